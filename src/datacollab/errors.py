@@ -1,0 +1,100 @@
+"""Everything that can go wrong, in one tree.
+
+.. code-block:: text
+
+    DataCollabError
+    ├── AgreementError (ValueError)        parties disagree: anchors, targets, names, dimensions
+    ├── RepresentationError (ValueError)   a party's intermediate representation cannot be used
+    ├── ShareError (ValueError)            a share is malformed
+    ├── AnchorError (ValueError)           an anchor cannot be made, or does not fit
+    ├── UnknownPartyError (ValueError)     a party that took no part in the integration
+    ├── ObfuscationError (ValueError)      a party's obfuscator failed; nothing left the party
+    ├── NumericalError (ArithmeticError)   a factorisation broke down
+    ├── DatasetError (OSError)             a data set is missing, damaged or not what was expected
+    └── MissingExtraError (ImportError)    an optional dependency is not installed
+
+    DataCollabWarning (UserWarning)
+    ├── SinglePartyWarning                 one party only: nothing to align
+    └── RepeatableSecretWarning            a party's secret was drawn from a known random_state
+
+Each error is also a builtin one, so ``except ValueError`` keeps working.  A message says which party and which
+parameter, what was found, what is wanted and what to do.  It shows names, shapes and types; never an entry of the data.
+"""
+
+__all__ = [
+    "AgreementError",
+    "AnchorError",
+    "DataCollabError",
+    "DataCollabWarning",
+    "DatasetError",
+    "MissingExtraError",
+    "NumericalError",
+    "ObfuscationError",
+    "RepeatableSecretWarning",
+    "RepresentationError",
+    "ShareError",
+    "SinglePartyWarning",
+    "UnknownPartyError",
+]
+
+
+class DataCollabError(Exception):
+    """Base of all errors that the library raises on purpose."""
+
+
+class AgreementError(DataCollabError, ValueError):
+    """The parties do not agree on anchors, targets, names or dimensions."""
+
+
+class RepresentationError(DataCollabError, ValueError):
+    """An intermediate representation cannot be used; the message names the party."""
+
+
+class ShareError(DataCollabError, ValueError):
+    """A share is malformed."""
+
+
+class AnchorError(DataCollabError, ValueError):
+    """An anchor cannot be made from what was given, or does not fit the data."""
+
+
+class UnknownPartyError(DataCollabError, ValueError):
+    """A party is named that took no part in the integration."""
+
+
+class ObfuscationError(DataCollabError, ValueError):
+    """A party's obfuscator failed, so nothing leaves the party.
+
+    Attributes
+    ----------
+    original : Exception or None
+        What the obfuscator raised.  It is kept here rather than shown because its text may quote private values.
+    """
+
+    def __init__(self, message: str, original: Exception | None = None) -> None:
+        super().__init__(message)
+        self.original = original
+
+
+class NumericalError(DataCollabError, ArithmeticError):
+    """A factorisation broke down; the message says which parameter to change."""
+
+
+class DatasetError(DataCollabError, OSError):
+    """A data set is missing, damaged or not what was expected."""
+
+
+class MissingExtraError(DataCollabError, ImportError):
+    """An optional dependency is not installed; the message names the extra."""
+
+
+class DataCollabWarning(UserWarning):
+    """Base of the library's own warnings."""
+
+
+class SinglePartyWarning(DataCollabWarning):
+    """Only one party takes part, so there is nothing to align."""
+
+
+class RepeatableSecretWarning(DataCollabWarning):
+    """A secret was drawn from a known ``random_state``: whoever learns it can rebuild the obfuscation."""
