@@ -19,7 +19,7 @@ __all__ = [
     "HasMethods",
     "Hidden",
     "Interval",
-    "Party",
+    "PartyName",
     "StrOptions",
     "check_parties",
     "check_representation",
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 FloatArray = NDArray[np.float64]
-Party = str | int
+PartyName = str | int
 """How a party is named: a string, or its position where the parties came as a plain sequence."""
 
 
@@ -49,7 +49,7 @@ def require(module: str, extra: str) -> ModuleType:
 
 
 def check_representation(
-    values: ArrayLike, party: Party, *, what: str = "representation", n_features: int | None = None
+    values: ArrayLike, party: PartyName, *, what: str = "representation", n_features: int | None = None
 ) -> FloatArray:
     """Turn one party's rows into a finite, two-dimensional float64 array.
 
@@ -106,7 +106,7 @@ def check_representation(
 
 def check_parties(
     representations: Mapping[Any, ArrayLike] | Sequence[ArrayLike], *, what: str = "anchor representation"
-) -> dict[Party, FloatArray]:
+) -> dict[PartyName, FloatArray]:
     """Key several parties' arrays by name, and check each of them.
 
     A mapping keeps its keys; a plain sequence is keyed ``0..K-1``.
