@@ -11,15 +11,42 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "Analyst": "analyst",
+    "Collaboration": "analyst",
     "DataCollabError": "errors",
+    "GEP": "analyst",
+    "GeometricGraph": "analyst",
+    "KTI": "analyst",
+    "LTI": "analyst",
+    "MPP": "analyst",
+    "ODC": "analyst",
+    "Party": "party",
+    "PartyModel": "model",
+    "Share": "share",
+    "TargetDissimilarityGraph": "analyst",
+    "TargetSimilarityGraph": "analyst",
 }
 _ROOMS = ("datasets", "errors")
 
 __all__ = ["__version__", *_ROOMS, *_HOME]
 
 if TYPE_CHECKING:
+    from . import datasets as datasets
     from . import errors as errors
+    from .analyst import GEP as GEP
+    from .analyst import KTI as KTI
+    from .analyst import LTI as LTI
+    from .analyst import MPP as MPP
+    from .analyst import ODC as ODC
+    from .analyst import Analyst as Analyst
+    from .analyst import Collaboration as Collaboration
+    from .analyst import GeometricGraph as GeometricGraph
+    from .analyst import TargetDissimilarityGraph as TargetDissimilarityGraph
+    from .analyst import TargetSimilarityGraph as TargetSimilarityGraph
     from .errors import DataCollabError as DataCollabError
+    from .model import PartyModel as PartyModel
+    from .party import Party as Party
+    from .share import Share as Share
 
 
 def __getattr__(name: str) -> Any:

@@ -1,1 +1,25 @@
-"""Placeholder."""
+"""The analyst's side: align what the parties shared, and train on it.  Never imports ``party``."""
+
+from ._analyst import Analyst, Collaboration
+from ._base import BaseIntegrator
+from ._gep import GEP
+from ._graphs import GeometricGraph, NeighborGraph, TargetDissimilarityGraph, TargetSimilarityGraph
+from ._kti import KTI
+from ._lti import LTI
+from ._mpp import MPP
+from ._odc import ODC
+
+__all__ = [
+    "GEP",
+    "KTI",
+    "LTI",
+    "MPP",
+    "ODC",
+    "Analyst",
+    "BaseIntegrator",
+    "Collaboration",
+    "GeometricGraph",
+    "NeighborGraph",
+    "TargetDissimilarityGraph",
+    "TargetSimilarityGraph",
+]

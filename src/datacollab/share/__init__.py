@@ -1,1 +1,5 @@
-"""Placeholder."""
+"""All that crosses from a party to the analyst."""
+
+from ._share import Share
+
+__all__ = ["Share"]

@@ -1,0 +1,131 @@
+"""What all integration methods share: checking the anchors, applying the integration functions."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from .._validation import FloatArray, PartyName, check_parties
+from ..errors import AgreementError, RepresentationError, SinglePartyWarning, UnknownPartyError
+from ..model import IntegrationFunction
+
+__all__ = ["BaseIntegrator", "Representations", "check_anchors", "check_n_components"]
+
+Representations = Mapping[Any, ArrayLike] | Sequence[ArrayLike]
+"""Several parties' arrays: keyed by party, or a plain sequence that is keyed 0..K-1."""
+
+
+def check_anchors(anchors: Representations) -> dict[PartyName, FloatArray]:
+    """Check what all parties sent for the same anchor rows.
+
+    Raises
+    ------
+    AgreementError
+        When the row counts differ.
+    RepresentationError
+        When a representation is not finite, empty, or the same in every row.
+
+    Warns
+    -----
+    SinglePartyWarning
+        When there is one party only.
+    """
+    checked = check_parties(anchors)
+    rows = {party: A.shape[0] for party, A in checked.items()}
+    if len(set(rows.values())) > 1:
+        raise AgreementError(
+            f"Every party must transform the same anchor dataset, but the numbers of anchor rows differ: {rows}. "
+            "Send the same anchor to all parties and ask for new shares."
+        )
+    for party, A in checked.items():
+        if A.shape[0] < 2:
+            raise RepresentationError(f"Party {party!r}: one anchor row cannot be aligned; at least two are wanted.")
+        if (A[0] == A).all():
+            raise RepresentationError(
+                f"Party {party!r}: all {A.shape[0]} rows of the anchor representation are equal, so it carries no "
+                "information. The party should check its obfuscator against the anchor."
+            )
+    if len(checked) == 1:
+        warnings.warn(
+            f"Only party {next(iter(checked))!r} takes part: there is nothing to align.",
+            SinglePartyWarning,
+            stacklevel=4,
+        )
+    return checked
+
+
+def check_n_components(n_components: int, largest: int, reason: str) -> None:
+    """Refuse more components than the data allow.
+
+    Raises
+    ------
+    ValueError
+        Naming the largest possible value and the reason for it.
+    """
+    if n_components > largest:
+        raise ValueError(
+            f"n_components={n_components} is more than the data allow: at most {largest}, because {reason}. "
+            "Lower n_components, or ask the parties for richer representations."
+        )
+
+
+class BaseIntegrator(BaseEstimator, ABC):
+    """Base of the integration methods: estimators over several parties at once.
+
+    A subclass implements `fit`, and sets `integration_functions_`.
+    """
+
+    integration_functions_: dict[PartyName, IntegrationFunction]
+
+    @abstractmethod
+    def fit(self, anchors: Representations, y: ArrayLike | None = None) -> Self:
+        """Learn one integration function per party."""
+
+    def transform(self, representations: Representations) -> dict[PartyName, FloatArray]:
+        """Map each party's intermediate representation into the common feature space.
+
+        Parameters
+        ----------
+        representations : mapping of party to array-like of shape (n_rows, n_intermediate)
+            Any subset of the parties.  A plain sequence stands for the parties ``0..K-1``.
+
+        Returns
+        -------
+        dict of party to ndarray of shape (n_rows, n_components)
+
+        Raises
+        ------
+        UnknownPartyError
+            When a party took no part in `fit`.
+        RepresentationError
+            When the rows cannot be used; the message names the party.
+        """
+        check_is_fitted(self)
+        checked = check_parties(representations, what="representation")
+        unknown = [party for party in checked if party not in self.integration_functions_]
+        if unknown:
+            raise UnknownPartyError(
+                f"No integration function for {unknown!r}; known parties: {list(self.integration_functions_)!r}. "
+                "A new party needs a new integration with its share included."
+            )
+        return {party: self.integration_functions_[party](rows) for party, rows in checked.items()}
+
+    def fit_transform(self, anchors: Representations, y: ArrayLike | None = None) -> dict[PartyName, FloatArray]:
+        """Fit, and return the collaboration representations of the anchors."""
+        return self.fit(anchors, y).transform(anchors)
+
+    def _start_fit(self, anchors: Representations) -> dict[PartyName, FloatArray]:
+        self._validate_params()
+        return check_anchors(anchors)
+
+    @staticmethod
+    def _residual(fitted: Mapping[PartyName, FloatArray], target: FloatArray) -> float:
+        r""":math:`\sum_k \|g_k(\tilde A^{(k)}) - Z\|_F^2` (eq. linear-naive-formulation)."""
+        return float(sum(np.sum((A - target) ** 2) for A in fitted.values()))

@@ -1,0 +1,122 @@
+"""Minimum perturbation problem."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._validation import FloatArray, Interval, PartyName, StrOptions
+from ..errors import NumericalError
+from ..linalg import column_space, fix_signs, leading_left_singular
+from ..model import IntegrationFunction, LinearMap
+from ._base import BaseIntegrator, Representations, check_n_components
+
+__all__ = ["MPP"]
+
+
+class MPP(BaseIntegrator):
+    r"""Minimum perturbation problem [1]_: a common target from the singular vectors of all representations.
+
+    With :math:`W_A = [\tilde A^{(1)}, \ldots, \tilde A^{(K)}]` and its leading left singular vectors
+    :math:`U_{\hat d}`, the target is :math:`Z = U_{\hat d} R` and each party gets
+    :math:`G^{(k)} = (\tilde A^{(k)})^\dagger Z` (eq. fixed-Z-linear-solution).
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        :math:`\hat d`, columns of the collaboration representation.
+    basis : {"orthonormal", "singular_values"} or array-like of shape (n_components, n_components)
+        The invertible matrix R that the method leaves open: the identity, the diagonal of the singular values, or
+        any other.  The choice matters to models that are not invariant to scaling and rotation.
+
+    Attributes
+    ----------
+    target_ : ndarray of shape (n_anchors, n_components)
+        Z.
+    eigenvalues_ : ndarray of shape (n_components,)
+        The largest eigenvalues of :math:`W_A W_A^\top`, descending.
+    objective_ : float
+        :math:`\sum_k \|\tilde A^{(k)} G^{(k)} - Z\|_F^2`.
+    integration_functions_ : dict of party to LinearMap
+
+    References
+    ----------
+    .. [1] Imakura, Ye and Sakurai (2021). Collaborative data analysis: non-model sharing-type machine learning for
+       distributed data. Knowledge Management and Acquisition for Intelligent Systems, 14-29.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from datacollab import MPP
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.normal(size=(50, 3))
+    >>> integrator = MPP(n_components=2).fit({"a": A, "b": A @ rng.normal(size=(3, 3))})
+    >>> aligned = integrator.transform({"a": A[:4]})
+    >>> aligned["a"].shape
+    (4, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "basis": [StrOptions({"orthonormal", "singular_values"}), "array-like"],
+    }
+
+    target_: FloatArray
+    eigenvalues_: FloatArray
+    objective_: float
+
+    def __init__(self, n_components: int = 10, *, basis: str | ArrayLike = "orthonormal") -> None:
+        self.n_components = n_components
+        self.basis = basis
+
+    def fit(self, anchors: Representations, y: ArrayLike | None = None) -> Self:
+        """Learn one linear map per party.
+
+        Parameters
+        ----------
+        anchors : mapping of party to array-like of shape (n_anchors, n_intermediate)
+            The parties' representations of the same anchor rows; row counts agree, columns need not.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        AgreementError, RepresentationError
+            When the representations do not fit together; see `check_anchors`.
+        ValueError
+            When `n_components` exceeds the rank of all representations together.
+        """
+        checked = self._start_fit(anchors)
+        U, singular_values, _ = leading_left_singular(np.hstack(list(checked.values())))
+        check_n_components(self.n_components, U.shape[1], "that is the rank of all representations together")
+        U = U[:, : self.n_components] * fix_signs(U[:, : self.n_components])
+        singular_values = singular_values[: self.n_components]
+
+        target = U @ self._mixing(singular_values)
+        functions: dict[PartyName, IntegrationFunction] = {}
+        for party, A in checked.items():
+            space = column_space(A)
+            functions[party] = LinearMap(party, space.coefficients(space.basis.T @ target))
+        self.target_ = target
+        self.eigenvalues_ = singular_values**2
+        self.integration_functions_ = functions
+        self.objective_ = self._residual({party: functions[party](A) for party, A in checked.items()}, target)
+        return self
+
+    def _mixing(self, singular_values: FloatArray) -> FloatArray:
+        """The matrix R of shape (n_components, n_components)."""
+        if isinstance(self.basis, str):
+            return np.diag(singular_values) if self.basis == "singular_values" else np.eye(self.n_components)
+        R = np.asarray(self.basis, dtype=np.float64)
+        if R.shape != (self.n_components, self.n_components):
+            raise ValueError(f"basis must be square with n_components={self.n_components} rows; got shape {R.shape}.")
+        if not np.isfinite(R).all() or np.linalg.cond(R) > 1 / np.finfo(np.float64).eps:
+            raise NumericalError("basis must be an invertible matrix of finite numbers; this one is singular.")
+        return R

@@ -1,0 +1,97 @@
+"""What a party sends, once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._validation import FloatArray, PartyName, check_representation
+from ..errors import RepresentationError, ShareError
+
+__all__ = ["Share"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Share:
+    r"""What the analyst learns from one party: every field here, and nothing else.
+
+    Arrays are copied and made read-only.
+
+    Attributes
+    ----------
+    party : str or int
+        The party's name.
+    representation : ndarray of shape (n_samples, n_intermediate)
+        :math:`\tilde X^{(k)} = f_k(X^{(k)})`, obfuscated, never raw.
+    anchor_representation : ndarray of shape (n_anchors, n_intermediate)
+        :math:`\tilde A^{(k)} = f_k(A)`, in the row order of the anchor.
+    target : ndarray of shape (n_samples,)
+        :math:`y^{(k)}`.  Targets are disclosed to the analyst as they are.
+    anchor_target : ndarray of shape (n_anchors,) or None
+        Targets of the anchor rows, where assigned.
+
+    Raises
+    ------
+    ShareError
+        When the arrays do not fit together, or are not finite.
+
+    Examples
+    --------
+    >>> Share(party="a", representation=[[0.1], [0.2]], anchor_representation=[[0.0], [1.0], [2.0]], target=[0, 1])
+    Share(party='a', representation=(2, 1), anchor_representation=(3, 1), target=(2,), anchor_target=None)
+    """
+
+    party: PartyName
+    representation: FloatArray
+    anchor_representation: FloatArray
+    target: NDArray[Any]
+    anchor_target: NDArray[Any] | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            X = check_representation(self.representation, self.party)
+            A = check_representation(self.anchor_representation, self.party, what="anchor representation")
+        except RepresentationError as error:
+            raise ShareError(str(error)) from None
+        if X.shape[1] != A.shape[1]:
+            raise ShareError(
+                f"Party {self.party!r}: its rows have {X.shape[1]} columns but its anchor has {A.shape[1]}; transform "
+                "both with the same fitted obfuscator."
+            )
+        self._freeze("representation", X)
+        self._freeze("anchor_representation", A)
+        self._freeze("target", self._checked_target(self.target, X.shape[0], "target"))
+        if self.anchor_target is not None:
+            self._freeze("anchor_target", self._checked_target(self.anchor_target, A.shape[0], "anchor_target"))
+
+    def _freeze(self, name: str, array: NDArray[Any]) -> None:
+        copy = array.copy()
+        copy.setflags(write=False)
+        object.__setattr__(self, name, copy)
+
+    def _checked_target(self, values: ArrayLike, n_rows: int, name: str) -> NDArray[Any]:
+        target = np.asarray(values)
+        if target.shape != (n_rows,):
+            raise ShareError(
+                f"Party {self.party!r}: {name} must have one entry per row, shape ({n_rows},); got {target.shape}."
+            )
+        if target.dtype.kind == "f" and not np.isfinite(target).all():
+            raise ShareError(f"Party {self.party!r}: {name} contains NaN or infinity; drop rows without a target.")
+        return target
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the arrays, in bytes."""
+        arrays = (self.representation, self.anchor_representation, self.target, self.anchor_target)
+        return sum(array.nbytes for array in arrays if array is not None)
+
+    def __repr__(self) -> str:
+        anchor_target = None if self.anchor_target is None else self.anchor_target.shape
+        return (
+            f"Share(party={self.party!r}, representation={self.representation.shape}, "
+            f"anchor_representation={self.anchor_representation.shape}, target={self.target.shape}, "
+            f"anchor_target={anchor_target})"
+        )

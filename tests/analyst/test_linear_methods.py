@@ -1,0 +1,179 @@
+"""MPP, GEP, ODC and LTI against the equations of the paper, its Theorem 1, and one another."""
+
+import naive
+import numpy as np
+import pytest
+import scipy.linalg
+from numpy.testing import assert_allclose
+from scipy.linalg import subspace_angles
+
+from conftest import nonlinear_views
+from datacollab import GEP, KTI, LTI, MPP, ODC
+from datacollab.errors import AgreementError, NumericalError, UnknownPartyError
+
+SIZES = [200, 500, 1000]
+
+
+def maps_of(integrator):
+    return {party: g.coefficients for party, g in integrator.integration_functions_.items()}
+
+
+@pytest.mark.parametrize("n_anchors", SIZES)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_lti_equals_the_naive_solution(n_anchors, seed):
+    views, _ = nonlinear_views(n_anchors, seed=seed)
+    fitted = LTI(6).fit(views)
+    Z, maps, objective = naive.lti(views, 6)
+    assert fitted.objective_ == pytest.approx(objective, rel=1e-8)
+    assert subspace_angles(fitted.target_, Z).max() < 1e-6
+    for party, A in views.items():
+        rotation = Z.T @ fitted.target_
+        assert_allclose(fitted.integration_functions_[party](A), A @ maps[party] @ rotation, atol=1e-8)
+
+
+@pytest.mark.parametrize("n_anchors", SIZES)
+@pytest.mark.parametrize("basis", ["orthonormal", "singular_values", "matrix"])
+def test_mpp_equals_the_naive_solution(n_anchors, basis, rng):
+    views, _ = nonlinear_views(n_anchors)
+    W = np.hstack(list(views.values()))
+    R = {
+        "orthonormal": np.eye(5),
+        "singular_values": np.diag(np.linalg.svd(W, compute_uv=False)[:5]),
+        "matrix": rng.normal(size=(5, 5)),
+    }[basis]
+    fitted = MPP(5, basis=R if basis == "matrix" else basis).fit(views)
+    U = naive.mpp(views, np.eye(5))[0]
+    assert subspace_angles(fitted.target_, U).max() < 1e-6
+    signs = np.diag(np.sign(np.sum(U * (fitted.target_ @ np.linalg.inv(R)), axis=0)))
+    _, maps, objective = naive.mpp(views, signs @ R)
+    assert fitted.objective_ == pytest.approx(objective, rel=1e-8)
+    for party in views:
+        assert_allclose(maps_of(fitted)[party], maps[party], rtol=1e-6, atol=1e-8 * np.abs(maps[party]).max())
+
+
+@pytest.mark.parametrize("n_anchors", SIZES)
+def test_gep_equals_the_generalised_eigenvalue_problem(n_anchors):
+    views, _ = nonlinear_views(n_anchors)
+    fitted = GEP(6).fit(views)
+    eigenvalues, maps = naive.gep(views, 6)
+    assert_allclose(fitted.eigenvalues_, eigenvalues, rtol=1e-8)
+    assert fitted.objective_ == pytest.approx(naive.pairwise_discrepancy(views, maps_of(fitted)), rel=1e-8)
+    assert fitted.objective_ == pytest.approx(naive.pairwise_discrepancy(views, maps), rel=1e-8)
+    for party in views:
+        assert_allclose(np.abs(maps_of(fitted)[party]), np.abs(maps[party]), rtol=1e-5, atol=1e-9)
+    constraint = sum((views[party] @ maps_of(fitted)[party]) ** 2 for party in views).sum(axis=0)
+    assert_allclose(constraint, 1, rtol=1e-10)
+
+
+@pytest.mark.parametrize("n_anchors", SIZES)
+@pytest.mark.parametrize("reference", [None, "b", "mean"])
+def test_odc_equals_orthogonal_procrustes(n_anchors, reference):
+    views, _ = nonlinear_views(n_anchors, widths=(6, 6, 6))
+    fitted = ODC(reference).fit(views)
+    target = {None: views["a"], "b": views["b"], "mean": sum(views.values()) / 3}[reference]
+    maps = {party: scipy.linalg.orthogonal_procrustes(A, target)[0] for party, A in views.items()}
+    assert_allclose(fitted.target_, target, atol=1e-14)
+    assert fitted.objective_ == pytest.approx(naive.residual(views, maps, target), rel=1e-8)
+    for party in views:
+        assert_allclose(maps_of(fitted)[party], maps[party], atol=1e-10)
+
+
+def test_theorem_1_objective_is_the_sum_of_residuals(views):
+    fitted = LTI(5).fit(views)
+    assert fitted.objective_ == pytest.approx(naive.residual(views, maps_of(fitted), fitted.target_), rel=1e-10)
+    M = sum(A @ np.linalg.pinv(A) for A in views.values())
+    reduced = len(views) * 5 - np.trace(fitted.target_.T @ M @ fitted.target_)
+    assert fitted.objective_ == pytest.approx(reduced, rel=1e-8)
+    assert_allclose(fitted.target_.T @ fitted.target_, np.eye(5), atol=1e-12)
+    assert fitted.objective_ == pytest.approx(np.sum(3 - fitted.eigenvalues_), rel=1e-10)
+
+
+def test_theorem_1_no_other_target_does_better(views, rng):
+    fitted = LTI(5).fit(views)
+
+    def value(Z):
+        return sum(np.sum((A @ np.linalg.lstsq(A, Z, rcond=None)[0] - Z) ** 2) for A in views.values())
+
+    for _ in range(50):
+        far = np.linalg.qr(rng.normal(size=(200, 5)))[0]
+        near = np.linalg.qr(fitted.target_ + 1e-2 * rng.normal(size=(200, 5)))[0]
+        assert value(far) > fitted.objective_
+        assert value(near) > fitted.objective_
+    rotation = np.linalg.qr(rng.normal(size=(5, 5)))[0]
+    assert value(fitted.target_ @ rotation) == pytest.approx(fitted.objective_, rel=1e-10)
+
+
+def test_maps_have_least_norm(views):
+    """Among all maps with the same fitted values, on representations with a duplicated column."""
+    views = {**views, "a": np.column_stack([views["a"], views["a"][:, 0]])}
+    fitted = LTI(5).fit(views)
+    expected = np.linalg.pinv(views["a"]) @ fitted.target_
+    assert_allclose(maps_of(fitted)["a"], expected, atol=1e-9)
+    assert_allclose(maps_of(fitted)["a"][0], maps_of(fitted)["a"][-1], atol=1e-10)
+
+
+def test_mpp_is_lti_on_orthonormal_representations(views):
+    views = {party: np.linalg.qr(A)[0] for party, A in views.items()}
+    mpp, lti = MPP(5).fit(views), LTI(5).fit(views)
+    assert_allclose(mpp.target_, lti.target_, atol=1e-10)
+    assert_allclose(maps_of(mpp)["c"], maps_of(lti)["c"], atol=1e-9)
+
+
+def test_gep_and_lti_differ_by_a_scale_per_component(views):
+    gep, lti = GEP(6).fit(views), LTI(6).fit(views)
+    assert_allclose(gep.eigenvalues_, lti.eigenvalues_, rtol=1e-12)
+    for party in views:
+        assert_allclose(maps_of(lti)[party], maps_of(gep)[party] * np.sqrt(gep.eigenvalues_), atol=1e-10)
+
+
+def test_odc_recovers_rotations(rng):
+    A = rng.normal(size=(60, 4))
+    rotations = {party: np.linalg.qr(rng.normal(size=(4, 4)))[0] for party in "ab"}
+    fitted = ODC().fit({"first": A, **{party: A @ rotation for party, rotation in rotations.items()}})
+    assert fitted.objective_ == pytest.approx(0, abs=1e-20)
+    assert_allclose(maps_of(fitted)["b"], rotations["b"].T, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", [MPP(4), GEP(4), LTI(4), KTI(4, alpha=1e-3)], ids=lambda m: type(m).__name__)
+def test_views_that_agree_are_aligned_exactly(method, rng):
+    """Invertible linear views of one table: every party's anchor lands in the same place."""
+    A = rng.normal(size=(100, 4))
+    views = {"a": A, "b": A @ rng.normal(size=(4, 4)), "c": A @ rng.normal(size=(4, 6))}
+    if isinstance(method, KTI):
+        method = method.set_params(kernel="linear", alpha=1e-10)
+    aligned = method.fit(views).transform(views)
+    if isinstance(method, GEP):
+        assert method.objective_ == pytest.approx(0, abs=1e-10)
+    assert_allclose(aligned["a"], aligned["b"], atol=1e-6)
+    assert_allclose(aligned["a"], aligned["c"], atol=1e-6)
+
+
+def test_signs_are_fixed(views):
+    for method in (LTI(5), MPP(5), KTI(5)):
+        Z = method.fit(views).target_
+        assert (Z[np.abs(Z).argmax(axis=0), range(5)] > 0).all()
+
+
+@pytest.mark.parametrize("method", [MPP, GEP, LTI])
+def test_more_components_than_the_rank_are_refused(method, rng):
+    A = rng.normal(size=(50, 3))
+    with pytest.raises(ValueError, match=r"n_components=4 is more than the data allow: at most 3"):
+        method(4).fit({"a": A, "b": A @ rng.normal(size=(3, 3))})
+
+
+def test_odc_refuses_unequal_dimensions(views):
+    with pytest.raises(AgreementError, match=r"dimensions must agree; got \{'a': 8, 'b': 5, 'c': 7\}"):
+        ODC().fit(views)
+
+
+def test_odc_refuses_an_unknown_reference(rng):
+    A = rng.normal(size=(20, 2))
+    with pytest.raises(UnknownPartyError, match="'nobody' is none of the parties"):
+        ODC("nobody").fit({"a": A, "b": A})
+
+
+def test_mpp_refuses_a_singular_or_misshapen_basis(views):
+    with pytest.raises(NumericalError, match="invertible"):
+        MPP(2, basis=np.ones((2, 2))).fit(views)
+    with pytest.raises(ValueError, match="n_components=2"):
+        MPP(2, basis=np.eye(3)).fit(views)

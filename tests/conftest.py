@@ -1,0 +1,45 @@
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+settings.register_profile("datacollab", deadline=None, max_examples=25, derandomize=True)
+settings.load_profile("datacollab")
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="session")
+def real_data_dir():
+    """Where the real data sets lie; tests that need them skip with a reason where they do not."""
+    for place in (os.environ.get("DATACOLLAB_DATA"), Path(__file__).parents[2] / "shared" / "data"):
+        if place and Path(place).is_dir():
+            return Path(place)
+    pytest.skip("real data not found: set DATACOLLAB_DATA to a directory that holds it")
+
+
+def nonlinear_views(n_anchors, *, seed=0, widths=(8, 5, 7)):
+    """Three parties' views of one latent table, each through a nonlinear map of its own."""
+    rng = np.random.default_rng(seed)
+    latent = rng.normal(size=(n_anchors, 6))
+    bends = (np.tanh, np.sin, lambda t: t + 0.1 * t**2)
+    views = {
+        party: bend(latent @ rng.normal(size=(6, width)))
+        for party, bend, width in zip("abc", bends, widths, strict=True)
+    }
+    return views, latent
+
+
+@pytest.fixture
+def views():
+    return nonlinear_views(200)[0]
+
+
+@pytest.fixture
+def anchor_classes():
+    return np.digitize(nonlinear_views(200)[1][:, 0], [-0.5, 0.5])
