@@ -13,26 +13,38 @@ __version__ = "0.1.0"
 _HOME = {
     "Analyst": "analyst",
     "Collaboration": "analyst",
+    "Central": "collaboration",
     "DataCollabError": "errors",
+    "DataCollaborationClassifier": "collaboration",
+    "DataCollaborationRegressor": "collaboration",
+    "GaussianAnchor": "anchor",
     "GEP": "analyst",
     "GeometricGraph": "analyst",
     "KTI": "analyst",
     "LTI": "analyst",
+    "Local": "collaboration",
     "MPP": "analyst",
     "ODC": "analyst",
     "Party": "party",
     "PartyModel": "model",
+    "PartyStratifiedKFold": "collaboration",
+    "SMOTEAnchor": "anchor",
+    "SampleAnchor": "anchor",
     "Share": "share",
     "TargetDissimilarityGraph": "analyst",
     "TargetSimilarityGraph": "analyst",
+    "UniformAnchor": "anchor",
+    "find_private_rows": "anchor",
+    "obfuscator": "party",
 }
-_ROOMS = ("datasets", "errors")
+_ROOMS = ("datasets", "errors", "testing")
 
 __all__ = ["__version__", *_ROOMS, *_HOME]
 
 if TYPE_CHECKING:
     from . import datasets as datasets
     from . import errors as errors
+    from . import testing as testing
     from .analyst import GEP as GEP
     from .analyst import KTI as KTI
     from .analyst import LTI as LTI
@@ -43,9 +55,20 @@ if TYPE_CHECKING:
     from .analyst import GeometricGraph as GeometricGraph
     from .analyst import TargetDissimilarityGraph as TargetDissimilarityGraph
     from .analyst import TargetSimilarityGraph as TargetSimilarityGraph
+    from .anchor import GaussianAnchor as GaussianAnchor
+    from .anchor import SampleAnchor as SampleAnchor
+    from .anchor import SMOTEAnchor as SMOTEAnchor
+    from .anchor import UniformAnchor as UniformAnchor
+    from .anchor import find_private_rows as find_private_rows
+    from .collaboration import Central as Central
+    from .collaboration import DataCollaborationClassifier as DataCollaborationClassifier
+    from .collaboration import DataCollaborationRegressor as DataCollaborationRegressor
+    from .collaboration import Local as Local
+    from .collaboration import PartyStratifiedKFold as PartyStratifiedKFold
     from .errors import DataCollabError as DataCollabError
     from .model import PartyModel as PartyModel
     from .party import Party as Party
+    from .party import obfuscator as obfuscator
     from .share import Share as Share
 
 

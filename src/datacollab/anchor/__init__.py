@@ -1,1 +1,18 @@
-"""Placeholder."""
+"""Making the anchor: rows that every party knows, the analyst never sees, and that are nobody's private rows."""
+
+from ._base import AnchorSampler
+from ._gaussian import GaussianAnchor
+from ._private_rows import check_anchor, find_private_rows
+from ._sample import SampleAnchor
+from ._smote import SMOTEAnchor
+from ._uniform import UniformAnchor
+
+__all__ = [
+    "AnchorSampler",
+    "GaussianAnchor",
+    "SMOTEAnchor",
+    "SampleAnchor",
+    "UniformAnchor",
+    "check_anchor",
+    "find_private_rows",
+]

@@ -1,1 +1,13 @@
-"""Placeholder."""
+"""All roles in one process, as scikit-learn estimators, beside the baselines Central and Local."""
+
+from ._baselines import Central, Local
+from ._data_collaboration import DataCollaborationClassifier, DataCollaborationRegressor
+from ._splitter import PartyStratifiedKFold
+
+__all__ = [
+    "Central",
+    "DataCollaborationClassifier",
+    "DataCollaborationRegressor",
+    "Local",
+    "PartyStratifiedKFold",
+]

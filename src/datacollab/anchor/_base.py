@@ -1,0 +1,45 @@
+"""What every anchor sampler looks like."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+
+from .._validation import FloatArray
+
+__all__ = ["AnchorSampler"]
+
+
+class AnchorSampler(BaseEstimator, ABC):
+    """Base of the samplers: parameters as in scikit-learn, and one method that draws an anchor.
+
+    A sampler learns nothing that outlives `sample`, so it never holds the source rows.
+    """
+
+    @abstractmethod
+    def sample(
+        self,
+        X_source: ArrayLike,
+        y_source: ArrayLike | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> tuple[FloatArray, NDArray[Any] | None]:
+        """Draw an anchor from public or synthetic source rows.
+
+        Parameters
+        ----------
+        X_source : array-like of shape (n_sources, n_features)
+        y_source : array-like of shape (n_sources,), optional
+            Targets of the source rows.
+        random_state : int, RandomState instance or None
+            The same int gives the same anchor.
+
+        Returns
+        -------
+        anchor : ndarray of shape (n_samples, n_features)
+        anchor_target : ndarray of shape (n_samples,) or None
+            None where no target can be assigned.
+        """

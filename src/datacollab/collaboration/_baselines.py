@@ -1,0 +1,156 @@
+"""What data collaboration is measured against: everybody alone, and everything in one place."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.dummy import DummyClassifier
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import _safe_indexing
+from sklearn.utils._tags import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from .._validation import HasMethods, PartyName
+from ..errors import UnknownPartyError
+from ._groups import by_party, owners, predict_by_party
+
+__all__ = ["Central", "Local"]
+
+
+class _Baseline(MetaEstimatorMixin, BaseEstimator):
+    __metadata_request__fit: ClassVar = {"groups": True}
+    __metadata_request__predict: ClassVar = {"groups": True}
+    __metadata_request__score: ClassVar = {"groups": True}
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "estimator": [HasMethods(["fit", "predict"])],
+        "party_column": [str, int, None],
+    }
+
+    def __init__(self, estimator: Any, *, party_column: str | int | None = None) -> None:
+        self.estimator = estimator
+        self.party_column = party_column
+
+    def predict(self, X: ArrayLike, *, groups: ArrayLike | None = None) -> NDArray[Any]:
+        raise NotImplementedError
+
+    def score(
+        self, X: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Accuracy of a classifier, coefficient of determination of a regressor."""
+        measure = accuracy_score if is_classifier(self) else r2_score
+        return float(measure(y, self.predict(X, groups=groups), sample_weight=sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags = inner.classifier_tags
+        tags.regressor_tags = inner.regressor_tags
+        return tags
+
+
+class Central(_Baseline):
+    """All raw rows in one place: the upper bound that privacy forbids.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted on the pooled raw rows.
+    party_column : str or int, default=None
+        Column of X that names the owner of each row; left out of the features.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+
+    Examples
+    --------
+    >>> import datacollab as dc
+    >>> from sklearn.linear_model import Ridge
+    >>> central = dc.Central(Ridge()).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0], groups=["a", "a", "b"])
+    >>> central.predict([[1.0]]).round(6)
+    array([1.])
+    """
+
+    def fit(self, X: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = None) -> Self:
+        """Fit one model on the rows of all parties; `groups` is not looked at."""
+        self._validate_params()
+        self.estimator_ = clone(self.estimator).fit(self._features(X), y)
+        return self
+
+    def predict(self, X: ArrayLike, *, groups: ArrayLike | None = None) -> NDArray[Any]:
+        """Predict rows, whoever owns them."""
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.predict(self._features(X)))
+
+    def _features(self, X: ArrayLike) -> Any:
+        return X if self.party_column is None else owners(X, None, self.party_column)[0]
+
+
+class Local(_Baseline):
+    """Every party alone: one model per party, on its own raw rows.
+
+    A party whose rows all belong to one class always predicts that class.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Cloned and fitted once per party.
+    party_column : str or int, default=None
+        Column of X that names the owner of each row; it replaces `groups`.
+
+    Attributes
+    ----------
+    estimators_ : dict of party to estimator
+
+    Examples
+    --------
+    >>> import datacollab as dc
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X, y = [[0.0], [1.0], [0.0], [1.0]], [0.0, 1.0, 0.0, -1.0]
+    >>> local = dc.Local(LinearRegression()).fit(X, y, groups=["a", "a", "b", "b"])
+    >>> local.predict([[2.0], [2.0]], groups=["a", "b"]).round(6)
+    array([ 2., -2.])
+    """
+
+    def fit(self, X: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = None) -> Self:
+        """Fit one model per party.
+
+        Raises
+        ------
+        ValueError
+            When no owners are given.
+        """
+        self._validate_params()
+        rows, names = owners(X, groups, self.party_column)
+        target = np.asarray(y)
+        self.estimators_: dict[PartyName, Any] = {
+            party: self._model(target[index]).fit(_safe_indexing(rows, index), target[index])
+            for party, index in by_party(names).items()
+        }
+        return self
+
+    def predict(self, X: ArrayLike, *, groups: ArrayLike | None = None) -> NDArray[Any]:
+        """Predict, each row with its own party's model.
+
+        Raises
+        ------
+        UnknownPartyError
+            When a row's owner took no part in `fit`.
+        """
+        check_is_fitted(self)
+        rows, names = owners(X, groups, self.party_column)
+        unknown = [party for party in by_party(names) if party not in self.estimators_]
+        if unknown:
+            raise UnknownPartyError(
+                f"Parties {unknown!r} took no part in fit; known parties: {list(self.estimators_)!r}."
+            )
+        return predict_by_party(rows, names, {party: model.predict for party, model in self.estimators_.items()})
+
+    def _model(self, target: NDArray[Any]) -> Any:
+        one_class = is_classifier(self) and len(np.unique(target)) == 1
+        return DummyClassifier(strategy="most_frequent") if one_class else clone(self.estimator)

@@ -1,0 +1,354 @@
+"""Data collaboration in one process, behind scikit-learn's interface."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils._tags import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+
+from .._validation import FloatArray, HasMethods, PartyName
+from ..analyst import KTI, Analyst, BaseIntegrator, Collaboration
+from ..errors import AnchorError, UnknownPartyError
+from ..model import PartyModel
+from ..party import Party, obfuscator
+from ..share import Share
+from ._groups import by_party, owners, predict_by_party
+
+__all__ = ["DataCollaborationClassifier", "DataCollaborationRegressor"]
+
+_PARAMETERS = """
+    Parameters
+    ----------
+    obfuscator : transformer, mapping of party to transformer, or callable, default=None
+        f_k.  One transformer serves all parties, each with its own clone fitted on its own rows; a mapping or a
+        callable of the party's name gives each its own.  None takes ``obfuscator("pca")``.
+    integrator : BaseIntegrator, default=None
+        How representations are aligned.  None takes ``KTI()``.
+    estimator : estimator, default=None
+        h, trained on all collaboration representations.  None takes a random forest.
+    party_column : str or int, default=None
+        Column of X that names the owner of each row.  It replaces `groups`, is taken out before anything else, and
+        lets scorers that pass nothing but X work.  Anchors come without it.
+    n_jobs : int, default=None
+        Parties obfuscating at a time.
+    random_state : int, RandomState or None, default=None
+        Seeds every ``random_state`` left at None in obfuscators, integrator and estimator, a different one for each
+        party.  None leaves the secrets to the operating system.
+
+    Attributes
+    ----------
+    parties_ : dict of party to Party
+    models_ : dict of party to PartyModel
+    collaboration_ : Collaboration
+        What the analyst holds.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X has column names."""
+
+
+def _estimator_has(method: str) -> Callable[[Any], bool]:
+    def check(self: Any) -> bool:
+        fitted = getattr(self, "collaboration_", None)
+        return hasattr(self._default_estimator() if fitted is None else fitted.estimator_, method)
+
+    return check
+
+
+class _BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator):
+    """Parties, analyst and predictions of one collaboration."""
+
+    # Named parameters of the methods, requested by default: a collaboration without owners and anchors is none.
+    __metadata_request__fit: ClassVar = {"groups": True, "anchor": True, "anchor_target": True}
+    __metadata_request__predict: ClassVar = {"groups": True}
+    __metadata_request__predict_proba: ClassVar = {"groups": True}
+    __metadata_request__transform: ClassVar = {"groups": True}
+    __metadata_request__score: ClassVar = {"groups": True}
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "obfuscator": [HasMethods(["fit", "transform"]), Mapping, callable, None],
+        "integrator": [BaseIntegrator, None],
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "party_column": [str, int, None],
+        "n_jobs": [int, None],
+        "random_state": ["random_state"],
+    }
+
+    parties_: dict[PartyName, Party]
+    models_: dict[PartyName, PartyModel]
+    collaboration_: Collaboration
+
+    def __init__(
+        self,
+        obfuscator: Any = None,
+        integrator: BaseIntegrator | None = None,
+        estimator: Any = None,
+        *,
+        party_column: str | int | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.obfuscator = obfuscator
+        self.integrator = integrator
+        self.estimator = estimator
+        self.party_column = party_column
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        groups: ArrayLike | None = None,
+        anchor: ArrayLike | None = None,
+        anchor_target: ArrayLike | None = None,
+    ) -> Self:
+        """Play all roles: every party obfuscates and shares, the analyst integrates and trains.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_samples, n_features)
+            Rows of all parties.
+        y : array-like of shape (n_samples,)
+        groups : array-like of shape (n_samples,), optional
+            Owner of each row.  Needed unless `party_column` is set.
+        anchor : array-like or dataframe of shape (n_anchors, n_features)
+            Public or synthetic rows that all parties obfuscate.
+        anchor_target : array-like of shape (n_anchors,), optional
+            Targets of the anchor rows, where a graph needs them.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        AnchorError
+            When there is no anchor.
+        ObfuscationError
+            When a party's obfuscator fails; the message names the party.
+        AgreementError, RepresentationError, NumericalError
+            When the representations cannot be integrated.
+        """
+        self._validate_params()
+        X = self._checked(X, reset=True)
+        target = self._checked_target(column_or_1d(y, warn=True))
+        check_consistent_length(X, target)
+        if anchor is None:
+            raise AnchorError(
+                "Data collaboration needs an anchor: public or synthetic rows that all parties obfuscate. Pass "
+                "anchor=..., for example from datacollab.UniformAnchor or datacollab.SMOTEAnchor."
+            )
+        X, names = owners(X, groups, self.party_column)
+        random_state = None if self.random_state is None else check_random_state(self.random_state)
+        parties = [
+            (Party(party, self._obfuscator(party, random_state), random_state=_seed(random_state)), index)
+            for party, index in by_party(names).items()
+        ]
+        fitted = Parallel(n_jobs=self.n_jobs)(
+            delayed(_fit_and_share)(party, _safe_indexing(X, index), target[index], anchor, anchor_target)
+            for party, index in parties
+        )
+        integrator = KTI() if self.integrator is None else self.integrator
+        analyst = Analyst(_seeded(integrator, random_state), _seeded(self._default_estimator(), random_state))
+        self.collaboration_ = analyst.fit(share for _, share in fitted)
+        self.parties_ = {party.name: party for party, _ in fitted}
+        self.models_ = {party: self.collaboration_.party_model(party) for party in self.parties_}
+        return self
+
+    def predict(self, X: ArrayLike, *, groups: ArrayLike | None = None) -> NDArray[Any]:
+        """Predict, each row through its own party's h(g_k(f_k(x))).
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_samples, n_features)
+        groups : array-like of shape (n_samples,), optional
+            Owner of each row.  Needed unless `party_column` is set.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        UnknownPartyError
+            When a row's owner took no part in `fit`.
+        """
+        return self._by_party("predict", X, groups)
+
+    def transform(self, X: ArrayLike, *, groups: ArrayLike | None = None) -> FloatArray:
+        """Collaboration representations g_k(f_k(x)), shape (n_samples, n_components)."""
+        return self._by_party("transform", X, groups)
+
+    def _by_party(self, method: str, X: ArrayLike, groups: ArrayLike | None) -> NDArray[Any]:
+        check_is_fitted(self)
+        X, names = owners(self._checked(X, reset=False), groups, self.party_column)
+        unknown = [party for party in by_party(names) if party not in self.parties_]
+        if unknown:
+            raise UnknownPartyError(
+                f"Parties {unknown!r} took no part in fit; known parties: {list(self.parties_)!r}. A party predicts "
+                "with its own obfuscator, so a new one must join a new collaboration first."
+            )
+        functions = {
+            name: lambda rows, party=party, model=self.models_[name]: getattr(party, method)(rows, model)
+            for name, party in self.parties_.items()
+        }
+        return predict_by_party(X, names, functions)
+
+    def _checked(self, X: Any, *, reset: bool) -> Any:
+        """Note or compare the features; a dataframe is left to the obfuscator, which may take columns by name."""
+        if hasattr(X, "columns"):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            return X
+        allow_nan = hasattr(self.obfuscator, "fit") and get_tags(self.obfuscator).input_tags.allow_nan
+        return validate_data(
+            self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan" if allow_nan else True, accept_sparse="csr"
+        )
+
+    def _obfuscator(self, party: PartyName, random_state: np.random.RandomState | None) -> Any:
+        given = self.obfuscator
+        if isinstance(given, Mapping):
+            if party not in given:
+                raise UnknownPartyError(
+                    f"obfuscator has no entry for party {party!r}; it has {list(given)!r}."
+                )
+            given = given[party]
+        elif given is None:
+            given = obfuscator("pca")
+        elif not hasattr(given, "fit"):
+            given = given(party)
+        return _seeded(given, random_state)
+
+    def _default_estimator(self) -> Any:
+        raise NotImplementedError
+
+    def _checked_target(self, y: NDArray[Any]) -> NDArray[Any]:
+        raise NotImplementedError
+
+
+class DataCollaborationClassifier(ClassifierMixin, _BaseDataCollaboration):
+    __doc__ = f"""Data collaboration for classification, all roles in one process.
+
+    Built on `Party`, `Analyst` and `PartyModel`, so it gives the numbers that the real roles would.  For trying out
+    methods on data that may be in one place; a real collaboration uses the roles themselves.
+{_PARAMETERS}
+    classes_ : ndarray of shape (n_classes,)
+
+    Notes
+    -----
+    A party whose rows all belong to one class takes part like any other: the model is trained on the rows of all.
+    Its predictions are not limited to that class.
+
+    Examples
+    --------
+    A grid search in which the owners and the anchor travel by metadata routing:
+
+    >>> import sklearn, datacollab as dc
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> X, y = dc.datasets.load("digits")
+    >>> split = dc.datasets.split_parties(X, y, n_parties=3, n_per_party=60, random_state=0)
+    >>> rows, target, hospital = split.pooled()
+    >>> anchor, anchor_target = X[split.rest[:200]], y[split.rest[:200]]
+    >>> clf = dc.DataCollaborationClassifier(
+    ...     dc.obfuscator("pca"), dc.KTI(), LogisticRegression(C=10, max_iter=1000), random_state=0)
+    >>> grid = {{"integrator__alpha": [0.01, 1.0], "obfuscator__n_components": [10, 20]}}
+    >>> with sklearn.config_context(enable_metadata_routing=True):
+    ...     search = GridSearchCV(clf, grid, cv=dc.PartyStratifiedKFold(3))
+    ...     search = search.fit(rows, target, groups=hospital, anchor=anchor, anchor_target=anchor_target)
+    >>> sorted(search.best_params_)
+    ['integrator__alpha', 'obfuscator__n_components']
+    >>> new = X[split.rest[200:400]]
+    >>> search.best_estimator_.predict(new, groups=["party-0"] * len(new)).shape
+    (200,)
+    """
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """Classes of the model."""
+        return np.asarray(self.collaboration_.estimator_.classes_)
+
+    @available_if(_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: ArrayLike, *, groups: ArrayLike | None = None) -> FloatArray:
+        """Class probabilities, shape (n_samples, n_classes), each row through its own party."""
+        return self._by_party("predict_proba", X, groups)
+
+    def score(
+        self, X: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Accuracy of `predict`."""
+        return float(accuracy_score(y, self.predict(X, groups=groups), sample_weight=sample_weight))
+
+    def _default_estimator(self) -> Any:
+        return RandomForestClassifier() if self.estimator is None else self.estimator
+
+    def _checked_target(self, y: NDArray[Any]) -> NDArray[Any]:
+        check_classification_targets(y)
+        return y
+
+
+class DataCollaborationRegressor(RegressorMixin, _BaseDataCollaboration):
+    __doc__ = f"""Data collaboration for regression, all roles in one process.
+
+    Built on `Party`, `Analyst` and `PartyModel`, so it gives the numbers that the real roles would.  For trying out
+    methods on data that may be in one place; a real collaboration uses the roles themselves.
+{_PARAMETERS}
+
+    Examples
+    --------
+    >>> import numpy as np, datacollab as dc
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 8))
+    >>> y = X[:, 0] - 2 * X[:, 1]
+    >>> anchor = dc.GaussianAnchor(200).sample(X[200:], random_state=0)[0]
+    >>> from sklearn.linear_model import Ridge
+    >>> model = dc.DataCollaborationRegressor(dc.obfuscator("pca", n_components=8), dc.LTI(8), Ridge())
+    >>> model = model.fit(X[:100], y[:100], groups=np.arange(100) % 2, anchor=anchor)
+    >>> model.score(X[100:200], y[100:200], groups=np.zeros(100, dtype=int)) > 0.9
+    True
+    """
+
+    def score(
+        self, X: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Coefficient of determination of `predict`."""
+        return float(r2_score(y, self.predict(X, groups=groups), sample_weight=sample_weight))
+
+    def _default_estimator(self) -> Any:
+        return RandomForestRegressor() if self.estimator is None else self.estimator
+
+    def _checked_target(self, y: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(y, dtype=np.float64)
+
+
+def _fit_and_share(
+    party: Party, X: Any, y: NDArray[Any], anchor: ArrayLike, anchor_target: ArrayLike | None
+) -> tuple[Party, Share]:
+    return party.fit(X, y), party.share(anchor, anchor_target)
+
+
+def _seed(random_state: np.random.RandomState | None) -> np.random.RandomState | None:
+    if random_state is None:
+        return None
+    return np.random.RandomState(random_state.randint(np.iinfo(np.int32).max))
+
+
+def _seeded(estimator: Any, random_state: np.random.RandomState | None) -> Any:
+    """A clone in which every ``random_state`` left at None is drawn from ``random_state``."""
+    copy = clone(estimator)
+    if random_state is not None:
+        for name, value in sorted(copy.get_params(deep=True).items()):
+            if value is None and name.rpartition("__")[2] == "random_state":
+                copy.set_params(**{name: _seed(random_state)})
+    return copy

@@ -1,0 +1,77 @@
+"""Who owns each row: from an argument, or from a column of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+from .._validation import PartyName
+
+__all__ = ["by_party", "owners", "predict_by_party"]
+
+
+def owners(X: Any, groups: ArrayLike | None, party_column: str | int | None) -> tuple[Any, NDArray[Any]]:
+    """Rows without the column that names their owner, and the owners.
+
+    Parameters
+    ----------
+    X : array-like or dataframe of shape (n_samples, n_features)
+    groups : array-like of shape (n_samples,), optional
+        Owner of each row; goes before the column.
+    party_column : str or int, optional
+        Column of `X` that names the owner.
+
+    Raises
+    ------
+    ValueError
+        When neither is given, an owner is missing, or the lengths differ.
+    """
+    if party_column is not None:
+        X, column = _without_column(X, party_column)
+        groups = column if groups is None else groups
+    if groups is None:
+        raise ValueError(
+            "Who owns each row? Pass groups=<one party name per row>, or set party_column to the column of X that "
+            "holds it. With GridSearchCV or cross_val_score, groups travel by metadata routing: "
+            "sklearn.set_config(enable_metadata_routing=True)."
+        )
+    names = np.asarray(groups)
+    if names.shape != (_num_samples(X),):
+        raise ValueError(f"groups must have one party name per row, shape ({_num_samples(X)},); got {names.shape}.")
+    if names.dtype.kind == "f" and np.isnan(names).any():
+        raise ValueError("groups contains NaN: every row needs an owner.")
+    return X, names
+
+
+def _without_column(X: Any, column: str | int) -> tuple[Any, NDArray[Any]]:
+    if hasattr(X, "columns"):
+        names = list(X.columns)
+        if column not in names:
+            raise ValueError(f"party_column={column!r} is none of the {len(names)} columns of X.")
+        kept = [name for name in names if name != column]
+        return _safe_indexing(X, kept, axis=1), np.asarray(_safe_indexing(X, column, axis=1))
+    if not isinstance(column, int):
+        raise ValueError(f"party_column={column!r}: X has no column names; give the position of the column instead.")
+    array = np.asarray(X)
+    return np.delete(array, column, axis=1), array[:, column]
+
+
+def by_party(names: NDArray[Any]) -> dict[PartyName, NDArray[np.intp]]:
+    """Row numbers of each party, parties in sorted order."""
+    unique, codes = np.unique(names, return_inverse=True)
+    return {party: np.flatnonzero(codes == code) for code, party in enumerate(unique.tolist())}
+
+
+def predict_by_party(
+    X: Any, names: NDArray[Any], predict: Mapping[PartyName, Callable[[Any], NDArray[Any]]]
+) -> NDArray[Any]:
+    """Let each party predict its own rows, and put the results back in the order of the rows."""
+    rows = by_party(names)
+    parts = [predict[party](_safe_indexing(X, index)) for party, index in rows.items()]
+    order = np.argsort(np.concatenate(list(rows.values())), kind="stable")
+    return np.asarray(np.concatenate(parts)[order])

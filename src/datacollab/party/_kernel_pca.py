@@ -1,0 +1,179 @@
+"""Kernel PCA whose bandwidth comes from its own training rows."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.distance import pdist
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.decomposition import KernelPCA
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._validation import FloatArray, Interval, StrOptions
+from ..errors import ObfuscationError
+
+__all__ = ["KernelPCAObfuscator"]
+
+
+class KernelPCAObfuscator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    r"""RBF kernel PCA with the median heuristic [1]_.
+
+    The kernel is :math:`\exp(-\|x - x'\|^2 / (2 \sigma^2))`, and :math:`\sigma` the median Euclidean distance between
+    two training rows.  `sklearn.decomposition.KernelPCA` does the rest.  Each row is mapped by itself
+    (eq. row-wise-obfuscation of the paper).
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        Columns of the intermediate representation.  At most the number of positive eigenvalues of the centred kernel
+        matrix, which is below the number of distinct training rows.
+    bandwidth : "median" or float, default="median"
+        :math:`\sigma`, in the units of the columns.
+    eigen_solver : {"auto", "dense", "arpack", "randomized"}, default="auto"
+        As in `sklearn.decomposition.KernelPCA`.
+    random_state : int, RandomState or None, default=None
+        Starting vector of the iterative eigensolvers.  No secret depends on it.
+
+    Attributes
+    ----------
+    bandwidth_ : float
+        :math:`\sigma`.
+    gamma_ : float
+        :math:`1 / (2 \sigma^2)`.
+    eigenvalues_ : ndarray of shape (n_components,)
+        Of the centred kernel matrix, descending; all are positive.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only where the training rows had column names.
+
+    Raises
+    ------
+    ObfuscationError
+        In `fit`, when the median distance is zero, or `n_components` exceeds the number of positive eigenvalues.
+
+    Notes
+    -----
+    Leaves the party: what `transform` returns.  Stays: the fitted object, which holds the raw table, its bandwidth and
+    its eigenvectors.  Store it as you store the table.
+
+    References
+    ----------
+    .. [1] Schölkopf, Smola and Müller (1998). Nonlinear component analysis as a kernel eigenvalue problem. Neural
+       Computation 10(5), 1299-1319.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from datacollab.party._kernel_pca import KernelPCAObfuscator
+    >>> X = np.random.default_rng(0).normal(size=(50, 5))
+    >>> obfuscator = KernelPCAObfuscator(n_components=3).fit(X)
+    >>> obfuscator.transform(X[:4]).shape
+    (4, 3)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "bandwidth": [StrOptions({"median"}), Interval(Real, 0, None, closed="neither")],
+        "eigen_solver": [StrOptions({"auto", "dense", "arpack", "randomized"})],
+        "random_state": ["random_state"],
+    }
+
+    bandwidth_: float
+    gamma_: float
+    eigenvalues_: FloatArray
+    n_features_in_: int
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        bandwidth: str | float = "median",
+        eigen_solver: str = "auto",
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.bandwidth = bandwidth
+        self.eigen_solver = eigen_solver
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
+        """Learn the bandwidth and the principal directions.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        rows: FloatArray = validate_data(self, X, dtype=np.float64)
+        n_samples = rows.shape[0]
+        if self.n_components >= n_samples:
+            raise ObfuscationError(
+                f"Kernel PCA: n_components={self.n_components} needs more than n_samples={n_samples} rows; "
+                f"at most {n_samples - 1} components exist."
+            )
+        bandwidth = _median_distance(rows) if self.bandwidth == "median" else float(self.bandwidth)
+        gamma = 1.0 / (2.0 * bandwidth**2)
+        mean = rows.mean(axis=0)
+        kernel_pca = KernelPCA(
+            self.n_components,
+            kernel="rbf",
+            gamma=gamma,
+            eigen_solver=self.eigen_solver,
+            random_state=self.random_state,
+        )
+        # scikit-learn computes squared distances from inner products, which cancel badly far from the origin.
+        kernel_pca.fit(rows - mean)
+        positive = int((kernel_pca.eigenvalues_ > 0).sum())
+        if positive < self.n_components:
+            raise ObfuscationError(
+                f"Kernel PCA: n_components={self.n_components}, but the kernel matrix of these {n_samples} rows has "
+                f"only {positive} positive eigenvalues. Lower n_components to {positive}, or lower the bandwidth; "
+                "repeated rows add nothing."
+            )
+        self.bandwidth_ = bandwidth
+        self.gamma_ = gamma
+        self.eigenvalues_ = kernel_pca.eigenvalues_
+        self._mean = mean
+        self._kernel_pca = kernel_pca
+        self._n_features_out = self.n_components
+        return self
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Map rows to their principal components.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components)
+        """
+        check_is_fitted(self, "eigenvalues_")
+        rows: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
+        return np.asarray(self._kernel_pca.transform(rows - self._mean), dtype=np.float64)
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
+        # A notebook would print learnt values, and be shared.
+        shown = super()._get_fitted_attr_html(doc_link)
+        shown.clear()
+        return shown
+
+
+def _median_distance(X: FloatArray) -> float:
+    median = float(np.median(pdist(X), overwrite_input=True))
+    if not 0 < median < np.inf:
+        raise ObfuscationError(
+            "Kernel PCA: the median distance between two rows is "
+            f"{'zero: at least half of the pairs coincide' if median == 0 else 'not finite'}. "
+            "Drop repeated rows, standardise the columns, or give bandwidth a number."
+        )
+    return median

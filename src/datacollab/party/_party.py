@@ -1,0 +1,232 @@
+"""A party: obfuscate, share once, predict alone."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _num_samples
+
+from .._validation import FloatArray, PartyName, check_representation
+from ..errors import AgreementError, DataCollabError, ObfuscationError, RepeatableSecretWarning, RepresentationError
+from ..model import PartyModel
+from ..share import Share
+
+__all__ = ["Party"]
+
+
+class Party:
+    """One party, with its private rows behind a secret map f_k.
+
+    Parameters
+    ----------
+    name : str or int
+        What the other side calls this party.
+    obfuscator : transformer
+        f_k: any scikit-learn transformer that maps each row by itself; cloned before it is fitted.  See
+        `datacollab.obfuscator`, and `datacollab.testing.check_obfuscator` for one of your own.
+    shuffle : bool, default=True
+        Whether the rows leave in a random order, so that their position tells nothing.
+    random_state : int, RandomState or None, default=None
+        Of the row order.  None draws from the operating system, as a secret should be; a number is for experiments.
+
+    Notes
+    -----
+    Leaves the party: what `share` returns.  Stays: the rows, the anchor and the fitted obfuscator, which may hold the
+    raw table (kernel PCA and UMAP do).
+
+    Examples
+    --------
+    >>> import datacollab as dc
+    >>> X, y = dc.datasets.load("digits")
+    >>> party = dc.Party("hospital-a", dc.obfuscator("pca", n_components=8)).fit(X[:100], y[:100])
+    >>> party.share(X[100:150])
+    Share(party='hospital-a', representation=(100, 8), anchor_representation=(50, 8), target=(100,), anchor_target=None)
+    """
+
+    def __init__(
+        self,
+        name: PartyName,
+        obfuscator: Any,
+        *,
+        shuffle: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.name = name
+        self.obfuscator = obfuscator
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Fit the obfuscator on the party's own rows.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ObfuscationError
+            When the obfuscator fails, or returns something other than finite numbers.
+        """
+        target = np.asarray(y)
+        n_samples = _num_samples(X)
+        if target.shape != (n_samples,):
+            raise AgreementError(
+                f"Party {self.name!r}: y must have one entry per row of X, shape ({n_samples},); got {target.shape}."
+            )
+        if any(isinstance(seed, int) for seed in _random_states(self.obfuscator).values()):
+            warnings.warn(
+                f"Party {self.name!r}: the obfuscator has a fixed random_state. Anyone who learns it can rebuild the "
+                "obfuscation; leave it None outside experiments.",
+                RepeatableSecretWarning,
+                stacklevel=2,
+            )
+        try:
+            fitted = _with_secret_seeds(clone(self.obfuscator)).fit(X, target)
+        except Exception as error:
+            raise self._obfuscation_error("fit", X, error) from None
+        # Assigned together, at the end: a failure leaves a party that can share nothing.
+        self._representation = self._obfuscate(fitted, X, "representation")
+        self._target = target
+        self._obfuscator = fitted
+        return self
+
+    def share(self, anchor: ArrayLike, anchor_target: ArrayLike | None = None) -> Share:
+        """Obfuscate the own rows and the anchor: all that leaves this party.
+
+        Parameters
+        ----------
+        anchor : array-like or dataframe of shape (n_anchors, n_features)
+            The same rows in the same order at every party.
+        anchor_target : array-like of shape (n_anchors,), optional
+            Targets of the anchor rows, where assigned.
+
+        Returns
+        -------
+        Share
+
+        Raises
+        ------
+        ObfuscationError
+            When the anchor does not fit the obfuscator.
+        ShareError
+            When the targets do not fit the rows.
+        """
+        self._check_fitted()
+        order = np.arange(len(self._target))
+        if self.shuffle:
+            generator = _fresh_generator() if self.random_state is None else check_random_state(self.random_state)
+            generator.shuffle(order)
+        return Share(
+            party=self.name,
+            representation=self._representation[order],
+            anchor_representation=self._obfuscate(self._obfuscator, anchor, "anchor representation"),
+            target=self._target[order],
+            anchor_target=None if anchor_target is None else np.asarray(anchor_target),
+        )
+
+    def obfuscate(self, X: ArrayLike) -> FloatArray:
+        """Intermediate representations f_k(X) of any rows, shape (n_rows, n_intermediate).
+
+        They stay with the party; only `share` makes something to send.
+
+        Raises
+        ------
+        ObfuscationError
+            When the rows do not fit the obfuscator.
+        """
+        self._check_fitted()
+        return self._obfuscate(self._obfuscator, X, "representation")
+
+    def transform(self, X: ArrayLike, model: PartyModel) -> FloatArray:
+        """Collaboration representations g_k(f_k(X)) of new rows, shape (n_rows, n_components)."""
+        return self._own(model).transform(self.obfuscate(X))
+
+    def predict(self, X: ArrayLike, model: PartyModel) -> NDArray[Any]:
+        """Predict new rows alone: h(g_k(f_k(X))).
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_features)
+        model : PartyModel
+            What the analyst made for this party.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+
+        Raises
+        ------
+        AgreementError
+            When the model was made for another party.
+        ObfuscationError
+            When the rows do not fit the obfuscator.
+        """
+        return self._own(model).predict(self.obfuscate(X))
+
+    def predict_proba(self, X: ArrayLike, model: PartyModel) -> FloatArray:
+        """Class probabilities of new rows, shape (n_rows, n_classes)."""
+        return self._own(model).predict_proba(self.obfuscate(X))
+
+    def _own(self, model: PartyModel) -> PartyModel:
+        self._check_fitted()
+        if model.party != self.name:
+            raise AgreementError(
+                f"Party {self.name!r} was given the model made for {model.party!r}; ask the analyst for its own."
+            )
+        return model
+
+    def _obfuscate(self, obfuscator: Any, X: ArrayLike, what: str) -> FloatArray:
+        try:
+            rows = obfuscator.transform(X)
+        except Exception as error:
+            raise self._obfuscation_error("transform", X, error) from None
+        try:
+            return check_representation(rows, self.name, what=what)
+        except RepresentationError as error:
+            raise ObfuscationError(f"{error} Nothing left the party.") from None
+
+    def _obfuscation_error(self, step: str, X: Any, error: Exception) -> ObfuscationError:
+        """An error without the obfuscator's own words, unless those are known to show no data."""
+        reason = str(error) if isinstance(error, DataCollabError) else type(error).__name__
+        return ObfuscationError(
+            f"Party {self.name!r}: the obfuscator {type(self.obfuscator).__name__} failed in {step} on a table of shape "
+            f"{np.shape(X)} ({reason}). Nothing left the party. Check the number of components against that shape, and "
+            "the columns' types. The obfuscator's own words may quote data, so they are only in the error's 'original'.",
+            error,
+        )
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "_obfuscator"):
+            raise AgreementError(f"Party {self.name!r} has no rows yet: call fit(X, y) first.")
+
+    def __repr__(self) -> str:
+        state = f"{len(self._target)} rows" if hasattr(self, "_obfuscator") else "not fitted"
+        return f"Party({self.name!r}, {state})"
+
+
+def _random_states(obfuscator: Any) -> dict[str, Any]:
+    """All parameters called random_state, also of nested steps."""
+    parameters = obfuscator.get_params(deep=True)
+    return {name: value for name, value in parameters.items() if name.rpartition("__")[2] == "random_state"}
+
+
+def _fresh_generator() -> np.random.RandomState:
+    """A generator with 128 bits from the operating system, whatever was done to NumPy's global one."""
+    return np.random.RandomState(np.random.MT19937(np.random.SeedSequence()))
+
+
+def _with_secret_seeds(obfuscator: Any) -> Any:
+    # scikit-learn reads None as NumPy's global generator, which any np.random.seed(0) makes predictable.
+    unset = [name for name, value in _random_states(obfuscator).items() if value is None]
+    return obfuscator.set_params(**{name: _fresh_generator() for name in unset})

@@ -1,0 +1,173 @@
+"""Contracts that anybody's objects can be checked against.
+
+Each check raises `AssertionError` with what is wrong and by how much, never with an entry of the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import train_test_split
+
+from ._validation import FloatArray
+
+__all__ = ["assert_row_wise", "check_obfuscator", "is_row_wise"]
+
+
+def check_obfuscator(obfuscator: Any, X: ArrayLike, *, rows: int = 20, rtol: float = 1e-6) -> None:
+    """Check that a transformer can serve as an obfuscator f_k.
+
+    A third of the rows is held out, and a clone is fitted on the others.  Wanted of it, on rows it was fitted on, on
+    rows it was not, and on both together:
+
+    * a two-dimensional array of finite real floating-point numbers, one row for each row, always as many columns
+      (they need not be fewer than those of `X`);
+    * **row-wise** (eq. row-wise-obfuscation of the paper): each row alone, half of the rows, and the rows in another
+      order give the same as all rows at once;
+    * the same result each time, and `X` unchanged.
+
+    Parameters
+    ----------
+    obfuscator : transformer
+        With `get_params`, `fit` and `transform`; neither changed nor fitted.
+    X : array-like or dataframe of shape (n_samples, n_features)
+        At least six rows, of the kind the obfuscator is meant for.
+    rows : int, default=20
+        How many rows of each kind are transformed one by one.
+    rtol : float, default=1e-6
+        Largest deviation allowed, relative to the largest entry of the result.
+
+    Raises
+    ------
+    AssertionError
+        When the contract is broken.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.decomposition import PCA
+    >>> from datacollab.testing import check_obfuscator
+    >>> check_obfuscator(PCA(n_components=2), np.random.default_rng(0).normal(size=(30, 4)))
+    """
+    X_fit, X_new = train_test_split(X, test_size=1 / 3, random_state=0)
+    before = _as_bytes(X_fit)
+    fitted = clone(obfuscator).fit(X_fit)
+    _require(_as_bytes(X_fit) == before, "fit changes its input.")
+    widths = set()
+    for what, batch in {"new rows": X_new, "training rows": X_fit, "training and new rows together": X}.items():
+        before = _as_bytes(batch)
+        first, second = _transformed(fitted, batch, what), _transformed(fitted, batch, what)
+        _require(_as_bytes(batch) == before, f"transform changes its input, on {what}.")
+        _require(np.array_equal(first, second), f"transform gives different results when called twice, on {what}.")
+        _assert_row_wise(fitted, batch, what, rows=rows, rtol=rtol)
+        widths.add(first.shape[1])
+    _require(len(widths) == 1, f"the number of columns depends on the rows: {sorted(widths)}.")
+
+
+def assert_row_wise(obfuscator: Any, X: ArrayLike, *, rows: int | None = None, rtol: float = 1e-6) -> None:
+    """Check that a fitted transformer maps each row by itself.
+
+    Parameters
+    ----------
+    obfuscator : transformer
+        Fitted.
+    X : array-like or dataframe of shape (n_rows, n_features)
+        Rows it was **not** fitted on.  Some transformers that are not row-wise give training rows back exactly.
+    rows : int, optional
+        How many rows are transformed one by one.  None is all.
+    rtol : float, default=1e-6
+        Largest deviation allowed, relative to the largest entry of the result.
+
+    Raises
+    ------
+    AssertionError
+        When a row alone, half of the rows, or the rows in another order give something else than all rows at once.
+    """
+    _assert_row_wise(obfuscator, X, "the given rows", rows=rows, rtol=rtol)
+
+
+def is_row_wise(obfuscator: Any, X: ArrayLike, *, rows: int | None = None, rtol: float = 1e-6) -> bool:
+    """Tell whether a fitted transformer maps each row by itself; see `assert_row_wise`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.decomposition import PCA
+    >>> from sklearn.preprocessing import FunctionTransformer
+    >>> from datacollab.testing import is_row_wise
+    >>> X = np.random.default_rng(0).normal(size=(30, 4))
+    >>> is_row_wise(PCA(n_components=2).fit(X[:20]), X[20:])
+    True
+    >>> is_row_wise(FunctionTransformer(lambda X: X / X.max()).fit(X[:20]), X[20:])
+    False
+    """
+    return all(deviation <= rtol for _, deviation in _deviations(obfuscator, X, "the given rows", rows))
+
+
+def _assert_row_wise(obfuscator: Any, X: ArrayLike, what: str, *, rows: int | None, rtol: float) -> None:
+    for how, deviation in _deviations(obfuscator, X, what, rows):
+        _require(
+            deviation <= rtol,
+            f"{type(obfuscator).__name__} is not row-wise: {what}, {how}, deviate by {deviation:.1e} relative to the "
+            f"largest entry ({rtol:.1e} is allowed). A row's result must not depend on the other rows of the batch.",
+        )
+
+
+def _deviations(obfuscator: Any, X: ArrayLike, what: str, rows: int | None) -> Iterator[tuple[str, float]]:
+    """Relative deviation from the result for all rows at once, for each other way to pass them."""
+    together = _transformed(obfuscator, X, what)
+    n_rows = together.shape[0]
+    scale = float(np.abs(together).max()) or 1.0
+    shuffled = np.random.default_rng(0).permutation(n_rows)
+    half = n_rows // 2
+    ways = {
+        "one by one": [np.array([row]) for row in shuffled[:rows]],
+        "in two halves": [part for part in (np.arange(half), np.arange(half, n_rows)) if part.size],
+        "in another order": [shuffled],
+    }
+    for how, parts in ways.items():
+        largest = 0.0
+        for part in parts:
+            alone = _transformed(obfuscator, _take(X, part), f"{what}, {how}")
+            _require(
+                alone.shape == together[part].shape,
+                f"{type(obfuscator).__name__} is not row-wise: {what}, {how}, have shape {alone.shape} where "
+                f"{together[part].shape} was expected.",
+            )
+            largest = max(largest, float(np.abs(alone - together[part]).max()))
+        yield how, largest / scale
+
+
+def _transformed(obfuscator: Any, X: ArrayLike, what: str) -> FloatArray:
+    result = obfuscator.transform(X)
+    _require(not sparse.issparse(result), f"transform gives a sparse matrix, on {what}; a dense array is wanted.")
+    array: NDArray[Any] = np.asarray(result)
+    n_rows = np.shape(X)[0]
+    _require(
+        array.ndim == 2 and array.shape[0] == n_rows and array.shape[1] > 0,
+        f"transform gives shape {array.shape} for {n_rows} rows, on {what}; a row for each row is wanted.",
+    )
+    _require(
+        np.issubdtype(array.dtype, np.floating),
+        f"transform gives dtype {array.dtype}, on {what}; a real floating-point type is wanted.",
+    )
+    _require(bool(np.isfinite(array).all()), f"transform gives NaN or infinity, on {what}.")
+    return array.astype(np.float64)
+
+
+def _take(X: ArrayLike, index: NDArray[np.intp]) -> Any:
+    return X.iloc[index] if hasattr(X, "iloc") else np.asarray(X)[index]
+
+
+def _as_bytes(X: ArrayLike) -> bytes:
+    return np.asarray(X).tobytes()
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise AssertionError(message)

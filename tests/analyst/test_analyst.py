@@ -1,0 +1,101 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression, Ridge
+
+from datacollab import KTI, LTI, Analyst, Party, Share, TargetSimilarityGraph
+from datacollab.errors import AgreementError, RepresentationError, UnknownPartyError
+
+
+@pytest.fixture
+def anchor(rng):
+    return rng.normal(size=(50, 6))
+
+
+@pytest.fixture
+def shares(rng, anchor):
+    X = rng.normal(size=(60, 6))
+    y = (X[:, 0] > 0).astype(int)
+    parties = [Party(name, PCA(4)).fit(X[i::2], y[i::2]) for i, name in enumerate("ab")]
+    return [party.share(anchor, anchor[:, 0] > 0) for party in parties]
+
+
+def changed(share, **changes):
+    return Share(**{**vars(share), **changes})
+
+
+def test_model_is_trained_on_all_collaboration_representations(shares):
+    collaboration = Analyst(LTI(4), LogisticRegression()).fit(shares)
+    lti = LTI(4).fit({share.party: share.anchor_representation for share in shares})
+    X = np.vstack([lti.integration_functions_[share.party](share.representation) for share in shares])
+    y = np.concatenate([share.target for share in shares])
+    h = LogisticRegression().fit(X, y)
+    assert_allclose(collaboration.estimator_.coef_, h.coef_, atol=1e-8)
+    assert_allclose(np.vstack(list(collaboration.representations_.values())), X, atol=1e-12)
+    assert collaboration.parties == ["a", "b"]
+
+
+def test_a_party_model_holds_its_own_map_only(shares):
+    collaboration = Analyst(KTI(3), LogisticRegression()).fit(shares)
+    model = collaboration.party_model("b")
+    assert model.party == model.integration_function.party == "b"
+    assert_allclose(model.integration_function.anchor_representation, shares[1].anchor_representation)
+    with pytest.raises(UnknownPartyError, match=r"Party 'c' took no part; the parties are \['a', 'b'\]"):
+        collaboration.party_model("c")
+
+
+def test_estimators_given_are_left_alone(shares):
+    analyst = Analyst(LTI(4), LogisticRegression())
+    analyst.fit(shares)
+    assert not hasattr(analyst.integrator, "target_")
+    assert not hasattr(analyst.estimator, "coef_")
+
+
+def test_anchor_targets_reach_the_graph(shares):
+    analyst = Analyst(KTI(3, graph=TargetSimilarityGraph(5)), LogisticRegression())
+    analyst.fit(shares)
+    analyst.fit([changed(shares[0], anchor_target=None), shares[1]])  # one party that sends them is enough
+    with pytest.raises(ValueError, match="needs the targets of the anchor rows"):
+        analyst.fit([changed(share, anchor_target=None) for share in shares])
+
+
+def test_regression(shares):
+    numeric = [changed(share, target=share.representation[:, 0]) for share in shares]
+    collaboration = Analyst(LTI(4), Ridge(1e-9)).fit(numeric)
+    predicted = collaboration.party_model("a").predict(numeric[0].representation)
+    assert predicted.shape == (30,)
+
+
+def test_a_party_with_one_class_takes_part(shares):
+    share = changed(shares[0], target=np.zeros(30, dtype=int))
+    model = Analyst(LTI(4), LogisticRegression()).fit([share, shares[1]]).party_model("a")
+    assert set(model.predict(3 * shares[0].representation)) == {0, 1}
+
+
+def test_disagreements_are_named(shares):
+    analyst = Analyst(LTI(4), LogisticRegression())
+    with pytest.raises(AgreementError, match="Two shares carry the name 'a'"):
+        analyst.fit([shares[0], shares[0]])
+    with pytest.raises(AgreementError, match="'a' and 'b' sent different anchor targets"):
+        analyst.fit([shares[0], changed(shares[1], anchor_target=~shares[1].anchor_target)])
+    with pytest.raises(AgreementError, match=r"numbers and others' are text: \{'a': 'int64', 'b': 'str"):
+        analyst.fit([shares[0], changed(shares[1], target=shares[1].target.astype(str))])
+    with pytest.raises(AgreementError, match=r"differ: \{'a': 50, 'b': 49\}"):
+        short = changed(shares[1], anchor_representation=shares[1].anchor_representation[1:], anchor_target=None)
+        analyst.fit([shares[0], short])
+    with pytest.raises(RepresentationError, match="Party 'b': all 50 rows"):
+        analyst.fit([shares[0], changed(shares[1], anchor_representation=np.ones((50, 4)))])
+    with pytest.raises(AgreementError, match="No share"):
+        analyst.fit([])
+    with pytest.raises(TypeError, match="Shares are wanted"):
+        analyst.fit([{"party": "a"}])
+
+
+def test_reprs_show_no_data(shares):
+    analyst = Analyst(LTI(4), LogisticRegression())
+    assert repr(analyst) == "Analyst(integrator=LTI(n_components=4), estimator=LogisticRegression())"
+    assert repr(analyst.fit(shares)) == (
+        "Collaboration(parties=['a', 'b'], integrator=LTI, estimator=LogisticRegression)"
+    )
+    assert "array" not in repr(analyst.fit(shares).party_model("a"))

@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from sklearn.datasets import load_digits
+
+from datacollab.anchor import SampleAnchor, SMOTEAnchor, check_anchor, find_private_rows
+from datacollab.errors import AnchorError
+
+
+@given(
+    planted=st.sets(st.integers(0, 29)),
+    tolerance=st.sampled_from([0.0, 1e-9]),
+    seed=st.integers(0, 2**32 - 1),
+)
+@settings(max_examples=40, deadline=None)
+def test_planted_rows_are_found_wherever_they_are_and_no_other(planted, tolerance, seed):
+    generator = np.random.RandomState(seed)
+    X, anchor = generator.standard_normal((40, 3)), generator.standard_normal((30, 3))
+    positions = sorted(planted)
+    anchor[positions] = X[generator.permutation(40)[: len(positions)]]
+    assert_array_equal(find_private_rows(anchor, X, tolerance=tolerance), positions)
+
+
+def test_small_tables_of_integers_agree_with_a_direct_comparison():
+    generator = np.random.RandomState(0)
+    X, anchor = generator.randint(3, size=(10, 3)), generator.randint(3, size=(50, 3)).astype(np.float32)
+    expected = np.flatnonzero((anchor[:, np.newaxis] == X).all(axis=2).any(axis=1))
+    assert 0 < expected.size < 50
+    assert_array_equal(find_private_rows(anchor, X), expected)
+
+
+def test_negative_zero_is_zero():
+    assert_array_equal(find_private_rows([[0.0, 1.0]], [[-0.0, 1.0]]), [0])
+
+
+def test_a_row_with_permuted_columns_is_another_row():
+    assert find_private_rows([[1.0, 2.0]], [[2.0, 1.0]]).size == 0
+
+
+def test_tolerance_is_the_root_mean_square_in_standard_deviations_of_the_anchor():
+    generator = np.random.RandomState(0)
+    scale = np.array([1.0, 100.0, 1e-3, 1e6])
+    anchor = generator.standard_normal((30, 4)) * scale + 5 * scale
+    shift = np.array([0.1, -0.1, 0.1, 0.1]) * anchor.std(axis=0)
+    X = anchor[[3, 17]] + shift
+    assert find_private_rows(anchor, X).size == 0
+    assert find_private_rows(anchor, X, tolerance=0.099).size == 0
+    assert_array_equal(find_private_rows(anchor, X, tolerance=0.101), [3, 17])
+
+
+def test_tolerance_finds_rows_stored_in_single_precision():
+    X = np.random.RandomState(0).standard_normal((20, 6)) + 1000
+    anchor = X[::-1].astype(np.float32)
+    assert find_private_rows(anchor, X).size == 0
+    assert_array_equal(find_private_rows(anchor, X, tolerance=1e-3), np.arange(20))
+
+
+def test_lint_tells_included_from_generated_sources():
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:200], y[:200]
+    generated, _ = SMOTEAnchor(400).sample(X, y, random_state=0)
+    included, _ = SMOTEAnchor(400, include_sources=True).sample(X, y, random_state=0)
+    sampled, _ = SampleAnchor(50).sample(X, y, random_state=0)
+    assert find_private_rows(generated, X).size == 0
+    assert_array_equal(find_private_rows(included, X), np.arange(200))
+    assert_array_equal(find_private_rows(sampled, X), np.arange(50))
+
+
+def test_check_anchor_names_ten_positions_and_no_entry():
+    X = np.full((20, 2), 4711.0) + np.arange(20)[:, np.newaxis]
+    check_anchor(X + 0.5, X)
+    with pytest.raises(AnchorError, match=r"20 rows .* 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, \.\.\.") as caught:
+        check_anchor(X, X)
+    assert "47" not in str(caught.value)
+    with pytest.raises(AnchorError, match=r"positions 4\)"):
+        check_anchor(X + np.where(np.arange(20) == 4, 0, 0.5)[:, np.newaxis], X)
+    with pytest.raises(AnchorError, match="20 rows"):
+        check_anchor(X + 0.5, X, tolerance=0.1)
+
+
+@pytest.mark.parametrize("tolerance", [-1, np.nan, np.inf])
+def test_bad_tolerance(tolerance):
+    with pytest.raises(AnchorError, match="tolerance"):
+        find_private_rows(np.eye(2), np.eye(2), tolerance=tolerance)
+
+
+def test_tables_that_do_not_fit():
+    with pytest.raises(AnchorError, match="3 columns but X_private has 2"):
+        find_private_rows(np.eye(3), np.eye(2))
+    with pytest.raises(AnchorError, match="X_private contains NaN"):
+        find_private_rows(np.eye(2), [[np.nan, 1.0]])

@@ -1,0 +1,56 @@
+"""What every sampler does with sources it cannot use."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import sparse
+
+from datacollab.anchor import AnchorSampler, GaussianAnchor, SampleAnchor, SMOTEAnchor, UniformAnchor
+from datacollab.errors import AnchorError
+
+SAMPLERS = [SMOTEAnchor(3), UniformAnchor(3), GaussianAnchor(3), SampleAnchor(3)]
+UNUSABLE = {
+    "text": ([["secret", 1], ["other", 2], ["third", 3]], "real numbers"),
+    "text frame": (pd.DataFrame({"name": ["secret", "other", "third"]}), "real numbers"),
+    "polars text frame": (pl.DataFrame({"name": ["secret", "other", "third"]}), "real numbers"),
+    "complex": (np.full((3, 2), 4711 + 1j), "real numbers"),
+    "missing": ([[4711.0, np.nan], [1.0, 2.0], [3.0, 4.0]], "NaN or infinity in 1 of 3 rows"),
+    "polars missing": (pl.DataFrame({"a": [4711, None, 2]}), "NaN or infinity in 1 of 3 rows"),
+    "one-dimensional": ([4711.0, 1.0], r"shape \(2,\)"),
+    "three-dimensional": (np.full((2, 2, 2), 4711.0), r"shape \(2, 2, 2\)"),
+    "empty": (np.empty((0, 3)), "empty"),
+    "sparse": (sparse.csr_array(np.eye(3)), "sparse"),
+}
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda sampler: type(sampler).__name__)
+@pytest.mark.parametrize("unusable", UNUSABLE)
+def test_unusable_sources_are_refused_without_showing_them(sampler, unusable):
+    X, message = UNUSABLE[unusable]
+    with pytest.raises(AnchorError, match=message) as caught:
+        sampler.sample(X)
+    assert "secret" not in str(caught.value)
+    assert "4711" not in str(caught.value)
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda sampler: type(sampler).__name__)
+def test_data_frames_and_integers_give_the_same_float64_anchor(sampler):
+    X = np.random.RandomState(0).randint(100, size=(8, 2))
+    expected, _ = sampler.sample(X, random_state=0)
+    assert isinstance(sampler, AnchorSampler)
+    assert expected.dtype == np.float64
+    assert expected.shape == (3, 2)
+    for frame in (pd.DataFrame, pl.DataFrame):
+        anchor, _ = sampler.sample(frame({"a": X[:, 0], "b": X[:, 1]}), random_state=0)
+        assert type(anchor) is np.ndarray
+        assert_array_equal(anchor, expected)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda sampler: type(sampler).__name__)
+def test_repr_shows_parameters_only(sampler):
+    sampler.sample(np.eye(5) * 4711, random_state=0)
+    assert repr(sampler).startswith(f"{type(sampler).__name__}(n_samples=3")
+    assert "4711" not in repr(sampler)

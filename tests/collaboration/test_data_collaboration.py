@@ -1,0 +1,262 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.datasets import load_diabetes, load_digits
+from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from datacollab import (
+    KTI,
+    LTI,
+    Analyst,
+    Central,
+    DataCollaborationClassifier,
+    DataCollaborationRegressor,
+    Local,
+    Party,
+    PartyStratifiedKFold,
+    TargetSimilarityGraph,
+    obfuscator,
+)
+from datacollab.errors import AnchorError, ObfuscationError, UnknownPartyError
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    X = X / 16
+    groups = np.array(["north", "south", "west"])[np.arange(180) % 3]
+    return {"X": X[:180], "y": y[:180], "groups": groups, "anchor": X[180:400], "anchor_target": y[180:400],
+            "X_test": X[400:700], "y_test": y[400:700]}  # fmt: skip
+
+
+def fit(model, digits, **changes):
+    given = {**digits, **changes}
+    return model.fit(
+        given["X"], given["y"], groups=given["groups"], anchor=given["anchor"], anchor_target=given["anchor_target"]
+    )
+
+
+def lr():
+    return LogisticRegression(C=10, max_iter=2000)
+
+
+def test_gives_the_numbers_of_the_real_roles(digits):
+    model = fit(DataCollaborationClassifier(PCA(8), LTI(8), lr(), random_state=0), digits)
+    parties = {}
+    for name in ("north", "south", "west"):
+        own = digits["groups"] == name
+        parties[name] = Party(name, PCA(8), random_state=0).fit(digits["X"][own], digits["y"][own])
+    shares = [party.share(digits["anchor"]) for party in parties.values()]
+    collaboration = Analyst(LTI(8), lr()).fit(shares)
+    for name, party in parties.items():
+        alone = party.predict(digits["X_test"], collaboration.party_model(name))
+        assert_array_equal(model.predict(digits["X_test"], groups=[name] * 300), alone)
+        transformed = party.transform(digits["X_test"], collaboration.party_model(name))
+        assert_allclose(model.transform(digits["X_test"], groups=[name] * 300), transformed, atol=1e-8)
+
+
+def test_rows_go_through_their_own_party_and_come_back_in_order(digits, rng):
+    model = fit(DataCollaborationClassifier(PCA(8), KTI(8), lr()), digits)
+    owners = rng.choice(["north", "south", "west"], size=300)
+    mixed = model.predict_proba(digits["X_test"], groups=owners)
+    for name in ("north", "south", "west"):
+        alone = model.predict_proba(digits["X_test"], groups=[name] * 300)
+        assert_allclose(mixed[owners == name], alone[owners == name], atol=1e-12)
+    assert_array_equal(model.classes_[mixed.argmax(axis=1)], model.predict(digits["X_test"], groups=owners))
+
+
+def test_same_invertible_linear_map_for_all_is_central_up_to_rotation(digits):
+    """If every f_k is one invertible linear map, a rotation-invariant model sees what Central sees."""
+    X = digits["X"] @ np.linalg.qr(np.random.default_rng(0).normal(size=(64, 12)))[0]
+    digits = {**digits, "X": X, "anchor": np.random.default_rng(1).normal(size=(100, 12))}
+    A = np.random.default_rng(2).normal(size=(12, 12))
+    f = FunctionTransformer(lambda rows: rows @ A)
+    model = fit(DataCollaborationClassifier(f, LTI(12), LogisticRegression(C=np.inf, max_iter=10_000, tol=1e-10)), digits)
+    g = model.collaboration_.integrator_.integration_functions_["north"]
+    central = model.transform(X, groups=digits["groups"])
+    assert_allclose(central, X @ A @ g.coefficients, atol=1e-9)
+    assert model.collaboration_.integrator_.objective_ == pytest.approx(0, abs=1e-12)
+    Z = digits["anchor"] @ A @ g.coefficients
+    assert_allclose(Z.T @ Z, np.eye(12), atol=1e-9)
+
+
+def test_collaboration_beats_local_on_digits(digits):
+    forest = RandomForestClassifier(random_state=0)
+    owners = np.array(["north", "south", "west"])[np.arange(300) % 3]
+    local = Local(forest).fit(digits["X"], digits["y"], groups=digits["groups"])
+    central = Central(forest).fit(digits["X"], digits["y"])
+    integrator = KTI(16, graph=TargetSimilarityGraph(), center=True)
+    model = fit(DataCollaborationClassifier(PCA(16), integrator, forest, random_state=0), digits)
+    scores = [m.score(digits["X_test"], digits["y_test"], groups=owners) for m in (local, model, central)]
+    assert scores[0] + 0.03 < scores[1]
+    assert scores[1] < scores[2] + 0.02
+
+
+@pytest.mark.parametrize("given", ["one", "mapping", "factory"])
+def test_obfuscators_per_party(digits, given):
+    widths = {"north": 8, "south": 10, "west": 12}
+    f = {"one": PCA(8), "mapping": {p: PCA(w) for p, w in widths.items()}, "factory": lambda p: PCA(widths[p])}[given]
+    model = fit(DataCollaborationClassifier(f, LTI(8), lr()), digits)
+    got = {p: g.n_intermediate for p, g in model.collaboration_.integrator_.integration_functions_.items()}
+    assert got == (dict.fromkeys(widths, 8) if given == "one" else widths)
+
+
+def test_a_missing_obfuscator_is_named(digits):
+    with pytest.raises(UnknownPartyError, match="no entry for party 'west'"):
+        fit(DataCollaborationClassifier({"north": PCA(8), "south": PCA(8)}, LTI(8), lr()), digits)
+
+
+def test_random_state_makes_runs_equal_and_parties_different(digits):
+    f = obfuscator("random-projection", 16)
+    models = [
+        fit(DataCollaborationClassifier(f, LTI(8), RandomForestClassifier(20), random_state=seed), digits)
+        for seed in (0, 0, 1)
+    ]
+    proba = [m.predict_proba(digits["X_test"], groups=["north"] * 300) for m in models]
+    assert_allclose(proba[0], proba[1])
+    assert not np.allclose(proba[0], proba[2])
+    north, south = (models[0].parties_[name].obfuscate(digits["X_test"]) for name in ("north", "south"))
+    assert not np.allclose(north, south)
+
+
+def test_parallel_parties_give_the_same(digits):
+    models = [
+        fit(DataCollaborationClassifier(PCA(8), LTI(8), lr(), random_state=0, n_jobs=jobs), digits) for jobs in (None, 2)
+    ]
+    predictions = [m.predict_proba(digits["X_test"], groups=["west"] * 300) for m in models]
+    assert_allclose(predictions[0], predictions[1])
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_dataframes_with_a_party_column(digits, frame):
+    names = [f"pixel{i}" for i in range(64)]
+    table = frame({**dict(zip(names, digits["X"].T, strict=True)), "hospital": digits["groups"]})
+    anchor = frame(dict(zip(names, digits["anchor"].T, strict=True)))
+    model = DataCollaborationClassifier(PCA(8), LTI(8), lr(), party_column="hospital", random_state=0)
+    model.fit(table, digits["y"], anchor=anchor)
+    plain = fit(DataCollaborationClassifier(PCA(8), LTI(8), lr(), random_state=0), digits)
+    assert_array_equal(model.predict(table), plain.predict(digits["X"], groups=digits["groups"]))
+    assert list(model.feature_names_in_) == [*names, "hospital"]
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(table[[*names[::-1], "hospital"]])
+    with pytest.raises(ValueError, match="party_column='ward' is none of the 65 columns"):
+        model.set_params(party_column="ward").fit(table, digits["y"], anchor=anchor)
+
+
+def test_party_column_by_position(digits):
+    codes = np.unique(digits["groups"], return_inverse=True)[1]
+    table = np.column_stack([codes, digits["X"]])
+    model = DataCollaborationClassifier(PCA(8), LTI(8), lr(), party_column=0)
+    model.fit(table, digits["y"], anchor=digits["anchor"])
+    assert list(model.parties_) == [0.0, 1.0, 2.0]
+    assert model.predict(table).shape == (180,)
+    with pytest.raises(ValueError, match="give the position of the column"):
+        model.set_params(party_column="hospital").fit(table, digits["y"], anchor=digits["anchor"])
+
+
+def test_cross_val_score_routes_owners_and_anchor(digits):
+    model = DataCollaborationClassifier(PCA(8), LTI(8), lr(), random_state=0)
+    params = {name: digits[name] for name in ("groups", "anchor", "anchor_target")}
+    with sklearn.config_context(enable_metadata_routing=True):
+        scores = cross_val_score(model, digits["X"], digits["y"], cv=PartyStratifiedKFold(3), params=params)
+        piped = cross_val_score(
+            make_pipeline(StandardScaler(), model), digits["X"], digits["y"], cv=PartyStratifiedKFold(3), params=params
+        )
+    assert scores.min() > 0.5
+    assert piped.shape == (3,)
+
+
+def test_scorers_that_pass_only_x_work_with_a_party_column(digits):
+    table = pd.DataFrame(digits["X"]).rename(columns=str).assign(hospital=digits["groups"])
+    model = DataCollaborationClassifier(PCA(8), LTI(8), lr(), party_column="hospital")
+    scores = cross_val_score(
+        model, table, digits["y"], scoring="accuracy", cv=3, params={"anchor": pd.DataFrame(digits["anchor"]).rename(columns=str)}
+    )
+    assert scores.min() > 0.5
+
+
+def test_grid_search_over_both_sides(digits):
+    model = DataCollaborationClassifier(obfuscator("kernel-pca"), KTI(6), lr(), random_state=0)
+    grid = {"integrator__alpha": [0.01, 1.0], "obfuscator__reduce__n_components": [6, 12], "integrator__center": [True]}
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(model, grid, cv=PartyStratifiedKFold(2))
+        search.fit(digits["X"], digits["y"], groups=digits["groups"], anchor=digits["anchor"])
+    assert search.best_score_ == max(search.cv_results_["mean_test_score"])
+    assert len(np.unique(search.cv_results_["mean_test_score"])) > 1
+
+
+def test_a_party_with_one_class(digits):
+    own = digits["groups"] != "west"
+    keep = own | (digits["y"] == 3)
+    part = {**digits, "X": digits["X"][keep], "y": digits["y"][keep], "groups": digits["groups"][keep]}
+    model = fit(DataCollaborationClassifier(PCA(5), LTI(5), lr()), part)
+    assert len(set(model.predict(digits["X_test"], groups=["west"] * 300))) > 3
+    local = Local(lr()).fit(part["X"], part["y"], groups=part["groups"])
+    assert set(local.predict(digits["X_test"], groups=["west"] * 300)) == {3}
+
+
+def test_an_unseen_party_is_named(digits):
+    model = fit(DataCollaborationClassifier(PCA(8), LTI(8), lr()), digits)
+    for method in ("predict", "predict_proba", "transform"):
+        with pytest.raises(UnknownPartyError, match=r"\['east'\] took no part in fit; known parties: \['north'"):
+            getattr(model, method)(digits["X_test"], groups=["east"] * 300)
+    local = Local(lr()).fit(digits["X"], digits["y"], groups=digits["groups"])
+    with pytest.raises(UnknownPartyError, match="'east'"):
+        local.predict(digits["X_test"], groups=["east"] * 300)
+
+
+def test_a_failing_obfuscator_is_named(digits):
+    few = np.where(np.arange(180) < 175, "north", "west")
+    with pytest.raises(ObfuscationError, match="Party 'west': the obfuscator PCA failed in fit"):
+        fit(DataCollaborationClassifier(PCA(8), LTI(8), lr()), digits, groups=few)
+
+
+def test_what_is_missing_is_said(digits):
+    model = DataCollaborationClassifier(PCA(8), LTI(8), lr())
+    with pytest.raises(ValueError, match="Who owns each row"):
+        model.fit(digits["X"], digits["y"], anchor=digits["anchor"])
+    with pytest.raises(AnchorError, match="needs an anchor"):
+        model.fit(digits["X"], digits["y"], groups=digits["groups"])
+    with pytest.raises(ValueError, match="one party name per row"):
+        fit(model, digits, groups=digits["groups"][1:])
+    with pytest.raises(ValueError, match="contains NaN"):
+        fit(model, digits, groups=np.where(np.arange(180) < 3, np.nan, 1.0))
+    fit(model, digits)
+    with pytest.raises(ValueError, match="Who owns each row"):
+        model.predict(digits["X_test"])
+
+
+def test_predict_proba_is_there_only_if_the_model_has_it(digits):
+    from sklearn.svm import LinearSVC
+
+    assert hasattr(DataCollaborationClassifier(), "predict_proba")
+    assert not hasattr(DataCollaborationClassifier(estimator=LinearSVC()), "predict_proba")
+
+
+def test_regression():
+    X, y = load_diabetes(return_X_y=True)
+    groups, test = np.arange(300) % 3, slice(300, 442)
+    anchor = np.random.default_rng(0).normal(scale=X.std(), size=(200, 10))
+    model = DataCollaborationRegressor(PCA(8), LTI(8), Ridge(1e-3))
+    model.fit(X[:300], y[:300], groups=groups, anchor=anchor)
+    assert is_regressor(model)
+    owners = np.arange(142) % 3
+    central = Central(Ridge(1e-3)).fit(X[:300], y[:300])
+    assert model.score(X[test], y[test], groups=owners) > 0.8 * central.score(X[test], y[test])
+    assert is_regressor(central)
+
+
+def test_defaults_are_usable(digits):
+    model = fit(DataCollaborationClassifier(random_state=0), digits)
+    assert is_classifier(model)
+    assert model.score(digits["X_test"], digits["y_test"], groups=["north"] * 300) > 0.5
+    assert clone(model).get_params().keys() == model.get_params().keys()

@@ -1,0 +1,169 @@
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.random_projection import GaussianRandomProjection
+
+from datacollab import LTI, Analyst, Party
+from datacollab.errors import AgreementError, ObfuscationError, RepeatableSecretWarning
+
+SECRET = 1234.56789
+
+
+@pytest.fixture
+def table(rng):
+    return rng.normal(size=(40, 5)), np.arange(40) % 2
+
+
+@pytest.fixture
+def anchor(rng):
+    return rng.normal(size=(30, 5))
+
+
+def test_share_is_the_obfuscated_rows_in_random_order(table, anchor):
+    X, y = table
+    share = Party("a", PCA(3), random_state=0).fit(X, y).share(anchor, np.arange(30))
+    f = PCA(3).fit(X)
+    order = np.argsort(share.representation[:, 0])
+    expected = f.transform(X)[np.argsort(f.transform(X)[:, 0])]
+    assert_allclose(share.representation[order], expected, atol=1e-10)
+    assert_allclose(share.target[order], y[np.argsort(f.transform(X)[:, 0])])
+    assert not np.allclose(share.representation, f.transform(X))
+    assert_allclose(share.anchor_representation, f.transform(anchor), atol=1e-10)
+    assert (share.anchor_target == np.arange(30)).all()
+
+
+def test_rows_stay_in_order_where_asked(table, anchor):
+    X, y = table
+    share = Party("a", PCA(3), shuffle=False).fit(X, y).share(anchor)
+    assert_allclose(share.representation, PCA(3).fit(X).transform(X), atol=1e-10)
+    assert (share.target == y).all()
+    assert share.anchor_target is None
+
+
+def test_a_share_holds_no_private_row(table, anchor):
+    X, y = table
+    share = Party("a", PCA(3)).fit(X, y).share(anchor)
+    message = pickle.dumps(vars(share))
+    for row in np.vstack([X, anchor]):
+        assert row.tobytes() not in message
+
+
+def test_predicts_alone_with_its_own_model(table, anchor):
+    X, y = table
+    parties = [Party(name, PCA(3)).fit(X[rows], y[rows]) for name, rows in [("a", slice(20)), ("b", slice(20, 40))]]
+    collaboration = Analyst(LTI(3), LogisticRegression()).fit([party.share(anchor) for party in parties])
+    model = collaboration.party_model("a")
+    f, g, h = PCA(3).fit(X[:20]), model.integration_function, collaboration.estimator_
+    assert_allclose(parties[0].transform(X, model), g(f.transform(X)), atol=1e-10)
+    assert (parties[0].predict(X, model) == h.predict(g(f.transform(X)))).all()
+    assert_allclose(parties[0].predict_proba(X, model), h.predict_proba(g(f.transform(X))), atol=1e-10)
+    with pytest.raises(AgreementError, match="Party 'b' was given the model made for 'a'"):
+        parties[1].predict(X, model)
+
+
+def test_secrets_do_not_come_from_numpys_global_generator(table, anchor):
+    """np.random.seed makes scikit-learn's None predictable; a party's secret must not be."""
+    X, y = table
+    shares = []
+    for _ in range(2):
+        np.random.seed(0)  # noqa: NPY002 - what a careless script does
+        shares.append(Party("a", GaussianRandomProjection(3)).fit(X, y).share(anchor))
+    assert not np.allclose(shares[0].anchor_representation, shares[1].anchor_representation)
+    assert not np.array_equal(shares[0].target, shares[1].target)
+
+
+def test_nested_secrets_are_drawn_too(table, anchor):
+    X, y = table
+    f = make_pipeline(StandardScaler(), GaussianRandomProjection(3))
+    shares = []
+    for _ in range(2):
+        np.random.seed(0)  # noqa: NPY002
+        shares.append(Party("a", f).fit(X, y).share(anchor))
+    assert not np.allclose(shares[0].anchor_representation, shares[1].anchor_representation)
+    assert f[-1].random_state is None
+
+
+def test_a_fixed_seed_is_a_warning(table):
+    with pytest.warns(RepeatableSecretWarning, match="Party 'a'.*random_state"):
+        Party("a", GaussianRandomProjection(3, random_state=1)).fit(*table)
+
+
+def test_the_given_obfuscator_is_left_alone(table):
+    f = PCA(3)
+    Party("a", f).fit(*table)
+    assert not hasattr(f, "components_")
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_tables_with_names_and_categories(frame):
+    rng = np.random.default_rng(0)
+    table = frame({"age": rng.normal(size=30), "weight": rng.normal(size=30), "ward": ["north", "south", "east"] * 10})
+    f = make_pipeline(
+        make_column_transformer(
+            (StandardScaler(), ["age", "weight"]), (OneHotEncoder(sparse_output=False), ["ward"])
+        ),
+        PCA(3),
+    )
+    share = Party("a", f).fit(table, np.arange(30) % 2).share(table)
+    assert share.representation.shape == (30, 3)
+
+
+class Fragile(PCA):
+    def transform(self, X):
+        raise ValueError(f"cannot transform {X[0, 0]}")
+
+
+@pytest.mark.parametrize(
+    ("obfuscator", "spoilt"),
+    [
+        (Fragile(2), np.full((5, 5), SECRET)),
+        (PCA(2), np.full((5, 5), np.nan)),
+        (PCA(2), np.array([[str(SECRET)] * 4 + ["Smith"]] * 5)),
+        (PCA(9), np.full((5, 5), SECRET)),
+        (FunctionTransformer(np.log), -np.full((5, 5), SECRET)),
+        (FunctionTransformer(lambda X: X[:, :0]), np.full((5, 5), SECRET)),
+    ],
+    ids=["raises", "NaN", "text", "too many components", "returns NaN", "returns nothing"],
+)
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
+def test_a_failing_obfuscator_is_named_and_shows_no_data(obfuscator, spoilt):
+    party = Party("clinic", obfuscator)
+    with pytest.raises(ObfuscationError, match=r"Party 'clinic'.*Nothing left the party") as caught:
+        party.fit(spoilt, np.arange(5))
+    shown = "".join([str(caught.value), repr(caught.value), repr(party)])
+    assert str(SECRET) not in shown
+    assert "Smith" not in shown
+    assert caught.value.__suppress_context__
+    with pytest.raises(AgreementError, match="no rows yet"):
+        party.share(spoilt)
+
+
+def test_the_original_error_is_kept_aside(table):
+    with pytest.raises(ObfuscationError) as caught:
+        Party("a", PCA(9)).fit(*table)
+    assert "n_components=9" in str(caught.value.original)
+
+
+def test_misuse(table, anchor):
+    X, y = table
+    with pytest.raises(AgreementError, match=r"one entry per row of X, shape \(40,\); got \(39,\)"):
+        Party("a", PCA(3)).fit(X, y[1:])
+    party = Party("a", PCA(3)).fit(X, y)
+    with pytest.raises(ObfuscationError, match="Party 'a': the obfuscator PCA failed in transform"):
+        party.share(anchor[:, :4])
+    with pytest.raises(AgreementError, match="call fit"):
+        Party("a", PCA(3)).obfuscate(X)
+
+
+def test_repr_shows_the_name_and_the_number_of_rows_only(table):
+    assert repr(Party("a", PCA(3))) == "Party('a', not fitted)"
+    assert repr(Party("a", PCA(3)).fit(*table)) == "Party('a', 40 rows)"

@@ -1,0 +1,88 @@
+"""The rooms of the package, and what each may import.  The trust boundary is a row of this table."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import datacollab
+
+SRC = Path(datacollab.__file__).parent
+
+EVERYWHERE = {"errors", "_validation"}
+MAY_IMPORT = {
+    "linalg": set(),
+    "share": set(),
+    "datasets": set(),
+    "anchor": {"linalg"},
+    "model": {"linalg", "share"},
+    "party": {"linalg", "share", "model"},
+    "analyst": {"linalg", "share", "model"},
+    "collaboration": {"anchor", "share", "model", "party", "analyst"},
+    "experiments": {"datasets", "anchor", "share", "model", "party", "analyst", "collaboration"},
+    "cli": {"datasets", "anchor", "share", "model", "party", "analyst", "collaboration", "experiments"},
+    "testing": set(),
+    "errors": set(),
+    "_validation": set(),
+}
+
+
+def modules_of(room):
+    return [SRC / f"{room}.py"] if (SRC / f"{room}.py").exists() else sorted((SRC / room).glob("**/*.py"))
+
+
+def rooms_imported_by(path):
+    """Names of the package's rooms that a module imports, at its top or inside its functions."""
+    package = path.relative_to(SRC.parent).with_suffix("").parts[:-1]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            targets = [alias.name.split(".") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = list(package[: len(package) - node.level + 1]) if node.level else []
+            module = base + (node.module.split(".") if node.module else [])
+            targets = [[*module, alias.name] for alias in node.names]
+        else:
+            continue
+        for target in targets:
+            if target[0] == "datacollab" and len(target) > 1:
+                yield target[1]
+
+
+@pytest.mark.parametrize("room", sorted(MAY_IMPORT))
+def test_room_imports_only_what_it_may(room):
+    allowed = MAY_IMPORT[room] | EVERYWHERE | {room, "__version__"}
+    for path in modules_of(room):
+        assert set(rooms_imported_by(path)) <= allowed, path
+
+
+def test_every_room_is_in_the_table():
+    rooms = {path.parent.name for path in SRC.glob("*/__init__.py")}
+    modules = {path.stem for path in SRC.glob("*.py")} - {"__init__"}
+    assert rooms | modules == set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize(("room", "never"), [("analyst", "party"), ("party", "analyst")])
+def test_the_trust_boundary_holds_at_run_time(room, never):
+    """Importing one side does not load the other, by whatever way."""
+    code = f"import sys, datacollab.{room}; sys.exit('datacollab.{never}' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_reader_of_imports_sees_them():
+    """The check above rests on this: relative, absolute and nested imports are all found."""
+    found = set(rooms_imported_by(SRC / "collaboration" / "_data_collaboration.py"))
+    assert {"analyst", "party", "errors"} <= found
+    assert "experiments" in set(rooms_imported_by(SRC / "cli" / "_demo.py"))
+
+
+def test_the_package_loads_nothing_heavy():
+    code = "import sys, datacollab; sys.exit(any(m in sys.modules for m in ('numpy', 'sklearn', 'scipy')))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_nothing_unpickles():
+    for path in SRC.glob("**/*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert "pickle" not in text.replace("no pickle", ""), path

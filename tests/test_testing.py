@@ -1,0 +1,96 @@
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+
+from datacollab.testing import assert_row_wise, check_obfuscator, is_row_wise
+
+X = np.random.default_rng(0).normal(size=(40, 5))
+
+
+class Broken(TransformerMixin, BaseEstimator):
+    """Give columns of the rows, in a way that breaks one clause of the contract."""
+
+    def __init__(self, fault):
+        self.fault = fault
+
+    def fit(self, X, y=None):
+        self.training_rows_ = {row.tobytes() for row in X}
+        self.calls_ = 0
+        if self.fault == "fit changes":
+            X += 1
+        return self
+
+    def transform(self, X):
+        self.calls_ += 1
+        rows = X[:, :2].copy()
+        match self.fault:
+            case "batch mean":
+                return rows - rows.mean(axis=0)
+            case "batch mean of new rows":
+                new = np.array([row.tobytes() not in self.training_rows_ for row in X])
+                rows[new] -= rows[new].mean(axis=0) if new.any() else 0
+                return rows
+            case "position":
+                return rows + np.arange(len(rows))[:, np.newaxis] / len(rows)
+            case "transform changes":
+                X *= 2
+            case "chance":
+                return rows + self.calls_
+            case "missing":
+                rows[0, 0] = np.nan
+            case "flat":
+                return rows[:, 0]
+            case "integers":
+                return rows.astype(int)
+            case "columns":
+                return np.ones((len(X), 2 + len(X) % 2))
+        return rows
+
+
+FAULTS = {
+    "batch mean": "not row-wise: new rows, one by one",
+    "batch mean of new rows": "not row-wise: new rows, one by one",
+    "position": "not row-wise",
+    "fit changes": "fit changes its input",
+    "transform changes": "transform changes its input",
+    "chance": "different results when called twice",
+    "missing": "NaN or infinity",
+    "flat": "a row for each row is wanted",
+    "integers": "floating-point type",
+    "columns": "have shape",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_each_fault_is_found(fault):
+    with pytest.raises(AssertionError, match=FAULTS[fault]):
+        check_obfuscator(Broken(fault), X.copy())
+
+
+def test_a_sound_transformer_passes_and_is_left_unfitted():
+    check_obfuscator(Broken("none"), X.copy())
+    pca = PCA(2)
+    check_obfuscator(pca, X)
+    with pytest.raises(NotFittedError):
+        pca.transform(X)
+
+
+def test_dataframes_are_taken_as_they_are():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    check_obfuscator(PCA(2), frame)
+    assert is_row_wise(PCA(2).fit(frame[:20]), frame[20:])
+
+
+def test_row_wise_is_judged_on_the_rows_given():
+    fitted = Broken("batch mean of new rows").fit(X[:30])
+    assert is_row_wise(fitted, X[:30])
+    assert not is_row_wise(fitted, X[30:])
+    assert is_row_wise(fitted, X[30:], rtol=10.0)
+
+
+def test_the_message_gives_the_deviation():
+    with pytest.raises(AssertionError, match=r"Broken is not row-wise: .* deviate by \d\.\de[+-]\d\d relative"):
+        assert_row_wise(Broken("batch mean").fit(X[:30]), X[30:])
