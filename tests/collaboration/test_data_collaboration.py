@@ -32,7 +32,8 @@ from datacollab.errors import AnchorError, ObfuscationError, UnknownPartyError
 @pytest.fixture(scope="module")
 def digits():
     X, y = load_digits(return_X_y=True)
-    X = X / 16
+    order = np.random.default_rng(0).permutation(len(y))  # the bundled rows are sorted by writer
+    X, y = X[order] / 16, y[order]
     groups = np.array(["north", "south", "west"])[np.arange(180) % 3]
     return {"X": X[:180], "y": y[:180], "groups": groups, "anchor": X[180:400], "anchor_target": y[180:400],
             "X_test": X[400:700], "y_test": y[400:700]}  # fmt: skip
@@ -77,7 +78,8 @@ def test_rows_go_through_their_own_party_and_come_back_in_order(digits, rng):
 def test_same_invertible_linear_map_for_all_is_central_up_to_rotation(digits):
     """If every f_k is one invertible linear map, a rotation-invariant model sees what Central sees."""
     X = digits["X"] @ np.linalg.qr(np.random.default_rng(0).normal(size=(64, 12)))[0]
-    digits = {**digits, "X": X, "anchor": np.random.default_rng(1).normal(size=(100, 12))}
+    anchor = np.random.default_rng(1).normal(size=(100, 12))
+    digits = {**digits, "X": X, "anchor": anchor, "anchor_target": None}
     A = np.random.default_rng(2).normal(size=(12, 12))
     f = FunctionTransformer(lambda rows: rows @ A)
     model = fit(DataCollaborationClassifier(f, LTI(12), LogisticRegression(C=np.inf, max_iter=10_000, tol=1e-10)), digits)
@@ -85,7 +87,7 @@ def test_same_invertible_linear_map_for_all_is_central_up_to_rotation(digits):
     central = model.transform(X, groups=digits["groups"])
     assert_allclose(central, X @ A @ g.coefficients, atol=1e-9)
     assert model.collaboration_.integrator_.objective_ == pytest.approx(0, abs=1e-12)
-    Z = digits["anchor"] @ A @ g.coefficients
+    Z = anchor @ A @ g.coefficients
     assert_allclose(Z.T @ Z, np.eye(12), atol=1e-9)
 
 
@@ -97,8 +99,8 @@ def test_collaboration_beats_local_on_digits(digits):
     integrator = KTI(16, graph=TargetSimilarityGraph(), center=True)
     model = fit(DataCollaborationClassifier(PCA(16), integrator, forest, random_state=0), digits)
     scores = [m.score(digits["X_test"], digits["y_test"], groups=owners) for m in (local, model, central)]
-    assert scores[0] + 0.03 < scores[1]
-    assert scores[1] < scores[2] + 0.02
+    assert scores[0] + 0.05 < scores[1]
+    assert scores[0] + 0.05 < scores[2]
 
 
 @pytest.mark.parametrize("given", ["one", "mapping", "factory"])

@@ -1,0 +1,38 @@
+"""The commands, put together."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .. import __version__
+from . import _anchor, _data, _demo
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    help="Data collaboration: one model over several parties' private tables, in a single exchange.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("demo")(_demo.demo)
+app.add_typer(_data.app, name="data")
+app.add_typer(_anchor.app, name="anchor")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"datacollab {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass

@@ -1,0 +1,67 @@
+"""``datacollab data``: what data sets there are, and fetching them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ._errors import one_line_errors
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Real data sets for experiments: what there is, and fetching it.", no_args_is_help=True)
+
+DataDir = Annotated[Path | None, typer.Option(help="A directory to look at first; downloads go there.")]
+
+
+@app.command("list")
+def list_datasets(
+    data_dir: DataDir = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """List the data sets, and where they are on this machine.
+
+    Example: datacollab data list --data-dir ~/data
+    """
+    with one_line_errors("Nothing was changed."):
+        from rich.console import Console
+        from rich.table import Table
+
+        from ..datasets import available
+
+        found = available(data_dir=data_dir)
+        if as_json:
+            rows = [{**asdict(dataset), "path": dataset.path and str(dataset.path)} for dataset in found]
+            typer.echo(json.dumps(rows, indent=2))
+            return
+        table = Table("name", "what", "task", "rows x columns", "MB", "licence", "where")
+        for dataset in found:
+            table.add_row(
+                dataset.name,
+                dataset.description,
+                dataset.task,
+                f"{dataset.n_samples} x {dataset.n_features}",
+                f"{dataset.megabytes:.0f}",
+                dataset.licence,
+                dataset.where,
+            )
+        Console().print(table)
+
+
+@app.command("fetch")
+def fetch_dataset(
+    name: Annotated[str, typer.Argument(help="One of the names that `datacollab data list` shows.")],
+    data_dir: DataDir = None,
+) -> None:
+    """Download a data set, verify it, and say where it is.
+
+    Example: datacollab data fetch mnist
+    """
+    with one_line_errors("No incomplete file was left behind; run the command again."):
+        from ..datasets import fetch
+
+        typer.echo(fetch(name, data_dir=data_dir))

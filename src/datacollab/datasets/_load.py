@@ -1,0 +1,160 @@
+"""Loading a data set by name."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Literal, overload
+
+from numpy.typing import NDArray
+
+from .._validation import FloatArray
+from ..errors import DatasetError, MissingExtraError
+from ._catalogue import find_spec
+from ._dataset import Dataset
+from ._fetch import fetch_spec
+from ._places import ENVIRONMENT_VARIABLE, Found, find, find_file, find_files, places
+from ._spec import DatasetSpec
+
+__all__ = ["load", "load_spec"]
+
+PathLike = str | os.PathLike[str]
+
+
+@overload
+def load(
+    name: str, *, data_dir: PathLike | None = ..., download: bool = ..., return_X_y: Literal[False] = ...
+) -> Dataset: ...
+@overload
+def load(
+    name: str, *, data_dir: PathLike | None = ..., download: bool = ..., return_X_y: Literal[True]
+) -> tuple[FloatArray, NDArray[Any]]: ...
+def load(
+    name: str, *, data_dir: PathLike | None = None, download: bool = True, return_X_y: bool = False
+) -> Dataset | tuple[FloatArray, NDArray[Any]]:
+    """Load a data set: from a local directory if it is there, else from the internet.
+
+    Parameters
+    ----------
+    name : {"digits", "mnist", "fashion-mnist", "ujiindoorloc", "slice-localization"}
+        Images are scaled to [0, 1]; tables are as in the files, neither scaled nor imputed.
+    data_dir : path-like, optional
+        A directory that holds the files, as ``<data_dir>/<name>/<file>`` or ``<data_dir>/<file>``.  It is looked at
+        first, and a download goes there; without it, a download goes to the platform's cache directory.
+    download : bool, default=True
+        Whether to download what is not found; needs pooch (``pip install 'datacollab[data]'``).
+    return_X_y : bool, default=False
+        Whether to return a plain tuple.
+
+    Returns
+    -------
+    dataset : Dataset
+        ``X`` of shape (n_samples, n_features), ``y`` of shape (n_samples,) and their description; it also unpacks as
+        ``X, y``.  In addition, it has
+
+        * for "mnist", "fashion-mnist" and "ujiindoorloc", ``n_train``: that many first rows are the training part;
+        * for "ujiindoorloc", whose target is the latitude, ``extra``: dict of the arrays "LONGITUDE", "FLOOR" and
+          "BUILDINGID", each of shape (n_samples,);
+        * for "slice-localization", ``groups``: the patient of each row, shape (n_samples,); and ``excerpt``: True
+          where only the file with the first 682 rows was found, which is then used without a download.
+    (X, y) : tuple of ndarray
+        If ``return_X_y`` is True.
+
+    Raises
+    ------
+    ValueError
+        When there is no data set of that name.
+    DatasetError
+        When the data are neither found nor downloaded, or a file that is found is damaged.
+
+    See Also
+    --------
+    available : What there is, and where it was found.
+    fetch : Download only.
+
+    Notes
+    -----
+    Looked at in this order: `data_dir`, the directory that the environment variable ``DATACOLLAB_DATA`` names, the
+    platform's cache directory (if pooch is installed), and ``/usr/share/datasets``, where Debian puts data sets.
+
+    The content of every file is verified by its checksum each time.
+
+    Examples
+    --------
+    >>> from datacollab.datasets import load
+    >>> X, y = load("digits")
+    >>> X.shape, float(X.min()), float(X.max())
+    ((1797, 64), 0.0, 1.0)
+    >>> print(load("digits").DESCR)
+    Handwritten digits, 8 x 8 pixels
+    ================================
+    <BLANKLINE>
+    1797 rows, 64 features, classification.
+    ...
+    """
+    dataset = load_spec(find_spec(name), data_dir=data_dir, download=download)
+    return (dataset.X, dataset.y) if return_X_y else dataset
+
+
+def load_spec(spec: DatasetSpec, *, data_dir: PathLike | None = None, download: bool = True) -> Dataset:
+    """Load the data set that a specification describes; see `load`."""
+    found = Found((), (), False) if not spec.files else find(spec, data_dir)
+    if found is None:
+        found = _fetch_or_explain(spec, data_dir, download)
+    arrays = [
+        array for file, path in zip(found.files, found.paths, strict=True) for array in file.read(path, spec.name)
+    ]
+    entries = dict(spec.build(arrays))
+    if spec.excerpt is not None:
+        entries["excerpt"] = found.excerpt
+    return Dataset(
+        **entries,
+        data=entries["X"],
+        target=entries["y"],
+        name=spec.name,
+        task=spec.task,
+        DESCR=spec.describe(len(entries["X"])),
+    )
+
+
+def _fetch_or_explain(spec: DatasetSpec, data_dir: PathLike | None, download: bool) -> Found:
+    if not download:
+        raise DatasetError(_explain(spec, data_dir, "download=False."))
+    try:
+        directory = fetch_spec(spec, data_dir)
+    except (DatasetError, MissingExtraError) as error:
+        raise DatasetError(_explain(spec, data_dir, str(error))) from error
+    paths = find_files(directory, spec.name, spec.files)
+    if paths is None:
+        raise DatasetError(f"The files of {spec.name!r} vanished from {directory} after the download; load again.")
+    return Found(spec.files, paths, excerpt=False)
+
+
+def _explain(spec: DatasetSpec, data_dir: PathLike | None, why_not_downloaded: str) -> str:
+    """What was looked for and where, and how to get it."""
+    looked = [f"  {place.reason}: {place.directory}, {_missing(spec, place.directory)}" for place in places(data_dir)]
+    if not os.environ.get(ENVIRONMENT_VARIABLE):
+        looked.append(f"  {ENVIRONMENT_VARIABLE}: not set")
+    ways = [
+        f"put the files into a folder <directory>/{spec.name}, and pass data_dir=<directory> or set "
+        f"{ENVIRONMENT_VARIABLE} to it; the files are at",
+        *(f"  {file.url}" for file in spec.files),
+        f"with a network connection, load with download=True, or datacollab.datasets.fetch({spec.name!r})",
+        *filter(None, [spec.elsewhere]),
+    ]
+    return "\n".join(
+        [
+            f"The data set {spec.name!r} was not found. Looked at:",
+            *looked,
+            f"Not downloaded: {why_not_downloaded}",
+            "Ways to get it:",
+            *(f"  {way}" for way in ways),
+        ]
+    )
+
+
+def _missing(spec: DatasetSpec, directory: Path) -> str:
+    if not os.path.isdir(directory):
+        return "no such directory"
+    missing = [file.names[0] for file in spec.files if find_file(directory, spec.name, file) is None]
+    return f"without {', '.join(missing)}"

@@ -1,0 +1,167 @@
+"""One random draw of parties, anchors and test rows, and how every method does on it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.metrics import accuracy_score, root_mean_squared_error
+
+from .._validation import FloatArray, PartyName
+from ..analyst import Analyst
+from ..anchor import SampleAnchor, SMOTEAnchor
+from ..collaboration import Central, Local
+from ..datasets import Dataset, PartySplit, split_parties
+from ..party import Party, obfuscator
+from ..share import Share
+from ._condition import Condition
+from ._methods import method
+
+__all__ = ["Score", "Trial", "draw_trial", "score_method"]
+
+_IMAGES = {"digits", "mnist", "fashion-mnist"}
+
+_UMAP_METRICS = ("correlation", "cosine", "euclidean")
+"""Metric of the parties with k mod 3 = 0, 1, 2 (section "Datasets and Common Experimental Setup")."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """How one method did in one trial.
+
+    Attributes
+    ----------
+    method : str
+    seed : int
+    value : float
+        Accuracy, or root mean squared error in the target's units; the mean over parties.
+    seconds : float
+        Wall time of integration, training and prediction.  Obfuscation is shared by all methods and not in it.
+    """
+
+    method: str
+    seed: int
+    value: float
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Parties that have obfuscated, what they shared, and rows to test on.
+
+    Attributes
+    ----------
+    seed : int
+    split : PartySplit
+        The parties' raw rows.
+    shares : list of Share
+    X_test : ndarray of shape (n_test, n_features)
+    y_test : ndarray of shape (n_test,)
+    test_representations : dict of party to ndarray of shape (n_test, n_components)
+        The test rows through each party's f_k.
+    """
+
+    seed: int
+    split: PartySplit
+    shares: list[Share]
+    X_test: FloatArray
+    y_test: NDArray[Any]
+    test_representations: dict[PartyName, FloatArray]
+
+
+def draw_trial(condition: Condition, data: Dataset, seed: int) -> Trial:
+    """Draw parties, anchor and test rows at random, and let every party obfuscate once.
+
+    Parameters
+    ----------
+    condition : Condition
+    data : Dataset
+        Rows and targets to draw from.
+    seed : int
+        Of everything random in the trial.
+
+    Returns
+    -------
+    Trial
+    """
+    X, y = data.X, data.y
+    split = split_parties(X, y, condition.n_parties, condition.n_per_party, random_state=seed)
+    test, rest = split.rest[: condition.n_test], split.rest[condition.n_test :]
+    anchor, anchor_target = _draw_anchor(condition, X[rest], y[rest], data.task, seed)
+
+    parties = []
+    for k, (name, own) in enumerate(split.items(), start=1):
+        f_k = _obfuscator(condition, data, k, np.random.RandomState([seed, k]))
+        parties.append(Party(name, f_k, random_state=np.random.RandomState([seed, k, 1])).fit(own.X, own.y))
+    return Trial(
+        seed=seed,
+        split=split,
+        shares=[party.share(anchor, anchor_target) for party in parties],
+        X_test=X[test],
+        y_test=y[test],
+        test_representations={party.name: party.obfuscate(X[test]) for party in parties},
+    )
+
+
+def score_method(trial: Trial, name: str, condition: Condition, task: str) -> Score:
+    """Integrate, train and predict with one method on a trial.
+
+    Parameters
+    ----------
+    trial : Trial
+    name : str
+        "Local", "Central", or a name that `method` knows.
+    condition : Condition
+    task : {"classification", "regression"}
+
+    Returns
+    -------
+    Score
+    """
+    forest = RandomForestClassifier if task == "classification" else RandomForestRegressor
+    measure = accuracy_score if task == "classification" else root_mean_squared_error
+    start = time.perf_counter()
+    model = forest(random_state=trial.seed)
+    if name in ("Local", "Central"):
+        predictions = _baseline_predictions(trial, name, model)
+    else:
+        collaboration = Analyst(method(name, condition), model).fit(trial.shares)
+        predictions = {
+            party: collaboration.party_model(party).predict(rows) for party, rows in trial.test_representations.items()
+        }
+    value = float(np.mean([measure(trial.y_test, predicted) for predicted in predictions.values()]))
+    return Score(name, trial.seed, value, time.perf_counter() - start)
+
+
+def _baseline_predictions(trial: Trial, name: str, model: Any) -> dict[PartyName, NDArray[Any]]:
+    X, y, groups = trial.split.pooled()
+    if name == "Central":
+        return {"all": Central(model).fit(X, y).predict(trial.X_test)}
+    local = Local(model).fit(X, y, groups=groups)
+    return {party: estimator.predict(trial.X_test) for party, estimator in local.estimators_.items()}
+
+
+def _draw_anchor(
+    condition: Condition, X: FloatArray, y: NDArray[Any], task: str, seed: int
+) -> tuple[FloatArray, NDArray[Any] | None]:
+    balanced = task == "classification"
+    if condition.n_sources is None:
+        return SampleAnchor(condition.n_anchors, balanced=balanced).sample(X, y, random_state=seed)
+    sources, targets = SampleAnchor(condition.n_sources, balanced=balanced).sample(X, y, random_state=seed)
+    smote = SMOTEAnchor(condition.n_anchors, n_neighbors=condition.n_neighbors, include_sources=True, task=task)
+    return smote.sample(sources, targets, random_state=seed)
+
+
+def _obfuscator(condition: Condition, data: Dataset, k: int, random_state: np.random.RandomState) -> Any:
+    # Images keep their pixels' own scale under PCA, tables have columns in different units.
+    standardize = True if condition.obfuscator != "pca" else data.name not in _IMAGES
+    options: dict[str, Any] = {}
+    if condition.obfuscator == "umap":
+        options = {"out_of_sample": condition.out_of_sample, "metric": _UMAP_METRICS[k % 3], "init": "spectral"}
+    return obfuscator(
+        condition.obfuscator, condition.n_components, random_state=random_state, standardize=standardize, **options
+    )

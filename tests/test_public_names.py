@@ -1,0 +1,76 @@
+"""The public names are a promise: this list changes only together with the changelog."""
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+import datacollab
+
+PUBLIC = [
+    "Analyst",
+    "Central",
+    "Collaboration",
+    "DataCollabError",
+    "DataCollaborationClassifier",
+    "DataCollaborationRegressor",
+    "GEP",
+    "GaussianAnchor",
+    "GeometricGraph",
+    "KTI",
+    "KTICV",
+    "LTI",
+    "Local",
+    "MPP",
+    "ODC",
+    "Party",
+    "PartyModel",
+    "PartyStratifiedKFold",
+    "SMOTEAnchor",
+    "SampleAnchor",
+    "Share",
+    "TargetDissimilarityGraph",
+    "TargetSimilarityGraph",
+    "UniformAnchor",
+    "__version__",
+    "datasets",
+    "errors",
+    "find_private_rows",
+    "obfuscator",
+    "testing",
+]
+
+ROOMS = ["analyst", "anchor", "collaboration", "datasets", "experiments", "linalg", "model", "party", "share"]
+
+
+def test_public_names_are_pinned():
+    assert sorted(datacollab.__all__) == sorted(PUBLIC)
+    assert sorted(dir(datacollab)) == sorted(PUBLIC)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_loads_and_is_documented(name):
+    value = getattr(datacollab, name)
+    if name != "__version__":
+        assert value.__doc__.strip()
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_name_a_room_exports_is_there_and_documented(room):
+    module = importlib.import_module(f"datacollab.{room}")
+    assert module.__doc__
+    for name in module.__all__:
+        value = getattr(module, name)
+        assert not callable(value) or value.__doc__, name
+
+
+def test_unknown_names_are_attribute_errors():
+    with pytest.raises(AttributeError, match="has no attribute 'KTX'"):
+        datacollab.KTX  # noqa: B018
+
+
+def test_reference_page_lists_the_public_names():
+    page = (Path(__file__).parents[1] / "docs" / "reference.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| `(?:dc\.)?(\w+)", page, flags=re.MULTILINE))
+    assert set(PUBLIC) - {"__version__", "datasets", "errors", "testing"} <= listed
