@@ -75,7 +75,7 @@ def test_penalty_epsilon_tends_to_its_limit(views, anchor_classes):
 
 
 def test_penalty_of_a_disconnected_graph_is_regularised_when_centred(rng):
-    """Two far groups of anchors: the penalty graph has two components, so it is singular on the centred subspace too."""
+    """Two far groups of anchors: two components, so the penalty is singular on the centred subspace too."""
     A = np.vstack([rng.normal(size=(30, 2)), rng.normal(size=(30, 2)) + 100])
     y = np.arange(60) % 2
     fitted = KTI(2, center=True, gamma=1.0, penalty_graph=TargetDissimilarityGraph(4), penalty_epsilon=1e-3)

@@ -82,7 +82,9 @@ def test_same_invertible_linear_map_for_all_is_central_up_to_rotation(digits):
     digits = {**digits, "X": X, "anchor": anchor, "anchor_target": None}
     A = np.random.default_rng(2).normal(size=(12, 12))
     f = FunctionTransformer(lambda rows: rows @ A)
-    model = fit(DataCollaborationClassifier(f, LTI(12), LogisticRegression(C=np.inf, max_iter=10_000, tol=1e-10)), digits)
+    model = fit(
+        DataCollaborationClassifier(f, LTI(12), LogisticRegression(C=np.inf, max_iter=10_000, tol=1e-10)), digits
+    )
     g = model.collaboration_.integrator_.integration_functions_["north"]
     central = model.transform(X, groups=digits["groups"])
     assert_allclose(central, X @ A @ g.coefficients, atol=1e-9)
@@ -132,7 +134,8 @@ def test_random_state_makes_runs_equal_and_parties_different(digits):
 
 def test_parallel_parties_give_the_same(digits):
     models = [
-        fit(DataCollaborationClassifier(PCA(8), LTI(8), lr(), random_state=0, n_jobs=jobs), digits) for jobs in (None, 2)
+        fit(DataCollaborationClassifier(PCA(8), LTI(8), lr(), random_state=0, n_jobs=jobs), digits)
+        for jobs in (None, 2)
     ]
     predictions = [m.predict_proba(digits["X_test"], groups=["west"] * 300) for m in models]
     assert_allclose(predictions[0], predictions[1])
@@ -181,7 +184,12 @@ def test_scorers_that_pass_only_x_work_with_a_party_column(digits):
     table = pd.DataFrame(digits["X"]).rename(columns=str).assign(hospital=digits["groups"])
     model = DataCollaborationClassifier(PCA(8), LTI(8), lr(), party_column="hospital")
     scores = cross_val_score(
-        model, table, digits["y"], scoring="accuracy", cv=3, params={"anchor": pd.DataFrame(digits["anchor"]).rename(columns=str)}
+        model,
+        table,
+        digits["y"],
+        scoring="accuracy",
+        cv=3,
+        params={"anchor": pd.DataFrame(digits["anchor"]).rename(columns=str)},
     )
     assert scores.min() > 0.5
 

@@ -17,7 +17,9 @@ def test_folds_are_a_partition_and_even(seed, n_splits, n_parties, shuffle, n_cl
     rng = np.random.default_rng(seed)
     groups = rng.permutation(np.repeat(np.arange(n_parties), rng.integers(5, 20, size=n_parties)))
     y = rng.integers(n_classes, size=len(groups))
-    folds = list(PartyStratifiedKFold(n_splits, shuffle=shuffle, random_state=0 if shuffle else None).split(y, y, groups))
+    folds = list(
+        PartyStratifiedKFold(n_splits, shuffle=shuffle, random_state=0 if shuffle else None).split(y, y, groups)
+    )
     assert len(folds) == n_splits
     assert sorted(np.concatenate([test for _, test in folds])) == list(range(len(y)))
     for train, test in folds:

@@ -108,9 +108,7 @@ def test_tables_with_names_and_categories(frame):
     rng = np.random.default_rng(0)
     table = frame({"age": rng.normal(size=30), "weight": rng.normal(size=30), "ward": ["north", "south", "east"] * 10})
     f = make_pipeline(
-        make_column_transformer(
-            (StandardScaler(), ["age", "weight"]), (OneHotEncoder(sparse_output=False), ["ward"])
-        ),
+        make_column_transformer((StandardScaler(), ["age", "weight"]), (OneHotEncoder(sparse_output=False), ["ward"])),
         PCA(3),
     )
     share = Party("a", f).fit(table, np.arange(30) % 2).share(table)

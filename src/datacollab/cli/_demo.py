@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
 from ._errors import one_line_errors
 
@@ -35,30 +36,22 @@ Examples:
 
 
 def demo(
-    dataset: Annotated[
-        str, typer.Option(help="digits, mnist, fashion-mnist, ujiindoorloc, slice-localization.")
-    ] = "digits",
-    data_dir: Annotated[Path | None, typer.Option(help="Directory that holds the data set's files.")] = None,
-    parties: Annotated[int, typer.Option(min=2, help="Number of parties.")] = 5,
-    rows: Annotated[int, typer.Option(min=5, help="Rows per party.")] = 60,
-    test_rows: Annotated[int, typer.Option(min=10, help="Common test rows.")] = 500,
-    anchors: Annotated[int, typer.Option(min=10, help="Anchor rows.")] = 500,
-    sources: Annotated[int, typer.Option(min=0, help="Real rows SMOTE starts from; 0: all anchors are real.")] = 100,
-    obfuscator: Annotated[str, typer.Option(help="umap, pca, kernel-pca, random-projection.")] = "umap",
-    out_of_sample: Annotated[
-        str, typer.Option(help="UMAP of new rows: row-wise, or umap (umap-learn's own).")
-    ] = "row-wise",
-    components: Annotated[int, typer.Option(min=1, help="Columns of the representations.")] = 10,
-    method: Annotated[
-        list[str] | None, typer.Option(help=f"Repeatable. Default: {', '.join(DEFAULT_METHODS)}.")
-    ] = None,
-    preset: Annotated[str, typer.Option(help="Hyperparameters of KTI: recommended, paper.")] = "recommended",
-    seeds: Annotated[int, typer.Option(min=1, help="Random draws of parties, anchors and test rows.")] = 3,
-    output: Annotated[Path, typer.Option(help="Directory for the figures, the page and the scores.")] = Path(
-        "output/demo"
-    ),
-    as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON instead of a table.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    dataset: Annotated[str, Option(help="One of the names that `datacollab data list` shows.")] = "digits",
+    data_dir: Annotated[Path | None, Option(help="Directory that holds the data set's files.")] = None,
+    parties: Annotated[int, Option(min=2, help="Number of parties.")] = 10,
+    rows: Annotated[int, Option(min=15, help="Rows per party.")] = 25,
+    test_rows: Annotated[int, Option(min=10, help="Common test rows.")] = 500,
+    anchors: Annotated[int, Option(min=20, help="Anchor rows.")] = 500,
+    sources: Annotated[int, Option(min=0, help="Real rows SMOTE starts from; 0: all anchors are real.")] = 100,
+    obfuscator: Annotated[str, Option(help="umap, pca, kernel-pca, random-projection.")] = "umap",
+    out_of_sample: Annotated[str, Option(help="UMAP of new rows: row-wise, or umap (umap-learn's own).")] = "row-wise",
+    components: Annotated[int, Option(min=1, help="Columns of the representations.")] = 10,
+    method: Annotated[list[str] | None, Option(help=f"Repeatable. Default: {', '.join(DEFAULT_METHODS)}.")] = None,
+    preset: Annotated[str, Option(help="Hyperparameters of KTI: recommended, paper.")] = "recommended",
+    seeds: Annotated[int, Option(min=1, help="Random draws of parties, anchors and test rows.")] = 5,
+    output: Annotated[Path, Option(help="Directory for figures, page and scores.")] = Path("output/demo"),
+    as_json: Annotated[bool, Option("--json", help="Print the scores as JSON instead of a table.")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     with one_line_errors("Nothing was written; run the command again, with fewer --seeds if it takes too long."):
         from ..experiments import Condition

@@ -27,35 +27,6 @@ from ._groups import by_party, owners, predict_by_party
 
 __all__ = ["DataCollaborationClassifier", "DataCollaborationRegressor"]
 
-_PARAMETERS = """
-    Parameters
-    ----------
-    obfuscator : transformer, mapping of party to transformer, or callable, default=None
-        f_k.  One transformer serves all parties, each with its own clone fitted on its own rows; a mapping or a
-        callable of the party's name gives each its own.  None takes ``obfuscator("pca")``.
-    integrator : BaseIntegrator, default=None
-        How representations are aligned.  None takes ``KTI()``.
-    estimator : estimator, default=None
-        h, trained on all collaboration representations.  None takes a random forest.
-    party_column : str or int, default=None
-        Column of X that names the owner of each row.  It replaces `groups`, is taken out before anything else, and
-        lets scorers that pass nothing but X work.  Anchors come without it.
-    n_jobs : int, default=None
-        Parties obfuscating at a time.
-    random_state : int, RandomState or None, default=None
-        Seeds every ``random_state`` left at None in obfuscators, integrator and estimator, a different one for each
-        party.  None leaves the secrets to the operating system.
-
-    Attributes
-    ----------
-    parties_ : dict of party to Party
-    models_ : dict of party to PartyModel
-    collaboration_ : Collaboration
-        What the analyst holds.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Where X has column names."""
-
 
 def _estimator_has(method: str) -> Callable[[Any], bool]:
     def check(self: Any) -> bool:
@@ -220,9 +191,7 @@ class _BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator):
         given = self.obfuscator
         if isinstance(given, Mapping):
             if party not in given:
-                raise UnknownPartyError(
-                    f"obfuscator has no entry for party {party!r}; it has {list(given)!r}."
-                )
+                raise UnknownPartyError(f"obfuscator has no entry for party {party!r}; it has {list(given)!r}.")
             given = given[party]
         elif given is None:
             given = obfuscator("pca")
@@ -238,11 +207,40 @@ class _BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator):
 
 
 class DataCollaborationClassifier(ClassifierMixin, _BaseDataCollaboration):
-    __doc__ = f"""Data collaboration for classification, all roles in one process.
+    """Data collaboration for classification, all roles in one process.
 
     Built on `Party`, `Analyst` and `PartyModel`, so it gives the numbers that the real roles would.  For trying out
     methods on data that may be in one place; a real collaboration uses the roles themselves.
-{_PARAMETERS}
+
+    Parameters
+    ----------
+    obfuscator : transformer, mapping of party to transformer, or callable, default=None
+        f_k.  One transformer serves all parties, each with its own clone fitted on its own rows; a mapping or a
+        callable of the party's name gives each its own.  None takes ``obfuscator("pca")``.
+    integrator : BaseIntegrator, default=None
+        How representations are aligned.  None takes ``KTI()``.
+    estimator : estimator, default=None
+        h, trained on all collaboration representations.  None takes a random forest.  A model that minds the scale of
+        its features needs a scaler before it, since an orthonormal target makes the entries about
+        ``n_anchors ** -0.5`` in size.
+    party_column : str or int, default=None
+        Column of X that names the owner of each row.  It replaces `groups`, is taken out before anything else, and
+        lets scorers that pass nothing but X work.  Anchors come without it.
+    n_jobs : int, default=None
+        Parties obfuscating at a time.
+    random_state : int, RandomState or None, default=None
+        Seeds every ``random_state`` left at None in obfuscators, integrator and estimator, a different one for each
+        party.  None leaves the secrets to the operating system.
+
+    Attributes
+    ----------
+    parties_ : dict of party to Party
+    models_ : dict of party to PartyModel
+    collaboration_ : Collaboration
+        What the analyst holds.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X has column names.
     classes_ : ndarray of shape (n_classes,)
 
     Notes
@@ -257,13 +255,15 @@ class DataCollaborationClassifier(ClassifierMixin, _BaseDataCollaboration):
     >>> import sklearn, datacollab as dc
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.model_selection import GridSearchCV
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
     >>> X, y = dc.datasets.load("digits")
     >>> split = dc.datasets.split_parties(X, y, n_parties=3, n_per_party=60, random_state=0)
     >>> rows, target, hospital = split.pooled()
     >>> anchor, anchor_target = X[split.rest[:200]], y[split.rest[:200]]
-    >>> clf = dc.DataCollaborationClassifier(
-    ...     dc.obfuscator("pca"), dc.KTI(), LogisticRegression(C=10, max_iter=1000), random_state=0)
-    >>> grid = {{"integrator__alpha": [0.01, 1.0], "obfuscator__n_components": [10, 20]}}
+    >>> h = make_pipeline(StandardScaler(), LogisticRegression())
+    >>> clf = dc.DataCollaborationClassifier(dc.obfuscator("pca"), dc.KTI(), h, random_state=0)
+    >>> grid = {"integrator__alpha": [0.01, 1.0], "obfuscator__n_components": [10, 20]}
     >>> with sklearn.config_context(enable_metadata_routing=True):
     ...     search = GridSearchCV(clf, grid, cv=dc.PartyStratifiedKFold(3))
     ...     search = search.fit(rows, target, groups=hospital, anchor=anchor, anchor_target=anchor_target)
@@ -299,21 +299,53 @@ class DataCollaborationClassifier(ClassifierMixin, _BaseDataCollaboration):
 
 
 class DataCollaborationRegressor(RegressorMixin, _BaseDataCollaboration):
-    __doc__ = f"""Data collaboration for regression, all roles in one process.
+    """Data collaboration for regression, all roles in one process.
 
     Built on `Party`, `Analyst` and `PartyModel`, so it gives the numbers that the real roles would.  For trying out
     methods on data that may be in one place; a real collaboration uses the roles themselves.
-{_PARAMETERS}
+
+    Parameters
+    ----------
+    obfuscator : transformer, mapping of party to transformer, or callable, default=None
+        f_k.  One transformer serves all parties, each with its own clone fitted on its own rows; a mapping or a
+        callable of the party's name gives each its own.  None takes ``obfuscator("pca")``.
+    integrator : BaseIntegrator, default=None
+        How representations are aligned.  None takes ``KTI()``.
+    estimator : estimator, default=None
+        h, trained on all collaboration representations.  None takes a random forest.  A model that minds the scale of
+        its features needs a scaler before it, since an orthonormal target makes the entries about
+        ``n_anchors ** -0.5`` in size.
+    party_column : str or int, default=None
+        Column of X that names the owner of each row.  It replaces `groups`, is taken out before anything else, and
+        lets scorers that pass nothing but X work.  Anchors come without it.
+    n_jobs : int, default=None
+        Parties obfuscating at a time.
+    random_state : int, RandomState or None, default=None
+        Seeds every ``random_state`` left at None in obfuscators, integrator and estimator, a different one for each
+        party.  None leaves the secrets to the operating system.
+
+    Attributes
+    ----------
+    parties_ : dict of party to Party
+    models_ : dict of party to PartyModel
+    collaboration_ : Collaboration
+        What the analyst holds.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X has column names.
 
     Examples
     --------
     >>> import numpy as np, datacollab as dc
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(300, 8))
     >>> y = X[:, 0] - 2 * X[:, 1]
-    >>> anchor = dc.GaussianAnchor(200).sample(X[200:], random_state=0)[0]
-    >>> from sklearn.linear_model import Ridge
-    >>> model = dc.DataCollaborationRegressor(dc.obfuscator("pca", n_components=8), dc.LTI(8), Ridge())
+    >>> anchor, _ = dc.GaussianAnchor(200).sample(X[200:], random_state=0)
+    >>> h = make_pipeline(StandardScaler(), Ridge())
+    >>> model = dc.DataCollaborationRegressor(dc.obfuscator("pca", n_components=8), dc.LTI(8), h)
     >>> model = model.fit(X[:100], y[:100], groups=np.arange(100) % 2, anchor=anchor)
     >>> model.score(X[100:200], y[100:200], groups=np.zeros(100, dtype=int)) > 0.9
     True

@@ -61,7 +61,7 @@ def alignment_figure(data: Dataset, seed: int = 0, *, out_of_sample: str = "row-
     figure: Figure = figure_module.Figure(figsize=(12, 3.6), layout="constrained")
     for axes, (title, rows, common) in zip(figure.subplots(1, len(panels)), panels, strict=True):
         _draw_rows(axes, trial, rows, data.task)
-        axes.set_title(f"{title}\nparties disagree by {disagreement(common):.0%}", fontsize=11)
+        axes.set_title(f"{title}\nparties disagree by {100 * disagreement(common):.1f} %", fontsize=11)
     figure.legend(*_legend(trial, data), loc="outside lower center", ncols=6, fontsize=9, frameon=False)
     return figure
 
@@ -69,9 +69,9 @@ def alignment_figure(data: Dataset, seed: int = 0, *, out_of_sample: str = "row-
 def disagreement(representations: dict[PartyName, FloatArray]) -> float:
     r"""Share of the variance of the same rows, seen by several parties, that lies between the parties.
 
-    :math:`\sum_k \|\hat X_k - \bar X\|_F^2 / \sum_k \|\hat X_k - 1 m^\top\|_F^2` with :math:`\bar X` the mean over parties
-    and m the mean over parties and rows.  0: every party maps each row to the same place.  1: rows in common have
-    nothing in common.
+    :math:`\sum_k \|\hat X_k - \bar X\|_F^2 / \sum_k \|\hat X_k - 1 m^\top\|_F^2` with :math:`\bar X` the mean over
+    parties and m the mean over parties and rows.  0: every party maps each row to the same place.  1: knowing the row
+    tells nothing of the place.
 
     Parameters
     ----------

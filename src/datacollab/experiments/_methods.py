@@ -54,7 +54,9 @@ def method(name: str, condition: Condition) -> BaseIntegrator:
         graph = TargetSimilarityGraph(condition.n_neighbors, scale="std")
     integrator = KTI(condition.n_components, graph=graph, center="Center" in extensions)
     if condition.preset == "paper":
-        return integrator.set_params(gamma=1.0, alpha=1.0)
-    if condition.preset != "recommended":
+        integrator.set_params(gamma=1.0, alpha=1.0)
+    elif condition.preset != "recommended":
         raise ValueError(f"Unknown preset {condition.preset!r}; known presets: recommended, paper.")
-    return integrator.set_params(gamma_factor=0.3, alpha=0.001) if name == "KTI+TSL+Center" else integrator
+    elif name == "KTI+TSL+Center":
+        integrator.set_params(gamma_factor=0.3, alpha=0.001)
+    return integrator

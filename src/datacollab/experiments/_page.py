@@ -55,21 +55,23 @@ def comparison_page(comparison: Comparison, figures: dict[str, Figure], command:
 <html lang="en"><head><meta charset="utf-8"><title>datacollab: {escape(condition.dataset)}</title>
 <style>{_STYLE}</style></head><body>
 <h1>What data collaboration buys on {escape(condition.dataset)}</h1>
-<p>{condition.n_parties} parties hold {condition.n_per_party} rows each and may not pool them. Each obfuscates its rows with
-<b>{escape(_obfuscation(comparison))}</b> ({condition.n_components} columns), together with a common anchor
+<p>{condition.n_parties} parties hold {condition.n_per_party} rows each and may not pool them. Each obfuscates its
+rows with <b>{escape(_obfuscation(comparison))}</b> ({condition.n_components} columns), together with a common anchor
 ({anchors}), and sends the result once. The analyst aligns the representations by the methods below and trains a
 random forest; each party then predicts {condition.n_test} common test rows through its own obfuscator.</p>
 <ul>{findings}</ul>
 {_table(comparison)}
 {pictures}
 <h2>How to read this</h2>
-<p class="note"><b>Local</b>: every party alone, on its own raw rows. <b>Central</b>: all raw rows in one place, which is
-what privacy forbids. {escape(comparison.measure)} is the mean over parties; intervals are Student's t over
-{len(comparison.seeds)} random draws of parties, anchors and test rows, and <b>gain over Local</b> compares the methods on
-the same draws. Hyperparameters of KTI: preset <code>{escape(condition.preset)}</code>. Times are wall times of
+<p class="note"><b>Local</b>: every party alone, on its own raw rows. <b>Central</b>: all raw rows in one place, which
+is what privacy forbids. {escape(comparison.measure)} is the mean over parties; intervals are Student's t over
+{len(comparison.seeds)} random draws of parties, anchors and test rows, and <b>gain over Local</b> compares the methods
+on the same draws. The anchor rows are public and help the collaborating methods only; those with TSL also use the
+anchors' targets. Hyperparameters of KTI: preset <code>{escape(condition.preset)}</code>. Times are wall times of
 integration, training and prediction on the machine at hand, without obfuscation.</p>
-<p class="note">This page says nothing about privacy. The analyst sees targets as they are, and row-level representations
-that an attacker with outside knowledge may link to persons or invert. Obfuscation is not differential privacy.</p>
+<p class="note">This page says nothing about privacy. The analyst sees targets as they are, and row-level
+representations that an attacker with outside knowledge may link to persons or invert. Obfuscation is not differential
+privacy.</p>
 <p class="note">Reproduce with <code>{escape(command)}</code></p>
 </body></html>
 """

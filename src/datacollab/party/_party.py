@@ -200,9 +200,10 @@ class Party:
         """An error without the obfuscator's own words, unless those are known to show no data."""
         reason = str(error) if isinstance(error, DataCollabError) else type(error).__name__
         return ObfuscationError(
-            f"Party {self.name!r}: the obfuscator {type(self.obfuscator).__name__} failed in {step} on a table of shape "
-            f"{np.shape(X)} ({reason}). Nothing left the party. Check the number of components against that shape, and "
-            "the columns' types. The obfuscator's own words may quote data, so they are only in the error's 'original'.",
+            f"Party {self.name!r}: the obfuscator {type(self.obfuscator).__name__} failed in {step} on a table of "
+            f"shape {np.shape(X)} ({reason}). Nothing left the party. Check the number of components against that "
+            "shape, and the columns' types. The obfuscator's own words may quote data, so they are only in the error's "
+            "'original'.",
             error,
         )
 
