@@ -21,6 +21,7 @@ _HOME = {
     "GEP": "analyst",
     "GeometricGraph": "analyst",
     "KTI": "analyst",
+    "KTICV": "analyst",
     "LTI": "analyst",
     "Local": "collaboration",
     "MPP": "analyst",
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from . import testing as testing
     from .analyst import GEP as GEP
     from .analyst import KTI as KTI
+    from .analyst import KTICV as KTICV
     from .analyst import LTI as LTI
     from .analyst import MPP as MPP
     from .analyst import ODC as ODC

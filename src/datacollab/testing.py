@@ -5,7 +5,7 @@ Each check raises `AssertionError` with what is wrong and by how much, never wit
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from sklearn.model_selection import train_test_split
 
 from ._validation import FloatArray
 
-__all__ = ["assert_row_wise", "check_obfuscator", "is_row_wise"]
+__all__ = ["assert_row_wise", "check_integrator", "check_obfuscator", "is_row_wise"]
 
 
 def check_obfuscator(obfuscator: Any, X: ArrayLike, *, rows: int = 20, rtol: float = 1e-6) -> None:
@@ -67,6 +67,83 @@ def check_obfuscator(obfuscator: Any, X: ArrayLike, *, rows: int = 20, rtol: flo
         _assert_row_wise(fitted, batch, what, rows=rows, rtol=rtol)
         widths.add(first.shape[1])
     _require(len(widths) == 1, f"the number of columns depends on the rows: {sorted(widths)}.")
+
+
+def check_integrator(integrator: Any, *, rtol: float = 1e-6) -> None:
+    """Check that an integration method keeps the contract of all of them.
+
+    Clones are fitted on made-up representations of 60 anchor rows by three parties, six columns each, with targets of
+    two classes.  Wanted:
+
+    * `fit` returns self, leaves parameters and input unchanged, and sets `integration_functions_`, one callable per
+      party, keyed by name; a plain sequence of arrays is keyed by position;
+    * `transform` maps any subset of the parties, each row by itself, to finite float64 arrays with the same number of
+      columns for all, and agrees with the integration functions;
+    * the same again gives the same, also from float64 numbers or a plain sequence;
+    * NaN, unequal numbers of anchor rows and unknown parties are a `ValueError` whose message names the party.
+
+    Parameters
+    ----------
+    integrator : BaseIntegrator
+        Not changed and not fitted.  At most six components.
+    rtol : float, default=1e-6
+        Largest deviation allowed, relative to the largest entry of the result.
+
+    Raises
+    ------
+    AssertionError
+        When the contract is broken.
+
+    Examples
+    --------
+    >>> from datacollab import LTI
+    >>> from datacollab.testing import check_integrator
+    >>> check_integrator(LTI(n_components=4))
+    """
+    rng = np.random.default_rng(0)
+    latent = rng.normal(size=(60, 6))
+    bends = {"north": np.tanh, "south": np.sin, "west": np.arctan}
+    anchors = {party: bend(latent @ rng.normal(size=(6, 6))).astype(np.float32) for party, bend in bends.items()}
+    y = (latent[:, 0] > 0).astype(int)
+    before = {party: A.tobytes() for party, A in anchors.items()}
+
+    fitted = clone(integrator)
+    parameters = fitted.get_params(deep=False)
+    _require(fitted.fit(anchors, y) is fitted, "fit must return self.")
+    _require({party: A.tobytes() for party, A in anchors.items()} == before, "fit changes its input.")
+    changed = [name for name, value in fitted.get_params(deep=False).items() if value is not parameters[name]]
+    _require(not changed, f"fit changes the parameters {changed}.")
+    _require(list(fitted.integration_functions_) == list(anchors), "integration_functions_ must be keyed by party.")
+
+    aligned = fitted.transform(anchors)
+    widths = set()
+    for party, rows in aligned.items():
+        _require(rows.dtype == np.float64 and rows.ndim == 2, "transform must give two-dimensional float64 arrays.")
+        _require(
+            rows.shape[0] == 60 and bool(np.isfinite(rows).all()), "transform must give a finite row for each row."
+        )
+        widths.add(rows.shape[1])
+        alone = fitted.transform({party: anchors[party][7:8]})
+        _require(list(alone) == [party], "transform must map just the parties it is given.")
+        _require_close(alone[party], rows[7:8], rtol, "a row alone and among others")
+        _require_close(fitted.integration_functions_[party](anchors[party]), rows, rtol, "integration_functions_")
+    _require(len(widths) == 1, f"all parties must get the same number of columns; got {sorted(widths)}.")
+
+    others: dict[str, tuple[Any, Callable[[str], Any]]] = {
+        "a second fit": (anchors, str),
+        "float64 input": ({party: A.astype(np.float64) for party, A in anchors.items()}, str),
+        "a plain sequence": (list(anchors.values()), list(anchors).index),
+    }
+    for what, (given, key) in others.items():
+        again = clone(integrator).fit(given, y).transform(given)
+        for party, rows in aligned.items():
+            _require_close(again[key(party)], rows, rtol, what)
+
+    spoilt = np.where(np.arange(360).reshape(60, 6) == 100, np.nan, anchors["south"])
+    _require_error(lambda: clone(integrator).fit({**anchors, "south": spoilt}, y), "NaN", "south")
+    _require_error(lambda: clone(integrator).fit({**anchors, "south": spoilt[:9]}, y), "unequal anchors", "south")
+    _require_error(lambda: fitted.transform({"east": anchors["west"]}), "an unknown party", "east")
+    _require_error(lambda: fitted.transform({"west": anchors["west"][:, :4]}), "missing columns", "west")
 
 
 def assert_row_wise(obfuscator: Any, X: ArrayLike, *, rows: int | None = None, rtol: float = 1e-6) -> None:
@@ -166,6 +243,20 @@ def _take(X: ArrayLike, index: NDArray[np.intp]) -> Any:
 
 def _as_bytes(X: ArrayLike) -> bytes:
     return np.asarray(X).tobytes()
+
+
+def _require_close(got: FloatArray, wanted: FloatArray, rtol: float, what: str) -> None:
+    deviation = float(np.abs(got - wanted).max() / (np.abs(wanted).max() or 1.0))
+    _require(deviation <= rtol, f"{what}: results deviate by {deviation:.1e}, relative to the largest entry.")
+
+
+def _require_error(call: Callable[[], Any], what: str, party: str) -> None:
+    try:
+        call()
+    except ValueError as error:
+        _require(party in str(error), f"the error for {what} must name the party.")
+    else:
+        _require(False, f"{what} must be a ValueError.")
 
 
 def _require(condition: bool, message: str) -> None:

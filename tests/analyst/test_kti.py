@@ -1,5 +1,7 @@
 """KTI against the equations of the paper, its Theorem 2, and its limits."""
 
+import tracemalloc
+
 import naive
 import numpy as np
 import pytest
@@ -225,3 +227,16 @@ def test_clear_errors(views, anchor_classes):
         KTI().fit(half_equal)
     with pytest.raises(ValueError, match=r"rank of the penalty graph"):
         KTI(200, penalty_graph=TargetDissimilarityGraph()).fit(views, anchor_classes)
+
+
+@pytest.mark.parametrize("center", [False, True], ids=["", "center"])
+def test_memory_is_that_of_two_matrices(center):
+    """However many parties there are."""
+    n_anchors = 900
+    views = {party: np.random.default_rng(party).normal(size=(n_anchors, 4)) for party in range(5)}
+    KTI(4, gamma=0.3).fit({party: A[:50] for party, A in views.items()})  # imports and caches
+    tracemalloc.start()
+    KTI(4, gamma=0.3, center=center).fit(views)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2.6 * n_anchors**2 * 8

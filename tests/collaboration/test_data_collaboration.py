@@ -62,7 +62,7 @@ def test_gives_the_numbers_of_the_real_roles(digits):
         alone = party.predict(digits["X_test"], collaboration.party_model(name))
         assert_array_equal(model.predict(digits["X_test"], groups=[name] * 300), alone)
         transformed = party.transform(digits["X_test"], collaboration.party_model(name))
-        assert_allclose(model.transform(digits["X_test"], groups=[name] * 300), transformed, atol=1e-8)
+        assert_allclose(model.represent(digits["X_test"], groups=[name] * 300), transformed, atol=1e-8)
 
 
 def test_rows_go_through_their_own_party_and_come_back_in_order(digits, rng):
@@ -86,7 +86,7 @@ def test_same_invertible_linear_map_for_all_is_central_up_to_rotation(digits):
         DataCollaborationClassifier(f, LTI(12), LogisticRegression(C=np.inf, max_iter=10_000, tol=1e-10)), digits
     )
     g = model.collaboration_.integrator_.integration_functions_["north"]
-    central = model.transform(X, groups=digits["groups"])
+    central = model.represent(X, groups=digits["groups"])
     assert_allclose(central, X @ A @ g.coefficients, atol=1e-9)
     assert model.collaboration_.integrator_.objective_ == pytest.approx(0, abs=1e-12)
     Z = anchor @ A @ g.coefficients
@@ -216,7 +216,7 @@ def test_a_party_with_one_class(digits):
 
 def test_an_unseen_party_is_named(digits):
     model = fit(DataCollaborationClassifier(PCA(8), LTI(8), lr()), digits)
-    for method in ("predict", "predict_proba", "transform"):
+    for method in ("predict", "predict_proba", "represent"):
         with pytest.raises(UnknownPartyError, match=r"\['east'\] took no part in fit; known parties: \['north'"):
             getattr(model, method)(digits["X_test"], groups=["east"] * 300)
     local = Local(lr()).fit(digits["X"], digits["y"], groups=digits["groups"])

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
@@ -165,3 +166,11 @@ def test_misuse(table, anchor):
 def test_repr_shows_the_name_and_the_number_of_rows_only(table):
     assert repr(Party("a", PCA(3))) == "Party('a', not fitted)"
     assert repr(Party("a", PCA(3)).fit(*table)) == "Party('a', 40 rows)"
+
+
+def test_an_obfuscator_fitted_elsewhere_is_used_as_it_is(table, anchor):
+    """f_k fitted on public rows does not memorise private ones."""
+    X, y = table
+    public = PCA(3).fit(anchor)
+    share = Party("a", FrozenEstimator(public), shuffle=False).fit(X, y).share(anchor)
+    assert_allclose(share.representation, public.transform(X), atol=1e-12)

@@ -5,6 +5,7 @@ from ._base import BaseIntegrator
 from ._gep import GEP
 from ._graphs import GeometricGraph, NeighborGraph, TargetDissimilarityGraph, TargetSimilarityGraph
 from ._kti import KTI
+from ._kti_cv import KTICV
 from ._lti import LTI
 from ._mpp import MPP
 from ._odc import ODC
@@ -12,6 +13,7 @@ from ._odc import ODC
 __all__ = [
     "GEP",
     "KTI",
+    "KTICV",
     "LTI",
     "MPP",
     "ODC",

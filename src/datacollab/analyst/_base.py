@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -79,8 +79,17 @@ def check_n_components(n_components: int, largest: int, reason: str) -> None:
 class BaseIntegrator(BaseEstimator, ABC):
     """Base of the integration methods: estimators over several parties at once.
 
-    A subclass implements `fit`, and sets `integration_functions_`.
+    A subclass implements `fit`: it begins with ``anchors = self._start_fit(anchors)``, which checks parameters against
+    the subclass's ``_parameter_constraints`` (as scikit-learn's estimators have them; none by default) and returns
+    the parties' arrays by name, and it ends by setting `integration_functions_`.  `datacollab.testing.check_integrator`
+    checks the result.
+
+    Attributes
+    ----------
+    integration_functions_ : dict of party to IntegrationFunction
     """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {}
 
     integration_functions_: dict[PartyName, IntegrationFunction]
 

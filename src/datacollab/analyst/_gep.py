@@ -88,7 +88,8 @@ class GEP(BaseIntegrator):
         Raises
         ------
         AgreementError, RepresentationError
-            When the representations do not fit together; see `check_anchors`.
+            When row counts differ, or a representation is not finite, empty, or the same in every row; the message
+            names the party.
         ValueError
             When `n_components` exceeds the dimension that the column spaces span together.
         """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -82,7 +81,8 @@ class KTI(BaseIntegrator):
     center : bool, default=False
         Whether the columns of Z sum to zero (eq. centering).
     solver : {"auto", "exact"}, default="auto"
-        How Z is found.  "exact" factorises one n_a x n_a matrix per party and takes the eigenvectors of their sum.
+        How Z is found.  "exact" factorises one n_a x n_a matrix per party and takes the eigenvectors of their sum, in
+        the memory of two such matrices.
     degree, coef0, kernel_params
         Further parameters of the kernel, as in `sklearn.kernel_ridge.KernelRidge`.
     n_jobs : int, default=None
@@ -204,7 +204,8 @@ class KTI(BaseIntegrator):
         Raises
         ------
         AgreementError, RepresentationError
-            When the representations do not fit together; see `check_anchors`.
+            When row counts differ, or a representation is not finite, empty, or the same in every row; the message
+            names the party.
         NumericalError
             When a kernel is not positive semidefinite, a width cannot be found, or a graph has no edges.
         ValueError
@@ -279,6 +280,7 @@ class KTI(BaseIntegrator):
         M = np.zeros((n_anchors, n_anchors), order="F")
         for S in self._over_parties(partial(_party_inverse, alpha=self.alpha), anchors, kernels):
             add_to_lower(M, S, self.alpha)
+            del S  # or it would stay until the next one is there
         return M
 
     def _over_parties(
@@ -288,9 +290,12 @@ class KTI(BaseIntegrator):
         kernels: Mapping[PartyName, Kernel],
     ) -> Iterable[FloatArray]:
         """Run ``task`` for each party, and yield the results in the order of the parties."""
+        if effective_n_jobs(self.n_jobs) == 1:
+            for party, A in anchors.items():
+                yield task(party, A, kernels[party])
+            return
         # Threads suffice, since LAPACK releases the interpreter; one BLAS thread each keeps them off one another.
-        alone = effective_n_jobs(self.n_jobs) == 1
-        with nullcontext() if alone else threadpool_limits(limits=1, user_api="blas"):
+        with threadpool_limits(limits=1, user_api="blas"):
             parallel = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator", pre_dispatch="n_jobs")
             yield from parallel(delayed(task)(party, A, kernels[party]) for party, A in anchors.items())
 

@@ -37,6 +37,11 @@ class ODC(BaseIntegrator):
         :math:`\sum_k \|\tilde A^{(k)} G^{(k)} - Z\|_F^2`.
     integration_functions_ : dict of party to LinearMap
 
+    Notes
+    -----
+    Whoever is the reference gives something away: the other parties learn maps onto its anchor representation, and
+    hold the anchor.  With "mean" it is an average of all that they learn about.
+
     References
     ----------
     .. [1] Nosaka, Suetake, Takano and Yoshise (2026). Data collaboration analysis with orthonormal basis selection and
@@ -79,7 +84,8 @@ class ODC(BaseIntegrator):
         Raises
         ------
         AgreementError, RepresentationError
-            When the representations do not fit together; see `check_anchors`.  Also when their dimensions differ.
+            When row counts differ, or a representation is not finite, empty, or the same in every row; the message
+            names the party.  Also when their dimensions differ.
         UnknownPartyError
             When the reference is none of the parties.
         """

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ._errors import one_line_errors
+
+if TYPE_CHECKING:
+    from ..datasets import DatasetInfo
 
 __all__ = ["app"]
 
@@ -28,9 +32,6 @@ def list_datasets(
     Example: datacollab data list --data-dir ~/data
     """
     with one_line_errors("Nothing was changed."):
-        from rich.console import Console
-        from rich.table import Table
-
         from ..datasets import available
 
         found = available(data_dir=data_dir)
@@ -38,18 +39,7 @@ def list_datasets(
             rows = [{**asdict(dataset), "path": dataset.path and str(dataset.path)} for dataset in found]
             typer.echo(json.dumps(rows, indent=2))
             return
-        table = Table("name", "what", "task", "rows x columns", "MB", "licence", "where")
-        for dataset in found:
-            table.add_row(
-                dataset.name,
-                dataset.description,
-                dataset.task,
-                f"{dataset.n_samples} x {dataset.n_features}",
-                f"{dataset.megabytes:.0f}",
-                dataset.licence,
-                dataset.where,
-            )
-        Console().print(table)
+        _print_table(found)
 
 
 @app.command("fetch")
@@ -65,3 +55,20 @@ def fetch_dataset(
         from ..datasets import fetch
 
         typer.echo(fetch(name, data_dir=data_dir))
+
+
+def _print_table(found: Sequence[DatasetInfo]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE, pad_edge=False)
+    for heading in ("name", "task", "rows x columns", "MB", "licence"):
+        table.add_column(heading, no_wrap=True)
+    for dataset in found:
+        shape = f"{dataset.n_samples} x {dataset.n_features}"
+        table.add_row(dataset.name, dataset.task, shape, f"{dataset.megabytes:.0f}", dataset.licence)
+    Console().print(table)
+    # Not in the table, which would break long paths to the terminal's width.
+    for dataset in found:
+        typer.echo(f"{dataset.name}: {dataset.description}\n  {dataset.where}")

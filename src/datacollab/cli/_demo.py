@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 import sys
 import time
@@ -20,19 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["demo"]
 
 DEFAULT_METHODS = ["MPP", "GEP", "ODC", "LTI", "KTI", "KTI+TSL", "KTI+TSL+Center"]
-
-HELP = """Show what data collaboration buys on real data.
-
-Parties obfuscate their rows, every method integrates them, a random forest is trained on the result, and each party
-tests it alone. Prints a table with 95 % confidence intervals beside the baselines Local (every party alone) and Central
-(all raw rows in one place), and writes figures and an HTML page.
-
-\b
-Examples:
-  datacollab demo
-  datacollab demo --dataset mnist --parties 10 --rows 100 --seeds 5 --output mnist
-  datacollab demo --obfuscator pca --components 16 --method LTI --method KTI --json
-"""
 
 
 def demo(
@@ -53,8 +41,22 @@ def demo(
     as_json: Annotated[bool, Option("--json", help="Print the scores as JSON instead of a table.")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
+    """Show what data collaboration buys on real data.
+
+    Parties obfuscate their rows, every method integrates them, a random forest
+    is trained on the result, and each party tests it alone. Prints a table
+    with 95 % confidence intervals beside the baselines Local (every party
+    alone) and Central (all raw rows in one place), and writes figures and an
+    HTML page.
+
+    For example:
+
+      datacollab demo
+      datacollab demo --dataset mnist --parties 10 --rows 100 --output mnist
+      datacollab demo --obfuscator pca --method LTI --method KTI --json
+    """
     with one_line_errors("Nothing was written; run the command again, with fewer --seeds if it takes too long."):
-        from ..experiments import Condition
+        from ..experiments import Condition, check_methods
 
         condition = Condition(
             dataset=dataset,
@@ -68,19 +70,18 @@ def demo(
             n_components=components,
             preset=preset,
         )
+        methods = list(dict.fromkeys(["Local", *(method or DEFAULT_METHODS), "Central"]))
+        check_methods(methods)
         start = time.perf_counter()
-        comparison, figures = _run(
-            condition, data_dir, ["Local", *(method or DEFAULT_METHODS), "Central"], seeds, quiet
-        )
+        output.mkdir(parents=True, exist_ok=True)
+        comparison, figures = _run(condition, data_dir, methods, seeds, quiet)
+    with one_line_errors(f"The files in {output} may be incomplete; run the command again."):
         written = _write(comparison, figures, output)
         if as_json:
             typer.echo(json.dumps(comparison.as_dict(), indent=2))
         else:
             _print_table(comparison)
             typer.echo("\n".join([*(f"  {path}" for path in written), f"Done in {time.perf_counter() - start:.0f} s."]))
-
-
-demo.__doc__ = HELP
 
 
 def _run(
@@ -90,7 +91,8 @@ def _run(
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = TextColumn("{task.description:<42}"), BarColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=Console(stderr=True), disable=quiet, transient=True) as bar:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=quiet or not console.is_terminal, transient=True) as bar:
         steps = 2 + seeds * (1 + len(methods))
         task = bar.add_task("loading", total=steps)
 
@@ -116,7 +118,6 @@ def _run(
 def _write(comparison: Comparison, figures: dict[str, Any], output: Path) -> list[Path]:
     from ..experiments import comparison_page
 
-    output.mkdir(parents=True, exist_ok=True)
     written = []
     for name, figure in zip(("scores", "alignment"), figures.values(), strict=True):
         written.append(output / f"{name}.png")
@@ -140,9 +141,10 @@ def _print_table(comparison: Comparison) -> None:
         table.add_column(heading, justify="right")
     for name in comparison.methods:
         mean, half_width = comparison.interval(name)
+        interval = "" if math.isnan(half_width) else f"± {half_width:.3f}"
         gain = "" if name == "Local" else f"{comparison.gain(name, 'Local')[0]:+.3f}"
         table.add_row(
-            name, f"{mean:.3f}", f"± {half_width:.3f}", gain, f"{comparison.seconds(name):.2f}",
+            name, f"{mean:.3f}", interval, gain, f"{comparison.seconds(name):.2f}",
             style="dim" if name in ("Local", "Central") else None,
         )  # fmt: skip
     console.print(table)

@@ -16,10 +16,10 @@ FAILED, INTERRUPTED = 1, 130
 
 @contextmanager
 def one_line_errors(interrupted: str) -> Iterator[None]:
-    """Exit with 1 and the message on an error of ours, and with 130 and ``interrupted`` on Ctrl-C."""
+    """Exit with 1 and the message on an error the user can act on, and with 130 and ``interrupted`` on Ctrl-C."""
     try:
         yield
-    except (DataCollabError, ValueError) as error:
+    except (DataCollabError, ValueError, OSError) as error:
         typer.echo(f"datacollab: {error}", err=True)
         raise typer.Exit(FAILED) from None
     except KeyboardInterrupt:

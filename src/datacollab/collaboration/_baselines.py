@@ -48,6 +48,8 @@ class _Baseline(MetaEstimatorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         tags.estimator_type = inner.estimator_type
+        tags.input_tags = inner.input_tags
+        tags.target_tags = inner.target_tags
         tags.classifier_tags = inner.classifier_tags
         tags.regressor_tags = inner.regressor_tags
         return tags
@@ -86,6 +88,16 @@ class Central(_Baseline):
         """Predict rows, whoever owns them."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict(self._features(X)))
+
+    @property
+    def n_features_in_(self) -> int:
+        """Columns of the raw rows, without the one that names the owner."""
+        return int(self.estimator_.n_features_in_)
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """Classes of a classifier."""
+        return np.asarray(self.estimator_.classes_)
 
     def _features(self, X: ArrayLike) -> Any:
         return X if self.party_column is None else owners(X, None, self.party_column)[0]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import _safe_indexing, check_array, check_random_state
 from sklearn.utils._tags import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -43,7 +43,6 @@ class _BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator):
     __metadata_request__fit: ClassVar = {"groups": True, "anchor": True, "anchor_target": True}
     __metadata_request__predict: ClassVar = {"groups": True}
     __metadata_request__predict_proba: ClassVar = {"groups": True}
-    __metadata_request__transform: ClassVar = {"groups": True}
     __metadata_request__score: ClassVar = {"groups": True}
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -95,7 +94,8 @@ class _BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator):
         groups : array-like of shape (n_samples,), optional
             Owner of each row.  Needed unless `party_column` is set.
         anchor : array-like or dataframe of shape (n_anchors, n_features)
-            Public or synthetic rows that all parties obfuscate.
+            Public or synthetic rows that all parties obfuscate.  Under cross-validation, scikit-learn's metadata routing
+            cuts whatever has as many rows as `X` into folds: an anchor of just that length loses some of its rows.
         anchor_target : array-like of shape (n_anchors,), optional
             Targets of the anchor rows, where a graph needs them.
 
@@ -113,7 +113,8 @@ class _BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator):
             When the representations cannot be integrated.
         """
         self._validate_params()
-        X = self._checked(X, reset=True)
+        X, y = validate_data(self, self._checked(X), y, skip_check_array=True)
+        y = check_array(y, input_name="y", ensure_2d=False, dtype=None)
         target = self._checked_target(column_or_1d(y, warn=True))
         check_consistent_length(X, target)
         if anchor is None:
@@ -158,13 +159,14 @@ class _BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator):
         """
         return self._by_party("predict", X, groups)
 
-    def transform(self, X: ArrayLike, *, groups: ArrayLike | None = None) -> FloatArray:
+    def represent(self, X: ArrayLike, *, groups: ArrayLike | None = None) -> FloatArray:
         """Collaboration representations g_k(f_k(x)), shape (n_samples, n_components)."""
         return self._by_party("transform", X, groups)
 
     def _by_party(self, method: str, X: ArrayLike, groups: ArrayLike | None) -> NDArray[Any]:
         check_is_fitted(self)
-        X, names = owners(self._checked(X, reset=False), groups, self.party_column)
+        X = validate_data(self, self._checked(X), reset=False, skip_check_array=True)
+        X, names = owners(X, groups, self.party_column)
         unknown = [party for party in by_party(names) if party not in self.parties_]
         if unknown:
             raise UnknownPartyError(
@@ -177,15 +179,22 @@ class _BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator):
         }
         return predict_by_party(X, names, functions)
 
-    def _checked(self, X: Any, *, reset: bool) -> Any:
-        """Note or compare the features; a dataframe is left to the obfuscator, which may take columns by name."""
+    def _checked(self, X: Any) -> Any:
+        """Check an array; a dataframe is left to the obfuscator, which may take columns by name."""
         if hasattr(X, "columns"):
-            validate_data(self, X, reset=reset, skip_check_array=True)
             return X
-        allow_nan = hasattr(self.obfuscator, "fit") and get_tags(self.obfuscator).input_tags.allow_nan
-        return validate_data(
-            self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan" if allow_nan else True, accept_sparse="csr"
+        tags = self.__sklearn_tags__().input_tags
+        finite: bool | str = "allow-nan" if tags.allow_nan else True
+        return check_array(
+            X, dtype=None, ensure_all_finite=finite, accept_sparse=tags.sparse, estimator=self, input_name="X"
         )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if hasattr(self.obfuscator, "fit"):
+            accepted = get_tags(self.obfuscator).input_tags
+            tags.input_tags.allow_nan, tags.input_tags.sparse = accepted.allow_nan, accepted.sparse
+        return tags
 
     def _obfuscator(self, party: PartyName, random_state: np.random.RandomState | None) -> Any:
         given = self.obfuscator

@@ -11,9 +11,10 @@ from scipy import stats
 
 from ..datasets import Dataset
 from ._condition import Condition
-from ._trial import Score, draw_trial, score_method
+from ._methods import check_methods
+from ._trial import Score, check_size, draw_trial, score_method
 
-__all__ = ["Comparison", "Progress", "compare_methods"]
+__all__ = ["Comparison", "compare_methods"]
 
 Progress = Callable[[str], None]
 """Called with a short description of each step, before it starts."""
@@ -104,7 +105,17 @@ def compare_methods(
     Returns
     -------
     Comparison
+
+    Raises
+    ------
+    ValueError
+        Before any work: when a method is unknown or comes twice, there is no seed, a seed comes twice, or the data have
+        fewer rows than a trial takes.
     """
+    check_methods(methods)
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise ValueError(f"At least one seed is wanted, each once; got {list(seeds)}.")
+    check_size(condition, data)
     scores: list[Score] = []
     for number, seed in enumerate(seeds, start=1):
         progress(f"trial {number} of {len(seeds)}: parties obfuscate")

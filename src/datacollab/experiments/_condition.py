@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from numbers import Integral
 from typing import Any
 
 __all__ = ["Condition"]
+
+_CHOICES = {
+    "obfuscator": ("pca", "kernel-pca", "umap", "random-projection"),
+    "out_of_sample": ("row-wise", "umap"),
+    "preset": ("recommended", "paper"),
+}
+_COUNTS = ("n_parties", "n_per_party", "n_test", "n_anchors", "n_components", "n_neighbors")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +44,11 @@ class Condition:
         Neighbours for SMOTE and for the graphs.
     preset : {"recommended", "paper"}
         Hyperparameters of KTI; see `method`.
+
+    Raises
+    ------
+    ValueError
+        When a name is unknown, a count is not a positive int, or there are more sources than anchors.
     """
 
     dataset: str = "mnist"
@@ -49,6 +62,27 @@ class Condition:
     n_components: int = 10
     n_neighbors: int = 10
     preset: str = "recommended"
+
+    def __post_init__(self) -> None:
+        for setting, allowed in _CHOICES.items():
+            value = getattr(self, setting)
+            if value not in allowed:
+                raise ValueError(f"Unknown {setting} {value!r}; choose one of {', '.join(allowed)}.")
+        counts = _COUNTS if self.n_sources is None else (*_COUNTS, "n_sources")
+        for setting in counts:
+            value = getattr(self, setting)
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+                raise ValueError(f"{setting} must be a positive int; got {value!r}.")
+        if self.n_sources is not None and self.n_sources > self.n_anchors:
+            raise ValueError(
+                f"n_sources={self.n_sources} is above n_anchors={self.n_anchors}, but the anchor includes its sources. "
+                "Lower n_sources or raise n_anchors."
+            )
+
+    @property
+    def n_rows(self) -> int:
+        """Real rows that one trial takes: the parties', the test rows, and the anchor's or its sources."""
+        return self.n_parties * self.n_per_party + self.n_test + (self.n_sources or self.n_anchors)
 
     def as_dict(self) -> dict[str, Any]:
         """All settings, for a report."""

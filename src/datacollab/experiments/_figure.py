@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from .._validation import FloatArray, PartyName, require
 from ..datasets import Dataset
 from ._comparison import Comparison
 from ._condition import Condition
-from ._methods import method
+from ._methods import BASELINES, method
 from ._trial import Trial, draw_trial
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ def alignment_figure(data: Dataset, seed: int = 0, *, out_of_sample: str = "row-
         dataset=data.name, n_parties=3, n_per_party=60, n_test=60, n_anchors=300, n_sources=90, n_components=2,
         out_of_sample=out_of_sample, n_neighbors=10,
     )  # fmt: skip
-    trial = draw_trial(condition, _three_classes(data), seed)
+    data = _three_classes(data)
+    trial = draw_trial(condition, data, seed)
     own = {share.party: share.representation for share in trial.shares}
     panels = [("Intermediate", own, trial.test_representations)]
     for name in _PANELS:
@@ -60,7 +62,7 @@ def alignment_figure(data: Dataset, seed: int = 0, *, out_of_sample: str = "row-
 
     figure: Figure = figure_module.Figure(figsize=(12, 3.6), layout="constrained")
     for axes, (title, rows, common) in zip(figure.subplots(1, len(panels)), panels, strict=True):
-        _draw_rows(axes, trial, rows, data.task)
+        _draw_rows(axes, trial, rows, data)
         axes.set_title(f"{title}\nparties disagree by {100 * disagreement(common):.1f} %", fontsize=11)
     figure.legend(*_legend(trial, data), loc="outside lower center", ncols=6, fontsize=9, frameon=False)
     return figure
@@ -70,8 +72,8 @@ def disagreement(representations: dict[PartyName, FloatArray]) -> float:
     r"""Share of the variance of the same rows, seen by several parties, that lies between the parties.
 
     :math:`\sum_k \|\hat X_k - \bar X\|_F^2 / \sum_k \|\hat X_k - 1 m^\top\|_F^2` with :math:`\bar X` the mean over
-    parties and m the mean over parties and rows.  0: every party maps each row to the same place.  1: knowing the row
-    tells nothing of the place.
+    parties and m the mean over parties and rows.  0: every party maps each row to the same place.  K parties whose
+    maps have nothing to do with each other have (K - 1) / K on average.
 
     Parameters
     ----------
@@ -101,7 +103,7 @@ def score_figure(comparison: Comparison) -> Figure:
     axes = figure.subplots()
     for position, name in enumerate(methods):
         mean, half_width = comparison.interval(name)
-        colour = _BASELINE if name in ("Local", "Central") else _KERNEL if name.startswith("KTI") else _LINEAR
+        colour = _BASELINE if name in BASELINES else _KERNEL if name.startswith("KTI") else _LINEAR
         axes.errorbar(mean, position, xerr=np.nan_to_num(half_width), fmt="o", color=colour, capsize=3)
         axes.annotate(f"{mean:.3g}" if mean >= 1 else f"{mean:.3f}", (mean, position), xytext=(0, 6),
                       textcoords="offset points", ha="center", fontsize=8, color=colour)  # fmt: skip
@@ -109,9 +111,8 @@ def score_figure(comparison: Comparison) -> Figure:
         axes.axvline(comparison.interval("Local")[0], color=_BASELINE, linewidth=0.8, linestyle=":")
     axes.set_yticks(range(len(methods)), methods)
     axes.invert_yaxis()
-    axes.set_xlabel(
-        f"{comparison.measure} on common test rows, mean and 95 % interval of {len(comparison.seeds)} trials"
-    )
+    trials = "one trial" if len(comparison.seeds) == 1 else f"mean and 95 % interval of {len(comparison.seeds)} trials"
+    axes.set_xlabel(f"{comparison.measure} on common test rows, {trials}")
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="x", alpha=0.3)
     axes.margins(y=0.12)
@@ -125,19 +126,22 @@ def _three_classes(data: Dataset) -> Dataset:
     return Dataset(**{**data, "X": data.X[kept], "y": data.y[kept], "data": data.X[kept], "target": data.y[kept]})
 
 
-def _draw_rows(axes: Axes, trial: Trial, rows: dict[PartyName, FloatArray], task: str) -> None:
+def _draw_rows(axes: Axes, trial: Trial, rows: dict[PartyName, FloatArray], data: Dataset) -> None:
+    colours = _colours(data)
     for marker, share in zip(_MARKERS, trial.shares, strict=True):
         x, y = rows[share.party].T
-        axes.scatter(x, y, marker=marker, c=_colours(share.target, task), s=22, linewidths=0.4, edgecolors="white",
-                     alpha=0.85)  # fmt: skip
+        axes.scatter(x, y, marker=marker, s=22, linewidths=0.4, edgecolors="white", alpha=0.85,
+                     **colours(share.target))  # fmt: skip
     axes.set_xticks([])
     axes.set_yticks([])
 
 
-def _colours(target: NDArray[Any], task: str) -> Any:
-    if task == "regression":
-        return target
-    return np.array(_CLASS_COLOURS)[np.unique(target, return_inverse=True)[1]]
+def _colours(data: Dataset) -> Callable[[NDArray[Any]], dict[str, Any]]:
+    """How to colour targets, alike for all parties whatever targets each of them has."""
+    if data.task == "regression":
+        return lambda target: {"c": target, "vmin": data.y.min(), "vmax": data.y.max()}
+    classes = np.unique(data.y)
+    return lambda target: {"c": np.array(_CLASS_COLOURS)[np.searchsorted(classes, target)]}
 
 
 def _legend(trial: Trial, data: Dataset) -> tuple[list[Any], list[str]]:
@@ -145,8 +149,7 @@ def _legend(trial: Trial, data: Dataset) -> tuple[list[Any], list[str]]:
     handles = [lines.Line2D([], [], marker=marker, linestyle="", color="#444444", markersize=6) for marker in _MARKERS]
     labels = [str(share.party) for share in trial.shares]
     if data.task == "classification":
-        handles += [
-            lines.Line2D([], [], marker="o", linestyle="", color=colour, markersize=7) for colour in _CLASS_COLOURS
-        ]
-        labels += [f"class {name}" for name in np.unique(data.y)[:3]]
+        for colour, label in zip(_CLASS_COLOURS, np.unique(data.y), strict=False):
+            handles.append(lines.Line2D([], [], marker="o", linestyle="", color=colour, markersize=7))
+            labels.append(f"class {label}")
     return handles, labels

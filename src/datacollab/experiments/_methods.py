@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ..analyst import GEP, KTI, LTI, MPP, ODC, BaseIntegrator, GeometricGraph, NeighborGraph, TargetSimilarityGraph
 from ._condition import Condition
 
-__all__ = ["METHODS", "method"]
+__all__ = ["BASELINES", "METHODS", "check_methods", "method"]
 
 _LINEAR: dict[str, Callable[[int], BaseIntegrator]] = {
     "MPP": lambda n_components: MPP(n_components),
@@ -18,6 +18,25 @@ _LINEAR: dict[str, Callable[[int], BaseIntegrator]] = {
 
 METHODS = (*_LINEAR, "KTI", "KTI+Center", "KTI+GL", "KTI+TSL", "KTI+GL+Center", "KTI+TSL+Center")
 """Names that `method` knows, in the order of the paper."""
+
+BASELINES = ("Local", "Central")
+"""Names that comparisons know besides; see `datacollab.Local` and `datacollab.Central`."""
+
+
+def check_methods(names: Sequence[str]) -> None:
+    """Refuse names that no comparison knows, and names that come twice.
+
+    Raises
+    ------
+    ValueError
+        The message lists the names that are known.
+    """
+    for name in names:
+        if name not in METHODS and name not in BASELINES:
+            raise ValueError(f"Unknown method {name!r}; known methods: {', '.join((*BASELINES, *METHODS))}.")
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"Each method is compared once, but {', '.join(twice)} came more often.")
 
 
 def method(name: str, condition: Condition) -> BaseIntegrator:
@@ -40,7 +59,7 @@ def method(name: str, condition: Condition) -> BaseIntegrator:
     Raises
     ------
     ValueError
-        When the name or the preset is unknown.
+        When the name is unknown.
     """
     if name not in METHODS:
         raise ValueError(f"Unknown method {name!r}; known methods: {', '.join(METHODS)}.")
@@ -55,8 +74,6 @@ def method(name: str, condition: Condition) -> BaseIntegrator:
     integrator = KTI(condition.n_components, graph=graph, center="Center" in extensions)
     if condition.preset == "paper":
         integrator.set_params(gamma=1.0, alpha=1.0)
-    elif condition.preset != "recommended":
-        raise ValueError(f"Unknown preset {condition.preset!r}; known presets: recommended, paper.")
     elif name == "KTI+TSL+Center":
         integrator.set_params(gamma_factor=0.3, alpha=0.001)
     return integrator

@@ -9,6 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from ._comparison import Comparison
+from ._methods import BASELINES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -64,11 +65,11 @@ random forest; each party then predicts {condition.n_test} common test rows thro
 {pictures}
 <h2>How to read this</h2>
 <p class="note"><b>Local</b>: every party alone, on its own raw rows. <b>Central</b>: all raw rows in one place, which
-is what privacy forbids. {escape(comparison.measure)} is the mean over parties; intervals are Student's t over
-{len(comparison.seeds)} random draws of parties, anchors and test rows, and <b>gain over Local</b> compares the methods
-on the same draws. The anchor rows are public and help the collaborating methods only; those with TSL also use the
-anchors' targets. Hyperparameters of KTI: preset <code>{escape(condition.preset)}</code>. Times are wall times of
-integration, training and prediction on the machine at hand, without obfuscation.</p>
+is what privacy forbids. {escape(comparison.measure)} is the mean over parties; {_intervals(comparison)}, and
+<b>gain over Local</b> compares the methods on the same draws. The anchor rows are public and help the collaborating
+methods only; those with TSL also use the anchors' targets. Hyperparameters of KTI: preset
+<code>{escape(condition.preset)}</code>. Times are wall times of integration, training and prediction on the machine at
+hand, without obfuscation.</p>
 <p class="note">This page says nothing about privacy. The analyst sees targets as they are, and row-level
 representations that an attacker with outside knowledge may link to persons or invert. Obfuscation is not differential
 privacy.</p>
@@ -79,7 +80,7 @@ privacy.</p>
 
 def verdicts(comparison: Comparison) -> list[str]:
     """Say in words how the methods stand to Local and Central, claiming only what the intervals support."""
-    collaborating = [name for name in comparison.methods if name not in ("Local", "Central")]
+    collaborating = [name for name in comparison.methods if name not in BASELINES]
     sentences = []
     if "Local" in comparison.methods and collaborating:
         better = [name for name in collaborating if _is_clear(comparison.gain(name, "Local"))]
@@ -128,10 +129,17 @@ def _obfuscation(comparison: Comparison) -> str:
     return "UMAP, row by row" if condition.out_of_sample == "row-wise" else "UMAP with umap-learn's own transform"
 
 
+def _intervals(comparison: Comparison) -> str:
+    drawn = "of parties, anchors and test rows"
+    if len(comparison.seeds) == 1:
+        return f"there are no intervals, for one random draw {drawn} tells nothing of chance"
+    return f"intervals are Student's t over {len(comparison.seeds)} random draws {drawn}"
+
+
 def _table(comparison: Comparison) -> str:
     rows = []
     for name in comparison.methods:
-        baseline = name in ("Local", "Central")
+        baseline = name in BASELINES
         gain = "" if name == "Local" or "Local" not in comparison.methods else _gain(comparison, name)
         rows.append(
             f'<tr class="{"baseline" if baseline else "method"}"><td>{escape(name)}</td>'

@@ -19,9 +19,9 @@ from ..datasets import Dataset, PartySplit, split_parties
 from ..party import Party, obfuscator
 from ..share import Share
 from ._condition import Condition
-from ._methods import method
+from ._methods import BASELINES, method
 
-__all__ = ["Score", "Trial", "draw_trial", "score_method"]
+__all__ = ["Score", "Trial", "check_size", "draw_trial", "score_method"]
 
 _IMAGES = {"digits", "mnist", "fashion-mnist"}
 
@@ -73,6 +73,25 @@ class Trial:
     test_representations: dict[PartyName, FloatArray]
 
 
+def check_size(condition: Condition, data: Dataset) -> None:
+    """Refuse a condition that takes more rows than the data have.
+
+    Raises
+    ------
+    ValueError
+        The message adds the rows up.
+    """
+    n_rows = len(data.X)
+    if condition.n_rows <= n_rows:
+        return
+    sources = condition.n_sources
+    anchors = f"{condition.n_anchors} real anchors" if sources is None else f"{sources} anchor sources"
+    raise ValueError(
+        f"{condition.n_parties} parties of {condition.n_per_party} rows, {condition.n_test} test rows and {anchors} "
+        f"need {condition.n_rows} rows, but {data.name} has {n_rows}. Lower some of these numbers."
+    )
+
+
 def draw_trial(condition: Condition, data: Dataset, seed: int) -> Trial:
     """Draw parties, anchor and test rows at random, and let every party obfuscate once.
 
@@ -87,7 +106,13 @@ def draw_trial(condition: Condition, data: Dataset, seed: int) -> Trial:
     Returns
     -------
     Trial
+
+    Raises
+    ------
+    ValueError
+        When the condition takes more rows than the data have, or a class has too few for a balanced anchor.
     """
+    check_size(condition, data)
     X, y = data.X, data.y
     split = split_parties(X, y, condition.n_parties, condition.n_per_party, random_state=seed)
     test, rest = split.rest[: condition.n_test], split.rest[condition.n_test :]
@@ -126,7 +151,7 @@ def score_method(trial: Trial, name: str, condition: Condition, task: str) -> Sc
     measure = accuracy_score if task == "classification" else root_mean_squared_error
     start = time.perf_counter()
     model = forest(random_state=trial.seed)
-    if name in ("Local", "Central"):
+    if name in BASELINES:
         predictions = _baseline_predictions(trial, name, model)
     else:
         collaboration = Analyst(method(name, condition), model).fit(trial.shares)
@@ -161,7 +186,9 @@ def _obfuscator(condition: Condition, data: Dataset, k: int, random_state: np.ra
     standardize = True if condition.obfuscator != "pca" else data.name not in _IMAGES
     options: dict[str, Any] = {}
     if condition.obfuscator == "umap":
-        options = {"out_of_sample": condition.out_of_sample, "metric": _UMAP_METRICS[k % 3], "init": "spectral"}
+        # umap-learn's own start is not reproducible with two neighbours; the paper has it all the same.
+        init = "spectral" if condition.preset == "paper" else "auto"
+        options = {"out_of_sample": condition.out_of_sample, "metric": _UMAP_METRICS[k % 3], "init": init}
     return obfuscator(
         condition.obfuscator, condition.n_components, random_state=random_state, standardize=standardize, **options
     )

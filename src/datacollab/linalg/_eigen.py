@@ -22,6 +22,8 @@ __all__ = [
     "smallest_eigenpairs_centred",
 ]
 
+_BLOCK = 256
+
 
 def fix_signs(Z: FloatArray) -> FloatArray:
     """Signs (+1 or -1) that make the entry of largest magnitude in each column of ``Z`` positive.
@@ -77,11 +79,21 @@ def smallest_eigenpairs_centred(M: FloatArray, k: int) -> tuple[FloatArray, Floa
     """
     n = M.shape[0]
     centre_lower(M)
-    lower = np.abs(np.tril(M))
-    shift = 2.0 * float((lower.sum(axis=0) + lower.sum(axis=1)).max()) + 1.0
-    M += shift / n
+    M += (2.0 * _bound_of_lower(M) + 1.0) / n
     eigenvalues, Z = smallest_eigenpairs(M, k)
     return eigenvalues, Z - Z.mean(axis=0)
+
+
+def _bound_of_lower(M: FloatArray) -> float:
+    """Largest absolute row sum of ``M``, or a little more; no eigenvalue exceeds it."""
+    sums = np.zeros(M.shape[0])
+    for start in range(0, M.shape[0], _BLOCK):
+        stop = min(start + _BLOCK, M.shape[0])
+        panel = np.abs(M[start:, start:stop])
+        panel[: stop - start] = np.tril(panel[: stop - start])
+        sums[start:stop] += panel.sum(axis=0)
+        sums[start:] += panel.sum(axis=1)
+    return float(sums.max())
 
 
 def largest_of_pencil(C: FloatArray, A: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:

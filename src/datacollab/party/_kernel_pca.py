@@ -67,7 +67,7 @@ class KernelPCAObfuscator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     Examples
     --------
     >>> import numpy as np
-    >>> from datacollab.party._kernel_pca import KernelPCAObfuscator
+    >>> from datacollab.party import KernelPCAObfuscator
     >>> X = np.random.default_rng(0).normal(size=(50, 5))
     >>> obfuscator = KernelPCAObfuscator(n_components=3).fit(X)
     >>> obfuscator.transform(X[:4]).shape

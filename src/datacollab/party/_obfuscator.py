@@ -70,15 +70,15 @@ def obfuscator(
     In a grid search the number of columns is ``obfuscator__n_components`` where the columns are not standardised, and
     ``obfuscator__reduce__n_components`` where they are.
 
-    With ``random_state=None`` "umap" draws its secret from the operating system.  "random-projection" is scikit-learn's
-    own and draws from NumPy's global generator, so ``numpy.random.seed`` must not be called before it is fitted.
+    With ``random_state=None`` a `Party` has every secret drawn from the operating system.  Fitted without a `Party`,
+    "random-projection" draws from NumPy's global generator, which ``numpy.random.seed`` makes predictable.
 
     Leaves the party: the transformed rows and anchors.  Stays: the fitted transformer.  Kernel PCA and UMAP hold the
     raw table, PCA the mean row.
 
     Examples
     --------
-    >>> from datacollab.party._obfuscator import obfuscator
+    >>> from datacollab import obfuscator
     >>> obfuscator("pca", n_components=8)
     PCA(n_components=8)
     >>> [name for name, step in obfuscator("umap").steps]

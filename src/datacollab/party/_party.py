@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -84,7 +85,7 @@ class Party:
             raise AgreementError(
                 f"Party {self.name!r}: y must have one entry per row of X, shape ({n_samples},); got {target.shape}."
             )
-        if any(isinstance(seed, int) for seed in _random_states(self.obfuscator).values()):
+        if any(isinstance(seed, Integral) for seed in _random_states(self.obfuscator).values()):
             warnings.warn(
                 f"Party {self.name!r}: the obfuscator has a fixed random_state. Anyone who learns it can rebuild the "
                 "obfuscation; leave it None outside experiments.",
@@ -229,5 +230,7 @@ def _fresh_generator() -> np.random.RandomState:
 
 def _with_secret_seeds(obfuscator: Any) -> Any:
     # scikit-learn reads None as NumPy's global generator, which any np.random.seed(0) makes predictable.
-    unset = [name for name, value in _random_states(obfuscator).items() if value is None]
-    return obfuscator.set_params(**{name: _fresh_generator() for name in unset})
+    for name, value in _random_states(obfuscator).items():
+        if value is None:
+            obfuscator.set_params(**{name: _fresh_generator()})
+    return obfuscator

@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state, gen_batches
@@ -22,9 +22,6 @@ METRICS = ("correlation", "cosine", "euclidean")
 
 BLOCK_ENTRIES = 2**22
 """Entries of the distance matrix that are in memory at a time (32 MiB)."""
-
-SAME_DIRECTION = 1e-24
-"""Cosine distance up to which two rows have one direction: an angle of about 1e-12, which rounding can make."""
 
 HARMLESS_WARNINGS = (
     # With few neighbours the graph falls apart; only the starting point of the optimisation is affected.
@@ -73,7 +70,7 @@ class UMAPObfuscator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     metric_ : str
         What was given or drawn.
     embedding_ : ndarray of shape (n_samples, n_components)
-        Of the training rows; equal to ``transform`` of them.
+        What umap-learn made of the training rows.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Only where the training rows had column names.
@@ -92,10 +89,10 @@ class UMAPObfuscator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     "cosine" and "correlation" scaled to unit length), the embedding and the drawn hyperparameters.  Store it as you
     store the table.
 
-    *Training rows.*  A row at distance zero from training rows goes to their own embedding, as it does in umap-learn
-    for the table as a whole.  Training rows at distance zero from each other share the mean of their embeddings.  The
-    rule is not continuous there: the weights depend on ratios of distances only, so the limit as a row approaches a
-    training row is the weighted mean with :math:`\rho = 0`, not that row's embedding.
+    *Training rows* are treated like any other: each is among its own neighbours, at distance zero, and gets the weighted
+    mean of its own embedding and theirs.  Giving it its own embedding instead, as umap-learn does for the table as a
+    whole, would make f_k jump there, since the weights depend on ratios of distances only; and a model would be
+    trained on rows that are placed otherwise than the anchors and all later rows.
 
     *Two neighbours.*  The weights are then :math:`1` and :math:`e^{-2}` for every new row, so f_k takes only one value
     for each ordered pair of nearest training rows.  Besides, all edges of the graph then weigh the same; on such a
@@ -117,7 +114,7 @@ class UMAPObfuscator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     Examples
     --------
     >>> import numpy as np
-    >>> from datacollab.party._umap import UMAPObfuscator
+    >>> from datacollab.party import UMAPObfuscator
     >>> X = np.random.default_rng(0).normal(size=(40, 5))
     >>> obfuscator = UMAPObfuscator(n_components=2, random_state=0).fit(X[:30])
     >>> together, alone = obfuscator.transform(X[30:]), obfuscator.transform(X[30:31])
@@ -190,8 +187,6 @@ class UMAPObfuscator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             )
         fitted = self._fit_umap(table, random)
         embedding = np.asarray(fitted.embedding_, dtype=np.float64)
-        if self.out_of_sample == "row-wise":
-            embedding = _mean_over_coinciding(points, embedding, self.metric_)
         self._umap = fitted if self.out_of_sample == "umap" else None
         self._points = points
         self.embedding_ = embedding
@@ -284,8 +279,6 @@ class UMAPObfuscator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         mapped = np.zeros((points.shape[0], self.embedding_.shape[1]))
         for weight, neighbor in zip(weights.T, order.T, strict=True):
             mapped += weight[:, np.newaxis] * self.embedding_[neighbor]
-        coinciding = nearest[:, 0] <= _tolerance(self.metric_)
-        mapped[coinciding] = self.embedding_[order[coinciding, 0]]
         if self.metric_ != "euclidean" and not self._points[:, -1].any():
             mapped[points[:, -1] == 1] = self.embedding_.mean(axis=0)
         return mapped
@@ -326,10 +319,6 @@ def _distances(points: FloatArray, others: FloatArray, metric: str) -> FloatArra
     return np.asarray(D)
 
 
-def _tolerance(metric: str) -> float:
-    return 0.0 if metric == "euclidean" else SAME_DIRECTION
-
-
 def _block_rows(others: FloatArray) -> int:
     return max(1, BLOCK_ENTRIES // len(others))
 
@@ -342,17 +331,3 @@ def _neighbor_weights(nearest: FloatArray) -> FloatArray:
     weights = np.exp(-excess / np.where(mean == 0, 1.0, mean))
     weights[mean[:, 0] == 0] = 1.0
     return np.asarray(weights / weights.cumsum(axis=1)[:, -1:])
-
-
-def _mean_over_coinciding(points: FloatArray, embedding: FloatArray, metric: str) -> FloatArray:
-    """Let training rows that coincide share one embedding, so that it is a function of the row."""
-    first = np.concatenate(
-        [
-            (_distances(points[block], points, metric) <= _tolerance(metric)).argmax(axis=1)
-            for block in gen_batches(points.shape[0], _block_rows(points))
-        ]
-    )
-    sums = np.zeros_like(embedding)
-    np.add.at(sums, first, embedding)
-    counts: NDArray[np.intp] = np.bincount(first, minlength=len(first))
-    return np.asarray(sums[first] / counts[first, np.newaxis])

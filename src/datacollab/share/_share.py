@@ -16,9 +16,9 @@ __all__ = ["Share"]
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Share:
-    r"""What the analyst learns from one party: every field here, and nothing else.
+    r"""What the analyst gets from one party: every field here, and nothing else.
 
-    Arrays are copied and made read-only.
+    Row counts, and how often each target occurs, follow from the fields.  Arrays are copied and made read-only.
 
     Attributes
     ----------

@@ -1,0 +1,81 @@
+"""The documents agree with the code and with each other."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import datacollab
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+SOURCES = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "src").rglob("*.py"))]
+
+
+def slug(heading):
+    """The fragment that a heading gets in rendered Markdown."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def without_code(text):
+    return re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def headings(path):
+    text = without_code(path.read_text(encoding="utf-8"))
+    return {slug(heading) for heading in re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_resolve(document):
+    for target in re.findall(r"\]\(([^)\s]+)\)", without_code(document.read_text(encoding="utf-8"))):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, fragment = target.partition("#")
+        path = document.parent / name if name else document
+        assert path.exists(), target
+        if fragment:
+            assert fragment in headings(path), target
+
+
+def test_notation_lists_the_equations_that_docstrings_cite():
+    cited = {
+        label
+        for text in SOURCES
+        for labels in re.findall(r"\beqs?\.\s+([A-Za-z][\w-]+(?:,\s+[A-Za-z][\w-]+)*)", text)
+        for label in re.split(r",\s+", labels)
+    }
+    page = (ROOT / "docs" / "notation.md").read_text(encoding="utf-8").split("## Equations")[1].split("\n## ")[0]
+    assert set(re.findall(r"^\| `([\w-]+)`", page, flags=re.MULTILINE)) == cited
+
+
+def test_bibliography_lists_what_docstrings_cite():
+    page = (ROOT / "docs" / "bibliography.md").read_text(encoding="utf-8").splitlines()
+    references = [
+        " ".join(reference.split())
+        for text in SOURCES
+        for reference in re.findall(
+            r"^ *\.\. \[\d+\] (.+?)(?=\n\s*\n|\n *\.\. \[|\n *\"\"\")", text, flags=re.DOTALL | re.M
+        )
+    ]
+    assert len(references) > 10
+    for reference in references:
+        author = re.search(r"[A-Z][\w-]{2,}", reference)[0]
+        year = re.findall(r"\b(?:19|20)\d\d\b(?!\.\d)", reference)
+        assert any(author in line and (not year or any(y in line for y in year)) for line in page), reference
+
+
+def test_citation_names_the_software_and_the_paper():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    top = dict(re.findall(r"^([\w-]+):[ \t]*(.*)$", citation, flags=re.MULTILINE))
+    assert top["title"] == "datacollab"
+    assert top["version"] == datacollab.__version__
+    assert {"cff-version", "message", "authors", "license", "preferred-citation"} <= set(top)
+    assert "title: Nonlinear Data Integration via Kernel Methods for Data Collaboration Analysis" in citation
+    assert not re.search(r"\t| +$", citation, flags=re.MULTILINE)
+
+
+def test_changelog_opens_with_the_current_version():
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    first = re.search(r"^## \[(.+?)\]", changelog, flags=re.MULTILINE)
+    assert first[1] in {"Unreleased", datacollab.__version__}
