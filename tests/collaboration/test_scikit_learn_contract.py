@@ -1,7 +1,7 @@
 """scikit-learn's own checks.
 
-They call ``fit(X, y)`` and ``predict(X)`` with nothing else, so an adapter says who owns which row (in turn, two parties)
-and makes an anchor.  Rows to be predicted all go through the first party, whatever batch they come in.
+They call ``fit(X, y)`` and ``predict(X)`` with nothing else, so an adapter says who owns which row (in turn, two
+parties) and makes an anchor.  Rows to be predicted all go through the first party, whatever batch they come in.
 """
 
 import numpy as np

@@ -94,8 +94,8 @@ class _BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator):
         groups : array-like of shape (n_samples,), optional
             Owner of each row.  Needed unless `party_column` is set.
         anchor : array-like or dataframe of shape (n_anchors, n_features)
-            Public or synthetic rows that all parties obfuscate.  Under cross-validation, scikit-learn's metadata routing
-            cuts whatever has as many rows as `X` into folds: an anchor of just that length loses some of its rows.
+            Public or synthetic rows that all parties obfuscate.  Under cross-validation, scikit-learn's metadata
+            routing cuts whatever has as many rows as `X` into folds: an anchor of that length loses some of its rows.
         anchor_target : array-like of shape (n_anchors,), optional
             Targets of the anchor rows, where a graph needs them.
 

@@ -105,7 +105,8 @@ def verdicts(comparison: Comparison) -> list[str]:
 
 def _is_clear(gain: tuple[float, float], sign: int = 1) -> bool:
     mean, half_width = gain
-    return not math.isnan(half_width) and sign * mean > half_width
+    # Without an interval, of one trial, this compares with NaN and is False.
+    return sign * mean > half_width
 
 
 def _joined(names: list[str]) -> str:

@@ -89,8 +89,8 @@ class UMAPObfuscator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     "cosine" and "correlation" scaled to unit length), the embedding and the drawn hyperparameters.  Store it as you
     store the table.
 
-    *Training rows* are treated like any other: each is among its own neighbours, at distance zero, and gets the weighted
-    mean of its own embedding and theirs.  Giving it its own embedding instead, as umap-learn does for the table as a
+    *Training rows* are treated like any other: each is among its own neighbours, at distance zero, and gets the
+    weighted mean of its own embedding and theirs.  Giving it its own embedding instead, as umap-learn does for the table as a
     whole, would make f_k jump there, since the weights depend on ratios of distances only; and a model would be
     trained on rows that are placed otherwise than the anchors and all later rows.
 
