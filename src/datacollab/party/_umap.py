@@ -90,9 +90,9 @@ class UMAPObfuscator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     store the table.
 
     *Training rows* are treated like any other: each is among its own neighbours, at distance zero, and gets the
-    weighted mean of its own embedding and theirs.  Giving it its own embedding instead, as umap-learn does for the table as a
-    whole, would make f_k jump there, since the weights depend on ratios of distances only; and a model would be
-    trained on rows that are placed otherwise than the anchors and all later rows.
+    weighted mean of its own embedding and theirs.  Giving it its own embedding instead, as umap-learn
+    does for the table as a whole, would make f_k jump there, since the weights depend on ratios of distances only;
+    and a model would be trained on rows that are placed otherwise than the anchors and all later rows.
 
     *Two neighbours.*  The weights are then :math:`1` and :math:`e^{-2}` for every new row, so f_k takes only one value
     for each ordered pair of nearest training rows.  Besides, all edges of the graph then weigh the same; on such a

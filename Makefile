@@ -1,0 +1,42 @@
+# `make demo` and `make test` need Python 3.11 or newer, and set up all else in a virtual environment of their own.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+DATA ?= $(firstword $(DATACOLLAB_DATA) $(wildcard ../shared/data))
+
+# One BLAS thread a process: the work is spread over processes, and results do not depend on the machine.
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+
+.PHONY: demo test check accuracy clean
+
+demo: $(VENV)/.demo  ## What data collaboration buys on real data: prints a table, writes figures and a page.
+	$(BIN)/datacollab demo --output output/demo
+
+test: $(VENV)/.test  ## The whole test suite, doctests and documents included.
+	$(BIN)/python -m pytest -n auto
+
+check: $(VENV)/.test  ## Style, formatting and types.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+accuracy: $(VENV)/.demo  ## MNIST and Fashion-MNIST under the paper's condition, beside what should hold.
+	$(BIN)/python benchmarks/accuracy.py $(if $(DATA),--data-dir $(DATA)) --output output/accuracy.json
+
+clean:
+	rm -rf $(VENV) output build dist
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=python3.x")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(VENV)/.demo: $(BIN)/python pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[umap,anchors,data,cli]'
+	@mkdir -p output && touch $@
+
+$(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test]'
+	@touch $@ $(VENV)/.demo

@@ -1,0 +1,113 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+import datacollab as dc
+from datacollab.analyst import GEP, KTI, LTI, MPP, ODC, GeometricGraph, TargetSimilarityGraph
+from datacollab.experiments import BASELINES, METHODS, Condition, check_methods, method
+
+
+@pytest.mark.parametrize(("name", "expected"), [("MPP", MPP), ("GEP", GEP), ("ODC", ODC), ("LTI", LTI)])
+def test_linear_methods_by_name(name, expected):
+    integrator = method(name, Condition(n_components=7))
+    assert type(integrator) is expected
+    if name != "ODC":
+        assert integrator.n_components == 7
+
+
+@pytest.mark.parametrize("preset", ["recommended", "paper"])
+@pytest.mark.parametrize(
+    ("name", "graph", "center"),
+    [
+        ("KTI", None, False),
+        ("KTI+Center", None, True),
+        ("KTI+GL", GeometricGraph, False),
+        ("KTI+TSL", TargetSimilarityGraph, False),
+        ("KTI+GL+Center", GeometricGraph, True),
+        ("KTI+TSL+Center", TargetSimilarityGraph, True),
+    ],
+)
+def test_kernel_methods_by_name(name, graph, center, preset):
+    integrator = method(name, Condition(n_components=7, n_neighbors=4, preset=preset))
+    assert type(integrator) is KTI
+    assert (integrator.n_components, integrator.center, integrator.kernel) == (7, center, "rbf")
+    assert integrator.graph_weight == 1.0
+    assert type(integrator.graph) is (graph or type(None))
+    if graph:
+        assert integrator.graph.n_neighbors == 4
+    width = (integrator.gamma, integrator.gamma_factor, integrator.alpha)
+    if preset == "paper":
+        assert width == (1.0, 1.0, 1.0)
+    else:
+        assert width == (("median", 0.3, 0.001) if name == "KTI+TSL+Center" else ("median", 1.0, 0.1))
+
+
+def test_every_method_has_a_name_and_every_name_a_method():
+    assert len(METHODS) == len(set(METHODS)) == 10
+    for name in METHODS:
+        method(name, Condition())
+
+
+@pytest.mark.parametrize("name", ["lti", "KTI+", "KTI+Center+TSL", "Local", ""])
+def test_an_unknown_method_is_an_error_that_lists_the_known_ones(name):
+    with pytest.raises(ValueError, match=r"Unknown method .*MPP, GEP, ODC, LTI, KTI, "):
+        method(name, Condition())
+
+
+def test_names_are_checked_together():
+    check_methods([*BASELINES, *METHODS])
+    with pytest.raises(ValueError, match="Unknown method 'PCA'.*Local, Central, MPP"):
+        check_methods(["Local", "PCA"])
+    with pytest.raises(ValueError, match="LTI came more often"):
+        check_methods(["LTI", "Local", "LTI"])
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "listed"),
+    [
+        ("obfuscator", "tsne", "pca, kernel-pca, umap, random-projection"),
+        ("out_of_sample", "batch", "row-wise, umap"),
+        ("preset", "best", "recommended, paper"),
+    ],
+)
+def test_an_unknown_setting_is_an_error_that_lists_the_known_ones(setting, value, listed):
+    with pytest.raises(ValueError, match=f"Unknown {setting} {value!r}; choose one of {listed}"):
+        Condition(**{setting: value})
+
+
+@pytest.mark.parametrize("kind", ["pca", "kernel-pca", "umap", "random-projection"])
+def test_every_obfuscator_that_a_condition_takes_exists(kind):
+    assert hasattr(dc.obfuscator(Condition(obfuscator=kind).obfuscator), "fit")
+
+
+COUNTS = ["n_parties", "n_per_party", "n_test", "n_anchors", "n_sources", "n_components", "n_neighbors"]
+
+
+@pytest.mark.parametrize("value", [0, -1, 2.0, True, "3"])
+@pytest.mark.parametrize("setting", COUNTS)
+def test_a_count_is_a_positive_int(setting, value):
+    with pytest.raises(ValueError, match=f"{setting} must be a positive int; got {value!r}"):
+        Condition(**{setting: value})
+
+
+def test_counts_may_be_numpys():
+    assert Condition(n_parties=np.int64(3)).n_parties == 3
+
+
+def test_sources_fit_into_the_anchor():
+    assert Condition(n_sources=50, n_anchors=50).n_sources == 50
+    with pytest.raises(ValueError, match="n_sources=51 is above n_anchors=50"):
+        Condition(n_sources=51, n_anchors=50)
+
+
+def test_an_unknown_or_later_setting_is_an_error():
+    with pytest.raises(TypeError, match="n_party"):
+        Condition(n_party=3)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Condition().n_parties = 3
+
+
+def test_rows_of_a_trial_are_counted():
+    assert Condition(n_parties=3, n_per_party=20, n_test=30, n_anchors=500, n_sources=40).n_rows == 60 + 30 + 40
+    assert Condition(n_parties=3, n_per_party=20, n_test=30, n_anchors=500, n_sources=None).n_rows == 60 + 30 + 500
