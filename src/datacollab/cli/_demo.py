@@ -108,7 +108,8 @@ def _run(
         figures = {
             "Scores of all methods on common test rows.": score_figure(comparison),
             "Rows of three parties (markers), obfuscated by UMAP into two dimensions, and aligned. Colours: "
-            f"{'three classes' if data.task == 'classification' else 'the target'}.": alignment_figure(
+            f"{'three classes' if data.task == 'classification' else 'the target'}. Percentages: how much of the "
+            "variance of the same new rows, as all three parties see them, lies between the parties.": alignment_figure(
                 data, out_of_sample=condition.out_of_sample
             ),
         }

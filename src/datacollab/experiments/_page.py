@@ -65,7 +65,7 @@ random forest; each party then predicts {condition.n_test} common test rows thro
 {pictures}
 <h2>How to read this</h2>
 <p class="note"><b>Local</b>: every party alone, on its own raw rows. <b>Central</b>: all raw rows in one place, which
-is what privacy forbids. {escape(comparison.measure)} is the mean over parties; {_intervals(comparison)}, and
+is what privacy forbids. The {escape(comparison.measure)} is the mean over parties; {_intervals(comparison)}, and
 <b>gain over Local</b> compares the methods on the same draws. The anchor rows are public and help the collaborating
 methods only; those with TSL also use the anchors' targets. Hyperparameters of KTI: preset
 <code>{escape(condition.preset)}</code>. Times are wall times of integration, training and prediction on the machine at
