@@ -59,7 +59,8 @@ def comparison_page(comparison: Comparison, figures: dict[str, Figure], command:
 <p>{condition.n_parties} parties hold {condition.n_per_party} rows each and may not pool them. Each obfuscates its
 rows with <b>{escape(_obfuscation(comparison))}</b> ({condition.n_components} columns), together with a common anchor
 ({anchors}), and sends the result once. The analyst aligns the representations by the methods below and trains a
-random forest; each party then predicts {condition.n_test} common test rows through its own obfuscator.</p>
+random forest on their standardised columns; each party then predicts {condition.n_test} common test rows through its
+own obfuscator.</p>
 <ul>{findings}</ul>
 {_table(comparison)}
 {pictures}
