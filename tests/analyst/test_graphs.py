@@ -59,6 +59,20 @@ def test_scale_std_is_a_standardised_target(small, numbers):
     )
 
 
+def test_small_integer_types_do_not_wrap_around(small, rng):
+    y = rng.integers(0, 255, size=40)
+    expected = TargetSimilarityGraph(5, scale=50.0, task="regression").weights(small, y).toarray()
+    for dtype in (np.uint8, np.float32, object):
+        graph = TargetSimilarityGraph(5, scale=50.0, task="regression")
+        assert_allclose(graph.weights(small, y.astype(dtype)).toarray(), expected, atol=1e-6)
+
+
+def test_the_origin_does_not_matter():
+    A = np.random.default_rng(0).normal(size=(100, 20))
+    near, far = (GeometricGraph(5).weights({"a": A + shift}).toarray() for shift in (0.0, 1e6))
+    assert_allclose(near, far)
+
+
 def test_task_overrides_the_guess(small, classes):
     as_classes = TargetSimilarityGraph(5).weights(small, classes).toarray()
     as_numbers = TargetSimilarityGraph(5, task="regression").weights(small, classes).toarray()

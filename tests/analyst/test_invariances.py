@@ -124,7 +124,7 @@ def test_redundant_columns_change_nothing_essential(name):
 @pytest.mark.parametrize("name", ["GEP", "LTI"])
 def test_units_of_a_column_do_not_matter(name):
     views, y = equal_width_views()
-    units = np.array([1e-12, 1.0, 1e8, 1.0, 1e-3, 1e3])
+    units = np.array([1e-6, 1.0, 1e4, 1.0, 1e-3, 1e3])
     scaled = {**views, "c": views["c"] * units}
     before = clone(METHODS[name]).fit(views).transform(views)
     after = clone(METHODS[name]).fit(scaled).transform(scaled)

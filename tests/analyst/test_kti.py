@@ -225,6 +225,10 @@ def test_clear_errors(views, anchor_classes):
     half_equal = {**views, "c": np.where(np.arange(200)[:, None] < 160, 0.0, views["c"])}
     with pytest.raises(NumericalError, match=r"Party 'c': gamma='median' gives no usable kernel width"):
         KTI().fit(half_equal)
+    with pytest.raises(ValueError, match=r"n_components=21.*at most 20.*rank of the kernel matrices together"):
+        KTI(21, kernel="linear").fit(views)
+    with pytest.raises(ValueError, match=r"kernel_params is for kernels that are functions"):
+        KTI(kernel_params={"gamma": 7.0}).fit(views)
     with pytest.raises(ValueError, match=r"rank of the penalty graph"):
         KTI(200, penalty_graph=TargetDissimilarityGraph()).fit(views, anchor_classes)
 

@@ -16,7 +16,7 @@ def test_scores_by_hand_with_targets(views, anchor_classes):
     search = KTICV(4, gamma_factors=(0.5, 2.0), alphas=(0.1,), kernels=("rbf",), cv=3).fit(views, anchor_classes)
     for candidate, score in zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True):
         by_hand = []
-        for train, test in StratifiedKFold(3).split(np.zeros(200), anchor_classes):
+        for train, test in StratifiedKFold(3, shuffle=True, random_state=0).split(np.zeros(200), anchor_classes):
             kti = KTI(4, **candidate).fit({p: A[train] for p, A in views.items()})
             seen = np.vstack([kti.integration_functions_[p](A[train]) for p, A in views.items()])
             held = np.vstack([kti.integration_functions_[p](A[test]) for p, A in views.items()])
@@ -30,7 +30,7 @@ def test_scores_by_hand_without_targets(views):
     search = KTICV(4, gamma_factors=(1.0,), alphas=(0.1, 1.0), kernels=("rbf",), cv=2).fit(views)
     for candidate, score in zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True):
         by_hand = []
-        for train, test in KFold(2).split(np.zeros(200)):
+        for train, test in KFold(2, shuffle=True, random_state=0).split(np.zeros(200)):
             kti = KTI(4, **candidate).fit({p: A[train] for p, A in views.items()})
             seen = [g(views[p][test]) for p, g in kti.integration_functions_.items()]
             shares = [
@@ -94,6 +94,42 @@ def test_concordance():
     assert concordance([rows, -rows]) == pytest.approx(0.0, abs=1e-3)
     constant = np.column_stack([rows[:, 0], np.ones(500)])
     assert concordance([constant, constant]) == pytest.approx(0.5)
+
+
+def test_ties_go_to_the_larger_penalty_and_the_plain_width():
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    apart = 100 * np.eye(3)[y] + rng.normal(size=(90, 3))
+    search = KTICV(3, center=True).fit({"a": apart, "b": 2 * apart}, y)
+    ties = search.cv_results_["mean_test_score"] == search.best_score_
+    assert ties.sum() > 1
+    assert search.best_params_["alpha"] == max(
+        params["alpha"] for params, tie in zip(search.cv_results_["params"], ties, strict=True) if tie
+    )
+
+
+def test_order_of_the_anchor_rows_does_not_decide(views, anchor_classes):
+    """Anchors that come class after class are split like any others."""
+    order = np.argsort(anchor_classes, kind="stable")
+    by_class = {party: A[order] for party, A in views.items()}
+    cv = {"alphas": (0.1,), "gamma_factors": (1.0,), "kernels": ("rbf",)}
+    scores = [KTICV(3, **cv).fit(given).best_score_ for given in (views, by_class)]
+    assert scores[0] == pytest.approx(scores[1], abs=0.03)
+
+
+def test_task_says_what_the_targets_are(views, anchor_classes):
+    as_numbers = KTICV(3, alphas=(0.1,), gamma_factors=(1.0,), task="regression").fit(views, anchor_classes)
+    as_floats = KTICV(3, alphas=(0.1,), gamma_factors=(1.0,)).fit(views, anchor_classes.astype(float))
+    assert as_numbers.best_score_ == as_floats.best_score_
+    as_classes = KTICV(3, alphas=(0.1,), gamma_factors=(1.0,), task="classification")
+    assert as_classes.fit(views, anchor_classes.astype(float)).best_score_ != as_floats.best_score_
+
+
+def test_few_anchors():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(12, 2))
+    search = KTICV(1, alphas=(0.1,), gamma_factors=(1.0,)).fit({"a": A, "b": 2 * A}, np.arange(12) % 2)
+    assert 0 <= search.best_score_ <= 1
 
 
 def test_a_misfitting_target_is_refused(views):

@@ -6,6 +6,7 @@ import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose
 from scipy.linalg import subspace_angles
+from sklearn.decomposition import PCA
 
 from conftest import nonlinear_views
 from datacollab import GEP, KTI, LTI, MPP, ODC
@@ -146,6 +147,27 @@ def test_views_that_agree_are_aligned_exactly(method, rng):
         assert method.objective_ == pytest.approx(0, abs=1e-10)
     assert_allclose(aligned["a"], aligned["b"], atol=1e-6)
     assert_allclose(aligned["a"], aligned["c"], atol=1e-6)
+
+
+def test_a_small_objective_keeps_its_digits(rng):
+    A = rng.normal(size=(100, 4))
+    views = {"a": A, "b": A @ rng.normal(size=(4, 4)) + 1e-9 * rng.normal(size=(100, 4))}
+    fitted = GEP(2).fit(views)
+    assert fitted.objective_ == pytest.approx(naive.pairwise_discrepancy(views, maps_of(fitted)), rel=1e-3)
+    assert 0 < fitted.objective_ < 1e-16
+
+
+def test_principal_components_beyond_the_rank_do_not_count():
+    """PCA with more components than the data's rank gives columns of rounding noise."""
+    rng = np.random.default_rng(0)
+    mixing = rng.normal(size=(5, 12))
+    anchor = rng.normal(size=(80, 5)) @ mixing
+    views = {party: PCA(10).fit(rng.normal(size=(30, 5)) @ mixing).transform(anchor) for party in "ab"}
+    for method in (LTI, GEP):
+        maps = maps_of(method(5).fit(views))
+        assert max(np.abs(G).max() for G in maps.values()) < 10
+        with pytest.raises(ValueError, match="n_components=9"):
+            method(9).fit(views)
 
 
 def test_signs_are_fixed(views):

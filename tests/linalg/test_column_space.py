@@ -33,7 +33,7 @@ def test_coefficients_are_those_of_the_pseudo_inverse(seed, d, rank):
 
 def test_columns_in_other_units_are_no_rounding_errors(rng):
     A = rng.normal(size=(50, 4))
-    units = np.array([1e-14, 1.0, 1e9, 1e-3])
+    units = np.array([1e-7, 1.0, 1e3, 1e-3])
     plain, scaled = column_space(A), column_space(A * units)
     assert scaled.rank == 4
     assert subspace_angles(plain.basis, scaled.basis).max() < 1e-10
@@ -48,6 +48,26 @@ def test_minimum_norm_survives_bad_units_and_duplicates(rng):
     space = column_space(A)
     G = space.coefficients(space.basis.T @ (3 * a + b)[:, None])[:, 0]
     assert_allclose(G, [1.5, 1.5, 1e5, 0.0], rtol=1e-6, atol=1e-6)
+
+
+def test_columns_of_rounding_noise_do_not_count(rng):
+    """A principal component beyond the rank is noise of relative size 1e-15; no map may rest on it."""
+    A = matrix(1, 50, 3, 3)
+    noisy = np.column_stack([A, 1e-15 * rng.normal(size=(50, 2))])
+    space = column_space(noisy)
+    assert space.rank == 3
+    Z = rng.normal(size=(50, 2))
+    G = space.coefficients(space.basis.T @ Z)
+    assert_allclose(G[3:], 0)
+    assert_allclose(G[:3], np.linalg.pinv(A) @ Z, rtol=1e-8)
+
+
+@pytest.mark.parametrize("size", [1e-11, 1e-9])
+def test_small_columns_do_count(rng, size):
+    A = np.column_stack([rng.normal(size=(50, 3)), size * rng.normal(size=50)])
+    assert column_space(A).rank == 4
+    A[:, 3] = A[:, 0] + size * rng.normal(size=50)
+    assert column_space(A).rank == 4
 
 
 def test_leading_left_singular_stops_at_the_rank(rng):

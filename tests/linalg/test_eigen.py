@@ -15,6 +15,7 @@ from datacollab.linalg import (
     smallest_eigenpairs,
     smallest_eigenpairs_centred,
 )
+from datacollab.linalg._eigen import _bound_of_lower
 
 
 @pytest.fixture
@@ -47,6 +48,26 @@ def test_centred_eigenpairs_are_those_of_an_explicit_basis(spd):
     assert_allclose(eigenvalues, expected[:4], rtol=1e-9)
     assert scipy.linalg.subspace_angles(Z, T @ Y[:, :4]).max() < 1e-9
     assert_allclose(Z.sum(axis=0), 0, atol=1e-13)
+
+
+@pytest.mark.parametrize("scale", [1e-10, 1e-3, 1e3])
+def test_centred_eigenpairs_have_no_scale_of_their_own(spd, scale):
+    eigenvalues, Z = smallest_eigenpairs_centred(np.asfortranarray(np.tril(spd)), 4)
+    scaled, Z_scaled = smallest_eigenpairs_centred(np.asfortranarray(np.tril(scale * spd)), 4)
+    assert_allclose(scaled, scale * eigenvalues, rtol=1e-9)
+    assert scipy.linalg.subspace_angles(Z, Z_scaled).max() < 1e-9
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_bound_is_above_the_spectrum_and_not_far(seed):
+    rng = np.random.default_rng(seed)
+    M = rng.normal(size=(600, 600))  # more than one block
+    M = M + M.T
+    M[-1], M[:, -1] = 50.0, 50.0
+    bound = _bound_of_lower(np.asfortranarray(M))
+    row_sums = np.abs(M).sum(axis=1)
+    assert row_sums.max() <= bound <= 1.1 * row_sums.max()
+    assert bound >= np.abs(np.linalg.eigvalsh(M)).max()
 
 
 def test_centred_eigenpairs_can_use_the_whole_centred_space(spd):

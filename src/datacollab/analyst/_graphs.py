@@ -62,8 +62,10 @@ class NeighborGraph(BaseEstimator, ABC):
         target = self._checked_target(y, n_anchors)
         total = sparse.csr_array((n_anchors, n_anchors))
         for A in anchors.values():
-            # Without a query, scikit-learn leaves each row out of its own neighbours, also among duplicates.
-            neighbors = NearestNeighbors(n_neighbors=self.n_neighbors).fit(A).kneighbors(return_distance=False)
+            # Without a query, scikit-learn leaves each row out of its own neighbours, also among duplicates.  Its
+            # distances cancel badly far from the origin.
+            search = NearestNeighbors(n_neighbors=self.n_neighbors).fit(A - A.mean(axis=0))
+            neighbors = search.kneighbors(return_distance=False)
             first = np.repeat(np.arange(n_anchors), self.n_neighbors)
             second = neighbors.ravel()
             ends = (None, None) if target is None else (target[first], target[second])
@@ -157,6 +159,7 @@ class _TargetGraph(NeighborGraph):
             raise TypeError("targets are needed")
         if self.task == "classification" or (self.task == "auto" and first.dtype.kind != "f"):
             return np.asarray(first == second, dtype=np.float64)
+        first, second = first.astype(np.float64), second.astype(np.float64)
         # Every anchor row is the first end of equally many pairs, so this is the spread of the anchor targets.
         scale = float(first.std()) if self.scale == "std" else float(self.scale)
         if scale == 0:

@@ -38,6 +38,9 @@ from ._graphs import NeighborGraph
 
 __all__ = ["KTI"]
 
+_VANISHING = 1e-10
+"""Part of a target column that all kernel maps together must reproduce."""
+
 GammaRule = float | str | Callable[[FloatArray], float]
 
 
@@ -83,8 +86,10 @@ class KTI(BaseIntegrator):
     solver : {"auto", "exact"}, default="auto"
         How Z is found.  "exact" factorises one n_a x n_a matrix per party and takes the eigenvectors of their sum, in
         the memory of two such matrices.
-    degree, coef0, kernel_params
-        Further parameters of the kernel, as in `sklearn.kernel_ridge.KernelRidge`.
+    degree, coef0 : float
+        Of the kernels "poly" and "sigmoid".
+    kernel_params : mapping, default=None
+        Keyword arguments of a kernel that is a function of two rows.
     n_jobs : int, default=None
         Parties worked on at a time.  The result does not depend on it; memory grows by one n_a x n_a matrix each.
     random_state : int, RandomState or None, default=None
@@ -209,9 +214,14 @@ class KTI(BaseIntegrator):
         NumericalError
             When a kernel is not positive semidefinite, a width cannot be found, or a graph has no edges.
         ValueError
-            When `n_components` exceeds the number of anchor rows (less one if centred), or `y` is missing.
+            When `n_components` exceeds the number of anchor rows (less one if centred) or the rank of the kernel
+            matrices together, `y` is missing, or `kernel_params` is given for a named kernel.
         """
         checked = self._start_fit(anchors)
+        if isinstance(self.kernel, str) and self.kernel_params:
+            raise ValueError(
+                f"kernel_params is for kernels that are functions; for kernel={self.kernel!r} set gamma, degree, coef0."
+            )
         n_anchors = next(iter(checked.values())).shape[0]
         largest = n_anchors - 1 if self.center else n_anchors
         check_n_components(self.n_components, largest, f"there are {n_anchors} anchor rows")
@@ -224,6 +234,10 @@ class KTI(BaseIntegrator):
         if B is not None or C is not None:
             _normalise_and_add(M, B, self.graph_weight)
         eigenvalues, Z = self._solve_target(M, C)
+        if B is None and C is None:
+            # Directions on which all kernels vanish have the eigenvalue K, and map every row to zero.
+            rank = int((eigenvalues < len(checked) * (1.0 - _VANISHING)).sum())
+            check_n_components(self.n_components, rank, "that is the rank of the kernel matrices together")
         Z *= fix_signs(Z)
 
         self.solver_ = "exact"
@@ -269,7 +283,7 @@ class KTI(BaseIntegrator):
     def _kernel(self, gamma: float | None) -> Kernel:
         if not isinstance(self.kernel, str):
             return Kernel(metric=self.kernel, parameters=self.kernel_params or {})
-        parameters = {"gamma": gamma, "degree": self.degree, "coef0": self.coef0, **(self.kernel_params or {})}
+        parameters = {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
         return Kernel(metric=self.kernel, parameters=parameters)
 
     def _summed_inverses(

@@ -11,7 +11,7 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.metrics.pairwise import KERNEL_PARAMS
-from sklearn.model_selection import ParameterGrid, check_cv
+from sklearn.model_selection import KFold, ParameterGrid, StratifiedKFold, check_cv
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -49,15 +49,17 @@ class KTICV(BaseIntegrator):
     gamma : float, "median", "scale", callable or mapping of party to any of these, default="median"
     graph, penalty_graph, penalty_epsilon, center
         As in `KTI`; the same for all candidates.
+    task : {"auto", "classification", "regression"}, default="auto"
+        What anchor targets are; "auto" treats floating-point targets as numbers and all others as classes.
     estimator : estimator, default=None
         The model that scores candidates where there are anchor targets.  None takes ten nearest neighbours on
         standardised components.
     cv : int or cross-validation generator, default=3
-        Folds of the anchor rows.
+        Folds of the anchor rows.  A number means that many random folds, stratified by class where there are classes.
     n_jobs : int, default=None
         Candidates tried at a time.
     random_state : int, RandomState or None, default=None
-        Handed to `KTI`.
+        Of the folds, where `cv` is a number; None always takes the same ones.
 
     Attributes
     ----------
@@ -74,7 +76,8 @@ class KTICV(BaseIntegrator):
 
     Notes
     -----
-    The search costs one fit per candidate and fold, so about 60 fits of `KTI` by default.
+    The search costs one fit per candidate and fold, so about 60 fits of `KTI` by default.  Among candidates with the
+    best score it takes the one with the largest penalty, then the one whose multiple of the width is nearest to 1.
 
     Anchors made by interpolation (SMOTE) have close relatives in every fold.  Scores are then too high for all
     candidates, and candidates that follow the anchors closely are favoured.
@@ -84,10 +87,9 @@ class KTICV(BaseIntegrator):
     >>> import numpy as np
     >>> from datacollab import KTICV
     >>> rng = np.random.default_rng(0)
-    >>> A = rng.normal(size=(120, 3))
-    >>> bent = {"a": A, "b": np.tanh(A) @ rng.normal(size=(3, 3))}
-    >>> search = KTICV(3, gamma_factors=(0.1, 1.0), alphas=(0.01, 1.0), center=True)
-    >>> search = search.fit(bent, y=(A[:, 0] * A[:, 1] > 0))
+    >>> A = rng.uniform(-1, 1, size=(200, 2))
+    >>> coiled = np.column_stack([np.sin(2.5 * A), np.cos(2.5 * A)])
+    >>> search = KTICV(2, alphas=(0.01, 0.1), center=True).fit({"a": A, "b": coiled}, y=A[:, 0])
     >>> search.best_params_["kernel"]
     'rbf'
     """
@@ -104,6 +106,7 @@ class KTICV(BaseIntegrator):
         "penalty_epsilon": [Interval(Real, 0, None, closed="left")],
         "center": ["boolean"],
         "estimator": [HasMethods(["fit", "score"]), None],
+        "task": [StrOptions({"auto", "classification", "regression"})],
         "cv": ["cv_object"],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -127,6 +130,7 @@ class KTICV(BaseIntegrator):
         penalty_graph: NeighborGraph | None = None,
         penalty_epsilon: float = 1e-6,
         center: bool = False,
+        task: str = "auto",
         estimator: Any = None,
         cv: Any = 3,
         n_jobs: int | None = None,
@@ -142,6 +146,7 @@ class KTICV(BaseIntegrator):
         self.penalty_graph = penalty_graph
         self.penalty_epsilon = penalty_epsilon
         self.center = center
+        self.task = task
         self.estimator = estimator
         self.cv = cv
         self.n_jobs = n_jobs
@@ -155,7 +160,7 @@ class KTICV(BaseIntegrator):
         anchors : mapping of party to array-like of shape (n_anchors, n_intermediate)
             The parties' representations of the same anchor rows.
         y : array-like of shape (n_anchors,), optional
-            Targets of the anchor rows.  Floating-point targets are numbers, all others classes.
+            Targets of the anchor rows.
 
         Returns
         -------
@@ -171,13 +176,16 @@ class KTICV(BaseIntegrator):
         target = None if y is None else np.asarray(y)
         if target is not None and target.shape != (n_anchors,):
             raise AgreementError(f"One target per anchor row is wanted, shape ({n_anchors},); got {target.shape}.")
-        is_regression = target is not None and target.dtype.kind == "f"
-        splitter = check_cv(self.cv, target, classifier=target is not None and not is_regression)
-        folds = list(splitter.split(np.zeros((n_anchors, 1)), target))
+        is_classification = target is not None and (
+            self.task == "classification" or (self.task == "auto" and target.dtype.kind != "f")
+        )
+        folds = list(self._splitter(is_classification).split(np.zeros((n_anchors, 1)), target))
 
         candidates = list(self._candidates())
         scores = Parallel(n_jobs=self.n_jobs)(
-            delayed(_score)(self._integrator(candidate), self._scorer(is_regression), checked, target, train, test)
+            delayed(_score)(
+                self._integrator(candidate), self._scorer(is_classification, len(train)), checked, target, train, test
+            )
             for candidate in candidates
             for train, test in folds
         )
@@ -215,12 +223,14 @@ class KTICV(BaseIntegrator):
         return self.integrator_.solver_
 
     def _candidates(self) -> Iterator[dict[str, Any]]:
-        """All combinations, leaving out what makes no difference."""
+        """All combinations but those that make no difference; of equally good ones the first is taken."""
+        alphas = sorted(self.alphas, reverse=True)
+        factors = sorted(self.gamma_factors, key=lambda factor: abs(np.log(factor)))
         weights = {} if self.graph is None else {"graph_weight": list(self.graph_weights)}
         for kernel in self.kernels:
             has_width = isinstance(kernel, str) and "gamma" in KERNEL_PARAMS.get(kernel, ())
-            widths = {"gamma_factor": list(self.gamma_factors)} if has_width else {}
-            yield from ParameterGrid({"kernel": [kernel], "alpha": list(self.alphas), **widths, **weights})
+            widths = {"gamma_factor": factors} if has_width else {}
+            yield from ParameterGrid({"kernel": [kernel], "alpha": alphas, **widths, **weights})
 
     def _integrator(self, candidate: Mapping[str, Any]) -> KTI:
         integrator = KTI(
@@ -230,16 +240,23 @@ class KTICV(BaseIntegrator):
             penalty_graph=self.penalty_graph,
             penalty_epsilon=self.penalty_epsilon,
             center=self.center,
-            random_state=self.random_state,
         )
         integrator.set_params(**candidate)
         return integrator
 
-    def _scorer(self, is_regression: bool) -> Any:
+    def _splitter(self, is_classification: bool) -> Any:
+        if not isinstance(self.cv, Integral):
+            return check_cv(self.cv)
+        # Anchors often come class after class, so unshuffled folds would hold out what training has never seen.
+        folds = StratifiedKFold if is_classification else KFold
+        random_state = 0 if self.random_state is None else self.random_state
+        return folds(self.cv, shuffle=True, random_state=random_state)
+
+    def _scorer(self, is_classification: bool, n_train: int) -> Any:
         if self.estimator is not None:
             return clone(self.estimator)
-        neighbors = KNeighborsRegressor if is_regression else KNeighborsClassifier
-        return make_pipeline(StandardScaler(), neighbors(n_neighbors=10))
+        neighbors = KNeighborsClassifier if is_classification else KNeighborsRegressor
+        return make_pipeline(StandardScaler(), neighbors(n_neighbors=min(10, n_train)))
 
 
 def _score(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -27,7 +28,7 @@ class _Baseline(MetaEstimatorMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit", "predict"])],
-        "party_column": [str, int, None],
+        "party_column": [str, Integral, None],
     }
 
     def __init__(self, estimator: Any, *, party_column: str | int | None = None) -> None:

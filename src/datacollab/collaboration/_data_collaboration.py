@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -51,8 +52,8 @@ class _BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator):
         "obfuscator": [HasMethods(["fit", "transform"]), Mapping, callable, None],
         "integrator": [BaseIntegrator, None],
         "estimator": [HasMethods(["fit", "predict"]), None],
-        "party_column": [str, int, None],
-        "n_jobs": [int, None],
+        "party_column": [str, Integral, None],
+        "n_jobs": [Integral, None],
         "random_state": ["random_state"],
     }
 

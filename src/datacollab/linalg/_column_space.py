@@ -58,7 +58,8 @@ def column_space(A: FloatArray) -> ColumnSpace:
     """Split ``A`` into an orthonormal basis of its column space and the coordinates of its columns.
 
     The columns are brought to unit length before the rank is judged, so a column in other units is not mistaken for
-    rounding error.  Singular values up to ``max(n, d) * eps`` times the largest count as zero.
+    rounding error.  Only a column shorter than ``max(n, d) * eps`` times the longest is, such as a principal component
+    beyond the rank.  Singular values up to ``max(n, d) * eps`` times the largest count as zero.
 
     Parameters
     ----------
@@ -69,14 +70,15 @@ def column_space(A: FloatArray) -> ColumnSpace:
     -------
     ColumnSpace
     """
-    largest = np.abs(A).max(axis=0)
-    scaled = A / np.where(largest > 0, largest, 1.0)
-    lengths = np.linalg.norm(scaled, axis=0)
-    scaled /= np.where(lengths > 0, lengths, 1.0)
+    unit = np.abs(A).max()
+    lengths = np.linalg.norm(A / unit, axis=0)
+    negligible = max(A.shape) * np.finfo(np.float64).eps
+    lengths[lengths <= negligible * lengths.max()] = 0.0
+    kept = lengths > 0
+    scaled = np.where(kept, A / unit / np.where(kept, lengths, 1.0), 0.0)
     U, singular_values, Vt = scipy.linalg.svd(scaled, full_matrices=False, check_finite=False)
-    tolerance = max(A.shape) * np.finfo(np.float64).eps * singular_values[0]
-    rank = int((singular_values > tolerance).sum())
-    rows = singular_values[:rank, None] * Vt[:rank] * (largest * lengths)
+    rank = int((singular_values > negligible * singular_values[0]).sum())
+    rows = singular_values[:rank, None] * Vt[:rank] * (lengths * unit)
     return ColumnSpace(basis=U[:, :rank], rows=rows)
 
 

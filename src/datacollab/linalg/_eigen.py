@@ -79,7 +79,7 @@ def smallest_eigenpairs_centred(M: FloatArray, k: int) -> tuple[FloatArray, Floa
     """
     n = M.shape[0]
     centre_lower(M)
-    M += (2.0 * _bound_of_lower(M) + 1.0) / n
+    M += 2.0 * _bound_of_lower(M) / n
     eigenvalues, Z = smallest_eigenpairs(M, k)
     return eigenvalues, Z - Z.mean(axis=0)
 
