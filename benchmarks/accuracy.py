@@ -15,9 +15,9 @@ import sys
 from pathlib import Path
 
 from datacollab.datasets import load
-from datacollab.experiments import Comparison, Condition, compare_methods
+from datacollab.experiments import BASELINES, Comparison, Condition, compare_methods
 
-METHODS = ["Local", "MPP", "GEP", "ODC", "LTI", "KTI", "KTI+Center", "KTI+TSL", "KTI+TSL+Center", "Central"]
+METHODS = [*BASELINES[:2], "MPP", "GEP", "ODC", "LTI", "KTI", "KTI+Center", "KTI+TSL", "KTI+TSL+Center", BASELINES[2]]
 LINEAR = ["MPP", "GEP", "ODC", "LTI"]
 DATASETS = ["mnist", "fashion-mnist"]
 

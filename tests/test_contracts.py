@@ -24,7 +24,7 @@ VARIANTS = [
     KTI(4, kernel="laplacian", gamma="scale"),
     KTI(4, graph=GeometricGraph(5)),
     KTI(4, graph=TargetSimilarityGraph(5), penalty_graph=TargetDissimilarityGraph(5), center=True),
-    ODC("mean"),
+    ODC(reference="mean"),
 ]
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "StrOptions",
     "check_parties",
     "check_representation",
+    "count_missing",
     "require",
 ]
 
@@ -46,6 +47,16 @@ def require(module: str, extra: str) -> ModuleType:
             f"This needs the package {module.partition('.')[0]!r}, which is not installed. "
             f"Install it with: pip install 'datacollab[{extra}]'"
         ) from error
+
+
+def count_missing(values: NDArray[Any]) -> int:
+    """Entries that are None or NaN."""
+    if values.dtype.kind in "fc":
+        return int(np.isnan(values).sum())
+    if values.dtype.kind != "O":
+        return 0
+    # NaN is what differs from itself; pandas.NA compares to neither True nor False.
+    return sum(value is None or type(value).__name__ == "NAType" or value != value for value in values.ravel())
 
 
 def check_representation(

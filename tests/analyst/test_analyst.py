@@ -79,7 +79,7 @@ def test_disagreements_are_named(shares):
         analyst.fit([shares[0], shares[0]])
     with pytest.raises(AgreementError, match="'a' and 'b' sent different anchor targets"):
         analyst.fit([shares[0], changed(shares[1], anchor_target=~shares[1].anchor_target)])
-    with pytest.raises(AgreementError, match=r"numbers and others' are text: \{'a': 'int64', 'b': 'str"):
+    with pytest.raises(AgreementError, match=r"numbers and others' are text: \{'a': 'numbers', 'b': 'text'\}"):
         analyst.fit([shares[0], changed(shares[1], target=shares[1].target.astype(str))])
     with pytest.raises(AgreementError, match=r"differ: \{'a': 50, 'b': 49\}"):
         short = changed(shares[1], anchor_representation=shares[1].anchor_representation[1:], anchor_target=None)
@@ -90,6 +90,10 @@ def test_disagreements_are_named(shares):
         analyst.fit([])
     with pytest.raises(TypeError, match="Shares are wanted"):
         analyst.fit([{"party": "a"}])
+    with pytest.raises(TypeError, match="A list of shares is wanted.*got one Share"):
+        analyst.fit(shares[0])
+    with pytest.raises(TypeError, match="integrator must be an integration method.*got LogisticRegression"):
+        Analyst(LogisticRegression(), LTI(4)).fit(shares)
 
 
 def test_reprs_show_no_data(shares):

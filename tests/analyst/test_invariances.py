@@ -15,7 +15,7 @@ from datacollab.errors import AgreementError, RepresentationError, SinglePartyWa
 METHODS = {
     "MPP": MPP(4),
     "GEP": GEP(4),
-    "ODC": ODC("mean"),
+    "ODC": ODC(reference="mean"),
     "LTI": LTI(4),
     "KTI": KTI(4),
     "KTI+Center": KTI(4, center=True),

@@ -70,7 +70,7 @@ def test_gep_equals_the_generalised_eigenvalue_problem(n_anchors):
 @pytest.mark.parametrize("reference", [None, "b", "mean"])
 def test_odc_equals_orthogonal_procrustes(n_anchors, reference):
     views, _ = nonlinear_views(n_anchors, widths=(6, 6, 6))
-    fitted = ODC(reference).fit(views)
+    fitted = ODC(reference=reference).fit(views)
     target = {None: views["a"], "b": views["b"], "mean": sum(views.values()) / 3}[reference]
     maps = {party: scipy.linalg.orthogonal_procrustes(A, target)[0] for party, A in views.items()}
     assert_allclose(fitted.target_, target, atol=1e-14)
@@ -191,7 +191,7 @@ def test_odc_refuses_unequal_dimensions(views):
 def test_odc_refuses_an_unknown_reference(rng):
     A = rng.normal(size=(20, 2))
     with pytest.raises(UnknownPartyError, match="'nobody' is none of the parties"):
-        ODC("nobody").fit({"a": A, "b": A})
+        ODC(reference="nobody").fit({"a": A, "b": A})
 
 
 def test_mpp_refuses_a_singular_or_misshapen_basis(views):

@@ -33,8 +33,8 @@ def write(tmp_path):
     return write
 
 
-def assert_one_line(result, *words):
-    assert result.exit_code == 1, result.output
+def assert_one_line(result, *words, code=1):
+    assert result.exit_code == code, result.output
     assert isinstance(result.exception, SystemExit)
     assert result.stdout == ""
     assert result.stderr.startswith("datacollab: ")
@@ -141,11 +141,8 @@ def test_an_unreadable_file_is_one_line_without_entries(write, tmp_path, command
     assert not (tmp_path / "anchor.csv").exists()
 
 
-@pytest.mark.parametrize("command", ["make", "check"])
-def test_columns_without_numbers_are_named_and_not_quoted(table, write, tmp_path, command):
-    bad = write("bad.csv", table.assign(name=SECRET, city="Ulm"))
-    second = tmp_path / "anchor.csv" if command == "make" else bad
-    result = run(command, bad, second)
+def test_columns_without_numbers_are_named_and_not_quoted(table, write, tmp_path):
+    result = run("make", write("bad.csv", table.assign(name=SECRET, city="Ulm")), tmp_path / "anchor.csv")
     assert_one_line(result, "2 of 5 columns", "name, city")
     assert "Huber" not in result.output
     assert "Ulm" not in result.output
@@ -217,7 +214,26 @@ def test_an_anchor_without_private_rows_passes(table, write, rng):
     anchor = write("anchor.csv", pd.DataFrame(rng.normal(size=(20, 3)), columns=FEATURES))
     result = run("check", anchor, write("patients.csv", table))
     assert result.exit_code == 0, result.output
-    assert result.stdout == "No private row among the 20 anchor rows (3 columns compared).\n"
+    assert result.stdout == f"No private row among the 20 anchor rows. Compared: {', '.join(FEATURES)}.\n"
+
+
+@pytest.mark.parametrize("diagnosis", [1, "ill"])
+def test_a_row_with_another_target_is_still_a_copy(table, write, diagnosis):
+    """A copied patient whose diagnosis was changed is a copied patient."""
+    anchor = write("anchor.csv", table.head(4).assign(diagnosis=diagnosis))
+    private = write("patients.csv", table.assign(diagnosis=0 if diagnosis == 1 else "well"))
+    result = run("check", anchor, private, "--target", "diagnosis")
+    assert result.exit_code == 3
+    assert "4 rows of the anchor are private rows (anchor positions 0, 1, 2, 3)" in result.output
+
+
+def test_says_which_columns_were_not_compared(table, write):
+    result = run("check", write("anchor.csv", (table + 1).assign(ward="north")), write("patients.csv", table))
+    assert result.exit_code == 0, result.output
+    assert "Not compared: ward. A row that differs in these alone counts as a copy." in result.output
+    result = run("check", write("anchor.csv", table), write("patients.csv", table), "--target", "diagnosis")
+    assert result.exit_code == 1
+    assert "no column 'diagnosis'" in result.output
 
 
 def test_private_rows_in_an_anchor_are_told_by_position_alone(table, write, rng):
@@ -226,7 +242,7 @@ def test_private_rows_in_an_anchor_are_told_by_position_alone(table, write, rng)
     anchor.loc[[4, 11]] = table.loc[[30, 2]].to_numpy()
     private = write("patients.csv", table[FEATURES[::-1]].assign(name=SECRET))
     result = run("check", write("anchor.csv", anchor.assign(made="yes")), private)
-    assert_one_line(result, "2 rows of the anchor are private rows (anchor positions 4, 11)")
+    assert_one_line(result, "2 rows of the anchor are private rows (anchor positions 4, 11)", code=3)
     for value in [SECRET, *(str(entry)[:6] for entry in anchor.loc[[4, 11]].to_numpy().ravel())]:
         assert value not in result.output
 
@@ -235,7 +251,7 @@ def test_near_copies_are_found_with_a_tolerance(table, write):
     anchor = write("anchor.csv", table.head(5) + 1e-9)
     private = write("patients.csv", table)
     assert run("check", anchor, private).exit_code == 0
-    assert_one_line(run("check", anchor, private, "--tolerance", "1e-6"), "5 rows of the anchor")
+    assert_one_line(run("check", anchor, private, "--tolerance", "1e-6"), "5 rows of the anchor", code=3)
 
 
 def test_a_copy_is_one_whatever_way_it_took(write, tmp_path):
@@ -243,9 +259,9 @@ def test_a_copy_is_one_whatever_way_it_took(write, tmp_path):
     rows = np.random.default_rng(0).normal(size=(2000, 3)) * 10.0 ** np.arange(-12, 24, 12)
     private, output = write("patients.csv", pd.DataFrame(rows, columns=FEATURES)), tmp_path / "anchor.csv"
     assert run("make", private, output, "--method", "sample", "--rows", 2000).exit_code == 0
-    assert_one_line(run("check", output, private), "2000 rows of the anchor")
+    assert_one_line(run("check", output, private), "2000 rows of the anchor", code=3)
 
 
 def test_tables_with_nothing_in_common_cannot_be_compared(table, write):
     private = write("patients.csv", table.set_axis(["a", "b", "c"], axis=1))
-    assert_one_line(run("check", write("anchor.csv", table), private), "no column name in common")
+    assert_one_line(run("check", write("anchor.csv", table), private), "no column of numbers with the same name")

@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from datacollab import (
@@ -240,7 +240,7 @@ def test_what_is_missing_is_said(digits):
         model.fit(digits["X"], digits["y"], groups=digits["groups"])
     with pytest.raises(ValueError, match="one party name per row"):
         fit(model, digits, groups=digits["groups"][1:])
-    with pytest.raises(ValueError, match="contains NaN"):
+    with pytest.raises(ValueError, match="3 of 180 rows have no owner"):
         fit(model, digits, groups=np.where(np.arange(180) < 3, np.nan, 1.0))
     fit(model, digits)
     with pytest.raises(ValueError, match="Who owns each row"):
@@ -272,3 +272,68 @@ def test_defaults_are_usable(digits):
     assert is_classifier(model)
     assert model.score(digits["X_test"], digits["y_test"], groups=["north"] * 300) > 0.5
     assert clone(model).get_params().keys() == model.get_params().keys()
+
+
+@pytest.mark.parametrize("nobody", [None, np.nan, pd.NA], ids=str)
+def test_rows_without_an_owner_are_counted(digits, nobody):
+    names = pd.Series(digits["groups"], dtype=object)
+    names[:2] = nobody
+    with pytest.raises(ValueError, match="2 of 180 rows have no owner"):
+        fit(DataCollaborationClassifier(PCA(8), LTI(8), lr()), digits, groups=names)
+
+
+def test_owners_named_twice_must_agree(digits):
+    table = pd.DataFrame(digits["X"]).rename(columns=str).assign(hospital=digits["groups"])
+    anchor = pd.DataFrame(digits["anchor"]).rename(columns=str)
+    model = DataCollaborationClassifier(PCA(8), LTI(8), lr(), party_column="hospital")
+    model.fit(table, digits["y"], groups=digits["groups"], anchor=anchor)
+    with pytest.raises(ValueError, match="groups and the column 'hospital' name different owners"):
+        model.fit(table, digits["y"], groups=digits["groups"][::-1], anchor=anchor)
+
+
+def test_a_pipeline_transforms_the_anchor_where_told_to(digits):
+    """Unscaled rows: steps before the collaboration must reach the anchor too."""
+    scaled = {**digits, "X": 50 * digits["X"] + 1000, "anchor": 50 * digits["anchor"] + 1000}
+    new, owners = 50 * digits["X_test"] + 1000, ["north"] * 300
+    model = DataCollaborationClassifier(obfuscator("pca", 10), KTI(10), RandomForestClassifier(random_state=0))
+    with sklearn.config_context(enable_metadata_routing=True):
+        steps = [("scale", StandardScaler()), ("collaborate", clone(model).set_params(random_state=0))]
+        pipeline = Pipeline(steps, transform_input=["anchor"])
+        pipeline.fit(scaled["X"], scaled["y"], groups=scaled["groups"], anchor=scaled["anchor"])
+        assert pipeline.score(new, digits["y_test"], groups=owners) > 0.6
+
+
+@pytest.mark.parametrize("labels", [np.int64, np.float64, str], ids=["int", "float", "text"])
+def test_anchor_targets_are_classes_whatever_their_type(digits, labels):
+    graph = TargetSimilarityGraph(5)
+    model = DataCollaborationClassifier(PCA(8), KTI(8, graph=graph), lr(), random_state=0)
+    fit(model, digits, y=digits["y"].astype(labels), anchor_target=digits["anchor_target"].astype(labels))
+    reference = fit(clone(model), digits)
+    assert_allclose(
+        model.represent(digits["X_test"], groups=["west"] * 300),
+        reference.represent(digits["X_test"], groups=["west"] * 300),
+        atol=1e-10,
+    )
+
+
+def test_anchor_targets_of_a_regression_are_numbers():
+    rng = np.random.default_rng(0)
+    X, anchor = rng.normal(size=(90, 5)), rng.normal(size=(80, 5))
+    fitted = [
+        DataCollaborationRegressor(
+            PCA(3), KTI(3, graph=TargetSimilarityGraph(5, scale="std")), Ridge(), random_state=0
+        ).fit(
+            X, X[:, 0], groups=np.arange(90) % 2, anchor=anchor, anchor_target=np.round(9 * anchor[:, 0]).astype(dtype)
+        )
+        for dtype in (int, float)
+    ]
+    targets = [model.collaboration_.integrator_.target_ for model in fitted]
+    assert_allclose(*targets, atol=1e-10)
+    with pytest.raises(ValueError, match="y must be numeric for regression") as caught:
+        fitted[0].fit(X, np.array(["151.0y"] * 90), groups=np.arange(90) % 2, anchor=anchor)
+    assert "151" not in str(caught.value)
+
+
+def test_baselines_take_what_collaboration_takes(digits):
+    for baseline in (Local(lr()), Central(lr())):
+        assert fit(baseline, digits).score(digits["X_test"], digits["y_test"], groups=["west"] * 300) > 0.5

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from hypothesis import given
@@ -68,3 +69,11 @@ def test_shuffling_is_repeatable():
         for seed in (0, 0, 1)
     ]
     assert folds[0] == folds[1] != folds[2]
+
+
+def test_owners_from_a_column():
+    groups, y = np.repeat(["a", "b"], 6), np.tile([0, 1], 6)
+    table = pd.DataFrame({"age": np.arange(12), "ward": groups})
+    from_column = [test.tolist() for _, test in PartyStratifiedKFold(3, party_column="ward").split(table, y)]
+    from_groups = [test.tolist() for _, test in PartyStratifiedKFold(3).split(table, y, groups)]
+    assert from_column == from_groups

@@ -57,7 +57,7 @@ def test_an_unknown_method_is_an_error_that_lists_the_known_ones(name):
 
 def test_names_are_checked_together():
     check_methods([*BASELINES, *METHODS])
-    with pytest.raises(ValueError, match="Unknown method 'PCA'.*Local, Central, MPP"):
+    with pytest.raises(ValueError, match=r"Unknown method 'PCA'.*Local, Local\+Public, Central, MPP"):
         check_methods(["Local", "PCA"])
     with pytest.raises(ValueError, match="LTI came more often"):
         check_methods(["LTI", "Local", "LTI"])

@@ -28,8 +28,8 @@ def small_forests(monkeypatch):
 def drawn_anchors(monkeypatch):
     """Anchors that trials drew: parties keep theirs to themselves."""
     anchors = []
-    draw = trial_module._draw_anchor
-    monkeypatch.setattr(trial_module, "_draw_anchor", lambda *given: anchors.append(draw(*given)) or anchors[-1])
+    draw = trial_module._make_anchor
+    monkeypatch.setattr(trial_module, "_make_anchor", lambda *given: anchors.append(draw(*given)) or anchors[-1])
     return anchors
 
 
@@ -156,6 +156,25 @@ def test_a_narrow_kernel_is_not_lost_in_the_forests_resolution(digits):
         ]
     )
     assert score_method(trial, "KTI+TSL", condition, "classification").value > bare + 0.02
+
+
+@pytest.mark.parametrize("n_sources", [60, None])
+def test_local_with_public_rows_is_plain_scikit_learn(digits, drawn_anchors, n_sources):
+    """Each party's rows and the real rows behind the anchor, with their targets."""
+    condition = replace(DIGITS, n_sources=n_sources)
+    trial = draw_trial(condition, digits, 4)
+    anchor, target = drawn_anchors[0]
+    real = find_private_rows(anchor, digits.X)
+    assert_array_equal(np.sort(rows_of(anchor[real])), np.sort(rows_of(trial.X_public)))
+    forest = RandomForestClassifier(random_state=4)
+    alone = [
+        forest.fit(np.vstack([own.X, trial.X_public]), np.concatenate([own.y, trial.y_public])).score(
+            trial.X_test, trial.y_test
+        )
+        for own in trial.split.values()
+    ]
+    score = score_method(trial, "Local+Public", condition, "classification").value
+    assert_allclose(score, np.mean(alone), rtol=1e-12)
 
 
 def test_baselines_are_plain_scikit_learn(digits):

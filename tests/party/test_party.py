@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -142,7 +143,7 @@ def test_a_failing_obfuscator_is_named_and_shows_no_data(obfuscator, spoilt):
     assert str(SECRET) not in shown
     assert "Smith" not in shown
     assert caught.value.__suppress_context__
-    with pytest.raises(AgreementError, match="no rows yet"):
+    with pytest.raises(NotFittedError, match="no rows yet"):
         party.share(spoilt)
 
 
@@ -159,7 +160,7 @@ def test_misuse(table, anchor):
     party = Party("a", PCA(3)).fit(X, y)
     with pytest.raises(ObfuscationError, match="Party 'a': the obfuscator PCA failed in transform"):
         party.share(anchor[:, :4])
-    with pytest.raises(AgreementError, match="call fit"):
+    with pytest.raises(NotFittedError, match="call fit"):
         Party("a", PCA(3)).obfuscate(X)
 
 
@@ -174,3 +175,47 @@ def test_an_obfuscator_fitted_elsewhere_is_used_as_it_is(table, anchor):
     public = PCA(3).fit(anchor)
     share = Party("a", FrozenEstimator(public), shuffle=False).fit(X, y).share(anchor)
     assert_allclose(share.representation, public.transform(X), atol=1e-12)
+
+
+FRAME = pd.DataFrame({"age": [31.0, 42.0, 53.0, 64.0], "bp": [1.0, 2.0, 3.0, 5.0], "chol": [7.0, 5.0, 8.0, 1.0]})
+
+LIKELY = {
+    "missing values": (PCA(2), FRAME.replace(53.0, np.nan), r"values are missing in 1 of its columns \(1 entries\)"),
+    "text": (PCA(2), FRAME.assign(bp=["low", "low", "high", "low"]), "1 of its columns do not hold numbers"),
+    "too many components": (PCA(4), FRAME, "n_components=4 is more than its 4 rows or 3 columns allow"),
+    "one dimension": (PCA(1), FRAME["age"], r"it has shape \(4,\) instead of rows and columns"),
+}
+
+
+@pytest.mark.parametrize("case", LIKELY)
+def test_says_what_is_likely_wrong_in_fit(case):
+    obfuscator, table, message = LIKELY[case]
+    with pytest.raises(ObfuscationError, match=message) as caught:
+        Party("a", obfuscator).fit(table, np.arange(4))
+    assert "53" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (FRAME.drop(columns="age"), r"it lacks the columns \['age'\]"),
+        (FRAME[["bp", "age", "chol"]], "columns come in another order than in fit"),
+        (FRAME.to_numpy()[:, :2], "it has 2 columns, but 3 in fit"),
+        (FRAME.replace(53.0, np.nan), "values are missing"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names:UserWarning")
+def test_says_what_is_likely_wrong_with_an_anchor(table, message):
+    party = Party("a", PCA(2)).fit(FRAME, np.arange(4))
+    with pytest.raises(ObfuscationError, match=message):
+        party.share(table)
+
+
+def test_wrong_objects_are_named(table):
+    X, y = table
+    with pytest.raises(TypeError, match=r"must be a transformer.*obfuscator\('pca'\); got str"):
+        Party("a", "pca").fit(X, y)
+    with pytest.raises(TypeError, match="A PartyModel is wanted.*got str"):
+        Party("a", PCA(2)).fit(X, y).predict(X, "model")
+    with pytest.raises(AgreementError, match="1 of 40 entries of y are missing"):
+        Party("a", PCA(2)).fit(X, [None, *y[1:]])

@@ -112,12 +112,24 @@ class Analyst:
 
         Raises
         ------
+        TypeError
+            When the integrator or a share is something else.
         AgreementError
             When two shares carry one name, their anchors differ in length, their anchor targets differ, or some
             targets are numbers and others text.
         RepresentationError
             When an anchor representation cannot be aligned; the message names the party.
+
+        Notes
+        -----
+        That all parties transformed the same anchor in the same row order cannot be seen from the shares, but for the
+        number of rows and, where sent, their targets.  Different orders give a model that is hardly better than
+        guessing; parties should compare their anchors among themselves.
         """
+        if not isinstance(self.integrator, BaseIntegrator):
+            raise TypeError(
+                f"integrator must be an integration method such as KTI(); got {type(self.integrator).__name__}."
+            )
         named = _by_party(shares)
         anchors = {party: share.anchor_representation for party, share in named.items()}
         integrator = clone(self.integrator).fit(anchors, _common_anchor_target(named))
@@ -130,6 +142,8 @@ class Analyst:
 
 
 def _by_party(shares: Iterable[Share]) -> dict[PartyName, Share]:
+    if isinstance(shares, Share | Mapping):
+        raise TypeError(f"A list of shares is wanted, one from each party; got one {type(shares).__name__}.")
     named: dict[PartyName, Share] = {}
     for share in shares:
         if not isinstance(share, Share):
@@ -160,6 +174,6 @@ def _common_anchor_target(shares: Mapping[PartyName, Share]) -> NDArray[Any] | N
 def _pooled_target(shares: Mapping[PartyName, Share]) -> NDArray[Any]:
     text = {party: share.target.dtype.kind in "OSU" for party, share in shares.items()}
     if len(set(text.values())) > 1:
-        kinds = {party: shares[party].target.dtype.name for party in shares}
+        kinds = {party: "text" if is_text else "numbers" for party, is_text in text.items()}
         raise AgreementError(f"Some parties' targets are numbers and others' are text: {kinds}. Agree on one coding.")
     return np.concatenate([share.target for share in shares.values()])

@@ -64,7 +64,7 @@ class ODC(BaseIntegrator):
     target_: FloatArray
     objective_: float
 
-    def __init__(self, reference: PartyName | None = None) -> None:
+    def __init__(self, *, reference: PartyName | None = None) -> None:
         self.reference = reference
 
     def fit(self, anchors: Representations, y: ArrayLike | None = None) -> Self:

@@ -18,6 +18,9 @@ __all__ = ["app"]
 
 app = typer.Typer(help="The anchor: rows that all parties obfuscate alike.", no_args_is_help=True)
 
+FOUND = 3
+"""Exit code of `check` where there are private rows in the anchor."""
+
 CsvFile = partial(typer.Argument, exists=True, dir_okay=False)
 
 
@@ -60,25 +63,40 @@ def make(
 def check(
     anchor: Annotated[Path, CsvFile(help="CSV file of the anchor.")],
     private: Annotated[Path, CsvFile(help="CSV file of your private rows.")],
+    target: Annotated[str | None, typer.Option(help="Column that holds the target; not compared.")] = None,
     tolerance: Annotated[float, typer.Option(min=0.0, help="How near counts as a copy; 0: equal.")] = 0.0,
 ) -> None:
-    """Look for your private rows inside an anchor before it is used; exit with 1 if there are any.
+    """Look for your private rows inside an anchor before it is used; exit with 3 if there are any.
 
-    Columns are matched by name. Nothing is printed but positions in the anchor.
+    Columns of numbers are compared, matched by name, but for the target. Of the rows nothing is printed but positions
+    in the anchor, the first row being 0.
 
-    Example: datacollab anchor check anchor.csv patients.csv
+    Example: datacollab anchor check anchor.csv patients.csv --target diagnosis
     """
     with one_line_errors("Nothing was changed."):
-        from ..anchor import check_anchor
+        from ..anchor import find_private_rows
 
         anchor_table, private_table = _read_table(anchor), _read_table(private)
-        common = [name for name in anchor_table.columns if name in private_table.columns]
-        if not common:
-            raise ValueError(f"{anchor} and {private} have no column name in common.")
-        _check_numeric(anchor, anchor_table[common])
-        _check_numeric(private, private_table[common])
-        check_anchor(anchor_table[common].to_numpy(), private_table[common].to_numpy(), tolerance=tolerance)
-        typer.echo(f"No private row among the {len(anchor_table)} anchor rows ({len(common)} columns compared).")
+        if target is not None and target not in anchor_table.columns:
+            raise ValueError(f"{anchor} has no column {target!r}; it has {_listed(anchor_table.columns)}.")
+        numeric = anchor_table.select_dtypes(["number", "bool"]).columns
+        compared = [name for name in numeric if name in private_table.columns and name != target]
+        if not compared:
+            raise ValueError(f"{anchor} and {private} have no column of numbers with the same name to compare.")
+        _check_numeric(private, private_table[compared])
+        ignored = [name for name in anchor_table.columns if name not in compared]
+        rows, private_rows = (table[compared].to_numpy() for table in (anchor_table, private_table))
+        found = find_private_rows(rows, private_rows, tolerance=tolerance)
+        if found.size:
+            typer.echo(
+                f"datacollab: {found.size} rows of the anchor are private rows (anchor positions {_listed(found)}). "
+                "Every party sees the anchor, so nothing may be shared with it. Make a new one from public rows.",
+                err=True,
+            )
+            raise typer.Exit(FOUND)
+        typer.echo(f"No private row among the {len(anchor_table)} anchor rows. Compared: {_listed(compared)}.")
+        if ignored:
+            typer.echo(f"Not compared: {_listed(ignored)}. A row that differs in these alone counts as a copy.")
 
 
 def _read_table(path: Path) -> Any:
@@ -123,9 +141,9 @@ def _check_numeric(path: Path, table: Any) -> None:
         )
 
 
-def _listed(names: Iterable[str]) -> str:
-    names = list(names)
-    return ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+def _listed(names: Iterable[object]) -> str:
+    listed = [str(name) for name in names]
+    return ", ".join(listed[:10]) + (", ..." if len(listed) > 10 else "")
 
 
 def _sampler(method: str, rows: int) -> AnchorSampler:

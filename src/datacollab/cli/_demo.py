@@ -70,7 +70,7 @@ def demo(
             n_components=components,
             preset=preset,
         )
-        methods = list(dict.fromkeys(["Local", *(method or DEFAULT_METHODS), "Central"]))
+        methods = list(dict.fromkeys(["Local", "Local+Public", *(method or DEFAULT_METHODS), "Central"]))
         check_methods(methods)
         start = time.perf_counter()
         output.mkdir(parents=True, exist_ok=True)
@@ -133,7 +133,7 @@ def _print_table(comparison: Comparison) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from ..experiments import verdicts
+    from ..experiments import BASELINES, verdicts
 
     console = Console()
     table = Table(title=f"{comparison.condition.dataset}: {comparison.measure} on common test rows")
@@ -146,7 +146,7 @@ def _print_table(comparison: Comparison) -> None:
         gain = "" if name == "Local" else f"{comparison.gain(name, 'Local')[0]:+.3f}"
         table.add_row(
             name, f"{mean:.3f}", interval, gain, f"{comparison.seconds(name):.2f}",
-            style="dim" if name in ("Local", "Central") else None,
+            style="dim" if name in BASELINES else None,
         )  # fmt: skip
     console.print(table)
     for sentence in verdicts(comparison):

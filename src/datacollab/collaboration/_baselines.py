@@ -22,7 +22,7 @@ __all__ = ["Central", "Local"]
 
 
 class _Baseline(MetaEstimatorMixin, BaseEstimator):
-    __metadata_request__fit: ClassVar = {"groups": True}
+    __metadata_request__fit: ClassVar = {"groups": True, "anchor": True, "anchor_target": True}
     __metadata_request__predict: ClassVar = {"groups": True}
     __metadata_request__score: ClassVar = {"groups": True}
 
@@ -79,8 +79,20 @@ class Central(_Baseline):
     array([1.])
     """
 
-    def fit(self, X: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = None) -> Self:
-        """Fit one model on the rows of all parties; `groups` is not looked at."""
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        groups: ArrayLike | None = None,
+        anchor: ArrayLike | None = None,
+        anchor_target: ArrayLike | None = None,
+    ) -> Self:
+        """Fit one model on the rows of all parties.
+
+        `groups`, `anchor` and `anchor_target` are not looked at; what goes to `DataCollaborationClassifier` may come
+        here as it is.
+        """
         self._validate_params()
         self.estimator_ = clone(self.estimator).fit(self._features(X), y)
         return self
@@ -130,8 +142,16 @@ class Local(_Baseline):
     array([ 2., -2.])
     """
 
-    def fit(self, X: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = None) -> Self:
-        """Fit one model per party.
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        groups: ArrayLike | None = None,
+        anchor: ArrayLike | None = None,
+        anchor_target: ArrayLike | None = None,
+    ) -> Self:
+        """Fit one model per party; `anchor` and `anchor_target` are not looked at.
 
         Raises
         ------

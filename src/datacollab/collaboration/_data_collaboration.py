@@ -99,6 +99,8 @@ class _BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator):
         anchor : array-like or dataframe of shape (n_anchors, n_features)
             Public or synthetic rows that all parties obfuscate.  Under cross-validation, scikit-learn's metadata
             routing cuts whatever has as many rows as `X` into folds: an anchor of that length loses some of its rows.
+            Inside a `Pipeline`, the steps before transform X but not the anchor, unless it is built with
+            ``transform_input=["anchor"]``.
         anchor_target : array-like of shape (n_anchors,), optional
             Targets of the anchor rows, where a graph needs them.
 
@@ -126,6 +128,7 @@ class _BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator):
                 "anchor=..., for example from datacollab.UniformAnchor or datacollab.SMOTEAnchor."
             )
         X, names = owners(X, groups, self.party_column)
+        anchor_target = None if anchor_target is None else self._checked_anchor_target(np.asarray(anchor_target))
         random_state = None if self.random_state is None else check_random_state(self.random_state)
         parties = [
             (Party(party, self._obfuscator(party, random_state), random_state=_seed(random_state)), index)
@@ -212,6 +215,9 @@ class _BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator):
         return _seeded(given, random_state)
 
     def _default_estimator(self) -> Any:
+        raise NotImplementedError
+
+    def _checked_anchor_target(self, anchor_target: NDArray[Any]) -> NDArray[Any]:
         raise NotImplementedError
 
     def _checked_target(self, y: NDArray[Any]) -> NDArray[Any]:
@@ -309,6 +315,10 @@ class DataCollaborationClassifier(ClassifierMixin, _BaseDataCollaboration):
         check_classification_targets(y)
         return y
 
+    def _checked_anchor_target(self, anchor_target: NDArray[Any]) -> NDArray[Any]:
+        # Graphs ask whether two targets are equal, and read floating-point ones as numbers; codes are neither.
+        return np.unique(anchor_target, return_inverse=True)[1]
+
 
 class DataCollaborationRegressor(RegressorMixin, _BaseDataCollaboration):
     """Data collaboration for regression, all roles in one process.
@@ -373,7 +383,21 @@ class DataCollaborationRegressor(RegressorMixin, _BaseDataCollaboration):
         return make_pipeline(StandardScaler(), RandomForestRegressor()) if self.estimator is None else self.estimator
 
     def _checked_target(self, y: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(y, dtype=np.float64)
+        return _as_numbers(y, "y")
+
+    def _checked_anchor_target(self, anchor_target: NDArray[Any]) -> NDArray[Any]:
+        return _as_numbers(anchor_target, "anchor_target")
+
+
+def _as_numbers(values: NDArray[Any], name: str) -> FloatArray:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except ValueError:
+        # numpy's own message quotes an entry.
+        raise ValueError(
+            f"{name} must be numeric for regression; got dtype {values.dtype}. For classes there is "
+            "DataCollaborationClassifier."
+        ) from None
 
 
 def _fit_and_share(

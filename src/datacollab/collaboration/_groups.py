@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from .._validation import PartyName
+from .._validation import PartyName, count_missing
 
 __all__ = ["by_party", "owners", "predict_by_party"]
 
@@ -22,29 +22,33 @@ def owners(X: Any, groups: ArrayLike | None, party_column: str | int | None) -> 
     ----------
     X : array-like or dataframe of shape (n_samples, n_features)
     groups : array-like of shape (n_samples,), optional
-        Owner of each row; goes before the column.
+        Owner of each row.
     party_column : str or int, optional
         Column of `X` that names the owner.
 
     Raises
     ------
     ValueError
-        When neither is given, an owner is missing, or the lengths differ.
+        When neither is given, they differ, an owner is missing, or the lengths differ.
     """
     if party_column is not None:
         X, column = _without_column(X, party_column)
-        groups = column if groups is None else groups
+        if groups is not None and not np.array_equal(np.asarray(groups), column):
+            raise ValueError(f"groups and the column {party_column!r} name different owners; pass one of them only.")
+        groups = column
     if groups is None:
         raise ValueError(
             "Who owns each row? Pass groups=<one party name per row>, or set party_column to the column of X that "
             "holds it. With GridSearchCV or cross_val_score, groups travel by metadata routing: "
-            "sklearn.set_config(enable_metadata_routing=True)."
+            "sklearn.set_config(enable_metadata_routing=True). Scorers (scoring='accuracy', 'roc_auc', ...) pass "
+            "nothing but X to predict, so they need party_column."
         )
     names = np.asarray(groups)
     if names.shape != (_num_samples(X),):
         raise ValueError(f"groups must have one party name per row, shape ({_num_samples(X)},); got {names.shape}.")
-    if names.dtype.kind == "f" and np.isnan(names).any():
-        raise ValueError("groups contains NaN: every row needs an owner.")
+    missing = count_missing(names)
+    if missing:
+        raise ValueError(f"{missing} of {len(names)} rows have no owner (None or NaN): every row needs one.")
     return X, names
 
 

@@ -11,6 +11,8 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 
+from ._groups import owners
+
 __all__ = ["PartyStratifiedKFold"]
 
 
@@ -24,6 +26,8 @@ class PartyStratifiedKFold(BaseCrossValidator):
     Parameters
     ----------
     n_splits : int, default=5
+    party_column : str or int, default=None
+        Column of X that names the owner of each row; it replaces `groups`.
     shuffle : bool, default=False
         Whether rows of one party and class are dealt out in random order.
     random_state : int, RandomState or None, default=None
@@ -47,12 +51,14 @@ class PartyStratifiedKFold(BaseCrossValidator):
         self,
         n_splits: int = 5,
         *,
+        party_column: str | int | None = None,
         shuffle: bool = False,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         if n_splits < 2:
             raise ValueError(f"n_splits={n_splits}: at least 2 folds are wanted.")
         self.n_splits = n_splits
+        self.party_column = party_column
         self.shuffle = shuffle
         self.random_state = random_state
 
@@ -63,9 +69,10 @@ class PartyStratifiedKFold(BaseCrossValidator):
     def _iter_test_indices(
         self, X: Any = None, y: ArrayLike | None = None, groups: ArrayLike | None = None
     ) -> Iterator[NDArray[np.intp]]:
-        if groups is None:
-            raise ValueError("PartyStratifiedKFold needs groups: one party name per row.")
-        parties, codes, counts = np.unique(np.asarray(groups), return_inverse=True, return_counts=True)
+        if groups is None and self.party_column is None:
+            raise ValueError("PartyStratifiedKFold needs groups, one party name per row, or party_column.")
+        _, names = owners(X, groups, self.party_column)
+        parties, codes, counts = np.unique(names, return_inverse=True, return_counts=True)
         small = {party: n for party, n in zip(parties.tolist(), counts.tolist(), strict=True) if n < self.n_splits}
         if small:
             raise ValueError(f"n_splits={self.n_splits} needs at least as many rows of every party; got {small}.")

@@ -63,7 +63,7 @@ def alignment_figure(data: Dataset, seed: int = 0, *, out_of_sample: str = "row-
     figure: Figure = figure_module.Figure(figsize=(12, 3.6), layout="constrained")
     for axes, (title, rows, common) in zip(figure.subplots(1, len(panels)), panels, strict=True):
         _draw_rows(axes, trial, rows, data)
-        axes.set_title(f"{title}\nparties disagree by {100 * disagreement(common):.1f} %", fontsize=11)
+        axes.set_title(f"{title}\nparties disagree by {_percent(disagreement(common))}", fontsize=11)
     figure.legend(*_legend(trial, data), loc="outside lower center", ncols=6, fontsize=9, frameon=False)
     return figure
 
@@ -117,6 +117,10 @@ def score_figure(comparison: Comparison) -> Figure:
     axes.grid(axis="x", alpha=0.3)
     axes.margins(y=0.12)
     return figure
+
+
+def _percent(share: float) -> str:
+    return "< 0.1 %" if share < 0.0005 else f"{100 * share:.1f} %"
 
 
 def _three_classes(data: Dataset) -> Dataset:

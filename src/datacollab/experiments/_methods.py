@@ -19,8 +19,12 @@ _LINEAR: dict[str, Callable[[int], BaseIntegrator]] = {
 METHODS = (*_LINEAR, "KTI", "KTI+Center", "KTI+GL", "KTI+TSL", "KTI+GL+Center", "KTI+TSL+Center")
 """Names that `method` knows, in the order of the paper."""
 
-BASELINES = ("Local", "Central")
-"""Names that comparisons know besides; see `datacollab.Local` and `datacollab.Central`."""
+BASELINES = ("Local", "Local+Public", "Central")
+"""Names that comparisons know besides.
+
+"Local+Public" is `datacollab.Local` with the real public rows and targets behind the anchor added to each party's own:
+what a party can do with them alone.
+"""
 
 
 def check_methods(names: Sequence[str]) -> None:

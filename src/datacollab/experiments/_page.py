@@ -65,10 +65,12 @@ own obfuscator.</p>
 {_table(comparison)}
 {pictures}
 <h2>How to read this</h2>
-<p class="note"><b>Local</b>: every party alone, on its own raw rows. <b>Central</b>: all raw rows in one place, which
-is what privacy forbids. The {escape(comparison.measure)} is the mean over parties; {_intervals(comparison)}, and
-<b>gain over Local</b> compares the methods on the same draws. The anchor rows are public and help the collaborating
-methods only; those with TSL also use the anchors' targets. Hyperparameters of KTI: preset
+<p class="note"><b>Local</b>: every party alone, on its own raw rows. <b>Local+Public</b>: the same, with the real
+public rows that the anchor consists of or was made from, and their targets, added to each party's own; it shows what
+these rows are worth by themselves, and is only possible where public rows have targets. <b>Central</b>: all raw rows of
+the parties in one place, which is what privacy forbids. The {escape(comparison.measure)} is the mean over parties;
+{_intervals(comparison)}, and <b>gain over Local</b> compares the methods on the same draws. The collaborating methods
+use the anchor, and those with TSL its targets; Local and Central do not. Hyperparameters of KTI: preset
 <code>{escape(condition.preset)}</code>. Times are wall times of integration, training and prediction on the machine at
 hand, without obfuscation.</p>
 <p class="note">This page says nothing about privacy. The analyst sees targets as they are, and row-level
@@ -101,7 +103,19 @@ def verdicts(comparison: Comparison) -> list[str]:
         if "Central" in comparison.methods:
             sentence += f"; Central, which no party may build, has {_number(comparison.interval('Central')[0])}"
         sentences.append(f"{sentence}.")
+        if "Local+Public" in comparison.methods:
+            stands = _standing(comparison.gain(best, "Local+Public"))
+            sentences.append(
+                f"{best} is {stands} Local+Public ({_number(comparison.interval('Local+Public')[0])}), a party alone "
+                "that also trains on the real public rows behind the anchor and their targets."
+            )
     return sentences
+
+
+def _standing(gain: tuple[float, float]) -> str:
+    if _is_clear(gain):
+        return "better than"
+    return "worse than" if _is_clear(gain, sign=-1) else "not told apart from"
 
 
 def _is_clear(gain: tuple[float, float], sign: int = 1) -> bool:

@@ -65,6 +65,9 @@ class Trial:
     y_test : ndarray of shape (n_test,)
     test_representations : dict of party to ndarray of shape (n_test, n_components)
         The test rows through each party's f_k.
+    X_public : ndarray of shape (n_public, n_features)
+        The real rows that the anchor consists of, or was made from.
+    y_public : ndarray of shape (n_public,)
     """
 
     seed: int
@@ -73,6 +76,8 @@ class Trial:
     X_test: FloatArray
     y_test: NDArray[Any]
     test_representations: dict[PartyName, FloatArray]
+    X_public: FloatArray
+    y_public: NDArray[Any]
 
 
 def check_size(condition: Condition, data: Dataset) -> None:
@@ -118,7 +123,8 @@ def draw_trial(condition: Condition, data: Dataset, seed: int) -> Trial:
     X, y = data.X, data.y
     split = split_parties(X, y, condition.n_parties, condition.n_per_party, random_state=seed)
     test, rest = split.rest[: condition.n_test], split.rest[condition.n_test :]
-    anchor, anchor_target = _draw_anchor(condition, X[rest], y[rest], data.task, seed)
+    X_public, y_public = _draw_public(condition, X[rest], y[rest], data.task, seed)
+    anchor, anchor_target = _make_anchor(condition, X_public, y_public, data.task, seed)
 
     parties = []
     for k, (name, own) in enumerate(split.items(), start=1):
@@ -131,6 +137,8 @@ def draw_trial(condition: Condition, data: Dataset, seed: int) -> Trial:
         X_test=X[test],
         y_test=y[test],
         test_representations={party.name: party.obfuscate(X[test]) for party in parties},
+        X_public=X_public,
+        y_public=y_public,
     )
 
 
@@ -141,7 +149,7 @@ def score_method(trial: Trial, name: str, condition: Condition, task: str) -> Sc
     ----------
     trial : Trial
     name : str
-        "Local", "Central", or a name that `method` knows.
+        One of `BASELINES`, or a name that `method` knows.
     condition : Condition
     task : {"classification", "regression"}
 
@@ -169,19 +177,30 @@ def _baseline_predictions(trial: Trial, name: str, model: Any) -> dict[PartyName
     X, y, groups = trial.split.pooled()
     if name == "Central":
         return {"all": Central(model).fit(X, y).predict(trial.X_test)}
+    if name == "Local+Public":
+        n_public, parties = len(trial.y_public), list(trial.split)
+        X = np.vstack([X, *[trial.X_public] * len(parties)])
+        y = np.concatenate([y, *[trial.y_public] * len(parties)])
+        groups = np.concatenate([groups, np.repeat(parties, n_public)])
     local = Local(model).fit(X, y, groups=groups)
     return {party: estimator.predict(trial.X_test) for party, estimator in local.estimators_.items()}
 
 
-def _draw_anchor(
+def _draw_public(
     condition: Condition, X: FloatArray, y: NDArray[Any], task: str, seed: int
+) -> tuple[FloatArray, NDArray[Any]]:
+    sampler = SampleAnchor(condition.n_sources or condition.n_anchors, balanced=task == "classification")
+    rows, targets = sampler.sample(X, y, random_state=seed)
+    return rows, np.asarray(targets)
+
+
+def _make_anchor(
+    condition: Condition, X_public: FloatArray, y_public: NDArray[Any], task: str, seed: int
 ) -> tuple[FloatArray, NDArray[Any] | None]:
-    balanced = task == "classification"
     if condition.n_sources is None:
-        return SampleAnchor(condition.n_anchors, balanced=balanced).sample(X, y, random_state=seed)
-    sources, targets = SampleAnchor(condition.n_sources, balanced=balanced).sample(X, y, random_state=seed)
+        return X_public, y_public
     smote = SMOTEAnchor(condition.n_anchors, n_neighbors=condition.n_neighbors, include_sources=True, task=task)
-    return smote.sample(sources, targets, random_state=seed)
+    return smote.sample(X_public, y_public, random_state=seed)
 
 
 def _obfuscator(condition: Condition, data: Dataset, k: int, random_state: np.random.RandomState) -> Any:

@@ -86,7 +86,7 @@ def obfuscator(
     """
     if kind not in REDUCERS:
         raise ValueError(f"Unknown obfuscator {kind!r}; choose one of {sorted(REDUCERS)}, or any transformer instead.")
-    allowed = sorted(set(REDUCERS[kind]().get_params()) - {"n_components", "random_state"})
+    allowed = sorted({*REDUCERS[kind]().get_params(), "standardize"})
     unknown = sorted(set(options) - set(allowed))
     if unknown:
         raise TypeError(f"The obfuscator {kind!r} takes no option {unknown}; it takes {allowed}.")

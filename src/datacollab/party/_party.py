@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
-from .._validation import FloatArray, PartyName, check_representation
+from .._validation import FloatArray, PartyName, check_representation, count_missing
 from ..errors import AgreementError, DataCollabError, ObfuscationError, RepeatableSecretWarning, RepresentationError
 from ..model import PartyModel
 from ..share import Share
+from ._diagnosis import likely_reasons
 
 __all__ = ["Party"]
 
@@ -76,14 +79,28 @@ class Party:
 
         Raises
         ------
+        TypeError
+            When the obfuscator is no transformer.
+        AgreementError
+            When `y` has not one entry per row, or lacks some.
         ObfuscationError
             When the obfuscator fails, or returns something other than finite numbers.
         """
+        if not (hasattr(self.obfuscator, "fit") and hasattr(self.obfuscator, "transform")):
+            raise TypeError(
+                f"Party {self.name!r}: the obfuscator must be a transformer with fit and transform, such as "
+                f"obfuscator('pca'); got {type(self.obfuscator).__name__}."
+            )
         target = np.asarray(y)
         n_samples = _num_samples(X)
         if target.shape != (n_samples,):
             raise AgreementError(
                 f"Party {self.name!r}: y must have one entry per row of X, shape ({n_samples},); got {target.shape}."
+            )
+        if count_missing(target):
+            raise AgreementError(
+                f"Party {self.name!r}: {count_missing(target)} of {n_samples} entries of y are missing (None or NaN); "
+                "leave out rows without a target."
             )
         if any(isinstance(seed, Integral) for seed in _random_states(self.obfuscator).values()):
             warnings.warn(
@@ -95,7 +112,7 @@ class Party:
         try:
             fitted = _with_secret_seeds(clone(self.obfuscator)).fit(X, target)
         except Exception as error:
-            raise self._obfuscation_error("fit", X, error) from None
+            raise self._obfuscation_error(self.obfuscator, "fit", X, error) from None
         # Assigned together, at the end: a failure leaves a party that can share nothing.
         self._representation = self._obfuscate(fitted, X, "representation")
         self._target = target
@@ -181,6 +198,8 @@ class Party:
 
     def _own(self, model: PartyModel) -> PartyModel:
         self._check_fitted()
+        if not isinstance(model, PartyModel):
+            raise TypeError(f"A PartyModel is wanted, as Collaboration.party_model gives; got {type(model).__name__}.")
         if model.party != self.name:
             raise AgreementError(
                 f"Party {self.name!r} was given the model made for {model.party!r}; ask the analyst for its own."
@@ -191,26 +210,32 @@ class Party:
         try:
             rows = obfuscator.transform(X)
         except Exception as error:
-            raise self._obfuscation_error("transform", X, error) from None
+            raise self._obfuscation_error(obfuscator, "transform", X, error) from None
         try:
             return check_representation(rows, self.name, what=what)
         except RepresentationError as error:
             raise ObfuscationError(f"{error} Nothing left the party.") from None
 
-    def _obfuscation_error(self, step: str, X: Any, error: Exception) -> ObfuscationError:
+    def _obfuscation_error(self, obfuscator: Any, step: str, X: Any, error: Exception) -> ObfuscationError:
         """An error without the obfuscator's own words, unless those are known to show no data."""
-        reason = str(error) if isinstance(error, DataCollabError) else type(error).__name__
+        if isinstance(error, DataCollabError):
+            reasons = str(error)
+        else:
+            # Looking for reasons must not raise anything of its own, which would quote what it stumbled over.
+            reasons = ""
+            with suppress(Exception):
+                reasons = " ".join(f"Likely, {reason}" for reason in likely_reasons(obfuscator, X))
+            reasons = reasons or "Try its fit and transform on made-up rows of the same kind."
         return ObfuscationError(
             f"Party {self.name!r}: the obfuscator {type(self.obfuscator).__name__} failed in {step} on a table of "
-            f"shape {np.shape(X)} ({reason}). Nothing left the party. Check the number of components against that "
-            "shape, and the columns' types. The obfuscator's own words may quote data, so they are only in the error's "
-            "'original'.",
+            f"shape {np.shape(X)} ({type(error).__name__}). {reasons} Nothing left the party. The obfuscator's own "
+            "words may quote data, so they are only in the error's 'original'.",
             error,
         )
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "_obfuscator"):
-            raise AgreementError(f"Party {self.name!r} has no rows yet: call fit(X, y) first.")
+            raise NotFittedError(f"Party {self.name!r} has no rows yet: call fit(X, y) first.")
 
     def __repr__(self) -> str:
         state = f"{len(self._target)} rows" if hasattr(self, "_obfuscator") else "not fitted"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._validation import FloatArray, PartyName, check_representation
+from .._validation import FloatArray, PartyName, check_representation, count_missing
 from ..errors import RepresentationError, ShareError
 
 __all__ = ["Share"]
@@ -78,8 +78,8 @@ class Share:
             raise ShareError(
                 f"Party {self.party!r}: {name} must have one entry per row, shape ({n_rows},); got {target.shape}."
             )
-        if target.dtype.kind == "f" and not np.isfinite(target).all():
-            raise ShareError(f"Party {self.party!r}: {name} contains NaN or infinity; drop rows without a target.")
+        if count_missing(target) or (target.dtype.kind == "f" and not np.isfinite(target).all()):
+            raise ShareError(f"Party {self.party!r}: {name} contains NaN, None or infinity; drop such rows.")
         return target
 
     @property
