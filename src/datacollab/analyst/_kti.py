@@ -47,6 +47,9 @@ GammaRule = float | str | Callable[[FloatArray], float]
 class KTI(BaseIntegrator):
     r"""Kernel-based target-normalised integration (Theorem 2 of the paper).
 
+    Brings representations into one feature space that are bent against each other, as those of UMAP or kernel PCA are,
+    by a smooth function for each party.  For linear obfuscators such as PCA try `LTI` as well.
+
     Minimises :math:`\sum_k (\|g_k(\tilde A^{(k)}) - Z\|_F^2 + \lambda \|g_k\|^2)` over functions in a reproducing
     kernel Hilbert space per party and an orthonormal target Z together (eq. kernel-formulation).  Z holds the
     eigenvectors of the smallest eigenvalues of :math:`M_\lambda = \lambda \sum_k (\Sigma_k + \lambda I)^{-1}`, and
@@ -70,7 +73,8 @@ class KTI(BaseIntegrator):
     gamma_factor : float, default=1.0
         Multiplies whatever `gamma` gives, so that a multiple of the median can be searched for.
     alpha : float, default=0.1
-        :math:`\lambda`, the ridge penalty.  The paper fixes 1.0.
+        :math:`\lambda`, the ridge penalty: larger values give smoother functions that follow the anchors less closely.
+        The paper fixes 1.0.
     graph : GeometricGraph, TargetSimilarityGraph or None, default=None
         The intrinsic graph B: pairs to be placed close to each other.
     graph_weight : float, default=1.0

@@ -123,7 +123,7 @@ def _fetch_or_explain(spec: DatasetSpec, data_dir: PathLike | None, download: bo
     try:
         directory = fetch_spec(spec, data_dir)
     except (DatasetError, MissingExtraError) as error:
-        raise DatasetError(_explain(spec, data_dir, str(error))) from error
+        raise DatasetError(_explain(spec, data_dir, str(error))) from None
     paths = find_files(directory, spec.name, spec.files)
     if paths is None:
         raise DatasetError(f"The files of {spec.name!r} vanished from {directory} after the download; load again.")
