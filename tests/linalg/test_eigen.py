@@ -103,7 +103,7 @@ def test_adding_touches_the_lower_triangle_only(rng):
     M, S = np.zeros((n, n), order="F"), rng.normal(size=(n, n))
     add_to_lower(M, S, 2.0)
     assert_allclose(only_lower(M), only_lower(2 * S))
-    B = sparse.random_array((n, n), density=0.01, rng=rng)
+    B = sparse.random(n, n, density=0.01, random_state=0)
     add_sparse_to_lower(M, B + B.T, -1.0)
     assert_allclose(only_lower(M), only_lower(2 * S - (B + B.T).toarray()))
 

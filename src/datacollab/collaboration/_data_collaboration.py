@@ -100,7 +100,7 @@ class _BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator):
             Public or synthetic rows that all parties obfuscate.  Under cross-validation, scikit-learn's metadata
             routing cuts whatever has as many rows as `X` into folds: an anchor of that length loses some of its rows.
             Inside a `Pipeline`, the steps before transform X but not the anchor, unless it is built with
-            ``transform_input=["anchor"]``.
+            ``transform_input=["anchor"]``; to cross-validate that needs scikit-learn 1.8.
         anchor_target : array-like of shape (n_anchors,), optional
             Targets of the anchor rows, where a graph needs them.
 
