@@ -72,7 +72,7 @@ def test_the_trust_boundary_holds_at_run_time(room, never):
 
 def test_the_reader_of_imports_sees_them():
     """The check above rests on this: relative, absolute and nested imports are all found."""
-    found = set(rooms_imported_by(SRC / "collaboration" / "_data_collaboration.py"))
+    found = set(rooms_imported_by(SRC / "collaboration" / "_base.py"))
     assert {"analyst", "party", "errors"} <= found
     assert "experiments" in set(rooms_imported_by(SRC / "cli" / "_demo.py"))
 

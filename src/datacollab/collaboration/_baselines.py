@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -21,7 +22,7 @@ from ._groups import by_party, owners, predict_by_party
 __all__ = ["Central", "Local"]
 
 
-class _Baseline(MetaEstimatorMixin, BaseEstimator):
+class _Baseline(MetaEstimatorMixin, BaseEstimator, ABC):
     __metadata_request__fit: ClassVar = {"groups": True, "anchor": True, "anchor_target": True}
     __metadata_request__predict: ClassVar = {"groups": True}
     __metadata_request__score: ClassVar = {"groups": True}
@@ -35,8 +36,9 @@ class _Baseline(MetaEstimatorMixin, BaseEstimator):
         self.estimator = estimator
         self.party_column = party_column
 
+    @abstractmethod
     def predict(self, X: ArrayLike, *, groups: ArrayLike | None = None) -> NDArray[Any]:
-        raise NotImplementedError
+        """Predict rows."""
 
     def score(
         self, X: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = None, sample_weight: ArrayLike | None = None
