@@ -344,3 +344,10 @@ def test_anchor_targets_of_a_regression_are_numbers():
 def test_baselines_take_what_collaboration_takes(digits):
     for baseline in (Local(lr()), Central(lr())):
         assert fit(baseline, digits).score(digits["X_test"], digits["y_test"], groups=["west"] * 300) > 0.5
+
+
+def test_a_fixed_seed_is_no_warning_where_nothing_leaves(digits):
+    f = obfuscator("random-projection", 16, random_state=3)
+    model = fit(DataCollaborationClassifier(f, LTI(8), lr()), digits)
+    north, south = (model.parties_[name].obfuscate(digits["X_test"]) for name in ("north", "south"))
+    assert_allclose(north, south)

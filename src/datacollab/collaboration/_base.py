@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from numbers import Integral
@@ -17,7 +18,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from .._validation import FloatArray, HasMethods, PartyName
 from ..analyst import KTI, Analyst, BaseIntegrator, Collaboration
-from ..errors import AnchorError, UnknownPartyError
+from ..errors import AnchorError, RepeatableSecretWarning, UnknownPartyError
 from ..model import PartyModel
 from ..party import Party, obfuscator
 from ..share import Share
@@ -217,7 +218,11 @@ class BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator, ABC):
 def _fit_and_share(
     party: Party, X: Any, y: NDArray[Any], anchor: ArrayLike, anchor_target: ArrayLike | None
 ) -> tuple[Party, Share]:
-    return party.fit(X, y), party.share(anchor, anchor_target)
+    with warnings.catch_warnings():
+        # Nothing leaves this process, so a repeatable obfuscation is no secret given away.
+        warnings.simplefilter("ignore", RepeatableSecretWarning)
+        party.fit(X, y)
+    return party, party.share(anchor, anchor_target)
 
 
 def _seed(random_state: np.random.RandomState | None) -> np.random.RandomState | None:
