@@ -17,7 +17,7 @@ SMALL = [
     "demo", "--obfuscator", "pca", "--seeds", "2", "--parties", "3", "--rows", "30", "--components", "5",
     "--method", "LTI", "--method", "KTI", "--anchors", "100", "--sources", "50", "--test-rows", "100",
 ]  # fmt: skip
-METHODS = ["Local", "LTI", "KTI", "Central"]
+METHODS = ["Local", "Local+Public", "LTI", "KTI", "Central"]
 
 
 def run(*arguments, **environment):
@@ -130,7 +130,7 @@ def test_an_unknown_data_set_is_one_line(tmp_path):
         (["--test-rows", "1797"], "need 1937 rows"),
         (["--sources", "0", "--anchors", "1700"], "1700 real anchors need 1890 rows"),
         (["--sources", "101"], "n_sources=101 is above n_anchors=100"),
-        (["--components", "31"], "Check the number of components"),
+        (["--components", "31"], "n_components=31 is more than its 30 rows"),
     ],
 )
 def test_impossible_sizes_are_one_line(tmp_path, options, words):
