@@ -89,7 +89,7 @@ class KTI(BaseIntegrator):
         Whether the columns of Z sum to zero (eq. centering).
     solver : {"auto", "exact"}, default="auto"
         How Z is found.  "exact" factorises one n_a x n_a matrix per party and takes the eigenvectors of their sum, in
-        the memory of two such matrices.
+        the memory of two such matrices (three with a penalty graph).
     degree, coef0 : float
         Of the kernels "poly" and "sigmoid".
     kernel_params : mapping, default=None
