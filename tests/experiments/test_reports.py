@@ -201,3 +201,11 @@ def test_the_alignment_figure_of_a_regression_has_one_scale_for_all_parties():
     limits = {cloud.get_clim() for clouds, _ in panels for cloud in clouds}
     assert limits == {(data.y.min(), data.y.max())}
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["party-0", "party-1", "party-2"]
+
+
+def test_the_page_says_where_a_method_has_hyperparameters_of_its_own():
+    values = {"Local": [0.5, 0.6], "KTI": [0.6, 0.7], "KTI+TSL+Center": [0.7, 0.8]}
+    own = "KTI+TSL+Center a width and a penalty of its own"
+    assert own in comparison_page(comparison(values), {}, "")
+    assert own not in comparison_page(comparison(values, condition=replace(DIGITS, preset="paper")), {}, "")
+    assert own not in comparison_page(comparison({"Local": [0.5, 0.6], "KTI": [0.6, 0.7]}), {}, "")

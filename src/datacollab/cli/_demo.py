@@ -46,7 +46,8 @@ def demo(
     Parties obfuscate their rows, every method integrates them, a random forest
     is trained on the result, and each party tests it alone. Prints a table
     with 95 % confidence intervals beside the baselines Local (every party
-    alone) and Central (all raw rows in one place), and writes figures and an
+    alone), Local+Public (the same, with the labelled public rows behind the
+    anchor) and Central (all raw rows in one place), and writes figures and an
     HTML page.
 
     For example:
