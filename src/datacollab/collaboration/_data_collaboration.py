@@ -73,25 +73,23 @@ class DataCollaborationClassifier(ClassifierMixin, BaseDataCollaboration):
 
     Examples
     --------
-    A grid search in which the owners and the anchor travel by metadata routing:
+    A grid search over both sides, in which the owners and the anchor travel by metadata routing:
 
     >>> import sklearn, datacollab as dc
-    >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.model_selection import GridSearchCV
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
     >>> X, y = dc.datasets.load("digits")
     >>> split = dc.datasets.split_parties(X, y, n_parties=3, n_per_party=60, random_state=0)
     >>> rows, target, hospital = split.pooled()
-    >>> anchor, anchor_target = X[split.rest[:200]], y[split.rest[:200]]
-    >>> h = make_pipeline(StandardScaler(), LogisticRegression())
-    >>> clf = dc.DataCollaborationClassifier(dc.obfuscator("pca"), dc.KTI(), h, random_state=0)
+    >>> clf = dc.DataCollaborationClassifier(dc.obfuscator("pca"), dc.KTI(), random_state=0)
     >>> grid = {"integrator__alpha": [0.01, 1.0], "obfuscator__n_components": [10, 20]}
     >>> with sklearn.config_context(enable_metadata_routing=True):
-    ...     search = GridSearchCV(clf, grid, cv=dc.PartyStratifiedKFold(3))
-    ...     search = search.fit(rows, target, groups=hospital, anchor=anchor, anchor_target=anchor_target)
+    ...     search = GridSearchCV(clf, grid, cv=dc.PartyStratifiedKFold(2))
+    ...     search = search.fit(rows, target, groups=hospital, anchor=X[split.rest[:200]])
     >>> sorted(search.best_params_)
     ['integrator__alpha', 'obfuscator__n_components']
+
+    The best collaboration predicts new rows, each through the party that owns it:
+
     >>> new = X[split.rest[200:400]]
     >>> search.best_estimator_.predict(new, groups=["party-0"] * len(new)).shape
     (200,)
