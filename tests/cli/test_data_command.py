@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 from datacollab import datasets
 from datacollab.cli._app import app
 
-NAMES = ["digits", "mnist", "fashion-mnist", "ujiindoorloc", "slice-localization"]
+NAMES = ["digits", "diabetes", "mnist", "fashion-mnist", "ujiindoorloc", "slice-localization"]
 
 
 def run(*arguments, **environment):

@@ -108,7 +108,7 @@ def test_a_method_named_twice_or_by_default_comes_once(tmp_path):
     [
         ("--method", "PCA", "LTI, KTI"),
         ("--obfuscator", "tsne", "pca, kernel-pca, umap, random-projection"),
-        ("--preset", "best", "recommended, paper"),
+        ("--hyperparameters", "best", "recommended, paper"),
         ("--out-of-sample", "batch", "row-wise, umap"),
     ],
 )

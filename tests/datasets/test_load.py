@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 from datacollab.datasets import Dataset, available, load
 from datacollab.errors import DatasetError
 
-NAMES = ["digits", "mnist", "fashion-mnist", "ujiindoorloc", "slice-localization"]
+NAMES = ["digits", "diabetes", "mnist", "fashion-mnist", "ujiindoorloc", "slice-localization"]
 
 
 @pytest.fixture

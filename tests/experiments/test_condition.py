@@ -29,7 +29,7 @@ def test_linear_methods_by_name(name, expected):
     ],
 )
 def test_kernel_methods_by_name(name, graph, center, preset):
-    integrator = method(name, Condition(n_components=7, n_neighbors=4, preset=preset))
+    integrator = method(name, Condition(n_components=7, n_neighbors=4, hyperparameters=preset))
     assert type(integrator) is KTI
     assert (integrator.n_components, integrator.center, integrator.kernel) == (7, center, "rbf")
     assert integrator.graph_weight == 1.0
@@ -67,8 +67,8 @@ def test_names_are_checked_together():
     ("setting", "value", "listed"),
     [
         ("obfuscator", "tsne", "pca, kernel-pca, umap, random-projection"),
-        ("out_of_sample", "batch", "row-wise, umap"),
-        ("preset", "best", "recommended, paper"),
+        ("out_of_sample", "batch", "auto, row-wise, umap"),
+        ("hyperparameters", "best", "recommended, paper"),
     ],
 )
 def test_an_unknown_setting_is_an_error_that_lists_the_known_ones(setting, value, listed):
@@ -87,8 +87,18 @@ COUNTS = ["n_parties", "n_per_party", "n_test", "n_anchors", "n_sources", "n_com
 @pytest.mark.parametrize("value", [0, -1, 2.0, True, "3"])
 @pytest.mark.parametrize("setting", COUNTS)
 def test_a_count_is_a_positive_int(setting, value):
+    if (setting, value) == ("n_test", 0):
+        pytest.skip("stands for as many as all parties have")
     with pytest.raises(ValueError, match=f"{setting} must be a positive int; got {value!r}"):
         Condition(**{setting: value})
+
+
+def test_what_is_left_open_is_the_papers_choice():
+    assert Condition(n_parties=4, n_per_party=30).n_test == 120
+    assert Condition(n_parties=4, n_per_party=30, n_test=7).n_test == 7
+    assert Condition(hyperparameters="paper").out_of_sample == "umap"
+    assert Condition(hyperparameters="recommended").out_of_sample == "row-wise"
+    assert Condition(hyperparameters="paper", out_of_sample="row-wise").out_of_sample == "row-wise"
 
 
 def test_counts_may_be_numpys():

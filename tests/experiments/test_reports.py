@@ -207,5 +207,5 @@ def test_the_page_says_where_a_method_has_hyperparameters_of_its_own():
     values = {"Local": [0.5, 0.6], "KTI": [0.6, 0.7], "KTI+TSL+Center": [0.7, 0.8]}
     own = "KTI+TSL+Center a width and a penalty of its own"
     assert own in comparison_page(comparison(values), {}, "")
-    assert own not in comparison_page(comparison(values, condition=replace(DIGITS, preset="paper")), {}, "")
+    assert own not in comparison_page(comparison(values, condition=replace(DIGITS, hyperparameters="paper")), {}, "")
     assert own not in comparison_page(comparison({"Local": [0.5, 0.6], "KTI": [0.6, 0.7]}), {}, "")

@@ -146,7 +146,7 @@ def test_a_score_is_what_the_pieces_give_by_hand(condition, make_data, name):
 
 def test_a_narrow_kernel_is_not_lost_in_the_forests_resolution(digits):
     """Under the paper's width most entries are below 1e-7 here, where a forest sees no difference."""
-    condition = replace(DIGITS, obfuscator="pca", preset="paper")
+    condition = replace(DIGITS, obfuscator="pca", hyperparameters="paper")
     trial = draw_trial(condition, type(digits)(**{**digits, "X": 3 * digits.X}), 0)
     collaboration = Analyst(method("KTI+TSL", condition), RandomForestClassifier(random_state=0)).fit(trial.shares)
     bare = np.mean(

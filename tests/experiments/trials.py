@@ -38,7 +38,9 @@ def comparison(values, task="classification", condition=DIGITS, seconds=1.5):
     """A comparison with the given values of each method, one per seed."""
     n_seeds = len(next(iter(values.values())))
     scores = [
-        Score(name, seed, value, seconds) for name, of_seeds in values.items() for seed, value in enumerate(of_seeds)
+        Score(name, seed, value, {"train": seconds})
+        for name, of_seeds in values.items()
+        for seed, value in enumerate(of_seeds)
     ]
     return Comparison(condition, task, tuple(values), tuple(range(n_seeds)), tuple(scores))
 

@@ -37,6 +37,11 @@ def test_bandwidth_is_the_median_distance():
     assert_allclose(fitted.gamma_, 1 / (2 * fitted.bandwidth_**2), rtol=1e-12)
 
 
+def test_a_bandwidth_factor_gives_the_other_reading_of_the_median_heuristic():
+    fitted = KernelPCAObfuscator(4, bandwidth_factor=1 / np.sqrt(2)).fit(X)
+    assert_allclose(fitted.gamma_, 1 / naive_median_distance(X) ** 2, rtol=1e-12)
+
+
 @pytest.mark.parametrize("bandwidth", ["median", 4.0])
 def test_kernel_pca_is_scikit_learns_with_that_gamma(bandwidth):
     fitted = KernelPCAObfuscator(4, bandwidth=bandwidth).fit(X)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import _anchor, _data, _demo
+from . import _anchor, _data, _demo, _experiment
 
 __all__ = ["app"]
 
@@ -21,6 +21,7 @@ app = typer.Typer(
 app.command("demo")(_demo.demo)
 app.add_typer(_data.app, name="data")
 app.add_typer(_anchor.app, name="anchor")
+app.add_typer(_experiment.app, name="experiment")
 
 
 def _show_version(wanted: bool) -> None:

@@ -35,7 +35,7 @@ def demo(
     out_of_sample: Annotated[str, Option(help="UMAP of new rows: row-wise, or umap (umap-learn's own).")] = "row-wise",
     components: Annotated[int, Option(min=1, help="Columns of the representations.")] = 10,
     method: Annotated[list[str] | None, Option(help=f"Repeatable. Default: {', '.join(DEFAULT_METHODS)}.")] = None,
-    preset: Annotated[str, Option(help="Hyperparameters of KTI: recommended, paper.")] = "recommended",
+    hyperparameters: Annotated[str, Option(help="Those of KTI: recommended, paper.")] = "recommended",
     seeds: Annotated[int, Option(min=1, help="Random draws of parties, anchors and test rows.")] = 5,
     output: Annotated[Path, Option(help="Directory for figures, page and scores.")] = Path("output/demo"),
     as_json: Annotated[bool, Option("--json", help="Print the scores as JSON instead of a table.")] = False,
@@ -69,7 +69,7 @@ def demo(
             obfuscator=obfuscator,
             out_of_sample=out_of_sample,
             n_components=components,
-            preset=preset,
+            hyperparameters=hyperparameters,
         )
         methods = list(dict.fromkeys(["Local", "Local+Public", *(method or DEFAULT_METHODS), "Central"]))
         check_methods(methods)

@@ -76,6 +76,7 @@ def available(*, data_dir: str | os.PathLike[str] | None = None) -> tuple[Datase
     >>> for dataset in available():
     ...     print(dataset.name, dataset.task, dataset.n_samples, dataset.n_features)
     digits classification 1797 64
+    diabetes regression 442 10
     mnist classification 70000 784
     fashion-mnist classification 70000 784
     ujiindoorloc regression 21048 520

@@ -7,11 +7,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_diabetes, load_digits
 
 from .._validation import FloatArray
 
-__all__ = ["SLICE_COLUMNS", "UJI_COLUMNS", "build_digits", "build_slices", "build_ujiindoorloc", "image_builder"]
+__all__ = [
+    "SLICE_COLUMNS",
+    "UJI_COLUMNS",
+    "build_diabetes",
+    "build_digits",
+    "build_slices",
+    "build_ujiindoorloc",
+    "image_builder",
+]
 
 UJI_COLUMNS = (
     *(f"WAP{number:03d}" for number in range(1, 521)),
@@ -30,6 +38,12 @@ def build_digits(arrays: list[NDArray[Any]]) -> dict[str, Any]:
         "feature_names": _pixel_names(8, 8),
         "target_names": [str(digit) for digit in range(10)],
     }
+
+
+def build_diabetes(arrays: list[NDArray[Any]]) -> dict[str, Any]:
+    """Diabetes of scikit-learn; there are no files."""
+    data = load_diabetes()
+    return {"X": data.data, "y": data.target, "feature_names": list(data.feature_names)}
 
 
 def image_builder(target_names: tuple[str, ...]) -> Callable[[list[NDArray[Any]]], dict[str, Any]]:

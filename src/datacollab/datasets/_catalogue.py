@@ -1,4 +1,4 @@
-"""The data sets of the paper [1]_ [2]_ [3]_ [4]_, and a small one that comes with scikit-learn.
+"""The data sets of the paper [1]_ [2]_ [3]_ [4]_, and two small ones that come with scikit-learn.
 
 References
 ----------
@@ -17,7 +17,15 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from ._build import SLICE_COLUMNS, UJI_COLUMNS, build_digits, build_slices, build_ujiindoorloc, image_builder
+from ._build import (
+    SLICE_COLUMNS,
+    UJI_COLUMNS,
+    build_diabetes,
+    build_digits,
+    build_slices,
+    build_ujiindoorloc,
+    image_builder,
+)
 from ._content import IdxContent, TableContent
 from ._spec import DatasetSpec, FileSpec
 
@@ -52,6 +60,26 @@ _DIGITS = DatasetSpec(
     columns="X: pixels row by row, scaled from 0..16 to [0, 1].\ny: the digit.",
     citation="E. Alpaydin and C. Kaynak, Optical recognition of handwritten digits, UCI, 1998",
     build=build_digits,
+)
+_DIABETES = DatasetSpec(
+    name="diabetes",
+    title="Progression of diabetes one year after a baseline",
+    task="regression",
+    n_samples=442,
+    n_features=10,
+    megabytes=0.0,
+    licence="BSD 3-Clause, as part of scikit-learn",
+    origin="Efron, Hastie, Johnstone and Tibshirani; comes with scikit-learn",
+    columns="""
+        X: age, sex, body mass index, mean blood pressure and six blood serum measurements, each centred and scaled to
+        unit sum of squares.
+        y: a measure of disease progression, from 25 to 346.
+        """,
+    citation=(
+        "B. Efron, T. Hastie, I. Johnstone and R. Tibshirani, Least angle regression, Annals of Statistics 32(2), "
+        "407-499, 2004"
+    ),
+    build=build_diabetes,
 )
 _MNIST = DatasetSpec(
     name="mnist",
@@ -200,7 +228,7 @@ _SLICE_LOCALIZATION = DatasetSpec(
 )
 
 CATALOGUE = MappingProxyType(
-    {spec.name: spec for spec in (_DIGITS, _MNIST, _FASHION_MNIST, _UJIINDOORLOC, _SLICE_LOCALIZATION)}
+    {spec.name: spec for spec in (_DIGITS, _DIABETES, _MNIST, _FASHION_MNIST, _UJIINDOORLOC, _SLICE_LOCALIZATION)}
 )
 
 

@@ -36,7 +36,7 @@ def load(
 
     Parameters
     ----------
-    name : {"digits", "mnist", "fashion-mnist", "ujiindoorloc", "slice-localization"}
+    name : {"digits", "diabetes", "mnist", "fashion-mnist", "ujiindoorloc", "slice-localization"}
         Images are scaled to [0, 1]; tables are as in the files, neither scaled nor imputed.
     data_dir : path-like, optional
         A directory that holds the files, as ``<data_dir>/<name>/<file>`` or ``<data_dir>/<file>``.  It is looked at

@@ -1,26 +1,45 @@
-"""Comparisons of integration methods under the paper's protocol, and their reports."""
+"""Comparisons of integration methods under the paper's protocol, its experiments, and their results."""
 
 from ._comparison import Comparison, compare_methods
 from ._condition import Condition
+from ._definition import Attacks, Experiment, definition_text, experiment_names, load_experiment
 from ._figure import alignment_figure, disagreement, score_figure
 from ._methods import BASELINES, METHODS, check_methods, method
 from ._page import comparison_page, verdicts
+from ._plan import Task, make_tasks
+from ._results import ExperimentResults, read_results
+from ._row import Row
+from ._run import Progress, run_experiments
+from ._store import ResultStore
 from ._trial import Score, Trial, draw_trial, score_method
 
 __all__ = [
     "BASELINES",
     "METHODS",
+    "Attacks",
     "Comparison",
     "Condition",
+    "Experiment",
+    "ExperimentResults",
+    "Progress",
+    "ResultStore",
+    "Row",
     "Score",
+    "Task",
     "Trial",
     "alignment_figure",
     "check_methods",
     "compare_methods",
     "comparison_page",
+    "definition_text",
     "disagreement",
     "draw_trial",
+    "experiment_names",
+    "load_experiment",
+    "make_tasks",
     "method",
+    "read_results",
+    "run_experiments",
     "score_figure",
     "score_method",
     "verdicts",

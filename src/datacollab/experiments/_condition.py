@@ -10,10 +10,10 @@ __all__ = ["Condition"]
 
 _CHOICES = {
     "obfuscator": ("pca", "kernel-pca", "umap", "random-projection"),
-    "out_of_sample": ("row-wise", "umap"),
-    "preset": ("recommended", "paper"),
+    "out_of_sample": ("auto", "row-wise", "umap"),
+    "hyperparameters": ("recommended", "paper"),
 }
-_COUNTS = ("n_parties", "n_per_party", "n_test", "n_anchors", "n_components", "n_neighbors")
+_COUNTS = ("n_parties", "n_per_party", "n_test", "n_anchors", "n_sources", "n_components", "n_neighbors")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,7 @@ class Condition:
     n_parties, n_per_party : int
         K and n(k).
     n_test : int
-        Common test rows; every party predicts all of them.
+        Common test rows; every party predicts all of them.  0 takes as many as all parties have together.
     n_anchors : int
         n_a.
     n_sources : int or None
@@ -35,15 +35,16 @@ class Condition:
         anchors from real rows.
     obfuscator : {"pca", "kernel-pca", "umap", "random-projection"}
         f_k of every party.
-    out_of_sample : {"row-wise", "umap"}
+    out_of_sample : {"auto", "row-wise", "umap"}
         How UMAP maps rows it was not fitted on: row by row, or by umap-learn's own transform as in the paper, where
-        anchor, training and test rows each go in one batch.
+        anchor, training and test rows each go in one batch.  "auto" is "umap" with the paper's hyperparameters, and
+        "row-wise" otherwise.
     n_components : int
         d~ = d^.
     n_neighbors : int
         Neighbours for SMOTE and for the graphs.
-    preset : {"recommended", "paper"}
-        Hyperparameters of KTI; see `method`.
+    hyperparameters : {"recommended", "paper"}
+        Which preset of them KTI has; see `method`.
 
     Raises
     ------
@@ -54,23 +55,26 @@ class Condition:
     dataset: str = "mnist"
     n_parties: int = 10
     n_per_party: int = 100
-    n_test: int = 1000
+    n_test: int = 0
     n_anchors: int = 1000
     n_sources: int | None = 100
     obfuscator: str = "umap"
-    out_of_sample: str = "row-wise"
+    out_of_sample: str = "auto"
     n_components: int = 10
     n_neighbors: int = 10
-    preset: str = "recommended"
+    hyperparameters: str = "recommended"
 
     def __post_init__(self) -> None:
         for setting, allowed in _CHOICES.items():
             value = getattr(self, setting)
             if value not in allowed:
                 raise ValueError(f"Unknown {setting} {value!r}; choose one of {', '.join(allowed)}.")
-        counts = _COUNTS if self.n_sources is None else (*_COUNTS, "n_sources")
-        for setting in counts:
+        if self.n_test == 0:
+            object.__setattr__(self, "n_test", self.n_parties * self.n_per_party)
+        for setting in _COUNTS:
             value = getattr(self, setting)
+            if value is None and setting == "n_sources":
+                continue
             if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
                 raise ValueError(f"{setting} must be a positive int; got {value!r}.")
         if self.n_sources is not None and self.n_sources > self.n_anchors:
@@ -78,11 +82,18 @@ class Condition:
                 f"n_sources={self.n_sources} is above n_anchors={self.n_anchors}, but the anchor includes its sources. "
                 "Lower n_sources or raise n_anchors."
             )
+        if self.out_of_sample == "auto":
+            object.__setattr__(self, "out_of_sample", "umap" if self.hyperparameters == "paper" else "row-wise")
 
     @property
     def n_rows(self) -> int:
         """Real rows that one trial takes: the parties', the test rows, and the anchor's or its sources."""
-        return self.n_parties * self.n_per_party + self.n_test + (self.n_sources or self.n_anchors)
+        return self.n_parties * self.n_per_party + self.n_test + self.n_public
+
+    @property
+    def n_public(self) -> int:
+        """Real rows that the anchor consists of, or is made from."""
+        return self.n_sources or self.n_anchors
 
     def as_dict(self) -> dict[str, Any]:
         """All settings, for a report."""

@@ -1,20 +1,19 @@
-"""The methods of the paper by the names its tables use."""
+"""The methods of the paper by the names its tables use, and methods of one's own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import importlib
+import inspect
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from ..analyst import GEP, KTI, LTI, MPP, ODC, BaseIntegrator, GeometricGraph, NeighborGraph, TargetSimilarityGraph
+from ..analyst import GEP, KTI, LTI, MPP, ODC, BaseIntegrator, GeometricGraph, TargetSimilarityGraph
 from ._condition import Condition
 
-__all__ = ["BASELINES", "METHODS", "check_methods", "method"]
+__all__ = ["BASELINES", "METHODS", "check_methods", "import_object", "method", "specification"]
 
-_LINEAR: dict[str, Callable[[int], BaseIntegrator]] = {
-    "MPP": lambda n_components: MPP(n_components),
-    "GEP": lambda n_components: GEP(n_components),
-    "ODC": lambda n_components: ODC(),
-    "LTI": lambda n_components: LTI(n_components),
-}
+_LINEAR = ("MPP", "GEP", "ODC", "LTI")
 
 METHODS = (*_LINEAR, "KTI", "KTI+Center", "KTI+GL", "KTI+TSL", "KTI+GL+Center", "KTI+TSL+Center")
 """Names that `method` knows, in the order of the paper."""
@@ -25,6 +24,10 @@ BASELINES = ("Local", "Local+Public", "Central")
 "Local+Public" is `datacollab.Local` with the real public rows and targets behind the anchor added to each party's own:
 what a party can do with them alone.
 """
+
+_CLASSES: dict[str, Any] = {"MPP": MPP, "GEP": GEP, "ODC": ODC, "LTI": LTI, "KTI": KTI}
+_GRAPHS = {"GL": GeometricGraph, "TSL": TargetSimilarityGraph}
+_OBJECT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 def check_methods(names: Sequence[str]) -> None:
@@ -43,13 +46,13 @@ def check_methods(names: Sequence[str]) -> None:
         raise ValueError(f"Each method is compared once, but {', '.join(twice)} came more often.")
 
 
-def method(name: str, condition: Condition) -> BaseIntegrator:
-    r"""Integration method by its name in the paper.
+def specification(name: str, condition: Condition) -> dict[str, Any]:
+    r"""All that determines an integration method of the paper, as plain data.
 
-    The preset "paper" has :math:`\gamma = \lambda = \mu = 1`.  "recommended" takes the width of each party's kernel
-    from its anchors: the median rule and :math:`\lambda = 0.1`.  With TSL and centring it is 0.3 of the median rule and
-    :math:`\lambda = 0.001`, which did well in a small search on MNIST and Fashion-MNIST; so a comparison of
-    KTI+TSL+Center with the other variants under this preset is one of hyperparameters as well.
+    The paper's hyperparameters are :math:`\gamma = \lambda = \mu = 1`.  The recommended ones take the width of each
+    party's kernel from its anchors: the median rule and :math:`\lambda = 0.1`.  With TSL and centring it is 0.3 of the
+    median rule and :math:`\lambda = 0.001`, which did well in a small search on MNIST and Fashion-MNIST; so a
+    comparison of KTI+TSL+Center with the other variants under them is one of hyperparameters as well.
 
     Parameters
     ----------
@@ -59,7 +62,8 @@ def method(name: str, condition: Condition) -> BaseIntegrator:
 
     Returns
     -------
-    BaseIntegrator
+    dict
+        "class" and the parameters that are not left at their defaults.  Two equal specifications are one method.
 
     Raises
     ------
@@ -68,17 +72,87 @@ def method(name: str, condition: Condition) -> BaseIntegrator:
     """
     if name not in METHODS:
         raise ValueError(f"Unknown method {name!r}; known methods: {', '.join(METHODS)}.")
+    if name == "ODC":
+        return {"class": "ODC"}
     if name in _LINEAR:
-        return _LINEAR[name](condition.n_components)
+        return {"class": name, "n_components": condition.n_components}
     extensions = name.split("+")[1:]
-    graph: NeighborGraph | None = None
-    if "GL" in extensions:
-        graph = GeometricGraph(condition.n_neighbors)
-    if "TSL" in extensions:
-        graph = TargetSimilarityGraph(condition.n_neighbors, scale="std")
-    integrator = KTI(condition.n_components, graph=graph, center="Center" in extensions)
-    if condition.preset == "paper":
-        integrator.set_params(gamma=1.0, alpha=1.0)
+    graph = next((extension for extension in extensions if extension in _GRAPHS), None)
+    specified: dict[str, Any] = {"class": "KTI", "n_components": condition.n_components, "gamma": "median"}
+    specified |= {"gamma_factor": 1.0, "alpha": 0.1, "center": "Center" in extensions}
+    if condition.hyperparameters == "paper":
+        specified |= {"gamma": 1.0, "alpha": 1.0}
     elif name == "KTI+TSL+Center":
-        integrator.set_params(gamma_factor=0.3, alpha=0.001)
+        specified |= {"gamma_factor": 0.3, "alpha": 0.001}
+    if graph is not None:
+        specified |= {"graph": graph, "n_neighbors": condition.n_neighbors, "graph_weight": 1.0}
+    return specified
+
+
+def method(name: str, condition: Condition, own: Mapping[str, Any] | None = None) -> BaseIntegrator:
+    """Integration method by its name in the paper, or of one's own.
+
+    Parameters
+    ----------
+    name : str
+        One of `METHODS`, unless `own` is given.
+    condition : Condition
+    own : mapping, optional
+        For a method of one's own: "class", such as ``"my_package.my_module:MyIntegrator"``, and parameters, in which a
+        mapping with a "class" stands for an object.  The condition's `n_components` is passed on to a class that
+        takes it, unless given.
+
+    Returns
+    -------
+    BaseIntegrator
+
+    Raises
+    ------
+    ValueError
+        When the name is unknown.
+    TypeError
+        When the class is not an integration method.
+    """
+    if own:
+        built = _build({"n_components": condition.n_components, **own}, optional=("n_components",))
+        if not isinstance(built, BaseIntegrator):
+            raise TypeError(f"Method {name!r}: {own['class']!r} is not a subclass of datacollab.BaseIntegrator.")
+        return built
+    parameters = specification(name, condition)
+    integrator_class = _CLASSES[parameters.pop("class")]
+    if graph := parameters.pop("graph", None):
+        options = {"scale": "std"} if graph == "TSL" else {}
+        parameters["graph"] = _GRAPHS[graph](parameters.pop("n_neighbors"), **options)
+    integrator: BaseIntegrator = integrator_class(**parameters)
     return integrator
+
+
+def import_object(path: str) -> Any:
+    """The object that a path such as "package.module:Name" names.
+
+    Raises
+    ------
+    ValueError
+        When the path has another form, or names nothing that can be imported.
+    """
+    if not _OBJECT.fullmatch(path):
+        raise ValueError(f"{path!r} is not a path of the form 'package.module:Name'.")
+    module, _, name = path.partition(":")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(
+            f"{path!r} cannot be imported ({type(error).__name__}: {error}). Install the package, or put its "
+            "directory on PYTHONPATH."
+        ) from error
+
+
+def _build(specified: Mapping[str, Any], optional: Sequence[str] = ()) -> Any:
+    wanted = import_object(specified["class"])
+    taken = inspect.signature(wanted).parameters
+    parameters = {
+        key: _build(value) if isinstance(value, Mapping) and "class" in value else value
+        for key, value in specified.items()
+        if key != "class" and not (key in optional and key not in taken)
+    }
+    return wanted(**parameters)

@@ -152,7 +152,7 @@ def _intervals(comparison: Comparison) -> str:
 
 
 def _hyperparameters(comparison: Comparison) -> str:
-    preset = comparison.condition.preset
+    preset = comparison.condition.hyperparameters
     text = f"Hyperparameters of KTI: preset <code>{escape(preset)}</code>."
     if preset == "recommended" and "KTI+TSL+Center" in comparison.methods:
         text += (

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from .._validation import FloatArray, PartyName
-from ..analyst import Analyst
+from ..analyst import BaseIntegrator
 from ..anchor import SampleAnchor, SMOTEAnchor
 from ..collaboration import Central, Local
 from ..datasets import Dataset, PartySplit, split_parties
@@ -23,9 +26,12 @@ from ..share import Share
 from ._condition import Condition
 from ._methods import BASELINES, method
 
-__all__ = ["Score", "Trial", "check_size", "draw_trial", "score_method"]
+__all__ = ["FittedParties", "Score", "Trial", "check_size", "draw_trial", "fit_parties", "score_method"]
 
 _IMAGES = {"digits", "mnist", "fashion-mnist"}
+
+_KERNEL_PCA_FACTOR = 0.5**0.5
+"""Makes the median heuristic one on squared distances, the reading that is nearer to the paper's figures."""
 
 _UMAP_METRICS = ("correlation", "cosine", "euclidean")
 """Metric of the parties with k mod 3 = 0, 1, 2 (section "Datasets and Common Experimental Setup")."""
@@ -41,14 +47,38 @@ class Score:
     seed : int
     value : float
         Accuracy, or root mean squared error in the target's units; the mean over parties.
-    seconds : float
-        Wall time of integration, training and prediction.  Obfuscation is shared by all methods and not in it.
+    steps : mapping of str to float
+        Wall times in seconds: "construct" the integration functions of all parties, "represent" the test rows of all
+        parties, "train" the model and "predict"; "train" and "predict" alone for a baseline.  Obfuscation is shared
+        by all methods and not among them.
     """
 
     method: str
     seed: int
     value: float
-    seconds: float
+    steps: Mapping[str, float]
+
+    @property
+    def seconds(self) -> float:
+        """Wall time of all steps."""
+        return sum(self.steps.values())
+
+
+@dataclass(frozen=True, eq=False)
+class FittedParties:
+    """Parties that have fitted f_k, before there is an anchor.
+
+    Attributes
+    ----------
+    split : PartySplit
+        The parties' raw rows.
+    parties : dict of party to Party
+    test_representations : dict of party to ndarray of shape (n_test, n_components)
+    """
+
+    split: PartySplit
+    parties: dict[PartyName, Party]
+    test_representations: dict[PartyName, FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +90,10 @@ class Trial:
     seed : int
     split : PartySplit
         The parties' raw rows.
+    parties : dict of party to Party
+        Each with its f_k.
+    anchor : ndarray of shape (n_anchors, n_features)
+    anchor_target : ndarray of shape (n_anchors,)
     shares : list of Share
     X_test : ndarray of shape (n_test, n_features)
     y_test : ndarray of shape (n_test,)
@@ -68,16 +102,22 @@ class Trial:
     X_public : ndarray of shape (n_public, n_features)
         The real rows that the anchor consists of, or was made from.
     y_public : ndarray of shape (n_public,)
+    unused : ndarray of shape (n_unused,)
+        Numbers of the data set's rows that are nowhere in the trial.
     """
 
     seed: int
     split: PartySplit
+    parties: dict[PartyName, Party]
+    anchor: FloatArray
+    anchor_target: NDArray[Any]
     shares: list[Share]
     X_test: FloatArray
     y_test: NDArray[Any]
     test_representations: dict[PartyName, FloatArray]
     X_public: FloatArray
     y_public: NDArray[Any]
+    unused: NDArray[np.int64]
 
 
 def check_size(condition: Condition, data: Dataset) -> None:
@@ -99,7 +139,31 @@ def check_size(condition: Condition, data: Dataset) -> None:
     )
 
 
-def draw_trial(condition: Condition, data: Dataset, seed: int) -> Trial:
+def fit_parties(condition: Condition, data: Dataset, seed: int) -> FittedParties:
+    """Draw the parties and the test rows, and let every party fit its obfuscator.
+
+    Of the condition, nothing that concerns anchors or hyperparameters matters.
+
+    Parameters
+    ----------
+    condition : Condition
+    data : Dataset
+    seed : int
+
+    Returns
+    -------
+    FittedParties
+    """
+    split = split_parties(data.X, data.y, condition.n_parties, condition.n_per_party, random_state=seed)
+    parties: dict[PartyName, Party] = {}
+    for k, (name, own) in enumerate(split.items(), start=1):
+        f_k = _obfuscator(condition, data, k, np.random.RandomState([seed, k]))
+        parties[name] = Party(name, f_k).fit(own.X, own.y)
+    X_test = data.X[split.rest[: condition.n_test]]
+    return FittedParties(split, parties, {name: party.obfuscate(X_test) for name, party in parties.items()})
+
+
+def draw_trial(condition: Condition, data: Dataset, seed: int, fitted: FittedParties | None = None) -> Trial:
     """Draw parties, anchor and test rows at random, and let every party obfuscate once.
 
     Parameters
@@ -109,6 +173,8 @@ def draw_trial(condition: Condition, data: Dataset, seed: int) -> Trial:
         Rows and targets to draw from.
     seed : int
         Of everything random in the trial.
+    fitted : FittedParties, optional
+        What `fit_parties` gave for the same condition, anchors and hyperparameters apart, and the same seed.
 
     Returns
     -------
@@ -121,28 +187,36 @@ def draw_trial(condition: Condition, data: Dataset, seed: int) -> Trial:
     """
     check_size(condition, data)
     X, y = data.X, data.y
-    split = split_parties(X, y, condition.n_parties, condition.n_per_party, random_state=seed)
+    fitted = fitted or fit_parties(condition, data, seed)
+    split = fitted.split
     test, rest = split.rest[: condition.n_test], split.rest[condition.n_test :]
-    X_public, y_public = _draw_public(condition, X[rest], y[rest], data.task, seed)
+    public = _draw_public(condition, rest, y[rest], data.task, seed)
+    X_public, y_public = X[public], y[public]
     anchor, anchor_target = _make_anchor(condition, X_public, y_public, data.task, seed)
 
-    parties = []
-    for k, (name, own) in enumerate(split.items(), start=1):
-        f_k = _obfuscator(condition, data, k, np.random.RandomState([seed, k]))
-        parties.append(Party(name, f_k, random_state=np.random.RandomState([seed, k, 1])).fit(own.X, own.y))
+    # Each share shuffles rows, so every trial has generators of its own, whoever else uses the parties.
+    parties = {name: copy.copy(party) for name, party in fitted.parties.items()}
+    for k, party in enumerate(parties.values(), start=1):
+        party.random_state = np.random.RandomState([seed, k, 1])
     return Trial(
         seed=seed,
         split=split,
-        shares=[party.share(anchor, anchor_target) for party in parties],
+        parties=parties,
+        anchor=anchor,
+        anchor_target=anchor_target,
+        shares=[party.share(anchor, anchor_target) for party in parties.values()],
         X_test=X[test],
         y_test=y[test],
-        test_representations={party.name: party.obfuscate(X[test]) for party in parties},
+        test_representations=fitted.test_representations,
         X_public=X_public,
         y_public=y_public,
+        unused=np.setdiff1d(rest, public),
     )
 
 
-def score_method(trial: Trial, name: str, condition: Condition, task: str) -> Score:
+def score_method(
+    trial: Trial, name: str, condition: Condition, task: str, own: Mapping[str, Any] | None = None
+) -> Score:
     """Integrate, train and predict with one method on a trial.
 
     Parameters
@@ -152,6 +226,8 @@ def score_method(trial: Trial, name: str, condition: Condition, task: str) -> Sc
         One of `BASELINES`, or a name that `method` knows.
     condition : Condition
     task : {"classification", "regression"}
+    own : mapping, optional
+        A method of one's own, as `method` takes it.
 
     Returns
     -------
@@ -159,58 +235,90 @@ def score_method(trial: Trial, name: str, condition: Condition, task: str) -> Sc
     """
     forest = RandomForestClassifier if task == "classification" else RandomForestRegressor
     measure = accuracy_score if task == "classification" else root_mean_squared_error
-    start = time.perf_counter()
-    model = forest(random_state=trial.seed)
-    if name in BASELINES:
-        predictions = _baseline_predictions(trial, name, model)
+    model, clock = forest(random_state=trial.seed), _Clock()
+    if name in BASELINES and not own:
+        predictions = _baseline_predictions(trial, name, model, clock)
     else:
-        # scikit-learn's trees see no difference below 1e-7, and a narrow kernel gives entries smaller than that.
-        collaboration = Analyst(method(name, condition), make_pipeline(StandardScaler(), model)).fit(trial.shares)
-        predictions = {
-            party: collaboration.party_model(party).predict(rows) for party, rows in trial.test_representations.items()
-        }
+        predictions = _method_predictions(trial, method(name, condition, own), model, clock)
     value = float(np.mean([measure(trial.y_test, predicted) for predicted in predictions.values()]))
-    return Score(name, trial.seed, value, time.perf_counter() - start)
+    return Score(name, trial.seed, value, clock.steps)
 
 
-def _baseline_predictions(trial: Trial, name: str, model: Any) -> dict[PartyName, NDArray[Any]]:
+class _Clock:
+    """Wall time by step."""
+
+    def __init__(self) -> None:
+        self.steps: dict[str, float] = {}
+
+    @contextmanager
+    def __call__(self, step: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.steps[step] = time.perf_counter() - start
+
+
+def _method_predictions(
+    trial: Trial, integrator: BaseIntegrator, model: Any, clock: _Clock
+) -> dict[PartyName, NDArray[Any]]:
+    """What `Analyst` does, in steps that can be timed."""
+    with clock("construct"):
+        integrator.fit(
+            {share.party: share.anchor_representation for share in trial.shares}, trial.shares[0].anchor_target
+        )
+    own = integrator.transform({share.party: share.representation for share in trial.shares})
+    # scikit-learn's trees see no difference below 1e-7, and a narrow kernel gives entries smaller than that.
+    pooled = make_pipeline(StandardScaler(), model)
+    with clock("train"):
+        pooled.fit(np.vstack(list(own.values())), np.concatenate([share.target for share in trial.shares]))
+    with clock("represent"):
+        represented = integrator.transform(trial.test_representations)
+    with clock("predict"):
+        return {party: pooled.predict(rows) for party, rows in represented.items()}
+
+
+def _baseline_predictions(trial: Trial, name: str, model: Any, clock: _Clock) -> dict[PartyName, NDArray[Any]]:
     X, y, groups = trial.split.pooled()
     if name == "Central":
-        return {"all": Central(model).fit(X, y).predict(trial.X_test)}
+        with clock("train"):
+            central = Central(model).fit(X, y)
+        with clock("predict"):
+            return {"all": central.predict(trial.X_test)}
     if name == "Local+Public":
         n_public, parties = len(trial.y_public), list(trial.split)
         X = np.vstack([X, *[trial.X_public] * len(parties)])
         y = np.concatenate([y, *[trial.y_public] * len(parties)])
         groups = np.concatenate([groups, np.repeat(parties, n_public)])
-    local = Local(model).fit(X, y, groups=groups)
-    return {party: estimator.predict(trial.X_test) for party, estimator in local.estimators_.items()}
+    with clock("train"):
+        local = Local(model).fit(X, y, groups=groups)
+    with clock("predict"):
+        return {party: estimator.predict(trial.X_test) for party, estimator in local.estimators_.items()}
 
 
 def _draw_public(
-    condition: Condition, X: FloatArray, y: NDArray[Any], task: str, seed: int
-) -> tuple[FloatArray, NDArray[Any]]:
-    sampler = SampleAnchor(condition.n_sources or condition.n_anchors, balanced=task == "classification")
-    rows, targets = sampler.sample(X, y, random_state=seed)
-    return rows, np.asarray(targets)
+    condition: Condition, rows: NDArray[np.int64], y: NDArray[Any], task: str, seed: int
+) -> NDArray[np.int64]:
+    """Numbers of the rows that the anchor consists of, or is made from."""
+    sampler = SampleAnchor(condition.n_public, balanced=task == "classification")
+    drawn, _ = sampler.sample(rows[:, np.newaxis], y, random_state=seed)
+    return drawn[:, 0].astype(np.int64)
 
 
 def _make_anchor(
     condition: Condition, X_public: FloatArray, y_public: NDArray[Any], task: str, seed: int
-) -> tuple[FloatArray, NDArray[Any] | None]:
+) -> tuple[FloatArray, NDArray[Any]]:
     if condition.n_sources is None:
         return X_public, y_public
     smote = SMOTEAnchor(condition.n_anchors, n_neighbors=condition.n_neighbors, include_sources=True, task=task)
-    return smote.sample(X_public, y_public, random_state=seed)
+    anchor, anchor_target = smote.sample(X_public, y_public, random_state=seed)
+    return anchor, np.asarray(anchor_target)
 
 
 def _obfuscator(condition: Condition, data: Dataset, k: int, random_state: np.random.RandomState) -> Any:
     # Images keep their pixels' own scale under PCA, tables have columns in different units.
     standardize = True if condition.obfuscator != "pca" else data.name not in _IMAGES
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {"bandwidth_factor": _KERNEL_PCA_FACTOR} if condition.obfuscator == "kernel-pca" else {}
     if condition.obfuscator == "umap":
-        # umap-learn's own start is not reproducible with two neighbours; the paper has it all the same.
-        init = "spectral" if condition.preset == "paper" else "auto"
-        options = {"out_of_sample": condition.out_of_sample, "metric": _UMAP_METRICS[k % 3], "init": init}
+        options = {"out_of_sample": condition.out_of_sample, "metric": _UMAP_METRICS[k % 3]}
     return obfuscator(
         condition.obfuscator, condition.n_components, random_state=random_state, standardize=standardize, **options
     )

@@ -32,6 +32,9 @@ class KernelPCAObfuscator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         matrix, which is below the number of distinct training rows.
     bandwidth : "median" or float, default="median"
         :math:`\sigma`, in the units of the columns.
+    bandwidth_factor : float, default=1.0
+        Multiplies the bandwidth.  :math:`1/\sqrt 2` gives the other common reading of the median heuristic, a kernel
+        :math:`\exp(-\|x - x'\|^2 / m)` with m the median squared distance.
     eigen_solver : {"auto", "dense", "arpack", "randomized"}, default="auto"
         As in `sklearn.decomposition.KernelPCA`.
     random_state : int, RandomState or None, default=None
@@ -77,6 +80,7 @@ class KernelPCAObfuscator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "bandwidth": [StrOptions({"median"}), Interval(Real, 0, None, closed="neither")],
+        "bandwidth_factor": [Interval(Real, 0, None, closed="neither")],
         "eigen_solver": [StrOptions({"auto", "dense", "arpack", "randomized"})],
         "random_state": ["random_state"],
     }
@@ -91,11 +95,13 @@ class KernelPCAObfuscator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         n_components: int = 10,
         *,
         bandwidth: str | float = "median",
+        bandwidth_factor: float = 1.0,
         eigen_solver: str = "auto",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_components = n_components
         self.bandwidth = bandwidth
+        self.bandwidth_factor = bandwidth_factor
         self.eigen_solver = eigen_solver
         self.random_state = random_state
 
@@ -120,6 +126,7 @@ class KernelPCAObfuscator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 f"at most {n_samples - 1} components exist."
             )
         bandwidth = _median_distance(rows) if self.bandwidth == "median" else float(self.bandwidth)
+        bandwidth *= self.bandwidth_factor
         gamma = 1.0 / (2.0 * bandwidth**2)
         mean = rows.mean(axis=0)
         kernel_pca = KernelPCA(

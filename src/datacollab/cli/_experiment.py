@@ -1,0 +1,183 @@
+"""``datacollab experiment``: the paper's experiments, resumable, and their report."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer import Argument, Option
+
+from ._errors import one_line_errors
+
+if TYPE_CHECKING:
+    from ..experiments import Experiment, Progress
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    help="Run the paper's experiments, and report them beside the published values.", no_args_is_help=True
+)
+
+PRESETS = ("smoke", "quick", "paper")
+RESULTS_FILE = "results.sqlite"
+
+
+@app.command("list")
+def list_experiments() -> None:
+    """List the experiments that come with the library, and how large they are.
+
+    For example:
+
+      datacollab experiment list
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from ..experiments import experiment_names, load_experiment
+
+    table = Table("experiment", "what", *PRESETS, caption="trials per preset")
+    for name in experiment_names():
+        by_preset = [load_experiment(name, preset) for preset in PRESETS]
+        title = next(found.title for found in by_preset if found is not None)
+        table.add_row(name, title, *(_n_trials(found) for found in by_preset))
+    Console().print(table)
+
+
+@app.command()
+def show(experiment: Annotated[str, Argument(help="Name, as `experiment list` shows it.")]) -> None:
+    """Print a definition, to start one of your own from.
+
+    For example, compare a method of your own with those of the paper:
+
+      datacollab experiment show rq1 > rq1.toml
+
+      (add a line under [methods]: Mine = { class = "my_module:MyIntegrator" })
+
+      datacollab experiment run rq1.toml --preset quick
+    """
+    with one_line_errors("Nothing was written."):
+        from ..experiments import definition_text
+
+        typer.echo(definition_text(experiment), nl=False)
+
+
+@app.command()
+def run(
+    experiments: Annotated[list[str], Argument(help="Names, paths of TOML definitions, or all.")],
+    preset: Annotated[str, Option(help="How much: smoke, quick, paper, or one that your definition has.")] = "smoke",
+    output: Annotated[Path | None, Option(help="Directory of the results.  [default: output/<preset>]")] = None,
+    data_dir: Annotated[Path | None, Option(help="Directory that holds the data sets.")] = None,
+    jobs: Annotated[int, Option("--jobs", "-j", help="Trials at a time; -1: as many as there are cores.")] = -1,
+    method: Annotated[
+        list[str] | None,
+        Option(help="A method of your own for every experiment, NAME=package.module:Class. Repeatable."),
+    ] = None,
+    retry_failed: Annotated[bool, Option("--retry-failed", help="Compute failed rows again.")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Run experiments; what is there already is not computed again.
+
+    Stop it at any time, by Ctrl-C or otherwise: the same command goes on where
+    it was. The scores do not depend on --jobs. The presets: smoke takes minutes
+    and needs no data but what comes with scikit-learn, quick takes about an
+    hour on two cores, paper is as large as the paper (weeks on one computer).
+
+    For example:
+
+      datacollab experiment run all --preset smoke
+      datacollab experiment run rq1 rq4 --preset quick --data-dir data
+      datacollab experiment run all --preset smoke --method Mine=my_module:MyIntegrator
+    """
+    folder = output or Path("output") / preset
+    with one_line_errors("What was computed is kept; the same command goes on from there."):
+        from ..experiments import ResultStore, run_experiments
+
+        chosen = _load(experiments, preset, dict(_parse_method(text) for text in method or []))
+        file = folder / RESULTS_FILE
+        if retry_failed:
+            with ResultStore(file) as store:
+                store.forget_failures()
+        with _bar(quiet) as show_progress:
+            failed = run_experiments(chosen, file, data_dir=data_dir, n_jobs=jobs, progress=show_progress)
+        names = ", ".join(experiment.name for experiment in chosen)
+        typer.echo(f"{names} at preset {preset}: complete in {file}.")
+        if failed:
+            typer.echo(f"{failed} rows failed; the report says why. --retry-failed computes them again.")
+        typer.echo(f"Next: datacollab experiment report {shlex.quote(str(folder))}")
+
+
+@app.command()
+def report(
+    results: Annotated[Path, Argument(help="Directory of the results, as `experiment run` wrote it.")],
+    output: Annotated[Path | None, Option(help="Directory of the report.  [default: <results>/report]")] = None,
+) -> None:
+    """Report results beside the published values: one page, tables and figures.
+
+    Writes index.html, which holds everything and needs no network; each table
+    as Markdown, CSV and LaTeX; each figure as SVG and PNG; and rows.csv, one
+    line for each number.
+
+    For example:
+
+      datacollab experiment report output/quick
+    """
+    with one_line_errors("The report is incomplete; run the command again."):
+        from ..reports import report_results
+
+        command = shlex.join(["datacollab", *sys.argv[1:]])
+        written = report_results(results, output or results / "report", command)
+        typer.echo("\n".join(str(path) for path in written if path.suffix == ".html"))
+        typer.echo(f"{len(written)} files in {output or results / 'report'}.")
+
+
+def _n_trials(experiment: Experiment | None) -> str:
+    from ..experiments import make_tasks
+
+    return "–" if experiment is None else str(len(make_tasks([experiment], ())))
+
+
+def _load(names: list[str], preset: str, methods: dict[str, dict[str, str]]) -> list[Experiment]:
+    from ..experiments import experiment_names, load_experiment
+
+    wanted = [name for given in names for name in (experiment_names() if given == "all" else [given])]
+    found = {name: load_experiment(name, preset) for name in dict.fromkeys(wanted)}
+    for name, experiment in found.items():
+        if experiment is None and name in names:
+            raise ValueError(f"Experiment {name!r} has no preset {preset!r}; see `datacollab experiment show {name}`.")
+    chosen = [experiment.with_methods(methods) for experiment in found.values() if experiment is not None]
+    if not chosen:
+        raise ValueError(f"No experiment has a preset {preset!r}; there are {', '.join(PRESETS)}.")
+    return chosen
+
+
+def _parse_method(text: str) -> tuple[str, dict[str, str]]:
+    name, equals, path = text.partition("=")
+    if not (name and equals and path):
+        raise ValueError(f"--method takes NAME=package.module:Class; got {text!r}.")
+    return name, {"class": path}
+
+
+@contextmanager
+def _bar(quiet: bool) -> Iterator[Callable[[Progress], None]]:
+    """Progress on a terminal: share of the work, trials, and the time left."""
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    console = Console(stderr=True)
+    columns = TextColumn("{task.percentage:>3.0f} %"), BarColumn(), TimeElapsedColumn(), TextColumn("left:")
+    hidden = quiet or not console.is_terminal
+    with Bar(*columns, TimeRemainingColumn(), TextColumn("{task.description}"), console=console, disable=hidden) as bar:
+        task = bar.add_task("first trials", total=1.0)
+
+        def show_progress(state: Progress) -> None:
+            failed = f", {state.failed} rows failed" if state.failed else ""
+            description = f"{state.done} of {state.total} trials{failed}; last: {state.label}"
+            bar.update(task, completed=state.share, description=description)
+
+        yield show_progress

@@ -1,0 +1,226 @@
+"""Definitions of experiments, as data."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from importlib import resources
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from ._condition import Condition
+from ._methods import BASELINES, METHODS
+
+__all__ = ["Attacks", "Experiment", "definition_text", "experiment_names", "load_experiment"]
+
+ATTACKS = ("LR", "MLP", "PINV")
+
+_TOP = {"title", "source", "notes", "condition", "axes", "series", "methods", "attacks", "presets"}
+_PRESET = {"seeds", "condition", "axes", "series", "attacks", "notes"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attacks:
+    """Reconstruction attacks on the parties of a trial, and what they are given.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Some of "LR", "MLP" and "PINV".
+    leaked_targets : tuple of int
+        Anchor rows with these targets are known to the attacker, beside their representations.
+    n_judge : int
+        Rows, used nowhere else, that the judge of the reconstructions is trained on.
+    n_per_target : int
+        Of the parties' own rows, as many are reconstructed for each target that was not leaked.
+    """
+
+    names: tuple[str, ...] = ATTACKS
+    leaked_targets: tuple[int, ...] = (0, 1, 2)
+    n_judge: int = 5000
+    n_per_target: int = 50
+
+    def __post_init__(self) -> None:
+        for name in self.names:
+            if name not in ATTACKS:
+                raise ValueError(f"Unknown attack {name!r}; known attacks: {', '.join(ATTACKS)}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """One experiment at one preset: conditions, methods and attacks, and seeds.
+
+    Attributes
+    ----------
+    name : str
+    preset : str
+    title : str
+    source : str
+        Labels of the tables and figures that it reproduces.
+    notes : tuple of str
+        How it departs from its source.
+    methods : mapping of str to mapping
+        Names in the tables.  The mapping is empty for a name that the library knows, and otherwise has a "class", such
+        as ``"my_package.my_module:MyIntegrator"``, and its parameters.
+    conditions : tuple of Condition
+    seeds : tuple of int
+    attacks : Attacks or None
+    """
+
+    name: str
+    preset: str
+    title: str
+    source: str = ""
+    notes: tuple[str, ...] = ()
+    methods: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    conditions: tuple[Condition, ...]
+    seeds: tuple[int, ...]
+    attacks: Attacks | None = None
+
+    def __post_init__(self) -> None:
+        for name, own in self.methods.items():
+            if not own and name not in METHODS and name not in BASELINES:
+                raise ValueError(
+                    f"Experiment {self.name!r}: unknown method {name!r}; known methods: "
+                    f"{', '.join((*BASELINES, *METHODS))}. For one of your own give its class, "
+                    f"{name!r} = {{ class = 'package.module:Class' }}."
+                )
+            if own and "class" not in own:
+                raise ValueError(f"Experiment {self.name!r}: method {name!r} has parameters but no class.")
+
+    def with_methods(self, methods: Mapping[str, Mapping[str, Any]]) -> Experiment:
+        """The same experiment with more methods."""
+        return replace(self, methods={**self.methods, **methods})
+
+    def to_json(self) -> str:
+        """Everything, in a form that `from_json` reads."""
+        return json.dumps(asdict(self), sort_keys=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Experiment:
+        """Read what `to_json` wrote."""
+        entries = json.loads(text)
+        attacks = entries.pop("attacks")
+        return cls(
+            conditions=tuple(Condition(**condition) for condition in entries.pop("conditions")),
+            attacks=None if attacks is None else Attacks(**{key: _frozen(value) for key, value in attacks.items()}),
+            **{key: _frozen(value) for key, value in entries.items()},
+        )
+
+
+def experiment_names() -> tuple[str, ...]:
+    """Names of the experiments that come with the library."""
+    folder = resources.files(__package__) / "definitions"
+    return tuple(sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")))
+
+
+def definition_text(source: str | Path) -> str:
+    """Text of a definition: by the name of an experiment that comes with the library, or by the path of a TOML file.
+
+    Raises
+    ------
+    ValueError
+        When there is neither.
+    """
+    if str(source) in experiment_names():
+        return (resources.files(__package__) / "definitions" / f"{source}.toml").read_text(encoding="utf-8")
+    if not Path(source).is_file():
+        raise ValueError(
+            f"There is no experiment {str(source)!r}; there are {', '.join(experiment_names())}, and TOML files of "
+            "your own by their path."
+        )
+    return Path(source).read_text(encoding="utf-8")
+
+
+def load_experiment(source: str | Path, preset: str) -> Experiment | None:
+    """Read a definition at one preset.
+
+    Parameters
+    ----------
+    source : str or path
+        As `definition_text` takes it.
+    preset : str
+        Such as "smoke", "quick" or "paper".
+
+    Returns
+    -------
+    Experiment or None
+        None where the definition does not have the preset.
+
+    Raises
+    ------
+    ValueError
+        When there is no such definition, it is not TOML, or it holds an unknown key or value.  The message names the
+        file and the key.
+    """
+    name = Path(source).stem
+    try:
+        entries = tomllib.loads(definition_text(source))
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"Experiment {name!r}: not a TOML file ({error}).") from None
+    _refuse_unknown(entries, _TOP, f"Experiment {name!r}")
+    presets = entries.pop("presets", {})
+    for known, settings in presets.items():
+        _refuse_unknown(settings, _PRESET, f"Experiment {name!r}, preset {known!r}")
+    if preset not in presets:
+        return None
+    chosen = presets[preset]
+    attacks = _merged("attacks", entries, chosen)
+    try:
+        return Experiment(
+            name=name,
+            preset=preset,
+            title=entries.get("title", name),
+            source=entries.get("source", ""),
+            notes=(*entries.get("notes", ()), *chosen.get("notes", ())),
+            methods=entries.get("methods", {}),
+            conditions=_conditions(
+                _merged("condition", entries, chosen),
+                _merged("axes", entries, chosen),
+                chosen.get("series", entries.get("series", [{}])),
+            ),
+            seeds=_seeds(chosen.get("seeds", 1)),
+            attacks=Attacks(**{key: _frozen(value) for key, value in attacks.items()}) if attacks else None,
+        )
+    except TypeError as error:
+        # A dataclass says which key it does not know.
+        raise ValueError(f"Experiment {name!r}, preset {preset!r}: {error}.") from None
+
+
+def _refuse_unknown(entries: Mapping[str, Any], known: set[str], where: str) -> None:
+    unknown = sorted(set(entries) - known)
+    if unknown:
+        raise ValueError(
+            f"{where}: unknown key {', '.join(map(repr, unknown))}; known keys: {', '.join(sorted(known))}."
+        )
+
+
+def _merged(key: str, entries: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
+    return {**entries.get(key, {}), **chosen.get(key, {})}
+
+
+def _conditions(
+    fixed: Mapping[str, Any], axes: Mapping[str, Any], series: Sequence[Mapping[str, Any]]
+) -> tuple[Condition, ...]:
+    """Every combination of the axes, for each of the series; each condition once."""
+    conditions: dict[Condition, None] = {}
+    for further in series:
+        grid = {**axes, **further}
+        for values in product(*grid.values()):
+            settings = {**fixed, **dict(zip(grid, values, strict=True))}
+            # TOML has no null: "real" stands for anchors that are all real rows.
+            if settings.get("n_sources") == "real":
+                settings["n_sources"] = None
+            conditions[Condition(**settings)] = None
+    return tuple(conditions)
+
+
+def _seeds(given: int | Sequence[int]) -> tuple[int, ...]:
+    return tuple(range(given)) if isinstance(given, int) else tuple(given)
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,144 @@
+"""From definitions to computations, each done once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from ._condition import Condition
+from ._definition import Attacks, Experiment
+from ._methods import BASELINES, specification
+
+__all__ = ["Cell", "Task", "cells", "make_tasks"]
+
+PROTOCOL = 1
+"""To be raised whenever the same definition would give other scores, so that older rows are not taken for new ones."""
+
+_OBFUSCATION = ("n_anchors", "n_sources", "obfuscator", "n_components", "n_neighbors", "out_of_sample")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One method, or one attack, under one condition: all that determines a score but the seed.
+
+    Attributes
+    ----------
+    condition : Condition
+    kind : {"method", "attack"}
+    name : str
+    own : mapping
+        Of a method that the library does not know: its class and parameters.
+    attacks : Attacks or None
+        Of an attack: what it is given.
+    """
+
+    condition: Condition
+    kind: str
+    name: str
+    own: Mapping[str, Any]
+    attacks: Attacks | None = None
+
+    def definition(self) -> dict[str, Any]:
+        """All that determines the score but the seed, without what does not matter for it.
+
+        What a party does alone does not depend on its obfuscator, nor a linear method on the width of a kernel: so
+        equal computations of several conditions and experiments are one.
+        """
+        condition = self.condition
+        drawn: dict[str, Any] = {
+            key: getattr(condition, key) for key in ("dataset", "n_parties", "n_per_party", "n_test")
+        }
+        if self.kind == "method" and not self.own and self.name in BASELINES:
+            method: Any = {"class": self.name}
+            if self.name == "Local+Public":
+                drawn["n_public"] = condition.n_public
+        else:
+            drawn |= {key: getattr(condition, key) for key in _OBFUSCATION}
+            if condition.obfuscator != "umap":
+                del drawn["out_of_sample"]
+            if self.attacks is not None:
+                method = {"class": self.name, **asdict(self.attacks)}
+                del method["names"]
+            else:
+                method = dict(self.own) or specification(self.name, condition)
+        return {"protocol": PROTOCOL, "kind": self.kind, "method": method, "trial": drawn}
+
+    @property
+    def id(self) -> str:
+        """Hash of the definition."""
+        text = json.dumps(self.definition(), sort_keys=True, separators=(",", ":"), default=int)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """One trial, and all that is scored on it.
+
+    Attributes
+    ----------
+    condition : Condition
+        Of the draw; hyperparameters are those of each cell.
+    seed : int
+    cells : dict of str to Cell
+        By their hash.
+    """
+
+    condition: Condition
+    seed: int
+    cells: dict[str, Cell]
+
+    @property
+    def cost(self) -> int:
+        """A rough measure of the work, to estimate the time left."""
+        condition = self.condition
+        rows = condition.n_per_party + condition.n_test + condition.n_anchors
+        return condition.n_parties * rows * (4 + len(self.cells))
+
+
+def cells(experiment: Experiment) -> Iterator[Cell]:
+    """All cells of an experiment, in the order of its definition."""
+    for condition in experiment.conditions:
+        for name, own in experiment.methods.items():
+            yield Cell(condition=condition, kind="method", name=name, own=own)
+        if experiment.attacks is not None:
+            for name in experiment.attacks.names:
+                yield Cell(condition=condition, kind="attack", name=name, own={}, attacks=experiment.attacks)
+
+
+def make_tasks(experiments: Sequence[Experiment], done: Container[tuple[str, int]]) -> list[Task]:
+    """What is left to do, seed by seed, with everything that shares a trial in one task.
+
+    Parameters
+    ----------
+    experiments : sequence of Experiment
+    done : container of (cell, seed)
+        Rows that are there.
+
+    Returns
+    -------
+    list of Task
+    """
+    tasks: dict[tuple[int, str], Task] = {}
+    planned: set[tuple[str, int]] = set()
+    for seed in sorted({seed for experiment in experiments for seed in experiment.seeds}):
+        for experiment in experiments:
+            if seed not in experiment.seeds:
+                continue
+            for cell in cells(experiment):
+                row = (cell.id, seed)
+                if row in done or row in planned:
+                    continue
+                planned.add(row)
+                draw = _draw(cell.condition)
+                task = tasks.setdefault((seed, json.dumps(asdict(draw))), Task(condition=draw, seed=seed, cells={}))
+                task.cells[cell.id] = cell
+    return list(tasks.values())
+
+
+def _draw(condition: Condition) -> Condition:
+    """The condition without what does not change a trial."""
+    out_of_sample = condition.out_of_sample if condition.obfuscator == "umap" else "row-wise"
+    return replace(condition, hyperparameters="recommended", out_of_sample=out_of_sample)
