@@ -21,8 +21,11 @@ MAY_IMPORT = {
     "party": {"linalg", "share", "model"},
     "analyst": {"linalg", "share", "model"},
     "collaboration": {"anchor", "share", "model", "party", "analyst"},
-    "experiments": {"datasets", "anchor", "share", "model", "party", "analyst", "collaboration"},
-    "cli": {"datasets", "anchor", "share", "model", "party", "analyst", "collaboration", "experiments"},
+    "privacy": {"linalg", "share", "anchor"},
+    "experiments": {"datasets", "anchor", "share", "model", "party", "analyst", "collaboration", "privacy"},
+    "claims": {"experiments"},
+    "reports": {"datasets", "experiments", "claims"},
+    "cli": {"datasets", "anchor", "share", "model", "party", "analyst", "collaboration", "experiments", "reports"},
     "testing": set(),
     "errors": set(),
     "_validation": set(),
@@ -85,4 +88,4 @@ def test_the_package_loads_nothing_heavy():
 def test_nothing_unpickles():
     for path in SRC.glob("**/*.py"):
         text = path.read_text(encoding="utf-8")
-        assert "pickle" not in text.replace("no pickle", ""), path
+        assert "pickle" not in text.replace("no pickle", "").replace("allow_pickle=False", ""), path

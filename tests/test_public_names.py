@@ -41,7 +41,10 @@ PUBLIC = [
     "testing",
 ]
 
-ROOMS = ["analyst", "anchor", "collaboration", "datasets", "experiments", "linalg", "model", "party", "share"]
+ROOMS = [
+    *("analyst", "anchor", "claims", "collaboration", "datasets", "experiments"),
+    *("linalg", "model", "party", "privacy", "reports", "share"),
+]
 
 
 def test_public_names_are_pinned():

@@ -84,11 +84,11 @@ def test_every_obfuscator_that_a_condition_takes_exists(kind):
 COUNTS = ["n_parties", "n_per_party", "n_test", "n_anchors", "n_sources", "n_components", "n_neighbors"]
 
 
-@pytest.mark.parametrize("value", [0, -1, 2.0, True, "3"])
-@pytest.mark.parametrize("setting", COUNTS)
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [(setting, value) for setting in COUNTS for value in (0, -1, 2.0, True, "3") if (setting, value) != ("n_test", 0)],
+)
 def test_a_count_is_a_positive_int(setting, value):
-    if (setting, value) == ("n_test", 0):
-        pytest.skip("stands for as many as all parties have")
     with pytest.raises(ValueError, match=f"{setting} must be a positive int; got {value!r}"):
         Condition(**{setting: value})
 

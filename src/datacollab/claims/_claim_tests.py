@@ -1,0 +1,142 @@
+"""How it is decided whether measured numbers bear a claim out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ._statistics import Interval, holm, interval, p_above, partial_conjunction
+
+__all__ = ["QUOTAS", "Comparison", "Contrast", "decide", "describe"]
+
+_LEVEL = 0.05
+_NAMED = 3
+"""How many reversed comparisons a text names."""
+
+QUOTAS = {
+    "all": (
+        "Wanted in every comparison. Holds if each one-sided t-test over seeds has p < .05 (intersection-union); does "
+        "not hold if some comparison is significantly reversed, p < .05 after Holm; undecided otherwise."
+    ),
+    "most": (
+        "Wanted in more than half of the comparisons. With one-sided t-tests over seeds, holds if at least u = "
+        "floor(n/2) + 1 of n comparisons are shown at once, (n - u + 1) p_(u) < .05 for the u-th smallest p-value "
+        "(partial conjunction); does not hold if at least n - u + 1 are shown to be reversed in the same sense; "
+        "undecided otherwise."
+    ),
+}
+"""How many of a claim's comparisons must come out as it says, and how that is tested."""
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Numbers whose mean a claim says to lie between two bounds.
+
+    Attributes
+    ----------
+    label : str
+        What the numbers are.
+    values : tuple of float
+        One per seed.
+    low, high : float
+        The bounds; infinite where there is none.
+    """
+
+    label: str
+    values: tuple[float, ...]
+    low: float = -math.inf
+    high: float = math.inf
+
+    @property
+    def p_for(self) -> float:
+        """p-value of the mean lying within the bounds: of both one-sided tests, the larger."""
+        return max(
+            p_above(self.values, self.low) if math.isfinite(self.low) else 0.0,
+            p_above([-value for value in self.values], -self.high) if math.isfinite(self.high) else 0.0,
+        )
+
+    @property
+    def p_against(self) -> float:
+        """p-value of the mean lying outside."""
+        outside = []
+        if math.isfinite(self.low):
+            outside.append(p_above([-value for value in self.values], -self.low))
+        if math.isfinite(self.high):
+            outside.append(p_above(self.values, self.high))
+        return partial_conjunction(outside, 1)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Contrasts that only count together, such as one method against each of several others in one condition.
+
+    Attributes
+    ----------
+    label : str
+    contrasts : tuple of Contrast
+        At least one.
+    """
+
+    label: str
+    contrasts: tuple[Contrast, ...]
+
+    @property
+    def p_for(self) -> float:
+        """p-value of all contrasts being as claimed."""
+        return partial_conjunction([contrast.p_for for contrast in self.contrasts], len(self.contrasts))
+
+    @property
+    def p_against(self) -> float:
+        """p-value of some contrast being the reverse of what is claimed."""
+        return partial_conjunction([contrast.p_against for contrast in self.contrasts], 1)
+
+
+def decide(comparisons: Sequence[Comparison], quota: str) -> str:
+    """Whether the comparisons come out as claimed, by the rule of a key of `QUOTAS`.
+
+    Returns
+    -------
+    {"holds", "does not hold", "undecided", "not run"}
+    """
+    if not comparisons:
+        return "not run"
+    n = len(comparisons)
+    wanted = n if quota == "all" else n // 2 + 1
+    if partial_conjunction([comparison.p_for for comparison in comparisons], wanted) < _LEVEL:
+        return "holds"
+    if partial_conjunction([comparison.p_against for comparison in comparisons], n - wanted + 1) < _LEVEL:
+        return "does not hold"
+    return "undecided"
+
+
+def describe(comparisons: Sequence[Comparison]) -> str:
+    """The numbers behind a decision: how many comparisons were shown or reversed, and the range of the means."""
+    contrasts = [contrast for comparison in comparisons for contrast in comparison.contrasts]
+    if not contrasts:
+        return "No result to compare."
+    n_seeds = min(len(contrast.values) for contrast in contrasts)
+    texts = []
+    if len(comparisons) > 1:
+        shown = sum(comparison.p_for < _LEVEL for comparison in comparisons)
+        adjusted = holm([comparison.p_against for comparison in comparisons])
+        reverse = [each.label for each, p in zip(comparisons, adjusted, strict=True) if p < _LEVEL]
+        named = "; ".join([*reverse[:_NAMED], *(["..."] if len(reverse) > _NAMED else [])])
+        texts.append(
+            f"{shown} of {len(comparisons)} comparisons shown, {len(reverse)} reversed{f' ({named})' if named else ''}."
+        )
+    means = {contrast: interval(contrast.values) for contrast in contrasts}
+    ends = sorted(contrasts, key=lambda contrast: means[contrast].mean)
+    texts += [f"{name}{_written(contrast, means[contrast])}." for name, contrast in _ends(ends)]
+    if n_seeds < 2:
+        texts.append("One seed, so no test.")
+    return " ".join(texts)
+
+
+def _ends(ordered: Sequence[Contrast]) -> list[tuple[str, Contrast]]:
+    return [("", ordered[0])] if len(ordered) == 1 else [("Lowest: ", ordered[0]), ("Highest: ", ordered[-1])]
+
+
+def _written(contrast: Contrast, mean: Interval) -> str:
+    width = "" if math.isnan(mean.half_width) else f" ± {mean.half_width:.3f}"
+    return f"{contrast.label} = {mean.mean:z.3f}{width}"

@@ -1,0 +1,200 @@
+"""What the paper says of anchors, and of obfuscators and intermediate dimensions."""
+
+from __future__ import annotations
+
+import math
+
+from ._claim import ABOVE, ACCURACY, AT_LEAST, BELOW, KERNEL, LINEAR, claims_of
+from ._contrasts import Best, change, each, excess_of_sources, pairs, rise, slope, value
+
+__all__ = ["ANCHOR_CLAIMS", "PRIVACY_CLAIMS"]
+
+_ATTACKS = ("LR", "MLP", "PINV")
+_STRONGEST = Best(_ATTACKS, "strongest attack")
+_NONLINEAR = ("kernel-pca", "umap")
+_RECONSTRUCTION = "reconstruction_accuracy"
+_RISE = "for each seed, the rise of the least-squares line of accuracy over the logarithm from"
+_EXPONENT = "A comparison is a data set and a method: the slope of log seconds over log anchors, fitted for each seed,"
+
+ANCHOR_CLAIMS = (
+    *claims_of(
+        "rq3",
+        "fig:rq3_size",
+        (
+            "more-anchors",
+            "Accuracy rises with the number of anchors for most methods.",
+            "most",
+            f"A comparison is a data set and a method: {_RISE} the fewest to the most anchors, above 0.",
+            each(rise("accuracy", "n_anchors"), (*LINEAR, *KERNEL), ABOVE),
+        ),
+        (
+            "more-anchors-help-kti-more",
+            "More anchors raise the accuracy of KTI and KTI+TSL more than that of any linear method.",
+            "all",
+            f"A comparison is a data set and a pair of methods: {_RISE} the fewest to the most anchors, of KTI or "
+            "KTI+TSL less that of a linear method, above 0.",
+            pairs(rise("accuracy", "n_anchors"), KERNEL, LINEAR, ABOVE),
+        ),
+    ),
+    *claims_of(
+        "rq3",
+        "fig:rq3_quality",
+        (
+            "more-sources",
+            "Accuracy rises with the number of real rows behind the anchors for most methods.",
+            "most",
+            f"A comparison is a data set and a method: {_RISE} the fewest to the most source rows, above 0.",
+            each(rise("accuracy", "n_sources"), (*LINEAR, *KERNEL), ABOVE),
+        ),
+        (
+            "sources-beat-anchors",
+            "For most methods, accuracy rises more with the source rows than with the number of anchors.",
+            "most",
+            f"A comparison is a data set and a method: {_RISE} the fewest to the most source rows, less the same over "
+            "anchors, above 0.",
+            each(excess_of_sources("accuracy"), (*LINEAR, *KERNEL), ABOVE),
+        ),
+        (
+            "sources-beat-anchors-for-kti",
+            "By how much source rows matter more than the number of anchors is larger for KTI and KTI+TSL than for any "
+            "linear method.",
+            "all",
+            "A comparison is a data set and a pair of methods: the rise over source rows less the rise over anchors, "
+            "of KTI or KTI+TSL less that of a linear method, above 0.",
+            pairs(excess_of_sources("accuracy"), KERNEL, LINEAR, ABOVE),
+        ),
+    ),
+    *claims_of(
+        "rq3",
+        "fig:rq3_func_time",
+        (
+            "construction-kernel",
+            "Time to construct the integration functions grows with about the third power of the anchors for KTI and "
+            "KTI+TSL.",
+            "all",
+            f"{_EXPONENT} between 2.5 and 3.5 (two one-sided tests).",
+            each(slope("construct", "n_anchors"), KERNEL, (2.5, 3.5)),
+        ),
+        (
+            "construction-linear",
+            "Time to construct the integration functions grows about in proportion to the anchors for linear methods.",
+            "all",
+            f"{_EXPONENT} between 0.5 and 1.5 (two one-sided tests).",
+            each(slope("construct", "n_anchors"), LINEAR, (0.5, 1.5)),
+        ),
+        (
+            "construction-kernel-faster",
+            "Time to construct the integration functions grows faster for KTI and KTI+TSL than for any linear method.",
+            "all",
+            "A comparison is a data set and a pair of methods: the slope of log seconds over log anchors of KTI or "
+            "KTI+TSL less that of a linear method, above 0.",
+            pairs(slope("construct", "n_anchors"), KERNEL, LINEAR, ABOVE),
+        ),
+    ),
+    *claims_of(
+        "rq3",
+        "fig:rq3_repr_time",
+        (
+            "representation-kernel",
+            "Time to represent the test rows grows about in proportion to the anchors for KTI and KTI+TSL.",
+            "all",
+            f"{_EXPONENT} between 0.5 and 1.5 (two one-sided tests).",
+            each(slope("represent", "n_anchors"), KERNEL, (0.5, 1.5)),
+        ),
+        (
+            "representation-linear",
+            "Time to represent the test rows does not depend on the anchors for linear methods.",
+            "all",
+            f"{_EXPONENT} between -0.5 and 0.5 (two one-sided tests).",
+            each(slope("represent", "n_anchors"), LINEAR, (-0.5, 0.5)),
+        ),
+    ),
+)
+
+PRIVACY_CLAIMS = (
+    *claims_of(
+        "rq4",
+        "tab:rq4-tradeoff-main-wide",
+        (
+            "accuracy-rises",
+            "The accuracy of KTI+TSL rises with the intermediate dimension under every obfuscator.",
+            "all",
+            f"A comparison is a data set and an obfuscator: {_RISE} the smallest to the largest dimension, above 0.",
+            each(rise("accuracy", "n_components"), ("KTI+TSL",), ABOVE),
+        ),
+        (
+            "reconstruction-rises",
+            "Under PCA and kernel PCA, the reconstruction accuracy of the strongest attack rises with the intermediate "
+            "dimension.",
+            "all",
+            "A comparison is a data set and an obfuscator: for each seed, the rise of the least-squares line over the "
+            "log dimension of the reconstruction accuracy of the attack with the highest mean at each, above 0.",
+            each(rise(_RECONSTRUCTION, "n_components", obfuscator=("pca", "kernel-pca")), (_STRONGEST,), ABOVE),
+        ),
+        (
+            "umap-resists",
+            "Under UMAP, no attack reaches a reconstruction accuracy of .25, whatever the intermediate dimension.",
+            "all",
+            "A comparison is a data set, a dimension and an attack: its reconstruction accuracy, below .25, which is "
+            "above all that the table has for UMAP.",
+            each(value(_RECONSTRUCTION, obfuscator=("umap",)), _ATTACKS, (-math.inf, 0.25)),
+        ),
+        (
+            "umap-resists-better-than-pca",
+            "The strongest attack reconstructs less under UMAP than under PCA.",
+            "all",
+            "A comparison is a data set and a dimension: reconstruction accuracy of the attack with the highest mean "
+            "under UMAP, less the same under PCA, below 0.",
+            each(change(_RECONSTRUCTION, "obfuscator", "pca", "umap"), (_STRONGEST,), BELOW),
+        ),
+        (
+            "umap-costs-accuracy",
+            "Under UMAP, KTI+TSL is less accurate than under PCA in most conditions.",
+            "most",
+            "A comparison is a data set and a dimension: accuracy under UMAP less that under PCA, below 0.",
+            each(change("accuracy", "obfuscator", "pca", "umap"), ("KTI+TSL",), BELOW),
+        ),
+        (
+            "pinv-strongest-under-pca",
+            "Under PCA, PINV is the strongest attack in most conditions.",
+            "most",
+            "A comparison is a data set and a dimension: reconstruction accuracy of PINV less that of LR and MLP, both "
+            "above 0.",
+            pairs(value(_RECONSTRUCTION, obfuscator=("pca",)), ("PINV",), ("LR", "MLP"), ABOVE, together=True),
+        ),
+        (
+            "lr-strongest-otherwise",
+            "Under kernel PCA and UMAP, LR is the strongest attack in most conditions.",
+            "most",
+            "A comparison is a data set, an obfuscator and a dimension: reconstruction accuracy of LR less that of MLP "
+            "and PINV, both above 0.",
+            pairs(value(_RECONSTRUCTION, obfuscator=_NONLINEAR), ("LR",), ("MLP", "PINV"), ABOVE, together=True),
+        ),
+    ),
+    *claims_of(
+        "rq4",
+        "tab:rq4-integration-accuracy-wide",
+        (
+            "lti-competes-under-pca",
+            "Under PCA, LTI is at least as accurate as KTI without a graph, to within .01.",
+            "all",
+            "A comparison is a data set and a dimension: accuracy of LTI less that of KTI, above -.01.",
+            pairs(value("accuracy", obfuscator=("pca",)), ("LTI",), ("KTI",), AT_LEAST),
+        ),
+        (
+            "kti-above-lti-otherwise",
+            "Under kernel PCA and UMAP, KTI and KTI+TSL are more accurate than LTI in most conditions.",
+            "most",
+            "A comparison is a data set, an obfuscator and a dimension: accuracy of KTI and of KTI+TSL less that of "
+            "LTI, both above 0.",
+            pairs(value("accuracy", obfuscator=_NONLINEAR), KERNEL, ("LTI",), ABOVE, together=True),
+        ),
+        (
+            "tsl-helps",
+            "KTI+TSL is more accurate than KTI in most conditions.",
+            "most",
+            "A comparison is a data set, an obfuscator and a dimension: accuracy of KTI+TSL less that of KTI, above 0.",
+            pairs(ACCURACY, ("KTI+TSL",), ("KTI",), ABOVE),
+        ),
+    ),
+)

@@ -1,0 +1,191 @@
+"""A table of estimates, before it is set in any format."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+from ..claims import Estimate, Interval, PublishedValue, pooled_difference
+
+__all__ = ["Cell", "Entry", "Line", "Table", "layout", "mark_best", "number", "with_half_width"]
+
+NOTHING = "–"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number or a word, and what was published in its place.
+
+    Attributes
+    ----------
+    estimate : Estimate or None
+    text : str
+        Stands in the cell if there is no estimate.
+    published : PublishedValue or None
+    published_text : str
+        The same for a word.
+    best : bool
+        Whether the cell is set in bold.
+    """
+
+    estimate: Estimate | None = None
+    text: str = ""
+    published: PublishedValue | None = None
+    published_text: str = ""
+    best: bool = False
+
+    @property
+    def interval(self) -> Interval | None:
+        """Of the estimate, where rows gave one."""
+        return None if self.estimate is None else self.estimate.interval
+
+    @property
+    def difference(self) -> float:
+        """Measured less published in pooled standard errors; NaN where that cannot be had."""
+        if self.interval is None or self.published is None:
+            return math.nan
+        return pooled_difference(self.interval, self.published)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row of a table: its headings, its cells, and how many decimals they have (None: three digits)."""
+
+    headings: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    decimals: int | None = 3
+
+
+@dataclass(frozen=True)
+class Table:
+    """What one file shows.
+
+    Attributes
+    ----------
+    name : str
+        Stem of the file.
+    experiment : str
+    caption : str
+    source : str
+        Label of the table or figure in the paper, or "".
+    headings : tuple of str
+        Of the columns that name the rows.
+    columns : tuple of str
+    lines : tuple of Line
+    note : str
+        How to read it.
+    """
+
+    name: str
+    experiment: str
+    caption: str
+    source: str
+    headings: tuple[str, ...]
+    columns: tuple[str, ...]
+    lines: tuple[Line, ...] = field(repr=False)
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A piece of text in the grid of a table."""
+
+    text: str
+    bold: bool = False
+    muted: bool = False
+
+
+def mark_best(line: Line, candidates: list[bool], *, lower: bool = False) -> Line:
+    """Mark the cells whose printed mean is the best among the candidates, ties included."""
+    printed = {
+        position: number(cell.interval.mean, line.decimals)
+        for position, (cell, candidate) in enumerate(zip(line.cells, candidates, strict=True))
+        if candidate and cell.interval is not None
+    }
+    if len(printed) < 2:
+        return line
+    best = (min if lower else max)(printed.values(), key=float)
+    cells = (replace(cell, best=printed.get(position) == best) for position, cell in enumerate(line.cells))
+    return replace(line, cells=tuple(cells))
+
+
+def number(value: float, decimals: int | None) -> str:
+    """A number with so many decimals, or with three digits."""
+    if decimals is not None:
+        # Rounded first, since a negative number may round to a zero that should have no sign.
+        return f"{round(value, decimals) + 0.0:.{decimals}f}"
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def with_half_width(mean: float, half_width: float | None, decimals: int | None) -> str:
+    """Mean ± half width, or the mean alone where there is no interval."""
+    if half_width is None or math.isnan(half_width):
+        return number(mean, decimals)
+    spread = f"{half_width:.2g}" if decimals is None else number(half_width, decimals)
+    return f"{number(mean, decimals)} ± {spread}"
+
+
+def layout(table: Table) -> tuple[list[str], list[list[Entry]]]:
+    """Set a table as a grid: a head, and rows of entries of the same length.
+
+    Where anything was published, lines are followed by the published values, and by the differences if those have
+    intervals.  The number of
+    seeds, and of failed rows if there are any, stand at the end.
+    """
+    numeric = any(cell.estimate is not None for line in table.lines for cell in line.cells)
+    compared = any(_is_compared(line) for line in table.lines)
+    failures = any(_n_failed(line) for line in table.lines)
+    head = [*table.headings, *([""] if compared else []), *table.columns]
+    head += [*(["seeds"] if numeric else []), *(["failed"] if failures else [])]
+    body = []
+    for line in table.lines:
+        measured = [Entry(heading) for heading in line.headings]
+        measured += [Entry("measured")] if compared else []
+        measured += [Entry(_measured(cell, line.decimals), cell.best) for cell in line.cells]
+        measured += [Entry(_seeds(line))] if numeric else []
+        measured += [Entry(str(_n_failed(line) or ""))] if failures else []
+        body.append(measured)
+        if _is_compared(line):
+            for label, texts in (
+                ("published", [_published(cell, line.decimals) for cell in line.cells]),
+                ("difference", [_difference(cell) for cell in line.cells]),
+            ):
+                if not any(texts):
+                    continue
+                entries = [Entry("", muted=True)] * len(line.headings) + [Entry(label, muted=True)]
+                entries += [Entry(text, muted=True) for text in texts]
+                body.append(entries + [Entry("", muted=True)] * (len(head) - len(entries)))
+    return head, body
+
+
+def _is_compared(line: Line) -> bool:
+    return any(cell.published is not None or cell.published_text for cell in line.cells)
+
+
+def _n_failed(line: Line) -> int:
+    return sum(cell.estimate.n_failed for cell in line.cells if cell.estimate is not None)
+
+
+def _seeds(line: Line) -> str:
+    counts = [cell.interval.n for cell in line.cells if cell.interval is not None]
+    if not counts:
+        return "0"
+    return str(counts[0]) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+
+
+def _measured(cell: Cell, decimals: int | None) -> str:
+    if cell.estimate is None:
+        return cell.text or NOTHING
+    if cell.interval is None:
+        return "failed" if cell.estimate.n_failed else NOTHING
+    return with_half_width(cell.interval.mean, cell.interval.half_width, decimals)
+
+
+def _published(cell: Cell, decimals: int | None) -> str:
+    if cell.published is None:
+        return cell.published_text
+    return with_half_width(cell.published.mean, cell.published.half_width, decimals)
+
+
+def _difference(cell: Cell) -> str:
+    return "" if math.isnan(cell.difference) else f"{cell.difference:+.1f} SE".replace("-", "−")

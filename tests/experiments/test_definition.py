@@ -1,0 +1,104 @@
+from dataclasses import replace
+
+import pytest
+from tiny import TINY, tiny
+
+from datacollab.experiments import Attacks, Condition, Experiment, definition_text, experiment_names, load_experiment
+
+SHIPPED = ("regression", "rq1", "rq2", "rq3", "rq4", "slice")
+
+
+def test_the_papers_experiments_are_there():
+    assert experiment_names() == SHIPPED
+
+
+@pytest.mark.parametrize("preset", ["smoke", "quick", "paper"])
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_definition_can_be_read(name, preset):
+    experiment = load_experiment(name, preset)
+    if (name, preset) == ("slice", "smoke"):
+        assert experiment is None
+        return
+    assert (experiment.name, experiment.preset) == (name, preset)
+    assert len(set(experiment.conditions)) == len(experiment.conditions) > 0
+    assert experiment.title
+    assert experiment.source
+
+
+def test_the_paper_preset_is_as_large_as_the_paper():
+    """Section "Experiments" and the appendix: numbers of trials, of parties, anchors, columns, and attacks."""
+    found = {name: load_experiment(name, "paper") for name in SHIPPED}
+    n_seeds = {"rq1": 100, "rq2": 100, "rq3": 30, "rq4": 30, "regression": 20, "slice": 20}
+    assert {name: len(experiment.seeds) for name, experiment in found.items()} == n_seeds
+    for name in ("rq1", "rq2"):
+        assert {c.n_parties for c in found[name].conditions} == {2, 4, 8, 16, 32, 64}
+        assert {c.n_test / c.n_parties for c in found[name].conditions} == {100}
+    sizes = {(c.n_anchors, c.n_sources) for c in found["rq3"].conditions}
+    quantity, quality = {(n, 100) for n in (100, 200, 400, 800, 1600)}, {(1000, n) for n in (10, 30, 100, 300, 1000)}
+    assert sizes == quantity | quality
+    widths = {(c.obfuscator, c.n_components) for c in found["rq4"].conditions}
+    assert widths == {(kind, width) for kind in ("pca", "kernel-pca", "umap") for width in (4, 16, 64)}
+    assert {(c.n_anchors, c.n_sources) for c in found["rq4"].conditions} == {(1000, None)}
+    assert found["rq4"].attacks == Attacks(
+        names=("LR", "MLP", "PINV"), leaked_targets=(0, 1, 2), n_judge=5000, n_per_target=50
+    )
+    for experiment in found.values():
+        assert {c.hyperparameters for c in experiment.conditions} == {"paper", "recommended"}
+        assert {(c.n_per_party, c.n_neighbors) for c in experiment.conditions} == {(100, 10)}
+
+
+def test_axes_are_multiplied_and_a_preset_goes_first(tmp_path):
+    text = TINY.replace("seeds = 2", "seeds = [4, 7]\naxes = { n_components = [2] }\ncondition = { n_test = 50 }")
+    experiment = tiny(tmp_path, text)
+    assert experiment.seeds == (4, 7)
+    assert len(experiment.conditions) == 2 * 1 * 2
+    assert {(c.n_components, c.n_test, c.n_sources) for c in experiment.conditions} == {(2, 50, None)}
+    assert experiment.attacks == Attacks(names=("LR", "PINV"), n_judge=200, n_per_target=4)
+
+
+def test_series_are_not_multiplied_with_each_other(tmp_path):
+    text = TINY.replace("[methods]", "[[series]]\nn_anchors = [50, 60]\n[[series]]\nn_test = [30]\n[methods]")
+    sizes = [(c.n_anchors, c.n_test) for c in tiny(tmp_path, text).conditions if c.obfuscator == "pca"]
+    assert set(sizes) == {(50, 60), (60, 60), (80, 30)}
+
+
+def test_a_definition_without_the_preset_is_none(tmp_path):
+    assert tiny(tmp_path, preset="quick") is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("title =", "tilte =", "Experiment 'tiny': unknown key 'tilte'; known keys: attacks, axes, condition"),
+        ("seeds =", "seed =", "Experiment 'tiny', preset 'test': unknown key 'seed'; known keys: attacks, axes"),
+        ("n_test =", "n_tests =", r"Experiment 'tiny', preset 'test': .*n_tests"),
+        ("n_judge =", "judges =", r"Experiment 'tiny', preset 'test': .*judges"),
+        ('"LR", "PINV"', '"LR", "SVM"', "Unknown attack 'SVM'; known attacks: LR, MLP, PINV"),
+        ("LTI = {}", "LTX = {}", "unknown method 'LTX'; known methods: Local, .*LTX' = { class ="),
+        ("LTI = {}", "LTI = { alpha = 1 }", "method 'LTI' has parameters but no class"),
+        ('"kernel-pca"', '"tsne"', "Unknown obfuscator 'tsne'"),
+        ("[axes]", "[axes", "not a TOML file"),
+    ],
+)
+def test_a_mistake_is_an_error_that_names_it(tmp_path, old, new, message):
+    assert old in TINY
+    with pytest.raises(ValueError, match=message):
+        tiny(tmp_path, TINY.replace(old, new))
+
+
+def test_an_unknown_experiment_is_an_error_that_lists_the_known_ones():
+    with pytest.raises(ValueError, match="There is no experiment 'rq9'; there are regression, rq1, rq2"):
+        definition_text("rq9")
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_definition_survives_being_stored(name):
+    experiment = load_experiment(name, "quick").with_methods({"Mine": {"class": "tiny:FirstColumns", "shift": 0.5}})
+    assert Experiment.from_json(experiment.to_json()) == experiment
+
+
+def test_what_is_stored_keeps_its_own_transform(tmp_path):
+    """ "auto" is settled when a condition is made, and stays so."""
+    condition = Condition(hyperparameters="paper", out_of_sample="row-wise")
+    experiment = replace(tiny(tmp_path), conditions=(condition,))
+    assert Experiment.from_json(experiment.to_json()).conditions == (condition,)

@@ -1,0 +1,88 @@
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from tiny import tiny
+
+from datacollab.experiments import Attacks, Condition, load_experiment, make_tasks
+from datacollab.experiments._plan import Cell, cells
+
+PAPER = Condition(hyperparameters="paper")
+RECOMMENDED = Condition(hyperparameters="recommended")
+
+
+def cell(name, condition, kind="method", own=None, attacks=None):
+    return Cell(condition=condition, kind=kind, name=name, own=own or {}, attacks=attacks).id
+
+
+def test_a_hash_stays_what_it_was():
+    """If this fails, older results are no longer found: raise PROTOCOL if they would differ, and pin anew."""
+    assert cell("KTI+TSL", PAPER) == "aeab525f067ad593"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"dataset": "digits"}, {"n_parties": 9}, {"n_per_party": 99}, {"n_test": 999}, {"n_anchors": 999},
+        {"n_sources": 99}, {"n_sources": None}, {"obfuscator": "pca"}, {"n_components": 9}, {"n_neighbors": 9},
+        {"out_of_sample": "row-wise"}, {"hyperparameters": "recommended"},
+    ],
+)  # fmt: skip
+def test_whatever_changes_a_score_changes_the_hash(change):
+    assert cell("KTI+TSL", replace(PAPER, **change)) != cell("KTI+TSL", PAPER)
+
+
+def test_methods_and_attacks_are_told_apart():
+    attacks = Attacks()
+    hashes = [cell(name, PAPER) for name in ("Local", "Local+Public", "Central", "MPP", "LTI", "KTI", "KTI+Center")]
+    hashes += [cell(name, PAPER, "attack", attacks=attacks) for name in ("LR", "MLP")]
+    hashes += [cell("LR", PAPER, "attack", attacks=replace(attacks, n_judge=9))]
+    hashes += [cell("Mine", PAPER, own={"class": "a:B", **more}) for more in ({}, {"c": 1}, {"c": 2})]
+    assert len(set(hashes)) == len(hashes)
+
+
+def test_equal_computations_are_one():
+    pca = replace(PAPER, obfuscator="pca")
+    assert cell("Local", PAPER) == cell("Local", replace(pca, n_components=3, n_anchors=500, n_neighbors=3))
+    assert cell("Local+Public", PAPER) == cell("Local+Public", replace(pca, n_anchors=500))
+    assert cell("Local+Public", PAPER) != cell("Local+Public", replace(PAPER, n_sources=50))
+    assert cell("LTI", pca) == cell("LTI", replace(pca, hyperparameters="recommended", out_of_sample="row-wise"))
+    assert cell("LTI", PAPER) != cell("LTI", RECOMMENDED), "another transform of UMAP"
+    assert cell("LTI", PAPER) == cell("LTI", replace(PAPER, hyperparameters="recommended"))
+    assert cell("Mine", PAPER, own={"class": "a:B"}) == cell("Yours", PAPER, own={"class": "a:B"})
+    attacks = Attacks(names=("LR",))
+    assert cell("LR", PAPER, "attack", attacks=attacks) == cell("LR", PAPER, "attack", attacks=Attacks())
+
+
+def test_rq1_and_rq2_share_trials_and_rows():
+    first, second = load_experiment("rq1", "quick"), load_experiment("rq2", "quick")
+    together, alone = make_tasks([first, second], ()), make_tasks([first], ())
+    assert [task.condition for task in together] == [task.condition for task in alone]
+    n_kti = sum(cell.name == "KTI" for task in together for cell in task.cells.values())
+    assert n_kti == len(together) == 2 * 4 * 2 * 5
+
+
+def test_tasks_hold_every_row_once_and_on_its_own_trial():
+    experiments = [load_experiment(name, "quick") for name in ("rq1", "rq2", "rq3", "rq4")]
+    wanted = {(cell.id, seed) for e in experiments for cell in cells(e) for seed in e.seeds}
+    tasks = make_tasks(experiments, ())
+    planned = Counter((hash_, task.seed) for task in tasks for hash_ in task.cells)
+    assert set(planned) == wanted
+    assert set(planned.values()) == {1}
+    for task in tasks:
+        for inner in task.cells.values():
+            if inner.name in ("Local", "Local+Public", "Central"):
+                continue
+            for setting in ("dataset", "n_parties", "n_anchors", "n_sources", "obfuscator", "n_components"):
+                assert getattr(inner.condition, setting) == getattr(task.condition, setting)
+            if inner.condition.obfuscator == "umap":
+                assert inner.condition.out_of_sample == task.condition.out_of_sample
+    assert [task.seed for task in tasks] == sorted(task.seed for task in tasks)
+
+
+def test_what_is_done_is_not_planned_again(tmp_path):
+    experiment = tiny(tmp_path)
+    done = {(inner.id, 0) for inner in cells(experiment)}
+    tasks = make_tasks([experiment], done)
+    assert {task.seed for task in tasks} == {1}
+    assert make_tasks([experiment], done | {(inner.id, 1) for inner in cells(experiment)}) == []
