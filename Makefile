@@ -9,7 +9,7 @@ DATA ?= $(firstword $(DATACOLLAB_DATA) $(wildcard ../shared/data))
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test check accuracy clean
+.PHONY: demo test check smoke results accuracy clean
 
 demo: $(VENV)/.demo  ## What data collaboration buys on real data: prints a table, writes figures and a page.
 	$(BIN)/datacollab demo --output output/demo
@@ -21,6 +21,17 @@ check: $(VENV)/.test  ## Style, formatting and types.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+smoke: $(VENV)/.demo  ## All experiments of the paper, small and on scikit-learn's own data, and their report.
+	$(BIN)/datacollab experiment run all --preset smoke --output output/smoke
+	$(BIN)/datacollab experiment report output/smoke
+
+results: $(VENV)/.demo  ## What docs/results holds: the experiments at the preset quick. Takes an hour or two; goes on where it was.
+	$(BIN)/datacollab experiment run all --preset quick $(if $(DATA),--data-dir $(DATA)) --output output/quick
+	$(BIN)/datacollab experiment report output/quick
+	mkdir -p docs/results/tables
+	cp output/quick/report/rows.csv docs/results/
+	cp output/quick/report/tables/*.md docs/results/tables/
 
 accuracy: $(VENV)/.demo  ## MNIST and Fashion-MNIST under the paper's condition, beside what should hold.
 	$(BIN)/python benchmarks/accuracy.py $(if $(DATA),--data-dir $(DATA)) --output output/accuracy.json

@@ -1,5 +1,6 @@
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -13,7 +14,14 @@ from tiny import TINY, tiny
 from trials import DIGITS, distinct_digits, shrink_forests
 
 from datacollab.datasets import Dataset
-from datacollab.experiments import METHODS, draw_trial, load_experiment, read_results, run_experiments
+from datacollab.experiments import (
+    METHODS,
+    definition_text,
+    draw_trial,
+    load_experiment,
+    read_results,
+    run_experiments,
+)
 from datacollab.experiments import _run as run_module
 from datacollab.experiments._run import load_data
 from datacollab.experiments._trial import fit_parties
@@ -157,6 +165,13 @@ def test_a_trial_that_cannot_be_drawn_fails_as_a_whole(tmp_path):
     assert all(row.error for row in rows)
 
 
+def test_a_class_that_is_not_there_is_refused_before_any_work(tmp_path):
+    experiment = tiny(tmp_path).with_methods({"Mine": {"class": "nowhere.to.be:Found"}})
+    with pytest.raises(ValueError, match="'nowhere.to.be:Found' cannot be imported .*PYTHONPATH"):
+        run_experiments([experiment], tmp_path / "results.sqlite")
+    assert not (tmp_path / "results.sqlite").exists()
+
+
 def test_a_condition_larger_than_the_data_is_refused_before_any_work(tmp_path):
     experiment = tiny(tmp_path, TINY.replace("n_per_party = 40", "n_per_party = 4000"))
     with pytest.raises(ValueError, match="need 12140 rows, but digits has 1797"):
@@ -165,21 +180,23 @@ def test_a_condition_larger_than_the_data_is_refused_before_any_work(tmp_path):
 
 
 @pytest.mark.usefixtures("small_forests")
-def test_a_method_of_ones_own_takes_one_class_and_one_line_in_rq1(tmp_path):
-    """As CONTRIBUTING says: the class is in tiny.py, the line is below."""
-    from datacollab.experiments import definition_text
-
-    text = definition_text("rq1")
-    line = 'Mine = { class = "tiny:FirstColumns", shift = 0.5 }\n'
-    (tmp_path / "rq1.toml").write_text(text.replace("[methods]\n", "[methods]\n" + line), encoding="utf-8")
+def test_a_method_of_ones_own_takes_one_class_and_one_line_in_rq1(tmp_path, monkeypatch):
+    """The class and the line are those that CONTRIBUTING shows."""
+    guide = (FOLDER.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (module,) = re.findall(r"```python\n(# my_module\.py.*?)```", guide, flags=re.DOTALL)
+    (line,) = re.findall(r"/a (FirstColumns = .*?)'", guide)
+    (tmp_path / "my_module.py").write_text(module, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    text = definition_text("rq1").replace("[methods]\n", f"[methods]\n{line}\n")
+    (tmp_path / "rq1.toml").write_text(text, encoding="utf-8")
     experiment = load_experiment(tmp_path / "rq1.toml", "smoke")
     conditions = [replace(c, obfuscator="pca") for c in experiment.conditions if c.n_parties == 2]
     run_experiments([replace(experiment, conditions=tuple(conditions), seeds=(0,))], tmp_path / "results.sqlite")
     rows = read_results(tmp_path).rows["rq1"]
-    mine = [row for row in rows if row.name == "Mine"]
+    mine = [row for row in rows if row.name == "FirstColumns"]
     assert len(mine) == len(conditions) > 0
     assert not any(row.error for row in rows)
-    assert "Mine" in tables(tmp_path)["rq1_digits_paper.md"].decode()
+    assert "FirstColumns" in tables(tmp_path)["rq1_digits_paper.md"].decode()
     # The first columns of two parties' PCAs are the same up to sign at best: worse than integration.
     assert mine[0].scores["accuracy"] < next(r for r in rows if r.name == "LTI").scores["accuracy"]
 

@@ -83,12 +83,14 @@ def run_experiments(
     DatasetError, MissingExtraError
         When a data set or an optional dependency is missing; what was computed until then is kept.
     ValueError
-        Before any work: when a condition takes more rows than the data have.
+        Before any work: when a condition takes more rows than the data have, or a class cannot be imported.
 
     Notes
     -----
     Every trial has one BLAS thread, so that scores and times do not depend on how many run side by side.
     """
+    for own in (own for experiment in experiments for own in experiment.methods.values() if own):
+        import_object(own["class"])
     with ResultStore(results) as store:
         store.keep_definitions(experiments, [cell for experiment in experiments for cell in cells(experiment)])
         tasks = make_tasks(experiments, store.done())

@@ -81,7 +81,9 @@ def _accuracy_figure(datasets: Mapping[str, Sequence[Row]], axis: str, label: st
     figure, axes = panels(list(drawn))
     handles: dict[str, Any] = {}
     for panel, rows in zip(axes, drawn.values(), strict=True):
-        handles |= _draw_curves(panel, rows, axis, "accuracy")
+        drawn_here = _draw_curves(panel, rows, axis, "accuracy")
+        _frame(panel, drawn_here)
+        handles |= drawn_here
         _log_ticks(panel, sorted({getattr(row.condition, axis) for row in rows if _point(row, axis)}), label)
     axes[0].set_ylabel(f"accuracy, {_spread(list(drawn.values()))}", fontsize=10)
     legend_below(figure, {name: handles[name] for name in in_order(handles)})
@@ -100,6 +102,7 @@ def _time_figure(datasets: Mapping[str, Sequence[Row]], measure: str) -> Figure 
         labels = [name if (found := slopes[name]) is None else f"{name} ({number(found.mean, 2)})" for name in handles]
         panel.legend(list(handles.values()), labels, title="method (slope)", fontsize=8, title_fontsize=8)
         panel.set_yscale("log")
+        _frame(panel, handles)
         _log_ticks(panel, sorted({row.condition.n_anchors for row in rows}), "anchors")
     axes[0].set_ylabel(f"seconds, {_spread(list(drawn.values()))}", fontsize=10)
     return figure
@@ -121,6 +124,16 @@ def _draw_curves(axes: Axes, rows: Sequence[Row], axis: str, measure: str) -> di
         (handles[name],) = axes.plot(x, mean, **look[name].line(), markersize=5, linewidth=1.4)
         axes.fill_between(x, mean - half_width, mean + half_width, color=look[name].colour, alpha=0.15, linewidth=0)
     return handles
+
+
+def _frame(axes: Axes, curves: Mapping[str, Any]) -> None:
+    """Frame the means: of few seeds, bands may be many times wider than the picture, and are cut off."""
+    means = np.concatenate([curve.get_ydata() for curve in curves.values()])
+    if axes.get_yscale() == "log":
+        axes.set_ylim(means.min() / 2, means.max() * 2)
+    else:
+        margin = 0.4 * np.ptp(means) or 0.05
+        axes.set_ylim(means.min() - margin, means.max() + margin)
 
 
 def _log_ticks(axes: Axes, values: Sequence[int], label: str) -> None:

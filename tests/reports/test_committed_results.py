@@ -1,0 +1,73 @@
+"""The results in docs/results: the tables are those of the rows, and the rows are what the documents say."""
+
+import csv
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from datacollab.claims import check_claims
+from datacollab.experiments import Condition, Row, experiment_names, load_experiment
+from datacollab.experiments._plan import cells
+from datacollab.reports._claims_text import claims_markdown
+from datacollab.reports._records import canonical
+from datacollab.reports._render import to_markdown
+from datacollab.reports._tables import TIME_FIGURES, result_tables
+
+RESULTS = Path(__file__).parents[2] / "docs" / "results"
+INTEGERS = {field.name for field in fields(Condition) if field.type in ("int", "int | None")}
+MEASURES = {
+    *("accuracy", "rmse", "reconstruction_accuracy"),
+    *("most_common_share", "mean_image_accuracy", "original_accuracy"),
+}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    found = {}
+    with (RESULTS / "rows.csv").open(encoding="utf-8", newline="") as file:
+        for line in csv.DictReader(file):
+            settings = {
+                field.name: (int(line[field.name]) if line[field.name] else None)
+                if field.name in INTEGERS
+                else line[field.name]
+                for field in fields(Condition)
+            }
+            row = Row(
+                experiment=line["experiment"],
+                condition=Condition(**settings),
+                kind=line["kind"],
+                name=line["name"],
+                seed=int(line["seed"]),
+                cell=line["cell"],
+                scores={measure: float(line[measure]) for measure in MEASURES & set(line) if line[measure]},
+                error=line["error"] or None,
+            )
+            found.setdefault(row.experiment, []).append(row)
+    return canonical(found)
+
+
+def test_they_are_complete_and_of_the_definitions_that_are_shipped(rows):
+    for name in experiment_names():
+        experiment = load_experiment(name, "quick")
+        wanted = {(cell.id, cell.name, seed) for cell in cells(experiment) for seed in experiment.seeds}
+        assert {(row.cell, row.name, row.seed) for row in rows[name]} == wanted
+        assert len(experiment.seeds) >= 5
+        assert not any(row.error for row in rows[name])
+
+
+def test_the_tables_are_those_of_the_rows(rows):
+    tables = {f"{table.name}.md": to_markdown(table) for table in result_tables(rows)}
+    assert len(tables) > 10
+    for name, text in tables.items():
+        assert (RESULTS / "tables" / name).read_text(encoding="utf-8") == text, name
+    made_of_times = {path.name for path in (RESULTS / "tables").glob("*seconds*")}
+    assert {path.name for path in (RESULTS / "tables").iterdir()} == {*tables, *made_of_times, "claims.md"}
+
+
+def test_the_verdicts_are_those_of_the_rows(rows):
+    verdicts = {
+        preset: [verdict for verdict in check_claims(rows, preset) if verdict.claim.source not in TIME_FIGURES.values()]
+        for preset in ("paper", "recommended")
+    }
+    assert (RESULTS / "tables" / "claims.md").read_text(encoding="utf-8") == claims_markdown(verdicts)
