@@ -111,7 +111,7 @@ def test_without_standard_errors_there_is_no_pooled_difference(ours, half_width)
 
 
 @given(
-    st.lists(st.floats(-10, 10), min_size=2, max_size=15).filter(lambda values: np.std(values) > 1e-3),
+    st.lists(st.floats(-10, 10), min_size=3, max_size=15).filter(lambda values: np.std(values) > 1e-3),
     st.floats(-5, 5),
 )
 def test_p_above_is_the_one_sided_t_test(values, threshold):
@@ -125,9 +125,10 @@ def test_p_above_is_the_one_sided_t_test(values, threshold):
     [
         ([0.1, 0.1, 0.1], 0.0, 0.0),
         ([0.7 - 0.6, 0.8 - 0.7, 0.3 - 0.2], 0.0, 0.0),
-        ([-0.1, -0.1], 0.0, 1.0),
+        ([-0.1, -0.1, -0.1], 0.0, 1.0),
+        ([0.1, 0.1], 0.0, 1.0),
         ([0.0, 0.0, 0.0], 0.0, 1.0),
-        ([0.1 + 0.2 - 0.3 - 0.01, -0.01], -0.01, 1.0),
+        ([0.1 + 0.2 - 0.3 - 0.01, -0.01, -0.01], -0.01, 1.0),
         ([5.0], 0.0, 1.0),
         ([], 0.0, 1.0),
     ],

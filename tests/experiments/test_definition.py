@@ -75,8 +75,9 @@ def test_a_definition_without_the_preset_is_none(tmp_path):
         ("n_judge =", "judges =", r"Experiment 'tiny', preset 'test': .*judges"),
         ('"LR", "PINV"', '"LR", "SVM"', "Unknown attack 'SVM'; known attacks: LR, MLP, PINV"),
         ("LTI = {}", "LTX = {}", "unknown method 'LTX'; known methods: Local, .*LTX' = { class ="),
-        ("LTI = {}", "LTI = { alpha = 1 }", "method 'LTI' has parameters but no class"),
+        ("LTI = {}", "Mine = { alpha = 1 }", "method 'Mine' has parameters but no class"),
         ('"kernel-pca"', '"tsne"', "Unknown obfuscator 'tsne'"),
+        ("LTI = {}", 'LTI = { class = "a:B" }', "'LTI' is one of the library's methods; give yours another name"),
         ("[axes]", "[axes", "not a TOML file"),
     ],
 )

@@ -156,13 +156,23 @@ def test_a_failing_method_is_a_row_and_the_others_go_on(tmp_path):
     assert run_experiments([experiment], tmp_path / "results.sqlite") == 0, "failures are kept, not tried again"
 
 
-def test_a_trial_that_cannot_be_drawn_fails_as_a_whole(tmp_path):
-    text = TINY.replace('n_sources = "real"', "n_sources = 3")
+def test_what_a_party_does_alone_does_not_fail_with_the_obfuscation(undisturbed, tmp_path):
+    """Forty rows cannot have fifty components, whichever condition comes first."""
+    text = TINY.replace("n_components = [3, 5]", "n_components = [50, 3]").replace('"pca", ', "")
     experiment = replace(tiny(tmp_path, text), seeds=(0,))
     failed = run_experiments([experiment], tmp_path / "results.sqlite")
     rows = read_results(tmp_path).rows["tiny"]
-    assert failed > 0
-    assert all(row.error for row in rows)
+    assert {row.condition.n_components for row in rows if row.error} == {50}
+    assert {row.name for row in rows if row.error} == {"LTI", "KTI", "LR", "PINV"}
+    assert failed == len({row.cell for row in rows if row.error}) == 5
+    central = {row.scores["accuracy"] for row in rows if row.name == "Central"}
+    assert central == {found["accuracy"] for (_, _, name, seed), (found, _) in undisturbed.items()
+                       if (name, seed) == ("Central", 0)}  # fmt: skip
+
+
+def test_two_experiments_of_one_name_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="Each experiment needs a name of its own, but tiny came more often"):
+        run_experiments([tiny(tmp_path), tiny(tmp_path)], tmp_path / "results.sqlite")
 
 
 def test_a_class_that_is_not_there_is_refused_before_any_work(tmp_path):
@@ -176,7 +186,7 @@ def test_a_condition_larger_than_the_data_is_refused_before_any_work(tmp_path):
     experiment = tiny(tmp_path, TINY.replace("n_per_party = 40", "n_per_party = 4000"))
     with pytest.raises(ValueError, match="need 12140 rows, but digits has 1797"):
         run_experiments([experiment], tmp_path / "results.sqlite")
-    assert read_results(tmp_path).missing == 2 * 2 * 2 * 2 * 5
+    assert not (tmp_path / "results.sqlite").exists()
 
 
 @pytest.mark.usefixtures("small_forests")

@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose
 from tiny import tiny
 
 from datacollab.experiments import ResultStore
-from datacollab.experiments._plan import cells
 from datacollab.experiments._store import Outcome
 
 VERSIONS = {"python": "3.x", "numpy": "2.x"}
@@ -59,17 +58,48 @@ def test_what_is_there_already_stays(path):
 def test_failures_can_be_forgotten_and_only_they(path):
     with ResultStore(path) as store:
         store.save(0, [outcome("a"), outcome("b", error="E: x"), outcome("c", error="E: y")], VERSIONS, "")
-        assert store.forget_failures() == 2
-        assert store.done() == {("a", 0)}
+        assert store.forget_failures(["a", "b"]) == 1
+        assert store.done() == {("a", 0), ("c", 0)}
 
 
 def test_definitions_are_replaced_by_name(path, tmp_path):
     experiment = tiny(tmp_path)
     with ResultStore(path) as store:
-        store.keep_definitions([experiment], cells(experiment))
+        store.keep_definitions([experiment])
         larger = experiment.with_methods({"MPP": {}})
-        store.keep_definitions([larger], cells(larger))
+        store.keep_definitions([larger])
         assert store.experiments() == [larger]
+
+
+def test_other_data_of_the_same_name_are_refused(path):
+    with ResultStore(path) as store:
+        store.check_data({"slices": "excerpt", "digits": "d"})
+        store.check_data({"slices": "excerpt"})
+        with pytest.raises(
+            ValueError, match="another version of 'slices', such as an excerpt. Choose another --output"
+        ):
+            store.check_data({"slices": "whole"})
+
+
+def test_reading_does_not_write(path):
+    with ResultStore(path) as store:
+        store.save(0, [outcome()], VERSIONS, "")
+    before = path.read_bytes()
+    path.chmod(0o444)
+    with ResultStore(path) as store:
+        assert store.done() == {("a", 0)}
+    assert path.read_bytes() == before
+
+
+def test_a_foreign_database_is_left_alone(tmp_path):
+    path = tmp_path / "photos.sqlite"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE photos (name TEXT)")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="a database of something else"):
+        ResultStore(path)
+    assert path.read_bytes() == before
 
 
 def test_a_foreign_file_is_left_alone(tmp_path):
@@ -86,7 +116,7 @@ def test_a_file_of_a_newer_version_is_refused(path):
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA user_version = 99")
     connection.close()
-    with pytest.raises(ValueError, match="format 99, .*upgrade datacollab"):
+    with pytest.raises(ValueError, match="format 99; .*upgrade datacollab"):
         ResultStore(path)
 
 

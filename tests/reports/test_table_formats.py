@@ -31,7 +31,9 @@ def table_of(*cells, heading="mnist", columns=None, note="", decimals=3):
     return Table("name", "rq1", "A caption", "tab:t", ("data set",), columns, (line,), note)
 
 
-TWO = table_of(cell(0.61, 0.63, best=True, published=PUBLISHED), cell(0.4, 0.5, n_failed=1), Cell(text="PINV"))
+TWO = table_of(
+    cell(0.61, 0.62, 0.63, best=True, published=PUBLISHED), cell(0.4, 0.45, 0.5, n_failed=1), Cell(text="PINV")
+)
 
 
 class Cells(HTMLParser):
@@ -61,23 +63,23 @@ def test_markdown():
     lines = to_markdown(TWO).splitlines()
     assert lines[0] == "**A caption (tab:t of the paper)**"
     assert lines[2] == "| data set |  | c0 | c1 | c2 | seeds | failed |"
-    assert lines[4] == "| mnist | measured | **0.620 ± 0.127** | 0.450 ± 0.635 | PINV | 2 | 1 |"
+    assert lines[4] == "| mnist | measured | **0.620 ± 0.025** | 0.450 ± 0.124 | PINV | 3 | 1 |"
     assert lines[5] == "|  | published | 0.500 ± 0.020 |  |  |  |  |"
     assert re.fullmatch(r"\|  \| difference \| \+\d+\.\d SE \|  \|  \|  \|  \|", lines[6])
 
 
 def test_csv_has_all_digits():
     first, second, third = csv.DictReader(io.StringIO(to_csv(TWO)))
-    assert (float(first["mean"]), float(first["published_mean"])) == (interval([0.61, 0.63]).mean, 0.5)
-    assert float(first["half_width"]) == interval([0.61, 0.63]).half_width
-    assert (first["data set"], first["column"], first["n_seeds"], first["n_failed"]) == ("mnist", "c0", "2", "0")
+    assert (float(first["mean"]), float(first["published_mean"])) == (interval([0.61, 0.62, 0.63]).mean, 0.5)
+    assert float(first["half_width"]) == interval([0.61, 0.62, 0.63]).half_width
+    assert (first["data set"], first["column"], first["n_seeds"], first["n_failed"]) == ("mnist", "c0", "3", "0")
     assert (second["n_failed"], second["published_mean"], second["difference"]) == ("1", "", "")
     assert (third["text"], third["mean"], third["n_seeds"]) == ("PINV", "", "")
 
 
 def test_latex():
     text = to_latex(TWO)
-    assert r"\textbf{0.620 $\pm$ 0.127} & 0.450 $\pm$ 0.635 & PINV & 2 & 1 \\" in text
+    assert r"\textbf{0.620 $\pm$ 0.025} & 0.450 $\pm$ 0.124 & PINV & 3 & 1 \\" in text
     assert text.index(r"\toprule") < text.index(r"\midrule") < text.index(r"\bottomrule")
     assert r"\begin{tabular}{lrrrrrr}" in text
     assert "resizebox" not in text

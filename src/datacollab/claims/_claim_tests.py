@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ._statistics import Interval, holm, interval, p_above, partial_conjunction
+from ._statistics import FEWEST, Interval, holm, interval, p_above, partial_conjunction
 
 __all__ = ["QUOTAS", "Comparison", "Contrast", "decide", "describe"]
 
@@ -128,8 +128,8 @@ def describe(comparisons: Sequence[Comparison]) -> str:
     means = {contrast: interval(contrast.values) for contrast in contrasts}
     ends = sorted(contrasts, key=lambda contrast: means[contrast].mean)
     texts += [f"{name}{_written(contrast, means[contrast])}." for name, contrast in _ends(ends)]
-    if n_seeds < 2:
-        texts.append("One seed, so no test.")
+    if n_seeds < FEWEST:
+        texts.append("Fewer than three seeds, so no test.")
     return " ".join(texts)
 
 

@@ -93,11 +93,11 @@ class Results:
         return sorted(found, key=lambda at: [(getattr(at, axis) is None, getattr(at, axis) or 0) for axis in _AXES])
 
     def sample(self, condition: Condition, name: Name, measure: str) -> Sample:
-        """Values by seed; empty where there are none."""
+        """Values by seed; empty where there are none, for the best of several also where one of them has none."""
         if isinstance(name, str):
             return by_seed(self._rows[condition].get(name, []), measure)
-        samples = [sample for of in name.names if (sample := self.sample(condition, of, measure))]
-        return max(samples, key=lambda sample: interval(sample.values()).mean, default={})
+        samples = [self.sample(condition, of, measure) for of in name.names]
+        return max(samples, key=lambda sample: interval(sample.values()).mean) if all(samples) else {}
 
     def lines(self, axis: str, where: Where) -> dict[str, list[Condition]]:
         """Conditions that differ along an axis and agree otherwise, by a text for what they share.
@@ -217,6 +217,8 @@ def pairs(
 ) -> Finder:
     """Differences of a statistic within a seed, of every first name less every second one.
 
+    A situation in which one of the names has no value at all is left out.
+
     Parameters
     ----------
     statistic : callable
@@ -231,15 +233,18 @@ def pairs(
     """
 
     def find(results: Results) -> list[Comparison]:
+        wanted = [(a, b) for a in first for b in second if a != b]
         situations: dict[str, list[Contrast]] = {}
         samples = {name: statistic(results, name) for name in (*first, *second)}
-        for a, b in ((a, b) for a in first for b in second if a != b):
+        for a, b in wanted:
             for situation, sample in samples[a].items():
                 differences = _minus(sample, samples[b].get(situation, {}))
                 if differences:
                     scale = interval(samples[b][situation].values()).mean if relative else 1.0
                     values = tuple(difference / scale for difference in differences.values())
                     situations.setdefault(situation, []).append(Contrast(f"{situation}: {a} - {b}", values, *bounds))
+        # A claim about every method cannot be read off those that happened not to fail.
+        situations = {situation: found for situation, found in situations.items() if len(found) == len(wanted)}
         if together:
             return [Comparison(situation, tuple(contrasts)) for situation, contrasts in situations.items()]
         return [Comparison(contrast.label, (contrast,)) for contrasts in situations.values() for contrast in contrasts]
@@ -254,10 +259,13 @@ def _minus(first: Sample, second: Sample) -> Sample:
 def _fit(
     results: Results, line: Sequence[Condition], name: Name, measure: str, axis: str, *, exponent: bool = False
 ) -> Sample:
-    """Slope or rise, for each seed that has all points of the line; points without any value do not count."""
+    """Slope or rise, for each seed that has all points of the line; nothing where one has no value at all.
+
+    Otherwise methods that failed at an end of the line would be held against others over another range.
+    """
     points = {getattr(condition, axis): results.sample(condition, name, measure) for condition in line}
-    samples = {at: points[at] for at in sorted(at for at in points if at is not None) if points[at]}
-    if len(samples) < 2:
+    samples = {at: points[at] for at in sorted(at for at in points if at is not None)}
+    if len(samples) < 2 or not all(samples.values()):
         return {}
     x = np.log(list(samples))
     weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()

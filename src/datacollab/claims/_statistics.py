@@ -1,4 +1,15 @@
-"""Intervals and tests over seeds."""
+"""Intervals and tests over seeds.
+
+Several comparisons are decided together: all of them by the intersection-union test [1]_, some of them by Holm's
+step-down method [2]_, most of them by a partial conjunction [3]_.
+
+References
+----------
+.. [1] R. L. Berger, "Multiparameter hypothesis testing and acceptance sampling", Technometrics 24(4), 295-300, 1982.
+.. [2] S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6(2),
+   65-70, 1979.
+.. [3] Y. Benjamini and R. Heller, "Screening for partial conjunction hypotheses", Biometrics 64(4), 1215-1222, 2008.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +35,9 @@ __all__ = [
 ]
 
 _LEVEL = 0.95
+FEWEST = 3
+"""Seeds that a test needs."""
+
 _ROUNDING = 1e-12
 """Relative size below which a difference is one of floating-point arithmetic."""
 
@@ -108,8 +122,10 @@ def pooled_difference(ours: Interval, published: PublishedValue) -> float:
     Returns
     -------
     float
-        NaN where either standard error is unknown, or both are zero.
+        NaN where either standard error is unknown, ours is one of fewer than three seeds, or both are zero.
     """
+    if ours.n < FEWEST:
+        return math.nan
     printed = math.nan if published.half_width is None else published.half_width
     error = math.hypot(ours.standard_error, _standard_error(printed, published.n_trials))
     return (ours.mean - published.mean) / error if error > 0 else math.nan
@@ -121,9 +137,10 @@ def p_above(values: Sequence[float], threshold: float = 0.0) -> float:
     Returns
     -------
     float
-        1 for fewer than two values.  Values that do not vary decide by their side of the threshold: 0 above it, 1 else.
+        1 for fewer than three values, which may agree by chance.  Values that do not vary decide by their side of the
+        threshold: 0 above it, 1 else.
     """
-    if len(values) < 2:
+    if len(values) < FEWEST:
         return 1.0
     excess = np.asarray(values, dtype=np.float64) - threshold
     mean, spread = float(excess.mean()), float(excess.std(ddof=1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from ._errors import one_line_errors
+from ._errors import FAILED, one_line_errors
 
 if TYPE_CHECKING:
     from ..experiments import Experiment, Progress
@@ -56,7 +56,7 @@ def show(experiment: Annotated[str, Argument(help="Name, as `experiment list` sh
 
       datacollab experiment show rq1 > rq1.toml
 
-      (add a line under [methods]: Mine = { class = "my_module:MyIntegrator" })
+      (add a line to its methods: Mine = { class = "my_module:MyIntegrator" })
 
       datacollab experiment run rq1.toml --preset quick
     """
@@ -84,8 +84,9 @@ def run(
 
     Stop it at any time, by Ctrl-C or otherwise: the same command goes on where
     it was. The scores do not depend on --jobs. The presets: smoke takes minutes
-    and needs no data but what comes with scikit-learn, quick takes about an
-    hour on two cores, paper is as large as the paper (weeks on one computer).
+    and needs no data but what comes with scikit-learn, quick takes an hour or
+    two on two cores, paper is as large as the paper (weeks on one computer).
+    Exits with 1 if any row failed.
 
     For example:
 
@@ -95,20 +96,18 @@ def run(
     """
     folder = output or Path("output") / preset
     with one_line_errors("What was computed is kept; the same command goes on from there."):
-        from ..experiments import ResultStore, run_experiments
+        from ..experiments import run_experiments
 
         chosen = _load(experiments, preset, dict(_parse_method(text) for text in method or []))
         file = folder / RESULTS_FILE
-        if retry_failed:
-            with ResultStore(file) as store:
-                store.forget_failures()
         with _bar(quiet) as show_progress:
-            failed = run_experiments(chosen, file, data_dir=data_dir, n_jobs=jobs, progress=show_progress)
+            run_experiments(
+                chosen, file, data_dir=data_dir, n_jobs=jobs, retry_failed=retry_failed, progress=show_progress
+            )
         names = ", ".join(experiment.name for experiment in chosen)
         typer.echo(f"{names} at preset {preset}: complete in {file}.")
-        if failed:
-            typer.echo(f"{failed} rows failed; the report says why. --retry-failed computes them again.")
         typer.echo(f"Next: datacollab experiment report {shlex.quote(str(folder))}")
+        _say_what_failed(file, [experiment.name for experiment in chosen])
 
 
 @app.command()
@@ -129,10 +128,23 @@ def report(
     with one_line_errors("The report is incomplete; run the command again."):
         from ..reports import report_results
 
-        command = shlex.join(["datacollab", *sys.argv[1:]])
-        written = report_results(results, output or results / "report", command)
+        written = report_results(results, output or results / "report")
         typer.echo("\n".join(str(path) for path in written if path.suffix == ".html"))
         typer.echo(f"{len(written)} files in {output or results / 'report'}.")
+
+
+def _say_what_failed(file: Path, names: list[str]) -> None:
+    """List failed rows, also those of earlier runs, and exit with 1 if there are any."""
+    from ..experiments import read_results
+
+    rows = [row for name, part in read_results(file).rows.items() if name in names for row in part if row.error]
+    if not rows:
+        return
+    counts = Counter((row.experiment, row.name, row.error) for row in rows)
+    typer.echo("Failed rows, which enter no mean; --retry-failed computes them again:", err=True)
+    for (experiment, name, error), count in counts.most_common(10):
+        typer.echo(f"  {experiment}, {name}: {count} x {error}", err=True)
+    raise typer.Exit(FAILED)
 
 
 def _n_trials(experiment: Experiment | None) -> str:
@@ -142,13 +154,13 @@ def _n_trials(experiment: Experiment | None) -> str:
 
 
 def _load(names: list[str], preset: str, methods: dict[str, dict[str, str]]) -> list[Experiment]:
-    from ..experiments import experiment_names, load_experiment
+    from ..experiments import experiment_names, load_experiment, preset_names
 
     wanted = [name for given in names for name in (experiment_names() if given == "all" else [given])]
     found = {name: load_experiment(name, preset) for name in dict.fromkeys(wanted)}
     for name, experiment in found.items():
         if experiment is None and name in names:
-            raise ValueError(f"Experiment {name!r} has no preset {preset!r}; see `datacollab experiment show {name}`.")
+            raise ValueError(f"Experiment {name!r} has no preset {preset!r}; it has {', '.join(preset_names(name))}.")
     chosen = [experiment.with_methods(methods) for experiment in found.values() if experiment is not None]
     if not chosen:
         raise ValueError(f"No experiment has a preset {preset!r}; there are {', '.join(PRESETS)}.")

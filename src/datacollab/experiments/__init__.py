@@ -2,7 +2,7 @@
 
 from ._comparison import Comparison, compare_methods
 from ._condition import Condition
-from ._definition import Attacks, Experiment, definition_text, experiment_names, load_experiment
+from ._definition import Attacks, Experiment, definition_text, experiment_names, load_experiment, preset_names
 from ._figure import alignment_figure, disagreement, score_figure
 from ._methods import BASELINES, METHODS, check_methods, method
 from ._page import comparison_page, verdicts
@@ -38,6 +38,7 @@ __all__ = [
     "load_experiment",
     "make_tasks",
     "method",
+    "preset_names",
     "read_results",
     "run_experiments",
     "score_figure",

@@ -92,8 +92,8 @@ def make_target(trial: Trial, attacks: Attacks, data: Dataset) -> Target:
         )
     random = np.random.RandomState([trial.seed, 1])
     judged = random.choice(trial.unused, attacks.n_judge, replace=False)
-    judge = RandomForestClassifier(random_state=trial.seed).fit(data.X[judged], data.y[judged])
     owned = _draw_rows(trial, attacks, random)
+    judge = RandomForestClassifier(random_state=trial.seed).fit(data.X[judged], data.y[judged])
     return Target(
         originals={name: own.X[owned[name]] for name, own in trial.split.items()},
         representations={name: trial.parties[name].obfuscate(own.X)[owned[name]] for name, own in trial.split.items()},

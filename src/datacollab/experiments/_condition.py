@@ -77,6 +77,7 @@ class Condition:
                 continue
             if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
                 raise ValueError(f"{setting} must be a positive int; got {value!r}.")
+            object.__setattr__(self, setting, int(value))
         if self.n_sources is not None and self.n_sources > self.n_anchors:
             raise ValueError(
                 f"n_sources={self.n_sources} is above n_anchors={self.n_anchors}, but the anchor includes its sources. "

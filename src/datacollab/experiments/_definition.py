@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from importlib import resources
 from itertools import product
 from pathlib import Path
@@ -14,11 +14,12 @@ from typing import Any
 from ._condition import Condition
 from ._methods import BASELINES, METHODS
 
-__all__ = ["Attacks", "Experiment", "definition_text", "experiment_names", "load_experiment"]
+__all__ = ["Attacks", "Experiment", "definition_text", "experiment_names", "load_experiment", "preset_names"]
 
 ATTACKS = ("LR", "MLP", "PINV")
 
 _TOP = {"title", "source", "notes", "condition", "axes", "series", "methods", "attacks", "presets"}
+_SETTINGS = {setting.name for setting in fields(Condition)}
 _PRESET = {"seeds", "condition", "axes", "series", "attacks", "notes"}
 
 
@@ -88,6 +89,10 @@ class Experiment:
                     f"{', '.join((*BASELINES, *METHODS))}. For one of your own give its class, "
                     f"{name!r} = {{ class = 'package.module:Class' }}."
                 )
+            if own and name in (*METHODS, *BASELINES):
+                raise ValueError(
+                    f"Experiment {self.name!r}: {name!r} is one of the library's methods; give yours another name."
+                )
             if own and "class" not in own:
                 raise ValueError(f"Experiment {self.name!r}: method {name!r} has parameters but no class.")
 
@@ -133,6 +138,11 @@ def definition_text(source: str | Path) -> str:
             "your own by their path."
         )
     return Path(source).read_text(encoding="utf-8")
+
+
+def preset_names(source: str | Path) -> tuple[str, ...]:
+    """Names of the presets of a definition."""
+    return tuple(tomllib.loads(definition_text(source)).get("presets", {}))
 
 
 def load_experiment(source: str | Path, preset: str) -> Experiment | None:
@@ -211,6 +221,9 @@ def _conditions(
         grid = {**axes, **further}
         for values in product(*grid.values()):
             settings = {**fixed, **dict(zip(grid, values, strict=True))}
+            if unknown := sorted(set(settings) - _SETTINGS):
+                known = ", ".join(sorted(_SETTINGS))
+                raise ValueError(f"Unknown setting of a condition {', '.join(map(repr, unknown))}; known: {known}.")
             # TOML has no null: "real" stands for anchors that are all real rows.
             if settings.get("n_sources") == "real":
                 settings["n_sources"] = None
@@ -219,7 +232,7 @@ def _conditions(
 
 
 def _seeds(given: int | Sequence[int]) -> tuple[int, ...]:
-    return tuple(range(given)) if isinstance(given, int) else tuple(given)
+    return tuple(range(given)) if isinstance(given, int) else tuple(dict.fromkeys(given))
 
 
 def _frozen(value: Any) -> Any:

@@ -51,7 +51,7 @@ class Cell:
         drawn: dict[str, Any] = {
             key: getattr(condition, key) for key in ("dataset", "n_parties", "n_per_party", "n_test")
         }
-        if self.kind == "method" and not self.own and self.name in BASELINES:
+        if self.is_baseline:
             method: Any = {"class": self.name}
             if self.name == "Local+Public":
                 drawn["n_public"] = condition.n_public
@@ -67,9 +67,14 @@ class Cell:
         return {"protocol": PROTOCOL, "kind": self.kind, "method": method, "trial": drawn}
 
     @property
+    def is_baseline(self) -> bool:
+        """Whether nobody obfuscates."""
+        return self.kind == "method" and not self.own and self.name in BASELINES
+
+    @property
     def id(self) -> str:
         """Hash of the definition."""
-        text = json.dumps(self.definition(), sort_keys=True, separators=(",", ":"), default=int)
+        text = json.dumps(self.definition(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -135,7 +140,8 @@ def make_tasks(experiments: Sequence[Experiment], done: Container[tuple[str, int
                 draw = _draw(cell.condition)
                 task = tasks.setdefault((seed, json.dumps(asdict(draw))), Task(condition=draw, seed=seed, cells={}))
                 task.cells[cell.id] = cell
-    return list(tasks.values())
+    # Trials of one data set come one after the other, so that a worker holds few of them at a time.
+    return sorted(tasks.values(), key=lambda task: (task.seed, task.condition.dataset))
 
 
 def _draw(condition: Condition) -> Condition:

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from ..datasets import Dataset, load
-from ..errors import DatasetError, MissingExtraError
+from ..errors import MissingExtraError
 from ._attack import Target, make_target, score_attack
 from ._condition import Condition
 from ._definition import Attacks, Experiment
-from ._methods import import_object
+from ._methods import import_object, method
 from ._plan import Cell, Task, cells, make_tasks
 from ._provenance import source_state, versions
 from ._store import Outcome, ResultStore
-from ._trial import FittedParties, Trial, check_size, draw_trial, fit_parties, score_method
+from ._trial import FittedParties, Trial, check_size, draw_rows, draw_trial, fit_parties, score_method
 
 __all__ = ["Progress", "load_data", "run_experiments"]
+
+
+_ENVIRONMENT = (OSError, MemoryError, MissingExtraError)
+"""What is wrong with the machine or the installation, and not with a method: it ends the run."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,7 @@ def run_experiments(
     *,
     data_dir: Path | None = None,
     n_jobs: int | None = None,
+    retry_failed: bool = False,
     progress: Callable[[Progress], None] = lambda state: None,
 ) -> int:
     """Compute what the results do not hold yet.
@@ -70,6 +78,8 @@ def run_experiments(
     n_jobs : int, optional
         Trials at a time, as joblib takes it: ``joblib.parallel_config(backend="dask")`` spreads them over machines.
         The scores do not depend on it.
+    retry_failed : bool, default=False
+        Whether rows of these experiments that failed before are computed again.
     progress : callable, optional
         Called after each trial.
 
@@ -83,18 +93,21 @@ def run_experiments(
     DatasetError, MissingExtraError
         When a data set or an optional dependency is missing; what was computed until then is kept.
     ValueError
-        Before any work: when a condition takes more rows than the data have, or a class cannot be imported.
+        Before any work: when a condition takes more rows than the data have, a class cannot be imported, two
+        experiments have one name, or the results were computed from other data of the same name.
 
     Notes
     -----
-    Every trial has one BLAS thread, so that scores and times do not depend on how many run side by side.
+    Every trial has one BLAS thread, so that scores do not depend on how many run side by side.  Times do, a little:
+    trials share the machine's memory and caches.  For times that matter run one at a time.
     """
-    for own in (own for experiment in experiments for own in experiment.methods.values() if own):
-        import_object(own["class"])
+    fingerprints = _check(experiments, data_dir)
     with ResultStore(results) as store:
-        store.keep_definitions(experiments, [cell for experiment in experiments for cell in cells(experiment)])
+        store.check_data(fingerprints)
+        store.keep_definitions(experiments)
+        if retry_failed:
+            store.forget_failures({cell.id for experiment in experiments for cell in cells(experiment)})
         tasks = make_tasks(experiments, store.done())
-        _check_sizes(tasks, data_dir)
         source, total = source_state(), sum(task.cost for task in tasks)
         spent = failed = 0
         parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
@@ -129,13 +142,42 @@ def load_data(name: str, data_dir: Path | None = None) -> Dataset:
 _load_once = lru_cache(maxsize=2)(load_data)
 
 
-def _check_sizes(tasks: Iterable[Task], data_dir: Path | None) -> None:
-    conditions = {task.condition for task in tasks}
+def _check(experiments: Sequence[Experiment], data_dir: Path | None) -> dict[str, str]:
+    """Refuse what cannot work, before any work; the fingerprints of the data sets by name."""
+    names = [experiment.name for experiment in experiments]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"Each experiment needs a name of its own, but {', '.join(twice)} came more often.")
+    for experiment in experiments:
+        for name, own in experiment.methods.items():
+            if own:
+                _check_own(experiment, name, own)
+    conditions = {condition for experiment in experiments for condition in experiment.conditions}
+    fingerprints = {}
     for dataset in sorted({condition.dataset for condition in conditions}):
         data = load_data(dataset, data_dir)
+        fingerprints[dataset] = _fingerprint(data)
         for condition in conditions:
             if condition.dataset == dataset:
                 check_size(condition, data)
+    return fingerprints
+
+
+def _check_own(experiment: Experiment, name: str, own: Mapping[str, Any]) -> None:
+    """Make a method of one's own once, so that a mistake in it shows before hours of work."""
+    try:
+        method(name, experiment.conditions[0], own)
+    except Exception as error:
+        raise ValueError(
+            f"Experiment {experiment.name!r}: method {name!r} cannot be made ({type(error).__name__}: {error})"
+        ) from error
+
+
+def _fingerprint(data: Dataset) -> str:
+    """Tells tables of one name apart, such as an excerpt and the whole."""
+    digest = hashlib.sha256(repr(data.X.shape).encode())
+    digest.update(np.ascontiguousarray(data.y).tobytes())
+    digest.update(data.X[:: max(1, len(data.X) // 1000)].tobytes())
+    return digest.hexdigest()[:16]
 
 
 def _run_task(task: Task, data_dir: Path | None) -> tuple[Task, list[Outcome], dict[str, str]]:
@@ -144,12 +186,17 @@ def _run_task(task: Task, data_dir: Path | None) -> tuple[Task, list[Outcome], d
         try:
             fitted = _fit_once(_without_anchors(task.condition), data_dir, task.seed)
             trial = draw_trial(task.condition, data, task.seed, fitted)
-        except (DatasetError, MissingExtraError):
+            failure = None
+        except _ENVIRONMENT:
             raise
         except Exception as error:
-            return task, [_failure(cell, error) for cell in task.cells], versions()
+            # What a party does alone does not depend on what obfuscation or the anchor broke.
+            trial, failure = draw_rows(task.condition, data, task.seed), error
         targets: dict[Attacks, Target] = {}
-        outcomes = [_attempt(cell, trial, data, targets) for cell in task.cells.values()]
+        outcomes = [
+            _attempt(cell, trial, data, targets) if failure is None or cell.is_baseline else _failure(cell.id, failure)
+            for cell in task.cells.values()
+        ]
         return task, outcomes, versions()
 
 
@@ -171,7 +218,7 @@ def _attempt(cell: Cell, trial: Trial, data: Dataset, targets: dict[Attacks, Tar
         if cell.attacks not in targets:
             targets[cell.attacks] = make_target(trial, cell.attacks, data)
         return _score_attack(cell, trial, targets[cell.attacks])
-    except (DatasetError, MissingExtraError):
+    except _ENVIRONMENT:
         raise
     except Exception as error:
         return _failure(cell.id, error)
@@ -185,8 +232,8 @@ def _score_method(cell: Cell, trial: Trial, data: Dataset) -> Outcome:
 
 def _score_attack(cell: Cell, trial: Trial, target: Target) -> Outcome:
     found = score_attack(trial, target, cell.name)
-    # One trial is enough to look at.
-    images = found.images if trial.seed == 0 else None
+    # One trial is enough to look at; and nobody's own rows get into a file that is passed on.
+    images = found.images if trial.seed == 0 and ":" not in cell.condition.dataset else None
     return Outcome(cell=cell.id, scores=found.scores, seconds=found.steps, images=images)
 
 

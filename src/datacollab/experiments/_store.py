@@ -16,7 +16,7 @@ import numpy as np
 
 from .._validation import FloatArray
 from ._definition import Experiment
-from ._plan import Cell
+from ._plan import cells
 
 __all__ = ["Outcome", "Result", "ResultStore"]
 
@@ -25,6 +25,7 @@ FORMAT = 1
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS experiments (name TEXT PRIMARY KEY, definition TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS cells (cell TEXT PRIMARY KEY, definition TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS datasets (name TEXT PRIMARY KEY, fingerprint TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS provenance (id INTEGER PRIMARY KEY, versions TEXT NOT NULL, source TEXT NOT NULL,
     UNIQUE (versions, source));
 CREATE TABLE IF NOT EXISTS results (cell TEXT NOT NULL, seed INTEGER NOT NULL, scores TEXT NOT NULL,
@@ -33,6 +34,8 @@ CREATE TABLE IF NOT EXISTS results (cell TEXT NOT NULL, seed INTEGER NOT NULL, s
 CREATE TABLE IF NOT EXISTS images (cell TEXT NOT NULL, seed INTEGER NOT NULL, array BLOB NOT NULL,
     PRIMARY KEY (cell, seed)) WITHOUT ROWID;
 """
+
+_TABLES = {"experiments", "cells", "datasets", "provenance", "results", "images"}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -90,11 +93,16 @@ class ResultStore:
         self._connection = sqlite3.connect(path, timeout=60)
         try:
             (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+            tables = {name for (name,) in self._connection.execute("SELECT name FROM sqlite_master")}
             if version > FORMAT:
-                raise ValueError(
-                    f"{path} has format {version}, but this version reads up to {FORMAT}: upgrade datacollab."
-                )
-            self._connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {FORMAT}; COMMIT;")
+                raise ValueError(f"{path} has format {version}; this version reads up to {FORMAT}: upgrade datacollab.")
+            if tables and "results" not in tables:
+                raise ValueError(f"{path} is a database of something else; choose another file.")
+            if not tables >= _TABLES:
+                self._connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {FORMAT}; COMMIT;")
+        except sqlite3.OperationalError as error:
+            self._connection.close()
+            raise OSError(f"{path} cannot be opened for writing ({error}). Is another run using it?") from None
         except sqlite3.DatabaseError as error:
             self._connection.close()
             raise ValueError(f"{path} is not a file of experiment results ({error}).") from None
@@ -110,7 +118,27 @@ class ResultStore:
     ) -> None:
         self._connection.close()
 
-    def keep_definitions(self, experiments: Iterable[Experiment], cells: Iterable[Cell]) -> None:
+    def check_data(self, fingerprints: Mapping[str, str]) -> None:
+        """Remember what the results are computed from, and refuse other data of the same name.
+
+        Raises
+        ------
+        ValueError
+            When a data set is another than before.
+        """
+        with self._connection:
+            for name, fingerprint in fingerprints.items():
+                self._connection.execute("INSERT OR IGNORE INTO datasets VALUES (?, ?)", (name, fingerprint))
+                (before,) = self._connection.execute(
+                    "SELECT fingerprint FROM datasets WHERE name = ?", (name,)
+                ).fetchone()
+                if before != fingerprint:
+                    raise ValueError(
+                        f"{self.path} holds results computed from another version of {name!r}, such as an excerpt. "
+                        "Choose another --output."
+                    )
+
+    def keep_definitions(self, experiments: Sequence[Experiment]) -> None:
         """Remember what was asked for; a definition of the same name is replaced."""
         with self._connection:
             self._connection.executemany(
@@ -119,7 +147,11 @@ class ResultStore:
             )
             self._connection.executemany(
                 "INSERT OR IGNORE INTO cells VALUES (?, ?)",
-                [(cell.id, json.dumps(cell.definition(), sort_keys=True, default=int)) for cell in cells],
+                [
+                    (cell.id, json.dumps(cell.definition(), sort_keys=True))
+                    for experiment in experiments
+                    for cell in cells(experiment)
+                ],
             )
 
     def experiments(self) -> list[Experiment]:
@@ -151,10 +183,12 @@ class ResultStore:
         """Cells and seeds that have a result, failures included."""
         return set(self._connection.execute("SELECT cell, seed FROM results"))
 
-    def forget_failures(self) -> int:
-        """Remove failed results, so that they are tried again; how many there were."""
+    def forget_failures(self, cells: Iterable[str]) -> int:
+        """Remove failed results of some cells, so that they are tried again; how many there were."""
         with self._connection:
-            return self._connection.execute("DELETE FROM results WHERE error IS NOT NULL").rowcount
+            return self._connection.executemany(
+                "DELETE FROM results WHERE error IS NOT NULL AND cell = ?", [(cell,) for cell in cells]
+            ).rowcount
 
     def results(self) -> dict[tuple[str, int], Result]:
         """All results by cell and seed."""
@@ -183,7 +217,8 @@ class ResultStore:
 def _to_bytes(array: FloatArray) -> bytes:
     buffer = io.BytesIO()
     # Grey values of images need no more, and the file stays small.
-    np.save(buffer, array.astype(np.float16), allow_pickle=False)
+    largest = float(np.finfo(np.float16).max)
+    np.save(buffer, np.clip(array, -largest, largest).astype(np.float16), allow_pickle=False)
     return buffer.getvalue()
 
 

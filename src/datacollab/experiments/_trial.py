@@ -6,7 +6,7 @@ import copy
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from ..share import Share
 from ._condition import Condition
 from ._methods import BASELINES, method
 
-__all__ = ["FittedParties", "Score", "Trial", "check_size", "draw_trial", "fit_parties", "score_method"]
+__all__ = ["FittedParties", "Score", "Trial", "check_size", "draw_rows", "draw_trial", "fit_parties", "score_method"]
 
 _IMAGES = {"digits", "mnist", "fashion-mnist"}
 
@@ -185,31 +185,54 @@ def draw_trial(condition: Condition, data: Dataset, seed: int, fitted: FittedPar
     ValueError
         When the condition takes more rows than the data have, or a class has too few for a balanced anchor.
     """
-    check_size(condition, data)
-    X, y = data.X, data.y
+    rows = draw_rows(condition, data, seed)
     fitted = fitted or fit_parties(condition, data, seed)
-    split = fitted.split
-    test, rest = split.rest[: condition.n_test], split.rest[condition.n_test :]
-    public = _draw_public(condition, rest, y[rest], data.task, seed)
-    X_public, y_public = X[public], y[public]
-    anchor, anchor_target = _make_anchor(condition, X_public, y_public, data.task, seed)
+    anchor, anchor_target = _make_anchor(condition, rows.X_public, rows.y_public, data.task, seed)
 
     # Each share shuffles rows, so every trial has generators of its own, whoever else uses the parties.
     parties = {name: copy.copy(party) for name, party in fitted.parties.items()}
     for k, party in enumerate(parties.values(), start=1):
         party.random_state = np.random.RandomState([seed, k, 1])
-    return Trial(
-        seed=seed,
-        split=split,
+    return replace(
+        rows,
         parties=parties,
         anchor=anchor,
         anchor_target=anchor_target,
         shares=[party.share(anchor, anchor_target) for party in parties.values()],
+        test_representations=fitted.test_representations,
+    )
+
+
+def draw_rows(condition: Condition, data: Dataset, seed: int) -> Trial:
+    """A trial before anybody obfuscates, without anchor, parties and shares: all that the baselines need.
+
+    Parameters
+    ----------
+    condition : Condition
+    data : Dataset
+    seed : int
+
+    Returns
+    -------
+    Trial
+    """
+    check_size(condition, data)
+    X, y = data.X, data.y
+    split = split_parties(X, y, condition.n_parties, condition.n_per_party, random_state=seed)
+    test, rest = split.rest[: condition.n_test], split.rest[condition.n_test :]
+    public = _draw_public(condition, rest, y[rest], data.task, seed)
+    return Trial(
+        seed=seed,
+        split=split,
+        parties={},
+        anchor=np.empty((0, X.shape[1])),
+        anchor_target=np.empty(0),
+        shares=[],
         X_test=X[test],
         y_test=y[test],
-        test_representations=fitted.test_representations,
-        X_public=X_public,
-        y_public=y_public,
+        test_representations={},
+        X_public=X[public],
+        y_public=y[public],
         unused=np.setdiff1d(rest, public),
     )
 

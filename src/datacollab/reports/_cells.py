@@ -106,7 +106,7 @@ def size_note(rows: Iterable[Row], varied: Collection[str] = ()) -> str:
     for dataset, sizes in sorted(found.items()):
         texts = (f"{size} {' or '.join(map(str, sorted(values)))} (paper: {getattr(paper, size)})"
                  for size, values in sizes.items())  # fmt: skip
-        notes.append(f"Sizes on {dataset} are not the paper's, so the difference is not one of methods alone: "
+        notes.append(f"Sizes on {dataset} are not the paper's, so published values cannot be compared with: "
                      f"{', '.join(texts)}.")  # fmt: skip
     return " ".join(notes)
 

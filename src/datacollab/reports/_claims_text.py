@@ -29,7 +29,7 @@ def claims_markdown(verdicts: Verdicts) -> str:
     lines = ["# Claims of the paper, tested on these rows", ""]
     lines += [f"- {markdown_text(preset)}: {count_verdicts(found)}" for preset, found in verdicts.items()]
     lines += ["", pipes(["claim", *map(markdown_text, verdicts)]), pipes(["---"] * (1 + len(verdicts)))]
-    by_claim = list(zip(*verdicts.values(), strict=True))
+    by_claim = _run(verdicts)
     for found in by_claim:
         lines.append(pipes([markdown_text(found[0].claim.sentence), *(verdict.verdict for verdict in found)]))
     for found in by_claim:
@@ -47,7 +47,7 @@ def claims_html(verdicts: Verdicts) -> str:
     """One row per claim, the presets side by side."""
     heads = "".join(f"<th>{escape(preset)} hyperparameters</th>" for preset in verdicts)
     rows = []
-    for found in zip(*verdicts.values(), strict=True):
+    for found in _run(verdicts):
         claim = found[0].claim
         cells = "".join(
             f'<td><span class="verdict {_KINDS.get(verdict.verdict, "open")}">{escape(verdict.verdict)}</span>'
@@ -61,6 +61,12 @@ def claims_html(verdicts: Verdicts) -> str:
         f'<ul class="note">{rules}</ul><table class="claims"><thead><tr><th>claim</th>{heads}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table>"
     )
+
+
+def _run(verdicts: Verdicts) -> list[tuple[Verdict, ...]]:
+    """Verdicts by claim, without claims that nothing was run for."""
+    by_claim = zip(*verdicts.values(), strict=True)
+    return [found for found in by_claim if any(verdict.verdict != "not run" for verdict in found)]
 
 
 def _seeds(verdict: Verdict) -> str:

@@ -71,15 +71,14 @@ def report_page(
     results = {
         name: content for name in experiments if (content := _results(name, rows.get(name, ()), tables, plots, drawn))
     }
-    sections = {"summary": ("Summary", _summary(rows, verdicts))}
+    sections = {"summary": ("Summary", _summary(rows, verdicts)), "reading": ("How to read this", _READING)}
+    for name, content in results.items():
+        sections[f"experiment-{name}"] = (EXPERIMENTS.get(name, name), _INTRODUCTIONS.get(name, "") + content)
     if verdicts:
         sections["claims"] = ("Claims of the paper", _CLAIMS + claims_html(verdicts))
-    for name, content in results.items():
-        sections[f"experiment-{name}"] = (EXPERIMENTS.get(name, name), content)
     if notes:
         items = "".join(f"<li>{escape(note)}</li>" for note in notes)
         sections["deviations"] = ("Known deviations from the paper", f"<ul>{items}</ul>")
-    sections["reading"] = ("How to read this", _READING)
     links = "".join(f'<a href="#{escape(key)}">{escape(heading)}</a> ' for key, (heading, _) in sections.items())
     body = "".join(
         f'<section><h2 id="{escape(key)}">{escape(heading)}</h2>{content}</section>'
@@ -116,9 +115,25 @@ def _results(
     )
     content = figures + "".join(to_html(table) for table in tables if table.experiment == name)
     if rows and not content and name not in EXPERIMENTS:
-        return '<p class="note">No table is made for this experiment; its rows are in <code>rows.csv</code>.</p>'
+        return (
+            '<p class="note">No table is made for this experiment; its rows are in <code>rows.csv</code>. Which tables '
+            f"an experiment gets goes by its name, that of its file: one of {escape(', '.join(EXPERIMENTS))}.</p>"
+        )
     return content
 
+
+_INTRODUCTIONS = {
+    "rq4": """<p><b>The attack.</b> Somebody knows, of three classes (0, 1 and 2), the anchor's original rows and what
+each party made of them, and from these pairs learns a way back: by linear regression (LR), by a small neural network
+(MLP), or by inverting a linear estimate of f_k (PINV). It is tried on rows of the parties that belong to the other
+classes. A judge, trained on other original rows, names the class of each reconstruction; <b>reconstruction
+accuracy</b> is how often that is the original's. With seven classes under attack, a judge that always says the same
+has 1/7 = .143, or 0 if it says one of the leaked classes.</p>
+<p><b>It is the paper's measure, and not one of privacy.</b> These attacks are weak ones, so a low number shows that
+they failed, not that the rows are safe. The analyst sees the targets anyway. And a reconstruction of the wrong class
+can still be nearer to its own original than to any other: which record it is may be told when its class is not.</p>"""
+}
+"""What has to be known before the figures of an experiment."""
 
 _CLAIMS = """<p class="note">What the paper concludes from its experiments, in words of our own, tested on the rows
 of this report. <b>holds</b> and <b>does not hold</b>: shown at the 5 % level, by tests that are paired by seed.
@@ -128,16 +143,14 @@ compared, and ends with how many of the comparisons must come out:</p>"""
 _READING = """<p><b>Numbers</b> are means over seeds, ± half the width of their 95 % confidence interval (Student's
 t). A seed draws the parties' rows, the anchor and the test rows. One seed has no interval. Failed rows are counted,
 and never averaged. <b>Published</b> numbers stand below ours where the paper prints any; the <b>difference</b> is
-ours less theirs, divided by the pooled standard error of both. Between ±2 it may well be chance; beyond, it is not
-chance but may have any cause, a different library version or a different reading of the text among them.</p>
+ours less theirs in pooled standard errors, the root of the sum of both squared. With five seeds, one cell in eight is
+beyond ±2 by chance alone, and one in twenty with thirty; a difference beyond chance may have any cause, a different
+library version or a different reading of the text among them.</p>
 <p><b>Local</b>: every party alone, on its own raw rows. <b>Local+Public</b>: the same, with the real public rows
 behind the anchor, and their targets, added. <b>Central</b>: all raw rows of the parties in one place, which is what
 privacy forbids. All others integrate what obfuscators let through.</p>
 <p><b>Hyperparameters</b>: "paper" has γ = λ = μ = 1 for KTI and maps new rows by umap-learn's own transform;
 "recommended" is this library's choice, with the width of the kernel from the anchors and UMAP row by row.
 Baselines depend on neither, and linear methods only through UMAP.</p>
-<p><b>Reconstruction accuracy</b> asks whether a judge puts a reconstruction into the class of the original. It is
-the paper's measure. It does not say how private anything is: the analyst sees targets anyway, and a reconstruction
-of the right class need not resemble the row, nor does a wrong one rule out that a row is recognised.</p>
 <p><b>Seconds</b> are wall times on the machine at hand, and differ between runs; their growth with the number of
 anchors is what compares.</p>"""

@@ -25,7 +25,7 @@ _ILLUSTRATION = (
 )
 
 
-def report_results(results: Path, output: Path, command: str) -> list[Path]:
+def report_results(results: Path, output: Path) -> list[Path]:
     """Write the report of stored results.
 
     Parameters
@@ -34,8 +34,6 @@ def report_results(results: Path, output: Path, command: str) -> list[Path]:
         Directory, or file, that `datacollab.experiments.run_experiments` wrote.
     output : Path
         Directory of the report.
-    command : str
-        What reproduces the report, to be printed on it.
 
     Returns
     -------
@@ -49,18 +47,23 @@ def report_results(results: Path, output: Path, command: str) -> list[Path]:
     """
     found = read_results(results)
     presets = sorted({experiment.preset for experiment in found.experiments})
-    notes = deviations(found.experiments)
+    title = f"Experiments of the paper, preset {' and '.join(presets)}"
     if found.missing:
-        notes.insert(0, f"The run is not complete: {found.missing} rows are missing. Run it again to go on.")
-    figure = alignment_figure(load("digits"))
+        n_rows = sum(map(len, found.rows.values()))
+        title += f" – INCOMPLETE: {n_rows} of {n_rows + found.missing} rows"
+    names = " ".join(experiment.name for experiment in found.experiments)
+    illustrations = []
+    if "rq2" in found.rows:
+        figure = alignment_figure(load("digits"))
+        illustrations.append(Plot("illustration", "illustration", _ILLUSTRATION, figure))
     return write_report(
         found.rows,
         output,
-        title=f"Experiments of the paper, preset {' and '.join(presets)}",
-        command=command,
-        notes=notes,
+        title=title,
+        command=f"datacollab experiment run {names} --preset {' or '.join(presets)}",
+        notes=deviations(found.experiments),
         pictures=reconstruction_pictures(found),
-        illustrations=[Plot("illustration", "illustration", _ILLUSTRATION, figure)],
+        illustrations=illustrations,
     )
 
 

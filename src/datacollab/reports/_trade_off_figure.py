@@ -37,8 +37,8 @@ def trade_off_figure(datasets: Mapping[str, Sequence[Row]]) -> Figure | None:
         known = [interval.mean for interval in baseline if interval is not None]
         if known:
             handles["mean image"] = panel.axvline(float(np.mean(known)), color="#7f7f7f", linestyle=":", linewidth=1)
-        panel.set_xlabel("reconstruction accuracy (lower is better)", fontsize=10)
-    axes[0].set_ylabel(f"accuracy of {UTILITY} (higher is better)", fontsize=10)
+        panel.set_xlabel("reconstructions put into the right class", fontsize=10)
+    axes[0].set_ylabel(f"accuracy of {UTILITY}", fontsize=10)
     ordered = sorted(handles, key=lambda name: name in ("mean image", "published"))
     legend_below(figure, {name: handles[name] for name in ordered})
     return figure
