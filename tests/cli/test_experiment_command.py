@@ -1,4 +1,5 @@
 import re
+import sqlite3
 
 import pytest
 from trials import shrink_forests
@@ -36,7 +37,7 @@ seeds = 2
 @pytest.fixture
 def small(tmp_path, monkeypatch):
     shrink_forests(monkeypatch)
-    path = tmp_path / "rq1.toml"
+    path = tmp_path / "rq2.toml"
     path.write_text(SMALL, encoding="utf-8")
     return path
 
@@ -64,42 +65,56 @@ def test_run_then_report(small, tmp_path):
     result = run("run", small, "--output", folder, "--jobs", 1)
     assert result.exit_code == 0, result.output
     assert f"datacollab experiment report {folder}" in result.output
-    rows = read_results(folder).rows["rq1"]
+    rows = read_results(folder).rows["rq2"]
     assert len(rows) == 2 * 3 * 2
     result = run("report", folder)
     assert result.exit_code == 0, result.output
     page = (folder / "report" / "index.html").read_text(encoding="utf-8")
     assert re.search(r"Reproduce with <code>.*</code>", page)
+    assert "datacollab experiment run rq2 --preset smoke" in page
     for note in ("standardised before the forest", "umap-learn", "spectral"):
         assert note in page
-    assert "rows are missing" not in page
+    assert "INCOMPLETE" not in page
     assert (folder / "report" / "figures" / "illustration.png").exists()
-    assert (folder / "report" / "tables" / "rq1_digits_paper.md").exists()
+    assert (folder / "report" / "tables" / "rq2_digits_paper.md").exists()
 
 
 def test_a_method_can_be_added_to_all_experiments(small, tmp_path):
     result = run("run", small, "--output", tmp_path, "--jobs", 1, "--method", "Mine=tiny:FirstColumns")
     assert result.exit_code == 0, result.output
-    assert {row.name for row in read_results(tmp_path).rows["rq1"]} == {"Local", "LTI", "KTI", "Mine"}
+    assert {row.name for row in read_results(tmp_path).rows["rq2"]} == {"Local", "LTI", "KTI", "Mine"}
 
 
 def test_failed_rows_are_announced_and_can_be_retried(small, tmp_path):
-    result = run("run", small, "--output", tmp_path, "--jobs", 1, "--method", "Broken=tiny:Broken")
-    assert result.exit_code == 0
-    assert "2 rows failed" in result.output
-    again = run("run", small, "--output", tmp_path, "--jobs", 1, "--method", "Broken=tiny:Broken")
-    assert "rows failed" not in again.output
-    retried = run("run", small, "--output", tmp_path, "--jobs", 1, "--method", "Broken=tiny:Broken", "--retry-failed")
-    assert "2 rows failed" in retried.output
+    arguments = ("run", small, "--output", tmp_path, "--jobs", 1, "--method", "Broken=tiny:Broken")
+    for more in ((), (), ("--retry-failed",)):
+        result = run(*arguments, *more)
+        assert result.exit_code == 1
+        assert "rq2, Broken: 4 x ZeroDivisionError: not today" in result.stderr
+    rows = read_results(tmp_path).rows["rq2"]
+    assert {row.name for row in rows if row.error} == {"Broken"}
+    assert all(row.scores for row in rows if row.name != "Broken")
+
+
+def test_a_run_that_was_stopped_is_reported_as_incomplete(small, tmp_path):
+    run("run", small, "--output", tmp_path, "--jobs", 1)
+    with sqlite3.connect(tmp_path / "results.sqlite") as connection:
+        connection.execute("DELETE FROM results WHERE seed = 1")
+    connection.close()
+    assert run("report", tmp_path).exit_code == 0
+    page = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
+    assert "INCOMPLETE: 6 of 12 rows" in page
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["run", "rq9"], "There is no experiment 'rq9'"),
-        (["run", "slice", "--preset", "smoke"], "'slice' has no preset 'smoke'"),
+        (["run", "slice", "--preset", "smoke"], "'slice' has no preset 'smoke'; it has paper, quick"),
         (["run", "all", "--preset", "tiny"], "No experiment has a preset 'tiny'"),
         (["run", "rq1", "--method", "Mine"], "--method takes NAME=package.module:Class; got 'Mine'"),
+        (["run", "rq1", "--method", "KTI=tiny:FirstColumns"], "'KTI' is one of the library's methods"),
+        (["run", "rq1", "--method", "Mine=tiny:TINY"], "method 'Mine' cannot be made (TypeError"),
         (["report", "nowhere"], "There are no results in nowhere"),
     ],
 )

@@ -71,7 +71,11 @@ def test_a_definition_without_the_preset_is_none(tmp_path):
     [
         ("title =", "tilte =", "Experiment 'tiny': unknown key 'tilte'; known keys: attacks, axes, condition"),
         ("seeds =", "seed =", "Experiment 'tiny', preset 'test': unknown key 'seed'; known keys: attacks, axes"),
-        ("n_test =", "n_tests =", r"Experiment 'tiny', preset 'test': .*n_tests"),
+        (
+            "n_test =",
+            "n_tests =",
+            "Unknown setting of a condition 'n_tests'; known: dataset, hyper",
+        ),
         ("n_judge =", "judges =", r"Experiment 'tiny', preset 'test': .*judges"),
         ('"LR", "PINV"', '"LR", "SVM"', "Unknown attack 'SVM'; known attacks: LR, MLP, PINV"),
         ("LTI = {}", "LTX = {}", "unknown method 'LTX'; known methods: Local, .*LTX' = { class ="),
