@@ -37,9 +37,7 @@ def small_forests(monkeypatch):
 def scores(path):
     """Everything that does not vary between runs."""
     rows = [row for of_experiment in read_results(path).rows.values() for row in of_experiment]
-    return {
-        (row.experiment, row.condition, row.kind, row.name, row.seed): (dict(row.scores), row.error) for row in rows
-    }
+    return {(row.condition, row.kind, row.name, row.seed): (dict(row.scores), row.error) for row in rows}
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from ..claims import PublishedValue, estimate, find_published, in_order, published_values
-from ..experiments import BASELINES, Condition, Row
+from ..experiments import BASELINES, METHODS, Condition, Row
 from ._table import Cell, Line, Table, mark_best
 
 __all__ = [
@@ -75,7 +75,9 @@ def methods_table(
     lines: Sequence[Line], note: str = "",
 ) -> Table:  # fmt: skip
     """Table of `methods_line` lines, with the note that explains them."""
-    note = joined(INTERVALS, _BOLD, comparison_note(lines), note)
+    own = [column for column in columns if column not in (*METHODS, *BASELINES)]
+    about_own = f"Not of the paper, with the same hyperparameters under every preset: {', '.join(own)}." if own else ""
+    note = joined(INTERVALS, _BOLD, comparison_note(lines), note, about_own)
     return Table(slug(name), experiment, caption, source, headings, tuple(columns), tuple(lines), note)
 
 
