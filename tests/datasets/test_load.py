@@ -62,7 +62,7 @@ def test_dataset_survives_copying(remake):
 
 
 def test_unknown_name_is_answered_with_the_known_ones():
-    with pytest.raises(ValueError, match=r"'iris'.*'digits', 'mnist'"):
+    with pytest.raises(ValueError, match=r"'iris'.*'digits', 'diabetes', 'mnist'"):
         load("iris")
 
 
@@ -74,7 +74,7 @@ def test_description_tells_origin_licence_and_citation():
 def test_available_lists_everything_and_finds_nothing(nowhere):
     listed = available(data_dir=nowhere)
     assert [info.name for info in listed] == NAMES
-    assert [info.where for info in listed] == ["comes with scikit-learn"] + ["absent"] * 4
+    assert [info.where for info in listed] == ["comes with scikit-learn"] * 2 + ["absent"] * 4
     assert all(info.licence and info.description for info in listed)
     with pytest.raises(AttributeError):
         listed[0].name = "other"

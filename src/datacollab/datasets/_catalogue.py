@@ -68,7 +68,7 @@ _DIABETES = DatasetSpec(
     n_samples=442,
     n_features=10,
     megabytes=0.0,
-    licence="BSD 3-Clause, as part of scikit-learn",
+    licence="BSD-3-Clause",
     origin="Efron, Hastie, Johnstone and Tibshirani; comes with scikit-learn",
     columns="""
         X: age, sex, body mass index, mean blood pressure and six blood serum measurements, each centred and scaled to
