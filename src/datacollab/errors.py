@@ -10,11 +10,14 @@
     ├── UnknownPartyError (ValueError)     a party that took no part in the integration
     ├── ObfuscationError (ValueError)      a party's obfuscator failed; nothing left the party
     ├── NumericalError (ArithmeticError)   a factorisation broke down
+    │   └── IncompressibleKernelError      landmarks cannot stand for the other anchor rows
+    ├── NotEnoughMemoryError (MemoryError) a fit would not fit into memory; nothing was started
     ├── DatasetError (OSError)             a data set is missing, damaged or not what was expected
     └── MissingExtraError (ImportError)    an optional dependency is not installed
 
     DataCollabWarning (UserWarning)
     ├── SinglePartyWarning                 one party only: nothing to align
+    ├── UndeterminedTargetWarning          other targets are as good as the one found
     └── RepeatableSecretWarning            a party's secret was drawn from a known random_state
 
 Each error is also a builtin one, so ``except ValueError`` keeps working.  A message says which party and which
@@ -27,13 +30,16 @@ __all__ = [
     "DataCollabError",
     "DataCollabWarning",
     "DatasetError",
+    "IncompressibleKernelError",
     "MissingExtraError",
+    "NotEnoughMemoryError",
     "NumericalError",
     "ObfuscationError",
     "RepeatableSecretWarning",
     "RepresentationError",
     "ShareError",
     "SinglePartyWarning",
+    "UndeterminedTargetWarning",
     "UnknownPartyError",
 ]
 
@@ -80,6 +86,14 @@ class NumericalError(DataCollabError, ArithmeticError):
     """A factorisation broke down; the message says which parameter to change."""
 
 
+class IncompressibleKernelError(NumericalError):
+    """No few landmarks can stand for the other anchor rows; the message says what to change."""
+
+
+class NotEnoughMemoryError(DataCollabError, MemoryError):
+    """A fit would take more memory than there is; the message says how much, and nothing was started."""
+
+
 class DatasetError(DataCollabError, OSError):
     """A data set is missing, damaged or not what was expected."""
 
@@ -94,6 +108,10 @@ class DataCollabWarning(UserWarning):
 
 class SinglePartyWarning(DataCollabWarning):
     """Only one party takes part, so there is nothing to align."""
+
+
+class UndeterminedTargetWarning(DataCollabWarning):
+    """The eigengap is so small that other targets are as good as the one found; objectives can be compared, not it."""
 
 
 class RepeatableSecretWarning(DataCollabWarning):

@@ -2,42 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+import logging
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.linalg
-from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS
-from threadpoolctl import threadpool_limits
+from sklearn.utils import check_random_state
 
-from .._validation import FloatArray, Interval, PartyName, StrOptions
-from ..errors import NumericalError, UnknownPartyError
-from ..linalg import (
-    Kernel,
-    add_sparse_to_lower,
-    add_to_lower,
-    centre_lower,
-    fix_signs,
-    largest_of_pencil,
-    median_gamma,
-    ridge_coefficients,
-    ridge_inverse,
-    scale_gamma,
-    smallest_eigenpairs,
-    smallest_eigenpairs_centred,
+from .._validation import FloatArray, HasMethods, Interval, PartyName, StrOptions
+from ..errors import (
+    IncompressibleKernelError,
+    NotEnoughMemoryError,
+    NumericalError,
+    UndeterminedTargetWarning,
+    UnknownPartyError,
 )
-from ..model import KernelMap
+from ..linalg import Kernel, fix_signs, median_gamma, scale_gamma
 from ._base import BaseIntegrator, Representations, check_n_components
+from ._cost import FitCost, choose_solver
+from ._engine import LocalEngine, engine_for
+from ._exact import solve_dense, solve_streamed
 from ._graphs import NeighborGraph
+from ._nystroem import solve_nystroem
+from ._target_problem import Solution, TargetProblem
 
 __all__ = ["KTI"]
 
+logger = logging.getLogger(__name__)
+
+_UNDETERMINED = 1e-9
+"""Eigengap, relative to the eigenvalues, that rounding may fill."""
+_WORTH_SAYING = 2000
+"""Anchor rows from which a fit takes long enough to say beforehand how long."""
 _VANISHING = 1e-10
 """Part of a target column that all kernel maps together must reproduce."""
 
@@ -87,9 +90,28 @@ class KTI(BaseIntegrator):
         :math:`\varepsilon \to 0`, which is solved as accurately.
     center : bool, default=False
         Whether the columns of Z sum to zero (eq. centering).
-    solver : {"auto", "exact"}, default="auto"
-        How Z is found.  "exact" factorises one n_a x n_a matrix per party and takes the eigenvectors of their sum, in
-        the memory of two such matrices (three with a penalty graph).
+    solver : {"auto", "exact", "nystroem"}, default="auto"
+        How Z is found.  "exact" factorises one n_a x n_a matrix per party: up to 1,200 rows, or with a penalty graph,
+        the eigenvectors of their summed inverses are taken in the memory of two such matrices (three with a penalty
+        graph); beyond, a Krylov method works on the factors, in float32 with corrections in float64, in the memory of
+        K n_a^2 / 2 float32 numbers.  "nystroem" restricts each party's functions to landmarks among its anchor rows:
+        time and memory grow linearly in n_a, and models hold landmarks only.  "auto" solves exactly while
+        K n_a^3 / 3 is at most 1e12 (6,700 rows of ten parties) and memory suffices, with landmarks beyond, and exactly
+        again where landmarks cannot do it.
+    precision : {"float64", "float32"}, default="float64"
+        Of "exact" beyond 1,200 rows.  "float32" leaves out the corrections: about twice as fast, the objective off by
+        1e-7 at most, where the penalty is not small.
+    tol : float, default=0.1
+        Of "nystroem": the number of landmarks doubles until this lowers the objective by no more than this share.  The
+        objective is then above the exact one by a share well below `tol`, in experience by a tenth of it or less.
+    n_landmarks : int, default=None
+        Of "nystroem": landmarks per party instead, whatever `tol` is.
+    memory_limit : float, default=None
+        Bytes a fit may take.  None allows what is available.  With little, "exact" takes two n_a x n_a matrices and
+        more time.
+    engine : dask.distributed.Client, "dask" or None, default=None
+        Where the parties' matrices are computed and stay: on the workers of a Dask cluster ("dask" takes the current
+        client), or in this process.
     degree, coef0 : float
         Of the kernels "poly" and "sigmoid".
     kernel_params : mapping, default=None
@@ -97,7 +119,7 @@ class KTI(BaseIntegrator):
     n_jobs : int, default=None
         Parties worked on at a time.  The result does not depend on it; memory grows by one n_a x n_a matrix each.
     random_state : int, RandomState or None, default=None
-        Not used by the exact solver.
+        Draws landmarks and the vectors an eigensolver starts from.  None always draws the same.
 
     Attributes
     ----------
@@ -110,8 +132,17 @@ class KTI(BaseIntegrator):
         :math:`\mathrm{tr}(Z^\top (M_\lambda / \mathrm{tr} M_\lambda + \mu B / \mathrm{tr} B) Z)`.
     gammas_ : dict of party to float
         The widths used.  Empty for a kernel without a width.
-    solver_ : str
+    solver_ : {"exact", "nystroem"}
         The solver used.
+    angle_bound_ : float or None
+        Bound on the sine of the largest angle between `target_` and the exact minimiser ("nystroem": of the
+        restricted problem), from the residual and the eigengap.  None where a direct solver leaves rounding alone.
+    eigengap_ : float
+        First eigenvalue not taken less the last one taken.
+    n_landmarks_ : int or None
+        Landmarks per party, at most; None where all anchor rows are kept.
+    approximation_error_ : float or None
+        By what share the last doubling of the landmarks lowered the objective; None where nothing was approximated.
     integration_functions_ : dict of party to KernelMap
 
     References
@@ -145,7 +176,12 @@ class KTI(BaseIntegrator):
         "penalty_graph": [NeighborGraph, None],
         "penalty_epsilon": [Interval(Real, 0, None, closed="left")],
         "center": ["boolean"],
-        "solver": [StrOptions({"auto", "exact"})],
+        "solver": [StrOptions({"auto", "exact", "nystroem"})],
+        "precision": [StrOptions({"float64", "float32"})],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "n_landmarks": [Interval(Integral, 1, None, closed="left"), None],
+        "memory_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "engine": [StrOptions({"dask"}), HasMethods(["submit", "scatter", "gather"]), None],
         "degree": [Interval(Real, 0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "kernel_params": [Mapping, None],
@@ -158,6 +194,10 @@ class KTI(BaseIntegrator):
     objective_: float
     gammas_: dict[PartyName, float]
     solver_: str
+    angle_bound_: float | None
+    eigengap_: float | None
+    n_landmarks_: int | None
+    approximation_error_: float | None
 
     def __init__(
         self,
@@ -173,6 +213,11 @@ class KTI(BaseIntegrator):
         penalty_epsilon: float = 1e-6,
         center: bool = False,
         solver: str = "auto",
+        precision: str = "float64",
+        tol: float = 0.1,
+        n_landmarks: int | None = None,
+        memory_limit: float | None = None,
+        engine: Any = None,
         degree: float = 3,
         coef0: float = 1,
         kernel_params: Mapping[str, Any] | None = None,
@@ -190,6 +235,11 @@ class KTI(BaseIntegrator):
         self.penalty_epsilon = penalty_epsilon
         self.center = center
         self.solver = solver
+        self.precision = precision
+        self.tol = tol
+        self.n_landmarks = n_landmarks
+        self.memory_limit = memory_limit
+        self.engine = engine
         self.degree = degree
         self.coef0 = coef0
         self.kernel_params = kernel_params
@@ -216,7 +266,10 @@ class KTI(BaseIntegrator):
             When row counts differ, or a representation is not finite, empty, or the same in every row; the message
             names the party.
         NumericalError
-            When a kernel is not positive semidefinite, a width cannot be found, or a graph has no edges.
+            When a kernel is not positive semidefinite, a width cannot be found, a graph has no edges, or landmarks
+            cannot stand for the other rows.
+        NotEnoughMemoryError
+            When no solver that is allowed fits into the memory; nothing was started.
         ValueError
             When `n_components` exceeds the number of anchor rows (less one if centred) or the rank of the kernel
             matrices together, `y` is missing, or `kernel_params` is given for a named kernel.
@@ -231,30 +284,119 @@ class KTI(BaseIntegrator):
         check_n_components(self.n_components, largest, f"there are {n_anchors} anchor rows")
         B = None if self.graph is None else self.graph.laplacian(checked, y)
         C = None if self.penalty_graph is None else self._regularised_penalty(checked, y)
-
         gammas = self._gammas(checked)
-        kernels = {party: self._kernel(gammas.get(party)) for party in checked}
-        M = self._summed_inverses(checked, kernels)
-        if B is not None or C is not None:
-            _normalise_and_add(M, B, self.graph_weight)
-        eigenvalues, Z = self._solve_target(M, C)
-        if B is None and C is None:
+        problem = TargetProblem(
+            anchors=checked,
+            kernels={party: self._kernel(gammas.get(party)) for party in checked},
+            alpha=self.alpha,
+            n_components=self.n_components,
+            intrinsic=B,
+            graph_weight=self.graph_weight,
+            penalty=C,
+            center=self.center,
+        )
+        solution = self._solve(problem)
+        if not problem.normalised:
             # Directions on which all kernels vanish have the eigenvalue K, and map every row to zero.
-            rank = int((eigenvalues < len(checked) * (1.0 - _VANISHING)).sum())
+            rank = int((solution.eigenvalues < len(checked) * (1.0 - _VANISHING)).sum())
             check_n_components(self.n_components, rank, "that is the rank of the kernel matrices together")
-        Z *= fix_signs(Z)
+        self._warn_if_undetermined(solution)
 
-        self.solver_ = "exact"
+        signs = fix_signs(solution.target)
+        self.solver_ = solution.solver
         self.gammas_ = gammas
-        self.target_ = Z
-        self.eigenvalues_ = eigenvalues
-        self.objective_ = float(eigenvalues.sum())
-        solved = self._over_parties(partial(_party_coefficients, alpha=self.alpha, Z=Z), checked, kernels)
+        self.target_ = solution.target * signs
+        self.eigenvalues_ = solution.eigenvalues
+        self.objective_ = float(solution.eigenvalues.sum())
+        self.angle_bound_ = solution.angle
+        self.eigengap_ = solution.gap
+        self.n_landmarks_ = solution.rank
+        self.approximation_error_ = solution.error
         self.integration_functions_ = {
-            party: KernelMap(party, checked[party], coefficients, kernels[party])
-            for party, coefficients in zip(checked, solved, strict=True)
+            party: replace(g, coefficients=g.coefficients * signs) for party, g in solution.maps.items()
         }
         return self
+
+    def estimate_cost(self, n_anchors: int, n_parties: int) -> FitCost:
+        """Say which solver a fit would take, and its time and memory, before there are any data.
+
+        Parameters
+        ----------
+        n_anchors, n_parties : int
+
+        Returns
+        -------
+        FitCost
+
+        Raises
+        ------
+        NotEnoughMemoryError
+            When no solver that is allowed fits into the memory.
+
+        Examples
+        --------
+        >>> from datacollab import KTI
+        >>> cost = KTI(16, memory_limit=4 * 2**30).estimate_cost(n_anchors=100_000, n_parties=10)
+        >>> cost.solver, cost.memory < 4 * 2**30
+        ('nystroem', True)
+        """
+        self._validate_params()
+        return choose_solver(
+            self.solver,
+            n_anchors,
+            n_parties,
+            self.n_components,
+            n_landmarks=self.n_landmarks,
+            has_penalty=self.penalty_graph is not None,
+            memory_limit=self.memory_limit,
+        )
+
+    def _solve(self, problem: TargetProblem) -> Solution:
+        cost = self.estimate_cost(problem.n_anchors, len(problem.anchors))
+        if problem.n_anchors > _WORTH_SAYING:
+            logger.info(
+                "KTI: %d parties, %d anchor rows: solver %s, %s",
+                len(problem.anchors),
+                problem.n_anchors,
+                cost.solver,
+                cost,
+            )
+        seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
+        with engine_for(self.engine, self.n_jobs) as engine:
+            if cost.solver == "nystroem":
+                try:
+                    return solve_nystroem(problem, engine, seed=seed, tol=self.tol, n_landmarks=self.n_landmarks)
+                except IncompressibleKernelError:
+                    exact = self._exact_instead(problem)
+                    if exact is None:
+                        raise
+                    logger.info("KTI: no few landmarks stand for the anchor rows; solver %s, %s", exact.solver, exact)
+                    cost = exact
+            if cost.solver == "streamed":
+                return solve_streamed(problem, engine, precision=self.precision, seed=seed)
+        return solve_dense(problem, LocalEngine(self.n_jobs))
+
+    def _exact_instead(self, problem: TargetProblem) -> FitCost | None:
+        """Cost of solving exactly where ``solver="auto"`` may, and memory permits."""
+        if self.solver != "auto":
+            return None
+        try:
+            return KTI(**{**self.get_params(deep=False), "solver": "exact"}).estimate_cost(
+                problem.n_anchors, len(problem.anchors)
+            )
+        except NotEnoughMemoryError:
+            return None
+
+    def _warn_if_undetermined(self, solution: Solution) -> None:
+        if solution.gap is None or solution.gap > _UNDETERMINED * abs(solution.eigenvalues).max():
+            return
+        warnings.warn(
+            f"KTI: eigenvalue {self.n_components} is within {solution.gap:.1e} of the next one, so other targets with "
+            f"{self.n_components} components are as good as the one found. Change n_components by one or two; until "
+            "then compare objectives, not targets.",
+            UndeterminedTargetWarning,
+            stacklevel=3,
+        )
 
     def _gammas(self, anchors: Mapping[PartyName, FloatArray]) -> dict[PartyName, float]:
         """Kernel width of each party; empty where the kernel has none."""
@@ -290,33 +432,6 @@ class KTI(BaseIntegrator):
         parameters = {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
         return Kernel(metric=self.kernel, parameters=parameters)
 
-    def _summed_inverses(
-        self, anchors: Mapping[PartyName, FloatArray], kernels: Mapping[PartyName, Kernel]
-    ) -> FloatArray:
-        r"""Lower triangle of :math:`M_\lambda`; one party's matrix at a time is in memory beside it (per job)."""
-        n_anchors = next(iter(anchors.values())).shape[0]
-        M = np.zeros((n_anchors, n_anchors), order="F")
-        for S in self._over_parties(partial(_party_inverse, alpha=self.alpha), anchors, kernels):
-            add_to_lower(M, S, self.alpha)
-            del S  # or it would stay until the next one is there
-        return M
-
-    def _over_parties(
-        self,
-        task: Callable[[PartyName, FloatArray, Kernel], FloatArray],
-        anchors: Mapping[PartyName, FloatArray],
-        kernels: Mapping[PartyName, Kernel],
-    ) -> Iterable[FloatArray]:
-        """Run ``task`` for each party, and yield the results in the order of the parties."""
-        if effective_n_jobs(self.n_jobs) == 1:
-            for party, A in anchors.items():
-                yield task(party, A, kernels[party])
-            return
-        # Threads suffice, since LAPACK releases the interpreter; one BLAS thread each keeps them off one another.
-        with threadpool_limits(limits=1, user_api="blas"):
-            parallel = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator", pre_dispatch="n_jobs")
-            yield from parallel(delayed(task)(party, A, kernels[party]) for party, A in anchors.items())
-
     def _regularised_penalty(self, anchors: Mapping[PartyName, FloatArray], y: ArrayLike | None) -> sparse.csr_array:
         r"""Penalty Laplacian, as :math:`C_\varepsilon` where it is singular on the feasible subspace."""
         assert self.penalty_graph is not None
@@ -330,40 +445,3 @@ class KTI(BaseIntegrator):
         if nullity > 0 and self.penalty_epsilon > 0:
             C = C + self.penalty_epsilon * C.trace() / n_anchors * sparse.eye_array(n_anchors, format="csr")
         return sparse.csr_array(C)
-
-    def _solve_target(self, M: FloatArray, C: sparse.csr_array | None) -> tuple[FloatArray, FloatArray]:
-        """Eigenvalues in ascending order, and Z.  Overwrites ``M``."""
-        if C is None:
-            solve = smallest_eigenpairs_centred if self.center else smallest_eigenpairs
-            return solve(M, self.n_components)
-        dense = np.asfortranarray(C.toarray())
-        if self.center:
-            centre_lower(dense)
-            centre_lower(M)
-            # The constant direction has no penalty any more; a unit of M keeps the pencil definite there.
-            M += M.diagonal().mean() / M.shape[0]
-        nu, U = largest_of_pencil(dense, M, self.n_components)
-        Z = U / np.sqrt(nu)
-        return 1.0 / nu, Z - Z.mean(axis=0) if self.center else Z
-
-
-def _party_inverse(party: PartyName, A: FloatArray, kernel: Kernel, *, alpha: float) -> FloatArray:
-    try:
-        return ridge_inverse(kernel.gram(A), alpha)
-    except scipy.linalg.LinAlgError:
-        raise NumericalError(
-            f"Party {party!r}: the kernel matrix plus alpha={alpha:g} is not positive definite. Choose a positive "
-            "semidefinite kernel, or raise alpha."
-        ) from None
-
-
-def _party_coefficients(party: PartyName, A: FloatArray, kernel: Kernel, *, alpha: float, Z: FloatArray) -> FloatArray:
-    # Refactorising costs a third of the first pass and saves keeping K matrices.
-    return ridge_coefficients(kernel.gram(A), alpha, Z)
-
-
-def _normalise_and_add(M: FloatArray, B: sparse.csr_array | None, graph_weight: float) -> None:
-    r"""Replace ``M`` by :math:`M / \mathrm{tr} M + \mu B / \mathrm{tr} B`, in place."""
-    M /= np.trace(M)
-    if B is not None:
-        add_sparse_to_lower(M, B, graph_weight / B.trace())

@@ -9,23 +9,46 @@ from ._eigen import (
     smallest_eigenpairs,
     smallest_eigenpairs_centred,
 )
-from ._kernel_ridge import add_to_lower, ridge_coefficients, ridge_inverse
+from ._kernel_blocks import KernelBlocks, symmetric_product
+from ._kernel_product import kernel_expansion, kernel_product
+from ._kernel_ridge import add_to_lower, ridge_coefficients, ridge_inverse, ridge_inverse_trace
 from ._kernels import Kernel, median_gamma, scale_gamma
+from ._krylov import LeadingEigenpairs, leading_eigenpairs
+from ._panels import PanelCholesky, panel_cholesky, refined_solution
+from ._restricted_ridge import RestrictedRidge, landmark_root, restricted_ridge, restricted_ridge_of_features
+from ._rpcholesky import PivotedCholesky, extend_pivots, start_pivots
 
 __all__ = [
     "ColumnSpace",
     "Kernel",
+    "KernelBlocks",
+    "LeadingEigenpairs",
+    "PanelCholesky",
+    "PivotedCholesky",
+    "RestrictedRidge",
     "add_sparse_to_lower",
     "add_to_lower",
     "centre_lower",
     "column_space",
+    "extend_pivots",
     "fix_signs",
+    "kernel_expansion",
+    "kernel_product",
+    "landmark_root",
     "largest_of_pencil",
+    "leading_eigenpairs",
     "leading_left_singular",
     "median_gamma",
+    "panel_cholesky",
+    "refined_solution",
+    "restricted_ridge",
+    "restricted_ridge_of_features",
     "ridge_coefficients",
     "ridge_inverse",
+    "ridge_inverse_trace",
     "scale_gamma",
     "smallest_eigenpairs",
     "smallest_eigenpairs_centred",
+    "start_pivots",
+    "symmetric_product",
 ]

@@ -15,6 +15,9 @@ from .._validation import FloatArray
 __all__ = ["Kernel", "median_gamma", "scale_gamma"]
 
 
+_UNIT_DIAGONAL = ("rbf", "laplacian")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Kernel:
     """A kernel with its parameters, as `sklearn.metrics.pairwise.pairwise_kernels` takes them.
@@ -36,6 +39,12 @@ class Kernel:
     def between(self, X: FloatArray, A: FloatArray) -> FloatArray:
         r"""Kernel vectors :math:`\kappa(x)` (eq. kernel-vector-definition), one row for each row of ``X``."""
         return self._evaluate(self._centred(X, A), self._centred(A, A))
+
+    def diagonal(self, A: FloatArray) -> FloatArray:
+        r"""Diagonal of the kernel matrix of the rows of ``A``, without the matrix, shape (n,)."""
+        if self.metric in _UNIT_DIAGONAL:
+            return np.ones(A.shape[0])
+        return np.array([self.gram(row[None, :])[0, 0] for row in A])
 
     def _centred(self, X: FloatArray, A: FloatArray) -> FloatArray:
         # |x|^2 + |a|^2 - 2 x.a cancels badly far from the origin; distances do not depend on the origin.

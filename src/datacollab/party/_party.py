@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from numbers import Integral
 from typing import Any, Self
@@ -18,6 +19,7 @@ from .._validation import FloatArray, PartyName, check_representation, count_mis
 from ..errors import AgreementError, DataCollabError, ObfuscationError, RepeatableSecretWarning, RepresentationError
 from ..model import PartyModel
 from ..share import Share
+from ._batches import BATCH_ROWS, TableForm, row_batches
 from ._diagnosis import likely_reasons
 
 __all__ = ["Party"]
@@ -116,6 +118,7 @@ class Party:
         # Assigned together, at the end: a failure leaves a party that can share nothing.
         self._representation = self._obfuscate(fitted, X, "representation")
         self._target = target
+        self._form = TableForm.of(X)
         self._obfuscator = fitted
         return self
 
@@ -195,6 +198,91 @@ class Party:
     def predict_proba(self, X: ArrayLike, model: PartyModel) -> FloatArray:
         """Class probabilities of new rows, shape (n_rows, n_classes)."""
         return self._own(model).predict_proba(self.obfuscate(X))
+
+    def transform_batches(
+        self, source: Any, model: PartyModel, *, batch_rows: int = BATCH_ROWS
+    ) -> Iterator[FloatArray]:
+        """Collaboration representations of a large table, batch by batch; see `predict_batches`."""
+        return self._in_batches(source, self._own(model).transform, batch_rows)
+
+    def predict_batches(
+        self, source: Any, model: PartyModel, *, batch_rows: int = BATCH_ROWS
+    ) -> Iterator[NDArray[Any]]:
+        """Predict a table of any length alone, with no more than a few batches of it in memory.
+
+        Parameters
+        ----------
+        source : path, pyarrow object, array, frame, or iterable of them
+            * the path of a Parquet file, or of a directory of them (needs pyarrow:
+              ``pip install 'datacollab[tables]'``);
+            * a pyarrow Dataset, Table, RecordBatch or RecordBatchReader;
+            * a two-dimensional array, memory-mapped or not, or a frame, of which one batch is copied at a time;
+            * an iterable of arrays, frames or RecordBatches.
+
+            Where the table in `fit` had column names, columns are chosen by them, in whatever order they come, and
+            others are left out.  Without names, the number of columns must be that of `fit`, in the same order.
+        model : PartyModel
+            What the analyst made for this party.
+        batch_rows : int, default=16384
+            Rows of a batch at most.  Larger pieces are cut; smaller ones are not put together.
+
+        Returns
+        -------
+        iterator of ndarray of shape (n_batch_rows,)
+            In the order of the rows; put together, they are what `predict` gives for the whole table.
+
+        Raises
+        ------
+        AgreementError
+            When the model was made for another party.
+        DatasetError
+            When a file is missing or cannot be read.
+        MissingExtraError
+            When `source` is a path, and pyarrow is not installed.
+        ObfuscationError
+            When columns are missing, or rows do not fit the obfuscator; the message gives the batch's number.
+        TypeError
+            When rows cannot be read from `source`.
+
+        Examples
+        --------
+        >>> import datacollab as dc
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> X, y = dc.datasets.load("digits")
+        >>> parties = [dc.Party(k, dc.obfuscator("pca")).fit(X[k::9], y[k::9]) for k in range(2)]
+        >>> analyst = dc.Analyst(dc.LTI(5), LogisticRegression(max_iter=500))
+        >>> model = analyst.fit([party.share(X[2::9]) for party in parties]).party_model(0)
+        >>> [len(batch) for batch in parties[0].predict_batches(X, model, batch_rows=1000)]
+        [1000, 797]
+        """
+        return self._in_batches(source, self._own(model).predict, batch_rows)
+
+    def predict_proba_batches(
+        self, source: Any, model: PartyModel, *, batch_rows: int = BATCH_ROWS
+    ) -> Iterator[FloatArray]:
+        """Class probabilities of a large table, batch by batch; see `predict_batches`."""
+        return self._in_batches(source, self._own(model).predict_proba, batch_rows)
+
+    def _in_batches(
+        self, source: Any, apply: Callable[[ArrayLike], NDArray[Any]], batch_rows: int
+    ) -> Iterator[NDArray[Any]]:
+        if batch_rows < 1:
+            raise ValueError(f"Party {self.name!r}: batch_rows must be a whole number from 1 on; got {batch_rows!r}.")
+        batches = row_batches(source, self._form, party=self.name, batch_rows=batch_rows)
+        return (apply(representation) for representation in self._obfuscate_batches(batches))
+
+    def _obfuscate_batches(self, batches: Iterator[Any]) -> Iterator[FloatArray]:
+        start = 0
+        for number, batch in enumerate(batches):
+            stop = start + _num_samples(batch)
+            try:
+                rows = self._form.bring(batch, self.name)
+                representation = self._obfuscate(self._obfuscator, rows, "representation")
+            except ObfuscationError as error:
+                place = f"This was batch {number}, rows {start} to {stop - 1}, counted from 0."
+                raise ObfuscationError(f"{error} {place}", error.original) from None
+            yield representation
+            start = stop
 
     def _own(self, model: PartyModel) -> PartyModel:
         self._check_fitted()

@@ -1,0 +1,162 @@
+"""What a fit of KTI takes, before it starts, and which solver suits it."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import NotEnoughMemoryError
+
+__all__ = ["FitCost", "available_memory", "choose_solver", "fit_cost"]
+
+DENSE_UP_TO = 1200
+"""Anchor rows up to which a dense eigensolver is as fast as a Krylov method."""
+EXACT_OPERATIONS = 1e12
+"""Operations of the Cholesky factorisations, K n_a^3 / 3, up to which "auto" solves exactly: minutes at most."""
+_COLUMNS = 400
+"""Right-hand sides that a Krylov method typically needs, for each 16 components."""
+_SKINNY = 0.35
+"""Rate of products with a few columns, relative to products of large matrices."""
+_LARGE_SHARE = 0.9
+"""Part of the available memory that a fit may plan to take."""
+_PROBE = 768
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitCost:
+    """Estimated cost of a fit.
+
+    Attributes
+    ----------
+    solver : {"dense", "streamed", "nystroem"}
+        "dense" and "streamed" are the two ways of ``solver="exact"``.
+    operations : float
+        Floating-point operations, those in float32 counted half, those on a few columns about three times.
+    memory : int
+        Bytes beyond the anchor representations.
+    """
+
+    solver: str
+    operations: float
+    memory: int
+
+    @property
+    def seconds(self) -> float:
+        """Time on one thread of this machine, to within a factor of two or so."""
+        return self.operations / _rate()
+
+    def __str__(self) -> str:
+        memory = self.memory / 2**30
+        return f"about {self.seconds:,.0f} s on one thread and {memory:.2g} GiB"
+
+
+def fit_cost(
+    solver: str, n_anchors: int, n_parties: int, n_components: int, *, n_landmarks: int = 512, has_penalty: bool = False
+) -> FitCost:
+    """Estimate what a solver takes.
+
+    Parameters
+    ----------
+    solver : {"dense", "streamed", "nystroem"}
+    n_anchors, n_parties, n_components : int
+    n_landmarks : int, default=512
+        For "nystroem".
+    has_penalty : bool, default=False
+        Whether there is a penalty graph; for "dense".
+    """
+    n, K = float(n_anchors), float(n_parties)
+    columns = _COLUMNS * max(1.0, n_components / 16)
+    if solver == "dense":
+        return FitCost(
+            solver=solver,
+            operations=K * n**3 * 4 / 3 + (14 if has_penalty else 4) * n**3,
+            memory=int((3 if has_penalty else 2) * 8 * n**2),
+        )
+    if solver == "streamed":
+        factors = K * n**3 / 3 / 2
+        solves = 2 * K * n**2 * columns / 2 / _SKINNY
+        return FitCost(
+            solver=solver, operations=factors + solves, memory=int(2.1 * K * n**2 + 4 * n**2 + 16 * n * columns)
+        )
+    r = min(float(n_landmarks), n)
+    features = 3 * K * n * r**2
+    return FitCost(
+        solver=solver,
+        operations=features + 4 * K * n * r * columns / 2 / _SKINNY / 3,
+        memory=int(4 * K * n * r + 16 * n * columns / 2 + 32 * r**2 * K),
+    )
+
+
+def choose_solver(
+    solver: str,
+    n_anchors: int,
+    n_parties: int,
+    n_components: int,
+    *,
+    n_landmarks: int | None,
+    has_penalty: bool,
+    memory_limit: float | None,
+) -> FitCost:
+    """Solver for `KTI`'s parameter of that name, and its cost.
+
+    Raises
+    ------
+    ValueError
+        When landmarks are asked for together with a penalty graph.
+    NotEnoughMemoryError
+        When no solver that is allowed fits into the memory.
+    """
+    limit = memory_limit if memory_limit is not None else _LARGE_SHARE * available_memory()
+
+    def cost(name: str) -> FitCost:
+        return fit_cost(
+            name, n_anchors, n_parties, n_components, n_landmarks=n_landmarks or 512, has_penalty=has_penalty
+        )
+
+    if solver == "nystroem":
+        if has_penalty:
+            raise ValueError("A penalty graph needs solver='exact'; solver='nystroem' solves without one.")
+        candidates = ["nystroem"]
+    elif has_penalty or n_anchors <= DENSE_UP_TO:
+        candidates = ["dense"]
+    else:
+        candidates = ["streamed", "dense"]
+        if solver == "auto":
+            many = n_parties * float(n_anchors) ** 3 / 3 > EXACT_OPERATIONS
+            candidates = ["nystroem", *candidates] if many else ["streamed", "nystroem"]
+    costs = [cost(name) for name in candidates]
+    for each in costs:
+        if each.memory <= limit:
+            return each
+    least = min(costs, key=lambda each: each.memory)
+    raise NotEnoughMemoryError(
+        f"KTI: {n_parties} parties with {n_anchors} anchor rows need {least.memory / 2**30:.2g} GiB with "
+        f"{'any solver allowed' if len(costs) > 1 else f'solver={solver!r}'}, but {limit / 2**30:.2g} GiB may be "
+        "used. Take fewer anchor rows, solver='nystroem' with fewer landmarks, several machines (engine=), or raise "
+        "memory_limit."
+    )
+
+
+def available_memory() -> int:
+    """Bytes that this machine can give without swapping, or all it has where it does not say."""
+    report = Path("/proc/meminfo")
+    if report.exists():
+        for line in report.read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return 1024 * int(line.split()[1])
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 2**33
+
+
+@cache
+def _rate() -> float:
+    """Operations a second of a float64 matrix product, measured once."""
+    A = np.ones((_PROBE, _PROBE))
+    A @ A
+    started = time.perf_counter()
+    A @ A
+    return 2.0 * _PROBE**3 / (time.perf_counter() - started)

@@ -1,0 +1,87 @@
+"""Where the parties' parts of a fit are computed and stay: in this process, or wherever another engine puts them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from joblib import Parallel, delayed, effective_n_jobs
+from threadpoolctl import threadpool_limits
+
+from .._validation import FloatArray
+
+__all__ = ["Engine", "LocalEngine", "engine_for"]
+
+
+class Engine(Protocol):
+    """Holds one state per party and computes with all of them.
+
+    States stay where they were made; what moves are the arrays given and returned.  Functions are module-level, and
+    results do not depend on where or in which order parties are worked on.
+    """
+
+    def place(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Make one state per party, ``function(*arguments[k])``; returns what stands for them."""
+
+    def update(self, function: Callable[..., Any], states: list[Any], *shared: Any) -> list[Any]:
+        """Make new states ``function(state, *shared)`` of the old ones."""
+
+    def total(self, function: Callable[..., FloatArray], states: list[Any], *shared: Any) -> FloatArray:
+        """Sum of ``function(state, *shared)`` over parties."""
+
+    def gather(self, function: Callable[..., Any], states: list[Any], *shared: Any) -> list[Any]:
+        """``function(state, *shared)`` for each party, brought here."""
+
+
+@contextmanager
+def engine_for(engine: Any, n_jobs: int | None) -> Iterator[Engine]:
+    """The engine that a parameter of an estimator stands for: a Dask client, "dask" for the current one, or None."""
+    if engine is None:
+        yield LocalEngine(n_jobs)
+        return
+    from ._dask_engine import DaskEngine
+
+    dask = DaskEngine(engine)
+    try:
+        yield dask
+    finally:
+        dask.close()
+
+
+class LocalEngine:
+    """All parties in this process, `n_jobs` at a time."""
+
+    def __init__(self, n_jobs: int | None = None) -> None:
+        self.n_jobs = n_jobs
+
+    def place(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """See `Engine`."""
+        return list(self.each(function, arguments))
+
+    def update(self, function: Callable[..., Any], states: list[Any], *shared: Any) -> list[Any]:
+        """See `Engine`."""
+        return list(self.each(function, [(state, *shared) for state in states]))
+
+    def total(self, function: Callable[..., FloatArray], states: list[Any], *shared: Any) -> FloatArray:
+        """See `Engine`."""
+        parts = self.each(function, [(state, *shared) for state in states])
+        total: FloatArray = next(parts)
+        for part in parts:
+            total += part
+        return total
+
+    def gather(self, function: Callable[..., Any], states: list[Any], *shared: Any) -> list[Any]:
+        """See `Engine`."""
+        return self.update(function, states, *shared)
+
+    def each(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+        """``function(*arguments[k])`` for each party in order, without keeping the results."""
+        if effective_n_jobs(self.n_jobs) == 1:
+            for each in arguments:
+                yield function(*each)
+            return
+        # Threads suffice, since LAPACK releases the interpreter; one BLAS thread each keeps them off one another.
+        with threadpool_limits(limits=1, user_api="blas"):
+            parallel = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator", pre_dispatch="n_jobs")
+            yield from parallel(delayed(function)(*each) for each in arguments)

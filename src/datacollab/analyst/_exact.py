@@ -1,0 +1,207 @@
+r"""Exact solvers of KTI: a dense one for few anchor rows, and a streamed one that never forms :math:`M_\lambda`."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import DTypeLike
+from scipy.linalg.blas import dsymm
+
+from .._validation import FloatArray, PartyName
+from ..linalg import (
+    Kernel,
+    KernelBlocks,
+    PanelCholesky,
+    add_sparse_to_lower,
+    add_to_lower,
+    centre_lower,
+    largest_of_pencil,
+    leading_eigenpairs,
+    panel_cholesky,
+    refined_solution,
+    ridge_coefficients,
+    ridge_inverse,
+    ridge_inverse_trace,
+    smallest_eigenpairs,
+    smallest_eigenpairs_centred,
+    symmetric_product,
+)
+from ._cost import DENSE_UP_TO
+from ._engine import Engine, LocalEngine
+from ._nystroem import coarse_start
+from ._target_problem import Solution, TargetProblem, maps_of, not_definite
+
+__all__ = ["solve_dense", "solve_streamed"]
+
+logger = logging.getLogger(__name__)
+
+_TOLERANCE = 5e-7
+"""Bound on the sine of the angle to the exact subspace."""
+_GUARD = 8
+_SINGLE_TOLERANCE = 3e-4
+"""The same in single precision; the objective is off by its square."""
+
+
+def solve_dense(problem: TargetProblem, engine: LocalEngine) -> Solution:
+    r"""Form :math:`M_\lambda` from explicit inverses, in two n_a x n_a matrices (three with a penalty graph)."""
+    n = problem.n_anchors
+    parties = [(party, A, problem.kernels[party], problem.alpha) for party, A in problem.anchors.items()]
+    M = np.zeros((n, n), order="F")
+    for S in engine.each(_inverse, parties):
+        add_to_lower(M, S, problem.alpha)
+        del S  # or it would stay until the next one is there
+    if problem.normalised:
+        M /= np.trace(M)
+        if problem.intrinsic is not None:
+            add_sparse_to_lower(M, problem.intrinsic, problem.graph_weight / problem.intrinsic.trace())
+    eigenvalues, Z, gap, angle = _dense_target(M, problem)
+    del M
+    # Refactorising costs a third of the first pass and saves keeping K matrices.
+    solved = engine.each(_coefficients, [(*each, Z) for each in parties])
+    maps = maps_of(problem, problem.anchors, solved)
+    return Solution(solver="exact", eigenvalues=eigenvalues, target=Z, maps=maps, gap=gap, angle=angle)
+
+
+def _dense_target(M: FloatArray, problem: TargetProblem) -> tuple[FloatArray, FloatArray, float | None, float | None]:
+    """Eigenvalues in ascending order, Z, the eigengap, and a bound on the angle.  Overwrites ``M``."""
+    n, k = problem.n_anchors, problem.n_components
+    if problem.penalty is None and n > DENSE_UP_TO:
+        # The negative matrix, since the largest eigenvalues are looked for.
+        start = np.random.default_rng(0).normal(size=(n, k + _GUARD))
+        found = leading_eigenpairs(
+            lambda X: dsymm(-1.0, M, X, lower=1), start, k, tol=_TOLERANCE, project=problem.project
+        )
+        return -found.values, found.vectors, found.gap, found.angle
+    # One more than is wanted tells the gap.
+    more = min(k + 1, n - 1 if problem.center else n)
+    if problem.penalty is None:
+        solve = smallest_eigenpairs_centred if problem.center else smallest_eigenpairs
+        eigenvalues, Z = solve(M, more)
+    else:
+        C = np.asfortranarray(problem.penalty.toarray())
+        if problem.center:
+            centre_lower(C)
+            centre_lower(M)
+            # The constant direction has no penalty any more; a unit of M keeps the pencil definite there.
+            M += M.diagonal().mean() / n
+        nu, U = largest_of_pencil(C, M, k)
+        eigenvalues, Z = 1.0 / nu, U / np.sqrt(nu)
+        Z = Z - Z.mean(axis=0) if problem.center else Z
+    gap = float(eigenvalues[k] - eigenvalues[k - 1]) if len(eigenvalues) > k else None
+    return eigenvalues[:k], Z[:, :k], gap, None
+
+
+def _inverse(party: PartyName, A: FloatArray, kernel: Kernel, alpha: float) -> FloatArray:
+    try:
+        return ridge_inverse(kernel.gram(A), alpha)
+    except scipy.linalg.LinAlgError:
+        raise not_definite(party, alpha) from None
+
+
+def _coefficients(party: PartyName, A: FloatArray, kernel: Kernel, alpha: float, Z: FloatArray) -> FloatArray:
+    return ridge_coefficients(kernel.gram(A), alpha, Z)
+
+
+@dataclass(frozen=True, eq=False)
+class _Factor:
+    r"""One party's :math:`\Sigma_k + \lambda I`, factorised."""
+
+    A: FloatArray
+    kernel: Kernel
+    alpha: float
+    cholesky: PanelCholesky
+
+
+def solve_streamed(problem: TargetProblem, engine: Engine, *, precision: str, seed: int) -> Solution:
+    r"""Eigenvectors of :math:`\sum_k P_k` through one Cholesky factor per party, none of them as wide as float64.
+
+    Factors in float32 take the memory of K n_a^2 / 2 such numbers.  With ``precision="float64"``, exact products with
+    the few vectors wanted, by iterative refinement, correct what float32 rounds away.
+
+    Parameters
+    ----------
+    problem : TargetProblem
+        Without a penalty graph.
+    engine : Engine
+    precision : {"float64", "float32"}
+    seed : int
+        Of the vectors that the eigensolver starts from; they leave rounding alone.
+    """
+    start = coarse_start(problem, engine, np.random.default_rng(seed))
+    try:
+        return _solve_streamed(problem, engine, start, np.float32, correct=precision == "float64")
+    except scipy.linalg.LinAlgError:
+        logger.info("float32 is too coarse for these kernels and alpha=%g; factorising in float64", problem.alpha)
+        return _solve_streamed(problem, engine, start, np.float64, correct=False)
+
+
+def _solve_streamed(
+    problem: TargetProblem, engine: Engine, start: FloatArray, dtype: DTypeLike, *, correct: bool
+) -> Solution:
+    factors = engine.place(
+        _factorised,
+        [(party, A, problem.kernels[party], problem.alpha, dtype) for party, A in problem.anchors.items()],
+    )
+    logger.info("factorised %d kernel matrices of %d rows", len(factors), problem.n_anchors)
+    trace = problem.alpha * sum(engine.gather(_inverse_trace, factors)) if problem.normalised else None
+    operator = problem.operator(trace)
+    corrected: list[FloatArray] = []
+
+    def approximate(X: FloatArray) -> FloatArray:
+        return operator.of_inverses(X, engine.total(_solve, factors, X))
+
+    def exact(Z: FloatArray) -> FloatArray:
+        corrected[:] = engine.gather(_refine, factors, Z)
+        return operator.of_inverses(Z, np.sum(corrected, axis=0))
+
+    single = dtype == np.float32 and not correct
+    found = leading_eigenpairs(
+        approximate,
+        start,
+        problem.n_components,
+        tol=_SINGLE_TOLERANCE if single else _TOLERANCE,
+        exact=exact if correct else None,
+        project=problem.project,
+    )
+    logger.info("eigenvectors after %d columns, angle at most %.1e", found.columns, found.angle)
+    if found.anchored is None or found.correction is None:
+        solved = engine.gather(_solve, factors, found.vectors)
+    else:
+        # The correction is small, so that its rounding in float32 is below float64's.
+        size = max(float(np.abs(found.correction).max()), np.finfo(np.float64).tiny)
+        remainders = engine.gather(_solve, factors, found.correction / size)
+        solved = [T @ found.anchored + size * extra for T, extra in zip(corrected, remainders, strict=True)]
+    return Solution(
+        solver="exact",
+        eigenvalues=operator.offset - found.values,
+        target=found.vectors,
+        maps=maps_of(problem, problem.anchors, solved),
+        angle=found.angle,
+        gap=found.gap,
+    )
+
+
+def _factorised(party: PartyName, A: FloatArray, kernel: Kernel, alpha: float, dtype: DTypeLike) -> _Factor:
+    try:
+        cholesky = panel_cholesky(KernelBlocks(kernel, A, dtype), alpha, dtype)
+    except scipy.linalg.LinAlgError:
+        if dtype == np.float32:
+            raise
+        raise not_definite(party, alpha) from None
+    return _Factor(A, kernel, alpha, cholesky)
+
+
+def _solve(factor: _Factor, X: FloatArray) -> FloatArray:
+    return factor.cholesky.solve(X).astype(np.float64, copy=False)
+
+
+def _refine(factor: _Factor, Z: FloatArray) -> FloatArray:
+    tiles = KernelBlocks(factor.kernel, factor.A).lower_tiles()
+    return refined_solution(factor.cholesky, lambda X: symmetric_product(tiles, X), factor.alpha, Z)
+
+
+def _inverse_trace(factor: _Factor) -> float:
+    return ridge_inverse_trace(factor.kernel.gram(factor.A), factor.alpha)

@@ -1,0 +1,275 @@
+"""Low-rank solver of KTI: every party's functions restricted to landmarks among its anchor rows."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from .._validation import FloatArray, PartyName
+from ..errors import IncompressibleKernelError
+from ..linalg import (
+    Kernel,
+    LeadingEigenpairs,
+    PivotedCholesky,
+    RestrictedRidge,
+    extend_pivots,
+    landmark_root,
+    leading_eigenpairs,
+    restricted_ridge,
+    restricted_ridge_of_features,
+    start_pivots,
+)
+from ._engine import Engine
+from ._target_problem import Solution, TargetOperator, TargetProblem, maps_of, not_definite
+
+__all__ = ["coarse_start", "solve_nystroem"]
+
+logger = logging.getLogger(__name__)
+
+_SAMPLE = 2500
+"""Anchor rows that landmarks are chosen among, and on which the rank is judged."""
+_FIRST_RANK = 128
+_TOLERANCE = 1e-2
+"""Bound on the sine of the angle to the exact eigenvectors of the surrogate; its objective is off by the square."""
+_ROUGH = 0.3
+"""The same where nothing but the objective matters, to a few per cent of what a doubling of the rank changes."""
+_UNEXPLAINED = 0.3
+"""Share of a kernel's trace that so many landmarks as a quarter of the rows must not leave unexplained."""
+_GUARD = 8
+_BLOCK = 2048
+
+_START_SAMPLE = 1200
+_START_RANK = 160
+
+
+@dataclass(frozen=True, eq=False)
+class _Sampled:
+    """One party's landmarks, chosen among a sample of the anchor rows, and its ridge regression there."""
+
+    party: PartyName
+    A: FloatArray
+    kernel: Kernel
+    seed: int
+    pivoted: PivotedCholesky
+    ridge: RestrictedRidge | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Restricted:
+    """One party's landmarks and its ridge regression on all anchor rows."""
+
+    root: FloatArray
+    weights: FloatArray
+    ridge: RestrictedRidge
+
+
+def solve_nystroem(
+    problem: TargetProblem, engine: Engine, *, seed: int, tol: float, n_landmarks: int | None = None
+) -> Solution:
+    r"""Minimise over functions :math:`g_k \in \mathrm{span}\{\kappa_k(\cdot, s): s \in S_k\}`.
+
+    The landmarks :math:`S_k` come from randomly pivoted Cholesky factorisations on a sample of the anchor rows.  Their
+    number doubles until that lowers the surrogate's objective on the sample by no more than a share ``tol``; then all
+    rows are smoothed once at that rank.
+
+    Parameters
+    ----------
+    problem : TargetProblem
+        Without a penalty graph.
+    engine : Engine
+    seed : int
+    tol : float
+    n_landmarks : int, optional
+        Landmarks per party; None lets ``tol`` decide.
+
+    Raises
+    ------
+    IncompressibleKernelError
+        When the kernels are too narrow for landmarks to stand for the other rows.
+    """
+    rng = np.random.default_rng(seed)
+    n, k = problem.n_anchors, problem.n_components
+    size = min(n, max(_SAMPLE, 4 * (n_landmarks or 0)))
+    sample = np.sort(rng.choice(n, size=size, replace=False))
+    # On fewer rows a kernel matrix has smaller eigenvalues, so the penalty shrinks along.
+    small = replace(problem.on(sample), alpha=problem.alpha * size / n)
+    sampled = _sampled(small, engine, rng)
+    rank = n_landmarks or max(_FIRST_RANK, 4 * k)
+    largest = n_landmarks or max(rank, size // 4)
+    start, before, drop = rng.normal(size=(size, k)), None, None
+    while True:
+        sampled = engine.update(_extended, sampled, rank, small.alpha)
+        found, _ = _minimise(small, engine, sampled, start, rng, tol=_ROUGH)
+        value = float((small.operator(None).offset - found.values).sum())
+        logger.info("%d landmarks per party: surrogate objective %.6g on %d anchor rows", rank, value, size)
+        drop = (before - value) / value if before is not None else None
+        unexplained = engine.gather(_unexplained, sampled)
+        if rank >= largest or max(unexplained) == 0 or (drop is not None and drop <= tol):
+            break
+        start, before, rank = np.hstack([found.vectors, found.following]), value, min(2 * rank, largest)
+    worst = int(np.argmax(unexplained))
+    if n_landmarks is None and unexplained[worst] > _UNEXPLAINED:
+        party = list(problem.anchors)[worst]
+        raise IncompressibleKernelError(
+            f"Party {party!r}: {rank} landmarks leave {unexplained[worst]:.0%} of the kernel's trace unexplained, so "
+            "no few of them can stand for the other anchor rows. Choose a wider kernel (a smaller gamma or "
+            "gamma_factor), or solver='exact', which takes more time and memory."
+        )
+
+    landmarks = engine.gather(_landmarks, sampled)
+    weights = engine.gather(_weights, sampled, np.hstack([found.vectors, found.following]))
+    del sampled
+    arguments = [
+        (party, problem.anchors[party], problem.kernels[party], S, W, problem.alpha)
+        for party, S, W in zip(problem.anchors, landmarks, weights, strict=True)
+    ]
+    restricted = engine.place(_restricted, arguments)
+    # The functions found on the sample, evaluated at all rows, are nearly the solution.
+    found, operator = _minimise(problem, engine, restricted, engine.total(_first, restricted), rng)
+    return Solution(
+        solver="nystroem",
+        eigenvalues=operator.offset - found.values,
+        target=found.vectors,
+        maps=maps_of(
+            problem,
+            dict(zip(problem.anchors, landmarks, strict=True)),
+            engine.gather(_coefficients, restricted, found.vectors),
+        ),
+        angle=found.angle,
+        gap=found.gap,
+        rank=max(len(S) for S in landmarks),
+        error=drop,
+    )
+
+
+def coarse_start(problem: TargetProblem, engine: Engine, rng: np.random.Generator) -> FloatArray:
+    """Columns that nearly span the leading eigenvectors, from a few landmarks and a sample of the anchor rows.
+
+    Returns
+    -------
+    ndarray of shape (n_anchors, m)
+        With m a little above `n_components`.
+    """
+    n = problem.n_anchors
+    size = min(n, _START_SAMPLE)
+    sample = np.sort(rng.choice(n, size=size, replace=False))
+    small = replace(problem.on(sample), alpha=problem.alpha * size / n)
+    sampled = engine.update(_extended, _sampled(small, engine, rng), _START_RANK, small.alpha)
+    m = min(3 * problem.n_components, _START_RANK // 2, size - 1)
+    wide = replace(small, n_components=max(m, problem.n_components))
+    found, _ = _minimise(wide, engine, sampled, rng.normal(size=(size, m)), rng, tol=1.0)
+    rows = [problem.anchors[party] for party in problem.anchors]
+    weights = engine.gather(_weights, sampled, found.vectors)
+    landmarks = engine.gather(_landmarks, sampled)
+    start = np.zeros((n, found.vectors.shape[1]))
+    for A, kernel, S, W in zip(rows, problem.kernels.values(), landmarks, weights, strict=True):
+        coefficients = _expansion(landmark_root(kernel, S), W)
+        for first in range(0, n, _BLOCK):
+            start[first : first + _BLOCK] += kernel.between(A[first : first + _BLOCK], S) @ coefficients
+    return _with_guard(start, problem, rng)
+
+
+def _minimise(
+    problem: TargetProblem,
+    engine: Engine,
+    states: list[Any],
+    start: FloatArray,
+    rng: np.random.Generator,
+    tol: float = _TOLERANCE,
+) -> tuple[LeadingEigenpairs, TargetOperator]:
+    """Eigenvectors of the problem in which every smoother is a restricted one."""
+    traces = engine.gather(_smoother_trace, states) if problem.normalised else []
+    trace = len(states) * problem.n_anchors - sum(traces) if problem.normalised else None
+    operator = problem.operator(trace)
+
+    def apply(X: FloatArray) -> FloatArray:
+        return operator.of_smoothers(X, engine.total(_smooth, states, X))
+
+    found = leading_eigenpairs(
+        apply, _with_guard(start, problem, rng), problem.n_components, tol=tol, project=problem.project
+    )
+    return found, operator
+
+
+def _with_guard(start: FloatArray, problem: TargetProblem, rng: np.random.Generator) -> FloatArray:
+    extra = max(0, min(problem.n_components + _GUARD, start.shape[0]) - start.shape[1])
+    if extra == 0:
+        return start
+    scale = np.linalg.norm(start) / np.sqrt(start.size)
+    return np.hstack([start, scale * rng.normal(size=(start.shape[0], extra))])
+
+
+def _sampled(problem: TargetProblem, engine: Engine, rng: np.random.Generator) -> list[Any]:
+    seeds = rng.integers(2**32, size=len(problem.anchors))
+    return engine.place(
+        _unstarted,
+        [
+            (party, A, problem.kernels[party], int(seed))
+            for (party, A), seed in zip(problem.anchors.items(), seeds, strict=True)
+        ],
+    )
+
+
+def _unstarted(party: PartyName, A: FloatArray, kernel: Kernel, seed: int) -> _Sampled:
+    return _Sampled(party, A, kernel, seed, start_pivots(kernel, A))
+
+
+def _extended(state: _Sampled, rank: int, alpha: float) -> _Sampled:
+    # The same landmarks wherever and however often this is computed.
+    rng = np.random.default_rng([state.seed, rank])
+    pivoted = extend_pivots(state.pivoted, state.kernel, state.A, rank, rng)
+    return replace(state, pivoted=pivoted, ridge=restricted_ridge_of_features(pivoted.factor, alpha))
+
+
+def _restricted(
+    party: PartyName, A: FloatArray, kernel: Kernel, landmarks: FloatArray, weights: FloatArray, alpha: float
+) -> _Restricted:
+    try:
+        root = landmark_root(kernel, landmarks)
+    except scipy.linalg.LinAlgError:
+        raise not_definite(party, alpha) from None
+    return _Restricted(root, weights, restricted_ridge(kernel, A, landmarks, root, alpha))
+
+
+def _smooth(state: _Sampled | _Restricted, X: FloatArray) -> FloatArray:
+    return _ridge(state).smooth(X)
+
+
+def _smoother_trace(state: _Sampled | _Restricted) -> float:
+    return _ridge(state).trace
+
+
+def _weights(state: _Sampled | _Restricted, Z: FloatArray) -> FloatArray:
+    return _ridge(state).weights(Z)
+
+
+def _ridge(state: _Sampled | _Restricted) -> RestrictedRidge:
+    assert state.ridge is not None
+    return state.ridge
+
+
+def _unexplained(state: _Sampled) -> float:
+    return 0.0 if state.pivoted.exhausted else float(state.pivoted.unexplained.sum()) / state.pivoted.trace
+
+
+def _landmarks(state: _Sampled) -> FloatArray:
+    return state.A[state.pivoted.pivots]
+
+
+def _first(state: _Restricted) -> FloatArray:
+    features = state.ridge.features
+    return np.asarray(features @ state.weights.astype(features.dtype), dtype=np.float64)
+
+
+def _coefficients(state: _Restricted, Z: FloatArray) -> FloatArray:
+    return _expansion(state.root, state.ridge.weights(Z))
+
+
+def _expansion(root: FloatArray, weights: FloatArray) -> FloatArray:
+    """Coefficients of the kernel at the landmarks, of functions given by the weights of their features."""
+    expansion: FloatArray = scipy.linalg.solve_triangular(root, weights, lower=True, trans=1, check_finite=False)
+    return expansion

@@ -1,0 +1,165 @@
+"""What KTI minimises, and what a solver returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from .._validation import FloatArray, PartyName
+from ..errors import NumericalError
+from ..linalg import Kernel
+from ..model import KernelMap
+
+__all__ = ["Solution", "TargetOperator", "TargetProblem", "centred", "maps_of", "not_definite"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TargetProblem:
+    r"""Minimise :math:`\mathrm{tr}(Z^\top M_\lambda Z)`, or its combination with graphs, over targets Z.
+
+    Attributes
+    ----------
+    anchors : dict of party to ndarray of shape (n_anchors, n_intermediate)
+    kernels : dict of party to Kernel
+    alpha : float
+        :math:`\lambda`.
+    n_components : int
+    intrinsic : sparse array or None
+        The Laplacian B.
+    graph_weight : float
+        :math:`\mu`.
+    penalty : sparse array or None
+        C, regularised where it is singular.
+    center : bool
+    """
+
+    anchors: dict[PartyName, FloatArray]
+    kernels: dict[PartyName, Kernel]
+    alpha: float
+    n_components: int
+    intrinsic: sparse.csr_array | None = None
+    graph_weight: float = 1.0
+    penalty: sparse.csr_array | None = None
+    center: bool = False
+
+    @property
+    def n_anchors(self) -> int:
+        """Rows of every anchor representation."""
+        return int(next(iter(self.anchors.values())).shape[0])
+
+    @property
+    def normalised(self) -> bool:
+        """Whether both terms are divided by their traces (eq. kernel-graph-gep)."""
+        return self.intrinsic is not None or self.penalty is not None
+
+    def on(self, sample: NDArray[np.intp]) -> TargetProblem:
+        """The problem without its graphs, on some of the anchor rows."""
+        anchors = {party: A[sample] for party, A in self.anchors.items()}
+        return replace(self, anchors=anchors, intrinsic=None, penalty=None)
+
+    def operator(self, trace: float | None) -> TargetOperator:
+        r"""The symmetric operator whose largest eigenvectors solve the problem without a penalty graph.
+
+        Parameters
+        ----------
+        trace : float or None
+            Trace of :math:`M_\lambda`, where both terms are normalised.
+        """
+        n_parties = len(self.anchors)
+        unit = 1.0 / trace if trace is not None else 1.0
+        if self.intrinsic is None:
+            return TargetOperator(unit * n_parties, unit, self.alpha, n_parties, None)
+        B = self.intrinsic * (self.graph_weight / self.intrinsic.trace())
+        # No eigenvalue of a Laplacian exceeds twice its largest degree.
+        return TargetOperator(unit * n_parties + 2.0 * B.diagonal().max(), unit, self.alpha, n_parties, B)
+
+    @property
+    def project(self) -> Callable[[FloatArray], FloatArray] | None:
+        """Projection onto the feasible subspace, where that is not the whole space."""
+        return centred if self.center else None
+
+
+@dataclass(frozen=True, eq=False)
+class TargetOperator:
+    r"""``offset`` times the identity less the matrix N that KTI minimises, positive semidefinite.
+
+    :math:`N = c M_\lambda + \beta B` with :math:`M_\lambda = \lambda \sum_k S_k = \sum_k (I - P_k)`.
+    """
+
+    offset: float
+    unit: float
+    alpha: float
+    n_parties: int
+    laplacian: sparse.csr_array | None
+
+    def of_inverses(self, X: FloatArray, total: FloatArray) -> FloatArray:
+        r"""The image of ``X``, given :math:`\sum_k S_k X`."""
+        return self._less_graph(self.offset * X - (self.unit * self.alpha) * total, X)
+
+    def of_smoothers(self, X: FloatArray, total: FloatArray) -> FloatArray:
+        r"""The image of ``X``, given :math:`\sum_k P_k X`."""
+        return self._less_graph((self.offset - self.unit * self.n_parties) * X + self.unit * total, X)
+
+    def _less_graph(self, image: FloatArray, X: FloatArray) -> FloatArray:
+        return image if self.laplacian is None else image - self.laplacian @ X
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Solution:
+    """A target and the functions that lead to it.
+
+    Attributes
+    ----------
+    solver : str
+        "exact" or "nystroem".
+    eigenvalues : ndarray of shape (n_components,)
+        Ascending.
+    target : ndarray of shape (n_anchors, n_components)
+        Z, its signs not yet fixed.
+    maps : dict of party to KernelMap
+    angle : float or None
+        Bound on the sine of the largest angle between Z and the exact minimiser of the problem solved; None where a
+        direct solver leaves rounding alone.
+    gap : float or None
+        First eigenvalue not taken less the last one taken.
+    rank : int or None
+        Landmarks per party, at most, where there are any.
+    error : float or None
+        Estimated relative excess of the objective over the exact minimum.
+    """
+
+    solver: str
+    eigenvalues: FloatArray
+    target: FloatArray
+    maps: dict[PartyName, KernelMap]
+    angle: float | None = None
+    gap: float | None = None
+    rank: int | None = None
+    error: float | None = None
+
+
+def centred(X: FloatArray) -> FloatArray:
+    """``X`` with the mean of each column taken off."""
+    return np.asarray(X - X.mean(axis=0))
+
+
+def maps_of(
+    problem: TargetProblem, centres: Mapping[PartyName, FloatArray], coefficients: Iterable[FloatArray]
+) -> dict[PartyName, KernelMap]:
+    """Kernel expansions around ``centres``, one for each party, in the order of the parties."""
+    return {
+        party: KernelMap(party, centres[party], Gamma, problem.kernels[party])
+        for party, Gamma in zip(problem.anchors, coefficients, strict=True)
+    }
+
+
+def not_definite(party: PartyName, alpha: float) -> NumericalError:
+    """What is wrong with a kernel that has no Cholesky factor."""
+    return NumericalError(
+        f"Party {party!r}: the kernel matrix plus alpha={alpha:g} is not positive definite. Choose a positive "
+        "semidefinite kernel, or raise alpha."
+    )

@@ -1,0 +1,337 @@
+r"""Kernel expansions :math:`\kappa(X, A)\,\Gamma` in tiles, without the kernel matrix.
+
+For the RBF kernel with rows scaled to :math:`\bar x = \sqrt{2\gamma}\,(x - m)`, m the mean of the anchor rows,
+
+.. math::
+    \kappa(x, A)\,\Gamma
+    = \sum_j e^{\bar x \cdot \bar a_j - |\bar x|^2/2 - |\bar a_j|^2/2}\,\Gamma_j
+    = e^{-|\bar x|^2/2} \Big( \sum_j \Gamma'_j + \sum_j (e^{\bar x \cdot \bar a_j} - 1)\,\Gamma'_j \Big),
+    \qquad \Gamma'_j = e^{-|\bar a_j|^2/2}\,\Gamma_j .
+
+Double precision takes the first form.  Single precision takes the second: the sum of :math:`\Gamma'`, where the
+coefficients cancel, is done once in double precision, and what is left is small where the exponents are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray
+from ._kernels import Kernel
+
+__all__ = ["PRECISIONS", "kernel_expansion", "kernel_product"]
+
+PRECISIONS = ("auto", "float32", "float64")
+
+SINGLE_TOLERANCE = 2e-6
+"""Largest error of single precision, relative to the largest entry of the row."""
+
+_BLOCK = 64
+"""Rows, and anchor rows, that one small product takes.  Single precision adds up this many terms at a time."""
+
+_SMALL_PRODUCT = 10**6
+"""Multiplications up to which OpenBLAS takes kernels for small matrices, which are twice as fast here."""
+
+_TILE_BYTES = 2**19
+"""Kernel values in memory at a time: they stay in the second-level cache."""
+
+_CHUNK_ENTRIES = 2**18
+"""Entries of the rows and results that are prepared at a time."""
+
+_KERNEL_ENTRIES = 2**20
+"""Entries of the kernel blocks of other kernels (8 MiB)."""
+
+_MAX_SQUARE = 80.0
+"""Squared length up to which single precision can hold the exponentials, without denormal numbers."""
+
+_SINGLE_FROM = 1024
+"""Anchor rows from which "auto" considers single precision; with fewer, double precision is fast enough."""
+
+_N_PROBES = 256
+
+_MOST_AGAIN = 0.1
+"""Share of rows done again above which double precision at once is cheaper."""
+
+_SAFETY = 1.5
+"""Factor on the estimated error: that of the worst entry among a hundred thousand rows."""
+
+_CLAMP_FROM = 1e3
+"""Squared length from which rounding would lift a kernel value visibly above one."""
+
+Expansion = Callable[[FloatArray], FloatArray]
+
+
+def kernel_product(
+    X: FloatArray, A: FloatArray, coefficients: FloatArray, kernel: Kernel, *, precision: str = "auto"
+) -> FloatArray:
+    r"""Kernel expansion :math:`\kappa(X, A)\,\Gamma` (eq. nki-optimal-function) in constant extra memory.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_intermediate)
+    A : ndarray of shape (n_anchors, n_intermediate)
+    coefficients : ndarray of shape (n_anchors, n_components)
+        :math:`\Gamma`.
+    kernel : Kernel
+    precision : {"auto", "float32", "float64"}, default="auto"
+        See `kernel_expansion`.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_components)
+    """
+    return kernel_expansion(A, coefficients, kernel, precision=precision)(X)
+
+
+def kernel_expansion(A: FloatArray, coefficients: FloatArray, kernel: Kernel, *, precision: str = "auto") -> Expansion:
+    r"""Prepare :math:`x \mapsto \kappa(x, A)\,\Gamma` for any number of calls.
+
+    Parameters
+    ----------
+    A : ndarray of shape (n_anchors, n_intermediate)
+    coefficients : ndarray of shape (n_anchors, n_components)
+        :math:`\Gamma`.
+    kernel : Kernel
+    precision : {"auto", "float32", "float64"}, default="auto"
+        For the RBF kernel; others are always computed in double precision.
+
+        * "float64" errs by about 1e-14 times the sum of the terms' magnitudes.
+        * "float32" uses single precision for every row that is not too far for its range, whatever the error.
+        * "auto" uses single precision, from 1024 anchor rows on, where it errs by about 2e-6 of the row's largest
+          entry at most.  The error is estimated from `A` and the coefficients, before any row is seen; large
+          coefficients that cancel (a small ridge penalty) or a narrow kernel give double precision.  With single
+          precision, rows that are far away, or whose result is too small for that error, are done again in double
+          precision.
+
+    Returns
+    -------
+    callable
+        Takes rows of shape (n_rows, n_intermediate), gives shape (n_rows, n_components), both float64.  What it gives
+        for a row does not depend on the other rows, but for rounding.
+
+    Raises
+    ------
+    ValueError
+        When `precision` is none of the three.
+    """
+    if precision not in PRECISIONS:
+        raise ValueError(f"precision must be one of {', '.join(map(repr, PRECISIONS))}; got {precision!r}.")
+    gamma = _rbf_gamma(kernel, A.shape[1])
+    if gamma is None:
+        return lambda X: _by_kernel_blocks(X, A, coefficients, kernel)
+    return _RadialExpansion.prepare(A, coefficients, gamma, precision)
+
+
+def _rbf_gamma(kernel: Kernel, n_features: int) -> float | None:
+    """Width of an RBF kernel; None for other kernels."""
+    if kernel.metric != "rbf":
+        return None
+    gamma = kernel.parameters.get("gamma")
+    gamma = 1.0 / n_features if gamma is None else float(gamma)
+    return gamma if 0 <= gamma < np.inf else None
+
+
+def _by_kernel_blocks(X: FloatArray, A: FloatArray, coefficients: FloatArray, kernel: Kernel) -> FloatArray:
+    result = np.empty((X.shape[0], coefficients.shape[1]))
+    height = max(1, _KERNEL_ENTRIES // A.shape[0])
+    for start in range(0, X.shape[0], height):
+        block = slice(start, start + height)
+        result[block] = kernel.between(X[block], A) @ coefficients
+    return result
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """Some anchor rows, in blocks of `_BLOCK`, filled up with repeated rows of weight zero."""
+
+    anchors: NDArray[Any]  # (n_blocks * _BLOCK, n_columns)
+    weights: NDArray[Any]  # (n_blocks, n_components, _BLOCK)
+
+
+@dataclass(frozen=True)
+class _TiledSum:
+    r"""The sum :math:`\sum_j \phi(p \cdot q_j)\,w_j` over anchor rows, for row operands p, in one precision."""
+
+    tiles: list[_Tile]
+    apply: Callable[[NDArray[Any]], object]  # phi, in place
+
+    @classmethod
+    def prepare(cls, anchors: NDArray[Any], weights: NDArray[Any], apply: Callable[[NDArray[Any]], object]) -> Self:
+        """Cut anchor operands (n_anchors, n_columns) and weights (n_anchors, n_components) into equal tiles."""
+        n_anchors = anchors.shape[0]
+        n_blocks = -(-n_anchors // _BLOCK)
+        fill = ((0, n_blocks * _BLOCK - n_anchors), (0, 0))
+        # Zero rows would turn the infinite operands of far rows into NaN.
+        anchors = np.pad(anchors, fill, mode="edge")
+        weights = np.pad(weights, fill).reshape(n_blocks, _BLOCK, -1).transpose(0, 2, 1)
+        n_tiles = -(-n_blocks * _BLOCK * _BLOCK * anchors.itemsize // _TILE_BYTES)
+        edges = [n_blocks * i // n_tiles for i in range(n_tiles + 1)]
+        tiles = [
+            _Tile(anchors[start * _BLOCK : stop * _BLOCK], np.ascontiguousarray(weights[start:stop]))
+            for start, stop in pairwise(edges)
+        ]
+        return cls(tiles, apply)
+
+    def __call__(self, rows: NDArray[Any]) -> FloatArray:
+        """Sums of shape (n_components, n_rows), for row operands of shape (n_columns, n_rows)."""
+        starts = range(0, rows.shape[1], _BLOCK)
+        blocks = [np.ascontiguousarray(rows[:, start : start + _BLOCK]) for start in starts]
+        memory = np.empty(max(tile.anchors.shape[0] for tile in self.tiles) * _BLOCK, rows.dtype)
+        height = max(1, _SMALL_PRODUCT // (_BLOCK * _BLOCK * rows.shape[0])) * _BLOCK
+        total = np.zeros((self.tiles[0].weights.shape[1], rows.shape[1]))
+        for tile in self.tiles:
+            for start, block in zip(starts, blocks, strict=True):
+                shape = (tile.anchors.shape[0], block.shape[1])
+                values = memory[: shape[0] * shape[1]].reshape(shape)
+                for first in range(0, shape[0], height):
+                    np.matmul(tile.anchors[first : first + height], block, out=values[first : first + height])
+                self.apply(values)
+                parts = np.matmul(tile.weights, values.reshape(-1, _BLOCK, shape[1]))
+                total[:, start : start + _BLOCK] += np.add.reduce(parts, axis=0)
+        return total
+
+
+@dataclass(frozen=True)
+class _SinglePrecision:
+    """The second form of the module's formula, in float32 but for the constants and the last steps."""
+
+    rest: _TiledSum
+    constant: FloatArray  # (n_components, 1)
+    slope: FloatArray  # (n_components, n_intermediate): what rounding the anchor rows did to the first order
+    error: float  # of the worst entry, estimated
+
+    @classmethod
+    def prepare(cls, A: FloatArray, coefficients: FloatArray) -> Self:
+        weights = np.exp(-_squares(A) / 2)[:, np.newaxis] * coefficients
+        rounded = A.astype(np.float32)
+        return cls(
+            rest=_TiledSum.prepare(rounded, weights.astype(np.float32), _expm1),
+            constant=weights.sum(axis=0)[:, np.newaxis],
+            slope=weights.T @ (A - rounded),
+            error=_SAFETY * _single_precision_error(A, weights),
+        )
+
+    def __call__(self, X: FloatArray, squares: FloatArray) -> FloatArray:
+        """Results of shape (n_components, n_rows), for scaled rows of shape (n_intermediate, n_rows)."""
+        total = self.rest(X.astype(np.float32))
+        total += self.constant
+        total += self.slope @ X
+        total *= np.exp(-squares / 2)
+        return total
+
+
+@dataclass(frozen=True)
+class _RadialExpansion:
+    """An RBF expansion, with rows scaled so that the kernel is exp(-|x - a|^2 / 2)."""
+
+    centre: FloatArray
+    scale: float
+    double: _TiledSum
+    single: _SinglePrecision | None
+    floor: float  # largest entry below which a row is done again in double precision
+
+    @classmethod
+    def prepare(cls, A: FloatArray, coefficients: FloatArray, gamma: float, precision: str) -> Self:
+        centre, scale = A.mean(axis=0), float(np.sqrt(2 * gamma))
+        scaled = (A - centre) * scale
+        squares = _squares(scaled)
+        ones = np.ones(A.shape[0])
+        clamp = squares.max() > _CLAMP_FROM
+        double = _TiledSum.prepare(
+            np.column_stack([scaled, -squares / 2, ones]), coefficients, _exp_clamped if clamp else _exp
+        )
+        single, floor = None, 0.0
+        worthwhile = precision == "float32" or (precision == "auto" and A.shape[0] >= _SINGLE_FROM)
+        if worthwhile and squares.max() <= _MAX_SQUARE:
+            single = _SinglePrecision.prepare(scaled, coefficients)
+        if single is not None and precision == "auto":
+            floor = single.error / SINGLE_TOLERANCE
+            probes = _probes(scaled)
+            small = _largest(single(probes.T, _squares(probes))) < floor
+            if small.mean() > _MOST_AGAIN:
+                single = None
+        return cls(centre, scale, double, single, floor)
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """Results of shape (n_rows, n_components), for rows of shape (n_rows, n_intermediate)."""
+        result = np.empty((X.shape[0], self.double.tiles[0].weights.shape[1]))
+        height = max(_BLOCK, _CHUNK_ENTRIES // (X.shape[1] + result.shape[1]) // _BLOCK * _BLOCK)
+        for start in range(0, X.shape[0], height):
+            chunk = slice(start, start + height)
+            result[chunk] = self._chunk((X[chunk] - self.centre) * self.scale).T
+        return result
+
+    def _chunk(self, X: FloatArray) -> FloatArray:
+        # The square of a row that is far out may be infinite; its kernel values are then zero, as they should be.
+        with np.errstate(over="ignore"):
+            squares = _squares(X)
+        # Column by column, products of small matrices are twice as fast.
+        X = np.ascontiguousarray(X.T)
+        near = squares <= _MAX_SQUARE
+        if self.single is None or not near.any():
+            return self._in_double(X, squares)
+        if near.all():
+            result = self.single(X, squares)
+        else:
+            result = np.zeros((self.single.constant.shape[0], X.shape[1]))
+            result[:, near] = self.single(X[:, near], squares[near])
+        again = np.flatnonzero(~near | (_largest(result) < self.floor))
+        if again.size:
+            result[:, again] = self._in_double(X[:, again], squares[again])
+        return result
+
+    def _in_double(self, X: FloatArray, squares: FloatArray) -> FloatArray:
+        return self.double(np.vstack([X, np.ones_like(squares), -squares / 2]))
+
+
+def _single_precision_error(A: FloatArray, weights: FloatArray) -> float:
+    r"""Standard error of the worst entry in single precision, over a sample of the anchor rows.
+
+    Rounding errors are taken as independent, so their variances add up [1]_, in units of the roundoff u.  A term
+    :math:`(e^t - 1) w` carries those of exponential and coefficient (2), of adding up `_BLOCK` terms one by one, which
+    rounds partial sums that grow like a random walk (`_BLOCK`/6), and likewise of the parts of a tile; its exponent t
+    errs by :math:`|x| |a| u`.
+
+    References
+    ----------
+    .. [1] Higham and Mary (2019). A new approach to probabilistic rounding error analysis. SIAM Journal on
+       Scientific Computing 41(5), A2815-A2835.
+    """
+    X = _probes(A)
+    squares, exponents = _squares(X), X @ A.T
+    n_parts = _TILE_BYTES / (4 * _BLOCK**2)
+    variance = (2 + _BLOCK / 6 + n_parts / 6) * np.expm1(exponents) ** 2
+    variance += np.exp(2 * exponents) * np.outer(squares, _squares(A))
+    deviation = np.sqrt(np.exp(-squares) * (variance @ weights**2).max(axis=1))
+    return float(deviation.max()) * float(np.finfo(np.float32).eps) / 2
+
+
+def _largest(result: FloatArray) -> FloatArray:
+    """Largest magnitude of each row's entries, for results of shape (n_components, n_rows)."""
+    return np.asarray(np.abs(result).max(axis=0))
+
+
+def _probes(A: FloatArray) -> FloatArray:
+    return A[:: -(-A.shape[0] // _N_PROBES)]
+
+
+def _squares(X: FloatArray) -> FloatArray:
+    return np.asarray(np.einsum("ij,ij->i", X, X))
+
+
+def _exp(values: NDArray[Any]) -> object:
+    return np.exp(values, out=values)
+
+
+def _exp_clamped(values: NDArray[Any]) -> object:
+    return np.exp(np.minimum(values, 0, out=values), out=values)
+
+
+def _expm1(values: NDArray[Any]) -> object:
+    return np.expm1(values, out=values)

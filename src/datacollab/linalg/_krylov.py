@@ -1,0 +1,214 @@
+r"""Leading eigenvectors of a symmetric operator by a block Krylov method with Rayleigh-Ritz, in mixed precision.
+
+The wanted end of the spectrum of :math:`\sum_k P_k` is its largest, and its bulk lies near zero, which is what Krylov
+subspaces find fast; the smallest of :math:`M_\lambda = K I - \sum_k P_k` are the same vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._validation import FloatArray
+
+__all__ = ["LeadingEigenpairs", "leading_eigenpairs"]
+
+_GUARD = 8
+"""Vectors carried beyond those wanted; the first of them tells the eigengap."""
+_MAX_COLUMNS = 400
+_MAX_STEPS = 300
+_MAX_PASSES = 4
+_DEPENDENT = 1e-10
+"""Length that a unit vector must keep outside the span of the basis to count as a new direction."""
+_SMALL_GAP = 1e-3
+"""Eigengap, relative to the largest eigenvalue, below which single eigenvectors are not asked for."""
+_FLOAT32_NOISE = 1e-6
+"""Relative error granted to images in single precision."""
+_SWITCH = 1e-4
+"""Residual, relative to the eigengap, from which float32 images do not help any more."""
+
+Operator = Callable[[FloatArray], FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class LeadingEigenpairs:
+    """The largest eigenvalues of a symmetric operator and what bounds their error.
+
+    Attributes
+    ----------
+    values : ndarray of shape (k,)
+        Descending.
+    vectors : ndarray of shape (n, k)
+        Orthonormal.
+    residual : float
+        Frobenius norm of ``operator(vectors) - vectors * values``.
+    gap : float
+        Last wanted eigenvalue less the first unwanted one and its residual; 0 where that is not positive.
+    following : ndarray of shape (n, m)
+        Approximate eigenvectors beyond those wanted.
+    columns : int
+        Right-hand sides the operator was applied to.
+    anchored : ndarray of shape (k, k) or None
+    correction : ndarray of shape (n, k) or None
+        With an exact operator: ``vectors`` are the last vectors it was applied to times ``anchored``, plus this.
+    """
+
+    values: FloatArray
+    vectors: FloatArray
+    residual: float
+    gap: float
+    following: FloatArray
+    columns: int
+    anchored: FloatArray | None = None
+    correction: FloatArray | None = None
+
+    @property
+    def angle(self) -> float:
+        """Bound on the sine of the largest angle to the exact subspace: residual over eigengap (Davis and Kahan)."""
+        return min(1.0, self.residual / self.gap) if self.gap > 0 else 1.0
+
+
+class _Basis:
+    """Orthonormal columns, their images, and the operator restricted to them."""
+
+    def __init__(self, n: int, capacity: int) -> None:
+        self._columns = np.empty((n, capacity), order="F")
+        self._images = np.empty((n, capacity), order="F")
+        self._restricted = np.empty((capacity, capacity))
+        self.size = 0
+
+    @property
+    def columns(self) -> FloatArray:
+        return self._columns[:, : self.size]
+
+    @property
+    def images(self) -> FloatArray:
+        return self._images[:, : self.size]
+
+    def room_for(self, m: int) -> bool:
+        return self.size + m <= self._columns.shape[1]
+
+    def add(self, V: FloatArray, images: FloatArray) -> None:
+        old, new = slice(0, self.size), slice(self.size, self.size + V.shape[1])
+        # The cross block comes from the older images, which are the more accurate ones after an exact pass.
+        cross = self._images[:, old].T @ V
+        self._restricted[old, new] = cross
+        self._restricted[new, old] = cross.T
+        own = V.T @ images
+        self._restricted[new, new] = (own + own.T) / 2
+        self._columns[:, new], self._images[:, new] = V, images
+        self.size += V.shape[1]
+
+    def ritz(self) -> tuple[FloatArray, FloatArray]:
+        """All Ritz values, descending, and their coordinates in the basis."""
+        values, coordinates = np.linalg.eigh(self._restricted[: self.size, : self.size])
+        return values[::-1], coordinates[:, ::-1]
+
+    def new_directions(self, V: FloatArray, project: Operator) -> FloatArray:
+        """Orthonormal columns that span what ``V`` adds to the basis, if anything."""
+        V = V / np.linalg.norm(V, axis=0)
+        for _ in range(2):
+            V = project(V - self.columns @ (self.columns.T @ V))
+            V, R = np.linalg.qr(V)
+            # What rounding has left of a column in the span of the others is no direction.
+            V = V[:, np.abs(np.diag(R)) > _DEPENDENT]
+        return V
+
+    def restart(self, coordinates: FloatArray, values: FloatArray) -> None:
+        """Keep the Ritz vectors with these coordinates alone."""
+        m = coordinates.shape[1]
+        self._columns[:, :m], self._images[:, :m] = self.columns @ coordinates, self.images @ coordinates
+        self._restricted[:m, :m] = np.diag(values)
+        self.size = m
+
+
+def leading_eigenpairs(
+    operator: Operator,
+    start: FloatArray,
+    k: int,
+    *,
+    tol: float,
+    exact: Operator | None = None,
+    project: Operator | None = None,
+) -> LeadingEigenpairs:
+    r"""The ``k`` largest eigenpairs of a symmetric operator.
+
+    Parameters
+    ----------
+    operator : callable
+        Takes and returns arrays of shape (n, m).
+    start : ndarray of shape (n, m)
+        What to start from, m > k unless k = n: random columns, or approximate eigenvectors with some random ones.
+    k : int
+    tol : float
+        Stop when the residual is at most ``tol`` times the eigengap (or a thousandth of the largest eigenvalue, if
+        that is more).  This bounds the sine of the angle to the exact subspace.
+    exact : callable, optional
+        The same operator without the rounding errors of single precision.  It is applied to k columns, mostly once.
+    project : callable, optional
+        Projection onto the subspace in which eigenvectors are looked for; commutes with the operator.
+
+    Returns
+    -------
+    LeadingEigenpairs
+
+    Notes
+    -----
+    With `exact`, the residual is formed from exact images of the wanted vectors and approximate images of the small
+    correction to them, so that the rounding of the operator enters multiplied by the size of the correction.
+    """
+    n = start.shape[0]
+    project = project or (lambda X: X)
+    basis = _Basis(n, min(n, _MAX_COLUMNS))
+    V = np.linalg.qr(project(start))[0]
+    block = min(V.shape[1], k + _GUARD)
+    applied, passes = 0, 0
+    for _ in range(_MAX_STEPS):
+        basis.add(V, project(operator(V)))
+        applied += V.shape[1]
+        while True:
+            values, coordinates = basis.ritz()
+            scale = float(max(abs(values[0]), abs(values[-1])))
+            ahead = coordinates[:, :block]
+            residuals = basis.images @ ahead - (basis.columns @ ahead) * values[:block]
+            norms = np.linalg.norm(residuals, axis=0)
+            # An unwanted eigenvalue may lie above its estimate by as much as the residual, hardly by more.
+            gap = max(0.0, float(values[k - 1] - values[k] - norms[k])) if len(norms) > k else 0.0
+            unit = max(gap, _SMALL_GAP * scale)
+            seen = float(np.linalg.norm(norms[:k]))
+            # Of images in single precision, only the part outside the exact columns counts, once there are any.
+            noise = _FLOAT32_NOISE * scale * (float(np.linalg.norm(coordinates[k:, :k])) if passes else 1.0)
+            if exact is None or passes == _MAX_PASSES or seen > max(3 * noise, _SWITCH * unit if not passes else 0.0):
+                break
+            if passes and seen + noise <= tol * unit:
+                break
+            Z = np.linalg.qr(basis.columns @ coordinates[:, :k])[0]
+            kept = basis.columns @ coordinates[:, k:], basis.images @ coordinates[:, k:]
+            basis.size = 0
+            basis.add(Z, project(exact(Z)))
+            basis.add(*kept)
+            passes += 1
+        residual = seen + (noise if exact is not None else 0.0)
+        if residual <= tol * unit or basis.size >= n:
+            break
+        wanted = np.flatnonzero(norms > 1e-3 * tol * unit)
+        if not basis.room_for(len(wanted)):
+            keep = min(2 * block, basis.size)
+            basis.restart(coordinates[:, :keep], values[:keep])
+            passes = 0
+        V = basis.new_directions(residuals[:, wanted], project)
+        if V.shape[1] == 0:
+            break
+    Y = coordinates[:, :k]
+    return LeadingEigenpairs(
+        values=values[:k].copy(),
+        vectors=basis.columns @ Y,
+        residual=residual,
+        gap=gap,
+        following=basis.columns @ coordinates[:, k:block],
+        columns=applied,
+        anchored=Y[:k] if passes else None,
+        correction=basis.columns[:, k:] @ Y[k:] if passes else None,
+    )

@@ -1,0 +1,117 @@
+r"""Kernel ridge regression over the span of a few landmarks (Nystroem), and the smoother it amounts to.
+
+Functions are restricted to combinations of :math:`\kappa(\cdot, s)` at landmarks s in S.  With
+:math:`R R^\top = \kappa(S, S)` and features :math:`L = \kappa(A, S) R^{-\top}`, the smoother is
+:math:`\tilde P = L (L^\top L + \lambda I)^{-1} L^\top`, never above :math:`P = \Sigma (\Sigma + \lambda I)^{-1}`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+from scipy.linalg.blas import dsyrk
+
+from .._validation import FloatArray
+from ._kernels import Kernel
+
+__all__ = ["RestrictedRidge", "landmark_root", "restricted_ridge", "restricted_ridge_of_features"]
+
+_BLOCK = 2048
+"""Rows whose features are made at a time."""
+_JITTER = 1e-13
+_SINGLE_ABOVE = 1e-3
+"""Penalty from which features in float32 do not limit the accuracy."""
+
+
+@dataclass(frozen=True, eq=False)
+class RestrictedRidge:
+    r"""The ridge regression of one party, restricted to landmarks.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n, r)
+        L.
+    gram : ndarray of shape (r, r)
+        Cholesky factor of :math:`L^\top L + \lambda I`, lower.
+    alpha : float
+        :math:`\lambda`.
+    """
+
+    features: NDArray[Any]
+    gram: FloatArray
+    alpha: float
+
+    @property
+    def trace(self) -> float:
+        r""":math:`\mathrm{tr} \tilde P`, the effective number of parameters, exactly."""
+        inverse = scipy.linalg.solve_triangular(self.gram, np.eye(len(self.gram)), lower=True, check_finite=False)
+        return float(len(self.gram) - self.alpha * np.sum(inverse**2))
+
+    def weights(self, X: FloatArray) -> FloatArray:
+        r""":math:`(L^\top L + \lambda I)^{-1} L^\top X`, shape (r, m)."""
+        moments = (self.features.T @ X.astype(self.features.dtype, copy=False)).astype(np.float64)
+        solved: FloatArray = scipy.linalg.cho_solve((self.gram, True), moments, check_finite=False)
+        return solved
+
+    def smooth(self, X: FloatArray) -> FloatArray:
+        r""":math:`\tilde P X`, shape (n, m)."""
+        return np.asarray(self.features @ self.weights(X).astype(self.features.dtype), dtype=np.float64)
+
+
+def landmark_root(kernel: Kernel, landmarks: FloatArray) -> FloatArray:
+    r"""Lower R with :math:`R R^\top = \kappa(S, S)`, shape (r, r).
+
+    Raises
+    ------
+    scipy.linalg.LinAlgError
+        When the kernel is not positive semidefinite.
+    """
+    gram = kernel.gram(landmarks)
+    # Landmarks are drawn so that none is a combination of the others; the jitter is for rounding.
+    gram[np.diag_indices_from(gram)] += _JITTER * len(gram) * np.trace(gram) / len(gram)
+    root: FloatArray = scipy.linalg.cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
+    return root
+
+
+def restricted_ridge(
+    kernel: Kernel, A: FloatArray, landmarks: FloatArray, root: FloatArray, alpha: float
+) -> RestrictedRidge:
+    """Features of all rows, and the factorised Gram matrix, in blocks of rows.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    A : ndarray of shape (n, d)
+    landmarks : ndarray of shape (r, d)
+    root : ndarray of shape (r, r)
+        Of `landmark_root`.
+    alpha : float
+
+    Notes
+    -----
+    Features are made in float64, since landmarks lie close, and kept in float32 unless ``alpha`` is small.
+    """
+    n, r = A.shape[0], len(landmarks)
+    whiten = scipy.linalg.solve_triangular(root, np.eye(r), lower=True, check_finite=False).T
+    features = np.empty((n, r), dtype=np.float32 if alpha >= _SINGLE_ABOVE else np.float64)
+    gram = np.zeros((r, r), order="F")
+    for start in range(0, n, _BLOCK):
+        block = slice(start, min(start + _BLOCK, n))
+        features[block] = kernel.between(A[block], landmarks) @ whiten
+        # In float64: where L is small, alpha decides, and rounding of the large entries must stay below it.
+        gram = dsyrk(1.0, features[block].T, 1.0, gram, lower=1, overwrite_c=1)
+    return _factorised(features, gram, alpha)
+
+
+def restricted_ridge_of_features(features: FloatArray, alpha: float) -> RestrictedRidge:
+    """The same where the features are there already."""
+    return _factorised(features, features.T @ features, alpha)
+
+
+def _factorised(features: NDArray[Any], gram: FloatArray, alpha: float) -> RestrictedRidge:
+    gram[np.diag_indices_from(gram)] += alpha
+    return RestrictedRidge(features, scipy.linalg.cholesky(gram, lower=True, check_finite=False), alpha)

@@ -1,0 +1,241 @@
+"""The solvers of KTI against each other, the naive solution, and the objective that their functions attain."""
+
+import logging
+from dataclasses import replace
+
+import naive
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.linalg import subspace_angles
+from sklearn.metrics.pairwise import rbf_kernel
+
+from conftest import nonlinear_views
+from datacollab import KTI, GeometricGraph, TargetDissimilarityGraph, TargetSimilarityGraph
+from datacollab.analyst import _cost
+from datacollab.errors import (
+    IncompressibleKernelError,
+    NotEnoughMemoryError,
+    NumericalError,
+    UndeterminedTargetWarning,
+)
+
+STREAMED = 1300
+"""Anchor rows from which the exact solver streams; the dense one takes less memory and serves as the oracle."""
+LITTLE = 2.1 * 8 * STREAMED**2
+
+
+@pytest.fixture(scope="module")
+def large():
+    views, latent = nonlinear_views(STREAMED)
+    return views, (latent[:, 0] > 0).astype(int)
+
+
+VARIANTS = {
+    "plain": {},
+    "center": {"center": True},
+    "TSL": {"graph": TargetSimilarityGraph(), "graph_weight": 0.7},
+    "GL, center": {"graph": GeometricGraph(), "center": True},
+    "linear": {"kernel": "linear", "alpha": 2.0},
+    "narrow": {"gamma_factor": 30.0},
+    "small penalty": {"alpha": 1e-4},
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_streamed_equals_dense(large, variant):
+    """No matrix in common: explicit inverses and their sum there, float32 factors and refinement here."""
+    parameters = {"n_components": 5, "solver": "exact", **VARIANTS[variant]}
+    streamed = KTI(**parameters).fit(*large)
+    dense = KTI(**parameters, memory_limit=LITTLE).fit(*large)
+    assert streamed.objective_ == pytest.approx(dense.objective_, rel=1e-10)
+    assert subspace_angles(streamed.target_, dense.target_).max() < 1e-6
+    assert streamed.angle_bound_ < 1e-6
+    assert streamed.eigengap_ == pytest.approx(dense.eigengap_, rel=0.02)
+    for party, rows in large[0].items():
+        expected = dense.integration_functions_[party](rows)
+        assert_allclose(streamed.integration_functions_[party](rows), expected, atol=1e-6)
+
+
+def test_streamed_equals_the_naive_solution(large):
+    views, _ = large
+    fitted = KTI(4, alpha=0.5).fit(views)
+    kernels = {party: rbf_kernel(A, gamma=fitted.gammas_[party]) for party, A in views.items()}
+    M = naive.m_lambda(kernels, 0.5)
+    Z = naive.kti_target(M, 4)
+    assert np.trace(fitted.target_.T @ M @ fitted.target_) == pytest.approx(np.trace(Z.T @ M @ Z), rel=1e-10)
+    assert subspace_angles(fitted.target_, Z).max() <= fitted.angle_bound_
+    for party, K in kernels.items():
+        coefficients = np.linalg.solve(K + 0.5 * np.eye(STREAMED), fitted.target_)
+        assert_allclose(fitted.integration_functions_[party].coefficients, coefficients, atol=1e-9)
+
+
+@pytest.mark.parametrize("variant", ["plain", "GL, center"])
+def test_single_precision(large, variant):
+    parameters = {"n_components": 5, "solver": "exact", **VARIANTS[variant]}
+    double = KTI(**parameters).fit(*large)
+    single = KTI(**parameters, precision="float32").fit(*large)
+    assert single.objective_ == pytest.approx(double.objective_, rel=1e-6)
+    attained = objective_of(single, large[0]) if not variant.startswith("GL") else None
+    if attained is not None:
+        assert attained == pytest.approx(double.objective_, rel=1e-7)
+    angle = subspace_angles(single.target_, double.target_).max()
+    assert 1e-10 < angle <= single.angle_bound_ < 1e-3
+
+
+def objective_of(fitted, views):
+    """eq. kernel-formulation, term by term, at the functions returned."""
+    total = 0.0
+    for party, g in fitted.integration_functions_.items():
+        gram = rbf_kernel(g.anchor_representation, gamma=fitted.gammas_[party])
+        fit = rbf_kernel(views[party], g.anchor_representation, gamma=fitted.gammas_[party]) @ g.coefficients
+        total += np.sum((fit - fitted.target_) ** 2) + fitted.alpha * np.trace(g.coefficients.T @ gram @ g.coefficients)
+    return total
+
+
+def test_with_a_landmark_at_every_row_nystroem_is_exact(views):
+    exact = KTI(4, alpha=0.5).fit(views)
+    low_rank = KTI(4, alpha=0.5, solver="nystroem", n_landmarks=200).fit(views)
+    assert low_rank.solver_ == "nystroem"
+    assert low_rank.objective_ == pytest.approx(exact.objective_, rel=1e-4)
+    assert subspace_angles(low_rank.target_, exact.target_).max() < 0.01
+
+
+@pytest.mark.parametrize("n_landmarks", [10, 40])
+def test_nystroem_attains_the_objective_it_reports(views, n_landmarks):
+    """Its functions are real ones, so that nothing it attains is below the exact minimum."""
+    low_rank = KTI(4, alpha=0.5, solver="nystroem", n_landmarks=n_landmarks).fit(views)
+    assert objective_of(low_rank, views) == pytest.approx(low_rank.objective_, rel=1e-5)
+    assert low_rank.objective_ > KTI(4, alpha=0.5).fit(views).objective_
+    assert low_rank.n_landmarks_ == n_landmarks
+    for g in low_rank.integration_functions_.values():
+        assert g.anchor_representation.shape[0] == n_landmarks
+
+
+def test_nystroem_solves_the_restricted_problem(views):
+    """Against the dense eigenvectors of the sum of its own smoothers."""
+    low_rank = KTI(4, alpha=0.5, solver="nystroem", n_landmarks=25, center=True).fit(views)
+    M = np.zeros((200, 200))
+    for party, g in low_rank.integration_functions_.items():
+        C = rbf_kernel(views[party], g.anchor_representation, gamma=low_rank.gammas_[party])
+        G = rbf_kernel(g.anchor_representation, gamma=low_rank.gammas_[party])
+        M += np.eye(200) - C @ np.linalg.solve(C.T @ C + 0.5 * G, C.T)
+    Z = naive.kti_target(M, 4, center=True)
+    assert low_rank.objective_ == pytest.approx(np.trace(Z.T @ M @ Z), rel=1e-5)
+    assert subspace_angles(low_rank.target_, Z).max() <= low_rank.angle_bound_ + 1e-5 < 0.011
+    assert_allclose(low_rank.target_.sum(axis=0), 0, atol=1e-9)
+
+
+def test_nystroem_with_a_graph(views, anchor_classes):
+    exact = KTI(4, alpha=0.5, graph=TargetSimilarityGraph(), center=True).fit(views, anchor_classes)
+    low_rank = KTI(4, alpha=0.5, graph=TargetSimilarityGraph(), center=True, solver="nystroem", n_landmarks=150)
+    low_rank.fit(views, anchor_classes)
+    assert low_rank.objective_ == pytest.approx(exact.objective_, rel=0.01)
+    assert subspace_angles(low_rank.target_, exact.target_).max() < 0.1
+
+
+@pytest.mark.parametrize("alpha", [0.1, 1.0])
+def test_the_tolerance_drives_the_rank(large, alpha):
+    """The excess over the exact minimum is below the drop of the last doubling, which is below the tolerance."""
+    exact = KTI(5, alpha=alpha, solver="exact").fit(*large).objective_
+    excesses = []
+    for tol in (0.3, 0.1, 0.02):
+        fitted = KTI(5, alpha=alpha, solver="nystroem", tol=tol).fit(*large)
+        assert fitted.approximation_error_ is None or fitted.approximation_error_ <= tol or fitted.n_landmarks_ >= 325
+        excesses.append(fitted.objective_ / exact - 1)
+        assert -1e-5 < excesses[-1] <= tol
+    assert excesses == sorted(excesses, reverse=True)
+
+
+def test_more_rows_than_the_sample(monkeypatch):
+    """The landmarks come from a sample, the target from all rows: close to what all rows as candidates give."""
+    views, _ = nonlinear_views(1500)
+    whole = KTI(5, alpha=0.5, solver="nystroem", n_landmarks=100).fit(views)
+    monkeypatch.setattr("datacollab.analyst._nystroem._SAMPLE", 500)
+    sampled = KTI(5, alpha=0.5, solver="nystroem", n_landmarks=100).fit(views)
+    assert objective_of(sampled, views) == pytest.approx(sampled.objective_, rel=1e-4)
+    assert sampled.objective_ == pytest.approx(whole.objective_, rel=0.05)
+
+
+def test_narrow_kernels_have_no_landmarks(large):
+    with pytest.raises(IncompressibleKernelError, match=r"Party 'c': \d+ landmarks leave \d+% .* smaller gamma"):
+        KTI(5, gamma=50.0, solver="nystroem").fit(*large)
+    with pytest.raises(NumericalError):
+        KTI(5, gamma=50.0, solver="nystroem").fit(*large)
+
+
+def test_auto_is_exact_while_that_is_cheap(monkeypatch, large):
+    assert KTI(3).fit(large[0]).solver_ == "exact"
+    monkeypatch.setattr(_cost, "EXACT_OPERATIONS", 1e9)
+    assert KTI(3).fit(large[0]).solver_ == "nystroem"
+    assert KTI(3, gamma=50.0).fit(large[0]).solver_ == "exact"  # where landmarks cannot do it
+    assert KTI(3, penalty_graph=TargetDissimilarityGraph()).fit(*large).solver_ == "exact"
+
+
+def test_cost_before_the_fit():
+    wide = {"memory_limit": 2.0**34}
+    assert KTI(**wide).estimate_cost(1000, 10).solver == "dense"
+    assert KTI(**wide).estimate_cost(5000, 10).solver == "streamed"
+    assert KTI(**wide).estimate_cost(100_000, 10).solver == "nystroem"
+    assert KTI(**wide, solver="exact").estimate_cost(20_000, 5).solver == "streamed"
+    small, large = (KTI(**wide, solver="exact").estimate_cost(n, 10) for n in (4000, 8000))
+    assert 3 < large.memory / small.memory < 5
+    assert 4 < large.operations / small.operations < 8
+    assert KTI(**wide).estimate_cost(5000, 10).memory < 10 * 5000**2 * 4 / 2 + 2 * 5000**2 * 8
+    assert 0 < small.seconds < 1e5
+    assert "GiB" in str(small)
+
+
+def test_memory_that_does_not_suffice_is_said_before_anything_starts(large):
+    with pytest.raises(NotEnoughMemoryError, match=r"3 parties with 1300 anchor rows .* memory_limit"):
+        KTI(5, memory_limit=1e6).fit(*large)
+    with pytest.raises(MemoryError, match="solver='exact'|any solver allowed"):
+        KTI(5, memory_limit=1e6, solver="exact").fit(*large)
+
+
+def test_landmarks_and_a_penalty_graph_do_not_go_together(views, anchor_classes):
+    with pytest.raises(ValueError, match="solver='exact'"):
+        KTI(3, solver="nystroem", penalty_graph=TargetDissimilarityGraph()).fit(views, anchor_classes)
+
+
+@pytest.mark.parametrize("solver", ["exact", "nystroem"])
+def test_the_same_numbers_again(large, solver):
+    first, second = (KTI(4, solver=solver).fit(large[0]) for _ in range(2))
+    assert_allclose(first.target_, second.target_, rtol=0, atol=0)
+    jobs = KTI(4, solver=solver, n_jobs=2).fit(large[0])
+    assert_allclose(first.target_, jobs.target_, rtol=0, atol=1e-12)
+
+
+def test_random_state_draws_other_landmarks(large):
+    drawn = [KTI(4, solver="nystroem", n_landmarks=50, random_state=seed).fit(large[0]) for seed in (0, 1)]
+    first, second = (fitted.integration_functions_["a"].anchor_representation for fitted in drawn)
+    assert not np.array_equal(first, second)
+    assert drawn[0].objective_ == pytest.approx(drawn[1].objective_, rel=0.1)
+
+
+@pytest.mark.parametrize("limit", [None, LITTLE], ids=["streamed", "dense"])
+def test_an_undetermined_target_is_warned_of(limit, rng):
+    """Two copies of one cloud, far apart: every eigenvalue comes twice, so an odd number of components is arbitrary."""
+    half = rng.normal(size=(STREAMED // 2, 2))
+    A = np.vstack([half, half + 1e3])
+    with pytest.warns(UndeterminedTargetWarning, match="n_components"):
+        fitted = KTI(3, gamma=1.0, memory_limit=limit).fit({"a": A, "b": A})
+    assert fitted.eigengap_ < 1e-6
+    KTI(4, gamma=1.0, memory_limit=limit).fit({"a": A, "b": A})
+
+
+def test_progress_is_logged(large, caplog, monkeypatch):
+    monkeypatch.setattr("datacollab.analyst._kti._WORTH_SAYING", 1000)
+    with caplog.at_level(logging.INFO, logger="datacollab"):
+        KTI(4).fit(large[0])
+    said = "\n".join(caplog.messages)
+    assert "3 parties, 1300 anchor rows: solver streamed, about" in said
+    assert "factorised 3 kernel matrices" in said
+
+
+def test_maps_can_be_taken_elsewhere(large):
+    """A map of landmarks is one like any other: smaller, and the same function."""
+    fitted = KTI(4, solver="nystroem", n_landmarks=60).fit(large[0])
+    g = fitted.integration_functions_["b"]
+    half = replace(g, coefficients=g.coefficients / 2)
+    assert_allclose(half(large[0]["b"][:7]) * 2, g(large[0]["b"][:7]), rtol=1e-6, atol=1e-9)

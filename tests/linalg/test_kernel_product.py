@@ -1,0 +1,168 @@
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from sklearn.gaussian_process.kernels import Matern
+
+from datacollab.linalg import Kernel, kernel_expansion, kernel_product, ridge_coefficients
+from datacollab.linalg import _kernel_product as module
+
+
+def rbf(gamma):
+    return Kernel(metric="rbf", parameters={"gamma": gamma})
+
+
+def naive(X, A, coefficients, gamma):
+    """Differences first, so that nothing cancels."""
+    squares = ((X[:, np.newaxis] - A) ** 2).sum(axis=2)
+    return np.exp(-gamma * squares) @ coefficients
+
+
+def relative_error(found, wanted):
+    return np.abs(found - wanted).max() / np.abs(wanted).max()
+
+
+@pytest.fixture
+def model(rng):
+    """Anchor rows enough for single precision, and coefficients that cancel by two orders of magnitude."""
+    A = rng.normal(size=(1500, 5))
+    gamma = 0.1
+    Z = np.linalg.qr(np.tanh(A @ rng.normal(size=(5, 4))))[0]
+    return A, ridge_coefficients(rbf(gamma).gram(A), 3.0, Z), gamma
+
+
+@given(
+    n_rows=st.integers(1, 140),
+    n_anchors=st.integers(1, 300),
+    n_intermediate=st.integers(1, 9),
+    n_components=st.integers(1, 4),
+    offset=st.sampled_from([0.0, 100.0]),
+    seed=st.integers(0, 100),
+)
+def test_double_precision_is_the_formula(n_rows, n_anchors, n_intermediate, n_components, offset, seed):
+    rng = np.random.default_rng(seed)
+    X, A = rng.normal(size=(n_rows, n_intermediate)) + offset, rng.normal(size=(n_anchors, n_intermediate)) + offset
+    coefficients = rng.uniform(size=(n_anchors, n_components))
+    found = kernel_product(X, A, coefficients, rbf(0.2), precision="float64")
+    assert_allclose(found, naive(X, A, coefficients, 0.2), rtol=1e-11)
+
+
+@given(
+    n_rows=st.integers(1, 140), n_anchors=st.integers(1, 300), n_intermediate=st.integers(1, 9), seed=st.integers(0, 99)
+)
+def test_single_precision_is_the_formula_to_its_digits(n_rows, n_anchors, n_intermediate, seed):
+    rng = np.random.default_rng(seed)
+    X, A = rng.normal(size=(n_rows, n_intermediate)), rng.normal(size=(n_anchors, n_intermediate))
+    coefficients = rng.uniform(size=(n_anchors, 2))
+    found = kernel_product(X, A, coefficients, rbf(0.2), precision="float32")
+    assert relative_error(found, naive(X, A, coefficients, 0.2)) < 2e-6
+
+
+def test_auto_takes_single_precision_and_keeps_the_contract(model, rng):
+    A, coefficients, gamma = model
+    X = np.vstack([rng.normal(size=(3000, 5)), A + 0.01])
+    found = kernel_product(X, A, coefficients, rbf(gamma))
+    wanted = kernel_product(X, A, coefficients, rbf(gamma), precision="float64")
+    assert_allclose(wanted[:200], naive(X[:200], A, coefficients, gamma), rtol=0, atol=1e-13)
+    assert 1e-9 < relative_error(found, wanted) < 2e-6
+
+
+def test_every_row_keeps_the_contract_by_itself(model, rng):
+    """Also rows far away, whose result is many orders of magnitude smaller."""
+    A, coefficients, gamma = model
+    X = rng.normal(size=(300, 5)) * np.geomspace(0.01, 10, 300)[:, np.newaxis]
+    found = kernel_product(X, A, coefficients, rbf(gamma))
+    wanted = kernel_product(X, A, coefficients, rbf(gamma), precision="float64")
+    errors = np.abs(found - wanted).max(axis=1) / np.abs(wanted).max(axis=1)
+    assert np.abs(wanted).max(axis=1).min() < 1e-9
+    assert errors.max() < 4e-6
+    assert (errors > 1e-9).any()  # single precision was used
+    assert (errors == 0).any()
+
+
+def test_coefficients_that_cancel_give_double_precision(model):
+    A, _, gamma = model
+    Z = np.linalg.qr(np.random.default_rng(1).normal(size=(len(A), 4)))[0]
+    coefficients = ridge_coefficients(rbf(gamma).gram(A), 1e-4, Z)
+    found, single, double = (
+        kernel_product(A, A, coefficients, rbf(gamma), precision=precision)
+        for precision in ("auto", "float32", "float64")
+    )
+    assert relative_error(single, double) > 2e-6
+    assert (found == double).all()
+
+
+def test_narrow_kernels_give_double_precision(model, rng):
+    A, coefficients, _ = model
+    X = rng.normal(size=(100, 5))
+    for precision in ("auto", "float32"):
+        found = kernel_product(X, A, coefficients, rbf(50.0), precision=precision)
+        assert (found == kernel_product(X, A, coefficients, rbf(50.0), precision="float64")).all()
+
+
+def test_few_anchor_rows_give_double_precision(model, rng):
+    A, coefficients, gamma = model
+    X, few = rng.normal(size=(10, 5)), slice(1000)
+    found = kernel_product(X, A[few], coefficients[few], rbf(gamma))
+    assert_allclose(found, naive(X, A[few], coefficients[few], gamma), rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("auto", 1e-6), ("float32", 1e-6), ("float64", 1e-13)])
+def test_a_row_does_not_depend_on_its_batch(model, rng, precision, tolerance):
+    A, coefficients, gamma = model
+    expansion = kernel_expansion(A, coefficients, rbf(gamma), precision=precision)
+    X = rng.normal(size=(200, 5))
+    together = expansion(X)
+    for i in (0, 63, 64, 199):
+        assert relative_error(expansion(X[i : i + 1]), together[i : i + 1]) < tolerance
+    assert relative_error(expansion(X[::-1]), together[::-1]) < tolerance
+
+
+def test_rows_at_any_distance_are_finite(model):
+    A, coefficients, gamma = model
+    X = np.multiply.outer([0.0, 5.0, 20.0, 1e3, 1e8, 1e160, 1e300], np.ones(5))
+    found = kernel_product(X, A, coefficients, rbf(gamma))
+    assert_allclose(found[:2], naive(X[:2], A, coefficients, gamma), rtol=0, atol=1e-6)
+    assert (found[3:] == 0).all()
+
+
+def test_kernel_values_do_not_exceed_one_where_rounding_is_coarse(rng):
+    A = rng.normal(size=(50, 3)) * 1e9
+    found = kernel_product(A, A, np.eye(50), rbf(1.0))
+    assert found.max() <= 1
+
+
+@pytest.mark.parametrize("metric", ["linear", "poly", "laplacian", "cosine", Matern(nu=1.5)], ids=str)
+def test_other_kernels_are_blocks_of_the_kernel_matrix(rng, monkeypatch, metric):
+    X, A, coefficients = rng.normal(size=(23, 3)), rng.normal(size=(10, 3)), rng.normal(size=(10, 2))
+    kernel = Kernel(metric=metric, parameters={"gamma": 0.4} if isinstance(metric, str) else {})
+    monkeypatch.setattr(module, "_KERNEL_ENTRIES", 55)
+    assert_allclose(kernel_product(X, A, coefficients, kernel), kernel.between(X, A) @ coefficients, rtol=1e-12)
+
+
+def test_gamma_is_by_default_that_of_scikit_learn(rng):
+    X, A, coefficients = rng.normal(size=(5, 4)), rng.normal(size=(7, 4)), rng.normal(size=(7, 2))
+    assert_allclose(kernel_product(X, A, coefficients, Kernel(metric="rbf")), naive(X, A, coefficients, 1 / 4))
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_memory_does_not_grow_with_the_rows(model, precision):
+    A, coefficients, gamma = model
+    peaks = []
+    for n_rows in (20_000, 60_000):
+        X = np.zeros((n_rows, 5))
+        tracemalloc.start()
+        kernel_product(X, A, coefficients, rbf(gamma), precision=precision)
+        peaks.append(tracemalloc.get_traced_memory()[1] - n_rows * coefficients.shape[1] * 8)
+        tracemalloc.stop()
+    assert max(peaks) < 20e6
+    assert peaks[1] < 1.5 * peaks[0]
+
+
+def test_precision_is_one_of_three(model):
+    A, coefficients, gamma = model
+    with pytest.raises(ValueError, match="precision must be one of 'auto', 'float32', 'float64'; got 'half'"):
+        kernel_product(A, A, coefficients, rbf(gamma), precision="half")

@@ -1,0 +1,119 @@
+"""The block Krylov eigensolver against a dense one, and the bound it gives."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.linalg import subspace_angles
+
+from datacollab.linalg import leading_eigenpairs
+
+
+def symmetric(spectrum, rng):
+    Q = np.linalg.qr(rng.normal(size=(len(spectrum), len(spectrum))))[0]
+    return (Q * spectrum) @ Q.T
+
+
+def leading(M, k):
+    values, vectors = np.linalg.eigh(M)
+    return values[::-1][:k], vectors[:, ::-1][:, :k]
+
+
+@given(n=st.integers(12, 60), k=st.integers(1, 6), seed=st.integers(0, 1000), tol=st.sampled_from([1e-2, 1e-5, 1e-8]))
+def test_equals_the_dense_solver_within_its_bound(n, k, seed, tol):
+    rng = np.random.default_rng(seed)
+    M = symmetric(rng.uniform(-2, 5, size=n), rng)
+    found = leading_eigenpairs(lambda X: M @ X, rng.normal(size=(n, min(k + 3, n))), k, tol=tol)
+    values, vectors = leading(M, k)
+    assert_allclose(found.vectors.T @ found.vectors, np.eye(k), atol=1e-10)
+    assert np.sin(subspace_angles(found.vectors, vectors).max()) <= found.angle + 1e-9
+    # An eigenvalue is off by at most the residual.
+    assert_allclose(found.values, values, atol=found.residual + 1e-9)
+    assert_allclose(found.vectors.T @ M @ found.vectors, np.diag(found.values), atol=1e-8)
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-7])
+def test_stops_where_it_was_told_to(rng, tol):
+    """The residual it reports is the true one, and it has done no more than was asked for."""
+    M = symmetric(np.r_[np.linspace(9, 10, 8), rng.uniform(0, 8, size=392)], rng)
+    found = leading_eigenpairs(lambda X: M @ X, rng.normal(size=(400, 16)), 8, tol=tol)
+    residual = np.linalg.norm(M @ found.vectors - found.vectors * found.values)
+    assert found.residual == pytest.approx(residual, rel=1e-3)
+    assert residual <= tol * max(found.gap, 0.01)
+    assert found.angle <= tol
+    assert found.columns < 400
+
+
+def test_a_looser_tolerance_is_cheaper(rng):
+    M = symmetric(np.linspace(0, 1, 500) ** 4, rng)
+    start = rng.normal(size=(500, 12))
+    columns = [leading_eigenpairs(lambda X: M @ X, start, 4, tol=tol).columns for tol in (1e-1, 1e-4, 1e-8)]
+    assert columns == sorted(columns)
+    assert columns[0] < columns[-1]
+
+
+def test_a_good_start_is_cheaper_than_a_random_one(rng):
+    M = symmetric(np.linspace(0, 1, 500) ** 4, rng)
+    near = leading(M, 12)[1] + 1e-6 * rng.normal(size=(500, 12))
+    warm = leading_eigenpairs(lambda X: M @ X, near, 4, tol=1e-6)
+    cold = leading_eigenpairs(lambda X: M @ X, rng.normal(size=(500, 12)), 4, tol=1e-6)
+    assert warm.columns < 0.7 * cold.columns
+
+
+def test_without_an_eigengap_no_angle_is_promised(rng):
+    M = symmetric(np.r_[np.ones(6), rng.uniform(0, 0.5, size=100)], rng)
+    found = leading_eigenpairs(lambda X: M @ X, rng.normal(size=(106, 12)), 3, tol=1e-7)
+    assert found.gap < 1e-6
+    assert found.angle > 1e-2
+    assert_allclose(found.values, 1.0, atol=1e-9)
+
+
+def test_eigenvectors_of_a_projection(rng):
+    M = symmetric(rng.uniform(0, 1, size=80), rng)
+    H = np.eye(80) - 1 / 80
+    found = leading_eigenpairs(
+        lambda X: M @ X, rng.normal(size=(80, 10)), 3, tol=1e-8, project=lambda X: X - X.mean(axis=0)
+    )
+    assert_allclose(found.vectors.sum(axis=0), 0, atol=1e-10)
+    assert subspace_angles(found.vectors, leading(H @ M @ H, 3)[1]).max() < 1e-7
+
+
+def test_all_eigenvectors(rng):
+    M = symmetric(rng.uniform(0, 1, size=9), rng)
+    found = leading_eigenpairs(lambda X: M @ X, rng.normal(size=(9, 9)), 9, tol=1e-8)
+    assert_allclose(found.values, leading(M, 9)[0], atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_exact_operator_corrects_a_rounded_one(seed):
+    """The rounded one alone is off by its rounding; a few exact columns make up for it."""
+    rng = np.random.default_rng(seed)
+    M = symmetric(np.r_[np.linspace(9, 10, 8), rng.uniform(0, 8, size=392)], rng)
+    error = rng.normal(size=M.shape)
+    rounded = M + 2e-7 * (error + error.T) / 2
+    seen = []
+
+    def exact(Z):
+        seen.append(Z)
+        return M @ Z
+
+    start = rng.normal(size=(400, 16))
+    found = leading_eigenpairs(lambda X: rounded @ X, start, 8, tol=5e-7, exact=exact)
+    vectors = leading(M, 8)[1]
+    alone = leading_eigenpairs(lambda X: rounded @ X, start, 8, tol=1e-9)
+    angle = subspace_angles(found.vectors, vectors).max()
+    assert angle <= found.angle <= 5e-7
+    assert angle < 0.2 * subspace_angles(alone.vectors, vectors).max()
+    assert sum(Z.shape[1] for Z in seen) <= 2 * 8
+    assert_allclose(seen[-1] @ found.anchored + found.correction, found.vectors, atol=1e-12)
+    assert np.abs(found.correction).max() < 1e-3
+    assert_allclose(found.values, leading(M, 8)[0], rtol=1e-12)
+
+
+def test_a_restart_loses_nothing(rng):
+    """A slowly converging problem fills the basis more than once."""
+    M = np.diag(np.linspace(0, 1, 3000))
+    found = leading_eigenpairs(lambda X: M @ X, rng.normal(size=(3000, 10)), 2, tol=1e-5)
+    assert found.columns > 400
+    assert subspace_angles(found.vectors, np.eye(3000)[:, [-1, -2]]).max() <= 1e-4

@@ -1,0 +1,124 @@
+"""Landmarks by randomly pivoted Cholesky, and ridge regression restricted to them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from sklearn.gaussian_process.kernels import Matern
+
+from datacollab.linalg import (
+    Kernel,
+    extend_pivots,
+    landmark_root,
+    restricted_ridge,
+    restricted_ridge_of_features,
+    start_pivots,
+)
+
+RBF = Kernel(metric="rbf", parameters={"gamma": 0.3})
+
+
+def pivoted(kernel, A, rank, seed=0):
+    return extend_pivots(start_pivots(kernel, A), kernel, A, rank, np.random.default_rng(seed))
+
+
+def nystroem(K, S):
+    return K[:, S] @ np.linalg.pinv(K[np.ix_(S, S)]) @ K[S]
+
+
+@given(seed=st.integers(0, 1000), rank=st.integers(1, 40))
+def test_the_factor_is_the_nystroem_approximation(seed, rank):
+    A = np.random.default_rng(seed).normal(size=(60, 3))
+    found, K = pivoted(RBF, A, rank, seed), RBF.gram(A)
+    assert len(found.pivots) == len(set(found.pivots)) == rank
+    approximation = found.factor @ found.factor.T
+    assert_allclose(approximation, nystroem(K, found.pivots), atol=1e-6)
+    assert_allclose(found.unexplained, np.diag(K - approximation), atol=1e-10)
+    assert np.linalg.eigvalsh(K - approximation).min() > -1e-10
+    assert_allclose(np.triu(found.factor[found.pivots], 1), 0, atol=1e-10)
+
+
+def test_drawing_on_keeps_what_was_drawn(rng):
+    A = rng.normal(size=(200, 3))
+    few = pivoted(RBF, A, 20)
+    more = extend_pivots(few, RBF, A, 50, rng)
+    assert list(more.pivots[:20]) == list(few.pivots)
+    assert_allclose(more.factor[:, :20], few.factor)
+    assert more.unexplained.sum() < few.unexplained.sum()
+
+
+def test_a_kernel_of_low_rank_is_exhausted(rng):
+    A = rng.normal(size=(50, 3))
+    linear = pivoted(Kernel(metric="linear"), A, 20)
+    assert len(linear.pivots) == 3
+    assert linear.exhausted
+    assert_allclose(linear.factor @ linear.factor.T, A @ A.T, atol=1e-10)
+    assert not pivoted(RBF, A, 3).exhausted
+
+
+def test_duplicate_rows_are_drawn_once():
+    A = np.repeat(np.arange(6.0)[:, None], 5, axis=0)
+    found = pivoted(RBF, A, 30)
+    assert len(found.pivots) == 6
+    assert found.exhausted
+
+
+def test_landmarks_are_better_than_random_rows(rng):
+    """Clusters of very different sizes: uniform rows miss the small ones."""
+    centres = rng.normal(size=(30, 4)) * 6
+    A = np.vstack([centre + 0.1 * rng.normal(size=(size, 4)) for centre, size in zip(centres, [300] * 5 + [3] * 25)])
+    K = RBF.gram(A)
+    drawn = [np.trace(K - nystroem(K, pivoted(RBF, A, 60, seed).pivots)) for seed in range(5)]
+    uniform = [np.trace(K - nystroem(K, rng.choice(len(A), 60, replace=False))) for _ in range(5)]
+    assert max(drawn) < 0.3 * min(uniform)
+
+
+@pytest.mark.parametrize("metric", ["rbf", "laplacian", "poly", "linear", "cosine", Matern(nu=1.5)], ids=str)
+def test_diagonal_without_the_matrix(rng, metric):
+    parameters = {"gamma": 0.2, "coef0": 2} if isinstance(metric, str) else {}
+    kernel = Kernel(metric=metric, parameters=parameters)
+    A = rng.normal(size=(20, 3))
+    assert_allclose(kernel.diagonal(A), np.diag(kernel.gram(A)), atol=1e-12)
+
+
+@pytest.mark.parametrize("alpha", [1e-4, 1e-2, 1.0])
+def test_smoother_is_that_of_the_restricted_problem(rng, alpha):
+    """g in span{k(., s)}: the normal equations of kernel ridge regression with those functions alone."""
+    A, Z = rng.normal(size=(120, 3)), rng.normal(size=(120, 4))
+    S = A[:15]
+    C, G = RBF.between(A, S), RBF.gram(S)
+    W = np.linalg.solve(C.T @ C + alpha * G, C.T @ Z)
+    root = landmark_root(RBF, S)
+    ridge = restricted_ridge(RBF, A, S, root, alpha)
+    assert_allclose(ridge.smooth(Z), C @ W, atol=2e-5)
+    assert_allclose(np.linalg.solve(root.T, ridge.weights(Z)), W, atol=2e-4 * np.abs(W).max())
+    P = C @ np.linalg.solve(C.T @ C + alpha * G, C.T)
+    assert ridge.trace == pytest.approx(np.trace(P), rel=1e-5)
+
+
+def test_with_all_rows_as_landmarks_it_is_kernel_ridge_regression(rng):
+    A, Z = rng.normal(size=(60, 3)), rng.normal(size=(60, 2))
+    K = RBF.gram(A)
+    smoothed = restricted_ridge(RBF, A, A, landmark_root(RBF, A), 0.5).smooth(Z)
+    assert_allclose(smoothed, K @ np.linalg.solve(K + 0.5 * np.eye(60), Z), atol=1e-5)
+
+
+def test_features_of_the_factor_are_the_same(rng):
+    A, Z = rng.normal(size=(90, 3)), rng.normal(size=(90, 2))
+    found = pivoted(RBF, A, 20)
+    S = A[found.pivots]
+    of_factor = restricted_ridge_of_features(found.factor, 0.3)
+    of_rows = restricted_ridge(RBF, A, S, landmark_root(RBF, S), 0.3)
+    assert_allclose(of_factor.smooth(Z), of_rows.smooth(Z), atol=1e-5)
+
+
+def test_more_landmarks_smooth_less(rng):
+    """P of fewer landmarks is below P of more, and both are below the exact one: the surrogate decreases with rank."""
+    A = rng.normal(size=(100, 3))
+    found = pivoted(RBF, A, 40)
+    K = RBF.gram(A)
+    exact = K @ np.linalg.inv(K + 0.5 * np.eye(100))
+    smoothers = [restricted_ridge_of_features(found.factor[:, :r], 0.5).smooth(np.eye(100)) for r in (10, 20, 40)]
+    for below, above in zip(smoothers, [*smoothers[1:], exact]):
+        assert np.linalg.eigvalsh(above - below).min() > -1e-8
