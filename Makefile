@@ -9,7 +9,7 @@ DATA ?= $(firstword $(DATACOLLAB_DATA) $(wildcard ../shared/data))
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test check smoke results accuracy clean
+.PHONY: demo test check smoke results accuracy federated clean
 
 demo: $(VENV)/.demo  ## What data collaboration buys on real data: prints a table, writes figures and a page.
 	$(BIN)/datacollab demo --output output/demo
@@ -35,6 +35,9 @@ results: $(VENV)/.demo  ## What docs/results holds: the experiments at the prese
 
 accuracy: $(VENV)/.demo  ## MNIST and Fashion-MNIST under the paper's condition, beside what should hold.
 	$(BIN)/python benchmarks/accuracy.py $(if $(DATA),--data-dir $(DATA)) --output output/accuracy.json
+
+federated: $(VENV)/.demo  ## Federated averaging (Flower, in an environment of its own) beside data collaboration: one table.
+	$(BIN)/python benchmarks/federated/compare.py $(if $(DATA),--data-dir $(DATA))
 
 clean:
 	rm -rf $(VENV) output build dist

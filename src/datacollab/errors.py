@@ -17,6 +17,7 @@
 
     DataCollabWarning (UserWarning)
     ├── SinglePartyWarning                 one party only: nothing to align
+    ├── ApproximationWarning               a tolerance was not reached
     ├── UndeterminedTargetWarning          other targets are as good as the one found
     └── RepeatableSecretWarning            a party's secret was drawn from a known random_state
 
@@ -27,6 +28,7 @@ parameter, what was found, what is wanted and what to do.  It shows names, shape
 __all__ = [
     "AgreementError",
     "AnchorError",
+    "ApproximationWarning",
     "DataCollabError",
     "DataCollabWarning",
     "DatasetError",
@@ -108,6 +110,10 @@ class DataCollabWarning(UserWarning):
 
 class SinglePartyWarning(DataCollabWarning):
     """Only one party takes part, so there is nothing to align."""
+
+
+class ApproximationWarning(DataCollabWarning):
+    """An approximation did not reach the tolerance asked for; the message says what it reached."""
 
 
 class UndeterminedTargetWarning(DataCollabWarning):

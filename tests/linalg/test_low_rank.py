@@ -121,4 +121,4 @@ def test_more_landmarks_smooth_less(rng):
     exact = K @ np.linalg.inv(K + 0.5 * np.eye(100))
     smoothers = [restricted_ridge_of_features(found.factor[:, :r], 0.5).smooth(np.eye(100)) for r in (10, 20, 40)]
     for below, above in zip(smoothers, [*smoothers[1:], exact]):
-        assert np.linalg.eigvalsh(above - below).min() > -1e-8
+        assert np.linalg.eigvalsh(above - below).min() > -1e-5

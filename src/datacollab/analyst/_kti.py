@@ -101,9 +101,9 @@ class KTI(BaseIntegrator):
     precision : {"float64", "float32"}, default="float64"
         Of "exact" beyond 1,200 rows.  "float32" leaves out the corrections: about twice as fast, the objective off by
         1e-7 at most, where the penalty is not small.
-    tol : float, default=0.1
+    tol : float, default=0.15
         Of "nystroem": the number of landmarks doubles until this lowers the objective by no more than this share.  The
-        objective is then above the exact one by a share well below `tol`, in experience by a tenth of it or less.
+        objective is then above the exact minimum by about half that share, in experience.
     n_landmarks : int, default=None
         Of "nystroem": landmarks per party instead, whatever `tol` is.
     memory_limit : float, default=None
@@ -214,7 +214,7 @@ class KTI(BaseIntegrator):
         center: bool = False,
         solver: str = "auto",
         precision: str = "float64",
-        tol: float = 0.1,
+        tol: float = 0.15,
         n_landmarks: int | None = None,
         memory_limit: float | None = None,
         engine: Any = None,

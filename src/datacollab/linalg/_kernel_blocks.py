@@ -2,19 +2,16 @@ r"""Blocks of a kernel matrix between anchor rows, made when they are needed and
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
-from .._validation import FloatArray
-from ._kernels import Kernel
+from .._validation import Array, array_namespace
+from ._array_api import cast, exp_of_nonpositive
+from ._kernels import Kernel, rbf_operands
 
 __all__ = ["KernelBlocks", "symmetric_product"]
 
 _TILE = 512
-_FAR = 8.0
-"""Largest gamma * |a|^2 at which float32 holds the exponent well enough."""
 
 
 class KernelBlocks:
@@ -23,37 +20,27 @@ class KernelBlocks:
     Parameters
     ----------
     kernel : Kernel
-    A : ndarray of shape (n, d)
+    A : array of shape (n, d)
     dtype : numpy.float32 or numpy.float64
-        Precision of the blocks.
+        Precision of the blocks; they are of the library of ``A`` and on its device.
     """
 
-    def __init__(self, kernel: Kernel, A: FloatArray, dtype: DTypeLike = np.float64) -> None:
+    def __init__(self, kernel: Kernel, A: Array, dtype: DTypeLike = np.float64) -> None:
         self.kernel = kernel
         self.dtype = np.dtype(dtype)
         self.n_rows = A.shape[0]
         if kernel.metric == "rbf":
-            # |x|^2 + |a|^2 - 2 x.a as one matrix product, about the mean, where it cancels least.
-            gamma = kernel.parameters["gamma"]
-            scaled = (A - A.mean(axis=0)) * np.sqrt(2.0 * gamma)
-            half = 0.5 * np.einsum("ij,ij->i", scaled, scaled)[:, None]
-            one = np.ones_like(half)
-            precision = np.float64 if half.max() > _FAR else self.dtype
-            self._left = np.hstack([scaled, one, -half]).astype(precision)
-            self._right = np.hstack([scaled, -half, one]).astype(precision)
+            self._left, self._right = rbf_operands(A, A, kernel.parameters["gamma"], dtype)
         else:
             self._rows = A
 
-    def block(self, rows: slice, columns: slice) -> NDArray[Any]:
+    def block(self, rows: slice, columns: slice) -> Array:
         """One block, written anew, of shape (rows, columns)."""
         if self.kernel.metric != "rbf":
-            return self.kernel.between(self._rows[rows], self._rows[columns]).astype(self.dtype, copy=False)
-        exponents: NDArray[Any] = (self._left[rows] @ self._right[columns].T).astype(self.dtype, copy=False)
-        np.minimum(exponents, 0, out=exponents)
-        np.exp(exponents, out=exponents)
-        return exponents
+            return cast(self.kernel.between(self._rows[rows, :], self._rows[columns, :]), self.dtype)
+        return exp_of_nonpositive(cast(self._left[rows, :] @ self._right[columns, :].T, self.dtype))
 
-    def lower_tiles(self) -> list[tuple[slice, slice, NDArray[Any]]]:
+    def lower_tiles(self) -> list[tuple[slice, slice, Array]]:
         """The lower triangle as square tiles that fit into the processor's cache: rows, columns, values."""
         edges = [slice(start, min(start + _TILE, self.n_rows)) for start in range(0, self.n_rows, _TILE)]
         return [
@@ -61,11 +48,11 @@ class KernelBlocks:
         ]
 
 
-def symmetric_product(tiles: list[tuple[slice, slice, NDArray[Any]]], X: NDArray[Any]) -> NDArray[Any]:
+def symmetric_product(tiles: list[tuple[slice, slice, Array]], X: Array) -> Array:
     r""":math:`\Sigma X` from the lower triangle of :math:`\Sigma` in tiles."""
-    total = np.zeros_like(X)
+    total = array_namespace(X).zeros_like(X)
     for rows, columns, tile in tiles:
-        total[rows] += tile @ X[columns]
+        total[rows, :] += tile @ X[columns, :]
         if rows != columns:
-            total[columns] += tile.T @ X[rows]
+            total[columns, :] += tile.T @ X[rows, :]
     return total

@@ -23,6 +23,8 @@ __all__ = ["RestrictedRidge", "landmark_root", "restricted_ridge", "restricted_r
 _BLOCK = 2048
 """Rows whose features are made at a time."""
 _JITTER = 1e-13
+_APART = 0.1
+"""Distance of each landmark from the span of those before it, from which float32 suffices to make the features."""
 _SINGLE_ABOVE = 1e-3
 """Penalty from which features in float32 do not limit the accuracy."""
 
@@ -93,23 +95,29 @@ def restricted_ridge(
 
     Notes
     -----
-    Features are made in float64, since landmarks lie close, and kept in float32 unless ``alpha`` is small.
+    Features are kept in float32 unless ``alpha`` is small, and made in float32 where the landmarks lie well apart.
     """
     n, r = A.shape[0], len(landmarks)
     whiten = scipy.linalg.solve_triangular(root, np.eye(r), lower=True, check_finite=False).T
-    features = np.empty((n, r), dtype=np.float32 if alpha >= _SINGLE_ABOVE else np.float64)
+    single = alpha >= _SINGLE_ABOVE
+    # Close landmarks make R nearly singular, and its inverse would multiply the rounding of float32.
+    making = np.float32 if single and root.diagonal().min() >= _APART else np.float64
+    whiten = whiten.astype(making)
+    features = np.empty((n, r), dtype=np.float32 if single else np.float64)
     gram = np.zeros((r, r), order="F")
     for start in range(0, n, _BLOCK):
         block = slice(start, min(start + _BLOCK, n))
-        features[block] = kernel.between(A[block], landmarks) @ whiten
+        features[block] = kernel.between(A[block], landmarks, making) @ whiten
         # In float64: where L is small, alpha decides, and rounding of the large entries must stay below it.
         gram = dsyrk(1.0, features[block].T, 1.0, gram, lower=1, overwrite_c=1)
     return _factorised(features, gram, alpha)
 
 
 def restricted_ridge_of_features(features: FloatArray, alpha: float) -> RestrictedRidge:
-    """The same where the features are there already."""
-    return _factorised(features, features.T @ features, alpha)
+    """The same where the features, of a sample of the rows mostly, are there already."""
+    gram = dsyrk(1.0, features.T, lower=1)
+    single = alpha >= _SINGLE_ABOVE
+    return _factorised(features.astype(np.float32) if single else features, gram, alpha)
 
 
 def _factorised(features: NDArray[Any], gram: FloatArray, alpha: float) -> RestrictedRidge:
