@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,19 +15,26 @@ from sklearn.utils._param_validation import HasMethods, Hidden, Interval, StrOpt
 from .errors import AgreementError, MissingExtraError, RepresentationError
 
 __all__ = [
+    "Array",
     "FloatArray",
     "HasMethods",
     "Hidden",
     "Interval",
     "PartyName",
     "StrOptions",
+    "array_library",
+    "array_namespace",
     "check_parties",
     "check_representation",
     "count_missing",
+    "name_parties",
     "require",
+    "to_numpy",
 ]
 
 FloatArray = NDArray[np.float64]
+Array = Any
+"""A NumPy array, or an array of another library that follows the array API standard, all on one device."""
 PartyName = str | int
 """How a party is named: a string, or its position where the parties came as a plain sequence."""
 
@@ -49,6 +56,47 @@ def require(module: str, extra: str) -> ModuleType:
         ) from error
 
 
+_ARRAY_LIBRARIES = ("torch", "cupy", "array_api_strict")
+"""Libraries other than NumPy whose arrays are computed with where they lie; others become NumPy arrays."""
+
+
+def array_library(values: object) -> str | None:
+    """Name of the library, other than NumPy, that computes with these values; None where NumPy does."""
+    roots = (base.__module__.partition(".")[0] for base in type(values).__mro__)
+    return next((root for root in roots if root in _ARRAY_LIBRARIES), None)
+
+
+def array_namespace(values: Array) -> Any:
+    """Functions of the array API standard for an array of `array_library`; otherwise NumPy.
+
+    NumPy 1 lacks some of the standard's names; code for both keeps to what both have.
+
+    Raises
+    ------
+    MissingExtraError
+        When scikit-learn is too old to bring array-api-compat along, and that is not installed.
+    """
+    if array_library(values) is None:
+        return np
+    try:
+        compat = importlib.import_module("sklearn.externals.array_api_compat")
+    except ImportError:
+        compat = require("array_api_compat", "gpu")
+    return compat.array_namespace(values)
+
+
+def to_numpy(values: ArrayLike) -> NDArray[Any]:
+    """The values in main memory, as a NumPy array; uncopied if they are one."""
+    library, array = array_library(values), cast(Any, values)
+    if library == "torch":
+        array = array.detach().cpu().numpy()
+    elif library == "cupy":
+        array = array.get()
+    elif library == "array_api_strict":
+        array = array.to_device(array_namespace(array).Device("CPU_DEVICE"))
+    return np.asarray(array)
+
+
 def count_missing(values: NDArray[Any]) -> int:
     """Entries that are None or NaN."""
     if values.dtype.kind in "fc":
@@ -60,7 +108,12 @@ def count_missing(values: NDArray[Any]) -> int:
 
 
 def check_representation(
-    values: ArrayLike, party: PartyName, *, what: str = "representation", n_features: int | None = None
+    values: ArrayLike,
+    party: PartyName,
+    *,
+    what: str = "representation",
+    n_features: int | None = None,
+    beside: Array | None = None,
 ) -> FloatArray:
     """Turn one party's rows into a finite, two-dimensional float64 array.
 
@@ -73,21 +126,27 @@ def check_representation(
         What an error calls the array.
     n_features : int, optional
         The number of columns wanted.
+    beside : array, optional
+        What the rows are to be computed with.  If it is an array of `array_library`, they must be of the same library
+        and on the same device, and so is the result; otherwise that is a NumPy array.
 
     Raises
     ------
     RepresentationError
-        When the array is not numeric, not two-dimensional, empty, not finite, or has the wrong number of columns.
+        When the array is not numeric, not two-dimensional, empty, not finite, not where `beside` is, or has the wrong
+        number of columns.
     """
     if sparse.issparse(values):
         raise RepresentationError(
             f"Party {party!r}: the {what} is a sparse matrix; a dense array is wanted. Call .toarray() on it first."
         )
+    if array_library(beside) is not None and _place(values) != _place(beside):
+        raise RepresentationError(
+            f"Party {party!r}: the {what} is {_place(values)}, but {_place(beside)} is wanted, as for all else in this "
+            "integration. Keep all parties' arrays in one library and on one device."
+        )
     try:
-        array = np.asarray(values)
-        if np.iscomplexobj(array):
-            raise TypeError
-        array = array.astype(np.float64, copy=False)
+        array = _as_numpy(values) if array_library(beside) is None else _real(values)
     except (TypeError, ValueError):
         # numpy's own message may quote an entry, so it is dropped.
         raise RepresentationError(
@@ -101,8 +160,10 @@ def check_representation(
         )
     if 0 in array.shape:
         raise RepresentationError(f"Party {party!r}: the {what} is empty (shape {array.shape}).")
-    if not np.isfinite(array).all():
-        bad = int((~np.isfinite(array)).any(axis=1).sum())
+    xp = array_namespace(array)
+    finite = xp.all(xp.isfinite(array), axis=1)
+    if not xp.all(finite):
+        bad = int((~to_numpy(finite)).sum())
         raise RepresentationError(
             f"Party {party!r}: the {what} contains NaN or infinity in {bad} of {array.shape[0]} rows. "
             "Impute or drop missing values before obfuscation."
@@ -115,12 +176,32 @@ def check_representation(
     return array
 
 
-def check_parties(
-    representations: Mapping[Any, ArrayLike] | Sequence[ArrayLike], *, what: str = "anchor representation"
-) -> dict[PartyName, FloatArray]:
-    """Key several parties' arrays by name, and check each of them.
+def _as_numpy(values: ArrayLike) -> FloatArray:
+    array = to_numpy(values)
+    if np.iscomplexobj(array):
+        raise TypeError
+    return array.astype(np.float64, copy=False)
 
-    A mapping keeps its keys; a plain sequence is keyed ``0..K-1``.
+
+def _real(values: Array) -> Array:
+    """An array of another library in float64, without what torch recorded for gradients."""
+    xp = array_namespace(values)
+    if not xp.isdtype(values.dtype, ("bool", "integral", "real floating")):
+        raise TypeError
+    values = values.detach() if array_library(values) == "torch" else values
+    return xp.astype(values, xp.float64, copy=False)
+
+
+def _place(values: Any) -> str:
+    """Where an array is, for an error."""
+    library = array_library(values)
+    return "a NumPy array" if library is None else f"a {library} array on {values.device}"
+
+
+def name_parties(
+    representations: Mapping[Any, ArrayLike] | Sequence[ArrayLike], *, what: str = "anchor representation"
+) -> dict[PartyName, ArrayLike]:
+    """Key several parties' arrays by name: a mapping keeps its keys, a plain sequence is keyed ``0..K-1``.
 
     Raises
     ------
@@ -128,8 +209,6 @@ def check_parties(
         When neither a mapping nor a sequence of arrays is given.
     AgreementError
         When there is no party at all.
-    RepresentationError
-        When one party's array cannot be used; see `check_representation`.
     """
     if isinstance(representations, Mapping):
         named = dict(representations)
@@ -142,4 +221,33 @@ def check_parties(
         )
     if not named:
         raise AgreementError(f"No party gave an {what}; at least two are wanted.")
-    return {party: check_representation(values, party, what=what) for party, values in named.items()}
+    return named
+
+
+def check_parties(
+    representations: Mapping[Any, ArrayLike] | Sequence[ArrayLike],
+    *,
+    what: str = "anchor representation",
+    keep_library: bool = False,
+) -> dict[PartyName, FloatArray]:
+    """Key several parties' arrays by name, and check each of them.
+
+    Parameters
+    ----------
+    representations : mapping of party to array-like, or sequence of array-like
+    what : str
+        What an error calls an array.
+    keep_library : bool, default=False
+        Whether arrays of `array_library` stay what and where they are; they become NumPy arrays otherwise.
+
+    Raises
+    ------
+    TypeError, AgreementError
+        See `name_parties`.
+    RepresentationError
+        When one party's array cannot be used; see `check_representation`.
+    """
+    named = name_parties(representations, what=what)
+    kept = (values for values in named.values() if keep_library and array_library(values) is not None)
+    beside = next(kept, None)
+    return {party: check_representation(values, party, what=what, beside=beside) for party, values in named.items()}

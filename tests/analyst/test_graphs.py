@@ -124,3 +124,14 @@ def test_clear_errors(small, classes, numbers):
         TargetSimilarityGraph(1, scale="std").weights(small, np.ones(40))
     with pytest.raises(ValueError, match="'n_neighbors' parameter of GeometricGraph"):
         GeometricGraph(0).weights(small)
+
+
+def test_approximate_neighbours_are_mostly_the_exact_ones(rng):
+    pytest.importorskip("pynndescent")
+    A = rng.normal(size=(3000, 6))
+    A[100:104] = A[99]  # duplicates: a row is not always its own nearest neighbour
+    exact, approximate = (GeometricGraph(8, approximate=fast).weights({"a": A}) for fast in (False, True))
+    assert approximate.diagonal().sum() == 0
+    assert approximate.sum() == pytest.approx(exact.sum())
+    shared = approximate.minimum(exact).sum() / exact.sum()
+    assert shared > 0.95

@@ -244,3 +244,11 @@ def test_memory_is_that_of_two_matrices(center):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2.6 * n_anchors**2 * 8
+
+
+def test_rounding_is_no_rank(rng):
+    """Three parties with four columns each: a linear kernel has rank 12 at most, however small the penalty."""
+    views = {party: rng.normal(size=(100, 4)) for party in "abc"}
+    KTI(12, kernel="linear", alpha=1e-4).fit(views)
+    with pytest.raises(ValueError, match="rank of the kernel matrices"):
+        KTI(14, kernel="linear", alpha=1e-4).fit(views)

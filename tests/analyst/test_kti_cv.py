@@ -1,29 +1,45 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 from conftest import nonlinear_views
-from datacollab import KTI, KTICV, TargetSimilarityGraph
-from datacollab.analyst._kti_cv import concordance
+from datacollab import KTI, KTICV, TargetDissimilarityGraph, TargetSimilarityGraph
+from datacollab.analyst._selection import default_predictor, halves, prediction_score
 from datacollab.errors import AgreementError
 
 
 def test_scores_by_hand_with_targets(views, anchor_classes):
-    search = KTICV(4, gamma_factors=(0.5, 2.0), alphas=(0.1,), kernels=("rbf",), cv=3).fit(views, anchor_classes)
-    for candidate, score in zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True):
-        by_hand = []
-        for train, test in StratifiedKFold(3, shuffle=True, random_state=0).split(np.zeros(200), anchor_classes):
-            kti = KTI(4, **candidate).fit({p: A[train] for p, A in views.items()})
-            seen = np.vstack([kti.integration_functions_[p](A[train]) for p, A in views.items()])
-            held = np.vstack([kti.integration_functions_[p](A[test]) for p, A in views.items()])
-            scaler = StandardScaler().fit(seen)
-            model = KNeighborsClassifier(10).fit(scaler.transform(seen), np.tile(anchor_classes[train], 3))
-            by_hand.append(np.mean(model.predict(scaler.transform(held)) == np.tile(anchor_classes[test], 3)))
-        assert score == pytest.approx(np.mean(by_hand))
+    graph = TargetSimilarityGraph(5)
+    search = KTICV(
+        (3, 6), gamma_factors=(0.5, 2.0), alphas=(0.1,), graph=graph, graph_weights=(0.0, 3.0), center=True, cv=3
+    ).fit(views, anchor_classes)
+    random_state, by_hand = np.random.RandomState(0), []
+    for train, test in StratifiedKFold(3, shuffle=True, random_state=random_state).split(np.zeros(200), anchor_classes):
+        first, second = halves(anchor_classes[test], random_state)
+        scores = []
+        for candidate in search.cv_results_["params"]:
+            kti = KTI(graph=graph, center=True, **candidate)
+            kti.fit({p: A[train] for p, A in views.items()}, anchor_classes[train])
+            held = {p: kti.integration_functions_[p](A[test]) for p, A in views.items()}
+            hits = []
+            for seen, new in ((first, second), (second, first)):
+                pooled = np.vstack([rows[seen] for rows in held.values()])
+                scaler = StandardScaler().fit(pooled)
+                model = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.1)
+                model.fit(scaler.transform(pooled), np.tile(anchor_classes[test][seen], 3))
+                hits += [
+                    np.mean(model.predict(scaler.transform(rows[new])) == anchor_classes[test][new])
+                    for rows in held.values()
+                ]
+            scores.append(np.mean(hits))
+        by_hand.append(scores)
+    assert len(search.cv_results_["params"]) == 2 * 3 * 2
+    assert_allclose(search.cv_results_["mean_test_score"], np.mean(by_hand, axis=0))
+    assert_allclose(search.cv_results_["std_test_score"], np.std(by_hand, axis=0))
 
 
 def test_scores_by_hand_without_targets(views):
@@ -31,7 +47,7 @@ def test_scores_by_hand_without_targets(views):
     for candidate, score in zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True):
         by_hand = []
         for train, test in KFold(2, shuffle=True, random_state=0).split(np.zeros(200)):
-            kti = KTI(4, **candidate).fit({p: A[train] for p, A in views.items()})
+            kti = KTI(**candidate).fit({p: A[train] for p, A in views.items()})
             seen = [g(views[p][test]) for p, g in kti.integration_functions_.items()]
             shares = [
                 np.var(np.mean([rows[:, j] for rows in seen], axis=0)) / np.var(np.concatenate([r[:, j] for r in seen]))
@@ -41,17 +57,34 @@ def test_scores_by_hand_without_targets(views):
         assert score == pytest.approx(np.mean(by_hand))
 
 
-def test_the_best_candidate_is_fitted_on_all_rows(views, anchor_classes):
-    search = KTICV(4, graph=TargetSimilarityGraph(5), center=True, graph_weights=(0.3, 3.0), alphas=(0.1,))
-    search.fit(views, anchor_classes)
+@pytest.mark.parametrize("penalty_graph", [None, TargetDissimilarityGraph(5)])
+def test_the_best_candidate_is_fitted_on_all_rows(views, anchor_classes, penalty_graph):
+    options = {"graph": TargetSimilarityGraph(5), "center": True, "penalty_graph": penalty_graph}
+    search = KTICV(4, graph_weights=(0.3, 3.0), alphas=(0.1,), **options).fit(views, anchor_classes)
     assert search.best_score_ == max(search.cv_results_["mean_test_score"])
-    kti = KTI(4, graph=TargetSimilarityGraph(5), center=True, **search.best_params_).fit(views, anchor_classes)
+    kti = KTI(**search.best_params_, **options).fit(views, anchor_classes)
     assert_allclose(search.target_, kti.target_)
     assert_allclose(search.transform(views)["b"], kti.transform(views)["b"])
     assert search.objective_ == kti.objective_
     assert search.gammas_ == kti.gammas_
     assert search.solver_ == kti.solver_
     assert_allclose(search.eigenvalues_, kti.eigenvalues_)
+
+
+def test_with_a_penalty_graph_candidates_are_refitted(views, anchor_classes):
+    options = {"penalty_graph": TargetDissimilarityGraph(5), "center": True}
+    search = KTICV((3, 5), alphas=(0.1,), kernels=("linear",), cv=2, **options).fit(views, anchor_classes)
+    random_state, by_hand = np.random.RandomState(0), []
+    for train, test in StratifiedKFold(2, shuffle=True, random_state=random_state).split(np.zeros(200), anchor_classes):
+        target = anchor_classes[test]
+        parts = halves(target, random_state)
+        scores = []
+        for candidate in search.cv_results_["params"]:
+            kti = KTI(**candidate, **options).fit({p: A[train] for p, A in views.items()}, anchor_classes[train])
+            held = np.stack(list(kti.transform({p: A[test] for p, A in views.items()}).values()))
+            scores.append(prediction_score(held, target, parts, default_predictor(target, parts, True)))
+        by_hand.append(scores)
+    assert_allclose(search.cv_results_["mean_test_score"], np.mean(by_hand, axis=0))
 
 
 def test_candidates_leave_out_what_makes_no_difference(views, anchor_classes):
@@ -84,16 +117,6 @@ def test_numeric_targets_and_own_estimators(views, rng):
 def test_number_of_jobs_changes_nothing(views, anchor_classes):
     one, two = (KTICV(3, alphas=(0.1, 1.0), cv=2, n_jobs=jobs).fit(views, anchor_classes) for jobs in (None, 2))
     assert_allclose(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
-
-
-def test_concordance():
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(500, 2))
-    assert concordance([rows, rows]) == pytest.approx(1.0)
-    assert concordance([rows, rng.normal(size=(500, 2))]) == pytest.approx(0.5, abs=0.1)
-    assert concordance([rows, -rows]) == pytest.approx(0.0, abs=1e-3)
-    constant = np.column_stack([rows[:, 0], np.ones(500)])
-    assert concordance([constant, constant]) == pytest.approx(0.5)
 
 
 def test_ties_go_to_the_larger_penalty_and_the_plain_width():
@@ -135,3 +158,60 @@ def test_few_anchors():
 def test_a_misfitting_target_is_refused(views):
     with pytest.raises(AgreementError, match=r"shape \(200,\); got \(3,\)"):
         KTICV(3).fit(views, [0, 1, 0])
+
+
+def test_the_number_of_components_is_chosen(views, anchor_classes):
+    search = KTICV((1, 6), alphas=(0.1,), gamma_factors=(1.0,), kernels=("rbf",)).fit(views, anchor_classes)
+    one, six = search.cv_results_["mean_test_score"]
+    assert [params["n_components"] for params in search.cv_results_["params"]] == [1, 6]
+    assert six > one
+    assert search.target_.shape == (200, 6)
+
+
+def test_numbers_of_components_that_are_too_large_are_left_out(views, anchor_classes):
+    search = KTICV((4, 25, 1000), alphas=(0.1,), gamma_factors=(1.0,)).fit(views, anchor_classes)
+    tried = {(params["kernel"], params["n_components"]) for params in search.cv_results_["params"]}
+    assert tried == {("rbf", 4), ("rbf", 25), ("linear", 4)}
+    with pytest.raises(ValueError, match=r"n_components=150 is more than the data allow: at most 100.*100 anchor rows"):
+        KTICV(150).fit(views)
+    with pytest.raises(ValueError, match="n_components=25 is more than .* with any of the kernels"):
+        KTICV(25, kernels=("linear",)).fit(views)
+
+
+def test_without_targets_the_largest_number_is_taken(views):
+    search = KTICV((2, 5, 25), alphas=(0.1,), gamma_factors=(1.0,), cv=2).fit(views)
+    assert [(p["kernel"], p["n_components"]) for p in search.cv_results_["params"]] == [("linear", 5), ("rbf", 25)]
+
+
+def test_many_anchors_are_searched_on_in_part(views, anchor_classes):
+    options = {"alphas": (0.1, 1.0), "gamma_factors": (1.0,)}
+    search = KTICV(4, max_anchors=90, **options).fit(views, anchor_classes)
+    rows = np.sort(np.random.RandomState(0).permutation(200)[:90])
+    assert search.target_.shape == (200, 4)
+    kept = {p: A[rows] for p, A in views.items()}
+    # The generator has drawn the rows already, so folds are those of its next state.
+    random_state = np.random.RandomState(0)
+    random_state.permutation(200)
+    alone = KTICV(4, max_anchors=None, random_state=random_state, **options).fit(kept, anchor_classes[rows])
+    assert_allclose(search.cv_results_["mean_test_score"], alone.cv_results_["mean_test_score"])
+
+
+def test_own_folds(views, anchor_classes):
+    folds = [(np.arange(100), np.arange(100, 200)), (np.arange(50, 200), np.arange(50))]
+    search = KTICV(3, cv=folds, alphas=(0.1,), gamma_factors=(1.0,)).fit(views, anchor_classes)
+    assert len(search.cv_results_["params"]) == 2
+
+
+@pytest.mark.parametrize("name", ["kernels", "gamma_factors", "alphas", "graph_weights", "n_components"])
+def test_no_candidates_is_an_error(views, name):
+    with pytest.raises(ValueError, match=f"KTICV: {name} is empty"):
+        KTICV(**{name: ()}).fit(views)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("gamma_factors", 0.0), ("alphas", -1.0), ("graph_weights", -1.0), ("kernels", "cubic"), ("n_components", 0)],
+)
+def test_candidates_that_kti_refuses_are_refused_before_any_work(views, name, value):
+    with pytest.raises(ValueError, match=rf"'{name.removesuffix('s')}s?' parameter of KTI must be .* Got"):
+        KTICV(**{name: (value,)}).fit(views)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import datacollab as dc
-from datacollab.analyst import GEP, KTI, LTI, MPP, ODC, GeometricGraph, TargetSimilarityGraph
+from datacollab.analyst import GEP, KTI, KTICV, LTI, MPP, ODC, GeometricGraph, TargetSimilarityGraph
 from datacollab.experiments import BASELINES, METHODS, Condition, check_methods, method
+from datacollab.experiments._methods import specification
 
 
 @pytest.mark.parametrize(("name", "expected"), [("MPP", MPP), ("GEP", GEP), ("ODC", ODC), ("LTI", LTI)])
@@ -44,9 +45,27 @@ def test_kernel_methods_by_name(name, graph, center, preset):
 
 
 def test_every_method_has_a_name_and_every_name_a_method():
-    assert len(METHODS) == len(set(METHODS)) == 10
+    assert len(METHODS) == len(set(METHODS)) == 12
     for name in METHODS:
         method(name, Condition())
+
+
+@pytest.mark.parametrize("preset", ["paper", "recommended"])
+def test_the_searches_are_the_same_under_every_preset(preset):
+    condition = Condition(hyperparameters=preset, n_sources=None, n_components=4, n_neighbors=3)
+    searched = method("KTICV+TSL+Center", condition)
+    assert isinstance(searched, KTICV)
+    assert specification("KTICV+TSL+Center", condition) == specification(
+        "KTICV+TSL+Center", Condition(n_sources=None, n_components=64, n_neighbors=3)
+    )
+    assert (searched.center, searched.graph.n_neighbors, searched.graph.scale) == (True, 3, "std")
+    plain = method("KTICV", condition)
+    assert (plain.center, plain.graph) == (False, None)
+
+
+def test_a_search_on_interpolated_anchors_has_wide_kernels_only():
+    factors = [method("KTICV", Condition(n_sources=n_sources)).gamma_factors for n_sources in (100, None)]
+    assert factors == [[0.1, 0.3], [0.1, 0.3, 1.0]]
 
 
 @pytest.mark.parametrize("name", ["lti", "KTI+", "KTI+Center+TSL", "Local", ""])

@@ -1,9 +1,11 @@
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tiny import TINY, tiny
 
 from datacollab.experiments import Attacks, Condition, Experiment, definition_text, experiment_names, load_experiment
+from datacollab.experiments._plan import cells
 
 SHIPPED = ("regression", "rq1", "rq2", "rq3", "rq4", "slice")
 
@@ -107,3 +109,15 @@ def test_what_is_stored_keeps_its_own_transform(tmp_path):
     condition = Condition(hyperparameters="paper", out_of_sample="row-wise")
     experiment = replace(tiny(tmp_path), conditions=(condition,))
     assert Experiment.from_json(experiment.to_json()).conditions == (condition,)
+
+
+def test_the_comparison_of_searches_has_the_conditions_of_rq4_and_one_transform():
+    """benchmarks/selection.toml: only hyperparameters differ, so UMAP maps rows one by one under all of them."""
+    path = Path(__file__).parents[2] / "benchmarks" / "selection.toml"
+    experiment = load_experiment(path, "quick")
+    rq4 = load_experiment("rq4", "quick").conditions
+    assert set(experiment.conditions) == {replace(condition, out_of_sample="row-wise") for condition in rq4}
+    assert len(experiment.conditions) == 2 * 18
+    searched = {(cell.id, cell.condition.obfuscator) for cell in cells(experiment) if cell.name == "KTICV+TSL+Center"}
+    assert len(searched) == 18, "a search is one computation under both presets"
+    assert load_experiment(path, "smoke").conditions

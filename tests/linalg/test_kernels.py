@@ -64,3 +64,10 @@ def test_scale_gamma_is_scikit_learns(rng):
 def test_widths_of_coinciding_rows_are_infinite():
     assert median_gamma(np.zeros((5, 2))) == np.inf
     assert scale_gamma(np.zeros((5, 2))) == np.inf
+
+
+def test_the_median_of_many_rows_is_that_of_a_sample(rng):
+    A = rng.normal(size=(6000, 2))
+    squared = np.median(((A[:, None, :] - A[None, :500, :]) ** 2).sum(axis=2))
+    assert median_gamma(A) == pytest.approx(1 / squared, rel=0.03)
+    assert median_gamma(A) == median_gamma(A.copy())

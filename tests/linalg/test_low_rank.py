@@ -1,5 +1,7 @@
 """Landmarks by randomly pivoted Cholesky, and ridge regression restricted to them."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -66,8 +68,8 @@ def test_duplicate_rows_are_drawn_once():
 
 def test_landmarks_are_better_than_random_rows(rng):
     """Clusters of very different sizes: uniform rows miss the small ones."""
-    centres = rng.normal(size=(30, 4)) * 6
-    A = np.vstack([centre + 0.1 * rng.normal(size=(size, 4)) for centre, size in zip(centres, [300] * 5 + [3] * 25)])
+    centres, sizes = rng.normal(size=(30, 4)) * 6, [300] * 5 + [3] * 25
+    A = np.vstack([centre + 0.1 * rng.normal(size=(size, 4)) for centre, size in zip(centres, sizes, strict=True)])
     K = RBF.gram(A)
     drawn = [np.trace(K - nystroem(K, pivoted(RBF, A, 60, seed).pivots)) for seed in range(5)]
     uniform = [np.trace(K - nystroem(K, rng.choice(len(A), 60, replace=False))) for _ in range(5)]
@@ -120,5 +122,5 @@ def test_more_landmarks_smooth_less(rng):
     K = RBF.gram(A)
     exact = K @ np.linalg.inv(K + 0.5 * np.eye(100))
     smoothers = [restricted_ridge_of_features(found.factor[:, :r], 0.5).smooth(np.eye(100)) for r in (10, 20, 40)]
-    for below, above in zip(smoothers, [*smoothers[1:], exact]):
+    for below, above in pairwise([*smoothers, exact]):
         assert np.linalg.eigvalsh(above - below).min() > -1e-5

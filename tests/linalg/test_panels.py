@@ -18,7 +18,11 @@ def regularised(A, alpha, kernel):
     return kernel.gram(A) + alpha * np.eye(len(A))
 
 
-@given(n=st.sampled_from([1, 2, 255, 256, 257, 300, 530]), m=st.integers(1, 4), alpha=st.sampled_from([1e-2, 1.0, 30.0]))
+@given(
+    n=st.sampled_from([1, 2, 255, 256, 257, 300, 530]),
+    m=st.integers(1, 4),
+    alpha=st.sampled_from([1e-2, 1.0, 30.0]),
+)
 def test_solves_like_numpy(n, m, alpha):
     rng = np.random.default_rng(n)
     A, Z = rng.normal(size=(n, 3)), rng.normal(size=(n, m))
@@ -45,7 +49,10 @@ def test_half_the_memory_of_the_matrix(rng):
     assert factor.nbytes <= 1.11 * 2560**2 * 4 / 2
 
 
-@pytest.mark.parametrize("kernel", [rbf(), Kernel(metric="linear"), Kernel(metric="laplacian", parameters={"gamma": 1})])
+LAPLACIAN = Kernel(metric="laplacian", parameters={"gamma": 1})
+
+
+@pytest.mark.parametrize("kernel", [rbf(), Kernel(metric="linear"), LAPLACIAN])
 def test_refinement_reaches_float64(rng, kernel):
     A, Z = rng.normal(size=(700, 4)), rng.normal(size=(700, 5))
     factor = panel_cholesky(KernelBlocks(kernel, A, np.float32), 0.1, np.float32)

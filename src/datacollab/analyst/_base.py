@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from .._validation import FloatArray, PartyName, check_parties
+from .._validation import FloatArray, PartyName, array_namespace, check_parties, name_parties
 from ..errors import AgreementError, RepresentationError, SinglePartyWarning, UnknownPartyError
 from ..model import IntegrationFunction
 
@@ -22,8 +22,14 @@ Representations = Mapping[Any, ArrayLike] | Sequence[ArrayLike]
 """Several parties' arrays: keyed by party, or a plain sequence that is keyed 0..K-1."""
 
 
-def check_anchors(anchors: Representations) -> dict[PartyName, FloatArray]:
+def check_anchors(anchors: Representations, *, keep_library: bool = False) -> dict[PartyName, FloatArray]:
     """Check what all parties sent for the same anchor rows.
+
+    Parameters
+    ----------
+    anchors : mapping of party to array-like, or sequence of array-like
+    keep_library : bool, default=False
+        Whether arrays of torch or CuPy stay what and where they are; they become NumPy arrays otherwise.
 
     Raises
     ------
@@ -37,7 +43,7 @@ def check_anchors(anchors: Representations) -> dict[PartyName, FloatArray]:
     SinglePartyWarning
         When there is one party only.
     """
-    checked = check_parties(anchors)
+    checked = check_parties(anchors, keep_library=keep_library)
     rows = {party: A.shape[0] for party, A in checked.items()}
     if len(set(rows.values())) > 1:
         raise AgreementError(
@@ -47,7 +53,7 @@ def check_anchors(anchors: Representations) -> dict[PartyName, FloatArray]:
     for party, A in checked.items():
         if A.shape[0] < 2:
             raise RepresentationError(f"Party {party!r}: one anchor row cannot be aligned; at least two are wanted.")
-        if (A[0] == A).all():
+        if array_namespace(A).all(A[:1, :] == A):
             raise RepresentationError(
                 f"Party {party!r}: all {A.shape[0]} rows of the anchor representation are equal, so it carries no "
                 "information. The party should check its obfuscator against the anchor."
@@ -90,6 +96,8 @@ class BaseIntegrator(BaseEstimator, ABC):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {}
+    _keeps_library: ClassVar[bool] = False
+    """Whether `fit` computes with arrays of torch or CuPy where they lie."""
 
     integration_functions_: dict[PartyName, IntegrationFunction]
 
@@ -108,6 +116,7 @@ class BaseIntegrator(BaseEstimator, ABC):
         Returns
         -------
         dict of party to ndarray of shape (n_rows, n_components)
+            After a fit on torch or CuPy arrays, such arrays.
 
         Raises
         ------
@@ -117,14 +126,14 @@ class BaseIntegrator(BaseEstimator, ABC):
             When the rows cannot be used; the message names the party.
         """
         check_is_fitted(self)
-        checked = check_parties(representations, what="representation")
-        unknown = [party for party in checked if party not in self.integration_functions_]
+        named = name_parties(representations, what="representation")
+        unknown = [party for party in named if party not in self.integration_functions_]
         if unknown:
             raise UnknownPartyError(
                 f"No integration function for {unknown!r}; known parties: {list(self.integration_functions_)!r}. "
                 "A new party needs a new integration with its share included."
             )
-        return {party: self.integration_functions_[party](rows) for party, rows in checked.items()}
+        return {party: self.integration_functions_[party](rows) for party, rows in named.items()}
 
     def fit_transform(self, anchors: Representations, y: ArrayLike | None = None) -> dict[PartyName, FloatArray]:
         """Fit, and return the collaboration representations of the anchors."""
@@ -132,7 +141,7 @@ class BaseIntegrator(BaseEstimator, ABC):
 
     def _start_fit(self, anchors: Representations) -> dict[PartyName, FloatArray]:
         self._validate_params()
-        return check_anchors(anchors)
+        return check_anchors(anchors, keep_library=self._keeps_library)
 
     @staticmethod
     def _residual(fitted: Mapping[PartyName, FloatArray], target: FloatArray) -> float:

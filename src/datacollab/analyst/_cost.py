@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 
+from .._validation import Array, array_library
 from ..errors import NotEnoughMemoryError
+from ..linalg import device_memory
 
-__all__ = ["FitCost", "available_memory", "choose_solver", "fit_cost"]
+__all__ = ["FitCost", "available_memory", "choose_solver", "fit_cost", "most_landmarks"]
 
 DENSE_UP_TO = 1200
 """Anchor rows up to which a dense eigensolver is as fast as a Krylov method."""
@@ -24,6 +26,10 @@ _SKINNY = 0.35
 """Rate of products with a few columns, relative to products of large matrices."""
 _LARGE_SHARE = 0.9
 """Part of the available memory that a fit may plan to take."""
+_LANDMARKS = 512
+"""Landmarks per party that "nystroem" typically takes."""
+_FEWEST_LANDMARKS = 128
+"""What it begins with."""
 _PROBE = 768
 
 
@@ -39,11 +45,14 @@ class FitCost:
         Floating-point operations, those in float32 counted half, those on a few columns about three times.
     memory : int
         Bytes beyond the anchor representations.
+    limit : float
+        Bytes that may be taken.
     """
 
     solver: str
     operations: float
     memory: int
+    limit: float = np.inf
 
     @property
     def seconds(self) -> float:
@@ -56,7 +65,13 @@ class FitCost:
 
 
 def fit_cost(
-    solver: str, n_anchors: int, n_parties: int, n_components: int, *, n_landmarks: int = 512, has_penalty: bool = False
+    solver: str,
+    n_anchors: int,
+    n_parties: int,
+    n_components: int,
+    *,
+    n_landmarks: int = _LANDMARKS,
+    has_penalty: bool = False,
 ) -> FitCost:
     """Estimate what a solver takes.
 
@@ -88,8 +103,18 @@ def fit_cost(
     return FitCost(
         solver=solver,
         operations=features + 4 * K * n * r * columns / 2 / _SKINNY / 3,
-        memory=int(4 * K * n * r + 16 * n * columns / 2 + 32 * r**2 * K),
+        memory=int(4.4 * K * n * r + 16 * n * columns + 24 * r**2 * K),
     )
+
+
+def most_landmarks(cost: FitCost, n_anchors: int, n_parties: int, n_components: int) -> int | None:
+    """Landmarks per party for which "nystroem" stays within the memory that may be taken; None without a limit."""
+    if not np.isfinite(cost.limit):
+        return None
+    none, one = (
+        fit_cost("nystroem", n_anchors, n_parties, n_components, n_landmarks=r).memory for r in (1, _LANDMARKS + 1)
+    )
+    return int((cost.limit - none) * _LANDMARKS / (one - none))
 
 
 def choose_solver(
@@ -101,8 +126,18 @@ def choose_solver(
     n_landmarks: int | None,
     has_penalty: bool,
     memory_limit: float | None,
+    beside: Array | None = None,
 ) -> FitCost:
     """Solver for `KTI`'s parameter of that name, and its cost.
+
+    Parameters
+    ----------
+    solver, n_anchors, n_parties, n_components, n_landmarks, memory_limit
+        As for `KTI`.
+    has_penalty : bool
+        Whether there is a penalty graph.
+    beside : array, optional
+        An array that is computed with.  If it is not NumPy's, no dense solver can, and its device's memory counts.
 
     Raises
     ------
@@ -111,28 +146,29 @@ def choose_solver(
     NotEnoughMemoryError
         When no solver that is allowed fits into the memory.
     """
-    limit = memory_limit if memory_limit is not None else _LARGE_SHARE * available_memory()
+    dense = array_library(beside) is None
+    limit = memory_limit if memory_limit is not None else _LARGE_SHARE * (device_memory(beside) or available_memory())
 
-    def cost(name: str) -> FitCost:
-        return fit_cost(
-            name, n_anchors, n_parties, n_components, n_landmarks=n_landmarks or 512, has_penalty=has_penalty
-        )
+    def cost(name: str, rank: int = n_landmarks or _LANDMARKS) -> FitCost:
+        return fit_cost(name, n_anchors, n_parties, n_components, n_landmarks=rank, has_penalty=has_penalty)
 
     if solver == "nystroem":
         if has_penalty:
             raise ValueError("A penalty graph needs solver='exact'; solver='nystroem' solves without one.")
         candidates = ["nystroem"]
-    elif has_penalty or n_anchors <= DENSE_UP_TO:
+    elif has_penalty or (dense and n_anchors <= DENSE_UP_TO):
         candidates = ["dense"]
     else:
-        candidates = ["streamed", "dense"]
+        candidates = ["streamed", "dense"] if dense else ["streamed"]
         if solver == "auto":
             many = n_parties * float(n_anchors) ** 3 / 3 > EXACT_OPERATIONS
             candidates = ["nystroem", *candidates] if many else ["streamed", "nystroem"]
     costs = [cost(name) for name in candidates]
+    if "nystroem" in candidates and n_landmarks is None:
+        costs.append(cost("nystroem", _FEWEST_LANDMARKS))
     for each in costs:
         if each.memory <= limit:
-            return each
+            return replace(each, limit=limit)
     least = min(costs, key=lambda each: each.memory)
     raise NotEnoughMemoryError(
         f"KTI: {n_parties} parties with {n_anchors} anchor rows need {least.memory / 2**30:.2g} GiB with "

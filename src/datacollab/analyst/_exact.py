@@ -10,13 +10,14 @@ import scipy.linalg
 from numpy.typing import DTypeLike
 from scipy.linalg.blas import dsymm
 
-from .._validation import FloatArray, PartyName
+from .._validation import Array, FloatArray, PartyName, array_namespace
 from ..linalg import (
     Kernel,
     KernelBlocks,
     PanelCholesky,
     add_sparse_to_lower,
     add_to_lower,
+    cast,
     centre_lower,
     largest_of_pencil,
     leading_eigenpairs,
@@ -24,7 +25,6 @@ from ..linalg import (
     refined_solution,
     ridge_coefficients,
     ridge_inverse,
-    ridge_inverse_trace,
     smallest_eigenpairs,
     smallest_eigenpairs_centred,
     symmetric_product,
@@ -109,7 +109,7 @@ def _coefficients(party: PartyName, A: FloatArray, kernel: Kernel, alpha: float,
 class _Factor:
     r"""One party's :math:`\Sigma_k + \lambda I`, factorised."""
 
-    A: FloatArray
+    A: Array
     kernel: Kernel
     alpha: float
     cholesky: PanelCholesky
@@ -139,7 +139,7 @@ def solve_streamed(problem: TargetProblem, engine: Engine, *, precision: str, se
 
 
 def _solve_streamed(
-    problem: TargetProblem, engine: Engine, start: FloatArray, dtype: DTypeLike, *, correct: bool
+    problem: TargetProblem, engine: Engine, start: Array, dtype: DTypeLike, *, correct: bool
 ) -> Solution:
     factors = engine.place(
         _factorised,
@@ -148,14 +148,14 @@ def _solve_streamed(
     logger.info("factorised %d kernel matrices of %d rows", len(factors), problem.n_anchors)
     trace = problem.alpha * sum(engine.gather(_inverse_trace, factors)) if problem.normalised else None
     operator = problem.operator(trace)
-    corrected: list[FloatArray] = []
+    corrected: list[Array] = []
 
-    def approximate(X: FloatArray) -> FloatArray:
+    def approximate(X: Array) -> Array:
         return operator.of_inverses(X, engine.total(_solve, factors, X))
 
-    def exact(Z: FloatArray) -> FloatArray:
+    def exact(Z: Array) -> Array:
         corrected[:] = engine.gather(_refine, factors, Z)
-        return operator.of_inverses(Z, np.sum(corrected, axis=0))
+        return operator.of_inverses(Z, sum(corrected))
 
     single = dtype == np.float32 and not correct
     found = leading_eigenpairs(
@@ -167,24 +167,29 @@ def _solve_streamed(
         project=problem.project,
     )
     logger.info("eigenvectors after %d columns, angle at most %.1e", found.columns, found.angle)
+    if correct and not found.converged:
+        raise scipy.linalg.LinAlgError("the corrections do not converge")
     if found.anchored is None or found.correction is None:
         solved = engine.gather(_solve, factors, found.vectors)
     else:
         # The correction is small, so that its rounding in float32 is below float64's.
-        size = max(float(np.abs(found.correction).max()), np.finfo(np.float64).tiny)
+        xp = array_namespace(found.correction)
+        size = max(float(xp.max(xp.abs(found.correction))), float(np.finfo(np.float64).tiny))
         remainders = engine.gather(_solve, factors, found.correction / size)
         solved = [T @ found.anchored + size * extra for T, extra in zip(corrected, remainders, strict=True)]
+    # Where all directions are taken, there is nothing to be told apart from.
+    whole = problem.n_components == problem.n_anchors - problem.center
     return Solution(
         solver="exact",
         eigenvalues=operator.offset - found.values,
         target=found.vectors,
         maps=maps_of(problem, problem.anchors, solved),
-        angle=found.angle,
-        gap=found.gap,
+        angle=None if whole else found.angle,
+        gap=None if whole else found.gap,
     )
 
 
-def _factorised(party: PartyName, A: FloatArray, kernel: Kernel, alpha: float, dtype: DTypeLike) -> _Factor:
+def _factorised(party: PartyName, A: Array, kernel: Kernel, alpha: float, dtype: DTypeLike) -> _Factor:
     try:
         cholesky = panel_cholesky(KernelBlocks(kernel, A, dtype), alpha, dtype)
     except scipy.linalg.LinAlgError:
@@ -194,14 +199,15 @@ def _factorised(party: PartyName, A: FloatArray, kernel: Kernel, alpha: float, d
     return _Factor(A, kernel, alpha, cholesky)
 
 
-def _solve(factor: _Factor, X: FloatArray) -> FloatArray:
-    return factor.cholesky.solve(X).astype(np.float64, copy=False)
+def _solve(factor: _Factor, X: Array) -> Array:
+    return cast(factor.cholesky.solve(X), np.float64)
 
 
-def _refine(factor: _Factor, Z: FloatArray) -> FloatArray:
+def _refine(factor: _Factor, Z: Array) -> Array:
     tiles = KernelBlocks(factor.kernel, factor.A).lower_tiles()
     return refined_solution(factor.cholesky, lambda X: symmetric_product(tiles, X), factor.alpha, Z)
 
 
 def _inverse_trace(factor: _Factor) -> float:
-    return ridge_inverse_trace(factor.kernel.gram(factor.A), factor.alpha)
+    # In float64, since it enters the problem itself.
+    return panel_cholesky(KernelBlocks(factor.kernel, factor.A), factor.alpha, np.float64).inverse_trace

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.neighbors import NearestNeighbors
 
-from .._validation import FloatArray, Interval, PartyName, StrOptions
+from .._validation import FloatArray, Interval, PartyName, StrOptions, require
 from ..errors import AgreementError, NumericalError
 
 __all__ = ["GeometricGraph", "NeighborGraph", "TargetDissimilarityGraph", "TargetSimilarityGraph"]
@@ -26,6 +26,7 @@ class NeighborGraph(BaseEstimator, ABC):
     """
 
     n_neighbors: int
+    approximate: bool
     _needs_target: ClassVar[bool] = False
 
     @abstractmethod
@@ -62,10 +63,7 @@ class NeighborGraph(BaseEstimator, ABC):
         target = self._checked_target(y, n_anchors)
         total = sparse.csr_array((n_anchors, n_anchors))
         for A in anchors.values():
-            # Without a query, scikit-learn leaves each row out of its own neighbours, also among duplicates.  Its
-            # distances cancel badly far from the origin.
-            search = NearestNeighbors(n_neighbors=self.n_neighbors).fit(A - A.mean(axis=0))
-            neighbors = search.kneighbors(return_distance=False)
+            neighbors = _neighbors(A, self.n_neighbors, self.approximate)
             first = np.repeat(np.arange(n_anchors), self.n_neighbors)
             second = neighbors.ravel()
             ends = (None, None) if target is None else (target[first], target[second])
@@ -111,6 +109,23 @@ class NeighborGraph(BaseEstimator, ABC):
         return target
 
 
+def _neighbors(A: FloatArray, n_neighbors: int, approximate: bool) -> NDArray[np.intp]:
+    """Nearest neighbours of each row among the others, shape (n, n_neighbors)."""
+    # Distances of scikit-learn cancel badly far from the origin.
+    A = A - A.mean(axis=0)
+    if not approximate:
+        # Without a query, scikit-learn leaves each row out of its own neighbours, also among duplicates.
+        search = NearestNeighbors(n_neighbors=n_neighbors).fit(A)
+        found: NDArray[np.intp] = search.kneighbors(return_distance=False)
+        return found
+    pynndescent = require("pynndescent", "umap")
+    found, _ = pynndescent.NNDescent(A, n_neighbors=n_neighbors + 1, random_state=0).neighbor_graph
+    # A row is mostly its own nearest neighbour; among duplicates it may stand anywhere, or not at all.
+    others = found != np.arange(len(A))[:, None]
+    others[others.all(axis=1), -1] = False
+    return np.asarray(found[others], dtype=np.intp).reshape(len(A), n_neighbors)
+
+
 class GeometricGraph(NeighborGraph):
     """Geometric Laplacian, GL: neighbours in the representations are tied (eq. gl-weight).
 
@@ -118,6 +133,9 @@ class GeometricGraph(NeighborGraph):
     ----------
     n_neighbors : int, default=10
         Neighbours of each anchor row within each party's representation, itself excluded.
+    approximate : bool, default=False
+        Whether a few neighbours may be missed, which is much faster from some ten thousand anchor rows on.  Needs the
+        extra "umap".
 
     Examples
     --------
@@ -129,10 +147,14 @@ class GeometricGraph(NeighborGraph):
            [0. , 0.5, 0. ]])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {"n_neighbors": [Interval(Integral, 1, None, closed="left")]}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "approximate": ["boolean"],
+    }
 
-    def __init__(self, n_neighbors: int = 10) -> None:
+    def __init__(self, n_neighbors: int = 10, *, approximate: bool = False) -> None:
         self.n_neighbors = n_neighbors
+        self.approximate = approximate
 
     def pair_weights(self, first: NDArray[Any] | None, second: NDArray[Any] | None) -> float:
         """One for each pair."""
@@ -145,12 +167,16 @@ class _TargetGraph(NeighborGraph):
     _needs_target = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "approximate": ["boolean"],
         "scale": [Interval(Real, 0, None, closed="neither"), StrOptions({"std"})],
         "task": [StrOptions({"auto", "classification", "regression"})],
     }
 
-    def __init__(self, n_neighbors: int = 10, *, scale: float | str = 1.0, task: str = "auto") -> None:
+    def __init__(
+        self, n_neighbors: int = 10, *, scale: float | str = 1.0, task: str = "auto", approximate: bool = False
+    ) -> None:
         self.n_neighbors = n_neighbors
+        self.approximate = approximate
         self.scale = scale
         self.task = task
 
@@ -177,6 +203,9 @@ class TargetSimilarityGraph(_TargetGraph):
     ----------
     n_neighbors : int, default=10
         Neighbours of each anchor row within each party's representation, itself excluded.
+    approximate : bool, default=False
+        Whether a few neighbours may be missed, which is much faster from some ten thousand anchor rows on.  Needs the
+        extra "umap".
     scale : float or "std", default=1.0
         :math:`\sigma_y`, in the target's own units; the paper standardises the target and takes 1.  "std" takes the
         standard deviation of the anchor targets, which amounts to the same.
@@ -208,6 +237,9 @@ class TargetDissimilarityGraph(_TargetGraph):
     ----------
     n_neighbors : int, default=10
         Neighbours of each anchor row within each party's representation, itself excluded.
+    approximate : bool, default=False
+        Whether a few neighbours may be missed, which is much faster from some ten thousand anchor rows on.  Needs the
+        extra "umap".
     scale : float or "std", default=1.0
         :math:`\sigma_y`, in the target's own units, or the standard deviation of the anchor targets.
     task : {"auto", "classification", "regression"}, default="auto"

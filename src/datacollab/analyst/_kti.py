@@ -13,25 +13,33 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_random_state
 
-from .._validation import FloatArray, HasMethods, Interval, PartyName, StrOptions
+from .._validation import (
+    Array,
+    FloatArray,
+    HasMethods,
+    Interval,
+    PartyName,
+    StrOptions,
+    array_library,
+    to_numpy,
+)
 from ..errors import (
     IncompressibleKernelError,
     NotEnoughMemoryError,
-    NumericalError,
     UndeterminedTargetWarning,
-    UnknownPartyError,
 )
-from ..linalg import Kernel, fix_signs, median_gamma, scale_gamma
+from ..linalg import ARRAY_KERNELS, Kernel, fix_signs, like
 from ._base import BaseIntegrator, Representations, check_n_components
-from ._cost import FitCost, choose_solver
+from ._cost import FitCost, choose_solver, most_landmarks
 from ._engine import LocalEngine, engine_for
 from ._exact import solve_dense, solve_streamed
 from ._graphs import NeighborGraph
 from ._nystroem import solve_nystroem
 from ._target_problem import Solution, TargetProblem
+from ._widths import GammaRule, kernel_widths
 
 __all__ = ["KTI"]
 
@@ -41,10 +49,8 @@ _UNDETERMINED = 1e-9
 """Eigengap, relative to the eigenvalues, that rounding may fill."""
 _WORTH_SAYING = 2000
 """Anchor rows from which a fit takes long enough to say beforehand how long."""
-_VANISHING = 1e-10
+_VANISHING = {"float64": 1e-8, "float32": 1e-5}
 """Part of a target column that all kernel maps together must reproduce."""
-
-GammaRule = float | str | Callable[[FloatArray], float]
 
 
 class KTI(BaseIntegrator):
@@ -101,9 +107,10 @@ class KTI(BaseIntegrator):
     precision : {"float64", "float32"}, default="float64"
         Of "exact" beyond 1,200 rows.  "float32" leaves out the corrections: about twice as fast, the objective off by
         1e-7 at most, where the penalty is not small.
-    tol : float, default=0.15
-        Of "nystroem": the number of landmarks doubles until this lowers the objective by no more than this share.  The
-        objective is then above the exact minimum by about half that share, in experience.
+    tol : float, default=0.015
+        Of "nystroem": the number of landmarks doubles until this lowers the objective, divided by the number of parties
+        and components, by at most `tol`.  So divided it is the mean share of a target column that a party's function
+        misses, between 0 and 1.
     n_landmarks : int, default=None
         Of "nystroem": landmarks per party instead, whatever `tol` is.
     memory_limit : float, default=None
@@ -142,8 +149,15 @@ class KTI(BaseIntegrator):
     n_landmarks_ : int or None
         Landmarks per party, at most; None where all anchor rows are kept.
     approximation_error_ : float or None
-        By what share the last doubling of the landmarks lowered the objective; None where nothing was approximated.
+        By how much the last doubling of the landmarks lowered the objective, divided as for `tol`; an estimate, not a
+        bound, of how far it is above the exact minimum.  None where nothing was approximated.
     integration_functions_ : dict of party to KernelMap
+
+    Notes
+    -----
+    Anchor representations may be torch or CuPy arrays on one device.  The heavy part of the fit then runs there, and
+    `target_`, `eigenvalues_`, the maps' coefficients and what `transform` returns are such arrays too.  Widths, graphs
+    and landmarks are found with NumPy, from one copy of the anchors.
 
     References
     ----------
@@ -165,6 +179,7 @@ class KTI(BaseIntegrator):
     True
     """
 
+    _keeps_library = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "kernel": [StrOptions(set(PAIRWISE_KERNEL_FUNCTIONS)), callable],
@@ -214,7 +229,7 @@ class KTI(BaseIntegrator):
         center: bool = False,
         solver: str = "auto",
         precision: str = "float64",
-        tol: float = 0.15,
+        tol: float = 0.015,
         n_landmarks: int | None = None,
         memory_limit: float | None = None,
         engine: Any = None,
@@ -272,9 +287,11 @@ class KTI(BaseIntegrator):
             When no solver that is allowed fits into the memory; nothing was started.
         ValueError
             When `n_components` exceeds the number of anchor rows (less one if centred) or the rank of the kernel
-            matrices together, `y` is missing, or `kernel_params` is given for a named kernel.
+            matrices together, `y` is missing, `kernel_params` is given for a named kernel, or a parameter asks for what
+            is done with NumPy arrays only.
         """
         checked = self._start_fit(anchors)
+        self._check_library(next(iter(checked.values())))
         if isinstance(self.kernel, str) and self.kernel_params:
             raise ValueError(
                 f"kernel_params is for kernels that are functions; for kernel={self.kernel!r} set gamma, degree, coef0."
@@ -282,9 +299,11 @@ class KTI(BaseIntegrator):
         n_anchors = next(iter(checked.values())).shape[0]
         largest = n_anchors - 1 if self.center else n_anchors
         check_n_components(self.n_components, largest, f"there are {n_anchors} anchor rows")
-        B = None if self.graph is None else self.graph.laplacian(checked, y)
-        C = None if self.penalty_graph is None else self._regularised_penalty(checked, y)
-        gammas = self._gammas(checked)
+        here = {party: to_numpy(A) for party, A in checked.items()}
+        y = to_numpy(y) if y is not None and array_library(y) is not None else y
+        B = None if self.graph is None else self.graph.laplacian(here, y)
+        C = None if self.penalty_graph is None else self._regularised_penalty(here, y)
+        gammas = kernel_widths(here, self.kernel, self.gamma, self.gamma_factor)
         problem = TargetProblem(
             anchors=checked,
             kernels={party: self._kernel(gammas.get(party)) for party in checked},
@@ -298,15 +317,15 @@ class KTI(BaseIntegrator):
         solution = self._solve(problem)
         if not problem.normalised:
             # Directions on which all kernels vanish have the eigenvalue K, and map every row to zero.
-            rank = int((solution.eigenvalues < len(checked) * (1.0 - _VANISHING)).sum())
+            rank = int((solution.eigenvalues < len(checked) * (1.0 - _VANISHING[self.precision])).sum())
             check_n_components(self.n_components, rank, "that is the rank of the kernel matrices together")
         self._warn_if_undetermined(solution)
 
-        signs = fix_signs(solution.target)
+        signs = like(fix_signs(to_numpy(solution.target)), solution.target)
         self.solver_ = solution.solver
         self.gammas_ = gammas
         self.target_ = solution.target * signs
-        self.eigenvalues_ = solution.eigenvalues
+        self.eigenvalues_ = like(solution.eigenvalues, solution.target)
         self.objective_ = float(solution.eigenvalues.sum())
         self.angle_bound_ = solution.angle
         self.eigengap_ = solution.gap
@@ -341,18 +360,41 @@ class KTI(BaseIntegrator):
         ('nystroem', True)
         """
         self._validate_params()
+        return self._cost(self.solver, n_anchors, n_parties)
+
+    def _cost(self, solver: str, n_anchors: int, n_parties: int, beside: Array | None = None) -> FitCost:
         return choose_solver(
-            self.solver,
+            solver,
             n_anchors,
             n_parties,
             self.n_components,
             n_landmarks=self.n_landmarks,
             has_penalty=self.penalty_graph is not None,
             memory_limit=self.memory_limit,
+            beside=beside,
         )
 
+    def _check_library(self, A: Array) -> None:
+        """Refuse parameters that ask for what is done with NumPy arrays only."""
+        library = array_library(A)
+        if library is None:
+            return
+        kernels = ["rbf", *ARRAY_KERNELS]
+        wanted = {
+            "kernel": None if isinstance(self.kernel, str) and self.kernel in kernels else f"one of {kernels!r}",
+            "penalty_graph": None if self.penalty_graph is None else "None",
+            "engine": None if self.engine is None else "None",
+        }
+        for name, instead in wanted.items():
+            if instead is not None:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} works with NumPy arrays only; for {library} arrays {name} must be "
+                    f"{instead}. Change it, or convert the anchor representations."
+                )
+
     def _solve(self, problem: TargetProblem) -> Solution:
-        cost = self.estimate_cost(problem.n_anchors, len(problem.anchors))
+        beside = next(iter(problem.anchors.values()))
+        cost = self._cost(self.solver, problem.n_anchors, len(problem.anchors), beside)
         if problem.n_anchors > _WORTH_SAYING:
             logger.info(
                 "KTI: %d parties, %d anchor rows: solver %s, %s",
@@ -365,7 +407,10 @@ class KTI(BaseIntegrator):
         with engine_for(self.engine, self.n_jobs) as engine:
             if cost.solver == "nystroem":
                 try:
-                    return solve_nystroem(problem, engine, seed=seed, tol=self.tol, n_landmarks=self.n_landmarks)
+                    most = most_landmarks(cost, problem.n_anchors, len(problem.anchors), self.n_components)
+                    return solve_nystroem(
+                        problem, engine, seed=seed, tol=self.tol, n_landmarks=self.n_landmarks, most=most
+                    )
                 except IncompressibleKernelError:
                     exact = self._exact_instead(problem)
                     if exact is None:
@@ -381,9 +426,8 @@ class KTI(BaseIntegrator):
         if self.solver != "auto":
             return None
         try:
-            return KTI(**{**self.get_params(deep=False), "solver": "exact"}).estimate_cost(
-                problem.n_anchors, len(problem.anchors)
-            )
+            beside = next(iter(problem.anchors.values()))
+            return self._cost("exact", problem.n_anchors, len(problem.anchors), beside)
         except NotEnoughMemoryError:
             return None
 
@@ -397,34 +441,6 @@ class KTI(BaseIntegrator):
             UndeterminedTargetWarning,
             stacklevel=3,
         )
-
-    def _gammas(self, anchors: Mapping[PartyName, FloatArray]) -> dict[PartyName, float]:
-        """Kernel width of each party; empty where the kernel has none."""
-        if not isinstance(self.kernel, str) or "gamma" not in KERNEL_PARAMS.get(self.kernel, ()):
-            return {}
-        if isinstance(self.gamma, Mapping):
-            missing = [party for party in anchors if party not in self.gamma]
-            if missing:
-                raise UnknownPartyError(f"gamma names no width for {missing!r}; give one for every party.")
-            rules: dict[PartyName, GammaRule] = {party: self.gamma[party] for party in anchors}
-        else:
-            rules = dict.fromkeys(anchors, self.gamma)
-        return {party: self._gamma(party, A, rules[party]) for party, A in anchors.items()}
-
-    def _gamma(self, party: PartyName, A: FloatArray, rule: GammaRule) -> float:
-        if rule == "median":
-            width = median_gamma(A, self.kernel)
-        elif rule == "scale":
-            width = scale_gamma(A)
-        else:
-            width = float(rule(A)) if callable(rule) else float(rule)
-        width *= self.gamma_factor
-        if not (np.isfinite(width) and width > 0):
-            raise NumericalError(
-                f"Party {party!r}: gamma={rule!r} gives no usable kernel width ({width}). More than half of the anchor "
-                "rows may coincide in its representation; pass a positive number as gamma for this party."
-            )
-        return width
 
     def _kernel(self, gamma: float | None) -> Kernel:
         if not isinstance(self.kernel, str):

@@ -2,64 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
-from sklearn.metrics.pairwise import KERNEL_PARAMS
-from sklearn.model_selection import KFold, ParameterGrid, StratifiedKFold, check_cv
-from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.utils import check_random_state
 
 from .._validation import FloatArray, HasMethods, Interval, PartyName, StrOptions
 from ..errors import AgreementError
-from ._base import BaseIntegrator, Representations
+from ..linalg import Kernel
+from ._base import BaseIntegrator, Representations, check_n_components
 from ._graphs import NeighborGraph
-from ._kti import KTI, GammaRule
+from ._kti import KTI
+from ._selection import Fold, View, concordance, default_predictor, halves, held_out_views, prediction_score
+from ._widths import GammaRule, has_width, kernel_widths
 
 __all__ = ["KTICV"]
 
+_TIE = 1e-12
+"""Scores that differ by less are equal."""
+
 
 class KTICV(BaseIntegrator):
-    r"""KTI whose kernel, width, ridge penalty and graph weight are chosen from the anchors alone.
+    r"""KTI whose kernel, width, ridge penalty, graph weight and number of components are chosen from the anchors alone.
 
-    No private row is looked at.  The anchor rows are split into folds; a candidate is fitted on all folds but one, and
-    the rows of that one are mapped through every party.  With anchor targets, the score is how well a nearest-neighbour
-    model, trained on the other folds' rows as all parties see them, predicts them: the accuracy, or the coefficient of
-    determination.  Without, it is the concordance: the share of the variance of these rows that all parties agree on,
-    averaged over components.
+    No private row is looked at.  The anchor rows are split into folds; candidates are fitted on all folds but one, and
+    the rows of that one are mapped through every party.  With anchor targets, the score is how well they are predicted
+    there: a model is trained on one half of the held-out rows as all parties see them and scored on the other half, and
+    the other way round; the accuracy, or the coefficient of determination.  Without, it is the concordance: the share
+    of the variance of these rows that all parties agree on, averaged over components.
 
     Parameters
     ----------
-    n_components : int, default=10
-        :math:`\hat d`, columns of the collaboration representation.
+    n_components : int or sequence of int, default=(16, 32)
+        :math:`\hat d`, columns of the collaboration representation; of several numbers the best is taken.  It may
+        exceed the number of columns that the parties share.  Numbers that the anchors or a kernel do not allow are left
+        out as long as one remains.  Without anchor targets the largest is taken, since concordance cannot tell.
     kernels : sequence of str or callable, default=("rbf", "linear")
         Kernels to try; see `KTI`.
-    gamma_factors : sequence of float, default=(0.1, 0.3, 1.0, 3.0)
+    gamma_factors : sequence of float, default=(0.1, 0.3, 1.0)
         Multiples of `gamma` to try.
-    alphas : sequence of float, default=(0.001, 0.01, 0.1, 1.0)
+    alphas : sequence of float, default=(0.001, 0.01, 0.1)
         Ridge penalties :math:`\lambda` to try.
-    graph_weights : sequence of float, default=(1.0,)
-        Weights :math:`\mu` of the graph to try; without a graph they are not looked at.
+    graph_weights : sequence of float, default=(0.0, 1.0, 10.0)
+        Weights :math:`\mu` of the graph to try, 0 for none; without a graph they are not looked at.
     gamma : float, "median", "scale", callable or mapping of party to any of these, default="median"
     graph, penalty_graph, penalty_epsilon, center
         As in `KTI`; the same for all candidates.
     task : {"auto", "classification", "regression"}, default="auto"
         What anchor targets are; "auto" treats floating-point targets as numbers and all others as classes.
     estimator : estimator, default=None
-        The model that scores candidates where there are anchor targets.  None takes ten nearest neighbours on
-        standardised components.
-    cv : int or cross-validation generator, default=3
+        The model that scores candidates where there are anchor targets.  None takes linear discriminant analysis for
+        classes and ten nearest neighbours for numbers, on standardised components.
+    cv : int or cross-validation generator, default=2
         Folds of the anchor rows.  A number means that many random folds, stratified by class where there are classes.
+    max_anchors : int or None, default=1000
+        The search is on as many anchor rows at most, drawn at random; the best candidate is then fitted on all.  None
+        searches on all.
     n_jobs : int, default=None
-        Candidates tried at a time.
+        Folds and kernels tried at a time.
     random_state : int, RandomState or None, default=None
-        Of the folds, where `cv` is a number; None always takes the same ones.
+        Of the rows searched on, the folds where `cv` is a number, and the halves; None always takes the same ones.
 
     Attributes
     ----------
@@ -70,17 +78,21 @@ class KTICV(BaseIntegrator):
     best_score_ : float
         Its score, the mean over folds.
     cv_results_ : dict
-        "params", a list of dict, and "mean_test_score", an ndarray, for all candidates.
+        "params", a list of dict, "mean_test_score" and "std_test_score", an ndarray each, for all candidates.
     target_, eigenvalues_, objective_, gammas_, solver_, integration_functions_
         Those of `integrator_`.
 
     Notes
     -----
-    The search costs one fit per candidate and fold, so about 60 fits of `KTI` by default.  Among candidates with the
-    best score it takes the one with the largest penalty, then the one whose multiple of the width is nearest to 1.
+    One eigendecomposition per party, kernel width and fold serves all penalties, and one eigenproblem serves all
+    numbers of components.  With a penalty graph every candidate is fitted by itself, but for the number of components.
 
-    Anchors made by interpolation (SMOTE) have close relatives in every fold.  Scores are then too high for all
-    candidates, and candidates that follow the anchors closely are favoured.
+    Among candidates with the best score it takes the one with the fewest components, then the one with the largest
+    penalty, the multiple of the width nearest to 1, and the smallest graph weight.
+
+    Anchors made by interpolation (SMOTE) lie between few rows and have close relatives in every fold.  Scores are then
+    too high for all candidates, and kernels that reach no further than these rows are favoured; leaving related rows
+    out together does not help.  Allow wide kernels only, such as ``gamma_factors=(0.1, 0.3)``.
 
     Examples
     --------
@@ -95,7 +107,7 @@ class KTICV(BaseIntegrator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [Interval(Integral, 1, None, closed="left"), "array-like"],
         "kernels": ["array-like"],
         "gamma_factors": ["array-like"],
         "alphas": ["array-like"],
@@ -108,6 +120,7 @@ class KTICV(BaseIntegrator):
         "estimator": [HasMethods(["fit", "score"]), None],
         "task": [StrOptions({"auto", "classification", "regression"})],
         "cv": ["cv_object"],
+        "max_anchors": [Interval(Integral, 2, None, closed="left"), None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
     }
@@ -119,12 +132,12 @@ class KTICV(BaseIntegrator):
 
     def __init__(
         self,
-        n_components: int = 10,
+        n_components: int | Sequence[int] = (16, 32),
         *,
         kernels: Sequence[str | Callable[..., Any]] = ("rbf", "linear"),
-        gamma_factors: Sequence[float] = (0.1, 0.3, 1.0, 3.0),
-        alphas: Sequence[float] = (0.001, 0.01, 0.1, 1.0),
-        graph_weights: Sequence[float] = (1.0,),
+        gamma_factors: Sequence[float] = (0.1, 0.3, 1.0),
+        alphas: Sequence[float] = (0.001, 0.01, 0.1),
+        graph_weights: Sequence[float] = (0.0, 1.0, 10.0),
         gamma: GammaRule | Mapping[Any, GammaRule] = "median",
         graph: NeighborGraph | None = None,
         penalty_graph: NeighborGraph | None = None,
@@ -132,7 +145,8 @@ class KTICV(BaseIntegrator):
         center: bool = False,
         task: str = "auto",
         estimator: Any = None,
-        cv: Any = 3,
+        cv: Any = 2,
+        max_anchors: int | None = 1000,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -149,6 +163,7 @@ class KTICV(BaseIntegrator):
         self.task = task
         self.estimator = estimator
         self.cv = cv
+        self.max_anchors = max_anchors
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -169,29 +184,26 @@ class KTICV(BaseIntegrator):
         Raises
         ------
         AgreementError
-            When `y` has not one entry per anchor row.  Also the errors of `KTI.fit`, which any candidate may raise.
+            When `y` has not one entry per anchor row.
+        ValueError
+            When a list of candidates is empty or holds what `KTI` does not take, or no number of components is allowed
+            by the data.  Also the errors of `KTI.fit`.
         """
         checked = self._start_fit(anchors)
+        self._check_candidates()
         n_anchors = next(iter(checked.values())).shape[0]
         target = None if y is None else np.asarray(y)
         if target is not None and target.shape != (n_anchors,):
             raise AgreementError(f"One target per anchor row is wanted, shape ({n_anchors},); got {target.shape}.")
-        is_classification = target is not None and (
-            self.task == "classification" or (self.task == "auto" and target.dtype.kind != "f")
-        )
-        folds = list(self._splitter(is_classification).split(np.zeros((n_anchors, 1)), target))
 
-        candidates = list(self._candidates())
-        scores = Parallel(n_jobs=self.n_jobs)(
-            delayed(_score)(
-                self._integrator(candidate), self._scorer(is_classification, len(train)), checked, target, train, test
-            )
-            for candidate in candidates
-            for train, test in folds
-        )
-        means = np.reshape(scores, (len(candidates), len(folds))).mean(axis=1)
-        best = int(means.argmax())
-        self.cv_results_ = {"params": candidates, "mean_test_score": means}
+        random_state = check_random_state(0 if self.random_state is None else self.random_state)
+        rows = self._searched_rows(n_anchors, random_state)
+        searched = {party: A[rows] for party, A in checked.items()}
+        candidates, scores = self._search(searched, None if target is None else target[rows], random_state)
+        means = scores.mean(axis=1)
+        # The first of the best: candidates come from the simplest to the most flexible.
+        best = int(np.argmax(means >= means.max() - _TIE))
+        self.cv_results_ = {"params": candidates, "mean_test_score": means, "std_test_score": scores.std(axis=1)}
         self.best_params_, self.best_score_ = candidates[best], float(means[best])
         self.integrator_ = self._integrator(self.best_params_).fit(checked, target)
         self.integration_functions_ = self.integrator_.integration_functions_
@@ -222,19 +234,41 @@ class KTICV(BaseIntegrator):
         """Solver of the best candidate."""
         return self.integrator_.solver_
 
+    def _numbers_of_components(self) -> list[int]:
+        return sorted({int(number) for number in np.atleast_1d(self.n_components)})
+
+    def _check_candidates(self) -> None:
+        """Refuse what `KTI` would refuse, before any work."""
+        singular = {"kernels": "kernel", "gamma_factors": "gamma_factor", "alphas": "alpha"}
+        singular |= {"graph_weights": "graph_weight", "n_components": "n_components"}
+        for name, parameter in singular.items():
+            values = getattr(self, name)
+            listed = [values] if isinstance(values, Integral) else list(values)
+            if not listed:
+                raise ValueError(f"KTICV: {name} is empty; at least one value to try is wanted.")
+            for value in listed:
+                KTI().set_params(**{parameter: value})._validate_params()
+
     def _candidates(self) -> Iterator[dict[str, Any]]:
-        """All combinations but those that make no difference; of equally good ones the first is taken."""
-        alphas = sorted(self.alphas, reverse=True)
-        factors = sorted(self.gamma_factors, key=lambda factor: abs(np.log(factor)))
-        weights = {} if self.graph is None else {"graph_weight": list(self.graph_weights)}
+        """All combinations but those that make no difference, from the simplest to the most flexible."""
+        weights = [{}] if self.graph is None else [{"graph_weight": weight} for weight in sorted(self.graph_weights)]
+        kernels = list(self._kernels())
+        for number in self._numbers_of_components():
+            for alpha in sorted(self.alphas, reverse=True):
+                for kernel in kernels:
+                    for weight in weights:
+                        yield {"n_components": number, "alpha": alpha, **kernel, **weight}
+
+    def _kernels(self) -> Iterator[dict[str, Any]]:
         for kernel in self.kernels:
-            has_width = isinstance(kernel, str) and "gamma" in KERNEL_PARAMS.get(kernel, ())
-            widths = {"gamma_factor": factors} if has_width else {}
-            yield from ParameterGrid({"kernel": [kernel], "alpha": alphas, **widths, **weights})
+            if has_width(kernel):
+                for factor in sorted(self.gamma_factors, key=lambda factor: abs(np.log(factor))):
+                    yield {"kernel": kernel, "gamma_factor": factor}
+            else:
+                yield {"kernel": kernel}
 
     def _integrator(self, candidate: Mapping[str, Any]) -> KTI:
         integrator = KTI(
-            self.n_components,
             gamma=self.gamma,
             graph=self.graph,
             penalty_graph=self.penalty_graph,
@@ -244,50 +278,119 @@ class KTICV(BaseIntegrator):
         integrator.set_params(**candidate)
         return integrator
 
-    def _splitter(self, is_classification: bool) -> Any:
+    def _searched_rows(self, n_anchors: int, random_state: np.random.RandomState) -> NDArray[np.intp]:
+        if self.max_anchors is None or n_anchors <= self.max_anchors:
+            return np.arange(n_anchors)
+        return np.sort(random_state.permutation(n_anchors)[: self.max_anchors])
+
+    def _search(
+        self,
+        anchors: Mapping[PartyName, FloatArray],
+        target: NDArray[Any] | None,
+        random_state: np.random.RandomState,
+    ) -> tuple[list[dict[str, Any]], FloatArray]:
+        """Candidates that the data allow, and their scores by fold, of shape (n_candidates, n_folds)."""
+        is_classification = target is not None and (
+            self.task == "classification" or (self.task == "auto" and target.dtype.kind != "f")
+        )
+        numbers = self._numbers_of_components()
+        folds = list(self._folds(anchors, target, is_classification, random_state))
+        smallest = min(fold.n_train for fold in folds) - int(self.center)
+        check_n_components(numbers[0], smallest, f"the search fits candidates to {smallest + self.center} anchor rows")
+        kernels = list(self._kernels())
+        tried = Parallel(n_jobs=self.n_jobs)(
+            delayed(self._scores)(fold, kernel, min(numbers[-1], smallest), is_classification)
+            for kernel in kernels
+            for fold in folds
+        )
+        # Only the kernel's place is looked up: a function that went to another process and back is another one.
+        by_kernel = [tried[start : start + len(folds)] for start in range(0, len(tried), len(folds))]
+        candidates, scores = [], []
+        for candidate in self._candidates():
+            key = candidate["n_components"], candidate["alpha"], candidate.get("graph_weight")
+            kernel: dict[str, Any] = {name: candidate[name] for name in ("kernel", "gamma_factor") if name in candidate}
+            by_fold = by_kernel[kernels.index(kernel)]
+            if all(key in found for found in by_fold):
+                candidates.append(candidate)
+                scores.append([found[key] for found in by_fold])
+        if not candidates:
+            raise ValueError(
+                f"n_components={numbers[0]} is more than the anchors' kernel matrices tell apart with any of the "
+                "kernels. Lower n_components, or ask the parties for richer representations."
+            )
+        return candidates, np.asarray(scores)
+
+    def _folds(
+        self,
+        anchors: Mapping[PartyName, FloatArray],
+        target: NDArray[Any] | None,
+        is_classification: bool,
+        random_state: np.random.RandomState,
+    ) -> Iterator[Fold]:
+        n_anchors = next(iter(anchors.values())).shape[0]
+        for train, test in self._splitter(is_classification, random_state).split(np.zeros((n_anchors, 1)), target):
+            seen = {party: A[train] for party, A in anchors.items()}
+            seen_target = None if target is None else target[train]
+            yield Fold(
+                train=seen,
+                train_target=seen_target,
+                laplacian=None if self.graph is None else self.graph.laplacian(seen, seen_target),
+                held_out={party: A[test] for party, A in anchors.items()},
+                held_out_target=None if target is None else target[test],
+                parts=None if target is None else halves(target[test], random_state),
+            )
+
+    def _splitter(self, is_classification: bool, random_state: np.random.RandomState) -> Any:
         if not isinstance(self.cv, Integral):
             return check_cv(self.cv)
         # Anchors often come class after class, so unshuffled folds would hold out what training has never seen.
         folds = StratifiedKFold if is_classification else KFold
-        random_state = 0 if self.random_state is None else self.random_state
         return folds(self.cv, shuffle=True, random_state=random_state)
 
-    def _scorer(self, is_classification: bool, n_train: int) -> Any:
-        if self.estimator is not None:
-            return clone(self.estimator)
-        neighbors = KNeighborsClassifier if is_classification else KNeighborsRegressor
-        return make_pipeline(StandardScaler(), neighbors(n_neighbors=min(10, n_train)))
+    def _scores(
+        self, fold: Fold, kernel: Mapping[str, Any], n_components: int, is_classification: bool
+    ) -> dict[tuple[int, float, float | None], float]:
+        """Scores of one kernel on one fold, by number of components, penalty and graph weight."""
+        scores = {}
+        for view in self._views(fold, kernel, n_components):
+            allowed = [number for number in self._numbers_of_components() if number <= view.representations.shape[2]]
+            for number in allowed if fold.parts is not None else allowed[-1:]:
+                rows = view.representations[:, :, :number]
+                scores[number, view.alpha, view.graph_weight] = self._score(fold, rows, is_classification)
+        return scores
 
+    def _views(self, fold: Fold, kernel: Mapping[str, Any], n_components: int) -> Iterator[View]:
+        if self.penalty_graph is not None:
+            yield from self._views_of_refits(fold, kernel, n_components)
+            return
+        integrator = self._integrator(kernel)
+        widths = kernel_widths(fold.train, integrator.kernel, self.gamma, integrator.gamma_factor)
+        shape = {"degree": integrator.degree, "coef0": integrator.coef0} if isinstance(integrator.kernel, str) else {}
+        yield from held_out_views(
+            fold.train,
+            fold.held_out,
+            {
+                party: Kernel(metric=integrator.kernel, parameters=shape | ({"gamma": widths[party]} if widths else {}))
+                for party in fold.train
+            },
+            alphas=self.alphas,
+            n_components=n_components,
+            center=self.center,
+            laplacian=fold.laplacian,
+            graph_weights=self.graph_weights,
+        )
 
-def _score(
-    integrator: KTI,
-    scorer: Any,
-    anchors: Mapping[PartyName, FloatArray],
-    target: NDArray[Any] | None,
-    train: NDArray[np.intp],
-    test: NDArray[np.intp],
-) -> float:
-    """Fit on the training rows; score on the test rows as every party sees them."""
-    seen = {party: A[train] for party, A in anchors.items()}
-    integrator.fit(seen, None if target is None else target[train])
-    held_out = integrator.transform({party: A[test] for party, A in anchors.items()})
-    if target is None:
-        return concordance(held_out.values())
-    pooled = np.vstack(list(integrator.transform(seen).values()))
-    scorer.fit(pooled, np.tile(target[train], len(anchors)))
-    return float(scorer.score(np.vstack(list(held_out.values())), np.tile(target[test], len(anchors))))
+    def _views_of_refits(self, fold: Fold, kernel: Mapping[str, Any], n_components: int) -> Iterator[View]:
+        for alpha, weight in product(self.alphas, (None,) if self.graph is None else self.graph_weights):
+            weighted = {} if weight is None else {"graph_weight": weight}
+            integrator = self._integrator({"n_components": n_components, "alpha": alpha, **kernel, **weighted})
+            mapped = integrator.fit(fold.train, fold.train_target).transform(fold.held_out)
+            yield View(alpha=alpha, graph_weight=weight, representations=np.stack(list(mapped.values())))
 
-
-def concordance(representations: Iterable[FloatArray]) -> float:
-    """Share of each component's variance that all parties agree on, averaged over components.
-
-    Parameters
-    ----------
-    representations : iterable of ndarray of shape (n_rows, n_components)
-        The same rows as each party sees them.
-    """
-    stacked = np.stack(list(representations))
-    total = stacked.reshape(-1, stacked.shape[2]).var(axis=0)
-    agreed = stacked.mean(axis=0).var(axis=0)
-    # A component that is constant for everybody tells nothing, so agreeing on it earns nothing.
-    return float(np.mean(np.divide(agreed, total, out=np.zeros_like(agreed), where=total > 0)))
+    def _score(self, fold: Fold, rows: FloatArray, is_classification: bool) -> float:
+        if fold.held_out_target is None or fold.parts is None:
+            return concordance(rows)
+        estimator = self.estimator
+        if estimator is None:
+            estimator = default_predictor(fold.held_out_target, fold.parts, is_classification)
+        return prediction_score(rows, fold.held_out_target, fold.parts, estimator)

@@ -10,19 +10,23 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from .._validation import FloatArray, PartyName
+from .._validation import Array, FloatArray, PartyName
 from ..errors import ApproximationWarning, IncompressibleKernelError
 from ..linalg import (
     Kernel,
     LeadingEigenpairs,
     PivotedCholesky,
     RestrictedRidge,
+    column_norms,
     extend_pivots,
+    hstack,
     landmark_root,
     leading_eigenpairs,
+    like,
     restricted_ridge,
     restricted_ridge_of_features,
     start_pivots,
+    zeros,
 )
 from ._engine import Engine
 from ._target_problem import Solution, TargetOperator, TargetProblem, maps_of, not_definite
@@ -69,13 +73,19 @@ class _Restricted:
 
 
 def solve_nystroem(
-    problem: TargetProblem, engine: Engine, *, seed: int, tol: float, n_landmarks: int | None = None
+    problem: TargetProblem,
+    engine: Engine,
+    *,
+    seed: int,
+    tol: float,
+    n_landmarks: int | None = None,
+    most: int | None = None,
 ) -> Solution:
     r"""Minimise over functions :math:`g_k \in \mathrm{span}\{\kappa_k(\cdot, s): s \in S_k\}`.
 
     The landmarks :math:`S_k` come from randomly pivoted Cholesky factorisations on a sample of the anchor rows.  Their
-    number doubles until that lowers the surrogate's objective on the sample by no more than a share ``tol``; then all
-    rows are smoothed once at that rank.
+    number doubles until that lowers the surrogate's objective on the sample by at most ``tol`` for each party and
+    component, whose share of it is 1 at most; then the problem is solved on all rows at that rank.
 
     Parameters
     ----------
@@ -86,6 +96,8 @@ def solve_nystroem(
     tol : float
     n_landmarks : int, optional
         Landmarks per party; None lets ``tol`` decide.
+    most : int, optional
+        Landmarks per party that memory permits.
 
     Raises
     ------
@@ -100,14 +112,14 @@ def solve_nystroem(
     small = replace(problem.on(sample), alpha=problem.alpha * size / n)
     sampled = _sampled(small, engine, rng)
     rank = n_landmarks or max(_FIRST_RANK, 4 * k)
-    largest = n_landmarks or max(rank, size // 2)
+    largest = n_landmarks or max(rank, min(size // 2, most or size))
     start, before, drop = rng.normal(size=(size, k)), None, None
     while True:
         sampled = engine.update(_extended, sampled, rank, small.alpha)
         found, _ = _minimise(small, engine, sampled, start, rng, tol=_ROUGH)
         value = float((small.operator(None).offset - found.values).sum())
         logger.info("%d landmarks per party: surrogate objective %.6g on %d anchor rows", rank, value, size)
-        drop = (before - value) / value if before is not None else None
+        drop = (before - value) / (len(problem.anchors) * k) if before is not None else None
         unexplained = engine.gather(_unexplained, sampled)
         if 2 * rank > largest or max(unexplained) == 0 or (drop is not None and drop <= tol):
             break
@@ -153,21 +165,22 @@ def _check_rank(
             "no few of them can stand for the other anchor rows. Choose a wider kernel (a smaller gamma or "
             "gamma_factor), or solver='exact', which takes more time and memory."
         )
-    if drop is not None and drop > tol and max(unexplained) > 0:
+    if max(unexplained) > 0 and (drop is None or drop > tol):
+        reached = "their error is not known" if drop is None else f"the last doubling lowered the error by {drop:.2g}"
         warnings.warn(
-            f"KTI: with {rank} landmarks per party, the most that solver='nystroem' tries by itself, the last doubling "
-            f"still lowered the objective by {drop:.0%}; tol={tol:g} asks for less. Choose a wider kernel, raise tol, "
-            "set n_landmarks, or solve exactly.",
+            f"KTI: {rank} landmarks per party are the most that solver='nystroem' tries by itself or memory permits, "
+            f"and {reached}; tol={tol:g} is not reached. Choose a wider kernel, raise tol or memory_limit, set "
+            "n_landmarks, or solve exactly.",
             ApproximationWarning,
         )
 
 
-def coarse_start(problem: TargetProblem, engine: Engine, rng: np.random.Generator) -> FloatArray:
+def coarse_start(problem: TargetProblem, engine: Engine, rng: np.random.Generator) -> Array:
     """Columns that nearly span the leading eigenvectors, from a few landmarks and a sample of the anchor rows.
 
     Returns
     -------
-    ndarray of shape (n_anchors, m)
+    array of shape (n_anchors, m)
         With m a little above `n_components`.
     """
     n = problem.n_anchors
@@ -178,14 +191,19 @@ def coarse_start(problem: TargetProblem, engine: Engine, rng: np.random.Generato
     m = min(2 * problem.n_components, _START_RANK // 2, size - 1)
     wide = replace(small, n_components=max(m, problem.n_components))
     found, _ = _minimise(wide, engine, sampled, rng.normal(size=(size, m)), rng, tol=1.0)
-    rows = [problem.anchors[party] for party in problem.anchors]
     weights = engine.gather(_weights, sampled, found.vectors)
     landmarks = engine.gather(_landmarks, sampled)
-    start = np.zeros((n, found.vectors.shape[1]))
-    for A, kernel, S, W in zip(rows, problem.kernels.values(), landmarks, weights, strict=True):
-        coefficients = _expansion(landmark_root(kernel, S), W)
+    start = zeros((n, found.vectors.shape[1]), next(iter(problem.anchors.values())))
+    for (party, A), S, W in zip(problem.anchors.items(), landmarks, weights, strict=True):
+        kernel = problem.kernels[party]
+        try:
+            root = landmark_root(kernel, S)
+        except scipy.linalg.LinAlgError:
+            raise not_definite(party, problem.alpha) from None
+        centres, coefficients = like(S, A), like(_expansion(root, W), A)
         for first in range(0, n, _BLOCK):
-            start[first : first + _BLOCK] += kernel.between(A[first : first + _BLOCK], S) @ coefficients
+            block = slice(first, min(first + _BLOCK, n))
+            start[block, :] += kernel.between(A[block, :], centres) @ coefficients
     return _with_guard(start, problem, rng)
 
 
@@ -193,7 +211,7 @@ def _minimise(
     problem: TargetProblem,
     engine: Engine,
     states: list[Any],
-    start: FloatArray,
+    start: Array,
     rng: np.random.Generator,
     tol: float = _TOLERANCE,
 ) -> tuple[LeadingEigenpairs, TargetOperator]:
@@ -202,7 +220,7 @@ def _minimise(
     trace = len(states) * problem.n_anchors - sum(traces) if problem.normalised else None
     operator = problem.operator(trace)
 
-    def apply(X: FloatArray) -> FloatArray:
+    def apply(X: Array) -> Array:
         return operator.of_smoothers(X, engine.total(_smooth, states, X))
 
     found = leading_eigenpairs(
@@ -211,12 +229,14 @@ def _minimise(
     return found, operator
 
 
-def _with_guard(start: FloatArray, problem: TargetProblem, rng: np.random.Generator) -> FloatArray:
-    extra = max(0, min(problem.n_components + _GUARD, start.shape[0]) - start.shape[1])
+def _with_guard(start: Array, problem: TargetProblem, rng: np.random.Generator) -> Array:
+    n, m = start.shape
+    # No more than there are directions, or rounding would fill the rest with what is not to be looked at.
+    extra = max(0, min(problem.n_components + _GUARD, n - problem.center) - m)
     if extra == 0:
         return start
-    scale = np.linalg.norm(start) / np.sqrt(start.size)
-    return np.hstack([start, scale * rng.normal(size=(start.shape[0], extra))])
+    scale = np.linalg.norm(column_norms(start)) / np.sqrt(n * m)
+    return hstack([start, like(scale * rng.normal(size=(n, extra)), start)])
 
 
 def _sampled(problem: TargetProblem, engine: Engine, rng: np.random.Generator) -> list[Any]:
@@ -224,14 +244,17 @@ def _sampled(problem: TargetProblem, engine: Engine, rng: np.random.Generator) -
     return engine.place(
         _unstarted,
         [
-            (party, A, problem.kernels[party], int(seed))
+            (party, A, problem.kernels[party], problem.alpha, int(seed))
             for (party, A), seed in zip(problem.anchors.items(), seeds, strict=True)
         ],
     )
 
 
-def _unstarted(party: PartyName, A: FloatArray, kernel: Kernel, seed: int) -> _Sampled:
-    return _Sampled(party, A, kernel, seed, start_pivots(kernel, A))
+def _unstarted(party: PartyName, A: FloatArray, kernel: Kernel, alpha: float, seed: int) -> _Sampled:
+    pivoted = start_pivots(kernel, A)
+    if pivoted.unexplained.min() < 0:
+        raise not_definite(party, alpha)
+    return _Sampled(party, A, kernel, seed, pivoted)
 
 
 def _extended(state: _Sampled, rank: int, alpha: float) -> _Sampled:
@@ -242,7 +265,7 @@ def _extended(state: _Sampled, rank: int, alpha: float) -> _Sampled:
 
 
 def _restricted(
-    party: PartyName, A: FloatArray, kernel: Kernel, landmarks: FloatArray, weights: FloatArray, alpha: float
+    party: PartyName, A: Array, kernel: Kernel, landmarks: FloatArray, weights: FloatArray, alpha: float
 ) -> _Restricted:
     try:
         root = landmark_root(kernel, landmarks)
@@ -251,7 +274,7 @@ def _restricted(
     return _Restricted(root, weights, restricted_ridge(kernel, A, landmarks, root, alpha))
 
 
-def _smooth(state: _Sampled | _Restricted, X: FloatArray) -> FloatArray:
+def _smooth(state: _Sampled | _Restricted, X: Array) -> Array:
     return _ridge(state).smooth(X)
 
 
@@ -259,7 +282,7 @@ def _smoother_trace(state: _Sampled | _Restricted) -> float:
     return _ridge(state).trace
 
 
-def _weights(state: _Sampled | _Restricted, Z: FloatArray) -> FloatArray:
+def _weights(state: _Sampled | _Restricted, Z: Array) -> FloatArray:
     return _ridge(state).weights(Z)
 
 
@@ -276,12 +299,11 @@ def _landmarks(state: _Sampled) -> FloatArray:
     return state.A[state.pivoted.pivots]
 
 
-def _first(state: _Restricted) -> FloatArray:
-    features = state.ridge.features
-    return np.asarray(features @ state.weights.astype(features.dtype), dtype=np.float64)
+def _first(state: _Restricted) -> Array:
+    return state.ridge.combined(state.weights)
 
 
-def _coefficients(state: _Restricted, Z: FloatArray) -> FloatArray:
+def _coefficients(state: _Restricted, Z: Array) -> FloatArray:
     return _expansion(state.root, state.ridge.weights(Z))
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .._validation import FloatArray, PartyName
+from .._validation import Array, FloatArray, PartyName, array_namespace, to_numpy
 from ..errors import NumericalError
-from ..linalg import Kernel
+from ..linalg import Kernel, like
 from ..model import KernelMap
 
 __all__ = ["Solution", "TargetOperator", "TargetProblem", "centred", "maps_of", "not_definite"]
@@ -23,7 +23,8 @@ class TargetProblem:
 
     Attributes
     ----------
-    anchors : dict of party to ndarray of shape (n_anchors, n_intermediate)
+    anchors : dict of party to array of shape (n_anchors, n_intermediate)
+        All NumPy's, or all of another library and on one device; all else is NumPy's.
     kernels : dict of party to Kernel
     alpha : float
         :math:`\lambda`.
@@ -37,7 +38,7 @@ class TargetProblem:
     center : bool
     """
 
-    anchors: dict[PartyName, FloatArray]
+    anchors: dict[PartyName, Array]
     kernels: dict[PartyName, Kernel]
     alpha: float
     n_components: int
@@ -57,8 +58,8 @@ class TargetProblem:
         return self.intrinsic is not None or self.penalty is not None
 
     def on(self, sample: NDArray[np.intp]) -> TargetProblem:
-        """The problem without its graphs, on some of the anchor rows."""
-        anchors = {party: A[sample] for party, A in self.anchors.items()}
+        """The problem without its graphs, on some of the anchor rows, in NumPy."""
+        anchors = {party: to_numpy(A)[sample] for party, A in self.anchors.items()}
         return replace(self, anchors=anchors, intrinsic=None, penalty=None)
 
     def operator(self, trace: float | None) -> TargetOperator:
@@ -75,10 +76,10 @@ class TargetProblem:
             return TargetOperator(unit * n_parties, unit, self.alpha, n_parties, None)
         B = self.intrinsic * (self.graph_weight / self.intrinsic.trace())
         # No eigenvalue of a Laplacian exceeds twice its largest degree.
-        return TargetOperator(unit * n_parties + 2.0 * B.diagonal().max(), unit, self.alpha, n_parties, B)
+        return TargetOperator(unit * n_parties + 2.0 * float(B.diagonal().max()), unit, self.alpha, n_parties, B)
 
     @property
-    def project(self) -> Callable[[FloatArray], FloatArray] | None:
+    def project(self) -> Callable[[Array], Array] | None:
         """Projection onto the feasible subspace, where that is not the whole space."""
         return centred if self.center else None
 
@@ -96,16 +97,17 @@ class TargetOperator:
     n_parties: int
     laplacian: sparse.csr_array | None
 
-    def of_inverses(self, X: FloatArray, total: FloatArray) -> FloatArray:
+    def of_inverses(self, X: Array, total: Array) -> Array:
         r"""The image of ``X``, given :math:`\sum_k S_k X`."""
         return self._less_graph(self.offset * X - (self.unit * self.alpha) * total, X)
 
-    def of_smoothers(self, X: FloatArray, total: FloatArray) -> FloatArray:
+    def of_smoothers(self, X: Array, total: Array) -> Array:
         r"""The image of ``X``, given :math:`\sum_k P_k X`."""
         return self._less_graph((self.offset - self.unit * self.n_parties) * X + self.unit * total, X)
 
-    def _less_graph(self, image: FloatArray, X: FloatArray) -> FloatArray:
-        return image if self.laplacian is None else image - self.laplacian @ X
+    def _less_graph(self, image: Array, X: Array) -> Array:
+        # The few columns of X travel to the sparse matrix, which the array API does not know.
+        return image if self.laplacian is None else image - like(self.laplacian @ to_numpy(X), X)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -118,7 +120,7 @@ class Solution:
         "exact" or "nystroem".
     eigenvalues : ndarray of shape (n_components,)
         Ascending.
-    target : ndarray of shape (n_anchors, n_components)
+    target : array of shape (n_anchors, n_components)
         Z, its signs not yet fixed.
     maps : dict of party to KernelMap
     angle : float or None
@@ -134,7 +136,7 @@ class Solution:
 
     solver: str
     eigenvalues: FloatArray
-    target: FloatArray
+    target: Array
     maps: dict[PartyName, KernelMap]
     angle: float | None = None
     gap: float | None = None
@@ -142,18 +144,18 @@ class Solution:
     error: float | None = None
 
 
-def centred(X: FloatArray) -> FloatArray:
+def centred(X: Array) -> Array:
     """``X`` with the mean of each column taken off."""
-    return np.asarray(X - X.mean(axis=0))
+    return X - array_namespace(X).mean(X, axis=0)
 
 
 def maps_of(
-    problem: TargetProblem, centres: Mapping[PartyName, FloatArray], coefficients: Iterable[FloatArray]
+    problem: TargetProblem, centres: Mapping[PartyName, Array], coefficients: Iterable[Array]
 ) -> dict[PartyName, KernelMap]:
-    """Kernel expansions around ``centres``, one for each party, in the order of the parties."""
+    """Kernel expansions around ``centres``, one for each party, in the order of the parties, where the anchors are."""
     return {
-        party: KernelMap(party, centres[party], Gamma, problem.kernels[party])
-        for party, Gamma in zip(problem.anchors, coefficients, strict=True)
+        party: KernelMap(party, like(centres[party], A), like(Gamma, A), problem.kernels[party])
+        for (party, A), Gamma in zip(problem.anchors.items(), coefficients, strict=True)
     }
 
 

@@ -1,5 +1,6 @@
 """Pure mathematics: arrays in, arrays out.  No estimators, no logging, no files."""
 
+from ._array_api import ARRAY_KERNELS, as_precise_as, cast, column_norms, device_memory, hstack, like, zeros
 from ._column_space import ColumnSpace, column_space, leading_left_singular
 from ._eigen import (
     add_sparse_to_lower,
@@ -11,14 +12,16 @@ from ._eigen import (
 )
 from ._kernel_blocks import KernelBlocks, symmetric_product
 from ._kernel_product import kernel_expansion, kernel_product
-from ._kernel_ridge import add_to_lower, ridge_coefficients, ridge_inverse, ridge_inverse_trace
+from ._kernel_ridge import add_to_lower, ridge_coefficients, ridge_inverse
 from ._kernels import Kernel, median_gamma, scale_gamma
 from ._krylov import LeadingEigenpairs, leading_eigenpairs
 from ._panels import PanelCholesky, panel_cholesky, refined_solution
 from ._restricted_ridge import RestrictedRidge, landmark_root, restricted_ridge, restricted_ridge_of_features
+from ._ridge_path import RidgePath, ridge_path
 from ._rpcholesky import PivotedCholesky, extend_pivots, start_pivots
 
 __all__ = [
+    "ARRAY_KERNELS",
     "ColumnSpace",
     "Kernel",
     "KernelBlocks",
@@ -26,18 +29,25 @@ __all__ = [
     "PanelCholesky",
     "PivotedCholesky",
     "RestrictedRidge",
+    "RidgePath",
     "add_sparse_to_lower",
     "add_to_lower",
+    "as_precise_as",
+    "cast",
     "centre_lower",
+    "column_norms",
     "column_space",
+    "device_memory",
     "extend_pivots",
     "fix_signs",
+    "hstack",
     "kernel_expansion",
     "kernel_product",
     "landmark_root",
     "largest_of_pencil",
     "leading_eigenpairs",
     "leading_left_singular",
+    "like",
     "median_gamma",
     "panel_cholesky",
     "refined_solution",
@@ -45,10 +55,11 @@ __all__ = [
     "restricted_ridge_of_features",
     "ridge_coefficients",
     "ridge_inverse",
-    "ridge_inverse_trace",
+    "ridge_path",
     "scale_gamma",
     "smallest_eigenpairs",
     "smallest_eigenpairs_centred",
     "start_pivots",
     "symmetric_product",
+    "zeros",
 ]

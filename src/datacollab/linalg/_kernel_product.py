@@ -22,7 +22,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._validation import FloatArray
+from .._validation import Array, FloatArray, array_library
+from ._array_api import zeros
 from ._kernels import Kernel
 
 __all__ = ["PRECISIONS", "kernel_expansion", "kernel_product"]
@@ -46,6 +47,9 @@ _CHUNK_ENTRIES = 2**18
 
 _KERNEL_ENTRIES = 2**20
 """Entries of the kernel blocks of other kernels (8 MiB)."""
+
+_DEVICE_ENTRIES = 2**24
+"""The same on a graphics processor, which small blocks would leave idle (128 MiB)."""
 
 _MAX_SQUARE = 80.0
 """Squared length up to which single precision can hold the exponentials, without denormal numbers."""
@@ -123,7 +127,7 @@ def kernel_expansion(A: FloatArray, coefficients: FloatArray, kernel: Kernel, *,
     if precision not in PRECISIONS:
         raise ValueError(f"precision must be one of {', '.join(map(repr, PRECISIONS))}; got {precision!r}.")
     gamma = _rbf_gamma(kernel, A.shape[1])
-    if gamma is None:
+    if gamma is None or array_library(A) is not None:
         return lambda X: _by_kernel_blocks(X, A, coefficients, kernel)
     return _RadialExpansion.prepare(A, coefficients, gamma, precision)
 
@@ -137,12 +141,13 @@ def _rbf_gamma(kernel: Kernel, n_features: int) -> float | None:
     return gamma if 0 <= gamma < np.inf else None
 
 
-def _by_kernel_blocks(X: FloatArray, A: FloatArray, coefficients: FloatArray, kernel: Kernel) -> FloatArray:
-    result = np.empty((X.shape[0], coefficients.shape[1]))
-    height = max(1, _KERNEL_ENTRIES // A.shape[0])
-    for start in range(0, X.shape[0], height):
-        block = slice(start, start + height)
-        result[block] = kernel.between(X[block], A) @ coefficients
+def _by_kernel_blocks(X: Array, A: Array, coefficients: Array, kernel: Kernel) -> Array:
+    n_rows = X.shape[0]
+    result = zeros((n_rows, coefficients.shape[1]), A)
+    height = max(1, (_KERNEL_ENTRIES if array_library(A) is None else _DEVICE_ENTRIES) // A.shape[0])
+    for start in range(0, n_rows, height):
+        block = slice(start, min(start + height, n_rows))
+        result[block, :] = kernel.between(X[block, :], A) @ coefficients
     return result
 
 

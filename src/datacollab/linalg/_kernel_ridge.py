@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtri
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from .._validation import FloatArray
 
-__all__ = ["add_to_lower", "ridge_coefficients", "ridge_inverse", "ridge_inverse_trace"]
+__all__ = ["add_to_lower", "ridge_coefficients", "ridge_inverse"]
 
 _BLOCK = 256
 
@@ -39,14 +39,6 @@ def ridge_inverse(gram: FloatArray, alpha: float) -> FloatArray:
     if info != 0:
         raise scipy.linalg.LinAlgError("singular")
     return np.asarray(inverse)
-
-
-def ridge_inverse_trace(gram: FloatArray, alpha: float) -> float:
-    r"""Trace of :math:`(\Sigma + \lambda I)^{-1}`, the squared norm of the inverse factor.  Overwrites ``gram``."""
-    inverse, info = dtrtri(_ridge_factor(gram, alpha), lower=1, overwrite_c=1)
-    if info != 0:
-        raise scipy.linalg.LinAlgError("singular")
-    return float(sum(column[i:] @ column[i:] for i, column in enumerate(inverse.T)))
 
 
 def ridge_coefficients(gram: FloatArray, alpha: float, Z: FloatArray) -> FloatArray:

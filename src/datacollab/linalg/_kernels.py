@@ -20,6 +20,9 @@ __all__ = ["Kernel", "median_gamma", "rbf_operands", "scale_gamma"]
 _FAR = 8.0
 """Largest gamma * |a|^2 at which float32 holds the exponent of the RBF kernel well enough."""
 
+_MEDIAN_ROWS = 5000
+"""Rows between which distances are computed for their median; all pairs of more rows would not fit into memory."""
+
 _UNIT_DIAGONAL = ("rbf", "laplacian")
 
 
@@ -50,7 +53,7 @@ class Kernel:
             left, right = rbf_operands(X, A, self.parameters["gamma"], dtype)
             return exp_of_nonpositive(cast(left @ right.T, dtype))
         if array_library(A) is not None:
-            return cast(array_kernel(self.metric, X, A, self.parameters), dtype)
+            return cast(array_kernel(str(self.metric), X, A, self.parameters), dtype)
         return self._evaluate(self._centred(X, A), self._centred(A, A)).astype(dtype, copy=False)
 
     def diagonal(self, A: FloatArray) -> FloatArray:
@@ -89,8 +92,12 @@ def rbf_operands(X: Array, A: Array, gamma: float, dtype: DTypeLike) -> tuple[Ar
 def median_gamma(A: FloatArray, metric: str | Callable[..., Any] = "rbf") -> float:
     """One over the median distance between two rows: squared Euclidean, or Manhattan for the Laplacian kernel.
 
+    Of more than 5,000 rows, 5,000 are looked at: always the same ones, drawn at random.
+
     Returns 0 or infinity where the data give no width; the caller decides what to say.
     """
+    if A.shape[0] > _MEDIAN_ROWS:
+        A = A[np.random.default_rng(0).choice(A.shape[0], size=_MEDIAN_ROWS, replace=False)]
     distances = pdist(A, "cityblock" if metric == "laplacian" else "sqeuclidean")
     median = float(np.median(distances, overwrite_input=True))
     return 1.0 / median if median > 0 else np.inf

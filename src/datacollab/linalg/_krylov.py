@@ -10,8 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .._validation import FloatArray
+from .._validation import Array, FloatArray, array_namespace, to_numpy
+from ._array_api import column_norms, like, zeros
 
 __all__ = ["LeadingEigenpairs", "leading_eigenpairs"]
 
@@ -29,7 +31,7 @@ _FLOAT32_NOISE = 1e-6
 _SWITCH = 1e-4
 """Residual, relative to the eigengap, from which float32 images do not help any more."""
 
-Operator = Callable[[FloatArray], FloatArray]
+Operator = Callable[[Array], Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,19 +52,22 @@ class LeadingEigenpairs:
         Approximate eigenvectors beyond those wanted.
     columns : int
         Right-hand sides the operator was applied to.
+    converged : bool
+        Whether the tolerance was reached.
     anchored : ndarray of shape (k, k) or None
     correction : ndarray of shape (n, k) or None
         With an exact operator: ``vectors`` are the last vectors it was applied to times ``anchored``, plus this.
     """
 
     values: FloatArray
-    vectors: FloatArray
+    vectors: Array
     residual: float
     gap: float
-    following: FloatArray
+    following: Array
     columns: int
-    anchored: FloatArray | None = None
-    correction: FloatArray | None = None
+    converged: bool
+    anchored: Array | None = None
+    correction: Array | None = None
 
     @property
     def angle(self) -> float:
@@ -71,34 +76,35 @@ class LeadingEigenpairs:
 
 
 class _Basis:
-    """Orthonormal columns, their images, and the operator restricted to them."""
+    """Orthonormal columns, their images, and the operator restricted to them, which is small and NumPy's."""
 
-    def __init__(self, n: int, capacity: int) -> None:
-        self._columns = np.empty((n, capacity), order="F")
-        self._images = np.empty((n, capacity), order="F")
+    def __init__(self, start: Array, capacity: int) -> None:
+        # Transposed, so that a column lies in one piece.
+        self._columns = zeros((capacity, start.shape[0]), start)
+        self._images = zeros((capacity, start.shape[0]), start)
         self._restricted = np.empty((capacity, capacity))
         self.size = 0
 
     @property
-    def columns(self) -> FloatArray:
-        return self._columns[:, : self.size]
+    def columns(self) -> Array:
+        return self._columns[: self.size, :].T
 
     @property
-    def images(self) -> FloatArray:
-        return self._images[:, : self.size]
+    def images(self) -> Array:
+        return self._images[: self.size, :].T
 
     def room_for(self, m: int) -> bool:
-        return self.size + m <= self._columns.shape[1]
+        return bool(self.size + m <= self._columns.shape[0])
 
-    def add(self, V: FloatArray, images: FloatArray) -> None:
+    def add(self, V: Array, images: Array) -> None:
         old, new = slice(0, self.size), slice(self.size, self.size + V.shape[1])
         # The cross block comes from the older images, which are the more accurate ones after an exact pass.
-        cross = self._images[:, old].T @ V
+        cross = to_numpy(self._images[old, :] @ V)
         self._restricted[old, new] = cross
         self._restricted[new, old] = cross.T
-        own = V.T @ images
+        own = to_numpy(V.T @ images)
         self._restricted[new, new] = (own + own.T) / 2
-        self._columns[:, new], self._images[:, new] = V, images
+        self._columns[new, :], self._images[new, :] = V.T, images.T
         self.size += V.shape[1]
 
     def ritz(self) -> tuple[FloatArray, FloatArray]:
@@ -106,27 +112,33 @@ class _Basis:
         values, coordinates = np.linalg.eigh(self._restricted[: self.size, : self.size])
         return values[::-1], coordinates[:, ::-1]
 
-    def new_directions(self, V: FloatArray, project: Operator) -> FloatArray:
+    def new_directions(self, V: Array, project: Operator) -> Array:
         """Orthonormal columns that span what ``V`` adds to the basis, if anything."""
-        V = V / np.linalg.norm(V, axis=0)
+        V = V / like(column_norms(V), V)
         for _ in range(2):
             V = project(V - self.columns @ (self.columns.T @ V))
-            V, R = np.linalg.qr(V)
+            V, R = array_namespace(V).linalg.qr(V)
             # What rounding has left of a column in the span of the others is no direction.
-            V = V[:, np.abs(np.diag(R)) > _DEPENDENT]
+            V = _chosen(V, np.abs(np.diag(to_numpy(R))) > _DEPENDENT)
         return V
+
+    def combined(self, coordinates: FloatArray) -> tuple[Array, Array]:
+        """Combinations of the columns, and their images."""
+        factors = like(coordinates, self._columns)
+        return self.columns @ factors, self.images @ factors
 
     def restart(self, coordinates: FloatArray, values: FloatArray) -> None:
         """Keep the Ritz vectors with these coordinates alone."""
         m = coordinates.shape[1]
-        self._columns[:, :m], self._images[:, :m] = self.columns @ coordinates, self.images @ coordinates
+        columns, images = self.combined(coordinates)
+        self._columns[:m, :], self._images[:m, :] = columns.T, images.T
         self._restricted[:m, :m] = np.diag(values)
         self.size = m
 
 
 def leading_eigenpairs(
     operator: Operator,
-    start: FloatArray,
+    start: Array,
     k: int,
     *,
     tol: float,
@@ -138,8 +150,8 @@ def leading_eigenpairs(
     Parameters
     ----------
     operator : callable
-        Takes and returns arrays of shape (n, m).
-    start : ndarray of shape (n, m)
+        Takes and returns arrays of shape (n, m), of the library of `start` and on its device.
+    start : array of shape (n, m)
         What to start from, m > k unless k = n: random columns, or approximate eigenvectors with some random ones.
     k : int
     tol : float
@@ -161,8 +173,8 @@ def leading_eigenpairs(
     """
     n = start.shape[0]
     project = project or (lambda X: X)
-    basis = _Basis(n, min(n, _MAX_COLUMNS))
-    V = np.linalg.qr(project(start))[0]
+    basis = _Basis(start, min(n, _MAX_COLUMNS))
+    V = _orthonormal(project(start))
     block = min(V.shape[1], k + _GUARD)
     applied, passes = 0, 0
     for _ in range(_MAX_STEPS):
@@ -171,9 +183,9 @@ def leading_eigenpairs(
         while True:
             values, coordinates = basis.ritz()
             scale = float(max(abs(values[0]), abs(values[-1])))
-            ahead = coordinates[:, :block]
-            residuals = basis.images @ ahead - (basis.columns @ ahead) * values[:block]
-            norms = np.linalg.norm(residuals, axis=0)
+            ahead, images = basis.combined(coordinates[:, :block])
+            residuals = images - ahead * like(values[:block], ahead)
+            norms = column_norms(residuals)
             # An unwanted eigenvalue may lie above its estimate by as much as the residual, hardly by more.
             gap = max(0.0, float(values[k - 1] - values[k] - norms[k])) if len(norms) > k else 0.0
             unit = max(gap, _SMALL_GAP * scale)
@@ -184,8 +196,8 @@ def leading_eigenpairs(
                 break
             if passes and seen + noise <= tol * unit:
                 break
-            Z = np.linalg.qr(basis.columns @ coordinates[:, :k])[0]
-            kept = basis.columns @ coordinates[:, k:], basis.images @ coordinates[:, k:]
+            Z = _orthonormal(ahead[:, :k])
+            kept = basis.combined(coordinates[:, k:])
             basis.size = 0
             basis.add(Z, project(exact(Z)))
             basis.add(*kept)
@@ -193,22 +205,33 @@ def leading_eigenpairs(
         residual = seen + (noise if exact is not None else 0.0)
         if residual <= tol * unit or basis.size >= n:
             break
-        wanted = np.flatnonzero(norms > 1e-3 * tol * unit)
-        if not basis.room_for(len(wanted)):
+        wanted = norms > 1e-3 * tol * unit
+        if not basis.room_for(int(wanted.sum())):
             keep = min(2 * block, basis.size)
             basis.restart(coordinates[:, :keep], values[:keep])
             passes = 0
-        V = basis.new_directions(residuals[:, wanted], project)
+        V = basis.new_directions(_chosen(residuals, wanted), project)
         if V.shape[1] == 0:
             break
-    Y = coordinates[:, :k]
+    Y = like(coordinates[:, :block], ahead)
     return LeadingEigenpairs(
         values=values[:k].copy(),
-        vectors=basis.columns @ Y,
+        vectors=basis.columns @ Y[:, :k],
         residual=residual,
         gap=gap,
-        following=basis.columns @ coordinates[:, k:block],
+        following=basis.columns @ Y[:, k:],
         columns=applied,
-        anchored=Y[:k] if passes else None,
-        correction=basis.columns[:, k:] @ Y[k:] if passes else None,
+        converged=residual <= tol * unit,
+        anchored=Y[:k, :k] if passes else None,
+        correction=basis.columns[:, k:] @ Y[k:, :k] if passes else None,
     )
+
+
+def _orthonormal(X: Array) -> Array:
+    """An orthonormal basis of the columns."""
+    return array_namespace(X).linalg.qr(X)[0]
+
+
+def _chosen(X: Array, mask: NDArray[np.bool_]) -> Array:
+    """The columns that a mask marks."""
+    return array_namespace(X).take(X, like(np.flatnonzero(mask), X), axis=1)

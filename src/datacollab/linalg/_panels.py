@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import DTypeLike, NDArray
-from scipy.linalg.blas import dgemm, sgemm
+from numpy.typing import DTypeLike
 
-from .._validation import FloatArray
+from .._validation import Array, array_namespace
+from ._array_api import cast, column_norms, inverse_cholesky, like, matching, subtract_product
 from ._kernel_blocks import KernelBlocks
 
 __all__ = ["PanelCholesky", "panel_cholesky", "refined_solution"]
@@ -33,33 +32,49 @@ class PanelCholesky:
 
     Attributes
     ----------
-    panels : tuple of ndarray
+    panels : tuple of arrays
         Columns of the factor from the diagonal downwards, as many at a time as the diagonal block is wide; that block
         (the rows at the top) is replaced by its inverse.
     """
 
-    panels: tuple[NDArray[Any], ...]
+    panels: tuple[Array, ...]
 
     @property
     def nbytes(self) -> int:
         """Memory held, in bytes."""
         return sum(panel.nbytes for panel in self.panels)
 
-    def solve(self, X: NDArray[Any]) -> NDArray[Any]:
+    @property
+    def inverse_trace(self) -> float:
+        """Trace of the inverse matrix: the squared norm of the inverse factor, some columns at a time."""
+        total = 0.0
+        for index, panel in enumerate(self.panels):
+            width = panel.shape[1]
+            solved = panel[:width, :]
+            remainder = -panel[width:, :] @ solved
+            total += float(array_namespace(solved).sum(solved * solved))
+            for later in self.panels[index + 1 :]:
+                width = later.shape[1]
+                solved = later[:width, :] @ remainder[:width, :]
+                remainder = remainder[width:, :] - later[width:, :] @ solved
+                total += float(array_namespace(solved).sum(solved * solved))
+        return total
+
+    def solve(self, X: Array) -> Array:
         """Solution of the linear system with the right-hand sides ``X``, shape (n, m), in the factor's precision."""
-        solution = np.array(X, dtype=self.panels[0].dtype, order="C")
+        solution = matching(X, self.panels[0], copy=True)
         start = 0
         for panel in self.panels:
             width = panel.shape[1]
-            top = panel[:width] @ solution[start : start + width]
-            solution[start : start + width] = top
-            solution[start + width :] -= panel[width:] @ top
+            top = panel[:width, :] @ solution[start : start + width, :]
+            solution[start : start + width, :] = top
+            solution[start + width :, :] -= panel[width:, :] @ top
             start += width
         for panel in reversed(self.panels):
             width = panel.shape[1]
             start -= width
-            top = solution[start : start + width] - panel[width:].T @ solution[start + width :]
-            solution[start : start + width] = panel[:width].T @ top
+            top = solution[start : start + width, :] - panel[width:, :].T @ solution[start + width :, :]
+            solution[start : start + width, :] = panel[:width, :].T @ top
         return solution
 
 
@@ -79,31 +94,23 @@ def panel_cholesky(blocks: KernelBlocks, alpha: float, dtype: DTypeLike) -> Pane
         When the matrix is not positive definite in this precision.
     """
     n = blocks.n_rows
-    panels: list[NDArray[Any]] = []
+    panels: list[Array] = []
     for start in range(0, n, _WIDTH):
         stop = min(start + _WIDTH, n)
-        panel = np.asarray(blocks.block(slice(start, n), slice(start, stop)), dtype=dtype)
-        panel[np.arange(stop - start), np.arange(stop - start)] += alpha
+        width = stop - start
+        panel = cast(blocks.block(slice(start, n), slice(start, stop)), dtype)
+        panel[:width, :] += like(alpha * np.eye(width, dtype=dtype), panel)
         for index, earlier in enumerate(panels):
-            below = earlier[start - index * _WIDTH :]
-            _subtract_product(panel, below, below[: stop - start])
-        top = scipy.linalg.cholesky(panel[: stop - start], lower=True, overwrite_a=False, check_finite=False)
-        inverse = scipy.linalg.solve_triangular(top, np.eye(stop - start, dtype=dtype), lower=True, check_finite=False)
-        panel[stop - start :] = panel[stop - start :] @ inverse.T
-        panel[: stop - start] = inverse
+            below = earlier[start - index * _WIDTH :, :]
+            subtract_product(panel, below, below[:width, :])
+        inverse = inverse_cholesky(panel[:width, :])
+        panel[width:, :] = panel[width:, :] @ inverse.T
+        panel[:width, :] = inverse
         panels.append(panel)
     return PanelCholesky(tuple(panels))
 
 
-def _subtract_product(C: NDArray[Any], A: NDArray[Any], B: NDArray[Any]) -> None:
-    r"""Replace ``C`` by :math:`C - A B^\top`, in place; all are C-ordered."""
-    gemm = sgemm if C.dtype == np.float32 else dgemm
-    gemm(-1.0, B.T, A.T, 1.0, C.T, trans_a=1, overwrite_c=1)
-
-
-def refined_solution(
-    factor: PanelCholesky, multiply: Callable[[FloatArray], FloatArray], alpha: float, Z: FloatArray
-) -> FloatArray:
+def refined_solution(factor: PanelCholesky, multiply: Callable[[Array], Array], alpha: float, Z: Array) -> Array:
     r"""Solve :math:`(\Sigma + \lambda I) T = Z` to float64's accuracy with a factor of lower precision.
 
     Parameters
@@ -112,25 +119,26 @@ def refined_solution(
     multiply : callable
         :math:`\Sigma X` in float64.
     alpha : float
-    Z : ndarray of shape (n, m)
+    Z : array of shape (n, m)
 
     Returns
     -------
-    ndarray of shape (n, m)
+    array of shape (n, m)
 
     Raises
     ------
     scipy.linalg.LinAlgError
         When the refinement does not converge: the factor is too inaccurate for this matrix.
     """
-    scale = np.linalg.norm(Z, axis=0)
-    T = np.zeros(Z.shape)
+    norms = column_norms(Z)
+    scale = like(norms, Z)
+    T = array_namespace(Z).zeros_like(Z)
     remainder, error = Z, 1.0
     for _ in range(_SWEEPS):
         # Scaled to one, or the remainder would underflow in float32.
-        T += factor.solve(remainder / (scale * error)).astype(np.float64) * (scale * error)
+        T += cast(factor.solve(remainder / (scale * error)), np.float64) * (scale * error)
         remainder = Z - multiply(T) - alpha * T
-        before, error = error, float((np.linalg.norm(remainder, axis=0) / scale).max())
+        before, error = error, float((column_norms(remainder) / norms).max())
         if error <= _ENOUGH:
             return T
         if not error < 0.5 * before:

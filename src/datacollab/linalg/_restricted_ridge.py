@@ -15,7 +15,8 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
-from .._validation import FloatArray
+from .._validation import Array, FloatArray, to_numpy
+from ._array_api import add_gram, cast, like, matching, zeros
 from ._kernels import Kernel
 
 __all__ = ["RestrictedRidge", "landmark_root", "restricted_ridge", "restricted_ridge_of_features"]
@@ -35,15 +36,15 @@ class RestrictedRidge:
 
     Attributes
     ----------
-    features : ndarray of shape (n, r)
-        L.
+    features : array of shape (n, r)
+        L.  All else is small, and NumPy's.
     gram : ndarray of shape (r, r)
         Cholesky factor of :math:`L^\top L + \lambda I`, lower.
     alpha : float
         :math:`\lambda`.
     """
 
-    features: NDArray[Any]
+    features: Array
     gram: FloatArray
     alpha: float
 
@@ -53,15 +54,19 @@ class RestrictedRidge:
         inverse = scipy.linalg.solve_triangular(self.gram, np.eye(len(self.gram)), lower=True, check_finite=False)
         return float(len(self.gram) - self.alpha * np.sum(inverse**2))
 
-    def weights(self, X: FloatArray) -> FloatArray:
-        r""":math:`(L^\top L + \lambda I)^{-1} L^\top X`, shape (r, m)."""
-        moments = (self.features.T @ X.astype(self.features.dtype, copy=False)).astype(np.float64)
+    def weights(self, X: Array) -> FloatArray:
+        r""":math:`(L^\top L + \lambda I)^{-1} L^\top X`, shape (r, m), as a NumPy array."""
+        moments = to_numpy(self.features.T @ matching(X, self.features)).astype(np.float64, copy=False)
         solved: FloatArray = scipy.linalg.cho_solve((self.gram, True), moments, check_finite=False)
         return solved
 
-    def smooth(self, X: FloatArray) -> FloatArray:
+    def smooth(self, X: Array) -> Array:
         r""":math:`\tilde P X`, shape (n, m)."""
-        return np.asarray(self.features @ self.weights(X).astype(self.features.dtype), dtype=np.float64)
+        return self.combined(self.weights(X))
+
+    def combined(self, weights: FloatArray) -> Array:
+        """Combinations of the features, shape (n, m), in float64."""
+        return cast(self.features @ matching(like(weights, self.features), self.features), np.float64)
 
 
 def landmark_root(kernel: Kernel, landmarks: FloatArray) -> FloatArray:
@@ -80,14 +85,14 @@ def landmark_root(kernel: Kernel, landmarks: FloatArray) -> FloatArray:
 
 
 def restricted_ridge(
-    kernel: Kernel, A: FloatArray, landmarks: FloatArray, root: FloatArray, alpha: float
+    kernel: Kernel, A: Array, landmarks: FloatArray, root: FloatArray, alpha: float
 ) -> RestrictedRidge:
     """Features of all rows, and the factorised Gram matrix, in blocks of rows.
 
     Parameters
     ----------
     kernel : Kernel
-    A : ndarray of shape (n, d)
+    A : array of shape (n, d)
     landmarks : ndarray of shape (r, d)
     root : ndarray of shape (r, r)
         Of `landmark_root`.
@@ -102,15 +107,15 @@ def restricted_ridge(
     single = alpha >= _SINGLE_ABOVE
     # Close landmarks make R nearly singular, and its inverse would multiply the rounding of float32.
     making = np.float32 if single and root.diagonal().min() >= _APART else np.float64
-    whiten = whiten.astype(making)
-    features = np.empty((n, r), dtype=np.float32 if single else np.float64)
-    gram = np.zeros((r, r), order="F")
+    whiten, centres = like(whiten.astype(making), A), like(landmarks, A)
+    features = zeros((n, r), A, np.float32 if single else np.float64)
+    gram = zeros((r, r), A).T
     for start in range(0, n, _BLOCK):
         block = slice(start, min(start + _BLOCK, n))
-        features[block] = kernel.between(A[block], landmarks, making) @ whiten
+        features[block, :] = matching(kernel.between(A[block, :], centres, making) @ whiten, features)
         # In float64: where L is small, alpha decides, and rounding of the large entries must stay below it.
-        gram = dsyrk(1.0, features[block].T, 1.0, gram, lower=1, overwrite_c=1)
-    return _factorised(features, gram, alpha)
+        gram = add_gram(gram, features[block, :])
+    return _factorised(features, to_numpy(gram), alpha)
 
 
 def restricted_ridge_of_features(features: FloatArray, alpha: float) -> RestrictedRidge:

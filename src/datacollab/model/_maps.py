@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from numpy.typing import ArrayLike
 
-from .._validation import FloatArray, PartyName, check_representation
-from ..linalg import Kernel, kernel_expansion
+from .._validation import Array, FloatArray, PartyName, check_representation, to_numpy
+from ..linalg import Kernel, as_precise_as, kernel_expansion
 
 __all__ = ["IntegrationFunction", "KernelMap", "LinearMap"]
 
@@ -99,6 +99,9 @@ class KernelMap:
     -----
     A row's result depends on the row alone.  What other rows come with it changes no more than the rounding.
 
+    After a fit on torch or CuPy arrays the map holds such arrays and takes rows of the same library and device.  It
+    computes in double precision and returns the rows' own floating-point type.
+
     Examples
     --------
     >>> import numpy as np
@@ -111,8 +114,8 @@ class KernelMap:
     """
 
     party: PartyName
-    anchor_representation: FloatArray
-    coefficients: FloatArray
+    anchor_representation: Array
+    coefficients: Array
     kernel: Kernel
     precision: str = "auto"
 
@@ -132,7 +135,15 @@ class KernelMap:
 
     def __call__(self, X: ArrayLike) -> FloatArray:
         """Map rows of shape (n_rows, n_intermediate) to shape (n_rows, n_components)."""
-        return self._expansion(check_representation(X, self.party, n_features=self.n_intermediate))
+        beside = self.anchor_representation
+        rows = check_representation(X, self.party, n_features=self.n_intermediate, beside=beside)
+        mapped: FloatArray = as_precise_as(self._expansion(rows), X)
+        return mapped
+
+    def to_numpy(self) -> Self:
+        """The same map with NumPy arrays, for where there is no graphics processor."""
+        rows, coefficients = to_numpy(self.anchor_representation), to_numpy(self.coefficients)
+        return replace(self, anchor_representation=rows, coefficients=coefficients)
 
     def __getstate__(self) -> dict[str, Any]:
         # What was prepared for speed is as large as the map, and is prepared again where it is needed.

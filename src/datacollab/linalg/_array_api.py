@@ -1,0 +1,198 @@
+"""The few steps that NumPy and the array API standard do differently, so that one code serves both.
+
+The standard has no output arguments, no products into an array that is there, and neither triangular solves nor sparse
+matrices.  Where that costs speed, NumPy and LAPACK go a way of their own here.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import DTypeLike
+from scipy.linalg.blas import dgemm, dsyrk, sgemm
+
+from .._validation import Array, FloatArray, array_library, array_namespace, to_numpy
+
+__all__ = [
+    "ARRAY_KERNELS",
+    "add_gram",
+    "array_kernel",
+    "as_precise_as",
+    "cast",
+    "column_norms",
+    "device_memory",
+    "exp_of_nonpositive",
+    "hstack",
+    "inverse_cholesky",
+    "like",
+    "matching",
+    "subtract_product",
+    "zeros",
+]
+
+
+def cast(X: Array, dtype: DTypeLike) -> Array:
+    """``X`` with another data type, given as NumPy's; uncopied if it has it."""
+    if isinstance(X, np.ndarray):
+        return X.astype(dtype, copy=False)
+    xp = array_namespace(X)
+    return xp.astype(X, getattr(xp, np.dtype(dtype).name), copy=False)
+
+
+def matching(X: Array, Y: Array, *, copy: bool = False) -> Array:
+    """``X`` with the data type of ``Y``, an array of the same library; uncopied if it has it, unless asked for."""
+    if isinstance(X, np.ndarray):
+        return np.array(X, dtype=Y.dtype, order="C") if copy else X.astype(Y.dtype, copy=False)
+    return array_namespace(X).astype(X, Y.dtype, copy=copy)
+
+
+def as_precise_as(values: Array, X: Array) -> Array:
+    """Results of another library than NumPy in the floating-point type of the rows they are for, if that is one."""
+    if array_library(values) is None or not array_namespace(X).isdtype(X.dtype, "real floating"):
+        return values
+    return matching(values, X)
+
+
+def like(values: Array, X: Array) -> Array:
+    """NumPy values as an array of the library and on the device of ``X``; other values as they are."""
+    if isinstance(X, np.ndarray) or not isinstance(values, np.ndarray):
+        return values
+    return array_namespace(X).asarray(np.array(values), device=X.device)
+
+
+def zeros(shape: tuple[int, ...], X: Array, dtype: DTypeLike = np.float64) -> Array:
+    """Zeros of the library and on the device of ``X``, with a data type given as NumPy's."""
+    if isinstance(X, np.ndarray):
+        return np.zeros(shape, dtype=dtype)
+    xp = array_namespace(X)
+    return xp.zeros(shape, dtype=getattr(xp, np.dtype(dtype).name), device=X.device)
+
+
+def hstack(arrays: list[Array]) -> Array:
+    """Columns side by side."""
+    if isinstance(arrays[0], np.ndarray):
+        return np.hstack(arrays)
+    return array_namespace(arrays[0]).concat(arrays, axis=1)
+
+
+def column_norms(X: Array) -> FloatArray:
+    """Euclidean norm of each column, as a NumPy array."""
+    xp = array_namespace(X)
+    return to_numpy(xp.sqrt(xp.sum(X * X, axis=0)))
+
+
+def exp_of_nonpositive(X: Array) -> Array:
+    """Exponentials of entries that nothing but rounding makes positive; may be written over ``X``."""
+    if isinstance(X, np.ndarray):
+        np.minimum(X, 0, out=X)
+        return np.exp(X, out=X)
+    xp = array_namespace(X)
+    return xp.exp(xp.clip(X, max=0.0))
+
+
+def subtract_product(C: Array, A: Array, B: Array) -> None:
+    r"""Replace ``C`` by :math:`C - A B^\top`, in place; all are C-ordered."""
+    if isinstance(C, np.ndarray):
+        gemm = sgemm if C.dtype == np.float32 else dgemm
+        gemm(-1.0, B.T, A.T, 1.0, C.T, trans_a=1, overwrite_c=1)
+    else:
+        C -= A @ B.T
+
+
+def add_gram(gram: Array, F: Array) -> Array:
+    r""":math:`G + F^\top F` in float64, of the lower triangle at least; may be written over ``gram``, F-ordered."""
+    if isinstance(F, np.ndarray):
+        return dsyrk(1.0, F.T, 1.0, gram, lower=1, overwrite_c=1)
+    F = cast(F, np.float64)
+    return gram + F.T @ F
+
+
+def inverse_cholesky(A: Array) -> Array:
+    r""":math:`L^{-1}`, lower triangular, of a small matrix :math:`A = L L^\top`.
+
+    Raises
+    ------
+    scipy.linalg.LinAlgError
+        When the matrix is not positive definite in its precision.
+    """
+    if isinstance(A, np.ndarray):
+        lower = scipy.linalg.cholesky(A, lower=True, overwrite_a=False, check_finite=False)
+        identity = np.eye(len(A), dtype=A.dtype)
+        return scipy.linalg.solve_triangular(lower, identity, lower=True, check_finite=False)
+    xp = array_namespace(A)
+    try:
+        lower = xp.linalg.cholesky(A)
+    except (np.linalg.LinAlgError, RuntimeError) as error:
+        # torch has a LinAlgError of its own; its other errors, such as a full memory, are not ours.
+        if "LinAlgError" not in type(error).__name__:
+            raise
+        raise scipy.linalg.LinAlgError("not positive definite") from None
+    # CuPy raises nothing, and what it returns then does not reproduce the matrix.
+    if not xp.max(xp.abs(lower @ lower.T - A)) <= 1e-3 * xp.max(xp.abs(A)):
+        raise scipy.linalg.LinAlgError("not positive definite")
+    return xp.tril(xp.linalg.inv(lower))
+
+
+def device_memory(X: Array) -> int | None:
+    """Free memory of the graphics processor that holds ``X``, in bytes; None where it lies in main memory."""
+    library = array_library(X)
+    if library == "torch" and X.device.type == "cuda":
+        return int(importlib.import_module("torch").cuda.mem_get_info(X.device)[0])
+    if library == "cupy":
+        return int(X.device.mem_info[0])
+    return None
+
+
+def array_kernel(metric: str, X: Array, Y: Array, parameters: Mapping[str, Any]) -> Array:
+    """One of `ARRAY_KERNELS` between the rows of two arrays of the same library, shape (n_X, n_Y).
+
+    Parameters
+    ----------
+    metric : str
+    X : array of shape (n_X, d)
+    Y : array of shape (n_Y, d)
+    parameters : mapping
+        ``gamma``, ``degree`` and ``coef0``, as far as the kernel takes them.
+    """
+    return ARRAY_KERNELS[metric](X, Y, parameters)
+
+
+def _linear(X: Array, Y: Array, parameters: Mapping[str, Any]) -> Array:
+    return X @ Y.T
+
+
+def _poly(X: Array, Y: Array, parameters: Mapping[str, Any]) -> Array:
+    return (parameters["gamma"] * (X @ Y.T) + parameters["coef0"]) ** parameters["degree"]
+
+
+def _cosine(X: Array, Y: Array, parameters: Mapping[str, Any]) -> Array:
+    return _unit_rows(X) @ _unit_rows(Y).T
+
+
+def _unit_rows(X: Array) -> Array:
+    xp = array_namespace(X)
+    lengths = xp.sqrt(xp.sum(X * X, axis=1, keepdims=True))
+    # What scikit-learn takes for zero.
+    zero = lengths < 10 * float(np.finfo(np.float64).eps)
+    return X / xp.where(zero, xp.ones_like(lengths), lengths)
+
+
+def _laplacian(X: Array, Y: Array, parameters: Mapping[str, Any]) -> Array:
+    xp = array_namespace(X)
+    # Column by column, since all differences at once would be d times as large as the result.
+    distances = sum(xp.abs(X[:, j : j + 1] - Y[:, j : j + 1].T) for j in range(X.shape[1]))
+    return xp.exp(-parameters["gamma"] * distances)
+
+
+ARRAY_KERNELS: Mapping[str, Callable[[Array, Array, Mapping[str, Any]], Array]] = {
+    "laplacian": _laplacian,
+    "linear": _linear,
+    "poly": _poly,
+    "polynomial": _poly,
+    "cosine": _cosine,
+}
+"""Kernels other than RBF that any library computes; NumPy leaves them to scikit-learn."""
