@@ -123,7 +123,7 @@ def test_nystroem_solves_the_restricted_problem(views):
         M += np.eye(200) - C @ np.linalg.solve(C.T @ C + 0.5 * G, C.T)
     Z = naive.kti_target(M, 4, center=True)
     assert low_rank.objective_ == pytest.approx(np.trace(Z.T @ M @ Z), rel=1e-5)
-    assert subspace_angles(low_rank.target_, Z).max() <= low_rank.angle_bound_ + 1e-5 < 0.011
+    assert subspace_angles(low_rank.target_, Z).max() <= low_rank.angle_bound_ + 1e-5 < 0.021
     assert_allclose(low_rank.target_.sum(axis=0), 0, atol=1e-9)
 
 

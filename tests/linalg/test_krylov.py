@@ -117,3 +117,17 @@ def test_a_restart_loses_nothing(rng):
     found = leading_eigenpairs(lambda X: M @ X, rng.normal(size=(3000, 10)), 2, tol=1e-5)
     assert found.columns > 400
     assert subspace_angles(found.vectors, np.eye(3000)[:, [-1, -2]]).max() <= 1e-4
+
+
+def test_an_operator_in_single_precision_is_not_asked_for_more(rng):
+    """Eigenvalues that float32 cannot tell apart: it stops at its rounding, and says what angle that leaves."""
+    M = symmetric(np.r_[10 - 1e-6 * np.arange(6), rng.uniform(0, 8, size=294)], rng)
+    rounded = M.astype(np.float32)
+    start = rng.normal(size=(300, 12))
+    found = leading_eigenpairs(
+        lambda X: (rounded @ X.astype(np.float32)).astype(float), start, 3, tol=1e-6, single=True
+    )
+    assert found.columns < 250
+    assert not found.converged
+    assert found.angle > 1e-3
+    assert_allclose(found.values, 10, rtol=1e-5)

@@ -11,7 +11,11 @@ from threadpoolctl import threadpool_limits
 
 from .._validation import FloatArray
 
-__all__ = ["Engine", "LocalEngine", "engine_for"]
+__all__ = ["Engine", "LocalEngine", "engine_for", "memory_of"]
+
+
+_LARGE_SHARE = 0.8
+"""Part of the workers' memory that a fit may plan to take; Dask begins to write to disk from 0.6 of one worker's."""
 
 
 class Engine(Protocol):
@@ -47,6 +51,15 @@ def engine_for(engine: Any, n_jobs: int | None) -> Iterator[Engine]:
         yield dask
     finally:
         dask.close()
+
+
+def memory_of(engine: Any) -> float | None:
+    """Bytes that a cluster's workers may take together; None where a fit runs in this process."""
+    if engine is None:
+        return None
+    from ._dask_engine import cluster_memory
+
+    return _LARGE_SHARE * cluster_memory(engine)
 
 
 class LocalEngine:

@@ -164,6 +164,7 @@ def _solve_streamed(
         problem.n_components,
         tol=_SINGLE_TOLERANCE if single else _TOLERANCE,
         exact=exact if correct else None,
+        single=single,
         project=problem.project,
     )
     logger.info("eigenvectors after %d columns, angle at most %.1e", found.columns, found.angle)

@@ -34,7 +34,7 @@ from ..errors import (
 from ..linalg import ARRAY_KERNELS, Kernel, fix_signs, like
 from ._base import BaseIntegrator, Representations, check_n_components
 from ._cost import FitCost, choose_solver, most_landmarks
-from ._engine import LocalEngine, engine_for
+from ._engine import LocalEngine, engine_for, memory_of
 from ._exact import solve_dense, solve_streamed
 from ._graphs import NeighborGraph
 from ._nystroem import solve_nystroem
@@ -105,8 +105,8 @@ class KTI(BaseIntegrator):
         K n_a^3 / 3 is at most 1e12 (6,700 rows of ten parties) and memory suffices, with landmarks beyond, and exactly
         again where landmarks cannot do it.
     precision : {"float64", "float32"}, default="float64"
-        Of "exact" beyond 1,200 rows.  "float32" leaves out the corrections: about twice as fast, the objective off by
-        1e-7 at most, where the penalty is not small.
+        Of "exact" beyond 1,200 rows.  "float32" leaves out the corrections: less time, and an objective that is off by
+        some 1e-7, more where the penalty is small.
     tol : float, default=0.015
         Of "nystroem": the number of landmarks doubles until this lowers the objective, divided by the number of parties
         and components, by at most `tol`.  So divided it is the mean share of a target column that a party's function
@@ -370,7 +370,7 @@ class KTI(BaseIntegrator):
             self.n_components,
             n_landmarks=self.n_landmarks,
             has_penalty=self.penalty_graph is not None,
-            memory_limit=self.memory_limit,
+            memory_limit=memory_of(self.engine) if self.memory_limit is None else self.memory_limit,
             beside=beside,
         )
 

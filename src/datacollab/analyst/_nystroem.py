@@ -35,10 +35,10 @@ __all__ = ["coarse_start", "solve_nystroem"]
 
 logger = logging.getLogger(__name__)
 
-_SAMPLE = 3000
+_SAMPLE = 2048
 """Anchor rows that landmarks are chosen among, and on which the rank is judged."""
 _FIRST_RANK = 128
-_TOLERANCE = 1e-2
+_TOLERANCE = 2e-2
 """Bound on the sine of the angle to the exact eigenvectors of the surrogate; its objective is off by the square."""
 _ROUGH = 0.3
 """The same where nothing but the objective matters, to a few per cent of what a doubling of the rank changes."""

@@ -143,6 +143,7 @@ def leading_eigenpairs(
     *,
     tol: float,
     exact: Operator | None = None,
+    single: bool = False,
     project: Operator | None = None,
 ) -> LeadingEigenpairs:
     r"""The ``k`` largest eigenpairs of a symmetric operator.
@@ -159,6 +160,8 @@ def leading_eigenpairs(
         that is more).  This bounds the sine of the angle to the exact subspace.
     exact : callable, optional
         The same operator without the rounding errors of single precision.  It is applied to k columns, mostly once.
+    single : bool, default=False
+        Whether the images are rounded to single precision and there is no `exact` to correct them.
     project : callable, optional
         Projection onto the subspace in which eigenvectors are looked for; commutes with the operator.
 
@@ -173,6 +176,7 @@ def leading_eigenpairs(
     """
     n = start.shape[0]
     project = project or (lambda X: X)
+    rounded = single or exact is not None
     basis = _Basis(start, min(n, _MAX_COLUMNS))
     V = _orthonormal(project(start))
     block = min(V.shape[1], k + _GUARD)
@@ -202,8 +206,10 @@ def leading_eigenpairs(
             basis.add(Z, project(exact(Z)))
             basis.add(*kept)
             passes += 1
-        residual = seen + (noise if exact is not None else 0.0)
-        if residual <= tol * unit or basis.size >= n:
+        residual = seen + (noise if rounded else 0.0)
+        # Below the rounding of its images the operator says nothing more.
+        silent = rounded and seen <= noise and (exact is None or passes == _MAX_PASSES)
+        if residual <= tol * unit or basis.size >= n or silent:
             break
         wanted = norms > 1e-3 * tol * unit
         if not basis.room_for(int(wanted.sum())):

@@ -24,7 +24,7 @@ __all__ = ["RestrictedRidge", "landmark_root", "restricted_ridge", "restricted_r
 _BLOCK = 2048
 """Rows whose features are made at a time."""
 _JITTER = 1e-13
-_APART = 0.1
+_APART = 0.03
 """Distance of each landmark from the span of those before it, from which float32 suffices to make the features."""
 _SINGLE_ABOVE = 1e-3
 """Penalty from which features in float32 do not limit the accuracy."""
