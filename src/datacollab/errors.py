@@ -10,7 +10,8 @@
     ├── UnknownPartyError (ValueError)     a party that took no part in the integration
     ├── ObfuscationError (ValueError)      a party's obfuscator failed; nothing left the party
     ├── NumericalError (ArithmeticError)   a factorisation broke down
-    │   └── IncompressibleKernelError      landmarks cannot stand for the other anchor rows
+    │   ├── IncompressibleKernelError      landmarks cannot stand for the other anchor rows
+    │   └── NotConvergedError              an iterative solver did not reach its accuracy
     ├── NotEnoughMemoryError (MemoryError) a fit would not fit into memory; nothing was started
     ├── DatasetError (OSError)             a data set is missing, damaged or not what was expected
     └── MissingExtraError (ImportError)    an optional dependency is not installed
@@ -34,6 +35,7 @@ __all__ = [
     "DatasetError",
     "IncompressibleKernelError",
     "MissingExtraError",
+    "NotConvergedError",
     "NotEnoughMemoryError",
     "NumericalError",
     "ObfuscationError",
@@ -90,6 +92,10 @@ class NumericalError(DataCollabError, ArithmeticError):
 
 class IncompressibleKernelError(NumericalError):
     """No few landmarks can stand for the other anchor rows; the message says what to change."""
+
+
+class NotConvergedError(NumericalError):
+    """An iterative solver did not reach its accuracy, so there is no result; the message says what to change."""
 
 
 class NotEnoughMemoryError(DataCollabError, MemoryError):

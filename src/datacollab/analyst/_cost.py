@@ -162,7 +162,7 @@ def choose_solver(
         candidates = ["streamed", "dense"] if dense else ["streamed"]
         if solver == "auto":
             many = n_parties * float(n_anchors) ** 3 / 3 > EXACT_OPERATIONS
-            candidates = ["nystroem", *candidates] if many else ["streamed", "nystroem"]
+            candidates = ["nystroem", *candidates] if many else [*candidates, "nystroem"]
     costs = [cost(name) for name in candidates]
     if "nystroem" in candidates and n_landmarks is None:
         costs.append(cost("nystroem", _FEWEST_LANDMARKS))
@@ -170,22 +170,28 @@ def choose_solver(
         if each.memory <= limit:
             return replace(each, limit=limit)
     least = min(costs, key=lambda each: each.memory)
+    instead = "" if solver == "nystroem" or has_penalty else "solver='nystroem', "
     raise NotEnoughMemoryError(
         f"KTI: {n_parties} parties with {n_anchors} anchor rows need {least.memory / 2**30:.2g} GiB with "
-        f"{'any solver allowed' if len(costs) > 1 else f'solver={solver!r}'}, but {limit / 2**30:.2g} GiB may be "
-        "used. Take fewer anchor rows, solver='nystroem' with fewer landmarks, several machines (engine=), or raise "
-        "memory_limit."
+        f"solver={solver!r}, but {limit / 2**30:.2g} GiB may be used. Take fewer anchor rows, {instead}several "
+        "machines (engine=), or raise memory_limit."
     )
 
 
 def available_memory() -> int:
-    """Bytes that this machine can give without swapping, or all it has where it does not say."""
+    """Bytes that this machine, or the container this runs in, can give without swapping."""
+    limits = []
     report = Path("/proc/meminfo")
     if report.exists():
         for line in report.read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):
-                return 1024 * int(line.split()[1])
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 2**33
+                limits.append(1024 * int(line.split()[1]))
+    most, used = (Path("/sys/fs/cgroup") / name for name in ("memory.max", "memory.current"))
+    if most.exists() and used.exists() and (limit := most.read_text(encoding="ascii").strip()) != "max":
+        limits.append(max(0, int(limit) - int(used.read_text(encoding="ascii"))))
+    if not limits and hasattr(os, "sysconf"):
+        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return min(limits, default=2**33)
 
 
 @cache

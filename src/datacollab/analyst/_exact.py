@@ -10,7 +10,8 @@ import scipy.linalg
 from numpy.typing import DTypeLike
 from scipy.linalg.blas import dsymm
 
-from .._validation import Array, FloatArray, PartyName, array_namespace
+from .._validation import Array, FloatArray, PartyName, array_namespace, to_numpy
+from ..errors import NotConvergedError
 from ..linalg import (
     Kernel,
     KernelBlocks,
@@ -41,6 +42,8 @@ logger = logging.getLogger(__name__)
 _TOLERANCE = 5e-7
 """Bound on the sine of the angle to the exact subspace."""
 _GUARD = 8
+_SMALL_GAP = 1e-5
+"""Eigengap, relative to the largest eigenvalue, down to which the angle is bounded so."""
 _SINGLE_TOLERANCE = 3e-4
 """The same in single precision; the objective is off by its square."""
 
@@ -72,9 +75,15 @@ def _dense_target(M: FloatArray, problem: TargetProblem) -> tuple[FloatArray, Fl
         # The negative matrix, since the largest eigenvalues are looked for.
         start = np.random.default_rng(0).normal(size=(n, k + _GUARD))
         found = leading_eigenpairs(
-            lambda X: dsymm(-1.0, M, X, lower=1), start, k, tol=_TOLERANCE, project=problem.project
+            lambda X: dsymm(-1.0, M, X, lower=1),
+            start,
+            k,
+            tol=_TOLERANCE,
+            small_gap=_SMALL_GAP,
+            project=problem.project,
         )
-        return -found.values, found.vectors, found.gap, found.angle
+        if found.converged:
+            return -found.values, found.vectors, found.gap, found.angle
     # One more than is wanted tells the gap.
     more = min(k + 1, n - 1 if problem.center else n)
     if problem.penalty is None:
@@ -103,6 +112,11 @@ def _inverse(party: PartyName, A: FloatArray, kernel: Kernel, alpha: float) -> F
 
 def _coefficients(party: PartyName, A: FloatArray, kernel: Kernel, alpha: float, Z: FloatArray) -> FloatArray:
     return ridge_coefficients(kernel.gram(A), alpha, Z)
+
+
+_SINGLE_FROM = 3e-4
+"""Penalty relative to the largest row sum of a kernel matrix, from which the objective in float32 is good to 1e-7."""
+_PROBES = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +160,9 @@ def _solve_streamed(
         [(party, A, problem.kernels[party], problem.alpha, dtype) for party, A in problem.anchors.items()],
     )
     logger.info("factorised %d kernel matrices of %d rows", len(factors), problem.n_anchors)
+    correct = correct or (
+        dtype == np.float32 and problem.alpha < _SINGLE_FROM * max(engine.gather(_largest_row_sum, factors))
+    )
     trace = problem.alpha * sum(engine.gather(_inverse_trace, factors)) if problem.normalised else None
     operator = problem.operator(trace)
     corrected: list[Array] = []
@@ -165,11 +182,17 @@ def _solve_streamed(
         tol=_SINGLE_TOLERANCE if single else _TOLERANCE,
         exact=exact if correct else None,
         single=single,
+        small_gap=1e-3 if single else _SMALL_GAP,
         project=problem.project,
     )
     logger.info("eigenvectors after %d columns, angle at most %.1e", found.columns, found.angle)
-    if correct and not found.converged:
+    if not found.converged and correct:
         raise scipy.linalg.LinAlgError("the corrections do not converge")
+    if not found.converged and not single:
+        raise NotConvergedError(
+            f"KTI: the eigenvectors of {problem.n_anchors} x {problem.n_anchors} kernel matrices were not found with "
+            f"alpha={problem.alpha:g}. Raise alpha, or memory_limit for the dense solver."
+        )
     if found.anchored is None or found.correction is None:
         solved = engine.gather(_solve, factors, found.vectors)
     else:
@@ -207,6 +230,13 @@ def _solve(factor: _Factor, X: Array) -> Array:
 def _refine(factor: _Factor, Z: Array) -> Array:
     tiles = KernelBlocks(factor.kernel, factor.A).lower_tiles()
     return refined_solution(factor.cholesky, lambda X: symmetric_product(tiles, X), factor.alpha, Z)
+
+
+def _largest_row_sum(factor: _Factor) -> float:
+    """About the largest eigenvalue of the kernel matrix, or more: the largest row sum among some rows."""
+    step = max(1, factor.A.shape[0] // _PROBES)
+    rows = KernelBlocks(factor.kernel, factor.A, np.float32).block(slice(0, None, step), slice(0, None))
+    return float(to_numpy(rows).sum(axis=1).max())
 
 
 def _inverse_trace(factor: _Factor) -> float:

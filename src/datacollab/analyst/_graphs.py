@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.neighbors import NearestNeighbors
 
-from .._validation import FloatArray, Interval, PartyName, StrOptions, require
+from .._validation import FloatArray, Interval, PartyName, StrOptions, count_missing, require
 from ..errors import AgreementError, NumericalError
 
 __all__ = ["GeometricGraph", "NeighborGraph", "TargetDissimilarityGraph", "TargetSimilarityGraph"]
@@ -104,8 +104,8 @@ class NeighborGraph(BaseEstimator, ABC):
             raise AgreementError(
                 f"{type(self).__name__}: one target per anchor row is wanted, shape ({n_anchors},); got {target.shape}."
             )
-        if target.dtype.kind == "f" and not np.isfinite(target).all():
-            raise ValueError(f"{type(self).__name__}: the anchor targets contain NaN or infinity.")
+        if count_missing(target) or (target.dtype.kind == "f" and not np.isfinite(target).all()):
+            raise ValueError(f"{type(self).__name__}: the anchor targets contain missing values, NaN or infinity.")
         return target
 
 

@@ -28,17 +28,18 @@ from .._validation import (
 )
 from ..errors import (
     IncompressibleKernelError,
+    NotConvergedError,
     NotEnoughMemoryError,
     UndeterminedTargetWarning,
 )
 from ..linalg import ARRAY_KERNELS, Kernel, fix_signs, like
 from ._base import BaseIntegrator, Representations, check_n_components
-from ._cost import FitCost, choose_solver, most_landmarks
+from ._cost import FitCost, choose_solver, fit_cost, most_landmarks
 from ._engine import LocalEngine, engine_for, memory_of
 from ._exact import solve_dense, solve_streamed
 from ._graphs import NeighborGraph
 from ._nystroem import solve_nystroem
-from ._target_problem import Solution, TargetProblem
+from ._target_problem import VANISHING, Solution, TargetProblem, kernel_rank
 from ._widths import GammaRule, kernel_widths
 
 __all__ = ["KTI"]
@@ -49,8 +50,8 @@ _UNDETERMINED = 1e-9
 """Eigengap, relative to the eigenvalues, that rounding may fill."""
 _WORTH_SAYING = 2000
 """Anchor rows from which a fit takes long enough to say beforehand how long."""
-_VANISHING = {"float64": 1e-8, "float32": 1e-5}
-"""Part of a target column that all kernel maps together must reproduce."""
+_VANISHING_SINGLE = 1e-5
+"""`VANISHING` where eigenvalues are rounded to single precision."""
 
 
 class KTI(BaseIntegrator):
@@ -106,7 +107,7 @@ class KTI(BaseIntegrator):
         again where landmarks cannot do it.
     precision : {"float64", "float32"}, default="float64"
         Of "exact" beyond 1,200 rows.  "float32" leaves out the corrections: less time, and an objective that is off by
-        some 1e-7, more where the penalty is small.
+        some 1e-7.  Where the penalty is too small for that, the corrections are made all the same.
     tol : float, default=0.015
         Of "nystroem": the number of landmarks doubles until this lowers the objective, divided by the number of parties
         and components, by at most `tol`.  So divided it is the mean share of a target column that a party's function
@@ -144,13 +145,14 @@ class KTI(BaseIntegrator):
     angle_bound_ : float or None
         Bound on the sine of the largest angle between `target_` and the exact minimiser ("nystroem": of the
         restricted problem), from the residual and the eigengap.  None where a direct solver leaves rounding alone.
-    eigengap_ : float
-        First eigenvalue not taken less the last one taken.
+    eigengap_ : float or None
+        First eigenvalue not taken less the last one taken; None with a penalty graph.
     n_landmarks_ : int or None
         Landmarks per party, at most; None where all anchor rows are kept.
     approximation_error_ : float or None
         By how much the last doubling of the landmarks lowered the objective, divided as for `tol`; an estimate, not a
-        bound, of how far it is above the exact minimum.  None where nothing was approximated.
+        bound, of how far it is above the exact minimum, and without the graph.  None where `n_landmarks` was given, or
+        nothing was approximated.
     integration_functions_ : dict of party to KernelMap
 
     Notes
@@ -316,9 +318,10 @@ class KTI(BaseIntegrator):
         )
         solution = self._solve(problem)
         if not problem.normalised:
-            # Directions on which all kernels vanish have the eigenvalue K, and map every row to zero.
-            rank = int((solution.eigenvalues < len(checked) * (1.0 - _VANISHING[self.precision])).sum())
-            check_n_components(self.n_components, rank, "that is the rank of the kernel matrices together")
+            single = self.precision == "float32" and solution.angle is not None
+            rank = kernel_rank(solution.eigenvalues, len(checked), _VANISHING_SINGLE if single else VANISHING)
+            what = "the rank of the kernel matrices" if self.n_landmarks is None else "the rank with these landmarks"
+            check_n_components(self.n_components, rank, f"that is {what} together")
         self._warn_if_undetermined(solution)
 
         signs = like(fix_signs(to_numpy(solution.target)), solution.target)
@@ -418,7 +421,14 @@ class KTI(BaseIntegrator):
                     logger.info("KTI: no few landmarks stand for the anchor rows; solver %s, %s", exact.solver, exact)
                     cost = exact
             if cost.solver == "streamed":
-                return solve_streamed(problem, engine, precision=self.precision, seed=seed)
+                try:
+                    return solve_streamed(problem, engine, precision=self.precision, seed=seed)
+                except NotConvergedError:
+                    n_anchors, n_parties = problem.n_anchors, len(problem.anchors)
+                    dense = fit_cost("dense", n_anchors, n_parties, self.n_components)
+                    if array_library(beside) is not None or dense.memory > cost.limit:
+                        raise
+                    logger.info("KTI: the streamed solver does not converge; solver dense, %s", dense)
         return solve_dense(problem, LocalEngine(self.n_jobs))
 
     def _exact_instead(self, problem: TargetProblem) -> FitCost | None:

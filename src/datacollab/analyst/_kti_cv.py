@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 
-from .._validation import FloatArray, HasMethods, Interval, PartyName, StrOptions
-from ..errors import AgreementError
+from .._validation import FloatArray, HasMethods, Interval, PartyName, StrOptions, count_missing
+from ..errors import AgreementError, NumericalError
 from ..linalg import Kernel
 from ._base import BaseIntegrator, Representations, check_n_components
 from ._graphs import NeighborGraph
@@ -195,12 +195,19 @@ class KTICV(BaseIntegrator):
         target = None if y is None else np.asarray(y)
         if target is not None and target.shape != (n_anchors,):
             raise AgreementError(f"One target per anchor row is wanted, shape ({n_anchors},); got {target.shape}.")
+        if target is not None and count_missing(target):
+            raise ValueError("KTICV: the anchor targets contain missing values. Leave y out, or those anchor rows.")
 
         random_state = check_random_state(0 if self.random_state is None else self.random_state)
         rows = self._searched_rows(n_anchors, random_state)
         searched = {party: A[rows] for party, A in checked.items()}
         candidates, scores = self._search(searched, None if target is None else target[rows], random_state)
         means = scores.mean(axis=1)
+        if np.isnan(means).any():
+            raise NumericalError(
+                f"KTICV: {n_anchors} anchor rows in {self.cv!r} folds are too few to score candidates. Take more anchor "
+                "rows or fewer folds."
+            )
         # The first of the best: candidates come from the simplest to the most flexible.
         best = int(np.argmax(means >= means.max() - _TIE))
         self.cv_results_ = {"params": candidates, "mean_test_score": means, "std_test_score": scores.std(axis=1)}

@@ -47,8 +47,8 @@ _UNEXPLAINED = 0.3
 _GUARD = 8
 _BLOCK = 2048
 
-_START_SAMPLE = 1000
-_START_RANK = 128
+_START_SAMPLE = 600
+_START_RANK = 96
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ def solve_nystroem(
     # On fewer rows a kernel matrix has smaller eigenvalues, so the penalty shrinks along.
     small = replace(problem.on(sample), alpha=problem.alpha * size / n)
     sampled = _sampled(small, engine, rng)
-    rank = n_landmarks or max(_FIRST_RANK, 4 * k)
+    rank = n_landmarks or min(max(_FIRST_RANK, 4 * k), max(most or size, 2 * k))
     largest = n_landmarks or max(rank, min(size // 2, most or size))
     start, before, drop = rng.normal(size=(size, k)), None, None
     while True:
@@ -260,7 +260,10 @@ def _unstarted(party: PartyName, A: FloatArray, kernel: Kernel, alpha: float, se
 def _extended(state: _Sampled, rank: int, alpha: float) -> _Sampled:
     # The same landmarks wherever and however often this is computed.
     rng = np.random.default_rng([state.seed, rank])
-    pivoted = extend_pivots(state.pivoted, state.kernel, state.A, rank, rng)
+    try:
+        pivoted = extend_pivots(state.pivoted, state.kernel, state.A, rank, rng)
+    except scipy.linalg.LinAlgError:
+        raise not_definite(state.party, alpha) from None
     return replace(state, pivoted=pivoted, ridge=restricted_ridge_of_features(pivoted.factor, alpha))
 
 

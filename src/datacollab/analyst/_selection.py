@@ -27,11 +27,9 @@ from ..linalg import (
     smallest_eigenpairs,
     smallest_eigenpairs_centred,
 )
+from ._target_problem import kernel_rank
 
 __all__ = ["Fold", "View", "concordance", "default_predictor", "halves", "held_out_views", "prediction_score"]
-
-_VANISHING = 1e-10
-"""Part of a target column that all kernel maps together must reproduce."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -167,7 +165,7 @@ def _target(
     eigenvalues, Z = (smallest_eigenpairs_centred if center else smallest_eigenpairs)(problem, n_components)
     if graph is None:
         # Directions on which all kernels vanish map every row to zero, and rounding errors are no components.
-        Z = Z[:, eigenvalues < n_parties * (1.0 - _VANISHING)]
+        Z = Z[:, : kernel_rank(eigenvalues, n_parties)]
     return Z * fix_signs(Z)
 
 

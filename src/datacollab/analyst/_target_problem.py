@@ -14,7 +14,11 @@ from ..errors import NumericalError
 from ..linalg import Kernel, like
 from ..model import KernelMap
 
-__all__ = ["Solution", "TargetOperator", "TargetProblem", "centred", "maps_of", "not_definite"]
+__all__ = ["Solution", "TargetOperator", "TargetProblem", "centred", "kernel_rank", "maps_of", "not_definite"]
+
+
+VANISHING = 1e-8
+"""Part of a target column, relative to the best one's, that all kernel maps together must reproduce."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -157,6 +161,16 @@ def maps_of(
         party: KernelMap(party, like(centres[party], A), like(Gamma, A), problem.kernels[party])
         for (party, A), Gamma in zip(problem.anchors.items(), coefficients, strict=True)
     }
+
+
+def kernel_rank(eigenvalues: FloatArray, n_parties: int, tolerance: float = VANISHING) -> int:
+    r"""Components that some kernel map reproduces, by the eigenvalues of :math:`M_\lambda`.
+
+    A direction on which all kernels vanish has the eigenvalue K, and maps every row to zero.  What rounding leaves of it
+    is small beside what the best direction has.
+    """
+    reproduced = n_parties - eigenvalues
+    return int((reproduced > tolerance * max(float(reproduced.max()), 0.0)).sum())
 
 
 def not_definite(party: PartyName, alpha: float) -> NumericalError:

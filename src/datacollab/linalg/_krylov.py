@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import Array, FloatArray, array_namespace, to_numpy
-from ._array_api import column_norms, like, zeros
+from ._array_api import column_norms, hstack, like, zeros
 
 __all__ = ["LeadingEigenpairs", "leading_eigenpairs"]
 
@@ -24,10 +24,10 @@ _MAX_STEPS = 300
 _MAX_PASSES = 4
 _DEPENDENT = 1e-10
 """Length that a unit vector must keep outside the span of the basis to count as a new direction."""
-_SMALL_GAP = 1e-3
-"""Eigengap, relative to the largest eigenvalue, below which single eigenvectors are not asked for."""
 _FLOAT32_NOISE = 1e-6
-"""Relative error granted to images in single precision."""
+"""Relative error granted to images in single precision until it is measured."""
+_FULLER = 4
+"""Blocks of vectors that a basis must have room for: two to start anew from, and one to add."""
 _SWITCH = 1e-4
 """Residual, relative to the eigengap, from which float32 images do not help any more."""
 
@@ -47,7 +47,9 @@ class LeadingEigenpairs:
     residual : float
         Frobenius norm of ``operator(vectors) - vectors * values``.
     gap : float
-        Last wanted eigenvalue less the first unwanted one and its residual; 0 where that is not positive.
+        Last wanted eigenvalue less the first unwanted one, as found.
+    certain_gap : float
+        The same less the residual of the unwanted one; 0 where that is not positive.
     following : ndarray of shape (n, m)
         Approximate eigenvectors beyond those wanted.
     columns : int
@@ -63,6 +65,7 @@ class LeadingEigenpairs:
     vectors: Array
     residual: float
     gap: float
+    certain_gap: float
     following: Array
     columns: int
     converged: bool
@@ -72,7 +75,7 @@ class LeadingEigenpairs:
     @property
     def angle(self) -> float:
         """Bound on the sine of the largest angle to the exact subspace: residual over eigengap (Davis and Kahan)."""
-        return min(1.0, self.residual / self.gap) if self.gap > 0 else 1.0
+        return min(1.0, self.residual / self.certain_gap) if self.certain_gap > 0 else 1.0
 
 
 class _Basis:
@@ -114,7 +117,8 @@ class _Basis:
 
     def new_directions(self, V: Array, project: Operator) -> Array:
         """Orthonormal columns that span what ``V`` adds to the basis, if anything."""
-        V = V / like(column_norms(V), V)
+        lengths = column_norms(V)
+        V = V / like(np.where(lengths > 0, lengths, 1.0), V)
         for _ in range(2):
             V = project(V - self.columns @ (self.columns.T @ V))
             V, R = array_namespace(V).linalg.qr(V)
@@ -144,6 +148,7 @@ def leading_eigenpairs(
     tol: float,
     exact: Operator | None = None,
     single: bool = False,
+    small_gap: float = 1e-3,
     project: Operator | None = None,
 ) -> LeadingEigenpairs:
     r"""The ``k`` largest eigenpairs of a symmetric operator.
@@ -156,12 +161,14 @@ def leading_eigenpairs(
         What to start from, m > k unless k = n: random columns, or approximate eigenvectors with some random ones.
     k : int
     tol : float
-        Stop when the residual is at most ``tol`` times the eigengap (or a thousandth of the largest eigenvalue, if
-        that is more).  This bounds the sine of the angle to the exact subspace.
+        Stop when the residual is at most ``tol`` times the eigengap, or times ``small_gap`` times the largest
+        eigenvalue if that is more.  This bounds the sine of the angle to the exact subspace.
     exact : callable, optional
         The same operator without the rounding errors of single precision.  It is applied to k columns, mostly once.
     single : bool, default=False
         Whether the images are rounded to single precision and there is no `exact` to correct them.
+    small_gap : float, default=1e-3
+        Eigengap, relative to the largest eigenvalue, that is not resolved any better.
     project : callable, optional
         Projection onto the subspace in which eigenvectors are looked for; commutes with the operator.
 
@@ -177,10 +184,10 @@ def leading_eigenpairs(
     n = start.shape[0]
     project = project or (lambda X: X)
     rounded = single or exact is not None
-    basis = _Basis(start, min(n, _MAX_COLUMNS))
-    V = _orthonormal(project(start))
+    basis = _Basis(start, min(n, max(_MAX_COLUMNS, _FULLER * (k + _GUARD))))
+    V = _full_start(basis, start, k, project)
     block = min(V.shape[1], k + _GUARD)
-    applied, passes = 0, 0
+    applied, passes, rounding = 0, 0, _FLOAT32_NOISE
     for _ in range(_MAX_STEPS):
         basis.add(V, project(operator(V)))
         applied += V.shape[1]
@@ -191,19 +198,24 @@ def leading_eigenpairs(
             residuals = images - ahead * like(values[:block], ahead)
             norms = column_norms(residuals)
             # An unwanted eigenvalue may lie above its estimate by as much as the residual, hardly by more.
-            gap = max(0.0, float(values[k - 1] - values[k] - norms[k])) if len(norms) > k else 0.0
-            unit = max(gap, _SMALL_GAP * scale)
+            gap = float(values[k - 1] - values[k]) if len(norms) > k else 0.0
+            certain_gap = max(0.0, gap - float(norms[k])) if len(norms) > k else 0.0
+            unit = max(certain_gap, small_gap * scale)
             seen = float(np.linalg.norm(norms[:k]))
             # Of images in single precision, only the part outside the exact columns counts, once there are any.
-            noise = _FLOAT32_NOISE * scale * (float(np.linalg.norm(coordinates[k:, :k])) if passes else 1.0)
+            noise = rounding * scale * (float(np.linalg.norm(coordinates[k:, :k])) if passes else 1.0)
             if exact is None or passes == _MAX_PASSES or seen > max(3 * noise, _SWITCH * unit if not passes else 0.0):
                 break
             if passes and seen + noise <= tol * unit:
                 break
             Z = _orthonormal(ahead[:, :k])
             kept = basis.combined(coordinates[:, k:])
+            corrected = project(exact(Z))
+            if not passes:
+                error = np.linalg.norm(column_norms(corrected - images[:, :k])) / (scale * np.sqrt(k))
+                rounding = max(rounding, float(error))
             basis.size = 0
-            basis.add(Z, project(exact(Z)))
+            basis.add(Z, corrected)
             basis.add(*kept)
             passes += 1
         residual = seen + (noise if rounded else 0.0)
@@ -225,6 +237,7 @@ def leading_eigenpairs(
         vectors=basis.columns @ Y[:, :k],
         residual=residual,
         gap=gap,
+        certain_gap=certain_gap,
         following=basis.columns @ Y[:, k:],
         columns=applied,
         converged=residual <= tol * unit,
@@ -233,9 +246,20 @@ def leading_eigenpairs(
     )
 
 
+def _full_start(basis: _Basis, start: Array, k: int, project: Operator) -> Array:
+    """Orthonormal columns to start from; random ones in place of those that say nothing new."""
+    V = basis.new_directions(start, project)
+    wanted = min(start.shape[1], k + _GUARD)
+    if V.shape[1] < wanted:
+        extra = np.random.default_rng(0).normal(size=(start.shape[0], wanted - V.shape[1]))
+        V = basis.new_directions(hstack([V, like(extra, V)]), project)
+    return V
+
+
 def _orthonormal(X: Array) -> Array:
-    """An orthonormal basis of the columns."""
-    return array_namespace(X).linalg.qr(X)[0]
+    """Columns that are orthonormal but for rounding, without that."""
+    Q, R = array_namespace(X).linalg.qr(X)
+    return Q * like(np.sign(np.diag(to_numpy(R))), Q)
 
 
 def _chosen(X: Array, mask: NDArray[np.bool_]) -> Array:

@@ -20,7 +20,7 @@ from ._kernel_blocks import KernelBlocks
 
 __all__ = ["PanelCholesky", "panel_cholesky", "refined_solution"]
 
-_WIDTH = 256
+_WIDTH = 128
 _SWEEPS = 8
 _ENOUGH = 1e-12
 """Relative residual at which iterative refinement stops; float64 gives little more on these matrices."""

@@ -18,6 +18,8 @@ __all__ = ["PivotedCholesky", "extend_pivots", "start_pivots"]
 
 _NEGLIGIBLE = 1e-10
 """Unexplained share of the trace at which no further landmark is drawn: float64's rounding lies not far below."""
+_INDEFINITE = 1e-6
+"""Negative remainder on the diagonal, relative to its mean, that rounding does not explain."""
 _SMALLEST_BLOCK = 16
 
 
@@ -67,6 +69,11 @@ def extend_pivots(
     A : ndarray of shape (n, d)
     rank : int
     rng : numpy.random.Generator
+
+    Raises
+    ------
+    scipy.linalg.LinAlgError
+        When the kernel is seen not to be positive semidefinite.
     """
     n = A.shape[0]
     rank = min(rank, n)
@@ -88,6 +95,8 @@ def extend_pivots(
         new = scipy.linalg.solve_triangular(lower, columns.T, lower=True, check_finite=False).T
         factor[:, filled : filled + len(chosen)] = new
         unexplained -= np.einsum("ij,ij->i", new, new)
+        if unexplained.min() < -_INDEFINITE * partial.trace / n:
+            raise scipy.linalg.LinAlgError("not positive semidefinite")
         np.maximum(unexplained, 0.0, out=unexplained)
         unexplained[chosen] = 0.0
         pivots.extend(chosen)
