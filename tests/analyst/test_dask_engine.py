@@ -165,15 +165,18 @@ def test_a_worker_lost_within_a_task_is_survived(engine, matrices, step, tmp_pat
 
 def test_goes_on_with_the_workers_that_are_left(matrices, monkeypatch):
     monkeypatch.setattr(_dask_engine, "_PATIENCE", 0.5)
-    with local_cluster(2) as cluster, distributed.Client(cluster) as client:
+    with local_cluster(3) as cluster, distributed.Client(cluster) as client:
         engine = DaskEngine(client)
         states = engine.place(doubled, [(A, 1.0) for A in matrices])
-        before = engine.total(product, states, np.eye(40))
-        nanny = cluster.workers[0]
+        X = np.repeat(np.eye(40), 8, axis=1)  # large enough to be scattered
+        before = engine.total(product, states, X)
+        client.retire_workers([engine._homes[0]])
+        # The same groups are summed, so nothing but the place has changed.
+        assert_array_equal(engine.total(product, states, X), before)
+        nanny = next(each for each in cluster.workers.values() if each.worker_address == engine._homes[1])
         nanny.auto_restart = False
         os.kill(nanny.pid, signal.SIGKILL)
-        # The same groups are summed, so nothing but the place has changed.
-        assert_array_equal(engine.total(product, states, np.eye(40)), before)
+        assert_array_equal(engine.total(product, states, X), before)
         assert len(client.nthreads()) == 1
         engine.close()
 

@@ -192,6 +192,8 @@ class DaskEngine:
         """What ``attempt`` returns, with all groups in place, however many workers are lost meanwhile."""
         for count in range(_ATTEMPTS):
             try:
+                if count or any(group.future is not None and group.lost for group in groups):
+                    self._replace_lost_workers()
                 self._make_lost(groups)
                 return attempt()
             except self._losses as error:
@@ -204,8 +206,6 @@ class DaskEngine:
 
     def _make_lost(self, groups: list[_Group]) -> None:
         lost = [group for group in groups if group.lost]
-        if any(group.future is not None for group in lost):
-            self._replace_lost_workers()
         for group in lost:
             carried = _Carried((group.arguments, group.updates))
             self.bytes_moved += _nbytes(carried.value)

@@ -205,8 +205,8 @@ class KTICV(BaseIntegrator):
         means = scores.mean(axis=1)
         if np.isnan(means).any():
             raise NumericalError(
-                f"KTICV: {n_anchors} anchor rows in {self.cv!r} folds are too few to score candidates. Take more anchor "
-                "rows or fewer folds."
+                f"KTICV: {n_anchors} anchor rows in {self.cv!r} folds are too few to score candidates. Take more "
+                "anchor rows or fewer folds."
             )
         # The first of the best: candidates come from the simplest to the most flexible.
         best = int(np.argmax(means >= means.max() - _TIE))

@@ -166,8 +166,8 @@ def maps_of(
 def kernel_rank(eigenvalues: FloatArray, n_parties: int, tolerance: float = VANISHING) -> int:
     r"""Components that some kernel map reproduces, by the eigenvalues of :math:`M_\lambda`.
 
-    A direction on which all kernels vanish has the eigenvalue K, and maps every row to zero.  What rounding leaves of it
-    is small beside what the best direction has.
+    A direction on which all kernels vanish has the eigenvalue K, and maps every row to zero.  What rounding leaves of
+    it is small beside what the best direction has.
     """
     reproduced = n_parties - eigenvalues
     return int((reproduced > tolerance * max(float(reproduced.max()), 0.0)).sum())
