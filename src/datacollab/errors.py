@@ -13,6 +13,7 @@
     │   ├── IncompressibleKernelError      landmarks cannot stand for the other anchor rows
     │   └── NotConvergedError              an iterative solver did not reach its accuracy
     ├── NotEnoughMemoryError (MemoryError) a fit would not fit into memory; nothing was started
+    ├── ClusterError (RuntimeError)        no Dask cluster, or one that keeps losing workers
     ├── DatasetError (OSError)             a data set is missing, damaged or not what was expected
     └── MissingExtraError (ImportError)    an optional dependency is not installed
 
@@ -30,6 +31,7 @@ __all__ = [
     "AgreementError",
     "AnchorError",
     "ApproximationWarning",
+    "ClusterError",
     "DataCollabError",
     "DataCollabWarning",
     "DatasetError",
@@ -100,6 +102,10 @@ class NotConvergedError(NumericalError):
 
 class NotEnoughMemoryError(DataCollabError, MemoryError):
     """A fit would take more memory than there is; the message says how much, and nothing was started."""
+
+
+class ClusterError(DataCollabError, RuntimeError):
+    """There is no Dask cluster to be used, or it loses workers faster than they can be replaced."""
 
 
 class DatasetError(DataCollabError, OSError):

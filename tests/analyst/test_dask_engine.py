@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import LinAlgError, subspace_angles
+from sklearn.base import clone
 
 from conftest import nonlinear_views
-from datacollab import KTI
+from datacollab import KTI, GeometricGraph
 from datacollab.analyst import _dask_engine
-from datacollab.analyst._dask_engine import ClusterError, DaskEngine, cluster_memory
+from datacollab.analyst._dask_engine import DaskEngine, cluster_memory
 from datacollab.analyst._engine import LocalEngine
-from datacollab.errors import MissingExtraError
+from datacollab.errors import ClusterError, MissingExtraError
 
 pytestmark = pytest.mark.slow
 distributed = pytest.importorskip("distributed")
@@ -272,3 +273,11 @@ def test_without_dask_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(MissingExtraError, match=r"datacollab\[dask\]"):
         DaskEngine("dask")
+
+
+def test_a_clone_has_the_same_client(client):
+    integrator = KTI(3, alpha=0.5, graph=GeometricGraph(4), engine=client)
+    cloned = clone(integrator)
+    assert cloned.engine is client
+    assert cloned.graph is not integrator.graph
+    assert cloned.get_params(deep=False) | {"graph": None} == integrator.get_params(deep=False) | {"graph": None}

@@ -24,10 +24,10 @@ from weakref import WeakSet
 import numpy as np
 
 from .._validation import FloatArray, require
-from ..errors import DataCollabError
+from ..errors import ClusterError
 from ._engine import LocalEngine
 
-__all__ = ["ClusterError", "DaskEngine", "cluster_memory"]
+__all__ = ["DaskEngine", "cluster_memory"]
 
 logger = logging.getLogger(__name__)
 
@@ -47,10 +47,6 @@ _UNREACHABLE = (KeyError, ValueError, OSError, *_TIMEOUTS)
 """What the scheduler raises for a worker that it does not know any more, or does not reach."""
 
 T = TypeVar("T")
-
-
-class ClusterError(DataCollabError, RuntimeError):
-    """There is no Dask cluster to be used, or it loses workers faster than they can be replaced."""
 
 
 class _WorkerLostError(Exception):

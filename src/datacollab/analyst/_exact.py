@@ -114,8 +114,8 @@ def _coefficients(party: PartyName, A: FloatArray, kernel: Kernel, alpha: float,
     return ridge_coefficients(kernel.gram(A), alpha, Z)
 
 
-_SINGLE_FROM = 3e-4
-"""Penalty relative to the largest row sum of a kernel matrix, from which the objective in float32 is good to 1e-7."""
+_SINGLE_FROM = 2e-4
+"""Penalty, relative to the largest row sum of a kernel matrix, from which float32 is good to some 1e-7."""
 _PROBES = 256
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
+from sklearn.base import clone
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_random_state
 
@@ -262,6 +263,14 @@ class KTI(BaseIntegrator):
         self.kernel_params = kernel_params
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    def __sklearn_clone__(self) -> Self:
+        """A Dask client cannot be copied, and need not be; all else is copied as ever."""
+        parameters = {name: clone(value, safe=False) for name, value in self._but_engine().items()}
+        return type(self)(**parameters, engine=self.engine)
+
+    def _but_engine(self) -> dict[str, Any]:
+        return {name: value for name, value in self.get_params(deep=False).items() if name != "engine"}
 
     def fit(self, anchors: Representations, y: ArrayLike | None = None) -> Self:
         """Learn the target and one kernel map per party.

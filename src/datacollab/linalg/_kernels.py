@@ -20,8 +20,8 @@ __all__ = ["Kernel", "median_gamma", "rbf_operands", "scale_gamma"]
 _FAR = 8.0
 """Largest gamma * |a|^2 at which float32 holds the exponent of the RBF kernel well enough."""
 
-_MEDIAN_ROWS = 5000
-"""Rows between which distances are computed for their median; all pairs of more rows would not fit into memory."""
+_MEDIAN_ROWS = 2000
+"""Rows between which distances are computed for their median, which more would hardly change."""
 
 _UNIT_DIAGONAL = ("rbf", "laplacian")
 
@@ -92,7 +92,7 @@ def rbf_operands(X: Array, A: Array, gamma: float, dtype: DTypeLike) -> tuple[Ar
 def median_gamma(A: FloatArray, metric: str | Callable[..., Any] = "rbf") -> float:
     """One over the median distance between two rows: squared Euclidean, or Manhattan for the Laplacian kernel.
 
-    Of more than 5,000 rows, 5,000 are looked at: always the same ones, drawn at random.
+    Of more than 2,000 rows, 2,000 are looked at: always the same ones, drawn at random.
 
     Returns 0 or infinity where the data give no width; the caller decides what to say.
     """
