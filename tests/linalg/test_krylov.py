@@ -131,3 +131,13 @@ def test_an_operator_in_single_precision_is_not_asked_for_more(rng):
     assert not found.converged
     assert found.angle > 1e-3
     assert_allclose(found.values, 10, rtol=1e-5)
+
+
+def test_an_eigenvector_nearly_missed_is_in_the_bound(rng):
+    """The second wanted vector leans on the third, whose eigenvalue is close and which no column stands for yet."""
+    M = np.diag(np.r_[10, 9, 8.99, rng.uniform(0, 1, size=197)])
+    start = np.eye(200)[:, :2]
+    start[2, 1] = 0.05
+    found = leading_eigenpairs(lambda X: M @ X, np.hstack([start, rng.normal(size=(200, 2))]), 2, tol=0.01)
+    angle = subspace_angles(found.vectors, np.eye(200)[:, :2]).max()
+    assert np.sin(angle) <= found.angle
