@@ -21,6 +21,8 @@ _GUARD = 8
 """Vectors carried beyond those wanted; the first of them tells the eigengap."""
 _MAX_COLUMNS = 400
 _MAX_STEPS = 300
+_FEWEST_STEPS = 2
+"""Blocks added to the start at least: a good start may lack the very vector that tells the eigengap."""
 _MAX_PASSES = 4
 _DEPENDENT = 1e-10
 """Length that a unit vector must keep outside the span of the basis to count as a new direction."""
@@ -188,7 +190,7 @@ def leading_eigenpairs(
     V = _full_start(basis, start, k, project)
     block = min(V.shape[1], k + _GUARD)
     applied, passes, rounding = 0, 0, _FLOAT32_NOISE
-    for _ in range(_MAX_STEPS):
+    for step in range(_MAX_STEPS):
         basis.add(V, project(operator(V)))
         applied += V.shape[1]
         while True:
@@ -221,9 +223,11 @@ def leading_eigenpairs(
         residual = seen + (noise if rounded else 0.0)
         # Below the rounding of its images the operator says nothing more.
         silent = rounded and seen <= noise and (exact is None or passes == _MAX_PASSES)
-        if residual <= tol * unit or basis.size >= n or silent:
+        if (residual <= tol * unit and step >= _FEWEST_STEPS) or basis.size >= n or silent:
             break
         wanted = norms > 1e-3 * tol * unit
+        if not wanted.any():
+            break
         if not basis.room_for(int(wanted.sum())):
             keep = min(2 * block, basis.size)
             basis.restart(coordinates[:, :keep], values[:keep])
