@@ -125,7 +125,7 @@ def solve_nystroem(
             break
         start, before, rank = np.hstack([found.vectors, found.following]), value, 2 * rank
     if n_landmarks is None:
-        _check_rank(problem, rank, size, unexplained, drop, tol)
+        _check_rank(problem, rank, size, unexplained, drop, tol, most)
 
     landmarks = engine.gather(_landmarks, sampled)
     weights = engine.gather(_weights, sampled, np.hstack([found.vectors, found.following]))
@@ -154,7 +154,13 @@ def solve_nystroem(
 
 
 def _check_rank(
-    problem: TargetProblem, rank: int, size: int, unexplained: list[float], drop: float | None, tol: float
+    problem: TargetProblem,
+    rank: int,
+    size: int,
+    unexplained: list[float],
+    drop: float | None,
+    tol: float,
+    most: int | None,
 ) -> None:
     """Refuse landmarks that cannot stand for the other rows; warn of a tolerance that was not reached."""
     worst = int(np.argmax(unexplained))
@@ -165,7 +171,8 @@ def _check_rank(
             "no few of them can stand for the other anchor rows. Choose a wider kernel (a smaller gamma or "
             "gamma_factor), or solver='exact', which takes more time and memory."
         )
-    if max(unexplained) > 0 and (drop is None or drop > tol):
+    short = most is not None and 2 * rank > most
+    if max(unexplained) > 0 and (short if drop is None else drop > tol):
         reached = "their error is not known" if drop is None else f"the last doubling lowered the error by {drop:.2g}"
         warnings.warn(
             f"KTI: {rank} landmarks per party are the most that solver='nystroem' tries by itself or memory permits, "

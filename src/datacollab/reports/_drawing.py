@@ -61,6 +61,8 @@ _STYLES = {
     "KTI+GL+Center": Style(_GREEN, "^", "--", filled=False),
     "KTI+TSL": Style(_VERMILLION, "s", "-"),
     "KTI+TSL+Center": Style(_VERMILLION, "s", "--", filled=False),
+    "KTICV": Style(_BLACK, "p", "-"),
+    "KTICV+TSL+Center": Style(_BLACK, "p", "--", filled=False),
     "pca": Style(_ORANGE, "s", "-"),
     "kernel-pca": Style(_BLUE, "o", "--"),
     "umap": Style(_VERMILLION, "^", "-."),
