@@ -28,8 +28,8 @@ _LARGE_SHARE = 0.9
 """Part of the available memory that a fit may plan to take."""
 _LANDMARKS = 512
 """Landmarks per party that "nystroem" typically takes."""
-_FEWEST_LANDMARKS = 128
-"""What it begins with."""
+FEWEST_LANDMARKS = 128
+"""Landmarks per party that "nystroem" begins with."""
 _PROBE = 768
 
 
@@ -165,7 +165,7 @@ def choose_solver(
             candidates = ["nystroem", *candidates] if many else [*candidates, "nystroem"]
     costs = [cost(name) for name in candidates]
     if "nystroem" in candidates and n_landmarks is None:
-        costs.append(cost("nystroem", _FEWEST_LANDMARKS))
+        costs.append(cost("nystroem", FEWEST_LANDMARKS))
     for each in costs:
         if each.memory <= limit:
             return replace(each, limit=limit)

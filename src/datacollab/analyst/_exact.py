@@ -41,7 +41,6 @@ logger = logging.getLogger(__name__)
 
 _TOLERANCE = 5e-7
 """Bound on the sine of the angle to the exact subspace."""
-_GUARD = 8
 _SMALL_GAP = 1e-5
 """Eigengap, relative to the largest eigenvalue, down to which the angle is bounded so."""
 _SINGLE_TOLERANCE = 3e-4
@@ -73,7 +72,7 @@ def _dense_target(M: FloatArray, problem: TargetProblem) -> tuple[FloatArray, Fl
     n, k = problem.n_anchors, problem.n_components
     if problem.penalty is None and n > DENSE_UP_TO:
         # The negative matrix, since the largest eigenvalues are looked for.
-        start = np.random.default_rng(0).normal(size=(n, k + _GUARD))
+        start = np.random.default_rng(0).normal(size=(n, k))
         found = leading_eigenpairs(
             lambda X: dsymm(-1.0, M, X, lower=1),
             start,

@@ -17,9 +17,7 @@ from ..linalg import (
     LeadingEigenpairs,
     PivotedCholesky,
     RestrictedRidge,
-    column_norms,
     extend_pivots,
-    hstack,
     landmark_root,
     leading_eigenpairs,
     like,
@@ -28,6 +26,7 @@ from ..linalg import (
     start_pivots,
     zeros,
 )
+from ._cost import FEWEST_LANDMARKS
 from ._engine import Engine
 from ._target_problem import Solution, TargetOperator, TargetProblem, maps_of, not_definite
 
@@ -37,14 +36,13 @@ logger = logging.getLogger(__name__)
 
 _SAMPLE = 2048
 """Anchor rows that landmarks are chosen among, and on which the rank is judged."""
-_FIRST_RANK = 128
 _TOLERANCE = 2e-2
 """Bound on the sine of the angle to the exact eigenvectors of the surrogate; its objective is off by the square."""
-_ROUGH = 0.3
-"""The same where nothing but the objective matters, to a few per cent of what a doubling of the rank changes."""
+_ROUGH, _BLURRED = 0.3, 0.03
+"""The same, and the eigengap that is not resolved any better, where nothing but the objective matters, to a few per
+cent of what a doubling of the rank changes."""
 _UNEXPLAINED = 0.3
 """Share of a kernel's trace that so many landmarks as a quarter of the rows must not leave unexplained."""
-_GUARD = 8
 _BLOCK = 2048
 
 _START_SAMPLE = 600
@@ -111,12 +109,12 @@ def solve_nystroem(
     # On fewer rows a kernel matrix has smaller eigenvalues, so the penalty shrinks along.
     small = replace(problem.on(sample), alpha=problem.alpha * size / n)
     sampled = _sampled(small, engine, rng)
-    rank = n_landmarks or min(max(_FIRST_RANK, 4 * k), max(most or size, 2 * k))
+    rank = n_landmarks or min(max(FEWEST_LANDMARKS, 4 * k), max(most or size, 2 * k))
     largest = n_landmarks or max(rank, min(size // 2, most or size))
     start, before, drop = rng.normal(size=(size, k)), None, None
     while True:
         sampled = engine.update(_extended, sampled, rank, small.alpha)
-        found, _ = _minimise(small, engine, sampled, start, rng, tol=_ROUGH)
+        found, _ = _minimise(small, engine, sampled, start, tol=_ROUGH, small_gap=_BLURRED)
         value = float((small.operator(None).offset - found.values).sum())
         logger.info("%d landmarks per party: surrogate objective %.6g on %d anchor rows", rank, value, size)
         drop = (before - value) / (len(problem.anchors) * k) if before is not None else None
@@ -136,7 +134,7 @@ def solve_nystroem(
     ]
     restricted = engine.place(_restricted, arguments)
     # The functions found on the sample, evaluated at all rows, are nearly the solution.
-    found, operator = _minimise(problem, engine, restricted, engine.total(_first, restricted), rng)
+    found, operator = _minimise(problem, engine, restricted, engine.total(_first, restricted))
     return Solution(
         solver="nystroem",
         eigenvalues=operator.offset - found.values,
@@ -188,7 +186,7 @@ def coarse_start(problem: TargetProblem, engine: Engine, rng: np.random.Generato
     Returns
     -------
     array of shape (n_anchors, m)
-        With m a little above `n_components`.
+        With m at least `n_components`, unless there are fewer such directions.
     """
     n = problem.n_anchors
     size = min(n, _START_SAMPLE)
@@ -197,7 +195,7 @@ def coarse_start(problem: TargetProblem, engine: Engine, rng: np.random.Generato
     sampled = engine.update(_extended, _sampled(small, engine, rng), _START_RANK, small.alpha)
     m = min(2 * problem.n_components, _START_RANK // 2, size - 1)
     wide = replace(small, n_components=max(m, problem.n_components))
-    found, _ = _minimise(wide, engine, sampled, rng.normal(size=(size, m)), rng, tol=1.0)
+    found, _ = _minimise(wide, engine, sampled, rng.normal(size=(size, m)), tol=1.0)
     weights = engine.gather(_weights, sampled, found.vectors)
     landmarks = engine.gather(_landmarks, sampled)
     start = zeros((n, found.vectors.shape[1]), next(iter(problem.anchors.values())))
@@ -211,7 +209,7 @@ def coarse_start(problem: TargetProblem, engine: Engine, rng: np.random.Generato
         for first in range(0, n, _BLOCK):
             block = slice(first, min(first + _BLOCK, n))
             start[block, :] += kernel.between(A[block, :], centres) @ coefficients
-    return _with_guard(start, problem, rng)
+    return start
 
 
 def _minimise(
@@ -219,8 +217,8 @@ def _minimise(
     engine: Engine,
     states: list[Any],
     start: Array,
-    rng: np.random.Generator,
     tol: float = _TOLERANCE,
+    small_gap: float = 1e-3,
 ) -> tuple[LeadingEigenpairs, TargetOperator]:
     """Eigenvectors of the problem in which every smoother is a restricted one."""
     traces = engine.gather(_smoother_trace, states) if problem.normalised else []
@@ -231,19 +229,9 @@ def _minimise(
         return operator.of_smoothers(X, engine.total(_smooth, states, X))
 
     found = leading_eigenpairs(
-        apply, _with_guard(start, problem, rng), problem.n_components, tol=tol, project=problem.project
+        apply, start, problem.n_components, tol=tol, small_gap=small_gap, project=problem.project
     )
     return found, operator
-
-
-def _with_guard(start: Array, problem: TargetProblem, rng: np.random.Generator) -> Array:
-    n, m = start.shape
-    # No more than there are directions, or rounding would fill the rest with what is not to be looked at.
-    extra = max(0, min(problem.n_components + _GUARD, n - problem.center) - m)
-    if extra == 0:
-        return start
-    scale = np.linalg.norm(column_norms(start)) / np.sqrt(n * m)
-    return hstack([start, like(scale * rng.normal(size=(n, extra)), start)])
 
 
 def _sampled(problem: TargetProblem, engine: Engine, rng: np.random.Generator) -> list[Any]:

@@ -160,7 +160,7 @@ def leading_eigenpairs(
     operator : callable
         Takes and returns arrays of shape (n, m), of the library of `start` and on its device.
     start : array of shape (n, m)
-        What to start from, m > k unless k = n: random columns, or approximate eigenvectors with some random ones.
+        What to start from: approximate eigenvectors, or random columns.  Random ones are added where these are few.
     k : int
     tol : float
         Stop when the residual is at most ``tol`` times the eigengap, or times ``small_gap`` times the largest
@@ -251,11 +251,11 @@ def leading_eigenpairs(
 
 
 def _full_start(basis: _Basis, start: Array, k: int, project: Operator) -> Array:
-    """Orthonormal columns to start from; random ones in place of those that say nothing new."""
+    """Orthonormal columns to start from; random ones where those given are too few or say nothing new."""
     V = basis.new_directions(start, project)
-    wanted = min(start.shape[1], k + _GUARD)
-    if V.shape[1] < wanted:
-        extra = np.random.default_rng(0).normal(size=(start.shape[0], wanted - V.shape[1]))
+    missing = min(start.shape[0], k + _GUARD) - V.shape[1]
+    if missing > 0:
+        extra = np.random.default_rng(0).normal(size=(start.shape[0], missing))
         V = basis.new_directions(hstack([V, like(extra, V)]), project)
     return V
 
