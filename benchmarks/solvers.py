@@ -39,7 +39,7 @@ Fitted = tuple[Array, float | None, dict[str, Any]]
 """Target, reported objective, and what else is worth recording."""
 
 PARTS = ("sizes", "rows", "parties", "columns")
-LONG = 20.0
+LONG = 100.0
 """Seconds of CPU from which a fit is not repeated."""
 
 

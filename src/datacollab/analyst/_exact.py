@@ -43,7 +43,7 @@ _TOLERANCE = 5e-7
 """Bound on the sine of the angle to the exact subspace."""
 _SMALL_GAP = 1e-5
 """Eigengap, relative to the largest eigenvalue, down to which the angle is bounded so."""
-_SINGLE_TOLERANCE = 3e-4
+_SINGLE_TOLERANCE = 1e-3
 """The same in single precision; the objective is off by its square."""
 
 
