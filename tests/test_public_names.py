@@ -34,6 +34,8 @@ PUBLIC = [
     "TargetSimilarityGraph",
     "UniformAnchor",
     "__version__",
+    "audit",
+    "choose",
     "datasets",
     "errors",
     "find_private_rows",
@@ -42,7 +44,7 @@ PUBLIC = [
 ]
 
 ROOMS = [
-    *("analyst", "anchor", "claims", "collaboration", "datasets", "experiments"),
+    *("analyst", "anchor", "auditing", "claims", "collaboration", "datasets", "experiments"),
     *("linalg", "model", "party", "privacy", "reports", "share"),
 ]
 

@@ -35,6 +35,8 @@ _HOME = {
     "TargetDissimilarityGraph": "analyst",
     "TargetSimilarityGraph": "analyst",
     "UniformAnchor": "anchor",
+    "audit": "auditing",
+    "choose": "auditing",
     "find_private_rows": "anchor",
     "obfuscator": "party",
 }
@@ -62,6 +64,8 @@ if TYPE_CHECKING:
     from .anchor import SMOTEAnchor as SMOTEAnchor
     from .anchor import UniformAnchor as UniformAnchor
     from .anchor import find_private_rows as find_private_rows
+    from .auditing import audit as audit
+    from .auditing import choose as choose
     from .collaboration import Central as Central
     from .collaboration import DataCollaborationClassifier as DataCollaborationClassifier
     from .collaboration import DataCollaborationRegressor as DataCollaborationRegressor

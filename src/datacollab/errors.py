@@ -13,6 +13,7 @@
     │   ├── IncompressibleKernelError      landmarks cannot stand for the other anchor rows
     │   └── NotConvergedError              an iterative solver did not reach its accuracy
     ├── NotEnoughMemoryError (MemoryError) a fit would not fit into memory; nothing was started
+    ├── NoGuaranteeError (RuntimeError)    no epsilon can be stated for what a party shares
     ├── ClusterError (RuntimeError)        no Dask cluster, or one that keeps losing workers
     ├── DatasetError (OSError)             a data set is missing, damaged or not what was expected
     └── MissingExtraError (ImportError)    an optional dependency is not installed
@@ -21,7 +22,9 @@
     ├── SinglePartyWarning                 one party only: nothing to align
     ├── ApproximationWarning               a tolerance was not reached
     ├── UndeterminedTargetWarning          other targets are as good as the one found
-    └── RepeatableSecretWarning            a party's secret was drawn from a known random_state
+    ├── RepeatableSecretWarning            a party's secret was drawn from a known random_state
+    ├── PrivateRowsWarning                 rows called public are also among a party's own
+    └── SuppressedRowsWarning              a defence keeps rows from being shared
 
 Each error is also a builtin one, so ``except ValueError`` keeps working.  A message says which party and which
 parameter, what was found, what is wanted and what to do.  It shows names, shapes and types; never an entry of the data.
@@ -37,14 +40,17 @@ __all__ = [
     "DatasetError",
     "IncompressibleKernelError",
     "MissingExtraError",
+    "NoGuaranteeError",
     "NotConvergedError",
     "NotEnoughMemoryError",
     "NumericalError",
     "ObfuscationError",
+    "PrivateRowsWarning",
     "RepeatableSecretWarning",
     "RepresentationError",
     "ShareError",
     "SinglePartyWarning",
+    "SuppressedRowsWarning",
     "UndeterminedTargetWarning",
     "UnknownPartyError",
 ]
@@ -104,6 +110,10 @@ class NotEnoughMemoryError(DataCollabError, MemoryError):
     """A fit would take more memory than there is; the message says how much, and nothing was started."""
 
 
+class NoGuaranteeError(DataCollabError, RuntimeError):
+    """No epsilon can be stated for what a party shares; the message says which condition does not hold."""
+
+
 class ClusterError(DataCollabError, RuntimeError):
     """There is no Dask cluster to be used, or it loses workers faster than they can be replaced."""
 
@@ -134,3 +144,11 @@ class UndeterminedTargetWarning(DataCollabWarning):
 
 class RepeatableSecretWarning(DataCollabWarning):
     """A secret was drawn from a known ``random_state``: whoever learns it can rebuild the obfuscation."""
+
+
+class PrivateRowsWarning(DataCollabWarning):
+    """Rows that were called public are also among a party's own; the message says how many, not which."""
+
+
+class SuppressedRowsWarning(DataCollabWarning):
+    """A defence keeps rows from being shared; the message says how many, not which."""

@@ -202,7 +202,7 @@ main()
 
 
 COMMANDS = [
-    *("demo", "data list", "data fetch", "anchor make", "anchor check"),
+    *("demo", "audit", "data list", "data fetch", "anchor make", "anchor check"),
     *("experiment list", "experiment show", "experiment run", "experiment report"),
 ]
 

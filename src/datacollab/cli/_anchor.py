@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ._errors import one_line_errors
+from ._tables import check_numeric, listed, read_table
 
 if TYPE_CHECKING:
     from ..anchor import AnchorSampler
@@ -44,12 +44,12 @@ def make(
         sampler = _sampler(method, rows)
         if output.exists() and output.samefile(source):
             raise ValueError(f"{output} is the source itself; write the anchor to another file.")
-        table = _read_table(source)
+        table = read_table(source)
         if target is not None and target not in table.columns:
-            raise ValueError(f"{source} has no column {target!r}; it has {_listed(table.columns)}.")
+            raise ValueError(f"{source} has no column {target!r}; it has {listed(table.columns)}.")
         X = table if target is None else table.drop(columns=target)
         y = None if target is None else table[target].to_numpy()
-        _check_numeric(source, X)
+        check_numeric(source, X)
         anchor, anchor_target = sampler.sample(X.to_numpy(), y, random_state=seed)
         made = pandas.DataFrame(anchor, columns=X.columns)
         if anchor_target is not None:
@@ -76,74 +76,27 @@ def check(
     with one_line_errors("Nothing was changed."):
         from ..anchor import find_private_rows
 
-        anchor_table, private_table = _read_table(anchor), _read_table(private)
+        anchor_table, private_table = read_table(anchor), read_table(private)
         if target is not None and target not in anchor_table.columns:
-            raise ValueError(f"{anchor} has no column {target!r}; it has {_listed(anchor_table.columns)}.")
+            raise ValueError(f"{anchor} has no column {target!r}; it has {listed(anchor_table.columns)}.")
         numeric = anchor_table.select_dtypes(["number", "bool"]).columns
         compared = [name for name in numeric if name in private_table.columns and name != target]
         if not compared:
             raise ValueError(f"{anchor} and {private} have no column of numbers with the same name to compare.")
-        _check_numeric(private, private_table[compared])
+        check_numeric(private, private_table[compared])
         ignored = [name for name in anchor_table.columns if name not in compared]
         rows, private_rows = (table[compared].to_numpy() for table in (anchor_table, private_table))
         found = find_private_rows(rows, private_rows, tolerance=tolerance)
         if found.size:
             typer.echo(
-                f"datacollab: {found.size} rows of the anchor are private rows (anchor positions {_listed(found)}). "
+                f"datacollab: {found.size} rows of the anchor are private rows (anchor positions {listed(found)}). "
                 "Every party sees the anchor, so nothing may be shared with it. Make a new one from public rows.",
                 err=True,
             )
             raise typer.Exit(FOUND)
-        typer.echo(f"No private row among the {len(anchor_table)} anchor rows. Compared: {_listed(compared)}.")
+        typer.echo(f"No private row among the {len(anchor_table)} anchor rows. Compared: {listed(compared)}.")
         if ignored:
-            typer.echo(f"Not compared: {_listed(ignored)}. A row that differs in these alone counts as a copy.")
-
-
-def _read_table(path: Path) -> Any:
-    """Read a CSV file into a data frame; the words of an error show no entry."""
-    from .._validation import require
-
-    pandas = require("pandas", "cli")
-    # A copy of a row must stay one on its way through a file: numbers are read to the last digit, as pandas 3.1 does.
-    is_exact = tuple(map(int, pandas.__version__.split(".")[:2])) >= (3, 1)
-    options = {} if is_exact else {"float_precision": "round_trip"}
-    try:
-        table = pandas.read_csv(path, low_memory=False, **options)
-    except ValueError as error:
-        # pandas's own message may quote an entry, so it is dropped.
-        raise ValueError(
-            f"{path} cannot be read as a CSV file ({type(error).__name__}). Wanted: UTF-8 text, commas between "
-            "columns, a header, and as many entries in every row."
-        ) from None
-    if _is_row_of_numbers(table.columns):
-        raise ValueError(f"{path} has no header: its first row holds numbers. Add a row with the columns' names.")
-    return table
-
-
-def _is_row_of_numbers(names: Iterable[str]) -> bool:
-    """Whether column names are rather the first row of a table.  0, 1, 2, ... are names."""
-    names = list(names)
-    if names == [str(position) for position in range(len(names))]:
-        return False
-    try:
-        [float(name) for name in names]
-    except ValueError:
-        return False
-    return True
-
-
-def _check_numeric(path: Path, table: Any) -> None:
-    others = table.select_dtypes(exclude=["number", "bool"]).columns
-    if len(others):
-        raise ValueError(
-            f"{path}: {len(others)} of {table.shape[1]} columns do not hold numbers ({_listed(others)}). Encode "
-            "categories and drop identifiers first."
-        )
-
-
-def _listed(names: Iterable[object]) -> str:
-    listed = [str(name) for name in names]
-    return ", ".join(listed[:10]) + (", ..." if len(listed) > 10 else "")
+            typer.echo(f"Not compared: {listed(ignored)}. A row that differs in these alone counts as a copy.")
 
 
 def _sampler(method: str, rows: int) -> AnchorSampler:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import _anchor, _data, _demo, _experiment
+from . import _anchor, _audit, _data, _demo, _experiment
 
 __all__ = ["app"]
 
@@ -19,6 +19,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("demo")(_demo.demo)
+app.command("audit")(_audit.audit)
 app.add_typer(_data.app, name="data")
 app.add_typer(_anchor.app, name="anchor")
 app.add_typer(_experiment.app, name="experiment")

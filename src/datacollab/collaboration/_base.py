@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -16,11 +16,11 @@ from sklearn.utils import _safe_indexing, check_array, check_random_state
 from sklearn.utils._tags import get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
-from .._validation import FloatArray, HasMethods, PartyName
+from .._validation import FloatArray, HasMethods, PartyName, StrOptions
 from ..analyst import KTI, Analyst, BaseIntegrator, Collaboration
 from ..errors import AnchorError, RepeatableSecretWarning, UnknownPartyError
 from ..model import PartyModel
-from ..party import Party, obfuscator
+from ..party import Defence, Party, obfuscator
 from ..share import Share
 from ._groups import by_party, owners, predict_by_party
 
@@ -40,6 +40,8 @@ class BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator, ABC):
         "obfuscator": [HasMethods(["fit", "transform"]), Mapping, callable, None],
         "integrator": [BaseIntegrator, None],
         "estimator": [HasMethods(["fit", "predict"]), None],
+        "fit_on": [StrOptions({"anchor"}), "array-like", None],
+        "defences": [list, tuple],
         "party_column": [str, Integral, None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -55,6 +57,8 @@ class BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator, ABC):
         integrator: BaseIntegrator | None = None,
         estimator: Any = None,
         *,
+        fit_on: Any = None,
+        defences: Sequence[Defence] = (),
         party_column: str | int | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -62,6 +66,8 @@ class BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator, ABC):
         self.obfuscator = obfuscator
         self.integrator = integrator
         self.estimator = estimator
+        self.fit_on = fit_on
+        self.defences = defences
         self.party_column = party_column
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -101,7 +107,7 @@ class BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator, ABC):
         AnchorError
             When there is no anchor.
         ObfuscationError
-            When a party's obfuscator fails; the message names the party.
+            When a party's obfuscator or a defence fails; the message names the party.
         AgreementError, RepresentationError, NumericalError
             When the representations cannot be integrated.
         """
@@ -118,10 +124,7 @@ class BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator, ABC):
         X, names = owners(X, groups, self.party_column)
         anchor_target = None if anchor_target is None else self._checked_anchor_target(np.asarray(anchor_target))
         random_state = None if self.random_state is None else check_random_state(self.random_state)
-        parties = [
-            (Party(party, self._obfuscator(party, random_state), random_state=_seed(random_state)), index)
-            for party, index in by_party(names).items()
-        ]
+        parties = [(self._party(party, anchor, random_state), index) for party, index in by_party(names).items()]
         fitted = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit_and_share)(party, _safe_indexing(X, index), target[index], anchor, anchor_target)
             for party, index in parties
@@ -189,6 +192,16 @@ class BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator, ABC):
             accepted = get_tags(self.obfuscator).input_tags
             tags.input_tags.allow_nan, tags.input_tags.sparse = accepted.allow_nan, accepted.sparse
         return tags
+
+    def _party(self, name: PartyName, anchor: Any, random_state: np.random.RandomState | None) -> Party:
+        on_anchor = isinstance(self.fit_on, str)
+        return Party(
+            name,
+            self._obfuscator(name, random_state),
+            fit_on=anchor if on_anchor else self.fit_on,
+            defences=self.defences,
+            random_state=_seed(random_state),
+        )
 
     def _obfuscator(self, party: PartyName, random_state: np.random.RandomState | None) -> Any:
         given = self.obfuscator

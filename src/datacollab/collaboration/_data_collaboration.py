@@ -46,6 +46,11 @@ class DataCollaborationClassifier(ClassifierMixin, BaseDataCollaboration):
         h, trained on all collaboration representations.  None takes a random forest on standardised columns.  An
         orthonormal target makes the entries about ``n_anchors ** -0.5`` in size, a narrow kernel far smaller, so put
         a scaler first (trees do not see differences below 1e-7).
+    fit_on : "anchor", array-like or dataframe of shape (n_public, n_features), default=None
+        Public rows that every party fits its own obfuscator on, a secret half of them with a secret rotation after it,
+        instead of its private rows; see `Party`.  "anchor" takes the anchor given to `fit`.
+    defences : list or tuple of Defence, default=()
+        Applied by every party to its rows before it shares them; see `Party`.  Rows to be predicted are not touched.
     party_column : str or int, default=None
         Column of X that names the owner of each row.  It replaces `groups`, is taken out before anything else, and
         lets scorers that pass nothing but X work.  Anchors come without it.
@@ -140,6 +145,11 @@ class DataCollaborationRegressor(RegressorMixin, BaseDataCollaboration):
         h, trained on all collaboration representations.  None takes a random forest on standardised columns.  An
         orthonormal target makes the entries about ``n_anchors ** -0.5`` in size, a narrow kernel far smaller, so put
         a scaler first (trees do not see differences below 1e-7).
+    fit_on : "anchor", array-like or dataframe of shape (n_public, n_features), default=None
+        Public rows that every party fits its own obfuscator on, a secret half of them with a secret rotation after it,
+        instead of its private rows; see `Party`.  "anchor" takes the anchor given to `fit`.
+    defences : list or tuple of Defence, default=()
+        Applied by every party to its rows before it shares them; see `Party`.  Rows to be predicted are not touched.
     party_column : str or int, default=None
         Column of X that names the owner of each row.  It replaces `groups`, is taken out before anything else, and
         lets scorers that pass nothing but X work.  Anchors come without it.

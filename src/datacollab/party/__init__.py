@@ -1,8 +1,25 @@
 """The party's side: its secret f_k, what it shares, and its own predictions.  Never imports ``analyst``."""
 
+from ._defence import Defence
+from ._gaussian_mechanism import GaussianMechanism, gaussian_delta, gaussian_sigma
+from ._guarantee import PrivacyGuarantee
 from ._kernel_pca import KernelPCAObfuscator
+from ._microaggregation import Microaggregation
+from ._noise import GaussianNoise
 from ._obfuscator import obfuscator
 from ._party import Party
 from ._umap import UMAPObfuscator
 
-__all__ = ["KernelPCAObfuscator", "Party", "UMAPObfuscator", "obfuscator"]
+__all__ = [
+    "Defence",
+    "GaussianMechanism",
+    "GaussianNoise",
+    "KernelPCAObfuscator",
+    "Microaggregation",
+    "Party",
+    "PrivacyGuarantee",
+    "UMAPObfuscator",
+    "gaussian_delta",
+    "gaussian_sigma",
+    "obfuscator",
+]

@@ -8,7 +8,16 @@ import numpy as np
 
 from .._validation import count_missing
 
-__all__ = ["likely_reasons"]
+__all__ = ["components_wanted", "likely_reasons"]
+
+
+def components_wanted(obfuscator: Any) -> list[int]:
+    """All whole-numbered parameters called n_components, also of nested steps."""
+    return [
+        value
+        for name, value in obfuscator.get_params(deep=True).items()
+        if name.rpartition("__")[2] == "n_components" and isinstance(value, int)
+    ]
 
 
 def likely_reasons(obfuscator: Any, X: Any) -> list[str]:
@@ -55,11 +64,7 @@ def _unusable_columns(X: Any) -> list[str]:
 
 
 def _too_many_components(obfuscator: Any, shape: tuple[int, ...]) -> list[str]:
-    wanted = [
-        value
-        for name, value in obfuscator.get_params(deep=True).items()
-        if name.rpartition("__")[2] == "n_components" and isinstance(value, int)
-    ]
+    wanted = components_wanted(obfuscator)
     if wanted and max(wanted) > min(shape):
         return [f"n_components={max(wanted)} is more than its {shape[0]} rows or {shape[1]} columns allow."]
     return []

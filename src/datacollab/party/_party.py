@@ -1,31 +1,38 @@
-"""A party: obfuscate, share once, predict alone."""
+"""A party: obfuscate, defend, share once, predict alone."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from numbers import Integral
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
-from .._validation import FloatArray, PartyName, check_representation, count_missing
-from ..errors import AgreementError, DataCollabError, ObfuscationError, RepeatableSecretWarning, RepresentationError
-from ..model import PartyModel
+from .._validation import PartyName, count_missing
+from ..errors import AgreementError, NoGuaranteeError, PrivateRowsWarning, RepeatableSecretWarning
 from ..share import Share
-from ._batches import BATCH_ROWS, TableForm, row_batches
-from ._diagnosis import likely_reasons
+from ._batches import TableForm
+from ._defence import Defence
+from ._gaussian_mechanism import GaussianMechanism
+from ._guarantee import PrivacyGuarantee, obstacle_before, obstacle_in
+from ._inference import LocalInference
+from ._microaggregation import Microaggregation
+from ._obfuscator import obfuscator as make_obfuscator
+from ._own_rows import OwnRows
+from ._public_fit import public_subsample, random_rotation
+from ._release import Release
+from ._secret_draws import fresh_generator, generator_for, has_fixed_seed, secretly_seeded
 
 __all__ = ["Party"]
 
+_SUBSAMPLE, _ROTATION, _DEFENCES = range(3)
 
-class Party:
+
+class Party(LocalInference):
     """One party, with its private rows behind a secret map f_k.
 
     Parameters
@@ -35,15 +42,30 @@ class Party:
     obfuscator : transformer
         f_k: any scikit-learn transformer that maps each row by itself; cloned before it is fitted.  See
         `datacollab.obfuscator`, and `datacollab.testing.check_obfuscator` for one of your own.
+    fit_on : array-like or dataframe of shape (n_public, n_features), optional
+        Public rows or the anchor, with the columns of the private table.  The obfuscator, with every scaler in it, is
+        fitted on a random half of them, and a random rotation or reflection of its columns follows, both secret; the
+        private rows are only transformed.  So the map holds nothing of them.  None fits it on the private rows, which
+        it then betrays, whatever defences there are: rows it was fitted on can be told from others.
+    defences : sequence of Defence, default=()
+        Applied in turn to the representation of the own rows, once per `fit`; see `Microaggregation`, `GaussianNoise`
+        and `GaussianMechanism`.  The anchor's representation and the own predictions are not touched.
     shuffle : bool, default=True
         Whether the rows leave in a random order, so that their position tells nothing.
     random_state : int, RandomState or None, default=None
-        Of the row order.  None draws from the operating system, as a secret should be; a number is for experiments.
+        Of the row order, and of the secrets of `fit_on` and `defences`.  None draws from the operating system, as a
+        secret should be; a number is for experiments.
 
     Notes
     -----
     Leaves the party: what `share` returns.  Stays: the rows, the anchor and the fitted obfuscator, which may hold the
     raw table (kernel PCA and UMAP do).
+
+    Fit once and share that.  A second party object, or a second `fit`, draws noise anew for the same rows, and whoever
+    sees both shares averages it away.
+
+    Halves of one public table have similar components, so the secret half and rotation keep two parties from having
+    the same map and no more: they do not keep rows from being recovered.  That is what defences are for.
 
     Examples
     --------
@@ -52,6 +74,14 @@ class Party:
     >>> party = dc.Party("hospital-a", dc.obfuscator("pca", n_components=8)).fit(X[:100], y[:100])
     >>> party.share(X[100:150])
     Share(party='hospital-a', representation=(100, 8), anchor_representation=(50, 8), target=(100,), anchor_target=None)
+
+    Of rows that no other party has, none is published alone, and the map is learnt from public rows:
+
+    >>> from datacollab.party import Microaggregation
+    >>> f = dc.obfuscator("pca", n_components=8)
+    >>> party = dc.Party("hospital-b", f, fit_on=X[100:300], defences=[Microaggregation(k=3)]).fit(X[:100], y[:100])
+    >>> len(set(party.share(X[100:150]).representation[:, 0])) <= 100 // 3
+    True
     """
 
     def __init__(
@@ -59,16 +89,57 @@ class Party:
         name: PartyName,
         obfuscator: Any,
         *,
+        fit_on: Any = None,
+        defences: Sequence[Defence] = (),
         shuffle: bool = True,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.name = name
         self.obfuscator = obfuscator
+        self.fit_on = fit_on
+        self.defences = defences
         self.shuffle = shuffle
         self.random_state = random_state
 
+    @classmethod
+    def private(
+        cls,
+        name: PartyName,
+        fit_on: Any,
+        *,
+        n_components: int = 16,
+        k: int = 5,
+        standardize: bool = False,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> Self:
+        """A party with the defences that measured best: PCA of public rows, rotated, and microaggregation.
+
+        Parameters
+        ----------
+        name : str or int
+        fit_on : array-like or dataframe of shape (n_public, n_features)
+            Public rows or the anchor.
+        n_components : int, default=16
+            Columns of the intermediate representation.
+        k : int, default=5
+            Rows of a class that share a published row, at least.
+        standardize : bool, default=False
+            Whether columns are brought to mean 0 and variance 1 over the public rows; for tables whose columns have
+            units.
+        random_state : int, RandomState or None, default=None
+
+        Examples
+        --------
+        >>> import datacollab as dc
+        >>> X, y = dc.datasets.load("digits")
+        >>> dc.Party.private("a", X[200:400], n_components=8).fit(X[:200], y[:200]).share(X[200:400])
+        Share(party='a', representation=(200, 8), anchor_representation=(200, 8), target=(200,), anchor_target=None)
+        """
+        f = make_obfuscator("pca", n_components, standardize=standardize)
+        return cls(name, f, fit_on=fit_on, defences=(Microaggregation(k),), random_state=random_state)
+
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Fit the obfuscator on the party's own rows.
+        """Fit the obfuscator, on the party's own rows or `fit_on`, and apply the defences.
 
         Parameters
         ----------
@@ -82,17 +153,23 @@ class Party:
         Raises
         ------
         TypeError
-            When the obfuscator is no transformer.
+            When the obfuscator is no transformer, `fit_on` no table, or `defences` no sequence of them.
         AgreementError
             When `y` has not one entry per row, or lacks some.
         ObfuscationError
-            When the obfuscator fails, or returns something other than finite numbers.
+            When the obfuscator fails, or returns something other than finite numbers; when a defence cannot be applied,
+            or `fit_on` has too few rows.
+
+        Warns
+        -----
+        RepeatableSecretWarning
+            When a secret comes from a known number.
+        PrivateRowsWarning
+            When own rows are in `fit_on`.
+        SuppressedRowsWarning
+            When a defence keeps rows from being shared.
         """
-        if not (hasattr(self.obfuscator, "fit") and hasattr(self.obfuscator, "transform")):
-            raise TypeError(
-                f"Party {self.name!r}: the obfuscator must be a transformer with fit and transform, such as "
-                f"obfuscator('pca'); got {type(self.obfuscator).__name__}."
-            )
+        self._check_parameters()
         target = np.asarray(y)
         n_samples = _num_samples(X)
         if target.shape != (n_samples,):
@@ -104,22 +181,20 @@ class Party:
                 f"Party {self.name!r}: {count_missing(target)} of {n_samples} entries of y are missing (None or NaN); "
                 "leave out rows without a target."
             )
-        if any(isinstance(seed, Integral) for seed in _random_states(self.obfuscator).values()):
-            warnings.warn(
-                f"Party {self.name!r}: the obfuscator has a fixed random_state. Anyone who learns it can rebuild the "
-                "obfuscation; leave it None outside experiments.",
-                RepeatableSecretWarning,
-                stacklevel=2,
-            )
-        try:
-            fitted = _with_secret_seeds(clone(self.obfuscator)).fit(X, target)
-        except Exception as error:
-            raise self._obfuscation_error(self.obfuscator, "fit", X, error) from None
+        fitted = self._fitted_obfuscator(X, target)
+        representation = self._obfuscate(fitted, None, X, "representation")
+        rotation = None
+        if self.fit_on is not None:
+            rotation = random_rotation(representation.shape[1], generator_for(_ROTATION, self.random_state))
+            representation = representation @ rotation
+        defences = tuple(clone(defence) for defence in self.defences)
+        basis = self._basis_of_guarantee(fitted, defences, X)
+        noise = generator_for(_DEFENCES, self.random_state) if defences else fresh_generator()
+        release = Release(self.name, representation, target, defences, noise)
         # Assigned together, at the end: a failure leaves a party that can share nothing.
-        self._representation = self._obfuscate(fitted, X, "representation")
-        self._target = target
         self._form = TableForm.of(X)
-        self._obfuscator = fitted
+        self._release, self._target, self._basis = release, target, basis
+        self._obfuscator, self._rotation = fitted, rotation
         return self
 
     def share(self, anchor: ArrayLike, anchor_target: ArrayLike | None = None) -> Share:
@@ -138,212 +213,162 @@ class Party:
 
         Raises
         ------
+        AnchorError
+            When a defence depends on the anchor, and the rows were shared with another one before.
         ObfuscationError
-            When the anchor does not fit the obfuscator.
+            When the anchor does not fit the obfuscator, or a defence cannot be applied.
         ShareError
             When the targets do not fit the rows.
         """
-        self._check_fitted()
-        order = np.arange(len(self._target))
+        return self.share_with_order(anchor, anchor_target)[0]
+
+    def share_with_order(
+        self, anchor: ArrayLike, anchor_target: ArrayLike | None = None
+    ) -> tuple[Share, NDArray[np.intp]]:
+        """What `share` gives, and which own row each shared row comes from.
+
+        For an audit at home.  The order stays there: with it, the shared rows can be joined to the table.
+
+        Parameters
+        ----------
+        anchor, anchor_target
+            As in `share`.
+
+        Returns
+        -------
+        share : Share
+        order : ndarray of shape (n_published,)
+            Positions in the table of `fit`.  Rows that a defence suppresses are missing.
+
+        Raises
+        ------
+        AnchorError, ObfuscationError, ShareError
+            As in `share`.
+        """
+        anchor_representation = self._obfuscate_anchor(anchor)
+        representation, kept = self._release.rows(anchor_representation)
+        order = np.arange(len(kept))
         if self.shuffle:
-            generator = _fresh_generator() if self.random_state is None else check_random_state(self.random_state)
+            generator = fresh_generator() if self.random_state is None else check_random_state(self.random_state)
             generator.shuffle(order)
-        return Share(
+        share = Share(
             party=self.name,
-            representation=self._representation[order],
-            anchor_representation=self._obfuscate(self._obfuscator, anchor, "anchor representation"),
-            target=self._target[order],
+            representation=representation[order],
+            anchor_representation=anchor_representation,
+            target=self._target[kept[order]],
             anchor_target=None if anchor_target is None else np.asarray(anchor_target),
         )
+        return share, kept[order]
 
-    def obfuscate(self, X: ArrayLike) -> FloatArray:
-        """Intermediate representations f_k(X) of any rows, shape (n_rows, n_intermediate).
-
-        They stay with the party; only `share` makes something to send.
-
-        Raises
-        ------
-        ObfuscationError
-            When the rows do not fit the obfuscator.
-        """
-        self._check_fitted()
-        return self._obfuscate(self._obfuscator, X, "representation")
-
-    def transform(self, X: ArrayLike, model: PartyModel) -> FloatArray:
-        """Collaboration representations g_k(f_k(X)) of new rows, shape (n_rows, n_components)."""
-        return self._own(model).transform(self.obfuscate(X))
-
-    def predict(self, X: ArrayLike, model: PartyModel) -> NDArray[Any]:
-        """Predict new rows alone: h(g_k(f_k(X))).
+    def guarantee(self, anchor: ArrayLike) -> PrivacyGuarantee:
+        """Differential privacy of what `share` gives with this anchor, where there is any.
 
         Parameters
         ----------
-        X : array-like or dataframe of shape (n_rows, n_features)
-        model : PartyModel
-            What the analyst made for this party.
+        anchor : array-like or dataframe of shape (n_anchors, n_features)
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        PrivacyGuarantee
+            With epsilon and delta, and a `statement` to pass on.
 
         Raises
         ------
-        AgreementError
-            When the model was made for another party.
+        NoGuaranteeError
+            When no epsilon can be stated; the message says why.
+        AnchorError
+            When the rows were shared with another anchor.
         ObfuscationError
-            When the rows do not fit the obfuscator.
-        """
-        return self._own(model).predict(self.obfuscate(X))
-
-    def predict_proba(self, X: ArrayLike, model: PartyModel) -> FloatArray:
-        """Class probabilities of new rows, shape (n_rows, n_classes)."""
-        return self._own(model).predict_proba(self.obfuscate(X))
-
-    def transform_batches(
-        self, source: Any, model: PartyModel, *, batch_rows: int = BATCH_ROWS
-    ) -> Iterator[FloatArray]:
-        """Collaboration representations of a large table, batch by batch; see `predict_batches`."""
-        return self._in_batches(source, self._own(model).transform, batch_rows)
-
-    def predict_batches(
-        self, source: Any, model: PartyModel, *, batch_rows: int = BATCH_ROWS
-    ) -> Iterator[NDArray[Any]]:
-        """Predict a table of any length alone, with no more than a few batches of it in memory.
-
-        Parameters
-        ----------
-        source : path, pyarrow object, array, frame, or iterable of them
-            * the path of a Parquet file, or of a directory of them (needs pyarrow:
-              ``pip install 'datacollab[tables]'``);
-            * a pyarrow Dataset, Table, RecordBatch or RecordBatchReader;
-            * a two-dimensional array, memory-mapped or not, or a frame, of which one batch is copied at a time;
-            * an iterable of arrays, frames or RecordBatches.
-
-            Where the table in `fit` had column names, columns are chosen by them, in whatever order they come, and
-            others are left out.  Without names, the number of columns must be that of `fit`, in the same order.
-        model : PartyModel
-            What the analyst made for this party.
-        batch_rows : int, default=16384
-            Rows of a batch at most.  Larger pieces are cut; smaller ones are not put together.
-
-        Returns
-        -------
-        iterator of ndarray of shape (n_batch_rows,)
-            In the order of the rows; put together, they are what `predict` gives for the whole table.
-
-        Raises
-        ------
-        AgreementError
-            When the model was made for another party.
-        DatasetError
-            When a file is missing or cannot be read.
-        MissingExtraError
-            When `source` is a path, and pyarrow is not installed.
-        ObfuscationError
-            When columns are missing, or rows do not fit the obfuscator; the message gives the batch's number.
-        TypeError
-            When rows cannot be read from `source`.
+            When the anchor does not fit the obfuscator.
 
         Examples
         --------
         >>> import datacollab as dc
-        >>> from sklearn.linear_model import LogisticRegression
+        >>> from datacollab.party import GaussianMechanism
         >>> X, y = dc.datasets.load("digits")
-        >>> parties = [dc.Party(k, dc.obfuscator("pca")).fit(X[k::9], y[k::9]) for k in range(2)]
-        >>> analyst = dc.Analyst(dc.LTI(5), LogisticRegression(max_iter=500))
-        >>> model = analyst.fit([party.share(X[2::9]) for party in parties]).party_model(0)
-        >>> [len(batch) for batch in parties[0].predict_batches(X, model, batch_rows=1000)]
-        [1000, 797]
+        >>> party = dc.Party("a", dc.obfuscator("pca"), fit_on=X[200:600], defences=[GaussianMechanism(epsilon=8.0)])
+        >>> party.fit(X[:200], y[:200]).guarantee(X[200:600]).epsilon
+        8.0
         """
-        return self._in_batches(source, self._own(model).predict, batch_rows)
-
-    def predict_proba_batches(
-        self, source: Any, model: PartyModel, *, batch_rows: int = BATCH_ROWS
-    ) -> Iterator[FloatArray]:
-        """Class probabilities of a large table, batch by batch; see `predict_batches`."""
-        return self._in_batches(source, self._own(model).predict_proba, batch_rows)
-
-    def _in_batches(
-        self, source: Any, apply: Callable[[ArrayLike], NDArray[Any]], batch_rows: int
-    ) -> Iterator[NDArray[Any]]:
-        if batch_rows < 1:
-            raise ValueError(f"Party {self.name!r}: batch_rows must be a whole number from 1 on; got {batch_rows!r}.")
-        batches = row_batches(source, self._form, party=self.name, batch_rows=batch_rows)
-        return (apply(representation) for representation in self._obfuscate_batches(batches))
-
-    def _obfuscate_batches(self, batches: Iterator[Any]) -> Iterator[FloatArray]:
-        start = 0
-        for number, batch in enumerate(batches):
-            stop = start + _num_samples(batch)
-            try:
-                rows = self._form.bring(batch, self.name)
-                representation = self._obfuscate(self._obfuscator, rows, "representation")
-            except ObfuscationError as error:
-                place = f"This was batch {number}, rows {start} to {stop - 1}, counted from 0."
-                raise ObfuscationError(f"{error} {place}", error.original) from None
-            yield representation
-            start = stop
-
-    def _own(self, model: PartyModel) -> PartyModel:
-        self._check_fitted()
-        if not isinstance(model, PartyModel):
-            raise TypeError(f"A PartyModel is wanted, as Collaboration.party_model gives; got {type(model).__name__}.")
-        if model.party != self.name:
-            raise AgreementError(
-                f"Party {self.name!r} was given the model made for {model.party!r}; ask the analyst for its own."
-            )
-        return model
-
-    def _obfuscate(self, obfuscator: Any, X: ArrayLike, what: str) -> FloatArray:
-        try:
-            rows = obfuscator.transform(X)
-        except Exception as error:
-            raise self._obfuscation_error(obfuscator, "transform", X, error) from None
-        try:
-            return check_representation(rows, self.name, what=what)
-        except RepresentationError as error:
-            raise ObfuscationError(f"{error} Nothing left the party.") from None
-
-    def _obfuscation_error(self, obfuscator: Any, step: str, X: Any, error: Exception) -> ObfuscationError:
-        """An error without the obfuscator's own words, unless those are known to show no data."""
-        if isinstance(error, DataCollabError):
-            reasons = str(error)
-        else:
-            # Looking for reasons must not raise anything of its own, which would quote what it stumbled over.
-            reasons = ""
-            with suppress(Exception):
-                reasons = " ".join(f"Likely, {reason}" for reason in likely_reasons(obfuscator, X))
-            reasons = reasons or "Try its fit and transform on made-up rows of the same kind."
-        return ObfuscationError(
-            f"Party {self.name!r}: the obfuscator {type(self.obfuscator).__name__} failed in {step} on a table of "
-            f"shape {np.shape(X)} ({type(error).__name__}). {reasons} Nothing left the party. The obfuscator's own "
-            "words may quote data, so they are only in the error's 'original'.",
-            error,
+        anchor_representation = self._obfuscate_anchor(anchor)
+        self._release.check_anchor(anchor_representation)
+        mechanism, obstacle, own_rows = self._basis
+        if obstacle is None and own_rows is not None and (n_own := own_rows.count_in(anchor)):
+            obstacle = f"{n_own} rows of the anchor are also among its private rows; take them out"
+        if mechanism is None or obstacle is not None:
+            raise NoGuaranteeError(f"Party {self.name!r}: no epsilon can be stated, for {obstacle}.")
+        return PrivacyGuarantee(
+            party=self.name,
+            epsilon=mechanism.epsilon,
+            delta=mechanism.delta,
+            n_rows=len(self._target),
+            clip=mechanism.clip(anchor_representation),
+            noise=mechanism.noise(anchor_representation),
         )
 
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "_obfuscator"):
-            raise NotFittedError(f"Party {self.name!r} has no rows yet: call fit(X, y) first.")
+    def _check_parameters(self) -> None:
+        if not (hasattr(self.obfuscator, "fit") and hasattr(self.obfuscator, "transform")):
+            raise TypeError(
+                f"Party {self.name!r}: the obfuscator must be a transformer with fit and transform, such as "
+                f"obfuscator('pca'); got {type(self.obfuscator).__name__}."
+            )
+        given: object = self.defences
+        if not isinstance(given, Sequence) or not all(isinstance(defence, Defence) for defence in given):
+            found = given if isinstance(given, Sequence) else [given]
+            raise TypeError(
+                f"Party {self.name!r}: defences must be a list of them, such as [Microaggregation(k=5)]; got "
+                f"{[type(defence).__name__ for defence in found]}."
+            )
+        if has_fixed_seed(self.obfuscator):
+            self._warn_of_seed("the obfuscator has", "rebuild the obfuscation")
+        elif isinstance(self.random_state, int | np.integer) and (self.fit_on is not None or self.defences):
+            self._warn_of_seed("the party has", "rebuild the rotation and the noise")
+
+    def _warn_of_seed(self, who: str, what: str) -> None:
+        warnings.warn(
+            f"Party {self.name!r}: {who} a fixed random_state. Anyone who learns it can {what}; leave it None outside "
+            "experiments.",
+            RepeatableSecretWarning,
+            stacklevel=4,
+        )
+
+    def _fitted_obfuscator(self, X: Any, target: NDArray[Any] | None) -> Any:
+        """f_k, from public rows where there are any; these come without targets."""
+        if self.fit_on is None:
+            rows = X
+        else:
+            generator = generator_for(_SUBSAMPLE, self.random_state)
+            rows = public_subsample(self.fit_on, self.obfuscator, generator, self.name)
+            target = None
+        try:
+            return secretly_seeded(self.obfuscator).fit(rows, target)
+        except Exception as error:
+            raise self._obfuscation_error(self.obfuscator, "fit", rows, error) from None
+
+    def _basis_of_guarantee(
+        self, fitted: Any, defences: tuple[Defence, ...], X: Any
+    ) -> tuple[GaussianMechanism | None, str | None, OwnRows | None]:
+        """The mechanism, what stands against its promise, and the own rows to be looked for in an anchor."""
+        own_rows = None if self.fit_on is None else OwnRows(X)
+        n_own = 0 if own_rows is None else own_rows.count_in(self.fit_on)
+        if n_own:
+            warnings.warn(
+                f"Party {self.name!r}: {n_own} of {_num_samples(self.fit_on)} rows in fit_on are also among its "
+                "private rows, so the map holds something of them. Take them out of fit_on.",
+                PrivateRowsWarning,
+                stacklevel=3,
+            )
+        mechanism, obstacle = obstacle_in(defences)
+        obstacle = obstacle or obstacle_before(
+            self.obfuscator,
+            on_public_rows=self.fit_on is not None,
+            n_own_rows=n_own,
+            random_state=self.random_state,
+            transform=lambda rows: self._obfuscate(fitted, None, rows, "representation"),
+            X=X,
+        )
+        return mechanism, obstacle, own_rows
 
     def __repr__(self) -> str:
         state = f"{len(self._target)} rows" if hasattr(self, "_obfuscator") else "not fitted"
         return f"Party({self.name!r}, {state})"
-
-
-def _random_states(obfuscator: Any) -> dict[str, Any]:
-    """All parameters called random_state, also of nested steps."""
-    parameters = obfuscator.get_params(deep=True)
-    return {name: value for name, value in parameters.items() if name.rpartition("__")[2] == "random_state"}
-
-
-def _fresh_generator() -> np.random.RandomState:
-    """A generator with 128 bits from the operating system, whatever was done to NumPy's global one."""
-    return np.random.RandomState(np.random.MT19937(np.random.SeedSequence()))
-
-
-def _with_secret_seeds(obfuscator: Any) -> Any:
-    # scikit-learn reads None as NumPy's global generator, which any np.random.seed(0) makes predictable.
-    for name, value in _random_states(obfuscator).items():
-        if value is None:
-            obfuscator.set_params(**{name: _fresh_generator()})
-    return obfuscator

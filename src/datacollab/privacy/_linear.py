@@ -7,6 +7,8 @@ from abc import abstractmethod
 from .._validation import FloatArray
 from ..linalg import leading_left_singular
 from ._attack import ReconstructionAttack
+from ._side import SideInformation
+from ._targets import IntArray
 
 __all__ = ["LinearRegressionAttack", "PseudoinverseAttack"]
 
@@ -14,10 +16,10 @@ __all__ = ["LinearRegressionAttack", "PseudoinverseAttack"]
 class _LinearAttack(ReconstructionAttack):
     coefficients_: FloatArray
 
-    def _fit(self, Z: FloatArray, A: FloatArray) -> None:
+    def _fit(self, Z: FloatArray, A: FloatArray, side: SideInformation) -> None:
         self.coefficients_ = self._solve(Z, A)
 
-    def _reconstruct(self, Z: FloatArray) -> FloatArray:
+    def _reconstruct(self, Z: FloatArray, groups: IntArray | None) -> FloatArray:
         return Z @ self.coefficients_
 
     @abstractmethod

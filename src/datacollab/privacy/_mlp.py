@@ -11,6 +11,8 @@ from sklearn.neural_network import MLPRegressor
 
 from .._validation import FloatArray
 from ._attack import ReconstructionAttack
+from ._side import SideInformation
+from ._targets import IntArray
 
 __all__ = ["MLPAttack"]
 
@@ -65,7 +67,7 @@ class MLPAttack(ReconstructionAttack):
     def __init__(self, *, random_state: int | np.random.RandomState | None = None) -> None:
         self.random_state = random_state
 
-    def _fit(self, Z: FloatArray, A: FloatArray) -> None:
+    def _fit(self, Z: FloatArray, A: FloatArray, side: SideInformation) -> None:
         regressor = MLPRegressor(
             hidden_layer_sizes=(128,),
             activation="relu",
@@ -84,7 +86,7 @@ class MLPAttack(ReconstructionAttack):
             varying = A[:, self._varying]
             self.regressor_ = regressor.fit(Z, varying.ravel() if varying.shape[1] == 1 else varying)
 
-    def _reconstruct(self, Z: FloatArray) -> FloatArray:
+    def _reconstruct(self, Z: FloatArray, groups: IntArray | None) -> FloatArray:
         guesses = np.zeros((len(Z), len(self._varying)))
         predicted: FloatArray = self.regressor_.predict(Z)
         guesses[:, self._varying] = predicted[:, None] if predicted.ndim == 1 else predicted

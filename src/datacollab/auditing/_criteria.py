@@ -1,0 +1,104 @@
+"""Traffic lights: what the findings come to, criterion by criterion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from ._findings import Finding
+from ._metrics import AMBER_LIMIT, OPEN_WORLD_LIMIT, metric_of
+from ._wording import shown
+
+__all__ = ["LIGHTS", "Criterion", "Light", "criterion_of", "light_of", "strength"]
+
+Light = Literal["red", "amber", "green", "inconclusive", "not tested"]
+LIGHTS: tuple[Light, ...] = ("red", "amber", "inconclusive", "green", "not tested")
+"""Worst first: an attack that shows nothing is no reason for green."""
+
+_STRONGEST: tuple[Light, ...] = ("red", "amber", "green", "inconclusive", "not tested")
+
+_OPEN = ("singling out", "linkability")
+"""Criteria for which strangers among the candidates make a difference."""
+
+# .14 - .09 is not .05 in floating-point numbers.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Criterion:
+    """What the findings of one criterion come to.
+
+    Attributes
+    ----------
+    name : str
+        "singling out", "linkability", "inference" or "membership".
+    light : {"red", "amber", "green", "inconclusive", "not tested"}
+    finding : Finding or None
+        The finding that decides: of those with this light, that with the largest excess over the labels alone.
+    reason : str
+        Why, in one or two sentences.
+    """
+
+    name: str
+    light: Light
+    finding: Finding | None
+    reason: str
+
+
+def light_of(finding: Finding) -> Light:
+    """Grade one finding at the upper end of its interval.
+
+    An attack that does no better than the labels alone was too weak to show anything: "inconclusive", not "green".
+    """
+    if not finding.is_measured:
+        return "not tested"
+    metric = metric_of(finding.metric)
+    absolute = finding.upper - _ROUNDING if metric.is_open else 0.0
+    green, amber = metric.limits
+    if absolute > AMBER_LIMIT or (finding.excess - _ROUNDING > amber and not finding.is_inconclusive):
+        return "red"
+    if absolute > OPEN_WORLD_LIMIT or (finding.excess - _ROUNDING > green and not finding.is_inconclusive):
+        return "amber"
+    return "inconclusive" if finding.is_inconclusive else "green"
+
+
+def strength(finding: Finding) -> tuple[int, float]:
+    """Sort key among attacks with one aim: what shows something before what shows nothing, then by the upper end."""
+    return -_STRONGEST.index(light_of(finding)), finding.excess
+
+
+def criterion_of(findings: Iterable[Finding], name: str) -> Criterion:
+    """Judge a criterion: the strongest attack on each measure, at its upper end and any level; of these the worst."""
+    strongest: dict[str, Finding] = {}
+    for finding in findings:
+        if metric_of(finding.metric).criterion == name and finding.is_measured:
+            strongest[finding.metric] = max(strongest.get(finding.metric, finding), finding, key=strength)
+    # A search that found nothing speaks only where nothing else does.
+    telling = [one for one in strongest.values() if not (metric_of(one.metric).is_search and one.value <= 0)]
+    judged = [(light_of(finding), finding) for finding in telling or strongest.values()]
+    if not judged:
+        return Criterion(name=name, light="not tested", finding=None, reason="No attack of this kind was made.")
+    light = min((light for light, _ in judged), key=LIGHTS.index)
+    deciding = max((finding for graded, finding in judged if graded == light), key=lambda finding: finding.excess)
+    reason = _reason(light, deciding)
+    if light == "green" and name in _OPEN and not any(metric_of(metric).is_open for metric in strongest):
+        reason += " Not measured among strangers."
+    return Criterion(name=name, light=light, finding=deciding, reason=reason)
+
+
+def _reason(light: Light, finding: Finding) -> str:
+    name = finding.metric
+    upper = "" if finding.high is None else f" (at most {shown(finding.high, name)})"
+    reached = metric_of(name).said.format(value=shown(finding.value, name) + upper, name=name.partition(" ")[2])
+    without = ""
+    if finding.baseline is not None:
+        without = f" Labels alone: {shown(finding.baseline, name)}."
+    elif finding.chance is not None:
+        without = f" Guessing: {shown(finding.chance, name)}."
+    verdict = ""
+    if light == "inconclusive":
+        verdict = " Inconclusive: the attacks were too weak to show anything."
+    elif finding.is_inconclusive:
+        verdict = " The share adds nothing to that, yet it is much in itself."
+    return f"{finding.level}: {reached}.{without}{verdict}"

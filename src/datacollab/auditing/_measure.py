@@ -1,0 +1,113 @@
+"""What reconstructions of the rows under attack are worth to the attacker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray
+from ..privacy import Rate, linked, nearest_ranks
+from ._scenario import Scenario
+
+__all__ = ["Attribute", "Measured", "Score", "measure", "measure_control"]
+
+Attribute = int | Sequence[int] | Callable[[FloatArray], NDArray[Any]]
+"""A column of numbers, the columns of a one-hot encoded category, or a function of the table that gives numbers."""
+
+_RESAMPLES = 400
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One number with its 95 % interval."""
+
+    value: float
+    low: float | None
+    high: float | None
+    chance: float | None = None
+
+
+Score = Mapping[str, Measured]
+"""What one set of reconstructions comes to, by metric."""
+
+
+def measure(
+    scenario: Scenario,
+    reconstructions: FloatArray,
+    attributes: Mapping[str, Attribute],
+    random: np.random.RandomState,
+) -> Score:
+    """All measures that need nothing but reconstructions of the attacked rows, shape (n_attacked, n_features)."""
+    scores = dict(_matches(scenario.X, reconstructions, scenario.groups, scenario.decoys, random))
+    squared = ((scenario.X - reconstructions) ** 2).sum(axis=1)
+    within = ((scenario.X - scenario.label_only) ** 2).sum(axis=1)
+    overall = ((scenario.X - scenario.mean_rows) ** 2).sum(axis=1)
+    scores["R2c"] = _one_less_ratio(squared, within, random)
+    scores["R2"] = _one_less_ratio(squared, overall, random)
+    for name, attribute in attributes.items():
+        wanted, found = (_values(attribute, rows * scenario.scale) for rows in (scenario.X, reconstructions))
+        scores[f"attribute {name}"] = _attribute(wanted, found, random)
+    return scores
+
+
+def measure_control(scenario: Scenario, reconstructions: FloatArray, random: np.random.RandomState) -> Score:
+    """The same rates for rows that are not the party's, shape (n_control, n_features)."""
+    assert scenario.outsiders is not None
+    originals = scenario.outsiders[: len(reconstructions)]
+    return dict(_matches(originals, reconstructions, [np.arange(len(originals))], originals[:0], random))
+
+
+def _matches(
+    originals: FloatArray,
+    reconstructions: FloatArray,
+    groups: list[NDArray[np.intp]],
+    decoys: FloatArray,
+    random: np.random.RandomState,
+) -> Iterator[tuple[str, Measured]]:
+    n = len(originals)
+    closed = [(originals[group], reconstructions[group]) for group in groups]
+    worlds = {"": closed}
+    if len(decoys):
+        worlds["open-world "] = [(np.vstack([rows, decoys]), guesses) for rows, guesses in closed]
+    for world, cases in worlds.items():
+        ranks = np.concatenate([nearest_ranks(*case, random_state=random) for case in cases])
+        right = np.concatenate([linked(*case, random_state=random) for case in cases])
+        n_candidates = len(cases[0][0])
+        hits = {"re-identification@1": ranks <= 1, "re-identification@5": ranks <= 5, "linkage": right}
+        if world:
+            hits = {"re-identification": ranks <= 1, "linkage": right}
+        for name, hit in hits.items():
+            rate = Rate(int(hit.sum()), n)
+            tries = 5 if name.endswith("@5") else 1
+            yield world + name, Measured(rate.value, rate.low, rate.high, min(1.0, tries / n_candidates))
+
+
+def _values(attribute: Attribute, rows: FloatArray) -> NDArray[Any]:
+    """Numbers, or integers for a category."""
+    if isinstance(attribute, int):
+        return np.asarray(rows[:, attribute])
+    if callable(attribute):
+        return np.asarray(attribute(rows), dtype=np.float64)
+    return np.asarray(rows[:, list(attribute)].argmax(axis=1))
+
+
+def _attribute(wanted: NDArray[Any], found: NDArray[Any], random: np.random.RandomState) -> Measured:
+    """R2 of a number, accuracy of a category."""
+    if wanted.dtype.kind == "i":
+        rate = Rate(int((wanted == found).sum()), len(wanted))
+        return Measured(rate.value, rate.low, rate.high)
+    return _one_less_ratio((wanted - found) ** 2, (wanted - wanted.mean()) ** 2, random)
+
+
+def _one_less_ratio(numerator: FloatArray, denominator: FloatArray, random: np.random.RandomState) -> Measured:
+    """1 - sum / sum over rows, with a bootstrap interval over the rows."""
+    if denominator.sum() == 0:
+        return Measured(float("nan"), None, None)
+    drawn = random.randint(len(numerator), size=(_RESAMPLES, len(numerator)))
+    below = np.maximum(denominator[drawn].sum(axis=1), np.finfo(float).tiny)
+    low, high = np.quantile(1 - numerator[drawn].sum(axis=1) / below, [0.025, 0.975])
+    return Measured(float(1 - numerator.sum() / denominator.sum()), float(low), float(high))

@@ -1,0 +1,82 @@
+"""Whether a person took part: from the share, and from f_k alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray
+from ..privacy import (
+    KernelRidgeAttack,
+    membership,
+    reconstruction_distance_scores,
+    representation_distance_scores,
+    subspace_scores,
+)
+from ._attacks import AVERAGED, AVERAGED_NAME, averaged_reconstructions
+from ._findings import Finding
+from ._scenario import Scenario
+
+__all__ = ["membership_of_share", "membership_of_subspace"]
+
+_FALSE_POSITIVES = 0.01
+
+
+def membership_of_share(
+    scenario: Scenario, level: str, leak: str, rows: NDArray[np.intp], found: Mapping[str, FloatArray]
+) -> tuple[Finding, ...]:
+    """How well distances tell members from others: between representations, and from each attack's reconstructions.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        With outsiders.
+    level, leak : str
+    rows : ndarray of shape (n_leaked,)
+        Positions of the leaked anchor rows.
+    found : mapping of str to ndarray of shape (n_attacked, n_features)
+        Reconstructions by attack; of those that are usually averaged, the average counts.
+    """
+    assert scenario.outsiders is not None
+    people = np.vstack([scenario.X, scenario.outsiders])
+    # What learns to undo f_k learns f_k itself when originals and representations change places.
+    emulator = KernelRidgeAttack().fit(scenario.anchor[rows], scenario.anchor_representation[rows])
+    scores = {
+        "emulator, distance": representation_distance_scores(people, scenario.shared, emulator.reconstruct),
+    }
+    if scenario.public is not None:
+        averaged = {AVERAGED_NAME: averaged_reconstructions(found)} if set(AVERAGED) <= set(found) else found
+        for attack, reconstructions in averaged.items():
+            scores[f"{attack}, distance"] = reconstruction_distance_scores(people, reconstructions, scenario.public)
+    return tuple(
+        finding for attack, values in scores.items() for finding in _findings(scenario, level, leak, attack, values)
+    )
+
+
+def membership_of_subspace(scenario: Scenario, level: str) -> tuple[Finding, ...]:
+    """How well the subspace that f_k keeps tells members from others; the share's rows are not used."""
+    assert scenario.outsiders is not None
+    assert scenario.public is not None
+    people = np.vstack([scenario.X, scenario.outsiders])
+    scores = subspace_scores(people, scenario.anchor, scenario.anchor_representation, scenario.public)
+    return _findings(scenario, level, "all anchor rows", "subspace", scores)
+
+
+def _findings(scenario: Scenario, level: str, leak: str, attack: str, scores: FloatArray) -> tuple[Finding, Finding]:
+    n = len(scenario.X)
+    found = membership(scores[:n], scores[n:], fpr=_FALSE_POSITIVES)
+    curve = Finding(
+        level=level,
+        leak=leak,
+        metric="membership AUC",
+        attack=attack,
+        value=found.auc,
+        low=found.low,
+        high=found.high,
+        chance=0.5,
+        n=n,
+    )
+    return curve, replace(curve, metric="membership TPR", value=found.tpr, low=None, high=None, chance=_FALSE_POSITIVES)

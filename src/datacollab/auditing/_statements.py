@@ -1,0 +1,64 @@
+"""What an audit presumes, and what it leaves open, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from ._findings import Finding
+from ._levels import LEVELS
+from ._scenario import Scenario
+
+__all__ = ["assumptions", "not_tested"]
+
+
+def assumptions(scenario: Scenario) -> tuple[str, ...]:
+    """What has to be kept in mind when the figures are read."""
+    n = len(scenario.groups[0])
+    sentences = [
+        f"Closed world: the attacker holds the originals of {n} records and knows that they are among those shared. "
+        "Rates depend on this number.",
+        "Targets and the number of rows are disclosed by the protocol; only what goes beyond them is counted.",
+    ]
+    if scenario.public is None:
+        sentences.append("No public rows were given; the anchor tells the attacker what such rows are like.")
+    else:
+        sentences.append(
+            f"The attacker holds {len(scenario.public)} public rows of the same kind"
+            + ("." if scenario.public_target is None else ", with targets.")
+        )
+    if (scenario.scale != 1).any():
+        sentences.append("Columns are compared in units of their standard deviation among public rows.")
+    return tuple(sentences)
+
+
+def not_tested(
+    scenario: Scenario, levels: Collection[str], findings: Iterable[Finding], left: Collection[str]
+) -> tuple[str, ...]:
+    """What a reader might think was tried, and was not."""
+    found = {finding.level for finding in findings}
+    metrics = {finding.metric for finding in findings}
+    sentences = [f"{name} ({level.title}): not asked for." for name, level in LEVELS.items() if name not in levels]
+    wanting = {
+        "T0": "public rows",
+        "T1": "anchor rows enough to leak a part of them",
+        "T2f": "public rows, and rows that nobody holds",
+        "T3": "public rows",
+        "T4": "files that would leave",
+    }
+    sentences += [
+        f"{name} ({LEVELS[name].title}): needs {wanting.get(name, 'more rows')}."
+        for name in levels
+        if name not in found and not any(each.startswith(f"{name}:") for each in left)
+    ]
+    if left:
+        sentences.append(f"The time was up before {len(left)} attacks: {'; '.join(sorted(left))}.")
+    if "T3" in found:
+        sentences.append("T3 was played with one made-up party and KTI's defaults, not with the actual parties.")
+    if not any(metric.startswith("attribute ") for metric in metrics):
+        sentences.append("Inference of single attributes: no attribute was named.")
+    if scenario.outsiders is None:
+        sentences.append("Membership: needs rows of the same kind that nobody holds.")
+    if scenario.control_representation is None:
+        sentences.append("Whether f_k remembers its training rows: single other rows could not be put beside them.")
+    sentences.append("Attacks not known today, several shares of the same rows, and side information about a person.")
+    return tuple(sentences)

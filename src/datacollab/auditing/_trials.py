@@ -1,0 +1,251 @@
+"""The attacks of an audit, one after the other, each with what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray
+from ..privacy import ProcrustesAttack, ReconstructionAttack, find_training_rows, match_margins
+from ._attacks import AVERAGED, AVERAGED_NAME, PAIRED_ATTACKS, averaged_reconstructions, with_labels
+from ._collusion import Collusion
+from ._findings import Finding
+from ._levels import LEAKS, LEVELS, leaked_rows
+from ._measure import Attribute, measure, measure_control
+from ._membership import membership_of_share, membership_of_subspace
+from ._scenario import Scenario
+
+__all__ = ["Outcome", "Trial", "Trials"]
+
+NO_LEAK = "nothing"
+STORED_ROWS = "search for stored rows"
+
+Reconstruct = Callable[[FloatArray, NDArray[Any] | None], FloatArray]
+"""From a representation, and targets where the attack uses them, to rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What one attack found.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+    margins : ndarray of shape (n_attacked,) or None
+        How far each row under attack is singled out.
+    remarks : tuple of str
+        What a figure does not tell, in sentences.
+    """
+
+    findings: tuple[Finding, ...]
+    margins: FloatArray | None = None
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One attack that is still to be made."""
+
+    level: str
+    leak: str
+    attack: str
+    run: Callable[[], Outcome]
+
+    def __str__(self) -> str:
+        return f"{self.level} ({LEVELS[self.level].title}), leaked: {self.leak}, attack: {self.attack}"
+
+
+class Trials:
+    """All attacks on one party.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    attributes : mapping of str to attribute
+    artefacts : mapping of str to object
+    random : numpy.random.RandomState
+        Of leaks, ties and attacks.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        attributes: Mapping[str, Attribute],
+        artefacts: Mapping[str, Any],
+        random: np.random.RandomState,
+    ) -> None:
+        self._scenario = scenario
+        self._attributes = attributes
+        self._artefacts = artefacts
+        self._random = random
+        self._label_only = measure(scenario, scenario.label_only, attributes, random)
+        self._mean_rows = measure(scenario, scenario.mean_rows, attributes, random)
+
+    def of(self, level: str) -> Iterator[Trial]:
+        """The attacks of one threat level, where what they need is there; to be run one by one, as they come."""
+        makers = {
+            "T0": self._zero_leak,
+            "T1": self._paired,
+            "T2": self._paired,
+            "T2f": self._subspace,
+            "T3": self._collusion,
+            "T4": self._files,
+        }
+        return makers[level](level)
+
+    def _zero_leak(self, level: str) -> Iterator[Trial]:
+        scenario = self._scenario
+        if scenario.public is None:
+            return
+        for informed in (False, True) if scenario.public_target is not None else (False,):
+            attack = ProcrustesAttack(random_state=self._random.randint(2**31))
+            fit = partial(
+                attack.fit,
+                scenario.shared,
+                scenario.shared_target if informed else None,
+                public=scenario.public,
+                public_target=scenario.public_target if informed else None,
+                anchor_representation=scenario.anchor_representation,
+                anchor_target=scenario.anchor_target if informed else None,
+            )
+            yield self._trial(level, NO_LEAK, "Procrustes", partial(_fit_and_reconstruct, fit, informed), informed)
+
+    def _paired(self, level: str) -> Iterator[Trial]:
+        scenario = self._scenario
+        labels = scenario.anchor_target is not None and (scenario.public is None or scenario.public_target is not None)
+        for leak in LEAKS[level]:
+            drawn = leaked_rows(leak, scenario.anchor, scenario.anchor_target, self._random)
+            if drawn is None:
+                continue
+            name, rows = drawn
+            found: dict[str, FloatArray] = {}
+            for attack, make in PAIRED_ATTACKS.items():
+                if make.needs_public and scenario.public is None:
+                    continue
+                for informed in (False, True) if labels else (False,):
+                    reconstruct = partial(_fit_and_reconstruct, self._fit(make(), rows, informed), informed)
+                    yield self._trial(level, name, attack, reconstruct, informed, found)
+            if all(attack in found for attack in AVERAGED):
+                yield Trial(level, name, AVERAGED_NAME, partial(self._averaged, level, name, found))
+            if scenario.outsiders is not None:
+                yield Trial(level, name, "membership", partial(self._membership, level, name, rows, found))
+
+    def _subspace(self, level: str) -> Iterator[Trial]:
+        if self._scenario.public is not None and self._scenario.outsiders is not None:
+            run = partial(membership_of_subspace, self._scenario, level)
+            yield Trial(level, "all anchor rows", "subspace", lambda: Outcome(run()))
+
+    def _collusion(self, level: str) -> Iterator[Trial]:
+        if self._scenario.public is None:
+            return
+        collusion = Collusion(self._scenario, self._random.randint(2**31))
+        yield self._trial(level, "all anchor rows", "kernel ridge", collusion.reconstruct, False)
+
+    def _files(self, level: str) -> Iterator[Trial]:
+        for name, artefact in self._artefacts.items():
+            yield Trial(level, name, STORED_ROWS, partial(self._search, level, name, artefact))
+
+    def _fit(self, attack: ReconstructionAttack, rows: NDArray[np.intp], informed: bool) -> Callable[[], Any]:
+        scenario = self._scenario
+        targets: dict[str, Any] = {}
+        if informed:
+            assert scenario.anchor_target is not None
+            targets = {"target": scenario.anchor_target[rows], "public_target": scenario.public_target}
+        return partial(
+            attack.fit, scenario.anchor_representation[rows], scenario.anchor[rows], public=scenario.public, **targets
+        )
+
+    def _trial(
+        self,
+        level: str,
+        leak: str,
+        attack: str,
+        reconstruct: Reconstruct,
+        informed: bool,
+        keep: dict[str, FloatArray] | None = None,
+    ) -> Trial:
+        name = with_labels(attack) if informed else attack
+        return Trial(level, leak, name, partial(self._run, level, leak, name, reconstruct, informed, keep))
+
+    def _run(
+        self,
+        level: str,
+        leak: str,
+        attack: str,
+        reconstruct: Reconstruct,
+        informed: bool,
+        keep: dict[str, FloatArray] | None,
+    ) -> Outcome:
+        scenario = self._scenario
+        # One call for all, since it may fit.
+        Z, target, n = scenario.Z, scenario.target, len(scenario.Z)
+        controls = scenario.control_representation
+        controlled = controls is not None and not (informed and scenario.control_target is None)
+        if controls is not None and controlled:
+            Z = np.vstack([Z, controls])
+            target = np.concatenate([target, scenario.control_target]) if informed else target
+        rows = reconstruct(Z, target if informed else None)
+        if keep is not None:
+            keep[attack] = rows[:n]
+        return self._outcome(level, leak, attack, rows[:n], rows[n:] if controlled else None)
+
+    def _averaged(self, level: str, leak: str, found: Mapping[str, FloatArray]) -> Outcome:
+        return self._outcome(level, leak, AVERAGED_NAME, averaged_reconstructions(found), None)
+
+    def _outcome(self, level: str, leak: str, attack: str, rows: FloatArray, controls: FloatArray | None) -> Outcome:
+        scenario = self._scenario
+        control = {} if controls is None else measure_control(scenario, controls, self._random)
+        findings = [
+            Finding(
+                level=level,
+                leak=leak,
+                metric=metric,
+                attack=attack,
+                value=score.value,
+                low=score.low,
+                high=score.high,
+                baseline=self._label_only[metric].value,
+                chance=score.chance,
+                mean_reconstruction=self._mean_rows[metric].value,
+                control=control[metric].value if metric in control else None,
+                n=len(rows),
+            )
+            for metric, score in measure(scenario, rows, self._attributes, self._random).items()
+        ]
+        margins = np.empty(len(rows))
+        for group in scenario.groups:
+            margins[group] = match_margins(scenario.X[group], rows[group])
+        return Outcome(tuple(findings), margins)
+
+    def _membership(self, level: str, leak: str, rows: NDArray[np.intp], found: Mapping[str, FloatArray]) -> Outcome:
+        return Outcome(membership_of_share(self._scenario, level, leak, rows, found))
+
+    def _search(self, level: str, name: str, artefact: Any) -> Outcome:
+        stored = find_training_rows(artefact, self._scenario.table)
+        share = max((each.n_found / each.n_rows for each in stored), default=0.0)
+        gaps = sum(each.kind == "unsearched" for each in stored)
+        means = [each.path for each in stored if each.kind == "mean"]
+        remarks = [f"{name}: {gaps} parts were too large to look into."] if gaps else []
+        remarks += [f"{name}: {path} is the mean of the party's rows." for path in means]
+        finding = Finding(
+            level=level,
+            leak=name,
+            metric="training rows in files",
+            attack=STORED_ROWS,
+            value=share,
+            chance=0.0,
+            n=len(self._scenario.table),
+        )
+        return Outcome((finding,), remarks=tuple(remarks))
+
+
+def _fit_and_reconstruct(
+    fit: Callable[[], Any], informed: bool, Z: FloatArray, target: NDArray[Any] | None
+) -> FloatArray:
+    rows: FloatArray = fit().reconstruct(Z, target=target if informed else None)
+    return rows

@@ -1,0 +1,218 @@
+"""``datacollab audit``: what attackers would learn from a party's share, before anything leaves."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer import Option
+
+from ._errors import one_line_errors
+from ._features import Features, encode
+from ._tables import listed, read_table
+
+if TYPE_CHECKING:
+    from ..auditing import AuditResult
+    from ..party import Party
+
+__all__ = ["audit"]
+
+PRESETS = ("private",)
+_MOST_COMPONENTS = 16
+_STYLES = {"red": "bold red", "amber": "bold yellow", "green": "bold green"}
+
+CsvFile = partial(typer.Argument, exists=True, dir_okay=False)
+
+
+def audit(
+    private: Annotated[Path, CsvFile(help="CSV file of your private rows, with a header.")],
+    anchor: Annotated[Path, CsvFile(help="CSV file of the anchor: the same columns; the target may be missing.")],
+    target: Annotated[str, Option(help="Column that holds the target.")],
+    public: Annotated[
+        Path | None, Option(exists=True, dir_okay=False, help="CSV file of public rows that an attacker may hold.")
+    ] = None,
+    obfuscator: Annotated[str | None, Option(help="pca, kernel-pca, umap, random-projection. Default: pca.")] = None,
+    components: Annotated[
+        int | None, Option(min=1, help="Columns of the representation. Default: 16, or all columns if fewer.")
+    ] = None,
+    preset: Annotated[
+        str | None, Option(help="private: PCA on rows that are not yours, every shared row standing for 5 of yours.")
+    ] = None,
+    standardize: Annotated[bool, Option(help="Bring columns to mean 0 and variance 1 first; not for images.")] = True,
+    attribute: Annotated[list[str] | None, Option(help="Sensitive column an attacker may want. Repeatable.")] = None,
+    levels: Annotated[str | None, Option(help="Threat levels to try, such as T0,T2. Default: all.")] = None,
+    compare_defences: Annotated[
+        bool, Option("--compare-defences", help="Try every defence too: what it would change and cost. Minutes more.")
+    ] = False,
+    seeds: Annotated[int, Option(min=1, help="Repetitions of the attacks, each with other leaked rows.")] = 1,
+    seed: Annotated[int | None, Option(help="For repeatable attacks; the obfuscator stays secret.")] = None,
+    time_budget: Annotated[float | None, Option(min=1, help="Seconds after which no attack is begun.")] = None,
+    output: Annotated[Path, Option(help="Directory for page, JSON and table.")] = Path("output/audit"),
+    as_json: Annotated[bool, Option("--json", help="Print the result as JSON instead of a summary.")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Attack what you would share, before you share it.
+
+    Obfuscates your rows as you would, tries what an attacker could try, from
+    the curious analyst to colluding parties, and says in plain words how many
+    records would be told. Writes a page for a data protection officer
+    (audit.html), the result (audit.json) and all findings (audit.csv). Runs
+    here; nothing leaves this machine.
+
+    Columns hold numbers or categories; which categories there are, the public
+    rows say, or else the anchor.
+
+    For example:
+
+      datacollab audit patients.csv anchor.csv --target diagnosis
+      datacollab audit p.csv a.csv --public public.csv --target y --preset private
+    """
+    with one_line_errors("Nothing was written; run the command again, with a --time-budget if it takes too long."):
+        _check_options(preset, obfuscator)
+        tables = {path: read_table(path) for path in (private, anchor, public) if path is not None}
+        if target not in tables[private].columns:
+            raise ValueError(f"{private} has no column {target!r}; it has {listed(tables[private].columns)}.")
+        features = encode(tables, public or anchor, target)
+        attributes = _attributes(attribute or [], features, private)
+        targets = {path: table[target].to_numpy() for path, table in tables.items() if target in table.columns}
+        party = _party(
+            features, private, public or anchor, targets[private], preset, obfuscator, components, standardize
+        )
+        output.mkdir(parents=True, exist_ok=True)
+        from ..auditing import audit as run_audit
+        from ..auditing import with_defences
+
+        start = time.perf_counter()
+        with _shown_progress(quiet) as progress:
+            result = run_audit(
+                party,
+                features.matrices[private],
+                features.matrices[anchor],
+                y=targets[private],
+                anchor_target=targets.get(anchor),
+                public=None if public is None else features.matrices[public],
+                public_target=None if public is None else targets.get(public),
+                attributes=attributes,
+                levels=None if levels is None else [name.strip() for name in levels.split(",")],
+                n_seeds=seeds,
+                random_state=seed,
+                time_budget=time_budget,
+                progress=progress,
+            )
+            if compare_defences:
+                result = with_defences(
+                    result,
+                    party,
+                    features.matrices[private],
+                    targets[private],
+                    features.matrices[anchor],
+                    anchor_target=targets.get(anchor),
+                    public=None if public is None else features.matrices[public],
+                    public_target=None if public is None else targets.get(public),
+                    random_state=seed,
+                    time_budget=time_budget,
+                    progress=progress,
+                )
+    with one_line_errors(f"The files in {output} may be incomplete; run the command again."):
+        written = _write(result, output)
+        if as_json:
+            typer.echo(result.to_json(), nl=False)
+        else:
+            _print_summary(result)
+            typer.echo("\n".join([*(f"  {path}" for path in written), f"Done in {time.perf_counter() - start:.0f} s."]))
+
+
+def _check_options(preset: str | None, obfuscator: str | None) -> None:
+    if preset is not None and preset not in PRESETS:
+        raise ValueError(f"Unknown preset {preset!r}; choose one of {', '.join(PRESETS)}.")
+    if preset is not None and obfuscator is not None:
+        raise ValueError(f"The preset {preset!r} brings its own obfuscator; leave out --obfuscator or --preset.")
+
+
+def _attributes(names: list[str], features: Features, private: Path) -> dict[str, int | list[int]]:
+    unknown = [name for name in names if name not in features.positions]
+    if unknown:
+        raise ValueError(
+            f"{private} has no column {listed(unknown)} to be an attribute; it has "
+            f"{listed(features.positions)}, besides the target."
+        )
+    return {name: features.positions[name] for name in names}
+
+
+def _party(
+    features: Features,
+    private: Path,
+    reference: Path,
+    y: Any,
+    preset: str | None,
+    kind: str | None,
+    components: int | None,
+    standardize: bool,
+) -> Party:
+    """The party as it would be, fitted; named after its file."""
+    from ..party import Party
+    from ..party import obfuscator as make_obfuscator
+
+    X = features.matrices[private]
+    n_components = min(_MOST_COMPONENTS, X.shape[1]) if components is None else components
+    if n_components > X.shape[1]:
+        raise ValueError(
+            f"--components {n_components} is more than the {X.shape[1]} columns that {private} has once its categories "
+            "are encoded."
+        )
+    if preset is not None:
+        party = Party.private(
+            private.stem, features.matrices[reference], n_components=n_components, standardize=standardize
+        )
+        return party.fit(X, y)
+    return Party(private.stem, make_obfuscator(kind or "pca", n_components, standardize=standardize)).fit(X, y)
+
+
+@contextmanager
+def _shown_progress(quiet: bool) -> Iterator[Callable[[str], None]]:
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield lambda step: None
+        return
+    with console.status("attacking") as status:
+        yield lambda step: status.update(step)
+
+
+def _write(result: AuditResult, output: Path) -> list[Path]:
+    page, told, table = (output / f"audit.{ending}" for ending in ("html", "json", "csv"))
+    result.to_html(page)
+    result.to_json(told)
+    table.write_text(result.table().to_csv(index=False), encoding="utf-8", newline="")
+    return [page, told, table]
+
+
+def _print_summary(result: AuditResult) -> None:
+    """What the result's own summary says, with coloured lights and columns that wrap."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    console.print(Text(f"Privacy audit of party {result.party!r}", style="bold"))
+    if not result.complete:
+        console.print("The time budget ended it early: what was not tried may be worse than what was.", style="bold")
+    lights = Table(box=None, padding=(0, 2, 1, 0), show_header=False)
+    for criterion in result.all_criteria():
+        light = Text(criterion.light.upper(), style=_STYLES.get(criterion.light, "bold"))
+        lights.add_row(Text(criterion.name), light, Text(criterion.reason))
+    sentences = Table(box=None, padding=(0, 2, 1, 0), show_header=False)
+    for name, sentence in result.sentences().items():
+        sentences.add_row(Text(name, style="bold"), Text(sentence))
+    console.print(lights, sentences, sep="\n")
+    if result.worst_records:
+        positions = ", ".join(str(record.index) for record in result.worst_records)
+        console.print(Text(f"Worst-placed records (positions, the first being 0): {positions}"))
+    for what in result.not_tested:
+        console.print(Text(f"Not tested: {what}"))

@@ -1,0 +1,187 @@
+"""The analytic Gaussian mechanism on every row."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import log_ndtr
+
+from .._validation import FloatArray, Interval
+from ..errors import ObfuscationError
+from ._defence import Defence
+
+__all__ = ["GaussianMechanism", "gaussian_delta", "gaussian_sigma"]
+
+SMALLEST_DELTA = 1e-12
+"""Below this, the difference of two probabilities loses too many digits in double precision."""
+
+
+def gaussian_delta(sigma: float, epsilon: float) -> float:
+    r"""Smallest delta for which Gaussian noise is (epsilon, delta)-differentially private [1]_, theorem 8.
+
+    .. math:: \delta = \Phi(1/(2\sigma) - \varepsilon\sigma) - e^\varepsilon \Phi(-1/(2\sigma) - \varepsilon\sigma)
+
+    Parameters
+    ----------
+    sigma : float
+        Standard deviation of the noise over the sensitivity.
+    epsilon : float
+
+    References
+    ----------
+    .. [1] Balle and Wang (2018). Improving the Gaussian mechanism for differential privacy: analytical calibration and
+       optimal denoising. ICML, PMLR 80, 394-403.
+    """
+    half, shift = 0.5 / sigma, epsilon * sigma
+    first, second = log_ndtr(half - shift), epsilon + log_ndtr(-half - shift)
+    # The difference of two numbers given by their logarithms; exp(epsilon) alone would overflow.
+    return float(-math.exp(first) * math.expm1(min(second - first, 0.0)))
+
+
+def gaussian_sigma(epsilon: float, delta: float) -> float:
+    """Smallest noise that is (epsilon, delta)-differentially private, over the sensitivity; see `gaussian_delta`.
+
+    Parameters
+    ----------
+    epsilon : float
+        Above 0.
+    delta : float
+        From 1e-12 on, and below 1.
+
+    Returns
+    -------
+    float
+        Rounded up, if at all.
+
+    Raises
+    ------
+    ValueError
+        When a number is outside its range.
+
+    Examples
+    --------
+    >>> from datacollab.party import gaussian_sigma
+    >>> round(gaussian_sigma(1.0, 1e-5), 3)
+    3.731
+    """
+    if not 0 < epsilon < math.inf:
+        raise ValueError(f"epsilon must be a finite number above 0; got {epsilon!r}.")
+    if not SMALLEST_DELTA <= delta < 1:
+        raise ValueError(f"delta must be at least {SMALLEST_DELTA:g} and below 1; got {delta!r}.")
+    low = high = 1.0
+    while gaussian_delta(low, epsilon) <= delta:
+        low /= 2
+    while gaussian_delta(high, epsilon) > delta:
+        high *= 2
+    sigma = float(brentq(lambda s: gaussian_delta(s, epsilon) - delta, low, high, xtol=1e-14 * high, rtol=1e-14))
+    while gaussian_delta(sigma, epsilon) > delta:
+        sigma *= 1 + 1e-12
+    return sigma
+
+
+class GaussianMechanism(Defence):
+    r"""Clip every row and add Gaussian noise: (epsilon, delta)-differential privacy of each row's representation [1]_.
+
+    Rows farther than C from the mean of the anchor's representation are moved towards it until they are at distance C,
+    the median distance of the anchor's rows from that mean.  Neither is learnt from private rows.  Replacing a row
+    moves its clipped representation by at most 2C, and the noise has the standard deviation ``gaussian_sigma(epsilon,
+    delta) * 2C`` in every column.
+
+    Parameters
+    ----------
+    epsilon : float
+        Above 0.
+    delta : float, default=1e-5
+        From 1e-12 on, and below 1; well below one over the number of rows.
+
+    Raises
+    ------
+    ObfuscationError
+        When more than half of the anchor's rows have the same representation, so that C is zero.
+
+    Notes
+    -----
+    Whether the promise holds depends on everything before it: `Party.guarantee` says so, or why not.  It holds for the
+    representation; targets and the number of rows are shared as they are.  Noise is computed in double precision, so
+    attacks on the last bits of floating-point noise are not ruled out.
+
+    Measured on ten parties of 100 images each and 16 columns, an epsilon of 16 leaves too little to be of use (MNIST
+    accuracy .35 of .89).  One of 64 leaves .85, but promises next to nothing: whoever knows the anchor and the
+    candidates still links three rows of four to the right one.
+
+    References
+    ----------
+    .. [1] Balle and Wang (2018). Improving the Gaussian mechanism for differential privacy: analytical calibration and
+       optimal denoising. ICML, PMLR 80, 394-403.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from datacollab.party import GaussianMechanism
+    >>> rows = np.random.default_rng(0).normal(size=(300, 2))
+    >>> mechanism = GaussianMechanism(epsilon=8.0)
+    >>> published, _ = mechanism.apply(
+    ...     rows[:200], np.zeros(200), anchor_representation=rows[200:], random_state=0
+    ... )
+    >>> published.shape
+    (200, 2)
+    >>> round(mechanism.noise(rows[200:]) / mechanism.clip(rows[200:]), 3)
+    1.2
+    """
+
+    needs_anchor: ClassVar[bool] = True
+    independent_rows: ClassVar[bool] = True
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "epsilon": [Interval(Real, 0, None, closed="neither")],
+        "delta": [Interval(Real, SMALLEST_DELTA, 1, closed="left")],
+    }
+
+    def __init__(self, epsilon: float, delta: float = 1e-5) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+
+    def clip(self, anchor_representation: FloatArray) -> float:
+        """C, the largest distance from the anchor's mean that a row may have.
+
+        Raises
+        ------
+        ObfuscationError
+            When it is zero.
+        """
+        centred = anchor_representation - anchor_representation.mean(axis=0)
+        clip = float(np.median(np.linalg.norm(centred, axis=1)))
+        if not clip > 0:
+            raise ObfuscationError(
+                "GaussianMechanism: more than half of the anchor's rows have the same representation, so the bound on "
+                "a row's length is zero. Take an anchor whose rows differ."
+            )
+        return clip
+
+    def noise(self, anchor_representation: FloatArray) -> float:
+        """Standard deviation of the noise in every column."""
+        return gaussian_sigma(self.epsilon, self.delta) * 2 * self.clip(anchor_representation)
+
+    def _defend(
+        self,
+        representation: FloatArray,
+        target: NDArray[Any],
+        anchor_representation: FloatArray | None,
+        generator: np.random.RandomState,
+    ) -> tuple[FloatArray, NDArray[np.intp]]:
+        assert anchor_representation is not None  # release() refuses otherwise
+        clipped = _clipped(representation, anchor_representation.mean(axis=0), self.clip(anchor_representation))
+        noise = generator.standard_normal(representation.shape) * self.noise(anchor_representation)
+        return clipped + noise, np.arange(len(representation))
+
+
+def _clipped(X: FloatArray, center: FloatArray, radius: float) -> FloatArray:
+    """Rows moved towards `center` until none is farther from it than `radius`, shape (n_rows, n_columns)."""
+    centred = X - center
+    lengths = np.linalg.norm(centred, axis=1)
+    factors = np.minimum(1.0, radius / np.maximum(lengths, np.finfo(float).tiny))
+    return np.asarray(center + centred * factors[:, None])

@@ -1,0 +1,166 @@
+"""Microaggregation: every published row is shared by at least k rows of its class."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray, Interval, StrOptions
+from ..errors import ObfuscationError, SuppressedRowsWarning
+from ._defence import Defence
+from ._mdav import group_means, mdav
+
+__all__ = ["Microaggregation"]
+
+AUTO_BINS = 10
+
+
+class Microaggregation(Defence):
+    """Publish means of at least k rows of one class instead of the rows [1]_.
+
+    Within each class, rows that lie close together form groups of k to 2k - 1 rows (MDAV), and each row is replaced by
+    the mean of its group.  Class means are kept.
+
+    Parameters
+    ----------
+    k : int, default=5
+        Rows that share a published row, at least; from 2 on.
+    small_classes : {"suppress", "group", "error"}, default="suppress"
+        What becomes of classes with fewer than `k` rows.
+
+        * "suppress": their rows are not shared, and a warning says how many these are.
+        * "group": they are averaged over class borders, among each other; where they are fewer than `k` all together,
+          with the smallest of the other classes.
+        * "error": nothing is shared.
+    n_bins : int, "auto" or None, default="auto"
+        For numeric targets: how many intervals of about as many rows each serve as classes, fewer where they would
+        have fewer than `k` rows.  "auto" takes 10 where targets are not all whole numbers, and otherwise every
+        distinct target for a class; None does so always.
+
+    Warns
+    -----
+    SuppressedRowsWarning
+        When rows are not shared.
+
+    Raises
+    ------
+    ObfuscationError
+        When a class is too small and `small_classes` is "error", or there are fewer than `k` rows to share.
+
+    Notes
+    -----
+    What this gives is k-anonymity of the representation: no published row stands for fewer than k rows.  So whoever has
+    nothing but the share links one row in k of a class to its original, at best and on average.  Numeric targets, and
+    classes pooled by "group", tell rows of one group apart again, for targets are shared as they are.
+
+    It is not differential privacy.  The mean of rows that are alike says much about each of them, and defending anew
+    rows that have changed a little (one more patient) gives the difference away.  `Party` does it once per fit.
+
+    References
+    ----------
+    .. [1] Domingo-Ferrer and Mateo-Sanz (2002). Practical data-oriented microaggregation for statistical disclosure
+       control. IEEE Transactions on Knowledge and Data Engineering 14(1), 189-201.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from datacollab.party import Microaggregation
+    >>> rows = np.array([[0.0], [1.0], [10.0], [11.0], [12.0]])
+    >>> published, _ = Microaggregation(k=2).apply(rows, np.zeros(5))
+    >>> published.ravel()
+    array([ 0.5,  0.5, 11. , 11. , 11. ])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "k": [Interval(Integral, 2, None, closed="left")],
+        "small_classes": [StrOptions({"suppress", "group", "error"})],
+        "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
+    }
+
+    def __init__(self, k: int = 5, *, small_classes: str = "suppress", n_bins: int | str | None = "auto") -> None:
+        self.k = k
+        self.small_classes = small_classes
+        self.n_bins = n_bins
+
+    def _defend(
+        self,
+        representation: FloatArray,
+        target: NDArray[Any],
+        anchor_representation: FloatArray | None,
+        generator: np.random.RandomState,
+    ) -> tuple[FloatArray, NDArray[np.intp]]:
+        if len(representation) < self.k:
+            raise ObfuscationError(
+                f"Microaggregation: {len(representation)} rows are fewer than k={self.k}, so none can be shared. Lower "
+                "k (the groups become smaller), or share no rows."
+            )
+        classes = self._grouped_classes(_classes(target, self.n_bins, self.k))
+        kept = np.flatnonzero(classes >= 0)
+        published = np.empty((len(kept), representation.shape[1]))
+        for label in np.unique(classes[kept]):
+            members = classes[kept] == label
+            rows = representation[kept][members]
+            published[members] = group_means(rows, mdav(rows, self.k))
+        return published, kept
+
+    def _grouped_classes(self, classes: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Class of each row with none below k rows; -1 for rows that are not shared."""
+        sizes = np.bincount(classes)
+        small = sizes < self.k
+        rows = small[classes]
+        n_rows = int(rows.sum())
+        if n_rows == 0:
+            return classes
+        found = f"{n_rows} of {len(classes)} rows are of classes with fewer than k={self.k} rows"
+        if self.small_classes == "error":
+            raise ObfuscationError(
+                f"Microaggregation: {found}. Lower k, take these rows out, or choose small_classes='suppress' or "
+                "'group'."
+            )
+        if self.small_classes == "group":
+            # One pool is large enough: all rows together are k or more.
+            pool = int(np.argmin(np.where(small, len(classes) + 1, sizes))) if n_rows < self.k else len(sizes)
+            return np.where(rows, pool, classes)
+        if n_rows == len(classes):
+            raise ObfuscationError(
+                f"Microaggregation: {found}, so none could be shared. Lower k, set n_bins where targets are numbers, "
+                "or choose small_classes='group'."
+            )
+        warnings.warn(
+            f"Microaggregation: {found}; they are not shared. Where targets are numbers, set n_bins; to share these "
+            "rows, averaged over class borders, choose small_classes='group'.",
+            SuppressedRowsWarning,
+            stacklevel=2,
+        )
+        return np.where(rows, -1, classes)
+
+
+def _classes(target: NDArray[Any], n_bins: int | str | None, k: int) -> NDArray[np.intp]:
+    """Number of each row's class, from 0 on."""
+    if n_bins == "auto":
+        real = target.dtype.kind == "f" and bool((target != np.floor(target)).any())
+        n_bins = AUTO_BINS if real else None
+    if n_bins is None:
+        return np.asarray(np.unique(target, return_inverse=True)[1], dtype=np.intp)
+    if target.dtype.kind not in "biuf":
+        raise ObfuscationError(f"Microaggregation: n_bins={n_bins} needs numeric targets; got dtype {target.dtype}.")
+    return _bins(target.astype(np.float64), min(int(n_bins), len(target) // k), k)
+
+
+def _bins(target: FloatArray, n_bins: int, k: int) -> NDArray[np.intp]:
+    """Intervals of about as many rows each; equal targets are in the same, and none has fewer than k rows."""
+    ends = np.quantile(target, np.arange(1, n_bins) / n_bins)
+    bins = np.searchsorted(ends, target, side="left")
+    sizes = np.bincount(bins, minlength=n_bins)
+    merged, rows, number = np.zeros(n_bins, dtype=np.intp), 0, 0
+    for position, size in enumerate(sizes):
+        merged[position] = number
+        rows += int(size)
+        if rows >= k:
+            rows, number = 0, number + 1
+    # What is left over at the end joins the last interval that is full.
+    return np.asarray(np.minimum(merged, max(number - 1, 0))[bins])

@@ -1,0 +1,203 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from typer.testing import CliRunner
+
+import datacollab.auditing
+from audit_example import audit_result
+from datacollab import Party
+from datacollab.cli._app import app
+
+SECRET = "Xaver Huber"
+
+
+def run(*arguments, **environment):
+    return CliRunner().invoke(app, ["audit", *map(str, arguments)], env=environment or None)
+
+
+def table_of(rng, n_rows):
+    return pd.DataFrame(
+        {
+            "age": rng.normal(50, 10, n_rows),
+            "ward": rng.choice(["north", "south", "west"], n_rows),
+            "smoker": rng.random(n_rows) < 0.3,
+            "dose": rng.normal(size=n_rows),
+            "diagnosis": rng.choice(["ill", "well"], n_rows),
+        }
+    )
+
+
+@pytest.fixture
+def tables(rng):
+    return {"private": table_of(rng, 40), "anchor": table_of(rng, 60), "public": table_of(rng, 90)}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(name, table):
+        path = tmp_path / f"{name}.csv"
+        table.to_csv(path, index=False)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def files(tables, write):
+    return {name: write(name, table) for name, table in tables.items()}
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """What the audit was called with, in place of an audit."""
+    calls = []
+
+    def stub(*given, progress, **options):
+        progress("T0: Procrustes")
+        calls.append((given, options))
+        return audit_result(party=given[0].name)
+
+    monkeypatch.setattr(datacollab.auditing, "audit", stub, raising=False)
+    return calls
+
+
+def assert_one_line(result, *words, code=1):
+    assert result.exit_code == code, result.output
+    assert result.stdout == ""
+    assert result.stderr.startswith("datacollab: ")
+    assert result.stderr.count("\n") == 1
+    for word in words:
+        assert word in result.stderr
+
+
+def test_a_page_a_result_and_a_table_are_written(files, calls, tmp_path):
+    output = tmp_path / "new" / "audit"
+    result = run(files["private"], files["anchor"], "--target", "diagnosis", "--output", output, COLUMNS="200")
+    assert result.exit_code == 0, result.output
+    assert sorted(path.name for path in output.iterdir()) == ["audit.csv", "audit.html", "audit.json"]
+    expected = audit_result(party="private")
+    assert (output / "audit.html").read_text(encoding="utf-8") == expected.to_html()
+    assert datacollab.auditing.AuditResult.from_json(output / "audit.json") == expected
+    assert len(pd.read_csv(output / "audit.csv")) == len(expected.findings)
+    for words in ("private", "RED", "17, 3, 88", "Attacks not known today", "audit.html", "Inconclusive"):
+        assert words in result.stdout
+    assert result.stderr == ""
+
+
+def test_json_is_all_that_stdout_has(files, calls, tmp_path):
+    result = run(
+        files["private"], files["anchor"], "--target", "diagnosis", "--output", tmp_path, "--json", FORCE_COLOR="1",
+        COLUMNS="40",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["party"] == "private"
+
+
+def test_categories_become_columns_of_zeros_and_ones(files, tables, calls, tmp_path):
+    result = run(
+        files["private"], files["anchor"], "--public", files["public"], "--target", "diagnosis", "--output", tmp_path,
+        "--attribute", "ward", "--attribute", "dose", "--levels", "T0, T2", "--seed", 3, "--seeds", 2,
+        "--time-budget", 9, "--components", 4,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    (((party, X, anchor), options),) = calls
+    wards = np.stack([tables["private"]["ward"] == ward for ward in ("north", "south", "west")], axis=1)
+    numbers = tables["private"][["age", "smoker", "dose"]].to_numpy(float)
+    assert_allclose(X, np.column_stack([numbers[:, 0], wards, numbers[:, 1:]]), rtol=1e-12)
+    assert anchor.shape == (60, 6)
+    assert options["public"].shape == (90, 6)
+    assert_array_equal(options["y"], tables["private"]["diagnosis"])
+    assert_array_equal(options["anchor_target"], tables["anchor"]["diagnosis"])
+    assert_array_equal(options["public_target"], tables["public"]["diagnosis"])
+    assert options["attributes"] == {"ward": [1, 2, 3], "dose": 5}
+    assert (options["levels"], options["random_state"], options["n_seeds"]) == (["T0", "T2"], 3, 2)
+    assert options["time_budget"] == 9
+    assert isinstance(party, Party)
+    assert party.share(anchor).representation.shape == (40, 4)
+
+
+def test_columns_may_stand_in_another_order_and_the_target_may_be_missing(files, tables, write, calls, tmp_path):
+    shuffled = write("shuffled", tables["anchor"][["dose", "smoker", "ward", "age"]])
+    assert run(files["private"], shuffled, "--target", "diagnosis", "--output", tmp_path).exit_code == 0
+    assert run(files["private"], files["anchor"], "--target", "diagnosis", "--output", tmp_path).exit_code == 0
+    (without, options), (given, _) = calls
+    assert_array_equal(without[2], given[2])
+    assert options["anchor_target"] is None
+    assert options["public"] is None
+    assert options["levels"] is None
+
+
+def test_the_party_is_what_the_options_say(files, calls, tmp_path):
+    def party(*options):
+        calls.clear()
+        result = run(files["private"], files["anchor"], "--target", "diagnosis", "--output", tmp_path, *options)
+        assert result.exit_code == 0, result.output
+        return calls[0][0][0]
+
+    assert [name for name, _ in party().obfuscator.steps] == ["standardize", "reduce"]
+    # Six columns once the wards are encoded, so sixteen cannot be shared.
+    assert party().obfuscator["reduce"].n_components == 6
+    assert party("--no-standardize", "--components", 3).obfuscator.n_components == 3
+    assert type(party("--obfuscator", "kernel-pca").obfuscator["reduce"]).__name__ == "KernelPCAObfuscator"
+
+
+def broken(tables, name, **columns):
+    return tables[name].assign(**columns)
+
+
+@pytest.mark.parametrize("name", ["private", "anchor", "public"])
+def test_errors_name_file_and_column_and_no_entry(files, tables, write, calls, tmp_path, name):
+    def failing(table, *words):
+        paths = files | {name: write("broken", table)}
+        result = run(
+            paths["private"], paths["anchor"], "--public", paths["public"], "--target", "diagnosis", "--output",
+            tmp_path / "out",
+        )  # fmt: skip
+        assert_one_line(result, "broken.csv", *words)
+        assert "Huber" not in result.output
+        assert not (tmp_path / "out").exists()
+        assert not calls
+
+    table = tables[name]
+    failing(table.drop(columns="dose"), "dose", "lacks")
+    failing(table.assign(name=SECRET), "name", "lacks")
+    failing(table.assign(dose=SECRET), "'dose'", "numbers")
+    missing = table.copy()
+    missing.loc[[3, 7], "ward"] = None
+    failing(missing, f"missing entries in 2 of {len(table)} rows")
+    if name != "public":
+        unknown = table.copy()
+        unknown.loc[[1, 5, 6], "ward"] = SECRET
+        failing(unknown, "'ward'", f"in 3 of {len(table)} rows", "public.csv lacks")
+
+
+def test_wrong_options_are_one_line(files, calls, tmp_path):
+    def failing(*options, target="diagnosis"):
+        return run(files["private"], files["anchor"], "--target", target, "--output", tmp_path / "out", *options)
+
+    assert_one_line(failing(target="outcome"), "'outcome'", "age, ward, smoker, dose, diagnosis")
+    assert_one_line(failing("--attribute", "income"), "income", "age, ward, smoker, dose")
+    assert_one_line(failing("--attribute", "diagnosis"), "diagnosis", "besides the target")
+    assert_one_line(failing("--obfuscator", "gan"), "gan", "kernel-pca")
+    assert_one_line(failing("--preset", "strict"), "strict", "private")
+    assert_one_line(failing("--preset", "private", "--obfuscator", "umap"), "leave out")
+    assert_one_line(failing("--components", 7), "--components 7", "6 columns")
+    assert failing("--components", 0).exit_code == 2
+    assert run(files["private"], files["anchor"]).exit_code == 2
+    assert run(files["private"], tmp_path / "absent.csv", "--target", "diagnosis").exit_code == 2
+    assert not (tmp_path / "out").exists()
+    assert not calls
+
+
+def test_an_interruption_writes_nothing(files, monkeypatch, tmp_path):
+    def interrupted(*given, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(datacollab.auditing, "audit", interrupted, raising=False)
+    result = run(files["private"], files["anchor"], "--target", "diagnosis", "--output", tmp_path / "out")
+    assert result.exit_code == 130
+    assert "interrupted. Nothing was written" in result.stderr
+    assert not list((tmp_path / "out").iterdir())

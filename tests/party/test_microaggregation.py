@@ -1,0 +1,204 @@
+import time
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from datacollab.errors import ObfuscationError, SuppressedRowsWarning
+from datacollab.party import Microaggregation
+from datacollab.party._mdav import mdav
+
+
+def naive_mdav(X, k):
+    """The algorithm as Domingo-Ferrer and Torra state it, row by row."""
+
+    def distance(i, point):
+        return float(np.sum((X[i] - point) ** 2))
+
+    def group_around(left, pivot):
+        return sorted(left, key=lambda i: distance(i, X[pivot]))[:k]
+
+    left, groups = list(range(len(X))), []
+    while len(left) >= 3 * k:
+        mean = np.mean(X[left], axis=0)
+        first = max(left, key=lambda i: distance(i, mean))
+        groups.append(group_around(left, first))
+        left = [i for i in left if i not in groups[-1]]
+        second = max(left, key=lambda i: distance(i, X[first]))
+        groups.append(group_around(left, second))
+        left = [i for i in left if i not in groups[-1]]
+    if len(left) >= 2 * k:
+        mean = np.mean(X[left], axis=0)
+        groups.append(group_around(left, max(left, key=lambda i: distance(i, mean))))
+        left = [i for i in left if i not in groups[-1]]
+    return {frozenset(group) for group in [*groups, left]}
+
+
+def groups_of(labels):
+    return {frozenset(np.flatnonzero(labels == label).tolist()) for label in np.unique(labels)}
+
+
+@st.composite
+def tables(draw):
+    """Rows without ties, targets of a few classes, and k."""
+    n_rows, n_columns = draw(st.integers(8, 60)), draw(st.integers(1, 5))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    target = rng.integers(draw(st.integers(1, 4)), size=n_rows)
+    return rng.normal(size=(n_rows, n_columns)) * 10.0 ** draw(st.integers(-6, 6)), target, draw(st.integers(2, 6))
+
+
+def quietly(defence, *arguments):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SuppressedRowsWarning)
+        return defence.apply(*arguments)
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+@pytest.mark.parametrize("n_rows", [5, 9, 10, 14, 15, 16, 31, 74])
+def test_groups_are_those_of_the_algorithm(rng, n_rows, k):
+    X = rng.normal(size=(n_rows, 3))
+    assert groups_of(mdav(X, k)) == naive_mdav(X, k)
+
+
+@given(tables())
+def test_every_group_has_k_to_2k_minus_1_rows(table):
+    X, _, k = table
+    sizes = np.bincount(mdav(X, k))
+    assert sizes.min() >= k
+    assert sizes.max() <= 2 * k - 1
+
+
+@given(tables(), st.sampled_from(["suppress", "group"]))
+def test_every_published_row_is_shared_by_k_rows(table, small_classes):
+    X, target, k = table
+    sizes = np.bincount(target)
+    if small_classes == "suppress" and sizes.max() < k:
+        return
+    published, shared = quietly(Microaggregation(k, small_classes=small_classes), X, target)
+    _, counts = np.unique(published, axis=0, return_counts=True)
+    assert counts.min() >= k
+    for label in np.unique(shared):
+        rows = published[shared == label]
+        if sizes[label] >= k and small_classes == "suppress":
+            assert np.unique(rows, axis=0, return_counts=True)[1].min() >= k
+            assert_allclose(rows.mean(axis=0), X[target == label].mean(axis=0), atol=1e-12 * np.abs(X).max())
+    expected = target if small_classes == "group" else target[sizes[target] >= k]
+    assert_array_equal(shared, expected)
+    if small_classes == "group":
+        assert_allclose(published.mean(axis=0), X.mean(axis=0), atol=1e-12 * np.abs(X).max())
+
+
+@given(tables(), st.randoms(use_true_random=False))
+def test_rows_in_another_order_are_published_alike(table, random):
+    X, target, k = table
+    order = np.array(random.sample(range(len(X)), len(X)))
+    defence = Microaggregation(k, small_classes="group")
+    published, _ = defence.apply(X, target)
+    permuted, _ = defence.apply(X[order], target[order])
+    assert_allclose(permuted, published[order], atol=1e-9 * np.abs(X).max())
+
+
+@given(tables())
+def test_no_row_is_published_as_it_is(table):
+    X, target, k = table
+    published, _ = Microaggregation(k, small_classes="group").apply(X, target)
+    assert not {row.tobytes() for row in X} & {row.tobytes() for row in published}
+
+
+def test_rows_of_other_classes_do_not_matter(rng):
+    X, target = rng.normal(size=(60, 4)), np.arange(60) % 3
+    published, _ = Microaggregation(4).apply(X, target)
+    moved = np.where(target[:, None] == 2, 1e3 * X, X)
+    assert_array_equal(Microaggregation(4).apply(moved, target)[0][target < 2], published[target < 2])
+
+
+def test_small_classes_are_suppressed_openly(rng):
+    X, target = rng.normal(size=(23, 2)), np.array(["common"] * 20 + ["rare-secret"] * 3)
+    with pytest.warns(SuppressedRowsWarning, match=r"3 of 23 rows are of classes with fewer than k=5 rows") as caught:
+        published, shared = Microaggregation(5).apply(X, target)
+    assert "secret" not in str(caught[0].message)
+    assert published.shape == (20, 2)
+    assert set(shared) == {"common"}
+
+
+def test_small_classes_are_an_error_where_wanted(rng):
+    with pytest.raises(ObfuscationError, match=r"3 of 23 rows.*small_classes='suppress'"):
+        Microaggregation(5, small_classes="error").apply(rng.normal(size=(23, 2)), [0] * 20 + [1] * 3)
+    assert len(Microaggregation(3, small_classes="error").apply(rng.normal(size=(23, 2)), [0] * 20 + [1] * 3)[0]) == 23
+
+
+@pytest.mark.parametrize(
+    ("sizes", "joined"), [((20, 3, 3), [1, 2]), ((20, 9, 2), [1, 2]), ((20, 5, 1), [1, 2]), ((3, 3, 3), [0, 1, 2])]
+)
+def test_small_classes_are_pooled(rng, sizes, joined):
+    """Among each other where they are k rows together, otherwise with the smallest of the others."""
+    target = np.repeat(np.arange(len(sizes)), sizes)
+    X = rng.normal(size=(len(target), 2))
+    published, shared = Microaggregation(5, small_classes="group").apply(X, target)
+    assert_array_equal(shared, target)
+    pool = np.isin(target, joined)
+    assert_allclose(published[pool].mean(axis=0), X[pool].mean(axis=0), atol=1e-12)
+    assert np.unique(published[pool], axis=0, return_counts=True)[1].min() >= 5
+    if not pool.all():
+        assert_allclose(published[~pool].mean(axis=0), X[~pool].mean(axis=0), atol=1e-12)
+
+
+def test_too_few_rows_are_not_shared(rng):
+    with pytest.raises(ObfuscationError, match="4 rows are fewer than k=5"):
+        Microaggregation(5, small_classes="group").apply(rng.normal(size=(4, 2)), np.zeros(4))
+    with pytest.raises(ObfuscationError, match="none could be shared"):
+        Microaggregation(5).apply(rng.normal(size=(8, 2)), np.arange(8))
+
+
+def test_numeric_targets_are_cut_into_intervals(rng):
+    y = rng.gamma(2.0, size=400)
+    X = np.column_stack([y, rng.normal(size=400)])
+    published, shared = Microaggregation(4).apply(X, y)
+    assert_array_equal(shared, y)
+    order = np.argsort(y)
+    for interval in np.split(order, 10):
+        assert_allclose(published[interval].mean(axis=0), X[interval].mean(axis=0), atol=1e-12)
+    one, _ = Microaggregation(4, n_bins=1).apply(X, y)
+    assert_array_equal(one, Microaggregation(4).apply(X, np.zeros(400))[0])
+    assert not np.allclose(one, published)
+
+
+@given(st.integers(0, 10**6), st.integers(8, 80), st.integers(2, 6), st.integers(1, 12))
+def test_intervals_never_split_equal_targets_nor_fall_below_k(seed, n_rows, k, n_bins):
+    rng = np.random.default_rng(seed)
+    y = np.round(rng.normal(size=n_rows), 1)
+    published, shared = Microaggregation(k, n_bins=n_bins, small_classes="error").apply(rng.normal(size=(n_rows, 2)), y)
+    assert len(published) == n_rows
+    assert np.unique(published, axis=0, return_counts=True)[1].min() >= k
+
+
+def test_whole_numbers_are_classes_unless_bins_are_asked_for(rng):
+    X, y = rng.normal(size=(40, 2)), np.repeat([0.0, 1.0, 2.0, 7.0], 10)
+    assert_array_equal(Microaggregation(5).apply(X, y)[0], Microaggregation(5, n_bins=None).apply(X, y)[0])
+    with pytest.raises(ObfuscationError, match="n_bins=3 needs numeric targets; got dtype <U"):
+        Microaggregation(5, n_bins=3).apply(X, y.astype(int).astype(str))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"k": 1}, {"k": 2.5}, {"small_classes": "drop"}, {"n_bins": 0}, {"n_bins": "many"}], ids=str
+)
+def test_parameters_are_checked(rng, wrong):
+    with pytest.raises(ValueError, match=f"The '{next(iter(wrong))}' parameter of Microaggregation must be"):
+        Microaggregation(**wrong).apply(rng.normal(size=(20, 2)), np.zeros(20))
+
+
+def test_ties_do_no_harm():
+    X = np.zeros((50, 3))
+    published, _ = Microaggregation(5).apply(X, np.zeros(50))
+    assert_array_equal(published, X)
+
+
+def test_five_thousand_rows_take_seconds(rng):
+    X = rng.normal(size=(5000, 16))
+    start = time.perf_counter()
+    published, _ = Microaggregation(5).apply(X, np.zeros(5000))
+    assert time.perf_counter() - start < 10
+    assert len(np.unique(published, axis=0)) == 1000

@@ -1,0 +1,106 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy import stats
+from sklearn.metrics import roc_auc_score, roc_curve
+
+from datacollab.privacy import membership
+
+SCORES = st.lists(st.integers(0, 12), min_size=2, max_size=30)
+
+
+def naive_delong(members, others):
+    """AUC and its variance from all pairs."""
+    wins = np.array([[(a > b) + 0.5 * (a == b) for b in others] for a in members])
+    m, n = wins.shape
+    return wins.mean(), wins.mean(axis=1).var(ddof=1) / m + wins.mean(axis=0).var(ddof=1) / n
+
+
+@given(members=SCORES, others=SCORES)
+def test_auc_is_scikit_learns(members, others):
+    labels = [1] * len(members) + [0] * len(others)
+    result = membership(members, others)
+    assert result.auc == pytest.approx(roc_auc_score(labels, members + others))
+    assert 0 <= result.low <= result.auc <= result.high <= 1
+
+
+@given(members=SCORES, others=SCORES, confidence=st.sampled_from([0.8, 0.95]))
+def test_interval_is_delongs(members, others, confidence):
+    auc, variance = naive_delong(members, others)
+    result = membership(members, others, confidence=confidence)
+    if variance > 1e-12:
+        half_width = stats.norm.ppf((1 + confidence) / 2) * np.sqrt(variance)
+        assert_allclose([result.low, result.high], np.clip([auc - half_width, auc + half_width], 0, 1), atol=1e-9)
+
+
+def test_interval_is_as_wide_as_a_bootstraps(rng):
+    members, others = rng.normal(0.7, 1, size=80), rng.normal(size=150)
+    result = membership(members, others)
+    aucs = [membership(rng.choice(members, 80), rng.choice(others, 150)).auc for _ in range(500)]
+    assert (result.high - result.low) / 2 == pytest.approx(1.96 * np.std(aucs), rel=0.15)
+
+
+def test_interval_covers(rng):
+    """The AUC of two normal populations one standard deviation apart is known."""
+    true = stats.norm.cdf(1 / np.sqrt(2))
+    results = [membership(rng.normal(1, 1, size=60), rng.normal(size=60)) for _ in range(300)]
+    assert 0.9 <= np.mean([r.low <= true <= r.high for r in results]) <= 0.99
+
+
+@given(members=SCORES, others=SCORES, fpr=st.sampled_from([0.0, 0.01, 0.07, 0.1, 0.3, 1.0]))
+def test_tpr_is_the_best_that_the_curve_allows(members, others, fpr):
+    labels = [1] * len(members) + [0] * len(others)
+    false, true, _ = roc_curve(labels, members + others, drop_intermediate=False)
+    assert membership(members, others, fpr).tpr == pytest.approx(true[false <= fpr + 1e-9].max())
+
+
+def test_rounding_does_not_cost_an_allowed_row():
+    """0.07 * 100 is a little more than 7, and 0.29 * 100 a little less than 29."""
+    for percent in range(100):
+        assert membership([percent - 0.5], range(99, -1, -1), (99 - percent) / 100 + 0.01).tpr == 1
+
+
+@given(members=SCORES, others=SCORES)
+def test_only_the_order_of_the_scores_counts(members, others):
+    moved = [np.exp(np.array(scores, dtype=float)) for scores in (members, others)]
+    assert membership(*moved) == membership(members, others)
+    swapped = membership(others, members)
+    result = membership(members, others)
+    assert_allclose([swapped.auc, swapped.low, swapped.high], [1 - result.auc, 1 - result.high, 1 - result.low])
+
+
+def test_telling_all_apart_is_no_certainty():
+    """DeLong's interval has no width there; ten rows of a kind do not show that much."""
+    result = membership(range(10, 20), range(10))
+    assert (result.auc, result.high, result.tpr) == (1, 1, 1)
+    assert result.low == pytest.approx(stats.binomtest(10, 10).proportion_ci(method="wilson").low)
+    result = membership(range(10), range(10, 20))
+    assert (result.auc, result.low, result.tpr) == (0, 0, 0)
+    assert 0.2 < result.high < 0.3
+
+
+def test_constant_scores_tell_nothing():
+    result = membership(np.ones(20), np.ones(30))
+    assert (result.auc, result.tpr) == (0.5, 0)
+    assert (result.n_members, result.n_others, result.fpr) == (20, 30, 0.01)
+
+
+def test_a_single_row_shows_nothing():
+    assert (membership([1.0], [0.0, 0.5]).low, membership([1.0], [0.0, 0.5]).high) == (0, 1)
+
+
+@pytest.mark.parametrize("bad", [[], [[1.0]], [np.nan], [np.inf]])
+def test_bad_scores(bad):
+    with pytest.raises(ValueError, match="member_scores must be one-dimensional, finite and not empty"):
+        membership(bad, [1.0])
+    with pytest.raises(ValueError, match="other_scores must be"):
+        membership([1.0], bad)
+
+
+def test_bad_parameters():
+    with pytest.raises(ValueError, match="must lie in"):
+        membership([1.0], [1.0], 1.5)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        membership([1.0], [1.0], confidence=95)
