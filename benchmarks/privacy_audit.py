@@ -2,11 +2,11 @@
 
 For every seed one party of 100 rows is attacked, with 1,000 real anchor rows (100 of each digit), 5,000 other public
 rows with labels, and 500 rows of nobody; 16 columns unless said.  PCA works on raw pixels; before UMAP a party
-standardises its pixels; 10 neighbours, min_dist 0.4, the metric cosine, euclidean or correlation by the seed.  "fixed" is the mean of what kernel
-ridge regression and the label-informed emulator reconstruct.  Beside UMAP as umap-learn applies it to new rows stands
-the row-wise rule.
+standardises its pixels; 10 neighbours, min_dist 0.4, the metric cosine, euclidean or correlation by the seed.  "fixed"
+is the mean of what kernel ridge regression and the label-informed emulator reconstruct.  Beside UMAP as umap-learn
+applies it to new rows stands the row-wise rule.
 
-    python benchmarks/privacy.py [--data-dir DIR] [--seeds 0 1 2] [--output FILE]
+    python benchmarks/privacy_audit.py [--data-dir DIR] [--seeds 0 1 2] [--output FILE]
 
 Prints a table, and exits with 1 where a figure is out of its range.  About ten minutes on two cores.
 """
@@ -148,6 +148,10 @@ class View:
         f.fit(drawn.own.X)
         return cls(f.transform(drawn.own.X), f.transform(drawn.anchor.X))
 
+    @classmethod
+    def of_share(cls, share: dc.Share) -> View:
+        return cls(share.representation, share.anchor_representation)
+
 
 def leaks(drawn: Draw) -> dict[str, NDArray[np.intp]]:
     random = np.random.RandomState(drawn.seed)
@@ -213,6 +217,14 @@ def membership_auc(drawn: Draw, view: View) -> float:
     )
     n = len(drawn.own.X)
     return max(membership(score[:n], score[n:]).auc for score in scores)
+
+
+def membership_of_map(drawn: Draw, view: View) -> float:
+    """From the anchor and its representation alone."""
+    people = np.vstack([drawn.own.X, drawn.outsiders.X])
+    scores = subspace_scores(people, drawn.anchor.X, view.anchor, drawn.public.X)
+    n = len(drawn.own.X)
+    return membership(scores[:n], scores[n:]).auc
 
 
 def largest_change(drawn: Draw, view: View) -> float:
@@ -337,10 +349,9 @@ def defended(X: Array, y: NDArray[np.int64], draws: list[Draw]) -> list[Check]:
         share, order = party.share_with_order(drawn.anchor.X, drawn.anchor.y)
         own = Rows(drawn.own.X[order], drawn.own.y[order])
         seen = Draw(drawn.seed, own, drawn.anchor, drawn.public, drawn.outsiders)
-        view = View(share.representation, share.anchor_representation)
+        view = View.of_share(share)
         links.append(linkage(seen, by_fixed(seen, view, leaks(drawn)["all"])))
-        scores = subspace_scores(np.vstack([own.X, drawn.outsiders.X]), drawn.anchor.X, view.anchor, drawn.public.X)
-        aucs.append(membership(scores[: len(own.X)], scores[len(own.X) :]).auc)
+        aucs.append(membership_of_map(seen, view))
     return [
         Check("private preset: accuracy of KTI+TSL+Center", 0.74, np.inf, accuracies["private"]),
         Check("undefended PCA: accuracy", -np.inf, np.inf, accuracies["PCA"]),
@@ -377,7 +388,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data-dir", type=Path, help="directory that holds MNIST; ../shared/data where it is there")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
-    parser.add_argument("--output", type=Path, default=Path("output/benchmarks/privacy.json"))
+    parser.add_argument("--output", type=Path, default=Path("output/benchmarks/privacy_audit.json"))
     options = parser.parse_args(arguments)
     # Fixed seeds are wanted here, and small classes are no news.
     warnings.simplefilter("ignore", DataCollabWarning)
