@@ -3,8 +3,9 @@
 For every seed one party of 100 rows is attacked, with 1,000 real anchor rows (100 of each digit), 5,000 other public
 rows with labels, and 500 rows of nobody; 16 columns unless said.  PCA works on raw pixels; before UMAP a party
 standardises its pixels; 10 neighbours, min_dist 0.4, the metric cosine, euclidean or correlation by the seed.  "fixed"
-is the mean of what kernel ridge regression and the label-informed emulator reconstruct.  Beside UMAP as umap-learn
-applies it to new rows stands the row-wise rule.
+is the mean of what kernel ridge regression and the label-informed emulator reconstruct; "strongest" the most that
+these, linear regression and label-informed kernel ridge regression reach.  Beside UMAP as umap-learn applies it to new
+rows stands the row-wise rule.
 
     python benchmarks/privacy_audit.py [--data-dir DIR] [--seeds 0 1 2] [--output FILE]
 
@@ -39,7 +40,9 @@ from datacollab.party import UMAPObfuscator, gaussian_sigma
 from datacollab.privacy import (
     EmulatorAttack,
     KernelRidgeAttack,
+    LinearRegressionAttack,
     ProcrustesAttack,
+    ReconstructionAttack,
     class_means,
     explained,
     linked,
@@ -97,6 +100,8 @@ class Check:
 
     @property
     def wanted(self) -> str:
+        if self.low == -np.inf and self.high == np.inf:
+            return "for comparison"
         if self.high == np.inf:
             return f">= {self.low:g}"
         if self.low == -np.inf:
@@ -163,12 +168,16 @@ def leaks(drawn: Draw) -> dict[str, NDArray[np.intp]]:
     }
 
 
+def by_linear_regression(drawn: Draw, view: View, rows: NDArray[np.intp]) -> Array:
+    return LinearRegressionAttack().fit(view.anchor[rows], drawn.anchor.X[rows]).reconstruct(view.Z)
+
+
 def by_kernel_ridge(drawn: Draw, view: View, rows: NDArray[np.intp]) -> Array:
     return KernelRidgeAttack().fit(view.anchor[rows], drawn.anchor.X[rows]).reconstruct(view.Z)
 
 
-def by_emulator(drawn: Draw, view: View, rows: NDArray[np.intp]) -> Array:
-    attack = EmulatorAttack().fit(
+def with_labels(attack: ReconstructionAttack, drawn: Draw, view: View, rows: NDArray[np.intp]) -> Array:
+    attack.fit(
         view.anchor[rows],
         drawn.anchor.X[rows],
         target=drawn.anchor.y[rows],
@@ -178,8 +187,19 @@ def by_emulator(drawn: Draw, view: View, rows: NDArray[np.intp]) -> Array:
     return attack.reconstruct(view.Z, target=drawn.own.y)
 
 
+def by_emulator(drawn: Draw, view: View, rows: NDArray[np.intp]) -> Array:
+    return with_labels(EmulatorAttack(), drawn, view, rows)
+
+
 def by_fixed(drawn: Draw, view: View, rows: NDArray[np.intp]) -> Array:
     return (by_kernel_ridge(drawn, view, rows) + by_emulator(drawn, view, rows)) / 2
+
+
+def strongest_linkage(drawn: Draw, view: View, rows: NDArray[np.intp]) -> float:
+    """The most of linear regression, kernel ridge without and with labels, the emulator, and the fixed attack."""
+    ridge, emulator = by_kernel_ridge(drawn, view, rows), by_emulator(drawn, view, rows)
+    others = by_linear_regression(drawn, view, rows), with_labels(KernelRidgeAttack(), drawn, view, rows)
+    return max(linkage(drawn, guesses) for guesses in (ridge, emulator, (ridge + emulator) / 2, *others))
 
 
 def by_procrustes(drawn: Draw, view: View) -> Array:
@@ -287,15 +307,15 @@ def checks(X: Array, y: NDArray[np.int64], seeds: list[int]) -> list[Check]:
         told(name)
         return Check(name, low, high, each(f, rules["umap"]), each(f, rules["row-wise"]))
 
-    def pca_linkage(leak: str) -> Callable[[Draw, View], float]:
-        return lambda drawn, view: linkage(drawn, by_fixed(drawn, view, leaks(drawn)[leak]))
+    def strongest(leak: str) -> Callable[[Draw, View], float]:
+        return lambda drawn, view: strongest_linkage(drawn, view, leaks(drawn)[leak])
 
     def zero_leak(drawn: Draw, view: View) -> float:
         return reidentification(drawn, by_procrustes(drawn, view))
 
     result = [
-        both("UMAP, all anchors leak: linkage, fixed", 0.95, np.inf, pca_linkage("all")),
-        both("UMAP, labels 0-2 leak: linkage, fixed", 0.50, np.inf, pca_linkage("labels 0-2")),
+        both("UMAP, all anchors leak: linkage, strongest", 0.95, np.inf, strongest("all")),
+        both("UMAP, labels 0-2 leak: linkage, strongest", 0.50, np.inf, strongest("labels 0-2")),
         Check("labels alone: linkage", -np.inf, 0.15, tuple(linkage(drawn, label_means(drawn)) for drawn in draws)),
         both(
             "UMAP, all anchors leak: re-identification, kernel ridge",
@@ -314,7 +334,7 @@ def checks(X: Array, y: NDArray[np.int64], seeds: list[int]) -> list[Check]:
     ]
     for leak in ("30", "labels 0-2", "all"):
         told(f"PCA, leak: {leak}")
-        result.append(Check(f"PCA, {leak} leak: linkage, fixed", 1.0, 1.0, each(pca_linkage(leak), pca[16])))
+        result.append(Check(f"PCA, {leak} leak: linkage, strongest", 1.0, 1.0, each(strongest(leak), pca[16])))
     for d, low in ((64, 0.95), (16, 0.5)):
         told(f"PCA {d}, no leak")
         result.append(

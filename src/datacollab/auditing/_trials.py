@@ -128,7 +128,10 @@ class Trials:
                 if make.needs_public and scenario.public is None:
                     continue
                 for informed in (False, True) if labels else (False,):
-                    reconstruct = partial(_fit_and_reconstruct, self._fit(make(), rows, informed), informed)
+                    made = make()
+                    if "random_state" in made.get_params():
+                        made.set_params(random_state=self._random.randint(2**31))
+                    reconstruct = partial(_fit_and_reconstruct, self._fit(made, rows, informed), informed)
                     yield self._trial(level, name, attack, reconstruct, informed, found)
             if all(attack in found for attack in AVERAGED):
                 yield Trial(level, name, AVERAGED_NAME, partial(self._averaged, level, name, found))
