@@ -60,9 +60,22 @@ def test_what_was_not_measured_counts_for_nothing():
 
 
 def test_reported_measures_count_for_no_criterion():
-    reported = [finding(metric, 1.0) for metric in ("R2", "R2c", "label match", "re-identification@5", "another")]
+    reported = [finding(metric, 1.0) for metric in ("R2", "label match", "re-identification@5", "another")]
     for name in CRITERIA:
         assert criterion_of(reported, name).light == "not tested"
+
+
+def test_all_columns_together_may_show_a_leak_and_never_that_there_is_none():
+    lights = [criterion_of([finding("R2c", value, baseline=0.0)], "inference").light for value in (0.5, 0.1, 0.01, -1)]
+    assert lights == ["red", "amber", "not tested", "not tested"]
+
+
+def test_a_narrow_interval_does_not_make_up_for_a_wide_one():
+    narrow = finding("linkage", 0.102, low=0.07, high=0.14, baseline=0.1, attack="one")
+    wide = finding("linkage", 0.1, low=0.02, high=0.3, baseline=0.1, attack="another")
+    assert criterion_of([narrow], "linkability").light == "green"
+    for order in ([narrow, wide], [wide, narrow]):
+        assert criterion_of(order, "linkability").light == "inconclusive"
 
 
 FINDINGS = st.lists(

@@ -1,5 +1,7 @@
 """What an audit must find, and must not, on representations of which the answer is known."""
 
+import zlib
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -81,27 +83,101 @@ def test_rows_shared_as_they_are_are_all_found(digits):
     assert {each.name: each.light for each in result.criteria()}["linkability"] == "red"
 
 
-def test_a_representation_of_other_rows_tells_nothing(digits, pca_share):
-    order = np.random.default_rng(1).permutation(len(pca_share.target))
-    for target in (pca_share.target, pca_share.target[order]):
-        share = changed(pca_share, pca_share.representation[order], target=target)
-        result = audited(share, digits, attacks=("linear regression", "kernel ridge"))
-        plain = [finding for finding in result.findings if "labels" not in finding.attack]
-        for finding in plain:
-            if finding.metric == "linkage":
-                # Chance is one in a hundred, so more than six would be a one in a thousand event.
-                assert finding.value <= Rate(6, 100).value
+class _Unrelated(TransformerMixin, BaseEstimator):
+    """Numbers that depend on the row and tell nothing of it."""
+
+    def fit(self, X, y=None):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def transform(self, X):
+        seeds = [zlib.crc32(np.ascontiguousarray(row).tobytes()) for row in np.asarray(X)]
+        return np.array([np.random.default_rng(seed).normal(size=8) for seed in seeds])
 
 
-def test_members_of_nothing_are_not_told(digits, pca_share):
-    """The rows under attack are not those behind the share, so that there are no members among them."""
-    (X, _), (anchor, _), _, _, (others, _) = digits
-    f = dc.obfuscator("pca", n_components=8).fit(others)
-    share = changed(pca_share, f.transform(others), f.transform(anchor))
-    result = audited(share, digits, X=X, levels=("T2", "T2f"), attacks=("membership", "subspace", "kernel ridge"))
+def test_a_representation_that_is_unrelated_tells_nothing(digits):
+    (X, y), *_ = digits
+    party = dc.Party("a", _Unrelated()).fit(X, y)
+    result = audited(party, digits, attacks=("linear regression", "kernel ridge", "forward emulator", "membership"))
     for finding in result.findings:
+        if finding.metric == "linkage" and "labels" not in finding.attack:
+            # Chance is one in a hundred, so more than six would be a one in a thousand event.
+            assert finding.value <= Rate(6, 100).value
         if finding.metric == "membership AUC":
             assert abs(finding.value - 0.5) < 0.08
+
+
+def test_rows_in_another_order_are_refused(digits, pca_share):
+    """Every attack on them would fail, and the page would be green."""
+    (X, y), (anchor, _), *_ = digits
+    order = np.random.default_rng(2).permutation(len(X))
+    with pytest.raises(dc.errors.AgreementError, match="order"):
+        audit(pca_share, X[order], anchor, random_state=0)
+    party = dc.Party("a", dc.obfuscator("pca", n_components=8)).fit(X, y)
+    with pytest.raises(dc.errors.AgreementError, match="was not fitted on these 100 rows"):
+        audit(party, X[order], anchor)
+
+
+def test_the_forward_emulator_finds_what_reconstructions_cannot(rng):
+    """Two random directions of forty tell little about a row, and yet which one it is."""
+    rows = rng.normal(size=(1200, 40))
+    party = dc.Party("a", dc.obfuscator("random-projection", n_components=2)).fit(rows[:200], np.zeros(200, dtype=int))
+    found = audit(party, rows[:200], rows[200:500], control=rows[500:], levels=["T2"], random_state=0).findings
+    rate = {one.attack: one.value for one in found if one.metric == "open-world re-identification"}
+    assert rate["linear regression"] < 0.3
+    assert rate["forward emulator"] > 0.9
+
+
+def test_strangers_are_neither_members_nor_known(digits):
+    (X, y), (anchor, anchor_target), (public, public_target), *_ = digits
+    party = dc.Party("a", dc.obfuscator("pca", n_components=8), fit_on=public[:300]).fit(X, y)
+    mixed = np.vstack([public[250:500], X[:10], anchor[:10]])
+    result = audit(
+        party,
+        X,
+        anchor,
+        anchor_target=anchor_target,
+        public=np.vstack([public[500:], X[:5]]),
+        public_target=np.concatenate([public_target[500:], y[:5]]),
+        control=mixed,
+        levels=["T2"],
+        attacks=["linear regression"],
+        random_state=0,
+    )
+    assert result.n_open_candidates == 100 + 200
+    said = " ".join(result.assumptions)
+    assert "5 public rows" in said
+    assert "70 rows that nobody should hold" in said
+
+
+def test_labels_alone_count_for_all_they_tell(rng):
+    """Rows that are a function of a numeric target leak through it, and not through a share of noise."""
+    y = rng.uniform(size=900)
+    X = np.sin(np.outer(y, rng.normal(size=12) * 8)) + 0.03 * rng.normal(size=(900, 12))
+    party = dc.Party("a", _Unrelated()).fit(X[:100], y[:100])
+    result = audit(
+        party,
+        X[:100],
+        X[100:400],
+        anchor_target=y[100:400],
+        public=X[400:],
+        public_target=y[400:],
+        levels=["T2"],
+        attacks=["kernel ridge"],
+        random_state=0,
+    )
+    assert {one.name: one.light for one in result.criteria()}["inference"] != "red"
+
+
+def test_a_single_column_that_is_disclosed_is_not_green(rng):
+    rows = rng.normal(size=(700, 40))
+    f = FunctionTransformer(lambda table: 3 * np.asarray(table)[:, :1])
+    party = dc.Party("a", f).fit(rows[:100], np.zeros(100, dtype=int))
+    for attributes, light in (({"hiv": 0}, "red"), (None, "not tested")):
+        result = audit(
+            party, rows[:100], rows[100:400], public=rows[400:], attributes=attributes, levels=["T2"], random_state=0
+        )
+        assert result.criterion("inference").light == light
 
 
 def test_rotation_and_the_order_of_rows_change_nothing(digits, pca_share):
@@ -118,9 +194,10 @@ def test_rotation_and_the_order_of_rows_change_nothing(digits, pca_share):
             assert_allclose(one.value, other.value, atol=1e-6, err_msg=f"{one.attack}: {one.metric}")
 
 
-def test_equal_rows_are_linked_by_chance_alone(digits, pca_share):
-    share = changed(pca_share, np.broadcast_to(pca_share.representation.mean(axis=0), (100, 8)))
-    result = audited(share, digits, attacks=("linear regression", "kernel ridge"))
+def test_equal_rows_are_linked_by_chance_alone(digits):
+    (X, y), *_ = digits
+    party = dc.Party("a", FunctionTransformer(lambda table: np.ones((len(table), 3)))).fit(X, y)
+    result = audited(party, digits, attacks=("linear regression", "kernel ridge", "forward emulator"))
     for finding in result.findings:
         if finding.metric == "linkage" and "labels" not in finding.attack:
             assert finding.value <= Rate(6, 100).value

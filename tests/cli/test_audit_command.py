@@ -108,12 +108,16 @@ def test_categories_become_columns_of_zeros_and_ones(files, tables, calls, tmp_p
     numbers = tables["private"][["age", "smoker", "dose"]].to_numpy(float)
     assert_allclose(X, np.column_stack([numbers[:, 0], wards, numbers[:, 1:]]), rtol=1e-12)
     assert anchor.shape == (60, 6)
-    assert options["public"].shape == (90, 6)
+    # A third of the public rows is kept apart, as strangers that the attacker does not hold.
+    assert options["public"].shape == (60, 6)
+    assert options["control"].shape == (30, 6)
     assert_array_equal(options["y"], tables["private"]["diagnosis"])
     assert_array_equal(options["anchor_target"], tables["anchor"]["diagnosis"])
-    assert_array_equal(options["public_target"], tables["public"]["diagnosis"])
+    both = [*options["public_target"], *options["control_target"]]
+    assert sorted(both) == sorted(tables["public"]["diagnosis"])
     assert options["attributes"] == {"ward": [1, 2, 3], "dose": 5}
-    assert (options["levels"], options["random_state"], options["n_seeds"]) == (["T0", "T2"], 3, 2)
+    assert (options["levels"], options["n_seeds"]) == (["T0", "T2"], 2)
+    assert isinstance(options["random_state"], np.random.RandomState)
     assert options["time_budget"] == 9
     assert isinstance(party, Party)
     assert party.share(anchor).representation.shape == (40, 4)
@@ -126,7 +130,7 @@ def test_columns_may_stand_in_another_order_and_the_target_may_be_missing(files,
     (without, options), (given, _) = calls
     assert_array_equal(without[2], given[2])
     assert options["anchor_target"] is None
-    assert options["public"] is None
+    assert options.get("public") is None
     assert options["levels"] is None
 
 

@@ -88,6 +88,7 @@ def test_names_are_checked_together():
         ("obfuscator", "tsne", "pca, kernel-pca, umap, random-projection"),
         ("out_of_sample", "batch", "auto, row-wise, umap"),
         ("hyperparameters", "best", "recommended, paper"),
+        ("defence", "noise", "none, private"),
     ],
 )
 def test_an_unknown_setting_is_an_error_that_lists_the_known_ones(setting, value, listed):

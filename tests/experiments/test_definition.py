@@ -7,10 +7,11 @@ from tiny import TINY, tiny
 from datacollab.experiments import Attacks, Condition, Experiment, definition_text, experiment_names, load_experiment
 from datacollab.experiments._plan import cells
 
-SHIPPED = ("regression", "rq1", "rq2", "rq3", "rq4", "slice")
+PAPERS = ("regression", "rq1", "rq2", "rq3", "rq4", "slice")
+SHIPPED = ("regression", "rq1", "rq2", "rq3", "rq4", "rq4-risks", "rq4-risks-table", "slice")
 
 
-def test_the_papers_experiments_are_there():
+def test_the_papers_experiments_and_their_extensions_are_there():
     assert experiment_names() == SHIPPED
 
 
@@ -29,7 +30,7 @@ def test_every_definition_can_be_read(name, preset):
 
 def test_the_paper_preset_is_as_large_as_the_paper():
     """Section "Experiments" and the appendix: numbers of trials, of parties, anchors, columns, and attacks."""
-    found = {name: load_experiment(name, "paper") for name in SHIPPED}
+    found = {name: load_experiment(name, "paper") for name in PAPERS}
     n_seeds = {"rq1": 100, "rq2": 100, "rq3": 30, "rq4": 30, "regression": 20, "slice": 20}
     assert {name: len(experiment.seeds) for name, experiment in found.items()} == n_seeds
     for name in ("rq1", "rq2"):
@@ -47,6 +48,19 @@ def test_the_paper_preset_is_as_large_as_the_paper():
     for experiment in found.values():
         assert {c.hyperparameters for c in experiment.conditions} == {"paper", "recommended"}
         assert {(c.n_per_party, c.n_neighbors) for c in experiment.conditions} == {(100, 10)}
+
+
+def test_risks_are_measured_with_and_without_a_defence_and_both_ways_umap_maps_new_rows():
+    risks, table = load_experiment("rq4-risks", "paper"), load_experiment("rq4-risks-table", "paper")
+    assert {c.dataset for c in risks.conditions} == {"mnist", "fashion-mnist"}
+    assert {c.dataset for c in table.conditions} == {"ujiindoorloc"}
+    ways = {("pca", "row-wise"), ("kernel-pca", "row-wise"), ("umap", "row-wise"), ("umap", "umap")}
+    for experiment, n_datasets in ((risks, 2), (table, 1)):
+        assert {(c.obfuscator, c.out_of_sample) for c in experiment.conditions} == ways
+        assert {c.defence for c in experiment.conditions} == {"none", "private"}
+        assert len(experiment.conditions) == n_datasets * 4 * 2
+    assert risks.attacks.names == ("LR", "PINV", "audit")
+    assert table.attacks.names == ("audit",)
 
 
 def test_axes_are_multiplied_and_a_preset_goes_first(tmp_path):
@@ -76,7 +90,7 @@ def test_a_definition_without_the_preset_is_none(tmp_path):
         (
             "n_test =",
             "n_tests =",
-            "Unknown setting of a condition 'n_tests'; known: dataset, hyper",
+            "Unknown setting of a condition 'n_tests'; known: dataset, defence, hyper",
         ),
         ("n_judge =", "judges =", r"Experiment 'tiny', preset 'test': .*judges"),
         ('"LR", "PINV"', '"LR", "SVM"', "Unknown attack 'SVM'; known attacks: LR, MLP, PINV"),

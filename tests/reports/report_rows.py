@@ -15,6 +15,11 @@ LEVELS = {
     "Local": 0.50, "Local+Public": 0.66, "Central": 0.85, "MPP": 0.40, "GEP": 0.45, "ODC": 0.38, "LTI": 0.452,
     "KTI": 0.55, "KTI+Center": 0.555, "KTI+GL": 0.56, "KTI+TSL": 0.61, "KTI+GL+Center": 0.565, "KTI+TSL+Center": 0.63,
 }  # fmt: skip
+AUDITED = {
+    "linkage": 0.9, "linkage_labels": 0.1, "open_world_linkage": 0.5, "reidentification": 0.8,
+    "reidentification_labels": 0.1, "r2c": 0.6, "membership_auc": 0.95, "map_membership_auc": 0.85,
+    "zero_leak_reidentification": 0.7,
+}  # fmt: skip
 VERSIONS = {"numpy": "2.4.0", "python": "3.13.1"}
 
 
@@ -81,6 +86,20 @@ def attacks(condition, seeds):
             most_common_share=0.9 - strength + 0.01 * noise(name, seed),
             mean_image_accuracy=0.143, original_accuracy=0.9 + 0.002 * noise(seed),
         )  # fmt: skip
+
+
+def risks(experiment, conditions, seeds, measure="accuracy", names=("LR", "PINV")):
+    """Rows of an experiment with the audit: a defence takes away most of what it finds."""
+    for condition in conditions:
+        yield from scored(experiment, condition, ("Local", "LTI", "KTI+TSL+Center"), seeds, measure)
+        level = 1.0 if condition.defence == "none" else 0.2
+        for name, seed in product(names, range(seeds)):
+            value = {"LR": 0.3, "PINV": 0.5}[name] + 0.01 * noise(condition, name, seed)
+            scores = {"reconstruction_accuracy": value, "most_common_share": 0.4}
+            yield row(experiment, condition, name, seed, kind="attack", **scores)
+        for seed in range(seeds):
+            scores = {key: share * level + 0.01 * noise(condition, key, seed) for key, share in AUDITED.items()}
+            yield row(experiment, condition, "audit", seed, kind="attack", **scores)
 
 
 def failed(rows, choose):

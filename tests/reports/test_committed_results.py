@@ -15,6 +15,7 @@ from datacollab.reports._render import to_markdown
 from datacollab.reports._tables import TIME_FIGURES, result_tables
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
+NOT_COMMITTED = {"rq4-risks", "rq4-risks-table"}
 INTEGERS = {field.name for field in fields(Condition) if field.type in ("int", "int | None")}
 MEASURES = {
     *("accuracy", "rmse", "reconstruction_accuracy"),
@@ -32,6 +33,8 @@ def rows():
                 if field.name in INTEGERS
                 else line[field.name]
                 for field in fields(Condition)
+                # Settings that came later have their defaults.
+                if field.name in line
             }
             row = Row(
                 experiment=line["experiment"],
@@ -48,7 +51,8 @@ def rows():
 
 
 def test_they_are_complete_and_of_the_definitions_that_are_shipped(rows):
-    for name in experiment_names():
+    assert set(rows) == set(experiment_names()) - NOT_COMMITTED
+    for name in rows:
         experiment = load_experiment(name, "quick")
         wanted = {(cell.id, cell.name, seed) for cell in cells(experiment) for seed in experiment.seeds}
         assert {(row.cell, row.name, row.seed) for row in rows[name]} == wanted

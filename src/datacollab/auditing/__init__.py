@@ -7,6 +7,7 @@ from ._criteria import Criterion
 from ._findings import DefenceEffect, Finding, Level, Record
 from ._result import AuditResult
 from ._run import audit
+from ._scenario import split_public
 
 __all__ = [
     "Assessment",
@@ -23,5 +24,6 @@ __all__ = [
     "audit",
     "choose",
     "options_for",
+    "split_public",
     "with_defences",
 ]

@@ -95,7 +95,14 @@ class Assessment:
 
 
 def local_utility(
-    option: Option, X: ArrayLike, y: NDArray[Any], public: ArrayLike | None, *, cv: int, seed: int
+    option: Option,
+    X: ArrayLike,
+    y: NDArray[Any],
+    public: ArrayLike | None,
+    anchor: ArrayLike,
+    *,
+    cv: int,
+    seed: int,
 ) -> float:
     """Accuracy, or R2 for regression, of a model on the party's own representation, cross-validated.
 
@@ -108,6 +115,7 @@ def local_utility(
     X : array-like or dataframe of shape (n_samples, n_features)
     y : ndarray of shape (n_samples,)
     public : array-like or dataframe of shape (n_public, n_features) or None
+    anchor : array-like or dataframe of shape (n_anchors, n_features)
     cv : int
         Folds.
     seed : int
@@ -127,8 +135,7 @@ def local_utility(
             party = option.party("rehearsal", public, np.random.RandomState(seed))
             party.fit(_safe_indexing(X, train), y[train])
             rows = party.obfuscate(_safe_indexing(X, test))
-            # Which anchor it is does not matter to the rows, unless a Gaussian mechanism takes its measure from it.
-            share = party.share(X if public is None else public)
+            share = party.share(anchor)
         fitted = model(random_state=seed).fit(share.representation, share.target)
         scores.append(scorer(fitted, rows, y[test]))
     return float(np.mean(scores))

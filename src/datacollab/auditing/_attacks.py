@@ -59,6 +59,8 @@ def without_labels(name: str) -> str:
 AVERAGED = ("kernel ridge", with_labels("kernel ridge"), with_labels("emulator"))
 """Attacks whose reconstructions, averaged, link better than each alone, mostly."""
 AVERAGED_NAME = "kernel ridge and emulator, averaged"
+FORWARD = "forward emulator"
+"""An estimate of f_k brings the candidates to the share, rather than the share to the candidates."""
 
 
 def averaged_reconstructions(found: Mapping[str, FloatArray]) -> FloatArray:

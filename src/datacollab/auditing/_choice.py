@@ -17,6 +17,7 @@ from .._validation import require
 from ..errors import AgreementError, DataCollabError, DataCollabWarning
 from ..party import Defence, GaussianNoise, Microaggregation, obfuscator
 from ._assess import Assessment, Option, Risk, is_numeric_target, local_utility, risk_of
+from ._attacks import AVERAGED_NAME, FORWARD
 from ._frontier_plot import frontier_figure
 from ._run import audit
 from ._scenario import split_public
@@ -27,13 +28,22 @@ if TYPE_CHECKING:
 __all__ = ["Choice", "RiskLimits", "choose", "defended_options", "options_for"]
 
 DIMENSIONS = (4, 8, 16, 32)
-_ATTACKS = ("kernel ridge", "emulator", "linear regression", "Procrustes", "subspace", "membership")
+_ATTACKS = (
+    AVERAGED_NAME,
+    FORWARD,
+    "kernel ridge",
+    "emulator",
+    "linear regression",
+    "Procrustes",
+    "subspace",
+    "membership",
+)
 _LEVELS = ("T0", "T2", "T2f")
 _DEFENCES: dict[str, tuple[Defence, str]] = {
-    "noise 1 sd": (GaussianNoise(1.0), "Normal noise as large as each column's standard deviation."),
     "groups of 3": (Microaggregation(3), "Means of at least 3 rows of one class instead of the rows."),
     "groups of 5": (Microaggregation(5), "Means of at least 5 rows of one class instead of the rows."),
     "groups of 10": (Microaggregation(10), "Means of at least 10 rows of one class instead of the rows."),
+    "noise 1 sd": (GaussianNoise(1.0), "Normal noise as large as each column's standard deviation."),
 }
 _POOLS = ("public", "public_target", "control", "control_target")
 
@@ -250,7 +260,7 @@ def choose(
         if progress is not None:
             progress(option.name)
         try:
-            utility = local_utility(option, X, target, rows["public"], cv=cv, seed=seed)
+            utility = local_utility(option, X, target, rows["public"], anchor, cv=cv, seed=seed)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DataCollabWarning)
                 party = option.party("rehearsal", rows["public"], np.random.RandomState(seed)).fit(X, target)
@@ -264,7 +274,8 @@ def choose(
                     random_state=seed,
                     **rows,
                 )
-        except DataCollabError as error:
+        except (DataCollabError, ValueError) as error:
+            # scikit-learn refuses folds with too few rows of a class; its words show no entry.
             failed[option.name] = str(error)
             continue
         risk = risk_of(result.findings)

@@ -35,13 +35,18 @@ def with_defences(
     Returns
     -------
     AuditResult
-        With `defences`, the party's obfuscator without any first.
+        With `defences`, the party's obfuscator without any first, and what was left out among `not_tested`.
     """
     public = known.get("public") is not None
-    options = defended_options("as it is", party.obfuscator, result.n_components, on_public=public)
+    options = defended_options("without any defence", party.obfuscator, result.n_components, on_public=public)
     choice = choose(X, y, anchor, options=options, **known)
+    tried = {each.option.name for each in choice.assessments}
+    left = [option.name for option in options if option.name not in tried]
+    said = (f"Defences not tried: {'; '.join(left)}.",) if left else ()
     return replace(
         result,
+        not_tested=(*result.not_tested, *said),
+        complete=result.complete and choice.complete,
         defences=tuple(
             DefenceEffect(
                 name=each.option.name,

@@ -60,6 +60,9 @@ def light_of(finding: Finding) -> Light:
         return "red"
     if absolute > OPEN_WORLD_LIMIT or (finding.excess - _ROUNDING > green and not finding.is_inconclusive):
         return "amber"
+    if metric.is_partial:
+        # Over all columns together, a single one that is disclosed hardly counts.
+        return "not tested"
     return "inconclusive" if finding.is_inconclusive else "green"
 
 
@@ -70,21 +73,29 @@ def strength(finding: Finding) -> tuple[int, float]:
 
 def criterion_of(findings: Iterable[Finding], name: str) -> Criterion:
     """Judge a criterion: the strongest attack on each measure, at its upper end and any level; of these the worst."""
+    graded = [finding for finding in findings if metric_of(finding.metric).criterion == name]
+    graded = [finding for finding in graded if light_of(finding) != "not tested"]
     strongest: dict[str, Finding] = {}
-    for finding in findings:
-        if metric_of(finding.metric).criterion == name and finding.is_measured:
-            strongest[finding.metric] = max(strongest.get(finding.metric, finding), finding, key=strength)
+    for finding in graded:
+        strongest[finding.metric] = max(strongest.get(finding.metric, finding), finding, key=_telling)
     # A search that found nothing speaks only where nothing else does.
     telling = [one for one in strongest.values() if not (metric_of(one.metric).is_search and one.value <= 0)]
     judged = [(light_of(finding), finding) for finding in telling or strongest.values()]
     if not judged:
         return Criterion(name=name, light="not tested", finding=None, reason="No attack of this kind was made.")
     light = min((light for light, _ in judged), key=LIGHTS.index)
-    deciding = max((finding for graded, finding in judged if graded == light), key=lambda finding: finding.excess)
+    deciding = max((finding for found, finding in judged if found == light), key=lambda finding: finding.excess)
     reason = _reason(light, deciding)
     if light == "green" and name in _OPEN and not any(metric_of(metric).is_open for metric in strongest):
         reason += " Not measured among strangers."
     return Criterion(name=name, light=light, finding=deciding, reason=reason)
+
+
+def _telling(finding: Finding) -> tuple[float, float]:
+    """`strength`, but that the narrow interval of one attack does not make up for the wide one of another."""
+    light, excess = strength(finding)
+    is_wide = light_of(finding) == "inconclusive" and excess - _ROUNDING > metric_of(finding.metric).limits[0]
+    return (0.5 - _STRONGEST.index("green") if is_wide else light), excess
 
 
 def _reason(light: Light, finding: Finding) -> str:

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ._attacks import AVERAGED_NAME, PAIRED_ATTACKS, SLOW
+from ._attacks import AVERAGED_NAME, FORWARD, PAIRED_ATTACKS, SLOW
 from ._findings import Level
 
 __all__ = ["LEAKS", "LEVELS", "Leak", "leaked_rows"]
 
-_PAIRED = (*(name for name in PAIRED_ATTACKS if name not in SLOW), AVERAGED_NAME)
+_PAIRED = (*(name for name in PAIRED_ATTACKS if name not in SLOW), AVERAGED_NAME, FORWARD)
 
 
 @dataclass(frozen=True, kw_only=True)

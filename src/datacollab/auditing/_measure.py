@@ -13,7 +13,15 @@ from .._validation import FloatArray
 from ..privacy import Rate, linked, nearest_ranks
 from ._scenario import Scenario
 
-__all__ = ["Attribute", "Measured", "Score", "measure", "measure_control"]
+__all__ = [
+    "Attribute",
+    "Measured",
+    "Score",
+    "matched_representations",
+    "measure",
+    "measure_control",
+    "strongest_of",
+]
 
 Attribute = int | Sequence[int] | Callable[[FloatArray], NDArray[Any]]
 """A column of numbers, the columns of a one-hot encoded category, or a function of the table that gives numbers."""
@@ -44,7 +52,7 @@ def measure(
     """All measures that need nothing but reconstructions of the attacked rows, shape (n_attacked, n_features)."""
     scores = dict(_matches(scenario.X, reconstructions, scenario.groups, scenario.decoys, random))
     squared = ((scenario.X - reconstructions) ** 2).sum(axis=1)
-    within = ((scenario.X - scenario.label_only) ** 2).sum(axis=1)
+    within = min((((scenario.X - rows) ** 2).sum(axis=1) for rows in scenario.label_only), key=np.sum)
     overall = ((scenario.X - scenario.mean_rows) ** 2).sum(axis=1)
     scores["R2c"] = _one_less_ratio(squared, within, random)
     scores["R2"] = _one_less_ratio(squared, overall, random)
@@ -59,6 +67,23 @@ def measure_control(scenario: Scenario, reconstructions: FloatArray, random: np.
     assert scenario.outsiders is not None
     originals = scenario.outsiders[: len(reconstructions)]
     return dict(_matches(originals, reconstructions, [np.arange(len(originals))], originals[:0], random))
+
+
+def matched_representations(
+    scenario: Scenario, emulate: Callable[[FloatArray], FloatArray], random: np.random.RandomState
+) -> Score:
+    """Rates where candidates are mapped by an estimate of f_k and compared with the share itself."""
+    decoys = emulate(scenario.decoys) if len(scenario.decoys) else scenario.Z[:0]
+    return dict(_matches(emulate(scenario.X), scenario.Z, scenario.groups, decoys, random))
+
+
+def strongest_of(scores: Sequence[Score], n_draws: int) -> Score:
+    """The larger of several scores by metric, each the mean of its draws, which follow one another."""
+    found = {}
+    for metric in scores[0]:
+        values = np.reshape([score[metric].value for score in scores], (-1, n_draws)).mean(axis=1)
+        found[metric] = Measured(float(values.max()), None, None)
+    return found
 
 
 def _matches(
@@ -88,7 +113,7 @@ def _matches(
 
 def _values(attribute: Attribute, rows: FloatArray) -> NDArray[Any]:
     """Numbers, or integers for a category."""
-    if isinstance(attribute, int):
+    if isinstance(attribute, int | np.integer):
         return np.asarray(rows[:, attribute])
     if callable(attribute):
         return np.asarray(attribute(rows), dtype=np.float64)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..privacy import (
     KernelRidgeAttack,
+    Rate,
     membership,
     reconstruction_distance_scores,
     representation_distance_scores,
@@ -45,7 +46,7 @@ def membership_of_share(
     # What learns to undo f_k learns f_k itself when originals and representations change places.
     emulator = KernelRidgeAttack().fit(scenario.anchor[rows], scenario.anchor_representation[rows])
     scores = {
-        "emulator, distance": representation_distance_scores(people, scenario.shared, emulator.reconstruct),
+        "forward emulator, distance": representation_distance_scores(people, scenario.shared, emulator.reconstruct),
     }
     if scenario.public is not None:
         averaged = {AVERAGED_NAME: averaged_reconstructions(found)} if set(AVERAGED) <= set(found) else found
@@ -79,4 +80,7 @@ def _findings(scenario: Scenario, level: str, leak: str, attack: str, scores: Fl
         chance=0.5,
         n=n,
     )
-    return curve, replace(curve, metric="membership TPR", value=found.tpr, low=None, high=None, chance=_FALSE_POSITIVES)
+    told = Rate(round(found.tpr * n), n)
+    return curve, replace(
+        curve, metric="membership TPR", value=found.tpr, low=told.low, high=told.high, chance=_FALSE_POSITIVES
+    )

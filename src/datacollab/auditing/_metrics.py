@@ -39,6 +39,8 @@ class Metric:
         Whether strangers stand among the candidates, so that `OPEN_WORLD_LIMIT` holds as well.
     is_search : bool
         Whether it is a search, which shows nothing where it finds nothing.
+    is_partial : bool
+        Whether it can show a leak but not that there is none, so that it is never green.
     limits : tuple of float
         Of the excess: up to the first is green, up to the second amber.
     """
@@ -49,6 +51,7 @@ class Metric:
     is_share: bool = True
     is_open: bool = False
     is_search: bool = False
+    is_partial: bool = False
     limits: tuple[float, float] = (GREEN_LIMIT, AMBER_LIMIT)
 
 
@@ -100,6 +103,7 @@ _METRICS = {
         criterion="inference",
         said="{value} of 1 of what the label leaves open is reconstructed, over all columns",
         is_share=False,
+        is_partial=True,
     ),
     "R2": Metric(
         meaning="How much of the rows’ variance is reconstructed: 1 all, 0 what is known of the domain anyway.",

@@ -140,7 +140,9 @@ def audit(
         n_attacked=n_attacked,
         random=random,
     )
-    if y is not None and not np.array_equal(np.asarray(y)[scenario.index], scenario.target):
+    if y is not None and not (
+        len(np.asarray(y)) == len(scenario.table) and np.array_equal(np.asarray(y)[scenario.index], scenario.target)
+    ):
         raise AgreementError(
             f"Party {scenario.party!r}: y differs from the targets that are shared; give the rows and targets the "
             "party was fitted on, in the same order."
@@ -166,12 +168,16 @@ def audit(
         n_attacked=len(scenario.X),
         n_candidates=len(scenario.groups[0]),
         n_open_candidates=len(scenario.groups[0]) + len(scenario.decoys),
-        n_anchors=len(scenario.anchor),
+        n_anchors=scenario.n_anchors,
         n_components=scenario.Z.shape[1],
         findings=findings,
         levels=tuple(LEVELS[level] for level in wanted),
         worst_records=_worst(scenario, [(trial.level, outcome.margins) for _, trial, outcome in made]),
-        assumptions=(*assumptions(scenario), *(remark for _, _, outcome in made for remark in outcome.remarks)),
+        assumptions=(
+            *assumptions(scenario),
+            *scenario.remarks,
+            *(remark for _, _, outcome in made for remark in outcome.remarks),
+        ),
         not_tested=not_tested(scenario, wanted, findings, left),
         seeds=tuple(range(n_seeds)),
         seconds=time.monotonic() - started,

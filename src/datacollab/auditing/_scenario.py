@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,10 @@ from sklearn.utils.validation import _num_samples
 from .._validation import FloatArray, PartyName
 from ..errors import AgreementError, RepresentationError
 from ..party import Party
-from ..privacy import class_means
+from ..privacy import KernelRidgeAttack, class_means
 from ..privacy._checks import check_rows
 from ..share import Share
+from ._alignment import check_alignment
 
 __all__ = ["Scenario", "make_scenario", "split_public"]
 
@@ -24,7 +26,7 @@ CANDIDATES = 100
 """Originals among which the attacker looks for the right one: rates are then of the same kind at every party."""
 OPEN_WORLD = 10
 """Candidates in the open world, in multiples of those."""
-_OUTSIDERS = 500
+_OUTSIDERS = 900
 _LONGEST_LEAK = 2000
 _UNEVEN = 3.0
 """Range of a column, in multiples of the median one, from which all columns are put on one scale."""
@@ -41,6 +43,8 @@ class Scenario:
     party : str or int
     table : ndarray of shape (n_samples, n_features)
         All rows of the party, in its own units.
+    n_anchors : int
+        Rows of the whole anchor.
     X : ndarray of shape (n_attacked, n_features)
         Originals of the rows under attack.
     index : ndarray of shape (n_attacked,)
@@ -62,10 +66,13 @@ class Scenario:
     control_representation, control_target : ndarray or None
         The first outsiders through the party's f_k; only without defences.
     scale : ndarray of shape (n_features,)
+    remarks : tuple of str
+        What was left out, and why.
     """
 
     party: PartyName
     table: FloatArray
+    n_anchors: int
     X: FloatArray
     index: NDArray[np.intp]
     Z: FloatArray
@@ -82,22 +89,26 @@ class Scenario:
     control_representation: FloatArray | None
     control_target: NDArray[Any] | None
     scale: FloatArray
+    remarks: tuple[str, ...]
 
     @property
     def decoys(self) -> FloatArray:
-        """Rows that stand among the originals in the open world."""
-        others = [rows for rows in (self.outsiders, self.public) if rows is not None]
-        wanted = (OPEN_WORLD - 1) * len(self.groups[0])
-        return np.vstack(others)[:wanted] if others else self.X[:0]
+        """Rows that stand among the originals in the open world; the attacker holds none of them."""
+        return self.X[:0] if self.outsiders is None else self.outsiders[: (OPEN_WORLD - 1) * len(self.groups[0])]
 
-    @property
-    def label_only(self) -> FloatArray:
-        """What an attacker answers who knows targets and the domain, and nothing of the share."""
-        known = self.anchor if self.public is None else self.public
-        known_target = self.anchor_target if self.public is None else self.public_target
-        if known_target is None:
-            return np.broadcast_to(known.mean(axis=0), self.X.shape)
-        return class_means(known, known_target, self.target)
+    @cached_property
+    def label_only(self) -> list[FloatArray]:
+        """What an attacker may answer who knows targets and the domain, and nothing of the share."""
+        pools = ((self.public, self.public_target), (self.anchor, self.anchor_target))
+        known = next(((rows, target) for rows, target in pools if rows is not None and target is not None), None)
+        if known is None:
+            return [self.mean_rows]
+        guesses = [class_means(*known, self.target)]
+        if self.target.dtype.kind == "f":
+            # Groups of targets waste what a number tells.
+            regression = KernelRidgeAttack().fit(known[1].reshape(-1, 1), known[0])
+            guesses.append(regression.reconstruct(self.target.reshape(-1, 1)))
+        return guesses
 
     @property
     def mean_rows(self) -> FloatArray:
@@ -131,16 +142,44 @@ def make_scenario(
     share, order, through = _shared(party, X, anchor, anchor_target)
     raw, anchor_rows = _table(X, share.party, "X"), _table(anchor, share.party, "anchor")
     known = None if public is None else _table(public, share.party, "public")
-    outsiders = None if control is None else _table(control, share.party, "control")[:_OUTSIDERS]
-    _check_columns(share.party, {"X": raw, "anchor": anchor_rows, "public": known, "control": outsiders})
-    scale = _scale(anchor_rows if known is None else known)
+    others = None if control is None else _table(control, share.party, "control")
+    _check_columns(share.party, {"X": raw, "anchor": anchor_rows, "public": known, "control": others})
+    scale = _scale(np.vstack([raw, anchor_rows if known is None else known]))
+    known_target = _targets(public_target, known, share.party, "public_target")
+    other_target = _targets(control_target, others, share.party, "control_target")
+    remarks = []
+    if known is not None:
+        keep = ~_is_in(known, raw)
+        known, known_target = known[keep], None if known_target is None else known_target[keep]
+        remarks += _dropped(keep, "public rows are the party’s own, and were left out")
+    n_in_anchor = int(_is_in(anchor_rows, raw).sum())
+    if n_in_anchor:
+        remarks.append(f"{n_in_anchor} anchor rows are the party’s own: every party sees them as they are.")
+    kept = np.arange(0)
+    if others is not None:
+        taken = [raw, anchor_rows]
+        if isinstance(party, Party) and party.fit_on is not None:
+            taken.append(_table(party.fit_on, share.party, "fit_on"))
+        free = ~np.any([_is_in(others, rows) for rows in taken], axis=0)
+        remarks += _dropped(
+            free, "rows that nobody should hold are in the table, the anchor or what f was fitted on, and were left out"
+        )
+        kept = random.permutation(np.flatnonzero(free))[:_OUTSIDERS]
+    outsiders = None if others is None or not len(kept) else others[kept]
+    if isinstance(party, Share):
+        check_alignment(share, raw / scale, anchor_rows / scale, random)
+    if len(order) < len(raw):
+        remarks.append(f"{len(raw) - len(order)} rows are not shared, and were not attacked.")
+    if len(anchor_rows) > _LONGEST_LEAK:
+        remarks.append(f"Attacks learn from {_LONGEST_LEAK} of the {len(anchor_rows)} anchor rows.")
     chosen = random.permutation(len(order))[:n_attacked]
     leak = np.sort(random.permutation(len(anchor_rows))[:_LONGEST_LEAK])
-    controls = np.arange(0 if outsiders is None else min(len(outsiders), CANDIDATES))
+    controls = kept[:CANDIDATES]
     compared = through is not None and len(controls) > 0
     return Scenario(
         party=share.party,
         table=raw,
+        n_anchors=len(anchor_rows),
         X=raw[order[chosen]] / scale,
         index=order[chosen],
         Z=share.representation[chosen],
@@ -152,12 +191,24 @@ def make_scenario(
         anchor_representation=share.anchor_representation[leak],
         anchor_target=None if share.anchor_target is None else share.anchor_target[leak],
         public=None if known is None else known / scale,
-        public_target=_targets(public_target, known, share.party, "public_target"),
+        public_target=known_target,
         outsiders=None if outsiders is None else outsiders / scale,
         control_representation=through(_safe_indexing(control, controls)) if through is not None and compared else None,
-        control_target=_targets(control_target, control, share.party, "control_target", controls) if compared else None,
+        control_target=None if other_target is None or not compared else other_target[controls],
         scale=scale,
+        remarks=tuple(remarks),
     )
+
+
+def _is_in(rows: FloatArray, others: FloatArray) -> NDArray[np.bool_]:
+    """Which rows are, number by number, among others."""
+    known = {row.tobytes() for row in np.ascontiguousarray(others) + 0.0}
+    return np.array([row.tobytes() in known for row in np.ascontiguousarray(rows) + 0.0], dtype=bool)
+
+
+def _dropped(keep: NDArray[np.bool_], what: str) -> list[str]:
+    n_dropped = int((~keep).sum())
+    return [f"{n_dropped} {what}."] if n_dropped else []
 
 
 def split_public(
@@ -186,11 +237,12 @@ def _shared(
                 "rows in the share's order, or a Party, which knows the order."
             )
         return party, np.arange(n_rows), None
-    share, order = party.share_with_order(anchor, anchor_target)
-    if order.max() >= n_rows:
+    if not party.was_fitted_on(X):
         raise AgreementError(
-            f"Party {share.party!r} was fitted on more than the {n_rows} rows of X; give the rows it was fitted on."
+            f"Party {party.name!r} was not fitted on these {n_rows} rows of X in this order, with these columns; give "
+            "exactly the table that was given to fit."
         )
+    share, order = party.share_with_order(anchor, anchor_target)
     # A defence treats all rows together, so that single other rows cannot be put beside them.
     return share, order, None if party.defences else party.obfuscate
 

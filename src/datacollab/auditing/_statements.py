@@ -19,15 +19,20 @@ def assumptions(scenario: Scenario) -> tuple[str, ...]:
         "Rates depend on this number.",
         "Targets and the number of rows are disclosed by the protocol; only what goes beyond them is counted.",
     ]
+    if scenario.outsiders is not None:
+        sentences.append(
+            f"Open world: {len(scenario.decoys)} records of strangers stand among the candidates; the attacker holds "
+            "none of them."
+        )
     if scenario.public is None:
-        sentences.append("No public rows were given; the anchor tells the attacker what such rows are like.")
+        sentences.append("No public rows were given; leaked anchor rows tell the attacker what such rows are like.")
     else:
         sentences.append(
             f"The attacker holds {len(scenario.public)} public rows of the same kind"
             + ("." if scenario.public_target is None else ", with targets.")
         )
     if (scenario.scale != 1).any():
-        sentences.append("Columns are compared in units of their standard deviation among public rows.")
+        sentences.append("Columns are compared in units of their standard deviation.")
     return tuple(sentences)
 
 
@@ -59,6 +64,9 @@ def not_tested(
     if scenario.outsiders is None:
         sentences.append("Membership: needs rows of the same kind that nobody holds.")
     if scenario.control_representation is None:
-        sentences.append("Whether f_k remembers its training rows: single other rows could not be put beside them.")
+        sentences.append(
+            "Whether the obfuscator remembers its training rows: single other rows could not be put beside them."
+        )
+    sentences.append("The multilayer perceptron of the published experiments is made only where it is named.")
     sentences.append("Attacks not known today, several shares of the same rows, and side information about a person.")
     return tuple(sentences)

@@ -11,18 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..privacy import ProcrustesAttack, ReconstructionAttack, find_training_rows, match_margins
-from ._attacks import AVERAGED, AVERAGED_NAME, PAIRED_ATTACKS, averaged_reconstructions, with_labels
+from ..privacy import KernelRidgeAttack, ProcrustesAttack, ReconstructionAttack, find_training_rows, match_margins
+from ._attacks import AVERAGED, AVERAGED_NAME, FORWARD, PAIRED_ATTACKS, averaged_reconstructions, with_labels
 from ._collusion import Collusion
 from ._findings import Finding
 from ._levels import LEAKS, LEVELS, leaked_rows
-from ._measure import Attribute, measure, measure_control
+from ._measure import Attribute, Score, matched_representations, measure, measure_control, strongest_of
 from ._membership import membership_of_share, membership_of_subspace
 from ._scenario import Scenario
 
 __all__ = ["Outcome", "Trial", "Trials"]
 
 NO_LEAK = "nothing"
+_TIE_DRAWS = 5
+"""Guesses of equal rows are matched at random; their average counts."""
 STORED_ROWS = "search for stored rows"
 
 Reconstruct = Callable[[FloatArray, NDArray[Any] | None], FloatArray]
@@ -83,7 +85,10 @@ class Trials:
         self._attributes = attributes
         self._artefacts = artefacts
         self._random = random
-        self._label_only = measure(scenario, scenario.label_only, attributes, random)
+        self._label_only = strongest_of(
+            [measure(scenario, rows, attributes, random) for rows in scenario.label_only for _ in range(_TIE_DRAWS)],
+            _TIE_DRAWS,
+        )
         self._mean_rows = measure(scenario, scenario.mean_rows, attributes, random)
 
     def of(self, level: str) -> Iterator[Trial]:
@@ -135,6 +140,7 @@ class Trials:
                     yield self._trial(level, name, attack, reconstruct, informed, found)
             if all(attack in found for attack in AVERAGED):
                 yield Trial(level, name, AVERAGED_NAME, partial(self._averaged, level, name, found))
+            yield Trial(level, name, FORWARD, partial(self._forward, level, name, rows))
             if scenario.outsiders is not None:
                 yield Trial(level, name, "membership", partial(self._membership, level, name, rows, found))
 
@@ -200,30 +206,40 @@ class Trials:
     def _averaged(self, level: str, leak: str, found: Mapping[str, FloatArray]) -> Outcome:
         return self._outcome(level, leak, AVERAGED_NAME, averaged_reconstructions(found), None)
 
+    def _forward(self, level: str, leak: str, rows: NDArray[np.intp]) -> Outcome:
+        """Match where the attacker need not undo f_k: its estimate of f_k brings the candidates to the share."""
+        scenario = self._scenario
+        emulator = KernelRidgeAttack().fit(scenario.anchor[rows], scenario.anchor_representation[rows])
+        score = matched_representations(scenario, emulator.reconstruct, self._random)
+        return Outcome(self._findings(level, leak, FORWARD, score, {}))
+
     def _outcome(self, level: str, leak: str, attack: str, rows: FloatArray, controls: FloatArray | None) -> Outcome:
         scenario = self._scenario
         control = {} if controls is None else measure_control(scenario, controls, self._random)
-        findings = [
+        score = measure(scenario, rows, self._attributes, self._random)
+        margins = np.empty(len(rows))
+        for group in scenario.groups:
+            margins[group] = match_margins(scenario.X[group], rows[group])
+        return Outcome(self._findings(level, leak, attack, score, control), margins)
+
+    def _findings(self, level: str, leak: str, attack: str, score: Score, control: Score) -> tuple[Finding, ...]:
+        return tuple(
             Finding(
                 level=level,
                 leak=leak,
                 metric=metric,
                 attack=attack,
-                value=score.value,
-                low=score.low,
-                high=score.high,
+                value=measured.value,
+                low=measured.low,
+                high=measured.high,
                 baseline=self._label_only[metric].value,
-                chance=score.chance,
+                chance=measured.chance,
                 mean_reconstruction=self._mean_rows[metric].value,
                 control=control[metric].value if metric in control else None,
-                n=len(rows),
+                n=len(self._scenario.X),
             )
-            for metric, score in measure(scenario, rows, self._attributes, self._random).items()
-        ]
-        margins = np.empty(len(rows))
-        for group in scenario.groups:
-            margins[group] = match_margins(scenario.X[group], rows[group])
-        return Outcome(tuple(findings), margins)
+            for metric, measured in score.items()
+        )
 
     def _membership(self, level: str, leak: str, rows: NDArray[np.intp], found: Mapping[str, FloatArray]) -> Outcome:
         return Outcome(membership_of_share(self._scenario, level, leak, rows, found))

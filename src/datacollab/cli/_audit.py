@@ -80,9 +80,13 @@ def audit(
         features = encode(tables, public or anchor, target)
         attributes = _attributes(attribute or [], features, private)
         targets = {path: table[target].to_numpy() for path, table in tables.items() if target in table.columns}
-        party = _party(
-            features, private, public or anchor, targets[private], preset, obfuscator, components, standardize
-        )
+        from sklearn.utils import check_random_state
+
+        random = check_random_state(seed)
+        known = _known(features, targets, private, anchor, public, random)
+        # Strangers are kept out of what the map is fitted on, or it would know them.
+        others = features.matrices[anchor] if public is None else known["public"]
+        party = _party(features, private, others, targets[private], preset, obfuscator, components, standardize)
         output.mkdir(parents=True, exist_ok=True)
         from ..auditing import audit as run_audit
         from ..auditing import with_defences
@@ -94,13 +98,11 @@ def audit(
                 features.matrices[private],
                 features.matrices[anchor],
                 y=targets[private],
-                anchor_target=targets.get(anchor),
-                public=None if public is None else features.matrices[public],
-                public_target=None if public is None else targets.get(public),
+                **known,
                 attributes=attributes,
                 levels=None if levels is None else [name.strip() for name in levels.split(",")],
                 n_seeds=seeds,
-                random_state=seed,
+                random_state=random,
                 time_budget=time_budget,
                 progress=progress,
             )
@@ -111,11 +113,11 @@ def audit(
                     features.matrices[private],
                     targets[private],
                     features.matrices[anchor],
-                    anchor_target=targets.get(anchor),
+                    anchor_target=known["anchor_target"],
                     public=None if public is None else features.matrices[public],
                     public_target=None if public is None else targets.get(public),
                     random_state=seed,
-                    time_budget=time_budget,
+                    time_budget=None if time_budget is None else max(0.0, time_budget - result.seconds),
                     progress=progress,
                 )
     with one_line_errors(f"The files in {output} may be incomplete; run the command again."):
@@ -125,6 +127,31 @@ def audit(
         else:
             _print_summary(result)
             typer.echo("\n".join([*(f"  {path}" for path in written), f"Done in {time.perf_counter() - start:.0f} s."]))
+
+
+def _known(
+    features: Features,
+    targets: dict[Path, Any],
+    private: Path,
+    anchor: Path,
+    public: Path | None,
+    random: Any,
+) -> dict[str, Any]:
+    """Rows besides the party's own, as `audit` takes them: strangers are a part of the public ones."""
+    from ..anchor import find_private_rows
+    from ..auditing import split_public
+
+    own_in_anchor = find_private_rows(features.matrices[anchor], features.matrices[private]).size
+    if own_in_anchor:
+        raise ValueError(
+            f"{own_in_anchor} rows of {anchor} are rows of {private}; every party sees the anchor as it is, so nothing "
+            "may be shared with it. Make a new one from public rows."
+        )
+    known: dict[str, Any] = {"anchor_target": targets.get(anchor)}
+    if public is not None:
+        parts = split_public(features.matrices[public], targets.get(public), random)
+        known |= dict(zip(("public", "public_target", "control", "control_target"), parts, strict=True))
+    return known
 
 
 def _check_options(preset: str | None, obfuscator: str | None) -> None:
@@ -147,7 +174,7 @@ def _attributes(names: list[str], features: Features, private: Path) -> dict[str
 def _party(
     features: Features,
     private: Path,
-    reference: Path,
+    others: Any,
     y: Any,
     preset: str | None,
     kind: str | None,
@@ -166,9 +193,7 @@ def _party(
             "are encoded."
         )
     if preset is not None:
-        party = Party.private(
-            private.stem, features.matrices[reference], n_components=n_components, standardize=standardize
-        )
+        party = Party.private(private.stem, others, n_components=n_components, standardize=standardize)
         return party.fit(X, y)
     return Party(private.stem, make_obfuscator(kind or "pca", n_components, standardize=standardize)).fit(X, y)
 

@@ -2,7 +2,7 @@
 
 from ._comparison import Comparison, compare_methods
 from ._condition import Condition
-from ._definition import Attacks, Experiment, definition_text, experiment_names, load_experiment, preset_names
+from ._definition import AUDIT, Attacks, Experiment, definition_text, experiment_names, load_experiment, preset_names
 from ._figure import alignment_figure, disagreement, score_figure
 from ._methods import BASELINES, METHODS, check_methods, method
 from ._page import comparison_page, verdicts
@@ -14,6 +14,7 @@ from ._store import ResultStore
 from ._trial import Score, Trial, draw_trial, score_method
 
 __all__ = [
+    "AUDIT",
     "BASELINES",
     "METHODS",
     "Attacks",

@@ -14,6 +14,7 @@ from sklearn.ensemble import RandomForestClassifier
 from .._validation import FloatArray, PartyName
 from ..datasets import Dataset
 from ..privacy import LinearRegressionAttack, MLPAttack, PseudoinverseAttack, ReconstructionAttack, label_match
+from ._defended import published_rows
 from ._definition import Attacks
 from ._trial import Trial
 
@@ -33,7 +34,7 @@ class Target:
     Attributes
     ----------
     originals, representations : dict of party to ndarray of shape (n_rows, ...)
-        Own rows of the party, and what its f_k makes of them.
+        Own rows of the party, and what it shares of them; rows that a defence suppresses are not attacked.
     targets : ndarray of shape (n_rows_in_all,)
         In the order of the parties.
     leaked : ndarray of shape (n_leaked,)
@@ -58,13 +59,13 @@ class AttackScore:
         As in `Row`.
     steps : dict of str to float
         Wall times in seconds of "attack" and of "judge".
-    images : ndarray of shape (2, n_targets, n_features)
+    images : ndarray of shape (2, n_targets, n_features) or None
         For each target one original and its reconstruction.
     """
 
     scores: dict[str, float]
     steps: dict[str, float]
-    images: FloatArray
+    images: FloatArray | None = None
 
 
 def make_target(trial: Trial, attacks: Attacks, data: Dataset) -> Target:
@@ -93,10 +94,13 @@ def make_target(trial: Trial, attacks: Attacks, data: Dataset) -> Target:
     random = np.random.RandomState([trial.seed, 1])
     judged = random.choice(trial.unused, attacks.n_judge, replace=False)
     owned = _draw_rows(trial, attacks, random)
+    represented: dict[PartyName, FloatArray] = {}
+    for name, own in trial.split.items():
+        owned[name], represented[name] = published_rows(trial.parties[name], own.X, owned[name], trial.anchor)
     judge = RandomForestClassifier(random_state=trial.seed).fit(data.X[judged], data.y[judged])
     return Target(
         originals={name: own.X[owned[name]] for name, own in trial.split.items()},
-        representations={name: trial.parties[name].obfuscate(own.X)[owned[name]] for name, own in trial.split.items()},
+        representations=represented,
         targets=np.concatenate([own.y[owned[name]] for name, own in trial.split.items()]),
         leaked=np.flatnonzero(np.isin(trial.anchor_target, attacks.leaked_targets)),
         judge=judge,

@@ -12,6 +12,7 @@ _CHOICES = {
     "obfuscator": ("pca", "kernel-pca", "umap", "random-projection"),
     "out_of_sample": ("auto", "row-wise", "umap"),
     "hyperparameters": ("recommended", "paper"),
+    "defence": ("none", "private"),
 }
 _COUNTS = ("n_parties", "n_per_party", "n_test", "n_anchors", "n_sources", "n_components", "n_neighbors")
 
@@ -45,6 +46,10 @@ class Condition:
         Neighbours for SMOTE and for the graphs.
     hyperparameters : {"recommended", "paper"}
         Which preset of them KTI has; see `method`.
+    defence : {"none", "private"}
+        What parties do beside obfuscating.  "private": f_k is fitted on other rows than the party's and rotated, and
+        what is shared of its rows are means of five or more of a class; see `datacollab.Party.private`, whose defences
+        these are, with the obfuscator of the condition.
 
     Raises
     ------
@@ -63,6 +68,7 @@ class Condition:
     n_components: int = 10
     n_neighbors: int = 10
     hyperparameters: str = "recommended"
+    defence: str = "none"
 
     def __post_init__(self) -> None:
         for setting, allowed in _CHOICES.items():
@@ -88,13 +94,18 @@ class Condition:
 
     @property
     def n_rows(self) -> int:
-        """Real rows that one trial takes: the parties', the test rows, and the anchor's or its sources."""
-        return self.n_parties * self.n_per_party + self.n_test + self.n_public
+        """Real rows that one trial takes: the parties', the test rows, the anchor's or its sources, and `n_fit`."""
+        return self.n_parties * self.n_per_party + self.n_test + self.n_public + self.n_fit
 
     @property
     def n_public(self) -> int:
         """Real rows that the anchor consists of, or is made from."""
         return self.n_sources or self.n_anchors
+
+    @property
+    def n_fit(self) -> int:
+        """Real rows that the parties fit on instead of their own; each takes half, as many as it has itself."""
+        return 2 * self.n_per_party if self.defence == "private" else 0
 
     def as_dict(self) -> dict[str, Any]:
         """All settings, for a report."""

@@ -14,9 +14,13 @@ from typing import Any
 from ._condition import Condition
 from ._methods import BASELINES, METHODS
 
-__all__ = ["Attacks", "Experiment", "definition_text", "experiment_names", "load_experiment", "preset_names"]
+__all__ = ["AUDIT", "Attacks", "Experiment", "definition_text", "experiment_names", "load_experiment", "preset_names"]
 
 ATTACKS = ("LR", "MLP", "PINV")
+"""The paper's attacks."""
+
+AUDIT = "audit"
+"""The attacks of this library's audit, all together; see `score_risks`."""
 
 _TOP = {"title", "source", "notes", "condition", "axes", "series", "methods", "attacks", "presets"}
 _SETTINGS = {setting.name for setting in fields(Condition)}
@@ -25,12 +29,13 @@ _PRESET = {"seeds", "condition", "axes", "series", "attacks", "notes"}
 
 @dataclass(frozen=True, kw_only=True)
 class Attacks:
-    """Reconstruction attacks on the parties of a trial, and what they are given.
+    """Attacks on the parties of a trial, and what they are given.
 
     Attributes
     ----------
     names : tuple of str
-        Some of "LR", "MLP" and "PINV".
+        Some of "LR", "MLP", "PINV" and "audit".  All else is about the first three: the audit has no judge, and its
+        attacker knows all anchor rows.
     leaked_targets : tuple of int
         Anchor rows with these targets are known to the attacker, beside their representations.
     n_judge : int
@@ -46,8 +51,8 @@ class Attacks:
 
     def __post_init__(self) -> None:
         for name in self.names:
-            if name not in ATTACKS:
-                raise ValueError(f"Unknown attack {name!r}; known attacks: {', '.join(ATTACKS)}.")
+            if name not in (*ATTACKS, AUDIT):
+                raise ValueError(f"Unknown attack {name!r}; known attacks: {', '.join((*ATTACKS, AUDIT))}.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ._condition import Condition
-from ._definition import Attacks, Experiment
+from ._definition import AUDIT, Attacks, Experiment
 from ._methods import BASELINES, specification
 
 __all__ = ["Cell", "Task", "cells", "make_tasks"]
@@ -54,12 +54,14 @@ class Cell:
         if self.is_baseline:
             method: Any = {"class": self.name}
             if self.name == "Local+Public":
-                drawn["n_public"] = condition.n_public
+                drawn |= {"n_public": condition.n_public, **_defence(condition)}
         else:
-            drawn |= {key: getattr(condition, key) for key in _OBFUSCATION}
+            drawn |= {key: getattr(condition, key) for key in _OBFUSCATION} | _defence(condition)
             if condition.obfuscator != "umap":
                 del drawn["out_of_sample"]
-            if self.attacks is not None:
+            if self.attacks is not None and self.name == AUDIT:
+                method = {"class": self.name}
+            elif self.attacks is not None:
                 method = {"class": self.name, **asdict(self.attacks)}
                 del method["names"]
             else:
@@ -142,6 +144,11 @@ def make_tasks(experiments: Sequence[Experiment], done: Container[tuple[str, int
                 task.cells[cell.id] = cell
     # Trials of one data set come one after the other, so that a worker holds few of them at a time.
     return sorted(tasks.values(), key=lambda task: (task.seed, task.condition.dataset))
+
+
+def _defence(condition: Condition) -> dict[str, str]:
+    """What a defence adds to the definition of a trial: nothing where there is none."""
+    return {} if condition.defence == "none" else {"defence": condition.defence}
 
 
 def _draw(condition: Condition) -> Condition:

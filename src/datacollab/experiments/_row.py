@@ -32,7 +32,7 @@ class Row:
         For a method "accuracy", or "rmse" in the target's own units.  For an attack "reconstruction_accuracy",
         "most_common_share" (of the reconstructions, how many the judge puts into its most frequent class),
         "mean_image_accuracy" (of a reconstruction that always is the mean leaked row) and "original_accuracy" (of the
-        originals themselves).  Empty where the row failed.
+        originals themselves); for the attack "audit" those of `score_risks`.  Empty where the row failed.
     seconds : mapping of str to float
         Wall times; for a method of integration "construct" (all g_k) and "represent" (the test rows of all parties),
         "train" and "predict" of h.  Empty where the row failed.

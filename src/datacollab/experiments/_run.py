@@ -15,12 +15,13 @@ from threadpoolctl import threadpool_limits
 
 from ..datasets import Dataset, load
 from ..errors import MissingExtraError
-from ._attack import Target, make_target, score_attack
+from ._attack import AttackScore, Target, make_target, score_attack
 from ._condition import Condition
-from ._definition import Attacks, Experiment
+from ._definition import AUDIT, Attacks, Experiment
 from ._methods import import_object, method
 from ._plan import Cell, Task, cells, make_tasks
 from ._provenance import source_state, versions
+from ._risks import score_risks
 from ._store import Outcome, ResultStore
 from ._trial import FittedParties, Trial, check_size, draw_rows, draw_trial, fit_parties, score_method
 
@@ -215,9 +216,11 @@ def _attempt(cell: Cell, trial: Trial, data: Dataset, targets: dict[Attacks, Tar
     try:
         if cell.attacks is None:
             return _score_method(cell, trial, data)
+        if cell.name == AUDIT:
+            return _outcome(cell, trial, score_risks(trial, data))
         if cell.attacks not in targets:
             targets[cell.attacks] = make_target(trial, cell.attacks, data)
-        return _score_attack(cell, trial, targets[cell.attacks])
+        return _outcome(cell, trial, score_attack(trial, targets[cell.attacks], cell.name))
     except _ENVIRONMENT:
         raise
     except Exception as error:
@@ -230,8 +233,7 @@ def _score_method(cell: Cell, trial: Trial, data: Dataset) -> Outcome:
     return Outcome(cell=cell.id, scores={measure: score.value}, seconds=score.steps)
 
 
-def _score_attack(cell: Cell, trial: Trial, target: Target) -> Outcome:
-    found = score_attack(trial, target, cell.name)
+def _outcome(cell: Cell, trial: Trial, found: AttackScore) -> Outcome:
     # One trial is enough to look at; and nobody's own rows get into a file that is passed on.
     images = found.images if trial.seed == 0 and ":" not in cell.condition.dataset else None
     return Outcome(cell=cell.id, scores=found.scores, seconds=found.steps, images=images)

@@ -24,6 +24,7 @@ from ..datasets import Dataset, PartySplit, split_parties
 from ..party import Party, obfuscator
 from ..share import Share
 from ._condition import Condition
+from ._defended import defended_party
 from ._methods import BASELINES, method
 
 __all__ = ["FittedParties", "Score", "Trial", "check_size", "draw_rows", "draw_trial", "fit_parties", "score_method"]
@@ -133,9 +134,10 @@ def check_size(condition: Condition, data: Dataset) -> None:
         return
     sources = condition.n_sources
     anchors = f"{condition.n_anchors} real anchors" if sources is None else f"{sources} anchor sources"
+    others = f", {condition.n_fit} rows to fit on" if condition.n_fit else ""
     raise ValueError(
-        f"{condition.n_parties} parties of {condition.n_per_party} rows, {condition.n_test} test rows and {anchors} "
-        f"need {condition.n_rows} rows, but {data.name} has {n_rows}. Lower some of these numbers."
+        f"{condition.n_parties} parties of {condition.n_per_party} rows{others}, {condition.n_test} test rows and "
+        f"{anchors} need {condition.n_rows} rows, but {data.name} has {n_rows}. Lower some of these numbers."
     )
 
 
@@ -155,10 +157,15 @@ def fit_parties(condition: Condition, data: Dataset, seed: int) -> FittedParties
     FittedParties
     """
     split = split_parties(data.X, data.y, condition.n_parties, condition.n_per_party, random_state=seed)
+    others = data.X[split.rest[len(split.rest) - condition.n_fit :]]
     parties: dict[PartyName, Party] = {}
     for k, (name, own) in enumerate(split.items(), start=1):
         f_k = _obfuscator(condition, data, k, np.random.RandomState([seed, k]))
-        parties[name] = Party(name, f_k).fit(own.X, own.y)
+        if condition.defence == "none":
+            parties[name] = Party(name, f_k).fit(own.X, own.y)
+        else:
+            random_state = np.random.RandomState([seed, k, 2])
+            parties[name] = defended_party(name, f_k, own, others, data.task, random_state)
     X_test = data.X[split.rest[: condition.n_test]]
     return FittedParties(split, parties, {name: party.obfuscate(X_test) for name, party in parties.items()})
 
@@ -219,7 +226,8 @@ def draw_rows(condition: Condition, data: Dataset, seed: int) -> Trial:
     check_size(condition, data)
     X, y = data.X, data.y
     split = split_parties(X, y, condition.n_parties, condition.n_per_party, random_state=seed)
-    test, rest = split.rest[: condition.n_test], split.rest[condition.n_test :]
+    # The last rows are those that defended parties fit on.
+    test, rest = split.rest[: condition.n_test], split.rest[condition.n_test : len(split.rest) - condition.n_fit]
     public = _draw_public(condition, rest, y[rest], data.task, seed)
     return Trial(
         seed=seed,

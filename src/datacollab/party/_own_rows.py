@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-__all__ = ["OwnRows"]
+__all__ = ["OwnRows", "TableDigest"]
 
 
 class OwnRows:
@@ -44,6 +44,29 @@ class OwnRows:
 
     def __repr__(self) -> str:
         return f"OwnRows({len(self._digests)} distinct)"
+
+
+class TableDigest:
+    """A keyed digest of a whole table, to recognise the same rows and columns in the same order."""
+
+    def __init__(self, X: Any) -> None:
+        self._key = secrets.token_bytes(32)
+        self._digest = self._hashed(X)
+
+    def matches(self, table: Any) -> bool:
+        """Whether this is the table."""
+        return self._hashed(table) == self._digest
+
+    def _hashed(self, table: Any) -> bytes:
+        hashed = hashlib.blake2b(digest_size=16, key=self._key)
+        for name in _names(table):
+            hashed.update(str(name).encode() + b"\0")
+        for column in _columns(table):
+            hashed.update(_as_bytes(_comparable(column)))
+        return hashed.digest()
+
+    def __repr__(self) -> str:
+        return "TableDigest()"
 
 
 def _names(table: Any) -> list[str]:

@@ -22,7 +22,7 @@ from ._guarantee import PrivacyGuarantee, obstacle_before, obstacle_in
 from ._inference import LocalInference
 from ._microaggregation import Microaggregation
 from ._obfuscator import obfuscator as make_obfuscator
-from ._own_rows import OwnRows
+from ._own_rows import OwnRows, TableDigest
 from ._public_fit import public_subsample, random_rotation
 from ._release import Release
 from ._secret_draws import fresh_generator, generator_for, has_fixed_seed, secretly_seeded
@@ -192,7 +192,7 @@ class Party(LocalInference):
         noise = generator_for(_DEFENCES, self.random_state) if defences else fresh_generator()
         release = Release(self.name, representation, target, defences, noise)
         # Assigned together, at the end: a failure leaves a party that can share nothing.
-        self._form = TableForm.of(X)
+        self._form, self._table = TableForm.of(X), TableDigest(X)
         self._release, self._target, self._basis = release, target, basis
         self._obfuscator, self._rotation = fitted, rotation
         return self
@@ -260,6 +260,11 @@ class Party(LocalInference):
         )
         return share, kept[order]
 
+    def was_fitted_on(self, X: ArrayLike) -> bool:
+        """Whether these are the rows of `fit`, in the same order, with the same columns."""
+        self._check_fitted()
+        return self._table.matches(X)
+
     def guarantee(self, anchor: ArrayLike) -> PrivacyGuarantee:
         """Differential privacy of what `share` gives with this anchor, where there is any.
 
@@ -295,6 +300,11 @@ class Party(LocalInference):
         mechanism, obstacle, own_rows = self._basis
         if obstacle is None and own_rows is not None and (n_own := own_rows.count_in(anchor)):
             obstacle = f"{n_own} rows of the anchor are also among its private rows; take them out"
+        if obstacle is None and mechanism is not None and mechanism.delta * len(self._target) >= 1:
+            obstacle = (
+                f"delta={mechanism.delta:g} is not below one over its {len(self._target)} rows; publishing one of them "
+                "as it is would satisfy that"
+            )
         if mechanism is None or obstacle is not None:
             raise NoGuaranteeError(f"Party {self.name!r}: no epsilon can be stated, for {obstacle}.")
         return PrivacyGuarantee(

@@ -131,7 +131,12 @@ accuracy</b> is how often that is the original's. With seven classes under attac
 has 1/7 = .143, or 0 if it says one of the leaked classes.</p>
 <p><b>It is the paper's measure, and not one of privacy.</b> These attacks are weak ones, so a low number shows that
 they failed, not that the rows are safe. The analyst sees the targets anyway. And a reconstruction of the wrong class
-can still be nearer to its own original than to any other: which record it is may be told when its class is not.</p>"""
+can still be nearer to its own original than to any other: which record it is may be told when its class is not.</p>""",
+    "rq4-risks": """<p><b>The paper's measure beside others, on the same trials.</b> Reconstruction accuracy asks for
+the class of a row, which is shared anyway; what matters is whether somebody can tell whose row it is. The audit asks
+that: it puts the party's shared rows together with the originals (linkage, with strangers among them in the open
+world), tells who is in the table at all (membership), and reconstructs what the class leaves open (R2c). Compare each
+with what the labels alone give.</p>""",
 }
 """What has to be known before the figures of an experiment."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ..claims import Estimate, by_axes, by_seed, estimate, in_order
-from ..experiments import Row
+from ..experiments import AUDIT, Row
 from ._cells import (
     INTERVALS,
     by_name,
@@ -21,13 +21,13 @@ from ._cells import (
 )
 from ._table import Cell, Line, Table, mark_best
 
-__all__ = ["TRADE_OFF", "UTILITY", "privacy_tables", "strongest_attack"]
+__all__ = ["INTEGRATION", "TRADE_OFF", "UTILITY", "papers_attacks", "privacy_tables", "strongest_attack"]
 
 UTILITY = "KTI+TSL"
 """The method whose accuracy stands for utility in the trade-off."""
 
 TRADE_OFF = "tab:rq4-tradeoff-main-wide"
-_INTEGRATION = "tab:rq4-integration-accuracy-wide"
+INTEGRATION = "tab:rq4-integration-accuracy-wide"
 _HEADINGS = ("data set", "obfuscator", "dimension")
 _AXES = ("dataset", "obfuscator", "n_components")
 
@@ -38,7 +38,7 @@ def privacy_tables(rows: Sequence[Row]) -> list[Table]:
     for (preset,), group in by_axes(rows, "hyperparameters").items():
         where = f"{preset} hyperparameters"
         methods = [row for row in group if row.kind == "method"]
-        attacks = [row for row in group if row.kind == "attack"]
+        attacks = papers_attacks(group)
         if attacks:
             tables.append(_trade_off(slug(f"rq4_trade-off_{preset}"), where, group))
         if methods:
@@ -48,9 +48,14 @@ def privacy_tables(rows: Sequence[Row]) -> list[Table]:
     return tables
 
 
+def papers_attacks(rows: Iterable[Row]) -> list[Row]:
+    """Rows of attacks that a judge looks at; the audit has measures of its own."""
+    return [row for row in rows if row.kind == "attack" and row.name != AUDIT]
+
+
 def strongest_attack(rows: Sequence[Row]) -> tuple[str, list[Row]] | None:
     """The attack with the highest mean reconstruction accuracy, and its rows; None where no attack has a value."""
-    attacks = by_name(row for row in rows if row.kind == "attack")
+    attacks = by_name(papers_attacks(rows))
     intervals = {name: estimate(attack, "reconstruction_accuracy").interval for name, attack in attacks.items()}
     means = {name: interval.mean for name, interval in intervals.items() if interval is not None}
     if not means:
@@ -77,7 +82,7 @@ def _trade_off_line(headings: tuple[str, ...], rows: Sequence[Row]) -> Line:
     their_attack = (published.attack or "") if published is not None else ""
     found = strongest_attack(rows)
     if found is None:
-        n_failed = sum(row.kind == "attack" for row in rows)
+        n_failed = len(papers_attacks(rows))
         risk = [Cell(Estimate(None, n_failed), published=published), Cell(published_text=their_attack), Cell()]
     else:
         strongest, attack = found
@@ -93,9 +98,9 @@ def _trade_off_line(headings: tuple[str, ...], rows: Sequence[Row]) -> Line:
 def _integration(name: str, where: str, rows: Sequence[Row]) -> Table:
     names = in_order(row.name for row in rows)
     groups = by_axes(rows, *_AXES).items()
-    lines = [methods_line(headings_of(*key), names, part, "accuracy", _INTEGRATION) for key, part in groups]
+    lines = [methods_line(headings_of(*key), names, part, "accuracy", INTEGRATION) for key, part in groups]
     caption = f"RQ4: accuracy of integration methods, {where}"
-    return methods_table(name, "rq4", caption, _INTEGRATION, _HEADINGS, names, lines, size_note(rows, ["n_components"]))
+    return methods_table(name, "rq4", caption, INTEGRATION, _HEADINGS, names, lines, size_note(rows, ["n_components"]))
 
 
 def _attacks(name: str, where: str, rows: Sequence[Row]) -> Table:

@@ -14,6 +14,7 @@ from ._cells import OBFUSCATORS
 from ._deviations import deviations
 from ._drawing import Plot
 from ._picture import Picture
+from ._privacy_tables import papers_attacks
 from ._report import write_report
 
 __all__ = ["reconstruction_pictures", "report_results"]
@@ -83,8 +84,8 @@ def reconstruction_pictures(results: ExperimentResults) -> list[Picture]:
     """
     rows = [
         row
-        for row in results.rows.get("rq4", ())
-        if row.kind == "attack" and row.error is None and row.condition.hyperparameters == "paper"
+        for row in papers_attacks(results.rows.get("rq4", ()))
+        if row.error is None and row.condition.hyperparameters == "paper"
     ]
     pictures = []
     for dataset in sorted({row.condition.dataset for row in rows}):

@@ -15,6 +15,8 @@ EXPERIMENTS = {
     "rq2": "RQ2: graphs and centring",
     "rq3": "RQ3: quantity and quality of anchors",
     "rq4": "RQ4: accuracy and reconstruction",
+    "rq4-risks": "RQ4 extended: utility and risk",
+    "rq4-risks-table": "RQ4 extended to a table",
     "regression": "Regression",
     "slice": "Regression: slice localisation",
     "illustration": "Illustration: graphs and centring",

@@ -8,6 +8,7 @@ from ..claims import Estimate, anchor_series, by_axes, in_order, slope
 from ..experiments import Row
 from ._cells import INTERVALS, by_name, cell, headings_of, methods_line, methods_table, size_note, slug
 from ._privacy_tables import privacy_tables
+from ._risk_tables import risk_tables
 from ._table import Cell, Line, Table
 
 __all__ = ["TIME_FIGURES", "result_tables"]
@@ -35,6 +36,7 @@ def result_tables(rows: Mapping[str, Sequence[Row]]) -> list[Table]:
         tables += _by_parties(experiment, source, rows.get(experiment, ()))
     tables += _by_anchors(rows.get("rq3", ()))
     tables += privacy_tables(rows.get("rq4", ()))
+    tables += risk_tables([*rows.get("rq4-risks", ()), *rows.get("rq4-risks-table", ())])
     tables += _regression([*rows.get("regression", ()), *rows.get("slice", ())])
     return tables
 
