@@ -108,7 +108,7 @@ def assess(
 def drawn_figure(points: Sequence[Point], labels_alone: float) -> Figure:
     """Accuracy against linkage, one panel an obfuscator."""
     kinds = list(dict.fromkeys(point.obfuscator for point in points))
-    figure = Figure(figsize=(1.6 + 4.2 * len(kinds), 4.6), layout="constrained")
+    figure = Figure(figsize=(2.6 + 4.6 * len(kinds), 5.0), layout="constrained")
     for axes, kind in zip(figure.subplots(1, len(kinds), sharey=True, squeeze=False)[0], kinds, strict=True):
         for family, marker in MARKERS.items():
             chosen = [point for point in points if (point.obfuscator, point.family) == (kind, family)]
@@ -116,15 +116,18 @@ def drawn_figure(points: Sequence[Point], labels_alone: float) -> Figure:
             if not places:
                 continue
             axes.plot(*zip(*places, strict=True), marker=marker, linewidth=1, label=family)
+            # One family writes above its marks, the next below, where they come close.
+            above = list(MARKERS).index(family) % 2 == 0
             for point, place in zip(chosen, places, strict=True):
-                axes.annotate(point.strength, place, xytext=(5, 4), textcoords="offset points", fontsize=8)
+                offset = (5, 5 if above else -11)
+                axes.annotate(point.strength, place, xytext=offset, textcoords="offset points", fontsize=8)
         axes.axvline(labels_alone, color="0.4", linestyle=":", linewidth=1, label="linkage by labels alone")
         axes.set(title=kind, xlabel="linkage, all anchors leaked", xlim=(0, 1.05))
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(alpha=0.3, linewidth=0.6)
     figure.axes[0].set_ylabel("accuracy, KTI+TSL+Center")
     handles, names = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    figure.legend(handles, names, loc="outside lower center", ncols=1 + len(kinds), frameon=False, fontsize=9)
     return figure
 
 

@@ -76,7 +76,7 @@ def test_headings_tables_and_language_are_accessible(page):
 
 def test_every_light_is_a_word_and_a_shape(page):
     text = Page(page).text
-    assert "Red for singling out, linkability and inference." in text
+    assert "Red for singling out, linkability, inference and membership." in text
     assert page.count('<span class="light red">') == 4
     mixed = audit_result(
         findings=(
@@ -99,7 +99,7 @@ def test_the_page_says_what_the_result_says(page):
         *result.not_tested,
         *(criterion.reason for criterion in result.all_criteria()),
         *(defence.description for defence in result.defences),
-        "17 T1", "88 T2", "hospital-a", "1,000 anchor rows", "Seeds: 0, 1 and 2.",
+        "17 T1", "88 T2", "hospital-a", "1,000 anchor rows", "Means of 3 repetitions.",
         "T0 ? inconclusive T1 ■ red T2 ■ red",
     ):  # fmt: skip
         assert " ".join(words.split()) in text
@@ -173,4 +173,4 @@ def test_a_result_with_nothing_in_it_still_makes_a_page(tmp_path):
     )
     text = Page(empty.to_html(tmp_path / "audit.html")).text
     assert (tmp_path / "audit.html").read_text(encoding="utf-8") == empty.to_html()
-    assert "Not tested for singling out, linkability and inference." in text
+    assert "Not tested for singling out, linkability, inference and membership." in text

@@ -8,7 +8,7 @@ from ._criteria import light_of, strength
 from ._findings import Finding
 from ._html import table_html, text_html
 from ._metrics import metric_of
-from ._wording import decimal, grouped, joined, shown
+from ._wording import decimal, grouped, shown
 
 if TYPE_CHECKING:
     from ._result import AuditResult
@@ -27,7 +27,12 @@ def appendix_html(result: AuditResult) -> str:
         "attribute" if one.metric.startswith("attribute ") else one.metric for one in result.findings
     )
     meanings = "".join(f"<dt>{text_html(name)}</dt><dd>{text_html(metric_of(name).meaning)}</dd>" for name in metrics)
-    seeds = "drawn afresh" if result.seeds is None else joined([str(seed) for seed in result.seeds])
+    n_repeats = 1 if result.seeds is None else len(result.seeds)
+    repeats = (
+        "One repetition; another may differ by more than the intervals say"
+        if n_repeats == 1
+        else (f"Means of {n_repeats} repetitions")
+    )
     levels = [
         ("", [level.name, level.title, "; ".join(level.holds), "; ".join(level.attacks)]) for level in result.levels
     ]
@@ -43,7 +48,7 @@ def appendix_html(result: AuditResult) -> str:
     return f"""<section class="appendix" aria-labelledby="appendix"><h2 id="appendix">Technical appendix</h2>
 <p class="note">{
         text_html(
-            f"Seeds: {seeds}. Rows under attack: {grouped(result.n_attacked)} of {grouped(result.n_rows)}. Candidates: "
+            f"{repeats}. Rows under attack: {grouped(result.n_attacked)} of {grouped(result.n_rows)}. Candidates: "
             f"{grouped(result.n_candidates)}, with strangers {grouped(result.n_open_candidates)}. "
             f"{result.seconds:.0f} s, datacollab {result.version}."
         )

@@ -62,8 +62,16 @@ def membership_of_subspace(scenario: Scenario, level: str) -> tuple[Finding, ...
     assert scenario.outsiders is not None
     assert scenario.public is not None
     people = np.vstack([scenario.X, scenario.outsiders])
-    scores = subspace_scores(people, scenario.anchor, scenario.anchor_representation, scenario.public)
-    return _findings(scenario, level, "all anchor rows", "subspace", scores)
+    found: tuple[Finding, ...] = ()
+    # In which units f works is not known; where all columns have one, both are the same.
+    units = {"subspace": np.ones_like(scenario.scale), "subspace, in the table's units": scenario.scale}
+    for attack, unit in units.items():
+        if attack == "subspace" or not np.array_equal(unit, np.ones_like(unit)):
+            scores = subspace_scores(
+                people * unit, scenario.anchor * unit, scenario.anchor_representation, scenario.public * unit
+            )
+            found += _findings(scenario, level, "all anchor rows", attack, scores)
+    return found
 
 
 def _findings(scenario: Scenario, level: str, leak: str, attack: str, scores: FloatArray) -> tuple[Finding, Finding]:

@@ -37,7 +37,7 @@ def audit_page(result: AuditResult) -> str:
 <header><p class="kicker">Privacy audit · for the data protection officer</p>
 <h1>Party {text_html(result.party)}</h1>
 <p class="facts">{text_html(" · ".join(facts(result)))}</p></header>
-{stopped}<section aria-labelledby="lights"><h2 id="lights" class="verdict">{_verdict(criteria[:3])}</h2>
+{stopped}<section aria-labelledby="lights"><h2 id="lights" class="verdict">{_verdict(criteria)}</h2>
 <div class="cards">{"".join(_card(result, criterion) for criterion in criteria)}</div>
 <p class="note">{_RULE}</p></section>
 {_attackers(result)}

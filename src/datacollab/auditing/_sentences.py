@@ -118,7 +118,7 @@ def _base(result: AuditResult) -> tuple[int, str]:
     """How many records a sentence counts by, and how it calls them."""
     if result.n_candidates == result.n_attacked == result.n_rows:
         return result.n_rows, f"your {grouped(result.n_rows)} records"
-    return 100, "every 100 of your records"
+    return 100, f"every 100 of your records, sought among {grouped(result.n_candidates)} at a time"
 
 
 def _counter(base: int) -> Count:
