@@ -86,7 +86,9 @@ def test_every_light_is_a_word_and_a_shape(page):
         )
     )
     text = Page(mixed.to_html()).text
-    assert "Amber for singling out; green for linkability; not tested for inference." in text
+    assert (
+        "Amber for singling out; inconclusive for membership; green for linkability; not tested for inference." in text
+    )
     for shape in ("▲ amber", "● green", "○ not tested", "? inconclusive"):
         assert shape in text
 
