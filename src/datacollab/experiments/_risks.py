@@ -10,7 +10,7 @@ from collections.abc import Collection
 import numpy as np
 
 from ..auditing import AuditResult, audit
-from ..auditing._attacks import AVERAGED_NAME
+from ..auditing._attacks import AVERAGED_NAME, FORWARD
 from ..datasets import Dataset
 from ._attack import AttackScore
 from ._trial import Trial
@@ -18,7 +18,7 @@ from ._trial import Trial
 __all__ = ["score_risks"]
 
 _ZERO_LEAK, _FULL_LEAK, _MAP = "T0", "T2", "T2f"
-_ATTACKS = ("Procrustes", "kernel ridge", "emulator", AVERAGED_NAME, "membership", "subspace")
+_ATTACKS = ("Procrustes", "kernel ridge", "emulator", AVERAGED_NAME, FORWARD, "membership", "subspace")
 """Those that are strongest on some obfuscator, so that a trial does not take minutes."""
 
 _N_PUBLIC, _N_CONTROL = 5000, 500
