@@ -70,6 +70,12 @@ def test_all_columns_together_may_show_a_leak_and_never_that_there_is_none():
     assert lights == ["red", "amber", "not tested", "not tested"]
 
 
+def test_a_named_attribute_decides_before_all_columns_together():
+    found = [finding("R2c", 0.9, baseline=0.0), finding("attribute smoker", 0.8, low=0.7, high=0.85, baseline=0.73)]
+    assert criterion_of(found, "inference").finding.metric == "attribute smoker"
+    assert criterion_of(found, "inference").light == "amber"
+
+
 def test_a_narrow_interval_does_not_make_up_for_a_wide_one():
     narrow = finding("linkage", 0.102, low=0.07, high=0.14, baseline=0.1, attack="one")
     wide = finding("linkage", 0.1, low=0.02, high=0.3, baseline=0.1, attack="another")

@@ -80,7 +80,9 @@ def criterion_of(findings: Iterable[Finding], name: str) -> Criterion:
         strongest[finding.metric] = max(strongest.get(finding.metric, finding), finding, key=_telling)
     # A search that found nothing speaks only where nothing else does.
     telling = [one for one in strongest.values() if not (metric_of(one.metric).is_search and one.value <= 0)]
-    judged = [(light_of(finding), finding) for finding in telling or strongest.values()]
+    # All columns together speak only where none was named.
+    named = [one for one in telling if not metric_of(one.metric).is_partial]
+    judged = [(light_of(finding), finding) for finding in named or telling or strongest.values()]
     if not judged:
         return Criterion(name=name, light="not tested", finding=None, reason="No attack of this kind was made.")
     light = min((light for light, _ in judged), key=LIGHTS.index)

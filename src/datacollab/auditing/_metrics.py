@@ -101,7 +101,7 @@ _METRICS = {
     "R2c": Metric(
         meaning="How much of what the label leaves open is reconstructed: 1 all, 0 nothing; below 0, it misleads.",
         criterion="inference",
-        said="{value} of 1 of what the label leaves open is reconstructed, over all columns",
+        said="{value} of 1 of what the label leaves open of your records is reconstructed, all columns together",
         is_share=False,
         is_partial=True,
     ),
