@@ -205,3 +205,21 @@ def test_an_interruption_writes_nothing(files, monkeypatch, tmp_path):
     assert result.exit_code == 130
     assert "interrupted. Nothing was written" in result.stderr
     assert not list((tmp_path / "out").iterdir())
+
+
+def test_the_target_is_no_attribute_and_semicolons_are_named(files, write, tables, tmp_path):
+    given = "--target", "diagnosis", "--output", tmp_path
+    result = run(files["private"], files["anchor"], *given, "--attribute", "diagnosis")
+    assert result.exit_code == 1
+    assert "is the target" in result.stderr
+    other = tmp_path / "semicolons.csv"
+    tables["private"].to_csv(other, index=False, sep=";")
+    result = run(other, files["anchor"], *given)
+    assert result.exit_code == 1
+    assert "semicolons" in result.stderr
+
+
+def test_private_rows_in_the_anchor_are_refused(files, tmp_path):
+    result = run(files["private"], files["private"], "--target", "diagnosis", "--output", tmp_path)
+    assert result.exit_code == 1
+    assert "every party sees the anchor" in result.stderr

@@ -78,7 +78,7 @@ def audit(
         if target not in tables[private].columns:
             raise ValueError(f"{private} has no column {target!r}; it has {listed(tables[private].columns)}.")
         features = encode(tables, public or anchor, target)
-        attributes = _attributes(attribute or [], features, private)
+        attributes = _attributes(attribute or [], target, features, private)
         targets = {path: table[target].to_numpy() for path, table in tables.items() if target in table.columns}
         from sklearn.utils import check_random_state
 
@@ -161,7 +161,9 @@ def _check_options(preset: str | None, obfuscator: str | None) -> None:
         raise ValueError(f"The preset {preset!r} brings its own obfuscator; leave out --obfuscator or --preset.")
 
 
-def _attributes(names: list[str], features: Features, private: Path) -> dict[str, int | list[int]]:
+def _attributes(names: list[str], target: str, features: Features, private: Path) -> dict[str, int | list[int]]:
+    if target in names:
+        raise ValueError(f"{target!r} is the target; the analyst gets it as it is, so there is nothing to infer.")
     unknown = [name for name in names if name not in features.positions]
     if unknown:
         raise ValueError(

@@ -33,6 +33,8 @@ def read_table(path: Path) -> Any:
             f"{path} cannot be read as a CSV file ({type(error).__name__}). Wanted: UTF-8 text, commas between "
             "columns, a header, and as many entries in every row."
         ) from None
+    if table.shape[1] == 1 and any(mark in str(table.columns[0]) for mark in (";", "\t")):
+        raise ValueError(f"{path} has semicolons or tabs between its columns; commas are wanted, and decimal points.")
     if _is_row_of_numbers(table.columns):
         raise ValueError(f"{path} has no header: its first row holds numbers. Add a row with the columns' names.")
     return table
