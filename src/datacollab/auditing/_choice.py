@@ -214,7 +214,7 @@ def choose(
     anchor : array-like or dataframe of shape (n_anchors, n_features)
     anchor_target : array-like of shape (n_anchors,), optional
     public : array-like or dataframe of shape (n_public, n_features), optional
-        A third, at most 500, is kept apart to tell members from; f_k may be fitted on the others, and the attacker
+        A third, at most 900, is kept apart to tell members from; f_k may be fitted on the others, and the attacker
         holds those.
     public_target : array-like of shape (n_public,), optional
     limits : RiskLimits, optional

@@ -75,7 +75,7 @@ def audit(
     public_target : array-like of shape (n_public,), optional
     control : array-like or dataframe of shape (n_control, n_features), optional
         Rows of the same kind that nobody holds: what attacks achieve on them does not come from f_k's memory of its
-        training rows.  By default a third of the public rows, at most 500, is kept apart.
+        training rows.  By default a third of the public rows, at most 900, is kept apart.
     control_target : array-like of shape (n_control,), optional
     attributes : mapping of str to int, sequence of int or callable, optional
         What an attacker would like to know of a row: a column of `X`, the columns of a one-hot encoded category, or a
