@@ -219,7 +219,7 @@ class TestSolvers:
                 assert file["party-0"].shape == (case.n_anchors, 16)
             if case.method == "published":
                 return {"case": asdict(case), "error": "MemoryError"}
-            return row(case.method, case.n_anchors, 100.0 if case.method == "naive" else 1.0) | {"case": asdict(case)}
+            return row(case.method, case.n_anchors, 200.0 if case.method == "naive" else 1.0) | {"case": asdict(case)}
 
         monkeypatch.setattr(solvers, "in_fresh_process", fit)
         command = ["--dataset", "digits", "--parts", "sizes", "--sizes", "100", "--repeats", "2"]
