@@ -273,3 +273,11 @@ def test_the_slow_attack_is_made_where_it_is_named(digits, pca_share):
     named = audited(pca_share, digits, attacks=("multilayer perceptron",))
     assert best(named, "re-identification@1").attack.startswith("multilayer perceptron")
     assert best(named, "linkage").value > 0.3
+
+
+def test_reconstructions_are_averaged_where_their_parts_are_there(digits, pca_share):
+    averaged = "kernel ridge and emulator, averaged"
+    result = audited(pca_share, digits, attacks=("kernel ridge", "emulator", averaged))
+    found = {one.attack: one.value for one in result.findings if one.metric == "linkage"}
+    assert found[averaged] > 0.95
+    assert found[averaged] >= min(value for attack, value in found.items() if attack != averaged)
