@@ -184,7 +184,7 @@ def test_wrong_options_are_one_line(files, calls, tmp_path):
 
     assert_one_line(failing(target="outcome"), "'outcome'", "age, ward, smoker, dose, diagnosis")
     assert_one_line(failing("--attribute", "income"), "income", "age, ward, smoker, dose")
-    assert_one_line(failing("--attribute", "diagnosis"), "diagnosis", "besides the target")
+    assert_one_line(failing("--attribute", "diagnosis"), "diagnosis", "is the target")
     assert_one_line(failing("--obfuscator", "gan"), "gan", "kernel-pca")
     assert_one_line(failing("--preset", "strict"), "strict", "private")
     assert_one_line(failing("--preset", "private", "--obfuscator", "umap"), "leave out")
