@@ -22,6 +22,7 @@ from ..privacy import (
 __all__ = [
     "AVERAGED",
     "AVERAGED_NAME",
+    "FORWARD",
     "PAIRED_ATTACKS",
     "SLOW",
     "averaged_reconstructions",

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..privacy import (
-    KernelRidgeAttack,
     Rate,
     membership,
     reconstruction_distance_scores,
@@ -27,7 +25,11 @@ _FALSE_POSITIVES = 0.01
 
 
 def membership_of_share(
-    scenario: Scenario, level: str, leak: str, rows: NDArray[np.intp], found: Mapping[str, FloatArray]
+    scenario: Scenario,
+    level: str,
+    leak: str,
+    emulate: Callable[[FloatArray], FloatArray],
+    found: Mapping[str, FloatArray],
 ) -> tuple[Finding, ...]:
     """How well distances tell members from others: between representations, and from each attack's reconstructions.
 
@@ -36,17 +38,15 @@ def membership_of_share(
     scenario : Scenario
         With outsiders.
     level, leak : str
-    rows : ndarray of shape (n_leaked,)
-        Positions of the leaked anchor rows.
+    emulate : callable
+        The attacker's estimate of f_k.
     found : mapping of str to ndarray of shape (n_attacked, n_features)
         Reconstructions by attack; of those that are usually averaged, the average counts.
     """
     assert scenario.outsiders is not None
     people = np.vstack([scenario.X, scenario.outsiders])
-    # What learns to undo f_k learns f_k itself when originals and representations change places.
-    emulator = KernelRidgeAttack().fit(scenario.anchor[rows], scenario.anchor_representation[rows])
     scores = {
-        "forward emulator, distance": representation_distance_scores(people, scenario.shared, emulator.reconstruct),
+        "forward emulator, distance": representation_distance_scores(people, scenario.shared, emulate),
     }
     if scenario.public is not None:
         averaged = {AVERAGED_NAME: averaged_reconstructions(found)} if set(AVERAGED) <= set(found) else found

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from ._attacks import SLOW, without_labels
 from ._findings import Finding
-from ._levels import LEVELS
+from ._levels import LEAKS, LEVELS
 from ._scenario import Scenario
 
 __all__ = ["assumptions", "not_tested"]
@@ -40,6 +41,7 @@ def not_tested(
     scenario: Scenario, levels: Collection[str], findings: Iterable[Finding], left: Collection[str]
 ) -> tuple[str, ...]:
     """What a reader might think was tried, and was not."""
+    findings = list(findings)
     found = {finding.level for finding in findings}
     metrics = {finding.metric for finding in findings}
     sentences = [f"{name} ({level.title}): not asked for." for name, level in LEVELS.items() if name not in levels]
@@ -67,6 +69,7 @@ def not_tested(
         sentences.append(
             "Whether the obfuscator remembers its training rows: single other rows could not be put beside them."
         )
-    sentences.append("The multilayer perceptron of the published experiments is made only where it is named.")
+    if found & set(LEAKS) and not any(without_labels(finding.attack) in SLOW for finding in findings):
+        sentences.append("The multilayer perceptron of the published experiments is made only where it is named.")
     sentences.append("Attacks not known today, several shares of the same rows, and side information about a person.")
     return tuple(sentences)

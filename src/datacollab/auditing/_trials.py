@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -140,9 +140,10 @@ class Trials:
                     yield self._trial(level, name, attack, reconstruct, informed, found)
             if all(attack in found for attack in AVERAGED):
                 yield Trial(level, name, AVERAGED_NAME, partial(self._averaged, level, name, found))
-            yield Trial(level, name, FORWARD, partial(self._forward, level, name, rows))
+            emulate = cache(partial(self._emulator, rows))
+            yield Trial(level, name, FORWARD, partial(self._forward, level, name, emulate))
             if scenario.outsiders is not None:
-                yield Trial(level, name, "membership", partial(self._membership, level, name, rows, found))
+                yield Trial(level, name, "membership", partial(self._membership, level, name, emulate, found))
 
     def _subspace(self, level: str) -> Iterator[Trial]:
         if self._scenario.public is not None and self._scenario.outsiders is not None:
@@ -206,11 +207,13 @@ class Trials:
     def _averaged(self, level: str, leak: str, found: Mapping[str, FloatArray]) -> Outcome:
         return self._outcome(level, leak, AVERAGED_NAME, averaged_reconstructions(found), None)
 
-    def _forward(self, level: str, leak: str, rows: NDArray[np.intp]) -> Outcome:
+    def _emulator(self, rows: NDArray[np.intp]) -> ReconstructionAttack:
+        # What learns to undo f_k learns f_k itself when originals and representations change places.
+        return KernelRidgeAttack().fit(self._scenario.anchor[rows], self._scenario.anchor_representation[rows])
+
+    def _forward(self, level: str, leak: str, emulate: Callable[[], ReconstructionAttack]) -> Outcome:
         """Match where the attacker need not undo f_k: its estimate of f_k brings the candidates to the share."""
-        scenario = self._scenario
-        emulator = KernelRidgeAttack().fit(scenario.anchor[rows], scenario.anchor_representation[rows])
-        score = matched_representations(scenario, emulator.reconstruct, self._random)
+        score = matched_representations(self._scenario, emulate().reconstruct, self._random)
         return Outcome(self._findings(level, leak, FORWARD, score, {}))
 
     def _outcome(self, level: str, leak: str, attack: str, rows: FloatArray, controls: FloatArray | None) -> Outcome:
@@ -241,8 +244,10 @@ class Trials:
             for metric, measured in score.items()
         )
 
-    def _membership(self, level: str, leak: str, rows: NDArray[np.intp], found: Mapping[str, FloatArray]) -> Outcome:
-        return Outcome(membership_of_share(self._scenario, level, leak, rows, found))
+    def _membership(
+        self, level: str, leak: str, emulate: Callable[[], ReconstructionAttack], found: Mapping[str, FloatArray]
+    ) -> Outcome:
+        return Outcome(membership_of_share(self._scenario, level, leak, emulate().reconstruct, found))
 
     def _search(self, level: str, name: str, artefact: Any) -> Outcome:
         stored = find_training_rows(artefact, self._scenario.table)
