@@ -48,7 +48,7 @@ $(BIN)/python:
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 $(VENV)/.demo: $(BIN)/python pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[umap,anchors,data,cli]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[umap,anchors,data,exchange,cli]'
 	@mkdir -p output && touch $@
 
 $(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt

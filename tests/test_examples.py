@@ -10,7 +10,8 @@ import pytest
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+# Those that are played in processes of their own have tests of their own.
+@pytest.mark.parametrize("example", [path for path in EXAMPLES if not path.stem.startswith("play_")], ids=lambda path: path.stem)
 def test_example_runs(example, tmp_path):
     command = [sys.executable, "-W", "error", str(example)]
     done = subprocess.run(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from types import ModuleType
 from typing import Any, cast
 
 import numpy as np
@@ -12,7 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils._param_validation import HasMethods, Hidden, Interval, StrOptions
 
-from .errors import AgreementError, MissingExtraError, RepresentationError
+from ._require import require
+from ._typing import Array, FloatArray, PartyName
+from .errors import AgreementError, RepresentationError
 
 __all__ = [
     "Array",
@@ -31,30 +32,6 @@ __all__ = [
     "require",
     "to_numpy",
 ]
-
-FloatArray = NDArray[np.float64]
-Array = Any
-"""A NumPy array, or an array of another library that follows the array API standard, all on one device."""
-PartyName = str | int
-"""How a party is named: a string, or its position where the parties came as a plain sequence."""
-
-
-def require(module: str, extra: str) -> ModuleType:
-    """Import an optional dependency, or say which extra brings it.
-
-    Raises
-    ------
-    MissingExtraError
-        When the module is not installed.
-    """
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise MissingExtraError(
-            f"This needs the package {module.partition('.')[0]!r}, which is not installed. "
-            f"Install it with: pip install 'datacollab[{extra}]'"
-        ) from error
-
 
 _ARRAY_LIBRARIES = ("torch", "cupy", "array_api_strict")
 """Libraries other than NumPy whose arrays are computed with where they lie; others become NumPy arrays."""

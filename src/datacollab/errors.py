@@ -14,6 +14,7 @@
     │   └── NotConvergedError              an iterative solver did not reach its accuracy
     ├── NotEnoughMemoryError (MemoryError) a fit would not fit into memory; nothing was started
     ├── NoGuaranteeError (RuntimeError)    no epsilon can be stated for what a party shares
+    ├── ExchangeError (ValueError)         a file or a step of the exchange is refused; has a `code`
     ├── ClusterError (RuntimeError)        no Dask cluster, or one that keeps losing workers
     ├── DatasetError (OSError)             a data set is missing, damaged or not what was expected
     └── MissingExtraError (ImportError)    an optional dependency is not installed
@@ -30,6 +31,8 @@ Each error is also a builtin one, so ``except ValueError`` keeps working.  A mes
 parameter, what was found, what is wanted and what to do.  It shows names, shapes and types; never an entry of the data.
 """
 
+from ._codes import CODES
+
 __all__ = [
     "AgreementError",
     "AnchorError",
@@ -38,6 +41,7 @@ __all__ = [
     "DataCollabError",
     "DataCollabWarning",
     "DatasetError",
+    "ExchangeError",
     "IncompressibleKernelError",
     "MissingExtraError",
     "NoGuaranteeError",
@@ -112,6 +116,23 @@ class NotEnoughMemoryError(DataCollabError, MemoryError):
 
 class NoGuaranteeError(DataCollabError, RuntimeError):
     """No epsilon can be stated for what a party shares; the message says which condition does not hold."""
+
+
+class ExchangeError(DataCollabError, ValueError):
+    """A file or a step of the exchange is refused; nothing was changed.
+
+    Attributes
+    ----------
+    code : str
+        Which of the documented reasons it is.
+    exit_code : int
+        What a command exits with.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.exit_code = CODES[code].exit_code
+        self.code = code
 
 
 class ClusterError(DataCollabError, RuntimeError):

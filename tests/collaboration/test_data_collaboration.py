@@ -67,6 +67,19 @@ def test_gives_the_numbers_of_the_real_roles(digits):
         assert_allclose(model.represent(digits["X_test"], groups=[name] * 300), transformed, atol=1e-8)
 
 
+def test_without_shuffling_the_model_sees_the_rows_in_their_order(digits):
+    seen = []
+
+    class Watched(LogisticRegression):
+        def fit(self, X, y):
+            seen.append(y)
+            return super().fit(X, y)
+
+    fit(DataCollaborationClassifier(PCA(8), LTI(8), Watched(C=10, max_iter=2000), shuffle=False), digits)
+    order = np.concatenate([np.flatnonzero(digits["groups"] == name) for name in ("north", "south", "west")])
+    assert_array_equal(seen[0], digits["y"][order])
+
+
 def test_rows_go_through_their_own_party_and_come_back_in_order(digits, rng):
     model = fit(DataCollaborationClassifier(PCA(8), KTI(8), lr()), digits)
     owners = rng.choice(["north", "south", "west"], size=300)

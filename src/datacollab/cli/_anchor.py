@@ -1,4 +1,4 @@
-"""``datacollab anchor``: making an anchor from public rows, and checking it for private ones."""
+"""``datacollab anchor``: making an anchor from public rows, checking it for private ones, and sending it sealed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..errors import ExchangeError
 from ._errors import one_line_errors
+from ._output import reported
+from ._passphrase import PassphraseFile, passphrase_for
 from ._tables import check_numeric, listed, read_table
 
 if TYPE_CHECKING:
@@ -21,6 +24,9 @@ app = typer.Typer(help="The anchor: rows that all parties obfuscate alike.", no_
 FOUND = 3
 """Exit code of `check` where there are private rows in the anchor."""
 
+ProjectFile = Annotated[Path | None, typer.Option(exists=True, dir_okay=False, help="The signed project file.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+HERE = Path()
 CsvFile = partial(typer.Argument, exists=True, dir_okay=False)
 
 
@@ -97,6 +103,102 @@ def check(
         typer.echo(f"No private row among the {len(anchor_table)} anchor rows. Compared: {listed(compared)}.")
         if ignored:
             typer.echo(f"Not compared: {listed(ignored)}. A row that differs in these alone counts as a copy.")
+
+
+@app.command("seal")
+def seal(
+    public: Annotated[
+        Path | None, typer.Argument(exists=True, dir_okay=False, help="Public rows, in the project's columns.")
+    ] = None,
+    project: Annotated[Path, typer.Option(exists=True, dir_okay=False, help="The signed project file.")] = Path(
+        "project.toml"
+    ),
+    output: Annotated[Path, typer.Option("--output", "-o", help="File to write.")] = Path("anchor.dcanchor"),
+    rows_from: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, help="Take the rows of this table as the anchor.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="For repeatable rows; leave out for fresh ones.")] = None,
+    folder: Annotated[Path, typer.Option("--folder", "-C", help="The owner's folder, with the keys.")] = HERE,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make the anchor by the project's recipe from public rows, and seal it to all parties.
+
+    Whoever carries the file cannot read it, and nor can the analyst. Each time another anchor comes out: seal one, and
+    send that one to every party.
+
+    Example: datacollab anchor seal public.csv --project project.toml -C hospital-a -o anchor.dcanchor
+    """
+    if (public is None) == (rows_from is None):
+        raise typer.BadParameter("give either public rows, or --rows-from with the anchor's rows")
+    with reported(as_json, unchanged="No anchor was written.") as report:
+        from ..bundle import KeyPair, write_atomically
+        from ..project import anchor_of_rows, load_project, make_anchor, seal_anchor
+        from ..project import read_table as read
+
+        agreed = load_project(project)
+        owner = KeyPair.load(folder / "keys.json", passphrase_for(folder, passphrase_file))
+        if rows_from is not None:
+            anchor = anchor_of_rows(agreed, read(rows_from, project=agreed), where=str(rows_from))
+        else:
+            assert public is not None
+            table = read(public, project=agreed)
+            anchor = make_anchor(agreed, table, where=str(public), random_state=seed)
+        write_atomically(output, seal_anchor(anchor, agreed, owner), overwrite=False)
+        report.facts = {
+            "written": str(output),
+            "n_rows": len(anchor.rows),
+            "n_features": agreed.n_features,
+            "with_target": anchor.target is not None,
+            "parties": list(agreed.parties),
+            "project_digest": agreed.digest,
+        }
+        report.line(
+            f"{output}: {len(anchor.rows)} rows, {agreed.n_features} columns, "
+            f"{'with' if anchor.target is not None else 'without'} targets; sealed to {', '.join(agreed.parties)}"
+        )
+        report.line("Send this one file to every party; it is of no use to anybody else.")
+
+
+@app.command("open")
+def open_(
+    anchor: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="The file that the owner sent.")],
+    project: ProjectFile = None,
+    folder: Annotated[Path, typer.Option("--folder", "-C", help="The party's folder, with the keys.")] = HERE,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Open the anchor with a party's key, and keep it in the party's folder, readable by its owner alone.
+
+    `datacollab party join` does the same where it is given the anchor; this is for an anchor that comes later.
+
+    Example: datacollab anchor open anchor.dcanchor -C hospital-b
+    """
+    with reported(as_json) as report:
+        from ..party_folder import PartyFolder
+        from ..project import open_anchor
+
+        project_file = project or folder / "project.toml"
+        if not project_file.is_file():
+            raise ExchangeError(
+                "FOLDER_MISSING",
+                f"{folder} is no party's folder: there is no project.toml. Run `datacollab party join project.toml "
+                f"{anchor.name} -C {folder}` instead.",
+            )
+        words = passphrase_for(folder, passphrase_file)
+        joined = PartyFolder.join(folder, project_file, anchor, passphrase=words)
+        opened = open_anchor(anchor, joined.project, joined.key)
+        report.facts = {
+            "party": joined.name,
+            "n_rows": len(opened.rows),
+            "n_features": joined.project.n_features,
+            "with_target": opened.target is not None,
+            "project_digest": joined.project.digest,
+        }
+        report.line(
+            f"Party {joined.name}: the anchor has {len(opened.rows)} rows, {joined.project.n_features} columns, "
+            f"{'with' if opened.target is not None else 'without'} targets"
+        )
 
 
 def _sampler(method: str, rows: int) -> AnchorSampler:

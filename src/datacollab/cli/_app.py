@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import _anchor, _audit, _data, _demo, _experiment
+from . import _analyst, _anchor, _audit, _bundle, _data, _demo, _experiment, _keys, _log, _party, _project
 
 __all__ = ["app"]
 
@@ -20,8 +20,14 @@ app = typer.Typer(
 )
 app.command("demo")(_demo.demo)
 app.command("audit")(_audit.audit)
-app.add_typer(_data.app, name="data")
+app.add_typer(_keys.app, name="keys")
+app.add_typer(_project.app, name="project")
 app.add_typer(_anchor.app, name="anchor")
+app.add_typer(_party.app, name="party")
+app.add_typer(_analyst.app, name="analyst")
+app.add_typer(_bundle.app, name="bundle")
+app.add_typer(_log.app, name="log")
+app.add_typer(_data.app, name="data")
 app.add_typer(_experiment.app, name="experiment")
 
 

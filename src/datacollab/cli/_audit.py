@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..auditing import AuditResult
     from ..party import Party
 
-__all__ = ["audit"]
+__all__ = ["audit", "shown_progress"]
 
 PRESETS = ("private",)
 _MOST_COMPONENTS = 16
@@ -92,7 +92,7 @@ def audit(
         from ..auditing import with_defences
 
         start = time.perf_counter()
-        with _shown_progress(quiet) as progress:
+        with shown_progress(quiet) as progress:
             result = run_audit(
                 party,
                 features.matrices[private],
@@ -201,7 +201,8 @@ def _party(
 
 
 @contextmanager
-def _shown_progress(quiet: bool) -> Iterator[Callable[[str], None]]:
+def shown_progress(quiet: bool = False) -> Iterator[Callable[[str], None]]:
+    """What takes a line on what is going on, and shows it on a terminal."""
     from rich.console import Console
 
     console = Console(stderr=True)

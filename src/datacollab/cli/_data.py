@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ._deal import deal
 from ._errors import one_line_errors
+from ._output import reported
 
 if TYPE_CHECKING:
     from ..datasets import DatasetInfo
@@ -55,6 +57,41 @@ def fetch_dataset(
         from ..datasets import fetch
 
         typer.echo(fetch(name, data_dir=data_dir))
+
+
+@app.command("deal")
+def deal_tables(
+    name: Annotated[str, typer.Argument(help="One of the names that `datacollab data list` shows.")],
+    output: Annotated[Path, typer.Argument(help="Directory for the CSV files.")],
+    party: Annotated[
+        list[str] | None, typer.Option(help="Name of a party. Repeatable. Default: hospital-a, hospital-b.")
+    ] = None,
+    rows: Annotated[int, typer.Option(min=2, help="Rows per party.")] = 150,
+    public: Annotated[int, typer.Option(min=2, help="Public rows.")] = 600,
+    new: Annotated[int, typer.Option(min=1, help="New rows, to be predicted.")] = 300,
+    seed: Annotated[int, typer.Option(help="Which rows go where.")] = 0,
+    data_dir: DataDir = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Write CSV files to try an exchange with: one per party, public rows, and new ones to be predicted.
+
+    Example: datacollab data deal digits tables --party hospital-a --party hospital-b
+    """
+    with reported(as_json, unchanged="Some files may have been written.") as report:
+        files, target = deal(
+            name,
+            output,
+            parties=party or ["hospital-a", "hospital-b"],
+            n_per_party=rows,
+            n_public=public,
+            n_new=new,
+            data_dir=data_dir,
+            seed=seed,
+        )
+        report.facts = {"files": {str(file): n_rows for file, n_rows in files.items()}, "target": target}
+        for file, n_rows in files.items():
+            report.line(f"{file}: {n_rows} rows")
+        report.line(f"The target's column is {target!r}.")
 
 
 def _print_table(found: Sequence[DatasetInfo]) -> None:

@@ -14,6 +14,7 @@ import typer
 from typer import Option
 
 from ._errors import one_line_errors
+from ._roles import play_roles
 
 if TYPE_CHECKING:
     from ..experiments import Comparison
@@ -38,6 +39,9 @@ def demo(
     hyperparameters: Annotated[str, Option(help="Those of KTI: recommended, paper.")] = "recommended",
     seeds: Annotated[int, Option(min=1, help="Random draws of parties, anchors and test rows.")] = 5,
     output: Annotated[Path, Option(help="Directory for figures, page and scores.")] = Path("output/demo"),
+    roles: Annotated[
+        bool, Option("--roles", help="Play an exchange of files instead, every command a process of its own.")
+    ] = False,
     as_json: Annotated[bool, Option("--json", help="Print the scores as JSON instead of a table.")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
@@ -55,7 +59,17 @@ def demo(
       datacollab demo
       datacollab demo --dataset mnist --parties 10 --rows 100 --output mnist
       datacollab demo --obfuscator pca --method LTI --method KTI --json
+      datacollab demo --roles --output exchange
+
+    With --roles, hospitals and an analyst exchange files in directories of
+    their own, as in the README; the other options are not used.
     """
+    if roles:
+        with one_line_errors(f"The files in {output} are as the last step left them."):
+            predictions = play_roles(output, ("hospital-a", "hospital-b"), quiet=quiet or as_json)
+            if as_json:
+                typer.echo(json.dumps({"predictions": [str(path) for path in predictions]}, indent=2))
+        return
     with one_line_errors("Nothing was written; run the command again, with fewer --seeds if it takes too long."):
         from ..experiments import Condition, check_methods
 

@@ -1,4 +1,4 @@
-"""Reading CSV files; the words of an error name files and columns, and show no entry."""
+"""Tables from files; the words of an error name files and columns, and show no entry."""
 
 from __future__ import annotations
 
@@ -10,34 +10,18 @@ __all__ = ["check_numeric", "listed", "read_table"]
 
 
 def read_table(path: Path) -> Any:
-    """Read a CSV file into a data frame.
+    """Read a table into a data frame: Parquet and Arrow files by their names, and CSV.
 
     Raises
     ------
-    ValueError
-        When it is no CSV file with a header.
+    ExchangeError
+        When it is no such file, or a CSV file without a header.
     MissingExtraError
-        When pandas is not installed.
+        When pandas, or for Parquet and Arrow pyarrow, is not installed.
     """
-    from .._validation import require
+    from ..project import read_table as read
 
-    pandas = require("pandas", "cli")
-    # A copy of a row must stay one on its way through a file: numbers are read to the last digit, as pandas 3.1 does.
-    is_exact = tuple(map(int, pandas.__version__.split(".")[:2])) >= (3, 1)
-    options = {} if is_exact else {"float_precision": "round_trip"}
-    try:
-        table = pandas.read_csv(path, low_memory=False, **options)
-    except ValueError as error:
-        # pandas's own message may quote an entry, so it is dropped.
-        raise ValueError(
-            f"{path} cannot be read as a CSV file ({type(error).__name__}). Wanted: UTF-8 text, commas between "
-            "columns, a header, and as many entries in every row."
-        ) from None
-    if table.shape[1] == 1 and any(mark in str(table.columns[0]) for mark in (";", "\t")):
-        raise ValueError(f"{path} has semicolons or tabs between its columns; commas are wanted, and decimal points.")
-    if _is_row_of_numbers(table.columns):
-        raise ValueError(f"{path} has no header: its first row holds numbers. Add a row with the columns' names.")
-    return table
+    return read(path)
 
 
 def check_numeric(path: Path, table: Any) -> None:
@@ -60,15 +44,3 @@ def listed(names: Iterable[object]) -> str:
     """The first ten names, with commas between."""
     texts = [str(name) for name in names]
     return ", ".join(texts[:10]) + (", ..." if len(texts) > 10 else "")
-
-
-def _is_row_of_numbers(names: Iterable[str]) -> bool:
-    """Whether column names are rather the first row of a table.  0, 1, 2, ... are names."""
-    names = list(names)
-    if names == [str(position) for position in range(len(names))]:
-        return False
-    try:
-        [float(name) for name in names]
-    except ValueError:
-        return False
-    return True

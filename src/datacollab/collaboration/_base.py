@@ -42,6 +42,7 @@ class BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator, ABC):
         "estimator": [HasMethods(["fit", "predict"]), None],
         "fit_on": [StrOptions({"anchor"}), "array-like", None],
         "defences": [list, tuple],
+        "shuffle": ["boolean"],
         "party_column": [str, Integral, None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -59,6 +60,7 @@ class BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator, ABC):
         *,
         fit_on: Any = None,
         defences: Sequence[Defence] = (),
+        shuffle: bool = True,
         party_column: str | int | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -68,6 +70,7 @@ class BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator, ABC):
         self.estimator = estimator
         self.fit_on = fit_on
         self.defences = defences
+        self.shuffle = shuffle
         self.party_column = party_column
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -200,6 +203,7 @@ class BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator, ABC):
             self._obfuscator(name, random_state),
             fit_on=anchor if on_anchor else self.fit_on,
             defences=self.defences,
+            shuffle=self.shuffle,
             random_state=_seed(random_state),
         )
 

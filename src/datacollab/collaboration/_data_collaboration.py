@@ -51,6 +51,8 @@ class DataCollaborationClassifier(ClassifierMixin, BaseDataCollaboration):
         instead of its private rows; see `Party`.  "anchor" takes the anchor given to `fit`.
     defences : list or tuple of Defence, default=()
         Applied by every party to its rows before it shares them; see `Party`.  Rows to be predicted are not touched.
+    shuffle : bool, default=True
+        Whether the parties' rows are pooled in a random order, as between organisations.  False keeps that of `X`.
     party_column : str or int, default=None
         Column of X that names the owner of each row.  It replaces `groups`, is taken out before anything else, and
         lets scorers that pass nothing but X work.  Anchors come without it.
@@ -150,6 +152,8 @@ class DataCollaborationRegressor(RegressorMixin, BaseDataCollaboration):
         instead of its private rows; see `Party`.  "anchor" takes the anchor given to `fit`.
     defences : list or tuple of Defence, default=()
         Applied by every party to its rows before it shares them; see `Party`.  Rows to be predicted are not touched.
+    shuffle : bool, default=True
+        Whether the parties' rows are pooled in a random order, as between organisations.  False keeps that of `X`.
     party_column : str or int, default=None
         Column of X that names the owner of each row.  It replaces `groups`, is taken out before anything else, and
         lets scorers that pass nothing but X work.  Anchors come without it.

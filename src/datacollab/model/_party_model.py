@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._validation import FloatArray, PartyName
+from ..bundle import KeyPair, PublicKey, pack, unpack, write_atomically
 from ._maps import IntegrationFunction
 
 __all__ = ["PartyModel"]
@@ -57,3 +59,46 @@ class PartyModel:
             When the model h gives no probabilities.
         """
         return np.asarray(self.estimator.predict_proba(self.transform(representation)))
+
+    def save(self, path: str | Path, *, key: KeyPair | None = None, onnx: bool = False) -> None:
+        """Write the model to a `.dcmodel` file (no pickle).
+
+        Parameters
+        ----------
+        path : str or Path
+            A file there is replaced.
+        key : KeyPair, optional
+            Whose signature it gets.
+        onnx : bool, default=False
+            Whether to add the ONNX form, which outlives versions of scikit-learn.
+
+        Raises
+        ------
+        ExchangeError
+            When the model cannot be sent; see `model_contents`.
+        """
+        from ._codec import MODEL_KIND, model_contents
+
+        facts, members = model_contents(self, onnx=onnx)
+        write_atomically(Path(path), pack(MODEL_KIND, facts, members, key=key), mode=0o600)
+
+    @staticmethod
+    def load(path: str | Path, *, signed_by: PublicKey | None = None, prefer_onnx: bool = False) -> PartyModel:
+        """Read a model that `save` wrote; nothing that the file brings along is run.
+
+        Parameters
+        ----------
+        path : str or Path
+        signed_by : PublicKey, optional
+            Who has to have signed it.
+        prefer_onnx : bool, default=False
+            Whether to take the ONNX form, where there is one.
+
+        Raises
+        ------
+        ExchangeError
+            When the file is damaged, not signed as wanted, inconsistent, or made with another version of scikit-learn.
+        """
+        from ._codec import MODEL_KIND, model_from
+
+        return model_from(unpack(Path(path), kind=MODEL_KIND, signed_by=signed_by), prefer_onnx=prefer_onnx)

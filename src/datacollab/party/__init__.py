@@ -4,10 +4,12 @@ from ._defence import Defence
 from ._gaussian_mechanism import GaussianMechanism, gaussian_delta, gaussian_sigma
 from ._guarantee import PrivacyGuarantee
 from ._kernel_pca import KernelPCAObfuscator
+from ._local_party import LocalParty
 from ._microaggregation import Microaggregation
 from ._noise import GaussianNoise
 from ._obfuscator import obfuscator
 from ._party import Party
+from ._state import local_party, party_state
 from ._umap import UMAPObfuscator
 
 __all__ = [
@@ -15,11 +17,14 @@ __all__ = [
     "GaussianMechanism",
     "GaussianNoise",
     "KernelPCAObfuscator",
+    "LocalParty",
     "Microaggregation",
     "Party",
     "PrivacyGuarantee",
     "UMAPObfuscator",
     "gaussian_delta",
     "gaussian_sigma",
+    "local_party",
     "obfuscator",
+    "party_state",
 ]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._validation import FloatArray, PartyName, check_representation, count_missing
+from ..bundle import KeyPair, PublicKey, pack, unpack, write_atomically
 from ..errors import RepresentationError, ShareError
+from ._codec import SHARE_KIND, share_contents, share_from
 
 __all__ = ["Share"]
 
@@ -87,6 +90,41 @@ class Share:
         """Size of the arrays, in bytes."""
         arrays = (self.representation, self.anchor_representation, self.target, self.anchor_target)
         return sum(array.nbytes for array in arrays if array is not None)
+
+    def save(self, path: str | Path, *, key: KeyPair | None = None) -> None:
+        """Write the share to a `.dcshare` file (no pickle); whoever has the file can read it.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file there is replaced.
+        key : KeyPair, optional
+            Whose signature it gets.
+
+        Raises
+        ------
+        ExchangeError
+            When targets are neither texts nor numbers.
+        """
+        facts, members = share_contents(self)
+        write_atomically(Path(path), pack(SHARE_KIND, facts, members, key=key), mode=0o600)
+
+    @staticmethod
+    def load(path: str | Path, *, signed_by: PublicKey | None = None) -> Share:
+        """Read a share that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+        signed_by : PublicKey, optional
+            Who has to have signed it.
+
+        Raises
+        ------
+        ExchangeError
+            When the file is damaged, not signed as wanted, or inconsistent.
+        """
+        return share_from(unpack(Path(path), kind=SHARE_KIND, signed_by=signed_by))
 
     def __repr__(self) -> str:
         anchor_target = None if self.anchor_target is None else self.anchor_target.shape

@@ -1,0 +1,171 @@
+"""Codes of refusals in the exchange of files: what each means, and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["CODES", "EXIT_CODES", "Code"]
+
+EXIT_CODES = {
+    "keys": 10,
+    "verification": 11,
+    "policy": 12,
+    "schema": 13,
+    "state": 14,
+    "limits": 15,
+    "model": 16,
+}
+"""What the program exits with, by the kind of a refusal."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """A reason to refuse.
+
+    Attributes
+    ----------
+    kind : str
+        A key of `EXIT_CODES`.
+    meaning, remedy : str
+        A sentence each, for the documentation.
+    """
+
+    kind: str
+    meaning: str
+    remedy: str
+
+    @property
+    def exit_code(self) -> int:
+        """What the program exits with."""
+        return EXIT_CODES[self.kind]
+
+
+CODES = {
+    # keys
+    "KEY_MISSING": Code("keys", "There is no key where one is needed.", "Make one with `datacollab keys new`."),
+    "KEY_MALFORMED": Code("keys", "A file or text is no key of this program.", "Ask its owner to send it again."),
+    "PASSPHRASE_WRONG": Code("keys", "The passphrase does not open the file.", "Try again; it cannot be recovered."),
+    "NOT_A_MEMBER": Code(
+        "keys", "A key is not the one that the project names for this role.", "Ask the project's owner to add the key."
+    ),
+    # verification
+    "BUNDLE_MALFORMED": Code("verification", "A file is not a whole bundle.", "Have it sent again."),
+    "HASH_MISMATCH": Code("verification", "A part of a bundle was changed on its way.", "Have it sent again."),
+    "FORMAT_TOO_NEW": Code(
+        "verification", "A file was written by a later version.", "Upgrade datacollab, then read it again."
+    ),
+    "WRONG_KIND": Code("verification", "A file is of another kind than the one wanted.", "Give the right file."),
+    "SIGNATURE_MISSING": Code(
+        "verification", "A file carries no signature where one is needed.", "Ask the sender for a signed file."
+    ),
+    "SIGNATURE_INVALID": Code(
+        "verification",
+        "A signature does not fit the contents or the key.",
+        "Do not use the file; ask the sender by another way.",
+    ),
+    "SEAL_NOT_FOR_YOU": Code(
+        "verification", "A file is sealed to other keys than this one.", "Ask the sender to seal it to your key."
+    ),
+    "SEAL_DAMAGED": Code("verification", "A sealed file was changed on its way.", "Have it sent again."),
+    "PROJECT_HASH_MISMATCH": Code(
+        "verification",
+        "A file belongs to another version of the project.",
+        "Compare `datacollab project show` on both sides, and make the file again.",
+    ),
+    "WRONG_RECIPIENT": Code("verification", "A model was made for another party.", "Ask the analyst for your own."),
+    "WRONG_SHARE": Code(
+        "verification", "A model belongs to another share than the last one.", "Install the model made from it."
+    ),
+    "ANCHOR_MISMATCH": Code(
+        "verification", "Parties used different anchors.", "Open the same anchor file everywhere, and share again."
+    ),
+    "LOG_BROKEN": Code(
+        "verification", "Entries of the log were changed, or are missing.", "Keep the file; compare it with a copy."
+    ),
+    # policy
+    "NOT_APPROVED": Code(
+        "policy", "Nobody has approved that the share leaves.", "Look at it, and run the command with --approve."
+    ),
+    "TOO_FEW_ROWS": Code("policy", "There are fewer rows than agreed.", "Take more rows, or stay out."),
+    "CLASS_TOO_SMALL": Code(
+        "policy", "A class has fewer rows than the policy wants.", "Merge or leave out rare classes."
+    ),
+    "DIM_TOO_LARGE": Code("policy", "The representation has more columns than agreed.", "Take fewer components."),
+    "OBFUSCATOR_NOT_ALLOWED": Code("policy", "The policy does not allow this obfuscator.", "Choose another."),
+    "OBFUSCATOR_NOT_ROWWISE": Code(
+        "policy",
+        "The obfuscator maps a row differently in other company.",
+        "Choose one that treats each row by itself; for UMAP the row-wise rule.",
+    ),
+    "DEFENCE_NEEDED": Code("policy", "The policy wants a defence.", "Share with --preset private."),
+    "RISK_TOO_HIGH": Code(
+        "policy", "The audit finds more risk than the policy allows.", "Run `datacollab party tune`."
+    ),
+    "RISK_UNKNOWN": Code(
+        "policy", "The policy limits a risk that was not measured.", "Give the audit more rows or more time."
+    ),
+    "NOTHING_ALLOWED": Code(
+        "policy", "No way of sharing stays within the policy's limits.", "Raise a limit, or do not share."
+    ),
+    "ANCHOR_HAS_PRIVATE_ROWS": Code(
+        "policy", "Rows of the party are in the anchor.", "Do not share; have a new anchor made from public rows."
+    ),
+    "DEADLINE_PASSED": Code("policy", "The project's deadline is over.", "Ask its owner for a new one."),
+    "QUORUM_NOT_MET": Code("policy", "Too few parties have shared.", "Wait for the others."),
+    "MODEL_LEAKS_ROWS": Code(
+        "policy", "A model contains rows that it was trained on.", "Train another kind of model."
+    ),
+    # schema
+    "SPEC_INVALID": Code("schema", "The project file says something impossible.", "Correct the named entry."),
+    "POLICY_INVALID": Code("schema", "The policy file says something impossible.", "Correct the named entry."),
+    "TABLE_UNREADABLE": Code("schema", "A table cannot be read.", "Save it as CSV with commas, Parquet or Arrow."),
+    "SCHEMA_MISSING_COLUMN": Code("schema", "A table lacks a column of the project.", "Add or rename the column."),
+    "SCHEMA_DTYPE": Code("schema", "A column of numbers holds something else.", "Make them numbers."),
+    "SCHEMA_RANGE": Code(
+        "schema", "Numbers are outside the agreed range.", "Check the unit; correct or leave out the rows."
+    ),
+    "SCHEMA_CATEGORY_UNKNOWN": Code(
+        "schema", "A column holds categories that were not agreed.", "Map them to agreed ones, or leave out the rows."
+    ),
+    "SCHEMA_MISSING_ENTRY": Code(
+        "schema", "Entries are missing where the project allows none.", "Fill them in, or leave out the rows."
+    ),
+    "ANCHOR_UNFIT": Code(
+        "schema", "An anchor does not fit the project.", "Have it made again by the project's recipe."
+    ),
+    "TARGET_INVALID": Code(
+        "schema", "Targets are missing, or none of those agreed.", "Correct them, or leave out the rows."
+    ),
+    # state
+    "FOLDER_MISSING": Code("state", "A folder was not set up for this role.", "Run the command's `init`."),
+    "ALREADY_THERE": Code("state", "Something would be overwritten.", "Choose another place, or remove it first."),
+    "ALREADY_SHARED": Code(
+        "state",
+        "The party has shared already; a second share of the same rows would tell more.",
+        "Send the file in the outbox again, or run with --again and say so to the analyst.",
+    ),
+    "ANCHOR_MISSING": Code("state", "The anchor is not there yet.", "Run `datacollab anchor open`."),
+    "NOT_SHARED": Code("state", "The party has not shared yet.", "Run `datacollab party share` first."),
+    "NOT_INSTALLED": Code("state", "No model is installed.", "Run `datacollab party install` first."),
+    "NOT_INTEGRATED": Code(
+        "state", "The shares were not integrated yet.", "Run `datacollab analyst integrate` first."
+    ),
+    "STATE_DAMAGED": Code("state", "A file of the state is damaged.", "Restore it from a backup."),
+    "STATE_UNSUPPORTED": Code(
+        "state", "This obfuscator cannot be stored.", "Choose another; for UMAP the row-wise rule."
+    ),
+    "BUSY": Code("state", "Another command works in the folder.", "Wait until it has ended."),
+    # limits
+    "TOO_LARGE": Code("limits", "A file is larger than allowed.", "Check its origin; raise the limit if it is right."),
+    # model
+    "SHARE_MALFORMED": Code("model", "The arrays of a share do not fit together.", "Have it made again."),
+    "MODEL_MALFORMED": Code("model", "A model is inconsistent in itself.", "Do not use it; ask the analyst."),
+    "MODEL_UNSUPPORTED": Code("model", "A model of this kind cannot be sent.", "Train another kind of model."),
+    "UNTRUSTED_TYPE": Code("model", "A model contains types that are not trusted.", "Do not use it; ask the analyst."),
+    "VERSION_MISMATCH": Code(
+        "model",
+        "A model was made with another version of scikit-learn.",
+        "Install that version, or use the ONNX form.",
+    ),
+    "ONNX_UNSUPPORTED": Code("model", "This model has no ONNX form.", "Send it without."),
+}

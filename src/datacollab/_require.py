@@ -1,0 +1,27 @@
+"""Optional dependencies; cheap to import, as commands that need little should start at once."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+from .errors import MissingExtraError
+
+__all__ = ["require"]
+
+
+def require(module: str, extra: str) -> ModuleType:
+    """Import an optional dependency, or say which extra brings it.
+
+    Raises
+    ------
+    MissingExtraError
+        When the module is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(
+            f"This needs the package {module.partition('.')[0]!r}, which is not installed. "
+            f"Install it with: pip install 'datacollab[{extra}]'"
+        ) from error

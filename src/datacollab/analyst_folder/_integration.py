@@ -1,0 +1,192 @@
+"""What the analyst learns from an integration: how well the parties' anchors agree, and how good the model is."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from .._validation import FloatArray
+from ..project import Project
+from ._row_lint import training_rows_in
+from ._shares import ReceivedShare
+
+if TYPE_CHECKING:
+    from ..analyst import Collaboration
+
+__all__ = ["Integration", "Score", "anchor_concordance", "describe"]
+
+_NAMED_PARAMETERS = ("kernel", "gamma", "alpha", "graph_weight", "center", "solver", "basis", "reference")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """How good the model is on rows left out of its training, with a 95 % interval over the folds.
+
+    Attributes
+    ----------
+    name : str
+        "accuracy", or "root mean squared error".
+    value, low, high : float
+    baseline : float
+        Of always answering with the most frequent class, or the mean.
+    n_folds : int
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+    baseline: float
+    n_folds: int
+
+    def sentence(self) -> str:
+        """The score in words."""
+        return (
+            f"{self.name.capitalize()} of the model on rows left out: {self.value:.3f} ({self.low:.3f} to "
+            f"{self.high:.3f}, {self.n_folds} folds); always the same answer has {self.baseline:.3f}."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Integration:
+    """An integration in numbers and names.
+
+    Attributes
+    ----------
+    method : str
+        Class of the integrator.
+    parameters : dict of str to object
+        Those of it that are numbers, texts or None.
+    n_components : int
+    estimator : str
+        Class of the model h.
+    n_rows : int
+        Of all parties.
+    share_digests : dict of party to str
+        Which shares it was made of.
+    concordance : dict of party to float
+        See `anchor_concordance`.
+    score : Score or None
+    row_findings : tuple of str
+        Where the model carries training rows.
+    created : str
+    """
+
+    method: str
+    parameters: dict[str, Any]
+    n_components: int
+    estimator: str
+    n_rows: int
+    share_digests: dict[str, str]
+    concordance: dict[str, float]
+    score: Score | None
+    row_findings: tuple[str, ...]
+    created: str
+
+    def facts(self) -> dict[str, Any]:
+        """The same as what JSON can hold."""
+        return asdict(self) | {"row_findings": list(self.row_findings)}
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> Self:
+        """What `facts` gave."""
+        score = facts["score"]
+        return cls(
+            **dict(facts)
+            | {"score": None if score is None else Score(**score), "row_findings": tuple(facts["row_findings"])}
+        )
+
+
+def anchor_concordance(mapped: Mapping[Any, FloatArray]) -> dict[Any, float]:
+    r"""Share of the mean anchor's variance that each party's mapped anchor reproduces.
+
+    :math:`1 - \|g_k(\tilde A_k) - \bar Z\|^2 / \|\bar Z - \bar z\|^2` with :math:`\bar Z` the mean over the parties and
+    :math:`\bar z` its mean row.  It is 1 where all agree, and near or below 0 for a party whose anchor rows are others,
+    or in another order.
+
+    Parameters
+    ----------
+    mapped : mapping of party to ndarray of shape (n_anchors, n_components)
+    """
+    mean = np.mean(list(mapped.values()), axis=0)
+    spread = float(((mean - mean.mean(axis=0)) ** 2).sum())
+    return {party: 1.0 - float(((rows - mean) ** 2).sum()) / spread for party, rows in mapped.items()}
+
+
+def describe(
+    collaboration: Collaboration, received: Sequence[ReceivedShare], project: Project, n_folds: int | None
+) -> Integration:
+    """Say what came of an integration."""
+    integrator = collaboration.integrator_
+    anchors = {each.party: each.share.anchor_representation for each in received}
+    representations = collaboration.representations_
+    parameters = integrator.get_params(deep=False)
+    rows = np.vstack(list(representations.values()))
+    target = np.concatenate([each.share.target for each in received])
+    groups = _equal_rows([each.share.representation for each in received])
+    return Integration(
+        method=type(integrator).__name__,
+        parameters={name: parameters[name] for name in _NAMED_PARAMETERS if _is_plain(parameters.get(name, ...))},
+        n_components=rows.shape[1],
+        estimator=type(collaboration.estimator_).__name__,
+        n_rows=len(rows),
+        share_digests={each.party: each.digest for each in received},
+        concordance=anchor_concordance(integrator.transform(anchors)),
+        score=None if n_folds is None else _score(collaboration.estimator_, rows, target, groups, project, n_folds),
+        row_findings=tuple(str(each) for each in training_rows_in(collaboration.estimator_, [*representations.values()])),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, str | bool | int | float)
+
+
+def _equal_rows(representations: Sequence[FloatArray]) -> NDArray[np.intp]:
+    """A number for each row, the same for equal rows of a party: a microaggregated row is there several times."""
+    numbers: list[NDArray[np.intp]] = []
+    for rows in representations:
+        start = 0 if not numbers else int(numbers[-1].max()) + 1
+        numbers.append(start + np.unique(rows, axis=0, return_inverse=True)[1].ravel())
+    return np.concatenate(numbers)
+
+
+def _score(
+    estimator: Any, rows: FloatArray, target: Any, groups: NDArray[np.intp], project: Project, n_folds: int
+) -> Score | None:
+    """Cross-validated on the collaboration representations, equal rows together; None where there are too few."""
+    from sklearn.base import clone
+    from sklearn.dummy import DummyClassifier, DummyRegressor
+    from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, cross_val_score
+
+    is_classification = project.task.kind == "classification"
+    if is_classification:
+        n_folds = min(n_folds, *(len(np.unique(groups[target == each])) for each in np.unique(target)))
+    n_folds = min(n_folds, len(np.unique(groups)))
+    if n_folds < 2:
+        return None
+    folds = (StratifiedGroupKFold if is_classification else GroupKFold)(n_folds, shuffle=True, random_state=0)
+    scoring = "accuracy" if is_classification else "neg_root_mean_squared_error"
+    dummy = DummyClassifier() if is_classification else DummyRegressor()
+    options = {"groups": groups, "cv": folds, "scoring": scoring}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of solvers that stop early; the score shows whether it matters
+        scores = abs(cross_val_score(clone(estimator), rows, target, **options))
+        baseline = abs(cross_val_score(dummy, rows, target, **options))
+    half = float(stats.t.ppf(0.975, n_folds - 1) * scores.std(ddof=1) / np.sqrt(n_folds))
+    value = float(scores.mean())
+    return Score(
+        name="accuracy" if is_classification else "root mean squared error",
+        value=value,
+        low=max(value - half, 0.0),
+        high=min(value + half, 1.0) if is_classification else value + half,
+        baseline=float(baseline.mean()),
+        n_folds=n_folds,
+    )

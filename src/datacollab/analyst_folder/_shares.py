@@ -1,0 +1,188 @@
+"""Shares that come in: what is checked before one is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from ..bundle import Bundle, KeyPair, PublicKey, unpack, unseal
+from ..errors import ExchangeError
+from ..project import Project
+from ..share import Share, share_from
+
+__all__ = ["SEALED", "SHARE_KIND", "ReceivedShare", "check_same_anchor", "receive"]
+
+SHARE_KIND = "datacollab.share"
+SEALED = "sealed.bin"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReceivedShare:
+    """A share that belongs to the project and comes from whom it says.
+
+    Attributes
+    ----------
+    share : Share
+    facts : dict of str to object
+        Of its manifest.
+    digest : str
+        Identity of the bundle.
+    """
+
+    share: Share
+    facts: dict[str, Any]
+    digest: str
+
+    @property
+    def party(self) -> str:
+        """Whose it is."""
+        return str(self.share.party)
+
+
+def receive(source: bytes, project: Project, key: KeyPair, *, where: str) -> ReceivedShare:
+    """Read and check a share.
+
+    Parameters
+    ----------
+    source : bytes
+        Of a `.dcshare` file.
+    project : Project
+    key : KeyPair
+        The analyst's, to which it may be sealed.
+    where : str
+        Name of the file, for errors.
+
+    Raises
+    ------
+    ExchangeError
+        When the file is damaged, is not signed by the party that it names, belongs to another version of the project,
+        was made after the deadline, or holds other arrays than it says.
+    """
+    bundle = unpack(source, kind=SHARE_KIND)
+    party = bundle.facts.get("party")
+    if not isinstance(party, str) or party not in project.parties:
+        raise ExchangeError(
+            "NOT_A_MEMBER",
+            f"{where} comes from a party that is not in project {project.name!r}; its parties are "
+            f"{list(project.parties)!r}. Ask the project's owner.",
+        )
+    _check_signer(bundle, project.parties[party], party, where)
+    if bundle.facts.get("project_digest") != project.digest:
+        raise ExchangeError(
+            "PROJECT_HASH_MISMATCH",
+            f"Party {party!r} made {where} for another version of project {project.name!r}. Compare what "
+            "`datacollab project show` prints on both sides, and ask for a new share.",
+        )
+    _check_created(bundle, project, party, where)
+    opened = _opened(bundle, project, key, where)
+    share = share_from(opened)
+    _check_what_it_says(share, bundle.facts, project, party, where)
+    return ReceivedShare(share=share, facts=bundle.facts, digest=bundle.digest)
+
+
+def check_same_anchor(commitments: Mapping[str, str], party: str, commitment: str) -> None:
+    """Raise where a party used another anchor than the others.
+
+    Parameters
+    ----------
+    commitments : mapping of party to str
+        Of the shares already there.
+    party, commitment : str
+        The new one.
+    """
+    others = [name for name, known in commitments.items() if name != party and known != commitment]
+    if others:
+        raise ExchangeError(
+            "ANCHOR_MISMATCH",
+            f"Party {party!r} used another anchor than {others!r}, so their representations cannot be aligned. All of "
+            "them should open the same anchor file, compare what `datacollab anchor open` prints, and share again.",
+        )
+
+
+def _check_signer(bundle: Bundle, wanted: PublicKey, party: str, where: str) -> None:
+    if bundle.signer is None:
+        raise ExchangeError(
+            "SIGNATURE_MISSING", f"{where} is not signed. Ask party {party!r} for the file that its program wrote."
+        )
+    if bundle.signer != wanted:
+        raise ExchangeError(
+            "SIGNATURE_INVALID",
+            f"{where} says that it comes from party {party!r}, but is signed by {bundle.signer.fingerprint}; the "
+            f"project names {wanted.fingerprint}. Do not use it, and ask the party by another way.",
+        )
+
+
+def _check_created(bundle: Bundle, project: Project, party: str, where: str) -> None:
+    try:
+        created = datetime.fromisoformat(str(bundle.facts.get("created")))
+    except ValueError:
+        raise ExchangeError(
+            "SHARE_MALFORMED", f"{where} of party {party!r} does not say when it was made. Have it made again."
+        ) from None
+    project.check_deadline(created.date())
+
+
+def _opened(bundle: Bundle, project: Project, key: KeyPair, where: str) -> Bundle:
+    """The bundle with its arrays in the open."""
+    if SEALED not in bundle.members:
+        if project.seal_shares:
+            raise ExchangeError(
+                "SHARE_MALFORMED",
+                f"{where} is not sealed, but project {project.name!r} wants shares sealed to the analyst. Have it made "
+                "again.",
+            )
+        return bundle
+    inner = unseal(bundle.members[SEALED], key, purpose=f"share of {bundle.facts['party']} in {project.digest}")
+    return unpack(inner, kind=SHARE_KIND)
+
+
+def _check_what_it_says(share: Share, facts: Mapping[str, Any], project: Project, party: str, where: str) -> None:
+    n_rows, n_components = share.representation.shape
+    found = {
+        "party": share.party,
+        "n_rows": n_rows,
+        "n_components": n_components,
+        "n_anchors": share.anchor_representation.shape[0],
+    }
+    wrong = [name for name, value in found.items() if facts.get(name) != value]
+    if not isinstance(facts.get("anchor_commitment"), str):
+        wrong.append("anchor_commitment")
+    if wrong:
+        raise ExchangeError(
+            "SHARE_MALFORMED",
+            f"{where} of party {party!r} holds something other than its manifest says ({wrong!r}). Have it made again.",
+        )
+    if n_components > project.max_components:
+        raise ExchangeError(
+            "DIM_TOO_LARGE",
+            f"Party {party!r} shares {n_components} columns; project {project.name!r} allows {project.max_components}. "
+            "Ask for a share with fewer components.",
+        )
+    if n_rows < project.min_rows:
+        raise ExchangeError(
+            "TOO_FEW_ROWS",
+            f"Party {party!r} shares {n_rows} rows; project {project.name!r} wants {project.min_rows}. Leave it out, "
+            "or have the project changed.",
+        )
+    _check_targets(share, project, party, where)
+
+
+def _check_targets(share: Share, project: Project, party: str, where: str) -> None:
+    """Targets of the kind agreed; a class nobody agreed on would become one of the model's."""
+    import numpy as np
+
+    for name, target in (("targets", share.target), ("anchor targets", share.anchor_target)):
+        if target is None:
+            continue
+        if project.task.kind == "classification":
+            n_unknown = int((~np.isin(target, np.asarray(project.task.classes))).sum())
+        else:
+            n_unknown = 0 if target.dtype.kind in "biuf" else len(target)
+        if n_unknown:
+            raise ExchangeError(
+                "TARGET_INVALID",
+                f"Party {party!r}: {n_unknown} of {len(target)} {name} in {where} are none of those that project "
+                f"{project.name!r} names. Have it made again from corrected rows.",
+            )

@@ -1,0 +1,38 @@
+"""Files that cross between organisations: their container, keys, seals, and the log of what was done."""
+
+from ._arrays import arrays_to_bytes, bytes_to_arrays
+from ._atomic import write_atomically
+from ._bundle import Bundle, pack, unpack
+from ._json import canonical_json, digest, parse_json
+from ._key_file import KeyFile
+from ._key_pair import KeyPair
+from ._limits import Limits
+from ._lock import locked
+from ._log import AuditLog
+from ._passphrase import decrypt, encrypt, is_encrypted
+from ._public_key import PublicKey
+from ._seal import seal, sealed_to, unseal
+
+__all__ = [
+    "AuditLog",
+    "Bundle",
+    "KeyFile",
+    "KeyPair",
+    "Limits",
+    "PublicKey",
+    "arrays_to_bytes",
+    "bytes_to_arrays",
+    "canonical_json",
+    "decrypt",
+    "digest",
+    "encrypt",
+    "is_encrypted",
+    "locked",
+    "pack",
+    "parse_json",
+    "seal",
+    "sealed_to",
+    "unpack",
+    "unseal",
+    "write_atomically",
+]

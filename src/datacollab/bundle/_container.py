@@ -1,0 +1,140 @@
+"""The container: a ZIP file of a single possible layout, so that nothing hides between its members.
+
+Members are stored as they are, one after the other, with a fixed date; then follows the directory.  Nothing is
+compressed: equal contents give equal files with any version of any library, and no file can grow when it is opened.
+Whatever deviates from this layout by a byte is refused, so the general reader of such files, which has to guess what
+a file means, is not needed.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from ..errors import ExchangeError
+from ._limits import Limits
+from ._passphrase import is_encrypted
+
+__all__ = ["MANIFEST", "MEMBER_NAME", "SIGNATURE", "read_container", "write_container"]
+
+MANIFEST, SIGNATURE = "manifest.json", "SIGNATURE"
+MEMBER_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}", re.ASCII)
+MAX_NAME = 64
+MAX_MEMBERS = 62
+"""Besides the manifest and the signature."""
+
+SIGNATURE_BYTES = 64
+
+_LOCAL, _CENTRAL, _END = struct.Struct("<4s5H3I2H"), struct.Struct("<4s6H3I5H2I"), struct.Struct("<4s4H2IH")
+_CENTRAL_MAGIC = b"PK\x01\x02"
+_VERSION, _DATE = 20, 33
+"""ZIP 2.0; 1 January 1980."""
+
+_UNIX, _MODE = 3 << 8, 0o600 << 16
+"""Who unpacks with a general program gets files that are closed to others."""
+
+
+def write_container(members: Mapping[str, bytes]) -> bytes:
+    """Members in their order as a file."""
+    pieces, entries = [], []
+    for name, data in members.items():
+        entries.append((name, zlib.crc32(data), len(data)))
+        pieces += [_local(*entries[-1]), data]
+    return b"".join([*pieces, _directory(entries)])
+
+
+def read_container(stream: BinaryIO, size: int, *, limits: Limits, what: str) -> dict[str, bytes]:
+    """Members of a file, in their order.
+
+    Parameters
+    ----------
+    stream : binary file
+    size : int
+        Bytes of the file.
+    limits : Limits
+    what : str
+        What an error calls the file.
+
+    Raises
+    ------
+    ExchangeError
+        ``TOO_LARGE``, ``BUNDLE_MALFORMED``, ``HASH_MISMATCH``.
+    """
+    if size > limits.total_bytes:
+        raise _too_large(what, f"{size} bytes, {limits.total_bytes}")
+    source = _Source(stream, size, what)
+    members: dict[str, bytes] = {}
+    entries: list[tuple[str, int, int]] = []
+    while not (header := source.take(_LOCAL.size)).startswith(_CENTRAL_MAGIC):
+        name, checksum, length = _entry(header, source)
+        if name in members or len(members) == MAX_MEMBERS + 2:
+            raise _malformed(what)
+        allowed = {MANIFEST: limits.manifest_bytes, SIGNATURE: SIGNATURE_BYTES}.get(name, limits.member_bytes)
+        if length > allowed:
+            raise _too_large(what, f"{length} bytes in {name}, {allowed}")
+        members[name] = source.take(length)
+        if zlib.crc32(members[name]) != checksum:
+            raise ExchangeError("HASH_MISMATCH", f"{what}: {name} was changed on its way. Have it sent again.")
+        entries.append((name, checksum, length))
+    directory = _directory(entries)
+    if len(header) + source.left != len(directory) or header + source.take(source.left) != directory:
+        raise _malformed(what)
+    return members
+
+
+@dataclass
+class _Source:
+    """A file, and how much of it is left; nothing is asked for that is not there."""
+
+    stream: BinaryIO
+    left: int
+    what: str
+
+    def take(self, n_bytes: int) -> bytes:
+        data = self.stream.read(n_bytes) if n_bytes <= self.left else b""
+        if len(data) != n_bytes:
+            raise _malformed(self.what)
+        self.left -= n_bytes
+        return data
+
+
+def _entry(header: bytes, source: _Source) -> tuple[str, int, int]:
+    """What a member's header says; any other header that says the same is refused."""
+    if is_encrypted(header):
+        raise ExchangeError(
+            "BUNDLE_MALFORMED", f"{source.what} is under a passphrase; nothing in it can be seen without."
+        )
+    *_, checksum, _, length, name_length, _ = _LOCAL.unpack(header)
+    name = source.take(min(name_length, MAX_NAME)).decode("latin-1")
+    known = name == SIGNATURE or MEMBER_NAME.fullmatch(name)
+    if not known or header + name.encode() != _local(name, checksum, length):
+        raise _malformed(source.what)
+    return name, checksum, length
+
+
+def _local(name: str, checksum: int, length: int) -> bytes:
+    fields = (b"PK\x03\x04", _VERSION, 0, 0, 0, _DATE, checksum, length, length, len(name), 0)
+    return _LOCAL.pack(*fields) + name.encode()
+
+
+def _directory(entries: list[tuple[str, int, int]]) -> bytes:
+    central, offset = b"", 0
+    for name, checksum, length in entries:
+        fields = (_CENTRAL_MAGIC, _UNIX | _VERSION, _VERSION, 0, 0, 0, _DATE, checksum, length, length, len(name))
+        central += _CENTRAL.pack(*fields, 0, 0, 0, 0, _MODE, offset) + name.encode()
+        offset += _LOCAL.size + len(name) + length
+    return central + _END.pack(b"PK\x05\x06", 0, 0, len(entries), len(entries), len(central), offset, 0)
+
+
+def _malformed(what: str) -> ExchangeError:
+    return ExchangeError("BUNDLE_MALFORMED", f"{what} is not a whole bundle of this program. Have it sent again.")
+
+
+def _too_large(what: str, found: str) -> ExchangeError:
+    return ExchangeError(
+        "TOO_LARGE", f"{what} has {found} are allowed. Check where it comes from; raise the limit if it is right."
+    )

@@ -1,0 +1,93 @@
+"""Bytes under a passphrase."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+import unicodedata
+
+from .._require import require
+from ..errors import ExchangeError
+
+__all__ = ["decrypt", "encrypt", "is_encrypted"]
+
+MAGIC = b"dcpass01"
+HEADER = struct.Struct(">8sBBB16s12s")
+"""Magic, log2 of n, r, p, salt, nonce."""
+
+LOG2_N, R, P = 15, 8, 1
+"""What scrypt takes: 32 MiB, and a tenth of a second."""
+
+MAX_MEMORY = 256 * 1024**2
+"""A file may not ask for more, in bytes."""
+
+
+def is_encrypted(data: bytes) -> bool:
+    """Whether bytes begin as `encrypt` begins them."""
+    return data.startswith(MAGIC)
+
+
+def encrypt(data: bytes, passphrase: str) -> bytes:
+    """Encrypt under a passphrase, by scrypt and ChaCha20-Poly1305.
+
+    Raises
+    ------
+    ValueError
+        When the passphrase is empty.
+
+    Examples
+    --------
+    >>> decrypt(encrypt(b"secret", "correct horse"), "correct horse")
+    b'secret'
+    """
+    aead = require("cryptography.hazmat.primitives.ciphers.aead", "exchange")
+    if not passphrase:
+        raise ValueError("The passphrase is empty; give one, or store without.")
+    salt, nonce = os.urandom(16), os.urandom(12)
+    header = HEADER.pack(MAGIC, LOG2_N, R, P, salt, nonce)
+    key = _key(passphrase, salt, LOG2_N, R, P)
+    ciphertext: bytes = aead.ChaCha20Poly1305(key).encrypt(nonce, data, header)
+    return header + ciphertext
+
+
+def decrypt(data: bytes, passphrase: str) -> bytes:
+    """Open what `encrypt` closed.
+
+    Raises
+    ------
+    ExchangeError
+        ``PASSPHRASE_WRONG``, when the passphrase does not open it, which is also what a changed file looks like;
+        ``BUNDLE_MALFORMED``, when the bytes are not `encrypt`'s.
+    """
+    aead = require("cryptography.hazmat.primitives.ciphers.aead", "exchange")
+    exceptions = require("cryptography.exceptions", "exchange")
+    if not is_encrypted(data) or len(data) < HEADER.size + 16:
+        raise _malformed("does not begin as such a file does, or is cut")
+    header = data[: HEADER.size]
+    _, log2_n, r, p, salt, nonce = HEADER.unpack(header)
+    if not (10 <= log2_n <= 20 and r >= 1 and 1 <= p <= 4 and 128 * r << log2_n <= MAX_MEMORY):
+        raise _malformed("asks for more work than is allowed")
+    try:
+        plain: bytes = aead.ChaCha20Poly1305(_key(passphrase, salt, log2_n, r, p)).decrypt(
+            nonce, data[HEADER.size :], header
+        )
+    except exceptions.InvalidTag:
+        raise ExchangeError(
+            "PASSPHRASE_WRONG",
+            "The passphrase does not open the file, or the file was changed. Try again; without the passphrase it "
+            "cannot be opened.",
+        ) from None
+    return plain
+
+
+def _key(passphrase: str, salt: bytes, log2_n: int, r: int, p: int) -> bytes:
+    # Keyboards differ in how they compose accents.
+    secret = unicodedata.normalize("NFKC", passphrase).encode("utf-8", "surrogatepass")
+    return hashlib.scrypt(secret, salt=salt, n=1 << log2_n, r=r, p=p, maxmem=2 * MAX_MEMORY, dklen=32)
+
+
+def _malformed(reason: str) -> ExchangeError:
+    return ExchangeError(
+        "BUNDLE_MALFORMED", f"What should be under a passphrase {reason}. Take the file from a backup."
+    )

@@ -1,0 +1,144 @@
+"""A public key: whom a signature is from, and to whom something is sealed."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from .._require import require
+from ..errors import ExchangeError
+
+__all__ = ["PublicKey"]
+
+PREFIX = "dcpub1-"
+MAX_BYTES = 1024
+CHECKSUM = 4
+"""Bytes of a hash at the end of the text, against misreading."""
+
+
+@dataclass(frozen=True)
+class PublicKey:
+    """Two public halves: one verifies signatures (Ed25519), one is sealed to (X25519).
+
+    Attributes
+    ----------
+    signing, sealing : bytes
+        Of 32 bytes each.
+
+    Examples
+    --------
+    >>> from datacollab.bundle import KeyPair
+    >>> key = KeyPair.generate().public
+    >>> PublicKey.from_text(key.text) == key
+    True
+    """
+
+    signing: bytes
+    sealing: bytes
+
+    @property
+    def text(self) -> str:
+        """The key as text to send and to paste: ``dcpub1-`` and 109 letters and digits."""
+        halves = self.signing + self.sealing
+        return PREFIX + _letters(halves + _hash(b"checksum", halves)[:CHECKSUM])
+
+    @property
+    def fingerprint(self) -> str:
+        """Sixteen letters and digits in groups of four, to compare on the telephone."""
+        return self.spell(self.fingerprint_bytes)
+
+    @property
+    def fingerprint_bytes(self) -> bytes:
+        """The ten bytes that the fingerprint spells."""
+        return _hash(b"fingerprint", self.signing + self.sealing)[:10]
+
+    @staticmethod
+    def spell(fingerprint: bytes) -> str:
+        """A fingerprint's ten bytes as text."""
+        letters = _letters(fingerprint)
+        return "-".join(letters[start : start + 4] for start in range(0, 16, 4))
+
+    @classmethod
+    def from_text(cls, text: str, *, what: str = "The text") -> PublicKey:
+        """Read a key; spaces and line ends around it do not matter.
+
+        Parameters
+        ----------
+        text : str
+        what : str
+            What an error calls it.
+
+        Raises
+        ------
+        ExchangeError
+            ``KEY_MALFORMED``, when the text is no key, or was changed or cut.
+        """
+        stripped = text.strip()
+        letters = stripped.removeprefix(PREFIX)
+        try:
+            if letters == stripped or not letters.isascii():
+                raise ValueError
+            data = base64.b32decode(letters.upper() + "=" * (-len(letters) % 8))
+        except (ValueError, binascii.Error):
+            raise _malformed(what, f"it does not consist of {PREFIX} and letters and digits") from None
+        key = cls(data[:32], data[32:64])
+        if len(data) != 64 + CHECKSUM or key.text != stripped:
+            raise _malformed(what, "its letters do not fit one another, so some were changed or cut")
+        return key
+
+    @classmethod
+    def load(cls, path: Path) -> PublicKey:
+        """Read a key from a file.
+
+        Raises
+        ------
+        ExchangeError
+            ``KEY_MISSING``, when there is no such file; ``KEY_MALFORMED``, when it holds none.
+        """
+        try:
+            with open(path, "rb") as file:
+                text = file.read(MAX_BYTES).decode("ascii")
+        except UnicodeError:
+            raise _malformed(str(path), "it is not even text") from None
+        except OSError as error:
+            raise ExchangeError(
+                "KEY_MISSING", f"{path} cannot be read ({error.strerror}). Give the file that its owner sent."
+            ) from None
+        return cls.from_text(text, what=str(path))
+
+    def verify(self, signature: bytes, data: bytes) -> None:
+        """Check a signature.
+
+        Raises
+        ------
+        ExchangeError
+            ``SIGNATURE_INVALID``, when it is not this key's signature of these bytes.
+        """
+        ed25519 = require("cryptography.hazmat.primitives.asymmetric.ed25519", "exchange")
+        exceptions = require("cryptography.exceptions", "exchange")
+        try:
+            ed25519.Ed25519PublicKey.from_public_bytes(self.signing).verify(signature, data)
+        except (exceptions.InvalidSignature, ValueError):
+            raise ExchangeError(
+                "SIGNATURE_INVALID",
+                f"The signature does not fit the contents and the key {self.fingerprint}. Do not use the file; ask "
+                "the sender by another way.",
+            ) from None
+
+    def __repr__(self) -> str:
+        return f"PublicKey({self.fingerprint})"
+
+
+def _letters(data: bytes) -> str:
+    return base64.b32encode(data).decode().rstrip("=").lower()
+
+
+def _hash(purpose: bytes, data: bytes) -> bytes:
+    return hashlib.sha256(b"datacollab public key 1 " + purpose + b"\n" + data).digest()
+
+
+def _malformed(what: str, reason: str) -> ExchangeError:
+    return ExchangeError("KEY_MALFORMED", f"{what} is no public key: {reason}. Ask its owner to send it again.")

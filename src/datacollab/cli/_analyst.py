@@ -1,0 +1,180 @@
+"""``datacollab analyst``: shares in, models out."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer import Option
+
+from ._output import Report, reported
+from ._passphrase import PassphraseFile, passphrase_for
+
+if TYPE_CHECKING:
+    from ..analyst_folder import AnalystFolder, Integration
+
+__all__ = ["app"]
+
+app = typer.Typer(help="The analyst: take shares, align them, train a model, send it back.", no_args_is_help=True)
+
+Folder = Annotated[Path, Option("--folder", "-C", help="The analyst's folder.")]
+AsJson = Annotated[bool, Option("--json", help="Print one JSON object.")]
+File = partial(typer.Argument, exists=True, dir_okay=False)
+HERE = Path()
+
+
+@app.command("init")
+def init(
+    project: Annotated[Path, File(help="The signed project file.")],
+    folder: Folder = HERE,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Set up a folder for a project; it must hold the analyst's key.
+
+    Example: datacollab analyst init project.toml -C analyst
+    """
+    with reported(as_json) as report:
+        from ..analyst_folder import AnalystFolder
+
+        opened = AnalystFolder.init(folder, project, passphrase=passphrase_for(folder, passphrase_file))
+        report.facts = {"project": opened.project.name, "project_digest": opened.project.digest}
+        report.line(f"{folder}: project {opened.project.name}, {len(opened.project.parties)} parties.")
+
+
+@app.command("add")
+def add(
+    shares: Annotated[list[Path], File(help="Files that parties sent.")],
+    folder: Folder = HERE,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check shares and keep them; none is kept unless all are in order.
+
+    Example: datacollab analyst add hospital-a.dcshare hospital-b.dcshare -C analyst
+    """
+    with reported(as_json) as report:
+        _add(_opened(folder, passphrase_file), shares, report)
+
+
+@app.command("status")
+def status(folder: Folder = HERE, passphrase_file: PassphraseFile = None, as_json: AsJson = False) -> None:
+    """Who has shared, who is missing, and whether the project's quorum is met.
+
+    Example: datacollab analyst status -C analyst
+    """
+    with reported(as_json) as report:
+        opened = _opened(folder, passphrase_file)
+        parties = opened.status()
+        n_there = sum(each.created is not None for each in parties)
+        report.facts = {
+            "project": opened.project.name,
+            "quorum": opened.project.quorum,
+            "n_shares": n_there,
+            "parties": [vars(each) for each in parties],
+        }
+        for each in parties:
+            if each.created is None:
+                report.line(f"  {each.party}: nothing yet")
+            else:
+                sent = "; its model is in the outbox" if each.exported else ""
+                report.line(f"  {each.party}: {each.n_rows} rows, {each.n_components} columns, {each.created}{sent}")
+        report.line(f"{n_there} of {len(parties)} parties have shared; {opened.project.quorum} are wanted.")
+
+
+@app.command("integrate")
+def integrate(
+    shares: Annotated[list[Path] | None, File(help="Shares to add first.")] = None,
+    method: Annotated[str, Option(help="kti, kti-cv, lti, gep, mpp, odc.")] = "kti",
+    model: Annotated[
+        str, Option(help="random-forest, gradient-boosting, linear, perceptron, nearest-neighbours.")
+    ] = "random-forest",
+    components: Annotated[
+        int | None, Option(min=1, help="Columns of the common space. Default: as the widest share.")
+    ] = None,
+    alpha: Annotated[float | None, Option(min=0.0, help="Ridge penalty of kti. Default: 0.1.")] = None,
+    project: Annotated[Path | None, Option(exists=True, dir_okay=False, help="Set the folder up for it first.")] = None,
+    folds: Annotated[int, Option(min=0, help="Of the cross-validation of the model; 0: none.")] = 5,
+    seed: Annotated[int | None, Option(help="For a repeatable model.")] = None,
+    folder: Folder = HERE,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Align the shares and train one model on all of them.
+
+    Example: datacollab analyst integrate *.dcshare --project project.toml -C analyst
+    """
+    with reported(as_json) as report:
+        from ..analyst_folder import AnalystFolder, make_integrator, make_model
+
+        if project is not None:
+            AnalystFolder.init(folder, project, passphrase=passphrase_for(folder, passphrase_file))
+        opened = _opened(folder, passphrase_file)
+        if shares:
+            _add(opened, shares, report)
+        received = [each.share for each in opened.shares()]
+        opened.check_quorum(len(received))
+        result = opened.integrate(
+            make_integrator(method, received, n_components=components, alpha=alpha),
+            make_model(model, opened.project.task.kind, seed),
+            n_folds=folds or None,
+        )
+        report.facts |= result.facts()
+        _show(result, report)
+
+
+@app.command("export")
+def export(
+    onnx: Annotated[bool, Option("--onnx", help="Add a form that runs without scikit-learn.")] = False,
+    allow_training_rows: Annotated[
+        str | None,
+        Option(metavar="NAME", help="Send a model that carries training rows; NAME answers for it, in the records."),
+    ] = None,
+    folder: Folder = HERE,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write one signed model for each party into the outbox.
+
+    Example: datacollab analyst export -C analyst
+    """
+    with reported(as_json) as report:
+        opened = _opened(folder, passphrase_file)
+        written = opened.export(onnx=onnx, allow_training_rows=allow_training_rows)
+        report.facts = {"models": [str(file) for file in written]}
+        for file in written:
+            report.line(f"{file}: {file.stat().st_size:,} bytes, for {file.stem} alone")
+        report.line("Send each party its own file.")
+
+
+def _opened(folder: Path, passphrase_file: Path | None) -> AnalystFolder:
+    from ..analyst_folder import AnalystFolder
+
+    return AnalystFolder(folder, passphrase=passphrase_for(folder, passphrase_file))
+
+
+def _add(opened: AnalystFolder, shares: list[Path], report: Report) -> None:
+    added = opened.add(shares)
+    report.facts["added"] = [each.party for each in added]
+    for each in added:
+        rows, columns = each.share.representation.shape
+        report.line(f"{each.party}: {rows} rows, {columns} columns, signature and anchor in order")
+
+
+def _show(result: Integration, report: Report) -> None:
+    report.line(
+        f"{result.method} with {result.n_components} components, {result.estimator} on {result.n_rows} rows of "
+        f"{len(result.share_digests)} parties."
+    )
+    report.line("How far the parties' anchors agree (1: wholly):")
+    for party, value in result.concordance.items():
+        report.line(f"  {party}: {value:.3f}")
+    if result.score is not None:
+        report.line(f"{result.score.sentence()}")
+    if result.row_findings:
+        report.line(
+            f"The model carries training rows ({', '.join(result.row_findings)}): rows of all parties would reach each "
+            "of them. `datacollab analyst export` refuses it; choose another --model."
+        )

@@ -1,0 +1,116 @@
+"""``datacollab keys``: making a pair of keys, and showing the public one."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import ExchangeError
+from ._output import reported
+from ._passphrase import PassphraseFile, ask, at_terminal, passphrase
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Keys: who signs, and to whom files are sealed.", no_args_is_help=True)
+
+Folder = Annotated[Path, typer.Option("--folder", "-C", help="The folder with the keys.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+HERE = Path()
+
+SECRET, PUBLIC = "keys.json", "public.key"
+
+
+@app.command("new")
+def new(
+    folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Folders, made where there are none.")],
+    encrypt: Annotated[bool, typer.Option("--encrypt", help="Store the secret keys under a passphrase.")] = False,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make keys for each folder: keys.json stays there, public.key is for everybody.
+
+    The folder is closed to other users of the machine. Keys that are there already are never overwritten. With
+    --passphrase-file the keys are encrypted, too.
+
+    Example: datacollab keys new hospital-a
+    """
+    with reported(as_json, unchanged="Keys that were written are whole.") as report:
+        for folder in folders:
+            _check_free(folder)
+        words = _words(encrypt, passphrase_file)
+        made = []
+        for folder in folders:
+            fingerprint = _make(folder, words)
+            made.append({"folder": str(folder), "fingerprint": fingerprint, "encrypted": words is not None})
+            report.line(f"{folder}: {SECRET} (secret{', encrypted' if words else ''}), {PUBLIC}: {fingerprint}")
+        report.facts = {"keys": made}
+        report.line(f"Send {PUBLIC} to the project's owner. Keep a copy of {SECRET}: it cannot be made again.")
+
+
+@app.command("show")
+def show(folder: Folder = HERE, as_json: AsJson = False) -> None:
+    """Show the public key and its fingerprint, and whether the secret one is safe from others.
+
+    Example: datacollab keys show -C hospital-a
+    """
+    with reported(as_json) as report:
+        from ..bundle import KeyFile
+
+        path = folder / SECRET
+        keys = KeyFile.read(path)
+        open_to_others = _open_to_others(path)
+        report.facts = {
+            "folder": str(folder),
+            "fingerprint": keys.public.fingerprint,
+            "public": keys.public.text,
+            "encrypted": keys.encrypted,
+            "open_to_others": open_to_others,
+        }
+        report.line(f"fingerprint  {keys.public.fingerprint}")
+        report.line(f"public key   {keys.public.text}")
+        report.line(f"secret keys  {'under a passphrase' if keys.encrypted else 'not encrypted'}")
+        if open_to_others:
+            report.line(f"Other users of this machine can read {path}. Run: chmod 600 {path}")
+
+
+def _words(encrypt: bool, passphrase_file: Path | None) -> str | None:
+    """The passphrase to encrypt with; None where the keys are to be stored as they are."""
+    if not (encrypt or passphrase_file):
+        return None
+    given = passphrase(passphrase_file)
+    if given is None and not at_terminal():
+        raise ExchangeError(
+            "PASSPHRASE_WRONG",
+            "There is no passphrase to encrypt with, and no terminal to ask at. Give --passphrase-file, or set "
+            "DATACOLLAB_PASSPHRASE.",
+        )
+    return given or ask(twice=True)
+
+
+def _check_free(folder: Path) -> None:
+    for path in (folder / SECRET, folder / PUBLIC):
+        if os.path.lexists(path):
+            raise ExchangeError(
+                "ALREADY_THERE", f"{path} exists, and is not overwritten. Choose another folder; nothing was made."
+            )
+
+
+def _make(folder: Path, words: str | None) -> str:
+    """Make one folder's keys; the fingerprint is returned."""
+    from ..bundle import KeyPair, write_atomically
+
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder.chmod(0o700)
+    pair = KeyPair.generate()
+    # The secret first: a public key in use whose secret is nowhere would be worse than the reverse.
+    pair.save(folder / SECRET, words)
+    write_atomically(folder / PUBLIC, (pair.public.text + "\n").encode(), overwrite=False)
+    return pair.public.fingerprint
+
+
+def _open_to_others(path: Path) -> bool:
+    return os.name == "posix" and bool(stat.S_IMODE(path.stat().st_mode) & 0o077)

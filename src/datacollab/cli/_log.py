@@ -1,0 +1,99 @@
+"""``datacollab log``: reading, checking and copying a folder's log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import ExchangeError
+from ._output import reported
+from ._shown import shown
+
+if TYPE_CHECKING:
+    from ..bundle import AuditLog
+
+__all__ = ["app"]
+
+app = typer.Typer(help="The log: what was done in a folder, in entries that cannot be changed unseen.")
+
+Folder = Annotated[Path, typer.Option("--folder", "-C", help="The folder whose log it is.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+LogFile = Annotated[Path | None, typer.Argument(metavar="[LOG]", help="An exported log instead of the folder's own.")]
+HERE = Path()
+
+
+@app.command("show")
+def show(
+    log: LogFile = None,
+    last: Annotated[int | None, typer.Option(min=1, help="Only so many entries, the latest.")] = None,
+    folder: Folder = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Show the entries, the latest in the end.
+
+    Example: datacollab log show -C hospital-a --last 5
+    """
+    with reported(as_json) as report:
+        entries = _opened(log, folder).entries()
+        report.facts = {"entries": entries[-last:] if last else entries}
+        for entry in report.facts["entries"]:
+            facts = ", ".join(f"{name} {shown(value)}" for name, value in entry["facts"].items())
+            report.line(f"{entry['number']:>5}  {shown(entry['time'])}  {shown(entry['event'])}  {facts}".rstrip())
+
+
+@app.command("verify")
+def verify(
+    log: LogFile = None,
+    head: Annotated[
+        str | None, typer.Option(help="A head that a file or another person names; must be in the log.")
+    ] = None,
+    folder: Folder = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Check that no entry was changed, moved, inserted or removed; exit with 11 otherwise.
+
+    That the latest entries were cut off can only be seen against a head that others have: each share
+    names one (`datacollab bundle inspect` shows it).
+
+    Example: datacollab log verify -C hospital-a
+    """
+    with reported(as_json) as report:
+        opened = _opened(log, folder)
+        found = opened.verify()
+        number = len(opened.entries())
+        if head is not None and not opened.contains(head):
+            raise ExchangeError(
+                "LOG_BROKEN",
+                f"{opened.path}: no entry has the head that was given. Entries are missing; compare copies.",
+            )
+        report.facts = {"entries": number, "head": found}
+        report.line(f"{opened.path}: {number} entries, none changed. Head {found}")
+
+
+@app.command("export")
+def export(
+    output: Annotated[Path, typer.Argument(help="A .jsonl file (can be verified) or a .csv file (a table).")],
+    folder: Folder = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Check the log, and copy it for others to read.
+
+    Example: datacollab log export hospital-a-log.csv -C hospital-a
+    """
+    with reported(as_json) as report:
+        opened = _opened(None, folder)
+        opened.export(output)
+        number = len(opened.entries())
+        report.facts = {"written": str(output), "entries": number, "head": opened.head}
+        report.line(f"{output}: {number} entries")
+
+
+def _opened(log: Path | None, folder: Path) -> AuditLog:
+    from ..bundle import AuditLog
+
+    path = folder / "log.jsonl" if log is None else log
+    if not path.is_file():
+        raise ExchangeError("FOLDER_MISSING", f"There is no log at {path}. Give the folder that was set up, with -C.")
+    return AuditLog(path)

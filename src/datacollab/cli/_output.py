@@ -1,0 +1,77 @@
+"""What a command of the exchange prints: lines for people, or one JSON object; and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import typer
+
+from ..errors import DataCollabError, ExchangeError
+
+__all__ = ["Report", "reported"]
+
+FAILED, BUG, INTERRUPTED = 1, 70, 130
+
+
+@dataclass
+class Report:
+    """Lines and facts of one command.
+
+    Attributes
+    ----------
+    as_json : bool
+        Whether the facts are wanted instead of the lines.
+    facts : dict of str to object
+        What JSON can hold.
+    """
+
+    as_json: bool
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def line(self, text: str = "") -> None:
+        """Print a line for people."""
+        if not self.as_json:
+            typer.echo(text)
+
+
+@contextmanager
+def reported(as_json: bool, *, unchanged: str = "Nothing was changed.") -> Iterator[Report]:
+    """Print the facts in the end, or a refusal with its code; a refusal exits with the code's number.
+
+    Parameters
+    ----------
+    as_json : bool
+    unchanged : str
+        What is said of the state after an interruption.
+    """
+    report = Report(as_json)
+    try:
+        yield report
+    except ExchangeError as error:
+        _fail(as_json, error.code, str(error), error.exit_code)
+    except (DataCollabError, ValueError, OSError) as error:
+        _fail(as_json, type(error).__name__, str(error), FAILED)
+    except KeyboardInterrupt:
+        _fail(as_json, "INTERRUPTED", f"Interrupted. {unchanged}", INTERRUPTED)
+    except (typer.Exit, typer.Abort):
+        raise
+    except Exception as error:
+        if os.environ.get("DATACOLLAB_DEBUG"):
+            raise
+        # Words of an error that nobody foresaw may quote data.
+        sentence = f"A {type(error).__name__} that should not happen. {unchanged} DATACOLLAB_DEBUG=1 shows where."
+        _fail(as_json, "BUG", sentence, BUG)
+    if as_json:
+        typer.echo(json.dumps(report.facts, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _fail(as_json: bool, code: str, message: str, exit_code: int) -> None:
+    if as_json:
+        typer.echo(json.dumps({"error": {"code": code, "message": message}}, indent=2, ensure_ascii=False))
+    typer.echo(f"datacollab: {code}: {message}", err=True)
+    raise typer.Exit(exit_code)

@@ -1,0 +1,290 @@
+"""``datacollab project``: what parties and analyst agree on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer import Option
+
+from ..errors import ExchangeError
+from ._output import Report, reported
+from ._passphrase import PassphraseFile, passphrase_for
+
+if TYPE_CHECKING:
+    from ..bundle import KeyPair, PublicKey
+    from ..project import Column, Project
+
+__all__ = ["app"]
+
+app = typer.Typer(help="The project: columns, task, rules and members that all agree on.", no_args_is_help=True)
+
+File = partial(typer.Argument, exists=True, dir_okay=False)
+OwnerFolder = Annotated[Path, Option("--folder", "-C", help="The owner's folder, with the keys.")]
+AsJson = Annotated[bool, Option("--json", help="Print one JSON object.")]
+HERE = Path()
+
+_MOST_ALIKE = 4
+
+
+@app.command("new")
+def new(
+    name: Annotated[str, typer.Argument(help="Name of the project.")],
+    like: Annotated[Path, Option(exists=True, dir_okay=False, help="Public table with the same columns.")],
+    target: Annotated[str, Option(help="Column to predict.")],
+    purpose: Annotated[str, Option(help="What the model is for, in a sentence.")],
+    party: Annotated[list[str], Option(metavar="NAME=FILE", help="A party and its public key. Repeatable.")],
+    analyst: Annotated[Path, Option(exists=True, dir_okay=False, help="The analyst's public key.")],
+    output: Annotated[Path, Option("--output", "-o", help="File to write.")] = Path("project.toml"),
+    task: Annotated[str | None, Option(help="classification or regression. Default: by the target.")] = None,
+    without: Annotated[list[str] | None, Option(help="Column to leave out. Repeatable.")] = None,
+    valid_range: Annotated[
+        tuple[float, float] | None,
+        Option("--range", metavar="MIN MAX", help="Of all columns of numbers. Default: guessed for each."),
+    ] = None,
+    max_components: Annotated[
+        int | None, Option(min=1, help="Most columns of a representation. Default: 16, or all if fewer.")
+    ] = None,
+    min_rows: Annotated[int, Option(min=1, help="Fewest rows of a party.")] = 20,
+    min_class_rows: Annotated[int, Option(min=1, help="Fewest rows of each class that a party has.")] = 1,
+    quorum: Annotated[int, Option(min=1, help="Fewest parties for a model.")] = 2,
+    deadline: Annotated[str | None, Option(help="Last day for shares, such as 2027-01-31.")] = None,
+    seal_shares: Annotated[bool, Option("--seal-shares", help="Let only the analyst read shares.")] = False,
+    anchor_method: Annotated[str, Option(help="smote, uniform, gaussian, sample.")] = "smote",
+    anchor_rows: Annotated[int, Option(min=2, help="Rows of the anchor.")] = 1000,
+    folder: OwnerFolder = HERE,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Draft a project from a public table, and sign it. Check the file before you send it.
+
+    Ranges and categories are guessed from the public rows, and marked with CHECK in the file; after an edit, sign it
+    again with `datacollab project sign`.
+
+    Example: datacollab project new heart --like public.csv --target died --purpose "Who is at risk?"
+    --party a=a/public.key --party b=b/public.key --analyst analyst/public.key -C a -o project.toml
+    """
+    files, last_day = _named_files(party), _day(deadline)
+    with reported(as_json, unchanged="No project was written.") as report:
+        from ..bundle import write_atomically
+        from ..project import AnchorRecipe, draft_project, project_text, read_table
+
+        owner = _owners_key(folder, passphrase_file)
+        project = draft_project(
+            read_table(like),
+            name=name,
+            purpose=purpose,
+            target=target,
+            owner=owner.public,
+            analyst=_public_key(analyst),
+            parties={name: _public_key(file) for name, file in files.items()},
+            task=task,
+            without=without or (),
+            valid_range=valid_range,
+            anchor=AnchorRecipe(method=anchor_method, n_rows=anchor_rows, source=like.name),
+            max_components=max_components,
+            min_rows=min_rows,
+            min_class_rows=min_class_rows,
+            quorum=quorum,
+            deadline=last_day,
+            seal_shares=seal_shares,
+        )
+        write_atomically(output, project_text(project, owner, drafted=True).encode(), overwrite=False)
+        report.facts = {"written": str(output), **_facts(project)}
+        report.line(
+            f"{output}: {len(project.columns)} columns ({project.n_features} in the matrix), {project.task.kind} of "
+            f"{project.task.target}, {len(project.parties)} parties. Digest {project.digest}"
+        )
+        report.line(f"Check what is marked CHECK; after an edit: datacollab project sign {output} -C {folder}")
+
+
+@app.command("show")
+def show(
+    file: Annotated[Path, File(help="A project file.")],
+    as_json: AsJson = False,
+) -> None:
+    """Show a project for people, once its signature is verified: members, rules, columns, digest.
+
+    Example: datacollab project show project.toml
+    """
+    with reported(as_json) as report:
+        from ..project import load_project
+
+        project = load_project(file)
+        report.facts = _facts(project)
+        _show(project, report)
+
+
+@app.command("verify")
+def verify(
+    file: Annotated[Path, File(help="A project file.")],
+    owner: Annotated[
+        Path | None, Option(exists=True, dir_okay=False, help="Public key that the owner gave you by another way.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Verify that the owner named in the file has signed it, and that this is the owner you know; exit with 11 if not.
+
+    Example: datacollab project verify project.toml --owner hospital-a/public.key
+    """
+    with reported(as_json) as report:
+        from ..project import load_project
+
+        project = load_project(file)
+        if owner is not None and _public_key(owner) != project.owner:
+            raise ExchangeError(
+                "SIGNATURE_INVALID",
+                f"{file} is signed by {project.owner.fingerprint}, and {owner} is the key "
+                f"{_public_key(owner).fingerprint}. Do not use the file; ask the owner by another way.",
+            )
+        report.facts = {"project": project.name, "project_digest": project.digest, "owner": project.owner.fingerprint}
+        report.line(f"{file}: signed by {project.owner.fingerprint}. Digest {project.digest}")
+        if owner is None:
+            report.line("Compare the owner's fingerprint and the digest by telephone, or give --owner public.key.")
+
+
+@app.command("sign")
+def sign(
+    file: Annotated[Path, File(help="A project file that was edited.")],
+    folder: OwnerFolder = HERE,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Sign a project file again after an edit by hand; its comments stay.
+
+    Whoever holds the old file has another project: send the new one to all, and seal the anchor again.
+
+    Example: datacollab project sign project.toml -C hospital-a
+    """
+    with reported(as_json) as report:
+        from ..bundle import write_atomically
+        from ..project import load_project, read_project_text, sign_project_text
+
+        owner = _owners_key(folder, passphrase_file)
+        signed = sign_project_text(read_project_text(file), owner, what=str(file))
+        write_atomically(file, signed.encode())
+        project = load_project(file)
+        report.facts = {"written": str(file), "project": project.name, "project_digest": project.digest}
+        report.line(f"{file}: signed. New digest {project.digest}")
+
+
+def _owners_key(folder: Path, passphrase_file: Path | None) -> KeyPair:
+    from ..bundle import KeyPair
+
+    return KeyPair.load(folder / "keys.json", passphrase_for(folder, passphrase_file))
+
+
+def _public_key(path: Path) -> PublicKey:
+    from ..bundle import PublicKey
+
+    try:
+        return PublicKey.from_text(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ExchangeError("KEY_MISSING", f"There is no public key at {path}. Ask its owner for it.") from None
+    except UnicodeDecodeError:
+        raise ExchangeError("KEY_MALFORMED", f"{path} is no public key. Ask its owner to send it again.") from None
+    except ExchangeError as error:
+        raise ExchangeError(error.code, f"{path}: {error}") from None
+
+
+def _named_files(given: list[str]) -> dict[str, Path]:
+    files: dict[str, Path] = {}
+    for text in given:
+        name, equals, path = text.partition("=")
+        if not (name and equals and path):
+            raise typer.BadParameter(f"wanted is NAME=FILE, such as north=north/public.key; got {text!r}")
+        if name in files:
+            raise typer.BadParameter(f"the party {name!r} is given twice")
+        files[name] = Path(path)
+    return files
+
+
+def _day(text: str | None) -> date | None:
+    if text is None:
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(f"wanted is a day such as 2027-01-31; got {text!r}") from None
+
+
+def _facts(project: Project) -> dict[str, Any]:
+    from ..project import project_content
+
+    members = {"owner": project.owner, "analyst": project.analyst}
+    return {
+        "project_digest": project.digest,
+        "n_features": project.n_features,
+        "fingerprints": {name: key.fingerprint for name, key in members.items()}
+        | {"parties": {name: key.fingerprint for name, key in project.parties.items()}},
+        "content": project_content(project),
+    }
+
+
+def _show(project: Project, report: Report) -> None:
+    task = project.task
+    what = f"classes {_listed(task.classes)}" if task.classes else _range(task.minimum, task.maximum, task.unit)
+    deadline = "none" if project.deadline is None else project.deadline.isoformat()
+    owner = next((name for name, key in project.parties.items() if key == project.owner), None)
+    lines = [
+        f"Project   {project.name}",
+        *(f"          {line}" for line in project.purpose.splitlines()),
+        f"Task      {task.kind} of {task.target}: {what}",
+        f"Anchor    {project.anchor.n_rows} rows by {project.anchor.method}"
+        + (f", from {project.anchor.source}" if project.anchor.source else ""),
+        f"Rules     at most {project.max_components} components; at least {project.min_rows} rows, "
+        f"{project.min_class_rows} of each class, {project.quorum} parties; deadline {deadline}; shares "
+        f"{'sealed to the analyst' if project.seal_shares else 'signed, not sealed'}",
+        "Members",
+        *_aligned(
+            [
+                ("owner", project.owner.fingerprint, f"party {owner}" if owner else ""),
+                ("analyst", project.analyst.fingerprint, ""),
+                *((f"party {name}", key.fingerprint, "") for name, key in project.parties.items()),
+            ]
+        ),
+        f"Columns   {len(project.columns)}, {project.n_features} in the matrix",
+        *_aligned(_column_rows(project.columns)),
+        f"Digest    {project.digest}",
+    ]
+    for line in lines:
+        report.line(line)
+
+
+def _column_rows(columns: Sequence[Column]) -> list[tuple[str, ...]]:
+    """A line for each column; one for several that follow one another and are alike."""
+    rows: list[tuple[str, ...]] = []
+    for words, alike in groupby(columns, key=_column_words):
+        names = [column.name for column in alike]
+        if len(names) > _MOST_ALIKE:
+            names = [f"{names[0]} ... {names[-1]} ({len(names)} columns)"]
+        rows += [(name, *words) for name in names]
+    return rows
+
+
+def _column_words(column: Column) -> tuple[str, str]:
+    missing = "" if column.missing == "refuse" else f"missing: {column.fill}{' and a flag' * column.flag_missing}"
+    if column.kind == "number":
+        return _range(column.minimum, column.maximum, column.unit), missing
+    return _listed(column.categories), missing
+
+
+def _range(minimum: float | None, maximum: float | None, unit: str) -> str:
+    return f"{minimum:.10g} to {maximum:.10g}{unit and ' ' + unit}"
+
+
+def _listed(names: Any) -> str:
+    texts = [str(name) for name in names]
+    return ", ".join(texts[:8]) + (f", ... ({len(texts)})" if len(texts) > 8 else "")
+
+
+def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    widths = [min(40, max(map(len, column))) for column in zip(*rows, strict=True)]
+    return [
+        "  " + "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]

@@ -1,0 +1,193 @@
+"""``datacollab party check`` and ``party tune``: what would leave, whether it may, and what to choose."""
+
+from __future__ import annotations
+
+import shlex
+from datetime import UTC, datetime
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer import Option
+
+from ..errors import ExchangeError
+from ._audit import shown_progress
+from ._output import reported
+from ._passphrase import PassphraseFile, passphrase_for
+
+if TYPE_CHECKING:
+    from ..party_folder import PartyFolder, Tuning
+
+__all__ = ["check", "tune"]
+
+Folder = Annotated[Path, Option("--folder", "-C", help="The party's folder.")]
+AsJson = Annotated[bool, Option("--json", help="Print one JSON object.")]
+Table = Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="CSV, Parquet or Arrow file.")]
+Standardize = Annotated[bool, Option(help="Bring columns to mean 0 and variance 1 first.")]
+HERE = Path()
+FIGURE = "frontier.png"
+
+
+def check(
+    table: Table,
+    obfuscator: Annotated[str | None, Option(help="pca, kernel-pca, umap, random-projection. Default: pca.")] = None,
+    components: Annotated[
+        int | None, Option(min=1, help="Columns to be shared. Default: 16, or what is allowed.")
+    ] = None,
+    preset: Annotated[
+        str | None, Option(help="private: map learnt from the anchor, rows shared as means of 5.")
+    ] = None,
+    standardize: Standardize = True,
+    group_size: Annotated[int | None, Option(min=2, help="Share means of at least so many rows of a class.")] = None,
+    noise: Annotated[float | None, Option(min=0.0, help="Add noise of so many standard deviations.")] = None,
+    fit_on_anchor: Annotated[
+        bool, Option("--fit-on-anchor", help="Learn the map from the anchor, not your rows.")
+    ] = False,
+    audit: Annotated[bool, Option(help="Attack the share, to show the risk.")] = True,
+    time_budget: Annotated[float | None, Option(min=0.0, help="Seconds after which no attack is begun.")] = None,
+    folder: Folder = HERE,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show exactly what `share` would let leave, and whether the policy allows it.
+
+    Takes the same options as `share`, and writes nothing that leaves. Exits with 12 where it may not leave; all
+    reasons are named.
+
+    Example: datacollab party check patients.csv --preset private -C hospital-a
+    """
+    reasons: list[ExchangeError] = []
+    with reported(as_json) as report:
+        opened = _opened(folder, passphrase_file)
+        with shown_progress() as progress:
+            prepared = opened.prepare(
+                table,
+                obfuscator=obfuscator,
+                n_components=components,
+                preset=preset,
+                standardize=standardize,
+                group_size=group_size,
+                noise=noise,
+                fit_on_anchor=fit_on_anchor,
+                audit=audit,
+                time_budget=time_budget,
+                progress=progress,
+            )
+        reasons = [*_deadline_passed(opened), *prepared.reasons]
+        codes = [reason.code for reason in reasons]
+        opened.record("check", file=table.name, way=prepared.way.options, reasons=codes)
+        options = prepared.way.options
+        command = f"datacollab party share {_quoted(table)} {options} -C {_quoted(folder)} --approve"
+        report.facts = {
+            "summary": prepared.summary.to_dict(),
+            "allowed": not reasons,
+            "reasons": [{"code": reason.code, "message": str(reason)} for reason in reasons],
+            "command": command,
+        }
+        report.line(prepared.summary.to_text())
+        report.line()
+        if reasons:
+            report.line("This may not be shared.")
+        else:
+            if prepared.summary.above_limits:
+                report.line("Of what is above its limit, the policy only warns.")
+            report.line("This may be shared. Whoever approves it runs:")
+            report.line(f"  {command}")
+    for reason in reasons:
+        typer.echo(f"datacollab: {reason.code}: {reason}", err=True)
+    if reasons:
+        raise typer.Exit(reasons[0].exit_code)
+
+
+def tune(
+    table: Table,
+    obfuscator: Annotated[
+        list[str] | None, Option(help="To be tried; repeatable. Default: pca and kernel-pca, where allowed.")
+    ] = None,
+    components: Annotated[
+        list[int] | None, Option(min=1, help="To be tried; repeatable. Default: 4, 8, 16 and 32, where allowed.")
+    ] = None,
+    standardize: Standardize = True,
+    time_budget: Annotated[
+        float | None, Option(min=0.0, help="Seconds after which no further way is tried. Default: all are.")
+    ] = None,
+    folder: Folder = HERE,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find the most useful way of sharing within the limits of your policy.
+
+    Tries obfuscators, numbers of columns and defences on your own rows: how well a model does on them, and what
+    attackers learn. Prints all of them, the options of `share` for the best that is allowed, and draws frontier.png
+    into the folder. Takes minutes; nothing leaves.
+
+    Example: datacollab party tune patients.csv -C hospital-a --time-budget 300
+    """
+    with reported(as_json) as report:
+        from ..party_folder import tune as assess
+        from ..party_folder import ways_to_try
+
+        opened = _opened(folder, passphrase_file)
+        project, policy, encoded = opened.project, opened.policy, opened.encoded(table)
+        ways = ways_to_try(
+            project, policy, encoded, obfuscators=obfuscator, dimensions=components, standardize=standardize
+        )
+        found = assess(
+            *(project, policy, opened.name, encoded, opened.anchor, ways),
+            time_budget=time_budget,
+            progress=partial(typer.echo, err=True),
+        )
+        figure = _drawn(found, folder / FIGURE)
+        best = None if found.best is None else found.best.options
+        opened.record("tune", file=table.name, n_ways=len(found.choice.assessments), best=best)
+        report.facts = {
+            "ways": found.rows(),
+            "failed": found.choice.failed,
+            "complete": found.choice.complete,
+            "best": best,
+            "figure": figure,
+        }
+        report.line(found.to_text())
+        if figure is not None:
+            report.line(f"{figure} draws them.")
+        if best is not None:
+            report.line("The most useful that is allowed; look at it with")
+            report.line(f"  datacollab party check {_quoted(table)} {best} -C {_quoted(folder)}")
+            report.line("and share it with the same options.")
+        refusal = found.refusal
+    if refusal is not None:
+        typer.echo(f"datacollab: {refusal.code}: {refusal}", err=True)
+        raise typer.Exit(refusal.exit_code)
+
+
+def _opened(folder: Path, passphrase_file: Path | None) -> PartyFolder:
+    from ..party_folder import PartyFolder
+
+    return PartyFolder(folder, passphrase=passphrase_for(folder, passphrase_file))
+
+
+def _quoted(path: Path) -> str:
+    """A path as a shell takes it."""
+    return shlex.quote(str(path))
+
+
+def _deadline_passed(opened: PartyFolder) -> list[ExchangeError]:
+    try:
+        opened.project.check_deadline(datetime.now(UTC).date())
+    except ExchangeError as error:
+        return [error]
+    return []
+
+
+def _drawn(found: Tuning, figure: Path) -> str | None:
+    """Draw the ways, where there is one to draw."""
+    from ..bundle import write_atomically
+
+    if all(each.risk.linkage is None for each in found.choice.assessments):
+        return None
+    picture = BytesIO()
+    found.choice.plot().savefig(picture, format="png", dpi=150)
+    write_atomically(figure, picture.getvalue(), mode=0o600)
+    return str(figure)

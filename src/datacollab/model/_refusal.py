@@ -1,0 +1,19 @@
+"""How a model is refused."""
+
+from __future__ import annotations
+
+from ..errors import ExchangeError
+
+__all__ = ["malformed", "reason_of"]
+
+_BEFORE = "The model is inconsistent: "
+
+
+def malformed(what: str) -> ExchangeError:
+    """The error for a model whose parts contradict one another."""
+    return ExchangeError("MODEL_MALFORMED", f"{_BEFORE}{what}. Do not use it, and ask the analyst.")
+
+
+def reason_of(error: ExchangeError) -> str:
+    """What an error about a model says was found."""
+    return str(error).removeprefix(_BEFORE).partition(". Do not use it")[0]

@@ -1,0 +1,173 @@
+"""The secret map f_k as facts and bytes, for the party's own disk.  They are as sensitive as the raw table."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import sklearn
+
+from .._validation import FloatArray, require
+from ..bundle import arrays_to_bytes, bytes_to_arrays
+from ..errors import ExchangeError
+from ._batches import TableForm
+from ._layout import gaps, with_gaps
+from ._local_party import LocalParty
+from ._party import Party
+from ._umap import UMAPObfuscator
+
+__all__ = ["local_party", "party_state"]
+
+OBFUSCATOR, ROTATION = "obfuscator.skops", "rotation.safetensors"
+
+OWN_TYPES = frozenset({"datacollab.party._kernel_pca.KernelPCAObfuscator", "datacollab.party._umap.UMAPObfuscator"})
+"""Types that may be constructed besides those of scikit-learn and NumPy that skops itself trusts."""
+
+
+def party_state(party: Party) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """What a fitted party needs to predict later on; `local_party` reads it.
+
+    Neither its rows nor their targets are in it, unless the obfuscator holds them: kernel PCA and UMAP do.
+
+    Parameters
+    ----------
+    party : Party
+        Fitted.
+
+    Returns
+    -------
+    facts : dict of str to object
+        What JSON can hold.
+    members : dict of str to bytes
+
+    Raises
+    ------
+    NotFittedError
+        When the party has no rows yet.
+    ExchangeError
+        STATE_UNSUPPORTED, when the obfuscator cannot be stored.
+    MissingExtraError
+        When skops or safetensors is not installed.
+
+    Examples
+    --------
+    >>> import datacollab as dc
+    >>> from datacollab.party import local_party, party_state
+    >>> X, y = dc.datasets.load("digits")
+    >>> party = dc.Party("hospital-a", dc.obfuscator("pca", n_components=8)).fit(X[:100], y[:100])
+    >>> at_home = local_party(*party_state(party))
+    >>> at_home
+    LocalParty('hospital-a')
+    >>> bool((at_home.obfuscate(X) == party.obfuscate(X)).all())
+    True
+    """
+    party._check_fitted()
+    form, obfuscator = party._form, party._obfuscator
+    facts = {
+        "party": party.name,
+        "form": {"n_columns": form.n_columns, "columns": form.columns, "library": form.library},
+        "gaps": gaps(obfuscator),
+        "sklearn": sklearn.__version__,
+    }
+    members = {OBFUSCATOR: _dumped(obfuscator, party)}
+    if party._rotation is not None:
+        # Files hold arrays row by row; the last bits of a product depend on how its factors lie in memory.
+        facts["rotation_order"] = "C" if party._rotation.flags.c_contiguous else "F"
+        members[ROTATION] = arrays_to_bytes({"rotation": party._rotation})
+    return facts, members
+
+
+def local_party(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> LocalParty:
+    """A party that predicts, from what `party_state` gave.
+
+    It transforms every row to the same bits as the party did, on the same machine and versions.
+
+    Parameters
+    ----------
+    facts : mapping of str to object
+    members : mapping of str to bytes
+
+    Returns
+    -------
+    LocalParty
+
+    Raises
+    ------
+    ExchangeError
+        STATE_DAMAGED, when they are not what `party_state` gives; VERSION_MISMATCH, when they come from another
+        version of scikit-learn.
+    MissingExtraError
+        When skops or safetensors is not installed.
+    """
+    skops_io = require("skops.io", "exchange")
+    _check_version(facts)
+    try:
+        data = members[OBFUSCATOR]
+        if unknown := set(skops_io.get_untrusted_types(data=data)) - OWN_TYPES:
+            raise ValueError(f"{len(unknown)} types are not trusted")
+        obfuscator = skops_io.loads(data, trusted=sorted(OWN_TYPES))
+        with_gaps(obfuscator, facts["gaps"])
+        form = TableForm(**facts["form"])
+        return LocalParty(facts["party"], obfuscator, rotation=_rotation(facts, members), form=form)
+    except Exception as error:
+        raise _damaged(type(error).__name__) from None
+
+
+def _dumped(obfuscator: Any, party: Party) -> bytes:
+    skops_io = require("skops.io", "exchange")
+    if any(isinstance(step, UMAPObfuscator) and step._umap is not None for step in _steps(obfuscator)):
+        raise ExchangeError(
+            "STATE_UNSUPPORTED",
+            f"Party {party.name!r}: umap-learn's own transform cannot be stored, nor does it map a row by itself. "
+            "Take out_of_sample='row-wise'. Nothing left the party.",
+        )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            data: bytes = skops_io.dumps(obfuscator)
+            untrusted = set(skops_io.get_untrusted_types(data=data)) - OWN_TYPES
+    except Exception as error:
+        raise ExchangeError(
+            "STATE_UNSUPPORTED",
+            f"Party {party.name!r}: its obfuscator {type(party.obfuscator).__name__} cannot be stored "
+            f"({type(error).__name__}). Choose one that datacollab.obfuscator makes. Nothing left the party.",
+        ) from None
+    if untrusted:
+        raise ExchangeError(
+            "STATE_UNSUPPORTED",
+            f"Party {party.name!r}: its obfuscator is made of types that would not be read again: "
+            f"{sorted(untrusted)[:10]}. Choose one that datacollab.obfuscator makes. Nothing left the party.",
+        )
+    return data
+
+
+def _steps(obfuscator: Any) -> list[Any]:
+    return [obfuscator, *obfuscator.get_params(deep=True).values()]
+
+
+def _check_version(facts: Mapping[str, Any]) -> None:
+    made_with, installed = facts.get("sklearn"), sklearn.__version__
+    if not isinstance(made_with, str):
+        raise _damaged("no version")
+    if made_with.split(".")[:2] != installed.split(".")[:2]:
+        raise ExchangeError(
+            "VERSION_MISMATCH",
+            f"The stored map f_k of this party was made with another version of scikit-learn than {installed}. Install "
+            "the one that it was shared with, or share again.",
+        )
+
+
+def _rotation(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> FloatArray | None:
+    if ROTATION not in members:
+        return None
+    rotation = bytes_to_arrays(members[ROTATION], what="the rotation")["rotation"]
+    return np.asarray(rotation, dtype=np.float64, order=facts["rotation_order"])
+
+
+def _damaged(reason: str) -> ExchangeError:
+    return ExchangeError(
+        "STATE_DAMAGED",
+        f"The stored map f_k of this party cannot be read ({reason}). Restore the file from a backup, or share again.",
+    )

@@ -1,0 +1,21 @@
+"""A party's folder on its own disk: what it keeps, what may leave, and predictions at home."""
+
+from ._party_folder import PartyFolder
+from ._policy import Policy, default_policy_text, load_policy
+from ._prepare import Prepared, prepare
+from ._release_summary import ReleaseSummary, release_summary
+from ._tuning import Tuning, tune, ways_to_try
+
+__all__ = [
+    "PartyFolder",
+    "Policy",
+    "Prepared",
+    "ReleaseSummary",
+    "Tuning",
+    "default_policy_text",
+    "load_policy",
+    "prepare",
+    "release_summary",
+    "tune",
+    "ways_to_try",
+]

@@ -1,0 +1,134 @@
+"""Changes of a party's folder in an order that lets a command be killed at any moment.
+
+Whatever is still missing after a kill is done, or what is superfluous removed, by `recover`, which every command runs
+first.  All steps are whole files that take another's place, or one line at the end of the log.
+
+*share*
+
+1. ``outbox/.NAME.dcshare.next``: the signed share, under a name that nobody sends.
+2. ``party.dcstate``: the map f_k together with the digest of that share.  **From here on the party has shared.**
+3. ``log.jsonl``: the entry "share" with the digest.
+4. ``outbox/NAME.dcshare``: the file of step 1 under its final name.
+
+Killed before 2, the file of step 1 has another digest than the state, and is removed: the old state.  Killed after 2,
+it has the same, and steps 3 and 4 follow: the new state.  So no share is ever in the outbox whose map was not kept, or
+which the log does not know.
+
+*install*
+
+1. ``.model.dcmodel.next``: the model, checked.
+2. ``log.jsonl``: the entry "install" with its digest.  **From here on it is installed.**
+3. ``model.dcmodel``: the file of step 1 under its final name.
+
+Killed before 2, the log's last installation has another digest, and the file of step 1 is removed.
+
+*join* writes ``project.toml`` after everything else but the log; without it the folder was not set up.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..bundle import AuditLog, unpack, write_atomically
+from ..errors import ExchangeError
+from ._files import Files, OwnFiles
+
+__all__ = ["commit_model", "commit_share", "recover"]
+
+
+def commit_share(
+    files: Files,
+    own: OwnFiles,
+    party: str,
+    share: bytes,
+    *,
+    facts: Mapping[str, Any],
+    members: Mapping[str, bytes],
+) -> Path:
+    """Keep the map f_k and put the share into the outbox.
+
+    Parameters
+    ----------
+    files : Files
+    own : OwnFiles
+    party : str
+    share : bytes
+        Of the `.dcshare` file.
+    facts : mapping of str to object
+        Of the state; "share_digest" is the share's, and "entry" what the log says of it.
+    members : mapping of str to bytes
+        Of the state.
+
+    Returns
+    -------
+    Path
+        The share in the outbox.
+    """
+    write_atomically(files.next_share(party), share)
+    own.write(files.state, facts, members)
+    return _finish_share(files, party, facts)
+
+
+def commit_model(files: Files, model: bytes, entry: Mapping[str, Any]) -> None:
+    """Install a model.
+
+    Parameters
+    ----------
+    files : Files
+    model : bytes
+        Of the `.dcmodel` file.
+    entry : mapping of str to object
+        What the log says of it, with its "digest".
+    """
+    write_atomically(files.next_model, model, mode=0o600)
+    AuditLog(files.log).append("install", **entry)
+    _move(files.next_model, files.model)
+
+
+def recover(files: Files, own: OwnFiles, party: str) -> None:
+    """Finish or undo what a killed command left; the folder must be locked."""
+    if files.next_share(party).exists():
+        facts = own.read(files.state).facts if files.state.exists() else {}
+        if _digest(files.next_share(party)) == facts.get("share_digest"):
+            _finish_share(files, party, facts)
+        else:
+            files.next_share(party).unlink()
+    if files.next_model.exists():
+        installed = [
+            entry["facts"].get("digest") for entry in AuditLog(files.log).entries() if entry["event"] == "install"
+        ]
+        if installed[-1:] == [_digest(files.next_model)]:
+            _move(files.next_model, files.model)
+        else:
+            files.next_model.unlink()
+
+
+def _finish_share(files: Files, party: str, facts: Mapping[str, Any]) -> Path:
+    log, entry = AuditLog(files.log), facts["entry"]
+    known = (each["facts"].get("digest") for each in log.entries() if each["event"] == "share")
+    if facts["share_digest"] not in known:
+        log.append("share", **entry)
+    _move(files.next_share(party), files.share(party))
+    return files.share(party)
+
+
+def _digest(path: Path) -> str | None:
+    """Identity of a bundle; None where it is none."""
+    try:
+        return unpack(path).digest
+    except ExchangeError:
+        return None
+
+
+def _move(source: Path, target: Path) -> None:
+    os.replace(source, target)
+    if os.name != "posix":
+        return
+    folder = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,82 @@
+"""Predictions at home, a batch of rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from .._require import require
+from ..errors import ExchangeError
+from ..model import PartyModel
+from ..party import LocalParty
+from ..project import Project, encode_table, table_batches
+from ._scores import ClassificationScores, RegressionScores
+
+__all__ = ["predicted_frames", "scored"]
+
+PREDICTION = "prediction"
+
+
+def predicted_frames(
+    project: Project,
+    party: LocalParty,
+    model: PartyModel,
+    source: Path,
+    *,
+    proba: bool,
+    keep: Sequence[str],
+    batch_rows: int,
+) -> Iterator[Any]:
+    """Predictions of a file as data frames; see `PartyFolder.predict_batches`."""
+    names = _probability_names(model) if proba else []
+    if clashing := sorted({PREDICTION, *names} & set(keep)) or sorted(name for name in keep if keep.count(name) > 1):
+        raise ValueError(f"{source}: the columns {clashing} would be written twice. Rename them, or do not keep them.")
+    return _frames(project, party, model, source, names, list(keep), batch_rows)
+
+
+def _frames(
+    project: Project,
+    party: LocalParty,
+    model: PartyModel,
+    source: Path,
+    names: list[str],
+    keep: list[str],
+    batch_rows: int,
+) -> Iterator[Any]:
+    pandas = require("pandas", "cli")
+    for table in table_batches(source, batch_rows=batch_rows, project=project):
+        if lacking := [name for name in keep if name not in table.columns]:
+            raise ExchangeError(
+                "SCHEMA_MISSING_COLUMN",
+                f"{source} has no column {', '.join(map(repr, lacking))} to keep. Give the names of columns in the "
+                "file's header.",
+            )
+        encoded = encode_table(project, table, where=str(source), with_target=False)
+        columns = {name: table[name].array for name in keep}
+        if not encoded.n_rows:
+            yield pandas.DataFrame(columns | dict.fromkeys([PREDICTION, *names], ()))
+            continue
+        representation = party.obfuscate(encoded.X)
+        columns[PREDICTION] = model.predict(representation)
+        if names:
+            columns |= dict(zip(names, model.predict_proba(representation).T, strict=True))
+        yield pandas.DataFrame(columns)
+
+
+def scored(project: Project, party: LocalParty, model: PartyModel, source: Path, *, batch_rows: int) -> dict[str, Any]:
+    """How well a file's targets are predicted; see `PartyFolder.evaluate`."""
+    is_classification = project.task.kind == "classification"
+    scores = ClassificationScores(project.task.classes) if is_classification else RegressionScores()
+    for table in table_batches(source, batch_rows=batch_rows, project=project):
+        encoded = encode_table(project, table, where=str(source))
+        assert encoded.target is not None
+        if encoded.n_rows:
+            scores.add(encoded.target, model.predict(party.obfuscate(encoded.X)))
+    return {"task": project.task.kind, "target": project.task.target, "unit": project.task.unit, **scores.to_dict()}
+
+
+def _probability_names(model: PartyModel) -> list[str]:
+    if not hasattr(model.estimator, "predict_proba"):
+        raise ValueError(f"The model {type(model.estimator).__name__} gives no probabilities. Leave out --proba.")
+    return [f"proba_{name}" for name in model.estimator.classes_]

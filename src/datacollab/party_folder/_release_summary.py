@@ -1,0 +1,264 @@
+"""What would leave, and what would not: for whoever approves it."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..errors import NoGuaranteeError
+from ..party import GaussianMechanism, GaussianNoise, Microaggregation, Party
+from ..party._defence import Defence
+from ..project import Anchor, EncodedTable, Project
+from ..share import Share
+from ._risk import RiskFigures
+
+__all__ = ["ReleaseSummary", "release_summary"]
+
+_WIDTH = 100
+_MARGIN = 18
+_MOST_CLASSES = 20
+_ROUNDING = 1e-9
+STAYS = (
+    "the rows themselves",
+    "the fitted obfuscator",
+    "the anchor",
+    "which row is whose",
+    "keys, policy and log",
+)
+FIGURES = {
+    "linkage": "rows linked to their originals",
+    "reidentification": "rows told among strangers",
+    "membership": "members told from others (AUC)",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseSummary:
+    """All that somebody who approves a share should know of it.
+
+    Attributes
+    ----------
+    party, project : str
+    n_rows, n_suppressed : int
+        Rows that leave, and rows of the table that a defence keeps back.
+    n_components, n_anchors : int
+        Columns of the representation, and rows of the anchor.
+    dtype : str
+        Of the representation.
+    task : {"classification", "regression"}
+    class_counts : dict of str to int or None
+        Rows that leave of each class of the project; None for a regression.
+    n_bytes : int
+        Size of the file, or of the arrays alone where it is not made yet.
+    stays : tuple of str
+        What does not leave.
+    row_order : {"shuffled", "kept"}
+    obfuscator : str
+        Its kind.
+    fitted_on_private_rows : bool
+    is_grouped : bool
+        Whether every row that leaves is the mean of a group.
+    defences : tuple of str
+        In words.
+    risk : RiskFigures or None
+        None where no attack was made.
+    limits : dict of str to float
+        Of the figures, where the policy has any.
+    n_private_in_anchor : int
+        Rows of the party that are in the anchor.
+    guarantee : str or None
+        Statement of differential privacy, where there is any.
+    """
+
+    party: str
+    project: str
+    n_rows: int
+    n_suppressed: int
+    n_components: int
+    n_anchors: int
+    dtype: str
+    task: str
+    class_counts: dict[str, int] | None
+    n_bytes: int
+    row_order: str
+    obfuscator: str
+    fitted_on_private_rows: bool
+    is_grouped: bool
+    defences: tuple[str, ...]
+    risk: RiskFigures | None
+    limits: dict[str, float] = field(default_factory=dict)
+    n_private_in_anchor: int
+    guarantee: str | None
+    stays: tuple[str, ...] = STAYS
+
+    @property
+    def above_limits(self) -> tuple[str, ...]:
+        """Figures of the risk that are above their limits, or should have been measured."""
+        risk = self.risk
+        if risk is None:
+            return ()
+        found = {name: risk.of(name) for name in self.limits}
+        return tuple(name for name, figure in found.items() if figure is None or figure > self.limits[name])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON holds it."""
+        told = asdict(self)
+        return told | {"defences": list(self.defences), "stays": list(self.stays)} | _risk_dict(self.risk)
+
+    def to_text(self) -> str:
+        """The same for people, on one screen."""
+        lines = [f"What would leave party {self.party!r} for the analyst of project {self.project!r}"]
+        lines += [line for name, text in self._facts() for line in _entry(name, text)]
+        lines += ["", *_entry("does not leave", ", ".join(self.stays))]
+        lines += ["", *self._risk_lines()]
+        return "\n".join(lines)
+
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        kept_back = f"; {self.n_suppressed} more are kept back by the defence" if self.n_suppressed else ""
+        order = "in random order" if self.row_order == "shuffled" else "IN THE ORDER OF THE TABLE"
+        yield "rows", f"{self.n_rows}, {order}{kept_back}"
+        yield "columns", f"{self.n_components} of {self.dtype}, instead of the table's"
+        yield "targets", f"one for each row, exactly as it is: {self._targets()}"
+        yield "anchor", f"its {self.n_anchors} rows in the same {self.n_components} columns"
+        fitted = (
+            "YOUR ROWS, of which it tells something" if self.fitted_on_private_rows else "a secret half of the anchor"
+        )
+        yield "obfuscator", f"{self.obfuscator}, fitted on {fitted}"
+        yield "defences", "; ".join(self.defences) or "none: every row stands for one of yours"
+        yield "guarantee", self.guarantee or "none (no differential privacy is claimed)"
+        yield "own rows in anchor", f"{self.n_private_in_anchor}" if self.n_private_in_anchor else "none"
+        yield "size", f"{self.n_bytes:,} bytes"
+
+    def _targets(self) -> str:
+        if self.class_counts is None:
+            return f"{self.n_rows} numbers"
+        present = {name: count for name, count in self.class_counts.items() if count}
+        if len(present) > _MOST_CLASSES:
+            return f"{len(present)} classes of {min(present.values())} to {max(present.values())} rows"
+        return ", ".join(f"{name}: {count}" for name, count in present.items())
+
+    def _risk_lines(self) -> Iterator[str]:
+        if self.risk is None:
+            yield "Risk: not measured; no attack was made."
+            return
+        yield f"Risk, at most, by attackers who hold the anchor (95 % intervals; {self.risk.seconds:.0f} s)"
+        for name, words in FIGURES.items():
+            found, limit = self.risk.of(name), self.limits.get(name)
+            measured = "not measured" if found is None else figure_text(name, found)
+            allowed = "" if limit is None else f"limit {limit_text(name, limit)}"
+            over = "ABOVE" if found is not None and limit is not None and found > limit else ""
+            alone = self.risk.targets_alone.get(name)
+            known = "" if alone is None else f"targets alone: {figure_text(name, alone)}"
+            yield f"  {words:<33}{measured:>13}   {allowed:<14}{over:<8}{known}".rstrip()
+        if self.risk.lights:
+            yield from _entry("lights", ", ".join(f"{name} {light}" for name, light in self.risk.lights.items()))
+        for note in (
+            *self.risk.notes,
+            *([] if self.risk.complete else ["The time ended it before all attacks were made."]),
+        ):
+            yield from textwrap.wrap(note, _WIDTH, initial_indent="  ", subsequent_indent="  ")
+
+
+def release_summary(
+    project: Project,
+    party: Party,
+    share: Share,
+    encoded: EncodedTable,
+    anchor: Anchor,
+    *,
+    obfuscator: str,
+    n_bytes: int,
+    risk: RiskFigures | None,
+    limits: Mapping[str, float],
+    n_private_in_anchor: int,
+) -> ReleaseSummary:
+    """Sum up what would leave.
+
+    Parameters
+    ----------
+    project : Project
+    party : Party
+        Fitted on the table.
+    share : Share
+        What it gives.
+    encoded : EncodedTable
+        The party's table.
+    anchor : Anchor
+    obfuscator : str
+        Kind of the obfuscator.
+    n_bytes : int
+    risk : RiskFigures or None
+    limits : mapping of str to float
+        Of the risk figures.
+    n_private_in_anchor : int
+    """
+    n_rows, n_components = share.representation.shape
+    return ReleaseSummary(
+        party=str(share.party),
+        project=project.name,
+        n_rows=n_rows,
+        n_suppressed=encoded.n_rows - n_rows,
+        n_components=n_components,
+        n_anchors=len(share.anchor_representation),
+        dtype=str(share.representation.dtype),
+        task=project.task.kind,
+        class_counts=_class_counts(project, share),
+        n_bytes=n_bytes,
+        row_order="shuffled" if party.shuffle else "kept",
+        obfuscator=obfuscator,
+        fitted_on_private_rows=party.fit_on is None,
+        is_grouped=any(isinstance(defence, Microaggregation) for defence in party.defences),
+        defences=tuple(_in_words(defence) for defence in party.defences),
+        risk=risk,
+        limits=dict(limits),
+        n_private_in_anchor=n_private_in_anchor,
+        guarantee=_guarantee(party, anchor),
+    )
+
+
+def figure_text(name: str, value: float) -> str:
+    """A figure as people read it, rounded up: per cent, or the area under a curve."""
+    hundredths = math.ceil(100 * value - _ROUNDING)
+    return f"{hundredths / 100:.2f}" if name == "membership" else f"{hundredths} %"
+
+
+def limit_text(name: str, value: float) -> str:
+    """A limit in the same form, as it was given."""
+    return f"{value:g}" if name == "membership" else f"{100 * value:g} %"
+
+
+def _class_counts(project: Project, share: Share) -> dict[str, int] | None:
+    if project.task.kind != "classification":
+        return None
+    return {str(label): int(np.count_nonzero(share.target == label)) for label in project.task.classes}
+
+
+def _in_words(defence: Defence) -> str:
+    if isinstance(defence, Microaggregation):
+        return f"every row is the mean of at least {defence.k} of yours"
+    if isinstance(defence, GaussianNoise):
+        return f"noise of {defence.scale:g} standard deviations"
+    if isinstance(defence, GaussianMechanism):
+        return f"Gaussian mechanism, epsilon {defence.epsilon:g}, delta {defence.delta:g}"
+    return type(defence).__name__
+
+
+def _guarantee(party: Party, anchor: Anchor) -> str | None:
+    try:
+        return party.guarantee(anchor.rows).statement
+    except NoGuaranteeError:
+        return None
+
+
+def _risk_dict(risk: RiskFigures | None) -> dict[str, Any]:
+    return {"risk": None if risk is None else asdict(risk) | {"notes": list(risk.notes)}}
+
+
+def _entry(name: str, text: str) -> list[str]:
+    indent = " " * (_MARGIN + 4)
+    return textwrap.wrap(text, _WIDTH, initial_indent=f"  {name:<{_MARGIN}}  ", subsequent_indent=indent)

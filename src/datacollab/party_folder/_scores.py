@@ -1,0 +1,109 @@
+"""How good predictions are, a batch at a time, with 95 % intervals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+__all__ = ["ClassificationScores", "RegressionScores"]
+
+LEVEL = 0.95
+
+
+class ClassificationScores:
+    """Accuracy with its Wilson interval, balanced accuracy, and counts.
+
+    Parameters
+    ----------
+    classes : sequence of str or int
+        All classes of the project.
+    """
+
+    def __init__(self, classes: Sequence[str | int]) -> None:
+        self._classes = classes
+        self._counts: Counter[tuple[Any, Any]] = Counter()
+
+    def add(self, target: NDArray[Any], predicted: NDArray[Any]) -> None:
+        """Count a batch."""
+        self._counts.update(zip(target.tolist(), predicted.tolist(), strict=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures; accuracies are None without rows."""
+        confusion = [[self._counts[true, predicted] for predicted in self._classes] for true in self._classes]
+        counts = np.array(confusion)
+        per_class, right = counts.sum(axis=1), counts.trace()
+        n_rows = self._counts.total()
+        there = per_class > 0
+        return {
+            "n_rows": n_rows,
+            "accuracy": float(right / n_rows) if n_rows else None,
+            "accuracy_interval": wilson(int(right), n_rows) if n_rows else None,
+            "balanced_accuracy": float((counts.diagonal()[there] / per_class[there]).mean()) if n_rows else None,
+            "classes": list(self._classes),
+            "confusion": confusion,
+        }
+
+
+class RegressionScores:
+    """Root mean squared error and mean absolute error with t intervals, and R2."""
+
+    def __init__(self) -> None:
+        self._absolute, self._squared, self._target = _Moments(), _Moments(), _Moments()
+
+    def add(self, target: NDArray[Any], predicted: NDArray[Any]) -> None:
+        """Count a batch."""
+        error = predicted - target
+        self._absolute.add(np.abs(error))
+        self._squared.add(error**2)
+        self._target.add(target)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures; None where there are too few rows for one."""
+        n_rows = self._target.n
+        squares = self._squared.interval()
+        return {
+            "n_rows": n_rows,
+            "rmse": float(np.sqrt(self._squared.mean)) if n_rows else None,
+            "rmse_interval": None if squares is None else [float(np.sqrt(max(end, 0.0))) for end in squares],
+            "mae": self._absolute.mean if n_rows else None,
+            "mae_interval": self._absolute.interval(),
+            "r2": 1 - n_rows * self._squared.mean / self._target.scatter if self._target.scatter > 0 else None,
+        }
+
+
+class _Moments:
+    """Mean and sum of squared deviations of numbers that come in batches."""
+
+    def __init__(self) -> None:
+        self.n, self.mean, self.scatter = 0, 0.0, 0.0
+
+    def add(self, values: NDArray[Any]) -> None:
+        if not len(values):
+            return
+        n, mean = self.n + len(values), float(values.mean())
+        shift = mean - self.mean
+        # Sums of squares would cancel badly where the mean is large.
+        self.scatter += float(((values - mean) ** 2).sum()) + shift**2 * self.n * len(values) / n
+        self.mean += shift * len(values) / n
+        self.n = n
+
+    def interval(self) -> list[float] | None:
+        """Student's, of the mean."""
+        if self.n < 2:
+            return None
+        half = stats.t.ppf((1 + LEVEL) / 2, self.n - 1) * np.sqrt(self.scatter / (self.n - 1) / self.n)
+        return [float(self.mean - half), float(self.mean + half)]
+
+
+def wilson(right: int, n: int) -> list[float]:
+    """Wilson's interval of a proportion."""
+    z = float(special.ndtri((1 + LEVEL) / 2))
+    centre = (right + z**2 / 2) / (n + z**2)
+    half = z / (n + z**2) * np.sqrt(right * (n - right) / n + z**2 / 4)
+    # At the ends rounding would leave the proportion just outside.
+    return [float(centre - half) if right else 0.0, float(centre + half) if right < n else 1.0]

@@ -1,0 +1,164 @@
+"""A party's folder on disk: what it is for, whose it is, and one command at a time in it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from ..bundle import AuditLog, KeyPair, locked, write_atomically
+from ..errors import ExchangeError
+from ..project import Anchor, Project, load_project, open_anchor
+from ._commit import recover
+from ._files import Files, OwnFiles
+from ._policy import Policy, default_policy_text, load_policy
+from ._stored import load_anchor, save_anchor
+
+__all__ = ["Workplace"]
+
+PATIENCE = 10.0
+"""Seconds for which an entry waits for another command."""
+
+
+class Workplace:
+    """A folder that was set up for a party of a project.
+
+    Parameters
+    ----------
+    path : Path
+    passphrase : str, optional
+        Of the keys, the anchor and f_k, where they are encrypted.
+
+    Attributes
+    ----------
+    path : Path
+    project : Project
+    name : str
+        The party's, by its key.
+    key : KeyPair
+    log : AuditLog
+
+    Raises
+    ------
+    ExchangeError
+        FOLDER_MISSING, NOT_A_MEMBER, and what reading keys and project may raise.
+    """
+
+    def __init__(self, path: Path, *, passphrase: str | None = None) -> None:
+        self.path = Path(path)
+        self._files = Files(self.path)
+        if not self._files.project.is_file():
+            raise ExchangeError(
+                "FOLDER_MISSING",
+                f"{self.path} is no party's folder: there is no project.toml. Run `datacollab party join project.toml "
+                "anchor.dcanchor -C FOLDER` first.",
+            )
+        self.project: Project = load_project(self._files.project)
+        self.key = KeyPair.load(self._files.keys, passphrase)
+        self.name = _member(self.project, self.key)
+        self.log = AuditLog(self._files.log)
+        self._own = OwnFiles(self.key, passphrase)
+
+    @classmethod
+    def join(
+        cls, path: Path, project_file: Path, anchor_file: Path | None = None, *, passphrase: str | None = None
+    ) -> Self:
+        """Set up a folder that holds the party's keys.
+
+        Parameters
+        ----------
+        path : Path
+        project_file : Path
+            Signed by the project's owner.
+        anchor_file : Path, optional
+            Sealed to this party, among others.  Without it, join again when it has come.
+        passphrase : str, optional
+            Of the keys; the anchor and f_k are then encrypted with it.
+
+        Raises
+        ------
+        ExchangeError
+            ALREADY_THERE, where the folder belongs to another project; NOT_A_MEMBER; and what reading keys, project
+            and anchor may raise.
+        """
+        files = Files(Path(path))
+        project = load_project(project_file)
+        key = KeyPair.load(files.keys, passphrase)
+        name = _member(project, key)
+        anchor = None if anchor_file is None else open_anchor(anchor_file, project, key)
+        own = OwnFiles(key, passphrase)
+        with locked(files.root):
+            recover(files, own, name)
+            if files.state.exists() and own.read(files.state).facts["project_digest"] != project.digest:
+                raise ExchangeError(
+                    "ALREADY_THERE",
+                    f"{path} has shared in another project, or another version of it. Use a folder of its own for "
+                    f"project {project.name!r}.",
+                )
+            files.root.chmod(0o700)
+            files.outbox.mkdir(mode=0o700, exist_ok=True)
+            if not files.policy.exists():
+                write_atomically(files.policy, default_policy_text().encode(), mode=0o600)
+            if anchor is not None:
+                save_anchor(files, own, anchor, project)
+            write_atomically(files.project, Path(project_file).read_bytes())
+            AuditLog(files.log).append(
+                "join", project=project.name, project_digest=project.digest, party=name, anchor=anchor is not None
+            )
+        return cls(path, passphrase=passphrase)
+
+    @property
+    def policy(self) -> Policy:
+        """The party's own rules, as they are now."""
+        return load_policy(self._files.policy)
+
+    @property
+    def anchor(self) -> Anchor:
+        """The anchor, which stays with the parties.
+
+        Raises
+        ------
+        ExchangeError
+            ANCHOR_MISSING, PROJECT_HASH_MISMATCH, STATE_DAMAGED or PASSPHRASE_WRONG.
+        """
+        return load_anchor(self._files, self._own, self.project)
+
+    def record(self, event: str, **facts: Any) -> None:
+        """Write into the log, as soon as no other command works in the folder; never data.
+
+        Raises
+        ------
+        ExchangeError
+            BUSY, when the other one takes longer than ten seconds.
+        """
+        last = time.monotonic() + PATIENCE
+        while True:
+            try:
+                with self._locked():
+                    self.log.append(event, **facts)
+                return
+            except ExchangeError as error:
+                if error.code != "BUSY" or time.monotonic() > last:
+                    raise
+            time.sleep(0.05)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Keep the folder to oneself, and put in order what a killed command left."""
+        with locked(self.path):
+            recover(self._files, self._own, self.name)
+            yield
+
+
+def _member(project: Project, key: KeyPair) -> str:
+    """Which party the key belongs to."""
+    for name, public in project.parties.items():
+        if public == key.public:
+            return name
+    raise ExchangeError(
+        "NOT_A_MEMBER",
+        f"The key in this folder ({key.public.fingerprint}) is none of the parties' in project {project.name!r}. Send "
+        "the owner the file public.key, and ask for a new project file.",
+    )

@@ -1,0 +1,40 @@
+"""What parties and analyst agree on: the project file, the matrix it makes of every table, and the sealed anchor."""
+
+from ._anchor import Anchor, anchor_from_bytes, anchor_to_bytes
+from ._anchor_making import anchor_of_rows, make_anchor
+from ._column import Column
+from ._content import project_content
+from ._draft import draft_project
+from ._encoding import EncodedTable, encode_table
+from ._project import Project
+from ._reading import read_table, table_batches
+from ._recipe import AnchorRecipe
+from ._sealed_anchor import open_anchor, seal_anchor
+from ._signing import load_project, project_text, read_project_text, sign_project_text
+from ._table_writing import write_table
+from ._task import Task
+
+__all__ = [
+    "Anchor",
+    "AnchorRecipe",
+    "Column",
+    "EncodedTable",
+    "Project",
+    "Task",
+    "anchor_from_bytes",
+    "anchor_of_rows",
+    "anchor_to_bytes",
+    "draft_project",
+    "encode_table",
+    "load_project",
+    "make_anchor",
+    "open_anchor",
+    "project_content",
+    "project_text",
+    "read_project_text",
+    "read_table",
+    "seal_anchor",
+    "sign_project_text",
+    "table_batches",
+    "write_table",
+]

@@ -1,0 +1,210 @@
+"""The same matrix of numbers from every party's table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._typing import FloatArray
+from ..errors import ExchangeError
+from ._column import Column
+from ._column_names import missing_columns
+from ._labels import MISSING, UNKNOWN, label_codes, spelling_hint
+from ._numbers import NotNumericError, as_numbers
+from ._project import Project
+from ._refusals import listed
+from ._task import Task
+from ._units import unit_hint
+
+__all__ = ["EncodedTable", "encode_table", "encode_target"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EncodedTable:
+    """A table as the project's matrix.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+        In float64, in the order of `Project.feature_names`.
+    target : ndarray of shape (n_rows,) or None
+        Classes as declared, text or int64; float64 for a regression; None where it was not wanted.
+    n_rows : int
+    """
+
+    X: FloatArray = field(repr=False)
+    target: NDArray[Any] | None = field(repr=False)
+    n_rows: int
+
+
+def encode_table(project: Project, table: Any, *, where: str, with_target: bool = True) -> EncodedTable:
+    """Make the project's matrix from a table; nothing is learnt from its rows.
+
+    Numbers stay as they are, a category becomes columns of zeros and ones in the declared order, a missing entry is
+    what the project says.  Columns that the project does not name are left out.
+
+    Parameters
+    ----------
+    project : Project
+    table : DataFrame
+    where : str
+        What an error calls the table: its file.
+    with_target : bool, default=True
+        Whether the target is wanted; for predictions it is not.
+
+    Raises
+    ------
+    ExchangeError
+        When a column is missing or holds what the project does not allow.  The message counts rows and names columns,
+        and quotes no entry.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from datacollab.bundle import KeyPair
+    >>> from datacollab.project import draft_project, encode_table
+    >>> public = pd.DataFrame({"age": [20, 60, 40], "ward": ["north", "south", "north"], "ill": ["no", "yes", "no"]})
+    >>> a, b, analyst = (KeyPair.generate().public for _ in range(3))
+    >>> project = draft_project(
+    ...     public, name="example", purpose="Shows.", target="ill", owner=a, analyst=analyst, parties={"a": a, "b": b}
+    ... )
+    >>> encode_table(project, public, where="public.csv").X
+    array([[20., 1., 0.],
+           [60., 0., 1.],
+           [40., 1., 0.]])
+    """
+    position_of = _positions(project, table, where, with_target)
+    X = np.empty((len(table), project.n_features))
+    start, refused = 0, []
+    for column in project.columns:
+        block = X[:, start : start + column.n_features]
+        start += column.n_features
+        try:
+            _fill_block(block, column, table.iloc[:, position_of[column.name]], where)
+        except ExchangeError as error:
+            refused.append((column.name, error))
+    target = None
+    if with_target:
+        try:
+            target = encode_target(project.task, table.iloc[:, position_of[project.task.target]], where)
+        except ExchangeError as error:
+            refused.append((project.task.target, error))
+    if refused:
+        raise _all_refused(refused)
+    return EncodedTable(X=X, target=target, n_rows=len(table))
+
+
+def _positions(project: Project, table: Any, where: str, with_target: bool) -> dict[str, int]:
+    wanted = [column.name for column in project.columns] + [project.task.target] * with_target
+    found = [str(name) for name in table.columns]
+    if lacking := [name for name in wanted if name not in set(found)]:
+        raise ExchangeError("SCHEMA_MISSING_COLUMN", missing_columns(where, lacking, found, wanted))
+    counts = Counter(found)
+    if repeated := [name for name in wanted if counts[name] > 1]:
+        raise ExchangeError(
+            "TABLE_UNREADABLE", f"{where} has more than one column named {listed(repeated)}. Rename or remove them."
+        )
+    return {name: position for position, name in enumerate(found)}
+
+
+def _all_refused(refused: list[tuple[str, ExchangeError]]) -> ExchangeError:
+    """The first refusal, which also names the other columns, so that all can be mended at once."""
+    _, first = refused[0]
+    others = [name for name, _ in refused[1:]]
+    more = f" Look at these columns too: {listed(others)}." if others else ""
+    return ExchangeError(first.code, f"{first}{more}")
+
+
+def _fill_block(block: FloatArray, column: Column, entries: Any, where: str) -> None:
+    """Write one column's part of the matrix, of shape (n_rows, column.n_features)."""
+    place = f"{where}: column {column.name!r}"
+    if column.kind == "number":
+        values = _numbers(entries, place)
+        missing = np.isnan(values)
+        _check_missing(missing, column, place)
+        outside = _outside(values, column.minimum, column.maximum, column.unit)
+        if outside:
+            raise ExchangeError("SCHEMA_RANGE", f"{place} has {outside} Check the unit; correct or leave out the rows.")
+        block[:, 0] = values if column.fill is None else np.where(missing, column.fill, values)
+    else:
+        codes = label_codes(entries, column.categories)
+        missing = codes == MISSING
+        _check_missing(missing, column, place)
+        if n_unknown := int((codes == UNKNOWN).sum()):
+            raise ExchangeError(
+                "SCHEMA_CATEGORY_UNKNOWN",
+                f"{place} holds categories that were not agreed in {n_unknown} of {len(codes)} rows."
+                f"{spelling_hint(entries, column.categories)} Agreed: {listed(column.categories)}. Map them to agreed "
+                "ones, or leave out the rows.",
+            )
+        if isinstance(column.fill, str):
+            codes[missing] = column.categories.index(column.fill)
+        block[:, : len(column.categories)] = codes[:, np.newaxis] == np.arange(len(column.categories))
+    if column.flag_missing:
+        block[:, -1] = missing
+
+
+def _check_missing(missing: NDArray[np.bool_], column: Column, place: str) -> None:
+    if column.missing == "refuse" and missing.any():
+        raise ExchangeError(
+            "SCHEMA_MISSING_ENTRY",
+            f"{place} has no entry in {int(missing.sum())} of {missing.size} rows, and the project fills none in. Fill "
+            "them in, or leave out the rows.",
+        )
+
+
+def _numbers(entries: Any, place: str) -> FloatArray:
+    try:
+        return as_numbers(entries)
+    except NotNumericError as error:
+        raise ExchangeError(
+            "SCHEMA_DTYPE", f"{place} {error}; numbers are wanted. Write numbers with decimal points and nothing else."
+        ) from None
+
+
+def _outside(values: FloatArray, minimum: float | None, maximum: float | None, unit: str) -> str:
+    """How many numbers lie outside their range, and why that might be; empty where none does."""
+    assert minimum is not None  # a number has a range
+    assert maximum is not None
+    present = values[~np.isnan(values)]
+    n_outside = int(((present < minimum) | (present > maximum)).sum())
+    if not n_outside:
+        return ""
+    agreed = f"{minimum:.10g} to {maximum:.10g}{unit and ' ' + unit}"
+    hint = unit_hint(present, minimum, maximum, unit)
+    return f"{n_outside} of {values.size} rows outside the agreed range, {agreed}.{hint}"
+
+
+def encode_target(task: Task, entries: Any, where: str) -> NDArray[Any]:
+    place = f"{where}: target {task.target!r}"
+    if task.kind == "regression":
+        try:
+            values = as_numbers(entries)
+        except NotNumericError as error:
+            raise ExchangeError("TARGET_INVALID", f"{place} {error}; numbers are wanted. Correct them.") from None
+        _check_targets_there(np.isnan(values), place)
+        if outside := _outside(values, task.minimum, task.maximum, task.unit):
+            raise ExchangeError("TARGET_INVALID", f"{place} has {outside} Correct them, or leave out the rows.")
+        return values
+    codes = label_codes(entries, task.classes)
+    _check_targets_there(codes == MISSING, place)
+    if n_unknown := int((codes == UNKNOWN).sum()):
+        raise ExchangeError(
+            "TARGET_INVALID",
+            f"{place} holds classes that were not agreed in {n_unknown} of {codes.size} rows."
+            f"{spelling_hint(entries, task.classes)} Agreed: {listed(task.classes)}. Correct them, or leave out the "
+            "rows.",
+        )
+    return task.class_array[codes]
+
+
+def _check_targets_there(missing: NDArray[np.bool_], place: str) -> None:
+    if missing.any():
+        raise ExchangeError(
+            "TARGET_INVALID",
+            f"{place} has no entry in {int(missing.sum())} of {missing.size} rows. Leave out rows without a target.",
+        )

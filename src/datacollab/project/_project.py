@@ -1,0 +1,157 @@
+"""What parties and analyst agree on before anything is exchanged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date
+from functools import cached_property
+
+from ..bundle import PublicKey, canonical_json, digest
+from ..errors import ExchangeError
+from ._column import Column
+from ._content import project_content
+from ._recipe import AnchorRecipe
+from ._refusals import check_text, invalid, listed
+from ._task import Task
+
+__all__ = ["Project"]
+
+_PARTY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Project:
+    """The agreement: columns, task, anchor, rules and members.
+
+    Attributes
+    ----------
+    name : str
+    purpose : str
+        What the model is for, in words.
+    columns : tuple of Column
+        In the order of the columns of the matrix.
+    task : Task
+    anchor : AnchorRecipe
+    max_components : int
+        The most columns that a party's representation may have.
+    min_rows, min_class_rows : int
+        The fewest rows of a party, and of each class that it has.
+    quorum : int
+        The fewest parties for an integration.
+    deadline : date or None
+        The last day on which shares are made.
+    seal_shares : bool
+        Whether shares can be read by the analyst alone, and not by whoever carries them.
+    owner, analyst : PublicKey
+        Who signs this and makes the anchor; who integrates.  They differ, as the analyst must not know the anchor.
+    parties : dict of str to PublicKey
+        In the order of their names.
+
+    Raises
+    ------
+    ExchangeError
+        When the entries contradict one another.
+    """
+
+    name: str
+    purpose: str
+    columns: tuple[Column, ...]
+    task: Task
+    anchor: AnchorRecipe = field(default_factory=AnchorRecipe)
+    max_components: int
+    min_rows: int = 20
+    min_class_rows: int = 1
+    quorum: int = 2
+    deadline: date | None = None
+    seal_shares: bool = False
+    owner: PublicKey
+    analyst: PublicKey
+    parties: dict[str, PublicKey]
+
+    def __post_init__(self) -> None:
+        check_text("[project], name", self.name)
+        check_text("[project], purpose", self.purpose, most=5000, lines=True)
+        # One order for all, whatever the file's: whether a file was reordered must not show anywhere.
+        object.__setattr__(self, "parties", dict(sorted(self.parties.items())))
+        self._check_columns()
+        self._check_members()
+        self._check_rules()
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the agreement itself: neither comments, layout, the order of entries nor the signature count."""
+        return digest(canonical_json(project_content(self)))
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the columns of the matrix, in order."""
+        return tuple(name for column in self.columns for name in column.feature_names)
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the matrix."""
+        return sum(column.n_features for column in self.columns)
+
+    def check_deadline(self, today: date) -> None:
+        """Refuse what comes after the last day.
+
+        Raises
+        ------
+        ExchangeError
+            When it is over.
+        """
+        if self.deadline is not None and today > self.deadline:
+            raise ExchangeError(
+                "DEADLINE_PASSED",
+                f"The deadline of project {self.name!r} was {self.deadline.isoformat()}. Ask its owner for a new one; "
+                "a changed project file is signed again, and everyone needs it.",
+            )
+
+    def _check_columns(self) -> None:
+        if not self.columns:
+            raise invalid("[[columns]]", "there is none. Declare at least one column.")
+        names = [column.name for column in self.columns]
+        if repeated := sorted(_repeated(names)):
+            raise invalid("[[columns]]", f"declared twice: {listed(repeated)}. Declare each column once.")
+        if self.task.target in names:
+            raise invalid("[[columns]]", f"{self.task.target!r} is the target too. Remove it from the columns.")
+        if repeated := sorted(_repeated(self.feature_names)):
+            raise invalid("[[columns]]", f"columns of the matrix get the same name: {listed(repeated)}. Rename one.")
+
+    def _check_members(self) -> None:
+        if len(self.parties) < 2:
+            raise invalid("[members.parties]", f"{len(self.parties)} parties; at least 2 are wanted.")
+        for name in self.parties:
+            if not _PARTY_NAME.fullmatch(name):
+                raise invalid(
+                    "[members.parties]",
+                    f"{name!r} cannot name files. Wanted: 1 to 64 letters, digits, - and _, not - first.",
+                )
+        if repeated := sorted(_repeated(name.casefold() for name in self.parties)):
+            raise invalid(
+                "[members.parties]", f"names differ by capital letters alone: {listed(repeated)}. Rename one."
+            )
+        if len(set(self.parties.values())) < len(self.parties):
+            raise invalid("[members.parties]", "two parties have the same key. Each needs its own.")
+        if self.analyst in self.parties.values():
+            raise invalid("[members]", "a party's key is the analyst's too. No one may be both; make another key.")
+        if self.analyst == self.owner:
+            raise invalid(
+                "[members]", "owner and analyst have the same key, but the owner makes the anchor, which the analyst "
+                "must not know. Let a party own the project."
+            )  # fmt: skip
+
+    def _check_rules(self) -> None:
+        most = {"max_components": self.n_features, "quorum": len(self.parties)}
+        for name in ("max_components", "min_rows", "min_class_rows", "quorum"):
+            number = getattr(self, name)
+            if not 1 <= number <= most.get(name, number):
+                limit = f"1 to {most[name]}" if name in most else "1 or more"
+                raise invalid(f"[rules], {name}", f"{number}; {limit} is wanted.")
+
+
+def _repeated(names: Iterator[str] | list[str] | tuple[str, ...]) -> set[str]:
+    seen: set[str] = set()
+    return {name for name in names if name in seen or seen.add(name)}  # type: ignore[func-returns-value]

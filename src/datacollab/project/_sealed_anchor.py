@@ -1,0 +1,76 @@
+"""The anchor on its way: signed by the owner, readable by parties alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..bundle import KeyPair, arrays_to_bytes, bytes_to_arrays, pack, seal, unpack, unseal
+from ..errors import ExchangeError
+from ._anchor import Anchor, anchor_arrays, anchor_from_arrays
+from ._anchor_making import check_anchor
+from ._project import Project
+
+__all__ = ["open_anchor", "seal_anchor"]
+
+_KIND, _MEMBER = "datacollab.anchor", "sealed.bin"
+
+
+def seal_anchor(anchor: Anchor, project: Project, key: KeyPair) -> bytes:
+    """Seal an anchor to all parties of a project: the bytes of a `.dcanchor` file.
+
+    Parameters
+    ----------
+    anchor : Anchor
+    project : Project
+    key : KeyPair
+        The owner's, who signs.
+
+    Raises
+    ------
+    ExchangeError
+        When the key is not the owner's, or the anchor does not fit the project.
+    """
+    if key.public != project.owner:
+        raise ExchangeError(
+            "NOT_A_MEMBER",
+            f"The key {key.public.fingerprint} is not the owner's ({project.owner.fingerprint}), and only the owner "
+            "seals the anchor. Seal it in the owner's folder.",
+        )
+    checked = check_anchor(anchor, project, what="the owner")
+    sealed = seal(arrays_to_bytes(anchor_arrays(checked)), list(project.parties.values()), purpose=_purpose(project))
+    facts = {"sealed": True, "project": project.name, "project_digest": project.digest}
+    return pack(_KIND, facts, {_MEMBER: sealed}, key=key)
+
+
+def open_anchor(path: Path, project: Project, key: KeyPair) -> Anchor:
+    """Open a `.dcanchor` file with a party's key.
+
+    Parameters
+    ----------
+    path : Path
+    project : Project
+    key : KeyPair
+        A party's.
+
+    Raises
+    ------
+    ExchangeError
+        When the file is not the owner's, belongs to another version of the project, was changed, is not for this key,
+        or holds an anchor that does not fit the project.
+    """
+    bundle = unpack(path, kind=_KIND, signed_by=project.owner)
+    if bundle.facts.get("project_digest") != project.digest:
+        raise ExchangeError(
+            "PROJECT_HASH_MISMATCH",
+            f"{path} was sealed for another version of project {project.name!r} than {project.digest[:16]}. Compare "
+            "`datacollab project show`; the owner seals the anchor again after each change of the project.",
+        )
+    if list(bundle.members) != [_MEMBER]:
+        raise ExchangeError("BUNDLE_MALFORMED", f"{path} holds no sealed anchor. Have it sent again.")
+    data = unseal(bundle.members[_MEMBER], key, purpose=_purpose(project))
+    anchor = anchor_from_arrays(bytes_to_arrays(data, what=str(path)), what=str(path))
+    return check_anchor(anchor, project, what=str(path))
+
+
+def _purpose(project: Project) -> str:
+    return f"datacollab anchor of project {project.digest}"

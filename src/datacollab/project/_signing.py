@@ -1,0 +1,130 @@
+"""The owner's signature, and the file that carries it."""
+
+from __future__ import annotations
+
+import base64
+import re
+from pathlib import Path
+
+from ..bundle import KeyPair, canonical_json
+from ..errors import ExchangeError
+from ._content import project_content
+from ._parsing import parse_project
+from ._project import Project
+from ._refusals import invalid
+from ._writing import unsigned_text
+
+__all__ = ["load_project", "project_text", "read_project_text", "sign_project_text"]
+
+_DOMAIN = b"datacollab project file, format 1\n"
+_MOST_BYTES = 8 * 2**20
+
+
+def project_text(project: Project, key: KeyPair, *, drafted: bool = False) -> str:
+    """Write the signed project file, with comments for people.
+
+    Parameters
+    ----------
+    project : Project
+    key : KeyPair
+        The owner's.
+    drafted : bool, default=False
+        Whether ranges and categories were guessed from a public table, so that comments ask for a check.
+
+    Raises
+    ------
+    ExchangeError
+        When the key is not the owner's.
+    """
+    return unsigned_text(project, drafted=drafted) + _signature_text(project, key)
+
+
+def sign_project_text(text: str, key: KeyPair, *, what: str = "project.toml") -> str:
+    """Sign a project file again after an edit by hand; comments stay as they are.
+
+    Raises
+    ------
+    ExchangeError
+        When the file says something impossible, or the key is not the owner's.
+    """
+    unsigned = _without_signature(text)
+    project, remaining = parse_project(unsigned, what=what)
+    if remaining is not None:
+        raise invalid(what, "the signature is not in a table [signature] of its own. Remove it by hand, then sign.")
+    signed = unsigned.rstrip() + "\n\n" + _signature_text(project, key)
+    if parse_project(signed, what=what)[0] != project:
+        raise invalid(what, "the signature cannot be added at the end. Put it after all other entries.")
+    return signed
+
+
+def load_project(path: Path) -> Project:
+    """Read a project file, and verify that the owner it names has signed it.
+
+    Whether that owner is the right one, only people can say: compare the fingerprint by another way.
+
+    Raises
+    ------
+    ExchangeError
+        When the file says something impossible, carries no signature, or another one than its owner's.
+    """
+    project, signature = parse_project(read_project_text(path), what=str(path))
+    if signature is None:
+        raise ExchangeError(
+            "SIGNATURE_MISSING",
+            f"{path} is not signed. Its owner signs it with `datacollab project sign {path.name} -C FOLDER`.",
+        )
+    try:
+        project.owner.verify(signature, _signed_bytes(project))
+    except ExchangeError as error:
+        raise ExchangeError(
+            error.code,
+            f"{path} was changed after its owner (key {project.owner.fingerprint}) signed it. Ask the owner for the "
+            "file by another way; after an edit of your own, sign again with `datacollab project sign`.",
+        ) from None
+    return project
+
+
+def read_project_text(path: Path) -> str:
+    """The text of a file, if it can be one.
+
+    Raises
+    ------
+    ExchangeError
+        When it is too large, or no UTF-8 text.
+    """
+    with open(path, "rb") as file:
+        data = file.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise ExchangeError(
+            "TOO_LARGE", f"{path} has more than {_MOST_BYTES:,} bytes, which no project file needs. Check its origin."
+        )
+    try:
+        # Some editors put a mark before the first letter.
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise invalid(str(path), "this is no UTF-8 text. Save it as UTF-8.") from None
+
+
+def _signed_bytes(project: Project) -> bytes:
+    return _DOMAIN + canonical_json(project_content(project))
+
+
+def _signature_text(project: Project, key: KeyPair) -> str:
+    if key.public != project.owner:
+        raise ExchangeError(
+            "NOT_A_MEMBER",
+            f"The key {key.public.fingerprint} is not the owner's ({project.owner.fingerprint}), and only the owner "
+            "signs the project. Sign in the owner's folder.",
+        )
+    signature = base64.b64encode(key.sign(_signed_bytes(project))).decode()
+    return f'[signature]\ned25519 = "{signature}"\n'
+
+
+def _without_signature(text: str) -> str:
+    """Leave out the table [signature], up to the next one."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    starts = [number for number, line in enumerate(lines) if re.match(r"\s*\[signature\]\s*(#.*)?$", line)]
+    if not starts:
+        return text
+    ends = (number for number in range(starts[0] + 1, len(lines)) if lines[number].lstrip().startswith("["))
+    return "\n".join(lines[: starts[0]] + lines[next(ends, len(lines)) :])

@@ -1,0 +1,129 @@
+"""A share as facts and members of a bundle, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import sklearn
+from numpy.typing import NDArray
+
+from .. import __version__
+from ..bundle import Bundle, arrays_to_bytes, bytes_to_arrays
+from ..errors import ExchangeError, ShareError
+from ._targets import check_target_facts, decode_target, encode_targets
+
+if TYPE_CHECKING:
+    from ._share import Share
+
+__all__ = ["SHARE_KIND", "share_contents", "share_from"]
+
+SHARE_KIND = "datacollab.share"
+
+_ARRAYS = "share.safetensors"
+_WANTED = {"representation", "anchor_representation", "target"}
+
+
+def share_contents(share: Share) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """What a `.dcshare` file says and holds of a share.
+
+    Parameters
+    ----------
+    share : Share
+
+    Returns
+    -------
+    facts : dict of str to object
+        For the manifest; a project adds its own.
+    members : dict of str to bytes
+
+    Raises
+    ------
+    ExchangeError
+        SHARE_MALFORMED, when targets are neither texts nor numbers.
+    """
+    target_facts, targets = encode_targets(share.party, share.target, share.anchor_target)
+    facts = {
+        "party": share.party,
+        "n_rows": share.representation.shape[0],
+        "n_components": share.representation.shape[1],
+        "n_anchors": share.anchor_representation.shape[0],
+        "target": target_facts,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"datacollab": __version__, "numpy": np.__version__, "sklearn": sklearn.__version__},
+    }
+    arrays = {
+        "representation": share.representation,
+        "anchor_representation": share.anchor_representation,
+        **targets,
+    }
+    return facts, {_ARRAYS: arrays_to_bytes(arrays)}
+
+
+def share_from(bundle: Bundle) -> Share:
+    """The share in a bundle, after checks of every part.
+
+    Parameters
+    ----------
+    bundle : Bundle
+        Unsealed.
+
+    Raises
+    ------
+    ExchangeError
+        WRONG_KIND, or SHARE_MALFORMED where the arrays do not fit together or are not what the manifest says.
+    """
+    from ._share import Share
+
+    if bundle.kind != SHARE_KIND:
+        raise ExchangeError("WRONG_KIND", f"A share is wanted, but this is a bundle of kind {bundle.kind!r}.")
+    party = bundle.facts.get("party")
+    if isinstance(party, bool) or not isinstance(party, str | int):
+        raise _malformed("it does not say whose it is")
+    if bundle.members.keys() != {_ARRAYS}:
+        raise _malformed(f"it has the members {sorted(bundle.members)!r}, where {_ARRAYS!r} alone is wanted")
+    arrays = _read_arrays(bundle.members[_ARRAYS])
+    dtype, classes = check_target_facts(bundle.facts.get("target"))
+    targets = {name: decode_target(arrays[name], dtype, classes) for name in arrays if name.endswith("target")}
+    try:
+        share = Share(
+            party=party,
+            representation=arrays["representation"],
+            anchor_representation=arrays["anchor_representation"],
+            target=targets["target"],
+            anchor_target=targets.get("anchor_target"),
+        )
+    except ShareError as error:
+        raise ExchangeError("SHARE_MALFORMED", f"{error} Have the share made again.") from None
+    _check_counts(share, bundle.facts)
+    return share
+
+
+def _read_arrays(data: bytes) -> dict[str, NDArray[Any]]:
+    try:
+        arrays = bytes_to_arrays(data, what=_ARRAYS)
+    except ExchangeError as error:
+        raise ExchangeError("SHARE_MALFORMED", str(error)) from None
+    if not _WANTED <= arrays.keys() <= _WANTED | {"anchor_target"}:
+        raise _malformed(f"it does not hold the arrays {sorted(_WANTED)!r}")
+    for name in ("representation", "anchor_representation"):
+        if arrays[name].dtype != np.float64 or arrays[name].ndim != 2:
+            raise _malformed(f"its {name} is no table of double precision")
+    return arrays
+
+
+def _check_counts(share: Share, facts: Mapping[str, Any]) -> None:
+    found = {
+        "n_rows": share.representation.shape[0],
+        "n_components": share.representation.shape[1],
+        "n_anchors": share.anchor_representation.shape[0],
+    }
+    wrong = [name for name, value in found.items() if facts.get(name) != value]
+    if wrong:
+        raise _malformed(f"its manifest says something else than its arrays of {wrong!r}")
+
+
+def _malformed(what: str) -> ExchangeError:
+    return ExchangeError("SHARE_MALFORMED", f"The share cannot be used: {what}. Have it made again.")

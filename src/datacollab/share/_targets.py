@@ -1,0 +1,111 @@
+"""Targets, texts or numbers, as arrays that a bundle can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._typing import PartyName
+from ..errors import ExchangeError
+
+__all__ = ["check_target_facts", "decode_target", "encode_targets"]
+
+_STORED = {
+    "bool": np.bool_,
+    "float16": np.float32,
+    "float32": np.float32,
+    "float64": np.float64,
+    "int8": np.int32,
+    "int16": np.int32,
+    "int32": np.int32,
+    "int64": np.int64,
+    "uint8": np.int32,
+    "uint16": np.int32,
+    "uint32": np.int64,
+}
+"""Types of numbers, and what each is stored as without loss."""
+
+_TEXTS = ("str", "object")
+_MOST_TEXT = 10**4
+
+
+def encode_targets(
+    party: PartyName, target: NDArray[Any], anchor_target: NDArray[Any] | None
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Facts and arrays of targets; texts become numbers of classes.
+
+    Raises
+    ------
+    ExchangeError
+        SHARE_MALFORMED, for targets that are neither texts nor numbers.
+    """
+    dtype = _dtype_name(target)
+    given = {"target": target} | ({} if anchor_target is None else {"anchor_target": anchor_target})
+    if dtype is None or any(_dtype_name(values) != dtype for values in given.values()):
+        raise ExchangeError(
+            "SHARE_MALFORMED",
+            f"Party {party!r}: targets must all be texts or all be numbers of one type; got "
+            f"{[str(values.dtype) for values in given.values()]!r}. Convert them, and share again.",
+        )
+    if dtype not in _TEXTS:
+        return {"dtype": dtype}, {name: values.astype(_STORED[dtype]) for name, values in given.items()}
+    classes = np.unique(np.concatenate([values.astype(str) for values in given.values()]))
+    codes = {name: np.searchsorted(classes, values.astype(str)).astype(np.int64) for name, values in given.items()}
+    return {"dtype": dtype, "classes": classes.tolist()}, codes
+
+
+def check_target_facts(facts: Any) -> tuple[str, NDArray[Any] | None]:
+    """Type of the targets, and the classes where they are texts.
+
+    Raises
+    ------
+    ExchangeError
+        SHARE_MALFORMED.
+    """
+    dtype = facts.get("dtype") if isinstance(facts, Mapping) else None
+    if isinstance(dtype, str) and dtype in _STORED:
+        return dtype, None
+    classes = facts.get("classes") if dtype in _TEXTS else None
+    if not isinstance(classes, list) or not classes:
+        raise _malformed("of no known type")
+    if any(not isinstance(name, str) or len(name) > _MOST_TEXT or name.endswith("\0") for name in classes):
+        raise _malformed("of classes that are no texts")
+    if len(set(classes)) != len(classes):
+        raise _malformed("of a class that is listed twice")
+    return str(dtype), np.array(classes, dtype=str if dtype == "str" else object)
+
+
+def decode_target(values: NDArray[Any], dtype: str, classes: NDArray[Any] | None) -> NDArray[Any]:
+    """Targets of shape (n_rows,) as they were before `encode_targets`.
+
+    Raises
+    ------
+    ExchangeError
+        SHARE_MALFORMED.
+    """
+    if values.dtype != (np.int64 if classes is not None else _STORED[dtype]) or values.ndim != 1:
+        raise _malformed("of another type than its manifest says")
+    if classes is not None:
+        if values.size and not 0 <= values.min() <= values.max() < len(classes):
+            raise _malformed("of classes that are not listed")
+        return np.asarray(classes[values])
+    with np.errstate(over="ignore"):
+        decoded = values.astype(dtype)
+    if values.dtype.kind != "f" and not np.array_equal(decoded, values):
+        raise _malformed("beyond the range of their type")
+    return decoded
+
+
+def _dtype_name(values: NDArray[Any]) -> str | None:
+    if values.dtype.kind == "U":
+        return "str"
+    if values.dtype == object:
+        return "object" if all(isinstance(value, str) for value in values) else None
+    return values.dtype.name if values.dtype.name in _STORED else None
+
+
+def _malformed(what: str) -> ExchangeError:
+    return ExchangeError("SHARE_MALFORMED", f"The share cannot be used: its targets are {what}. Have it made again.")

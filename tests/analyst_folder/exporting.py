@@ -1,0 +1,29 @@
+"""What `killing.py` does and checks at the analyst: integrating and exporting."""
+
+from sklearn.ensemble import RandomForestClassifier
+
+import datacollab as dc
+from datacollab.analyst_folder import AnalystFolder
+from datacollab.bundle import AuditLog, unpack
+from datacollab.model import model_from
+
+FOREST = RandomForestClassifier(n_estimators=5, max_depth=4, random_state=0)
+
+
+def act(folder):
+    opened = AnalystFolder(folder)
+    opened.integrate(dc.LTI(6), FOREST, n_folds=None)
+    opened.export()
+
+
+def check(folder):
+    """Whatever lies there is whole, signed, and made of one integration of the shares that are there."""
+    opened = AnalystFolder(folder)
+    shares = {each.party: each.digest for each in opened.shares()}
+    for file in (folder / "outbox").glob("*.dcmodel"):
+        bundle = unpack(file, signed_by=opened.project.analyst)
+        assert bundle.facts["share_digest"] == shares[file.stem]
+        assert model_from(bundle).party == file.stem
+    AuditLog(folder / "log.jsonl").verify()
+    visible = {file.name for file in folder.iterdir() if not file.name.startswith(".")}
+    assert visible <= {"keys.json", "public.key", "project.toml", "shares", "outbox", "collaboration.dcstate", "log.jsonl"}

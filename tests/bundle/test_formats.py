@@ -1,0 +1,233 @@
+"""Files of version 1, kept as they were written, are read for good; and docs/formats.md suffices to read them.
+
+The readers below were written from that page alone, without the package.
+"""
+
+import base64
+import hashlib
+import json
+import re
+import struct
+import unicodedata
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+from numpy.testing import assert_array_equal
+
+from datacollab.bundle import (
+    AuditLog,
+    KeyPair,
+    PublicKey,
+    arrays_to_bytes,
+    bytes_to_arrays,
+    decrypt,
+    pack,
+    sealed_to,
+    unpack,
+    unseal,
+)
+from datacollab.bundle._manifest import READABLE
+
+HERE = Path(__file__).parent / "formats"
+KEY, OTHER = KeyPair(b"\1" * 32, b"\2" * 32), KeyPair(b"\3" * 32, b"\4" * 32)
+PASSPHRASE = "correct horse é"
+FACTS = {"party": "north", "n_rows": 2, "risk": 0.25, "classes": ["a", "é"], "supersedes": None, "kept": True}
+ARRAYS = {"rows": np.array([[1.0, -2.5], [0.1, 3.0]]), "ok": np.array([True, False])}
+PURPOSE = "anchor of 12ab"
+
+
+def file(name):
+    return (HERE / name).read_bytes()
+
+
+def test_bundles_of_version_1():
+    bundle = unpack(HERE / "v1-signed.dcshare", kind="datacollab.share", signed_by=KEY.public)
+    assert bundle.facts == FACTS
+    assert bundle.members["note.bin"] == b"\x00\xff"
+    arrays = bytes_to_arrays(bundle.members["share.safetensors"], what="x")
+    for name, array in ARRAYS.items():
+        assert_array_equal(arrays[name], array)
+    unsigned = unpack(HERE / "v1-unsigned.dcmodel", kind="datacollab.model")
+    assert (unsigned.facts, unsigned.signer) == ({"party": "north"}, None)
+
+
+def test_bundles_are_still_written_the_same():
+    members = {"note.bin": b"\x00\xff", "share.safetensors": arrays_to_bytes(ARRAYS)}
+    assert pack("datacollab.share", FACTS, members, key=KEY) == file("v1-signed.dcshare")
+
+
+def test_keys_seals_passphrases_and_logs_of_version_1():
+    assert PublicKey.load(HERE / "v1-public.key") == KEY.public
+    assert KeyPair.load(HERE / "v1-keys.json").public == KEY.public
+    assert KeyPair.load(HERE / "v1-encrypted-keys.json", PASSPHRASE).public == KEY.public
+    for key in (KEY, OTHER):
+        assert unseal(file("v1-seal.bin"), key, purpose=PURPOSE) == b"the anchor"
+    assert sealed_to(file("v1-seal.bin")) == [OTHER.public.fingerprint, KEY.public.fingerprint]
+    assert decrypt(file("v1-passphrase.bin"), PASSPHRASE) == b"the state"
+    log = AuditLog(HERE / "v1-log.jsonl")
+    assert log.verify() == log.entries()[1]["hash"]
+    assert [entry["event"] for entry in log.entries()] == ["joined", "shared"]
+
+
+def documented_members(data):
+    members, offset, directory = {}, 0, b""
+    while data[offset : offset + 4] == b"PK\3\4":
+        crc, size, size_again, name_length, extra = struct.unpack_from("<IIIHH", data, offset + 14)
+        assert data[offset + 4 : offset + 14] == bytes([20, 0, 0, 0, 0, 0, 0, 0, 33, 0])
+        assert (size, extra) == (size_again, 0)
+        name = data[offset + 30 : offset + 30 + name_length].decode("ascii")
+        body = data[offset + 30 + name_length :][:size]
+        assert zlib.crc32(body) == crc
+        directory += b"PK\1\2\x14\3" + data[offset + 4 : offset + 30] + bytes(6) + b"\0\0\x80\1"
+        directory += struct.pack("<I", offset) + name.encode()
+        members[name] = body
+        offset += 30 + name_length + size
+    n = len(members)
+    end = struct.pack("<4sHHHHIIH", b"PK\5\6", 0, 0, n, n, len(directory), offset, 0)
+    assert data[offset:] == directory + end
+    return members
+
+
+def conforms(value, schema):
+    """Whether a value is what a schema allows; of JSON Schema what the page uses."""
+    if schema is False:
+        return False
+    types = {"object": dict, "string": str, "integer": int, "null": type(None)}
+    wanted = schema.get("type", [])
+    wanted = [wanted] if isinstance(wanted, str) else wanted
+    named = schema.get("properties", {})
+    checks = [
+        not wanted or isinstance(value, tuple(types[name] for name in wanted)),
+        value in schema.get("enum", [value]),
+        value == schema.get("const", value),
+        not isinstance(value, int) or value >= schema.get("minimum", value),
+        not isinstance(value, str) or re.search(schema.get("pattern", ""), value),
+    ]
+    if isinstance(value, dict):
+        others = schema.get("additionalProperties", {})
+        checks += [key in value for key in schema.get("required", [])]
+        checks += [len(value) <= schema.get("maxProperties", len(value))]
+        checks += [conforms(key, schema.get("propertyNames", {})) for key in value]
+        checks += [conforms(each, named.get(key, others)) for key, each in value.items()]
+    return all(checks)
+
+
+def page():
+    return (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
+
+
+def test_the_table_of_versions():
+    rows = re.findall(r"^\| `(datacollab\.[\w-]+)` \| (\d+) \| ([\d, ]+) \|$", page(), flags=re.MULTILINE)
+    documented = {kind: (int(written), tuple(map(int, read.split(",")))) for kind, written, read in rows}
+    assert documented.pop("datacollab.keys") == (1, (1,))
+    assert documented == {kind: (versions[-1], versions) for kind, versions in READABLE.items()}
+
+
+def documented_schema():
+    (text,) = re.findall(r"^```json\n(.*?)^```", page(), flags=re.DOTALL | re.MULTILINE)
+    return json.loads(text)
+
+
+def test_manifests_are_what_the_schema_says():
+    schema = documented_schema()
+    for name in ("v1-signed.dcshare", "v1-unsigned.dcmodel"):
+        manifest = json.loads(documented_members(file(name))["manifest.json"])
+        assert conforms(manifest, schema)
+        for key, wrong in [
+            ("format", "x"),
+            ("format_version", 2),
+            ("facts", []),
+            ("members", {"A": {}}),
+            ("signer", ""),
+        ]:
+            assert not conforms({**manifest, key: wrong}, schema), key
+            assert not conforms({other: value for other, value in manifest.items() if other != key}, schema)
+        assert not conforms({**manifest, "more": 1}, schema)
+    assert schema["properties"]["format"]["enum"] == list(READABLE)
+
+
+def documented_key(text):
+    assert text.startswith("dcpub1-")
+    data = base64.b32decode(text[7:].upper() + "===")
+    halves, checksum = data[:64], data[64:]
+    assert checksum == hashlib.sha256(b"datacollab public key 1 checksum\n" + halves).digest()[:4]
+    return halves[:32], halves[32:]
+
+
+def documented_fingerprint(halves):
+    letters = base64.b32encode(hashlib.sha256(b"datacollab public key 1 fingerprint\n" + halves).digest()[:10])
+    return "-".join(letters.decode().lower()[start : start + 4] for start in (0, 4, 8, 12))
+
+
+@pytest.mark.parametrize("name", ["v1-signed.dcshare", "v1-unsigned.dcmodel"])
+def test_the_documented_container_and_manifest(name):
+    members = documented_members(file(name))
+    manifest = json.loads(members["manifest.json"])
+    signature = members.pop("SIGNATURE", None)
+    assert (signature is None) == (manifest["signer"] is None)
+    if signature is not None:
+        signing, _ = documented_key(manifest["signer"])
+        signed = b"datacollab bundle 1\n" + members["manifest.json"]
+        Ed25519PublicKey.from_public_bytes(signing).verify(signature, signed)
+    bundle = unpack(HERE / name)
+    assert hashlib.sha256(members.pop("manifest.json")).hexdigest() == bundle.digest
+    found = {key: {"bytes": len(body), "sha256": hashlib.sha256(body).hexdigest()} for key, body in members.items()}
+    assert found == manifest["members"]
+    assert (members, manifest["facts"]) == (bundle.members, bundle.facts)
+
+
+def documented_plain(data, passphrase):
+    magic, log2_n, r, p, salt, nonce = struct.unpack(">8sBBB16s12s", data[:39])
+    assert magic == b"dcpass01"
+    secret = unicodedata.normalize("NFKC", passphrase).encode()
+    key = Scrypt(salt=salt, length=32, n=2**log2_n, r=r, p=p).derive(secret)
+    return ChaCha20Poly1305(key).decrypt(nonce, data[39:], data[:39])
+
+
+def test_the_documented_keys():
+    halves = b"".join(documented_key(file("v1-public.key").decode().strip()))
+    assert documented_fingerprint(halves) == KEY.public.fingerprint
+    for name in ("v1-keys.json", "v1-encrypted-keys.json"):
+        contents = json.loads(file(name))
+        secret = base64.b64decode(contents["secret"])
+        secret = documented_plain(secret, PASSPHRASE) if contents["encrypted"] else secret
+        assert Ed25519PrivateKey.from_private_bytes(secret[:32]).public_key().public_bytes_raw() == halves[:32]
+        assert X25519PrivateKey.from_private_bytes(secret[32:]).public_key().public_bytes_raw() == halves[32:]
+    assert documented_plain(file("v1-passphrase.bin"), PASSPHRASE) == b"the state"
+
+
+def test_the_documented_seal():
+    data = file("v1-seal.bin")
+    magic, n, ephemeral, commitment = struct.unpack(">8sH32s32s", data[:74])
+    assert (magic, n) == (b"dcseal01", 2)
+    slots = {data[74 + 58 * i : 84 + 58 * i]: data[84 + 58 * i : 132 + 58 * i] for i in range(n)}
+    header, body = data[: 74 + 58 * n], data[74 + 58 * n :]
+    halves = KEY.public.signing + KEY.public.sealing
+    own = hashlib.sha256(b"datacollab public key 1 fingerprint\n" + halves).digest()[:10]
+    secret = base64.b64decode(json.loads(file("v1-keys.json"))["secret"])
+    shared = X25519PrivateKey.from_private_bytes(secret[32:]).exchange(X25519PublicKey.from_public_bytes(ephemeral))
+    info = b"datacollab seal 1 key\n" + PURPOSE.encode()
+    wrapping = HKDF(hashes.SHA256(), 32, ephemeral + halves[32:], info).derive(shared)
+    content_key = ChaCha20Poly1305(wrapping).decrypt(bytes(12), slots[own], None)
+    assert hashlib.sha256(b"datacollab seal 1 commitment\n" + content_key).digest() == commitment
+    plain = ChaCha20Poly1305(content_key).decrypt(bytes(12), body, header + PURPOSE.encode())
+    assert plain == b"the anchor"
+
+
+def test_the_documented_log():
+    previous = "0" * 64
+    for number, line in enumerate(file("v1-log.jsonl").splitlines(), start=1):
+        entry = json.loads(line)
+        found = entry.pop("hash")
+        assert (entry["number"], entry["previous"]) == (number, previous)
+        text = json.dumps(entry, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        previous = hashlib.sha256(b"datacollab log 1\n" + text.encode()).hexdigest()
+        assert previous == found

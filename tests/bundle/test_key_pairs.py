@@ -1,0 +1,204 @@
+import base64
+import json
+import os
+import stat
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from hypothesis import given
+from hypothesis import strategies as st
+
+from datacollab.bundle import KeyFile, KeyPair, PublicKey
+from datacollab.errors import ExchangeError
+
+KEY = KeyPair(b"\1" * 32, b"\2" * 32)
+OTHER = KeyPair(b"\3" * 32, b"\4" * 32)
+TEXT = KEY.public.text
+
+
+def assert_refused(code, function, *arguments, words=()):
+    with pytest.raises(ExchangeError) as caught:
+        function(*arguments)
+    assert caught.value.code == code
+    for word in words:
+        assert word in str(caught.value)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "keys.json"
+
+
+def test_keys_are_fresh_and_told_apart():
+    keys = [KeyPair.generate() for _ in range(20)]
+    assert len({key.public for key in keys}) == len({key.public.fingerprint for key in keys}) == 20
+    assert KeyPair(b"\1" * 32, b"\2" * 32).public == KEY.public
+
+
+def test_a_signature_is_of_these_bytes_by_this_key():
+    signature = KEY.sign(b"contents")
+    KEY.public.verify(signature, b"contents")
+    Ed25519PublicKey.from_public_bytes(KEY.public.signing).verify(signature, b"contents")
+    assert_refused("SIGNATURE_INVALID", KEY.public.verify, signature, b"Contents", words=[KEY.public.fingerprint])
+    assert_refused("SIGNATURE_INVALID", OTHER.public.verify, signature, b"contents")
+    for wrong in (b"", signature[:-1], signature + b"\0", bytes(64)):
+        assert_refused("SIGNATURE_INVALID", KEY.public.verify, wrong, b"contents")
+
+
+def test_every_bit_of_a_signature_counts():
+    signature = KEY.sign(b"contents")
+    for position in range(512):
+        changed = bytearray(signature)
+        changed[position // 8] ^= 1 << position % 8
+        assert_refused("SIGNATURE_INVALID", KEY.public.verify, bytes(changed), b"contents")
+
+
+def test_the_text_of_a_key():
+    assert TEXT.startswith("dcpub1-")
+    assert len(TEXT) == 116
+    assert PublicKey.from_text(TEXT) == KEY.public
+    assert PublicKey.from_text(f"  {TEXT}\r\n") == KEY.public
+    groups = KEY.public.fingerprint.split("-")
+    assert [len(group) for group in groups] == [4] * 4
+    assert repr(KEY.public) == f"PublicKey({KEY.public.fingerprint})"
+
+
+@given(st.integers(0, len(TEXT) - 1), st.sampled_from("abcdefghijklmnopqrstuvwxyz234567018-ABÄ \0"))
+def test_a_letter_misread_is_noticed(position, letter):
+    changed = TEXT[:position] + letter + TEXT[position + 1 :]
+    if changed.strip() != TEXT:
+        assert_refused("KEY_MALFORMED", PublicKey.from_text, changed)
+
+
+@pytest.mark.parametrize("text", ["", "dcpub1-", TEXT[:-1], TEXT + "a", TEXT[7:], TEXT.upper(), f"{TEXT} {TEXT}", "ä"])
+def test_what_is_no_key(text):
+    assert_refused("KEY_MALFORMED", PublicKey.from_text, text)
+
+
+@given(st.text() | st.text("abcdefghijklmnopqrstuvwxyz234567", max_size=120).map("dcpub1-".__add__))
+def test_text_that_is_no_key_is_refused(text):
+    assert_refused("KEY_MALFORMED", PublicKey.from_text, text)
+
+
+def test_two_letters_exchanged_are_noticed():
+    for position in range(7, len(TEXT) - 1):
+        a, b = TEXT[position], TEXT[position + 1]
+        if a != b:
+            changed = TEXT[:position] + b + a + TEXT[position + 2 :]
+            assert_refused("KEY_MALFORMED", PublicKey.from_text, changed)
+
+
+def test_the_file_of_a_public_key(tmp_path):
+    path = tmp_path / "public.key"
+    path.write_text(TEXT + "\n")
+    assert PublicKey.load(path) == KEY.public
+    path.write_bytes(b"\xff\xfe")
+    assert_refused("KEY_MALFORMED", PublicKey.load, path, words=[str(path)])
+    path.write_text(TEXT[:-3])
+    assert_refused("KEY_MALFORMED", PublicKey.load, path, words=[str(path)])
+    path.write_bytes(b" " * 10_000_000)
+    assert_refused("KEY_MALFORMED", PublicKey.load, path)
+    assert_refused("KEY_MISSING", PublicKey.load, tmp_path / "no.key", words=["no.key"])
+    assert_refused("KEY_MISSING", PublicKey.load, tmp_path)
+
+
+@pytest.mark.parametrize("passphrase", [None, "correct horse"])
+def test_keys_come_back(path, passphrase):
+    before = os.umask(0)
+    try:
+        KEY.save(path, passphrase)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    loaded = KeyPair.load(path, passphrase)
+    assert loaded.public == KEY.public
+    KEY.public.verify(loaded.sign(b"x"), b"x")
+    assert KeyFile.read(path).encrypted == (passphrase is not None)
+    assert KeyFile.read(path).public == KEY.public
+
+
+def test_keys_without_a_passphrase_open_with_any(path):
+    KEY.save(path)
+    assert KeyPair.load(path, "not needed").public == KEY.public
+
+
+def test_keys_are_never_overwritten(path):
+    KEY.save(path)
+    assert_refused("ALREADY_THERE", OTHER.save, path, words=[str(path)])
+    assert KeyPair.load(path).public == KEY.public
+
+
+def test_a_passphrase_has_to_be_the_one(path):
+    KEY.save(path, "Straße é")
+    assert KeyPair.load(path, "Straße e\N{COMBINING ACUTE ACCENT}").public == KEY.public
+    for wrong in ("strasse", "Straße", "", "Straße é "):
+        assert_refused("PASSPHRASE_WRONG", KeyPair.load, path, wrong)
+    assert_refused("PASSPHRASE_WRONG", KeyPair.load, path, words=["--passphrase-file", str(path)])
+
+
+def test_the_secret_is_shown_nowhere(path):
+    KEY.save(path, "correct horse")
+    text = path.read_text()
+    for secret in (b"\1" * 32, b"\2" * 32):
+        for spelled in (secret.hex(), base64.b64encode(secret).decode()[:40], repr(secret)[2:-1]):
+            assert spelled not in text
+            assert spelled not in repr(KEY) + str(vars(KeyFile.read(path))["public"]) + repr(KeyFile.read(path))
+    assert repr(KEY) == f"KeyPair({KEY.public.fingerprint})"
+
+
+def test_keys_that_are_missing(tmp_path):
+    assert_refused("KEY_MISSING", KeyPair.load, tmp_path / "keys.json", words=["datacollab keys new", str(tmp_path)])
+    assert_refused("KEY_MISSING", KeyPair.load, tmp_path)
+
+
+def test_a_file_of_a_later_version(path):
+    KEY.save(path)
+    path.write_text(path.read_text().replace('"format_version":1', '"format_version":2'))
+    assert_refused("FORMAT_TOO_NEW", KeyPair.load, path, words=["Upgrade"])
+
+
+def changed(**entries):
+    def change(contents):
+        return {**contents, **entries}
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        changed(format="datacollab.share"),
+        changed(format_version=0),
+        changed(format_version="2"),
+        changed(public=OTHER.public.text),
+        changed(public=TEXT[:-1]),
+        changed(public=None),
+        changed(encrypted=1),
+        changed(encrypted=True),
+        changed(secret="AAAA"),
+        changed(secret="?"),
+        changed(secret=7),
+        changed(secret="é"),
+        lambda contents: {},
+        lambda contents: [],
+        lambda contents: "text",
+    ],
+)
+def test_a_damaged_file_of_keys(path, change):
+    KEY.save(path)
+    path.write_text(json.dumps(change(json.loads(path.read_text()))))
+    assert_refused("KEY_MALFORMED", KeyPair.load, path, "x", words=[str(path)])
+
+
+@given(st.data())
+def test_any_change_of_a_file_of_keys_is_noticed_or_harmless(tmp_path_factory, data):
+    path = tmp_path_factory.mktemp("keys") / "keys.json"
+    KEY.save(path)
+    contents = bytearray(path.read_bytes())
+    contents[data.draw(st.integers(0, len(contents) - 1))] = data.draw(st.integers(0, 255))
+    path.write_bytes(contents)
+    try:
+        loaded = KeyPair.load(path).public
+    except ExchangeError as error:
+        loaded = error.code
+    assert loaded in (KEY.public, "KEY_MALFORMED", "FORMAT_TOO_NEW")

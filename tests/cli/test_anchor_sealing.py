@@ -1,0 +1,198 @@
+"""``datacollab anchor seal`` and ``open``."""
+
+import json
+import os
+import stat
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from datacollab.bundle import KeyPair
+from datacollab.cli._app import app
+from datacollab.party_folder import PartyFolder
+from datacollab.project import (
+    AnchorRecipe,
+    draft_project,
+    encode_table,
+    open_anchor,
+    project_text,
+    write_table,
+)
+
+SECRET = "Anna Huber"
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["anchor", *map(str, arguments)])
+
+
+def assert_refused(result, code, *words, exit_code):
+    assert result.exit_code == exit_code, result.output
+    assert result.stderr.startswith(f"datacollab: {code}: ")
+    assert SECRET not in result.output
+    for word in words:
+        assert word in result.stderr
+
+
+@pytest.fixture
+def table(rng):
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 97, 80),
+            "ward": rng.choice(["north", "south"], 80),
+            "died": rng.choice(["no", "yes"], 80),
+        }
+    )
+
+
+@pytest.fixture
+def place(tmp_path, table):
+    """Folders with keys, a project file and public rows."""
+    pairs = {name: KeyPair.generate() for name in ("a", "b", "analyst")}
+    for name, pair in pairs.items():
+        (tmp_path / name).mkdir(mode=0o700)
+        pair.save(tmp_path / name / "keys.json")
+    project = draft_project(
+        table,
+        name="heart",
+        purpose="Who?",
+        target="died",
+        owner=pairs["a"].public,
+        analyst=pairs["analyst"].public,
+        parties={name: pairs[name].public for name in ("a", "b")},
+        anchor=AnchorRecipe(n_rows=60),
+    )
+    (tmp_path / "project.toml").write_text(project_text(project, pairs["a"]))
+    table.to_csv(tmp_path / "public.csv", index=False)
+    return tmp_path
+
+
+def seal(place, *more, source="public.csv", owner="a", output="anchor.dcanchor"):
+    first = [] if source is None else [place / source]
+    return run("seal", *first, "--project", place / "project.toml", "-C", place / owner, "-o", place / output, *more)
+
+
+def test_from_public_rows_to_the_parties_folders(place, table):
+    result = seal(place)
+    assert result.exit_code == 0, result.output
+    assert "60 rows, 3 columns, with targets; sealed to a, b" in result.stdout
+    opened = {}
+    for name in ("a", "b"):
+        PartyFolder.join(place / name, place / "project.toml")
+        result = run("open", place / "anchor.dcanchor", "-C", place / name)
+        assert result.exit_code == 0, result.output
+        assert result.stdout == f"Party {name}: the anchor has 60 rows, 3 columns, with targets\n"
+        kept = place / name / "anchor.dcstate"
+        if os.name == "posix":
+            assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+        folder = PartyFolder(place / name)
+        anchor = open_anchor(place / "anchor.dcanchor", folder.project, folder.key)
+        opened[name] = anchor.commitment(folder.project)
+        assert anchor.rows[0].tobytes() not in (place / "anchor.dcanchor").read_bytes()
+        assert anchor.rows[:, 0].min() >= table["age"].min()
+    assert opened["a"] == opened["b"]
+
+
+def test_facts_as_json(place):
+    facts = json.loads(seal(place, "--json").stdout)
+    assert facts.items() >= {"n_rows": 60, "n_features": 3, "with_target": True, "parties": ["a", "b"]}.items()
+    PartyFolder.join(place / "b", place / "project.toml")
+    facts = json.loads(run("open", place / "anchor.dcanchor", "-C", place / "b", "--json").stdout)
+    assert facts.items() >= {"party": "b", "n_rows": 60, "n_features": 3, "with_target": True}.items()
+
+
+def test_the_analyst_cannot_open_it(place):
+    assert seal(place).exit_code == 0
+    (place / "analyst" / "project.toml").write_bytes((place / "project.toml").read_bytes())
+    result = run("open", place / "anchor.dcanchor", "-C", place / "analyst")
+    assert result.exit_code == 10
+    assert "NOT_A_MEMBER" in result.stderr
+    assert not (place / "analyst" / "anchor.dcstate").exists()
+
+
+def test_a_folder_that_has_not_joined(place):
+    assert seal(place).exit_code == 0
+    result = run("open", place / "anchor.dcanchor", "-C", place / "b")
+    assert_refused(result, "FOLDER_MISSING", "datacollab party join", exit_code=14)
+    result = run("open", place / "anchor.dcanchor", "-C", place / "b", "--project", place / "project.toml")
+    assert result.exit_code == 0, result.output
+
+
+def test_an_anchor_that_was_changed_on_its_way(place):
+    assert seal(place).exit_code == 0
+    PartyFolder.join(place / "b", place / "project.toml")
+    path = place / "anchor.dcanchor"
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    result = run("open", path, "-C", place / "b")
+    assert result.exit_code == 11
+    assert not (place / "b" / "anchor.dcstate").exists()
+
+
+def test_rows_may_be_given_as_they_are(place, table):
+    rows = table.iloc[:60]
+    write_table(place / "anchor.parquet", [rows])
+    result = seal(place, "--rows-from", place / "anchor.parquet", source=None)
+    assert result.exit_code == 0, result.output
+    PartyFolder.join(place / "b", place / "project.toml", place / "anchor.dcanchor")
+    folder = PartyFolder(place / "b")
+    anchor = open_anchor(place / "anchor.dcanchor", folder.project, folder.key)
+    encoded = encode_table(folder.project, rows, where="x")
+    assert anchor.rows.tobytes() == encoded.X.tobytes()
+    assert anchor.target.tolist() == encoded.target.tolist()
+
+
+def test_what_anchor_make_made_can_be_sealed(place, tmp_path):
+    """Columns of the matrix, made elsewhere."""
+    project = PartyFolder.join(place / "a", place / "project.toml").project
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(rng.random((90, 3)) * [60, 1, 1], columns=project.feature_names)
+    frame.to_csv(place / "matrix.csv", index=False)
+    assert run("make", place / "matrix.csv", place / "made.csv", "--rows", 60).exit_code == 0
+    assert seal(place, "--rows-from", place / "made.csv", source=None).exit_code == 0
+    made = pd.read_csv(place / "made.csv")
+    anchor = open_anchor(place / "anchor.dcanchor", project, KeyPair.load(place / "b" / "keys.json"))
+    assert anchor.rows.tobytes() == np.ascontiguousarray(made.to_numpy()).tobytes()
+    assert anchor.target is None
+
+
+def test_public_rows_that_do_not_fit(place, table):
+    table.assign(ward=SECRET).to_csv(place / "public.csv", index=False)
+    assert_refused(seal(place), "SCHEMA_CATEGORY_UNKNOWN", "public.csv", "ward", exit_code=13)
+    table.iloc[:59].to_csv(place / "public.csv", index=False)
+    result = seal(place, "--rows-from", place / "public.csv", source=None)
+    assert_refused(result, "ANCHOR_UNFIT", "59 rows", "60 rows", exit_code=13)
+    assert not (place / "anchor.dcanchor").exists()
+
+
+def test_only_the_owner_seals_and_nothing_is_overwritten(place):
+    assert_refused(seal(place, owner="b"), "NOT_A_MEMBER", "owner", exit_code=10)
+    assert seal(place).exit_code == 0
+    before = (place / "anchor.dcanchor").read_bytes()
+    assert_refused(seal(place), "ALREADY_THERE", "anchor.dcanchor", exit_code=14)
+    assert (place / "anchor.dcanchor").read_bytes() == before
+
+
+def test_a_seed_repeats_rows_but_not_the_secret(place):
+    project = PartyFolder.join(place / "b", place / "project.toml").project
+    key = KeyPair.load(place / "b" / "keys.json")
+    anchors = []
+    for output in ("1.dcanchor", "2.dcanchor"):
+        assert seal(place, "--seed", 4, output=output).exit_code == 0
+        anchors.append(open_anchor(place / output, project, key))
+    assert anchors[0].rows.tobytes() == anchors[1].rows.tobytes()
+    assert anchors[0].secret != anchors[1].secret
+
+
+def test_either_public_rows_or_an_anchor(place):
+    for result in (seal(place, source=None), seal(place, "--rows-from", place / "public.csv")):
+        assert result.exit_code == 2
+        assert "--rows-from" in result.output
+
+
+@pytest.mark.parametrize("command", ["seal", "open"])
+def test_help_shows_an_example(command):
+    assert f"Example: datacollab anchor {command}" in run(command, "--help").stdout

@@ -1,0 +1,177 @@
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from datacollab._codes import CODES
+from datacollab.cli import _party
+from datacollab.cli._app import app
+from datacollab.party_folder import PartyFolder
+from party_world import made_up_table, new_world
+
+QUICK = ["--components", "3", "--no-audit"]
+
+
+@pytest.fixture
+def world(tmp_path, monkeypatch):
+    monkeypatch.delenv("DATACOLLAB_PASSPHRASE", raising=False)
+    return new_world(tmp_path)
+
+
+def run(world, *words, folder="a", typed=None):
+    words = [str(word) for word in words]
+    return CliRunner().invoke(app, ["party", *words, "-C", str(world.root / folder)], input=typed)
+
+
+def done(world, *words, folder="a", **options):
+    result = run(world, *words, folder=folder, **options)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def join(world, name="a"):
+    return done(world, "join", world.root / "project.toml", world.root / "anchor.dcanchor", folder=name)
+
+
+def share(world, name="a", *words):
+    return done(world, "share", world.root / f"{name}.csv", *QUICK, "--approve", *words, folder=name)
+
+
+@pytest.fixture
+def ready(world):
+    """A world whose first party has a model."""
+    for name in "ab":
+        join(world, name)
+        share(world, name)
+    model = world.model_file(PartyFolder(world.root / "a"), PartyFolder(world.root / "b"))
+    assert "signed by the project's analyst" in done(world, "install", model)
+    return world
+
+
+def refused(result, code):
+    assert result.exit_code == CODES[code].exit_code, result.output
+    assert f"datacollab: {code}: " in result.stderr
+
+
+def test_from_joining_to_predictions(ready):
+    output = ready.root / "out.csv"
+    assert done(ready, "predict", ready.root / "new.csv", "-o", output, "--keep", "id", "--proba").endswith(
+        "out.csv: 80 predictions\n"
+    )
+    assert list(pd.read_csv(output)) == ["id", "prediction", "proba_no", "proba_yes"]
+    told = done(ready, "evaluate", ready.root / "new.csv")
+    assert "80 rows, target ill" in told
+    assert "balanced accuracy" in told
+    scores = json.loads(done(ready, "evaluate", ready.root / "new.csv", "--json"))
+    predicted = pd.read_csv(output)["prediction"]
+    assert scores["accuracy"] == (predicted == ready.table["ill"]).mean()
+
+
+def test_join_says_who_one_is(world):
+    told = join(world, "b")
+    assert "party b of project wards" in told
+    assert "policy.toml" in told
+    without = json.loads(done(world, "join", world.root / "project.toml", "--json"))
+    assert without == {
+        "party": "a",
+        "project": "wards",
+        "project_digest": world.project.digest,
+        "anchor": False,
+    }
+    assert "anchor is missing" in done(world, "join", world.root / "project.toml")
+
+
+def test_without_a_yes_nothing_leaves(world, monkeypatch):
+    join(world)
+    words = ["share", world.root / "a.csv", *QUICK]
+    outbox = world.root / "a" / "outbox"
+    result = run(world, *words)
+    refused(result, "NOT_APPROVED")
+    assert "What would leave party 'a'" in result.stdout
+    monkeypatch.setattr(_party, "sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
+    refused(run(world, *words, typed="n\n"), "NOT_APPROVED")
+    refused(run(world, *words, "--json"), "NOT_APPROVED")
+    assert not list(outbox.iterdir())
+    result = run(world, *words, typed="y\n")
+    assert result.exit_code == 0
+    assert result.stdout.index("What would leave") < result.stdout.index("a.dcshare")
+    assert [path.name for path in outbox.iterdir()] == ["a.dcshare"]
+
+
+def test_who_approves_is_recorded(world):
+    join(world)
+    told = json.loads(share(world, "a", "--approved-by", "dr who", "--json"))
+    _, bundle = world.open_share(PartyFolder(world.root / "a"))
+    assert bundle.facts["approved_by"] == "dr who"
+    assert told["share"].endswith("a.dcshare")
+    assert told["bytes"] == Path(told["share"]).stat().st_size
+    assert told["summary"]["n_rows"] == 80
+
+
+def test_sharing_twice_needs_a_word(world):
+    join(world)
+    share(world)
+    refused(run(world, "share", world.root / "a.csv", *QUICK, "--approve"), "ALREADY_SHARED")
+    share(world, "a", "--again")
+
+
+def test_the_private_preset_shares_means_of_groups(world):
+    join(world)
+    share(world, "a", "--preset", "private")
+    rows = world.open_share(PartyFolder(world.root / "a"))[0].representation
+    assert len({row.tobytes() for row in rows}) <= 80 // 5
+
+
+def test_refusals_have_their_codes(world):
+    refused(run(world, "evaluate", world.root / "a.csv"), "FOLDER_MISSING")
+    files = world.root / "project.toml", world.root / "anchor.dcanchor"
+    refused(run(world, "join", *files, folder="stranger"), "NOT_A_MEMBER")
+    refused(run(world, "join", *files, folder="nowhere"), "KEY_MISSING")
+    join(world)
+    refused(run(world, "evaluate", world.root / "a.csv"), "NOT_SHARED")
+    made_up_table(80).assign(age=1e4).to_csv(world.root / "wrong.csv", index=False)
+    result = run(world, "share", world.root / "wrong.csv", *QUICK, "--approve", "--json")
+    refused(result, "SCHEMA_RANGE")
+    assert json.loads(result.stdout)["error"]["code"] == "SCHEMA_RANGE"
+    assert "10000" not in result.output
+    share(world)
+    refused(run(world, "predict", world.root / "a.csv", "-o", world.root / "out.csv"), "NOT_INSTALLED")
+    refused(run(world, "install", world.root / "a.csv"), "BUNDLE_MALFORMED")
+
+
+def test_options_that_exclude_one_another_are_an_error(world):
+    join(world)
+    result = run(world, "share", world.root / "a.csv", "--preset", "private", "--obfuscator", "umap", "--approve")
+    assert result.exit_code == 1
+    assert "made with pca" in result.stderr
+
+
+def test_a_regression_is_told_in_its_unit(tmp_path):
+    world = new_world(tmp_path, task="regression")
+    world.installed()
+    told = done(world, "evaluate", world.root / "new.csv")
+    assert "root mean squared error" in told
+    assert "days" in told
+    assert "accuracy" not in told
+
+
+def test_with_a_passphrase(world, monkeypatch):
+    (world.root / "a" / "keys.json").unlink()
+    world.keys["a"].save(world.root / "a" / "keys.json", "open sesame")
+    words = world.root / "words.txt"
+    words.write_text("open sesame\n")
+    files = world.root / "project.toml", world.root / "anchor.dcanchor"
+    refused(run(world, "join", *files), "PASSPHRASE_WRONG")
+    done(world, "join", *files, "--passphrase-file", words)
+    monkeypatch.setenv("DATACOLLAB_PASSPHRASE", "open sesame")
+    share(world)
+    assert b"obfuscator" not in (world.root / "a" / "party.dcstate").read_bytes()
+
+
+def test_the_help_names_every_command():
+    result = CliRunner().invoke(app, ["party", "--help"])
+    for name in ("join", "check", "share", "tune", "install", "predict", "evaluate"):
+        assert name in result.stdout

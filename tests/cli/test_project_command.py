@@ -1,0 +1,238 @@
+import json
+import os
+import stat
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from datacollab.bundle import KeyPair
+from datacollab.cli._app import app
+from datacollab.project import load_project
+
+SECRET = "Anna Huber"
+NAMES = ("a", "b", "analyst", "stranger")
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["project", *map(str, arguments)])
+
+
+def assert_refused(result, code, *words, exit_code):
+    assert result.exit_code == exit_code, result.output
+    assert result.stderr.startswith(f"datacollab: {code}: ")
+    assert result.stderr.count("\n") == 1
+    assert SECRET not in result.output
+    for word in words:
+        assert word in result.stderr
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory):
+    """A folder with keys for each member."""
+    folder = tmp_path_factory.mktemp("keys")
+    for name in NAMES:
+        (folder / name).mkdir()
+        pair = KeyPair.generate()
+        pair.save(folder / name / "keys.json")
+        (folder / name / "public.key").write_text(pair.public.text + "\n")
+    return folder
+
+
+@pytest.fixture
+def public(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "id": [f"{SECRET} {row}" for row in range(50)],
+            "age": rng.integers(18, 97, 50),
+            "ward": rng.choice(["north", "south"], 50),
+            "died": rng.choice(["no", "yes"], 50),
+        }
+    )
+    path = tmp_path / "public.csv"
+    table.to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def new(keys, public, tmp_path):
+    """Runs `project new` with what it needs, and more."""
+
+    def new(*more, output="project.toml", without=("id",), parties=("a", "b"), like=public):
+        wanted = {"--like": like, "--target": "died", "--purpose": "Who is at risk?", "-C": keys / "a"}
+        wanted |= {"--analyst": keys / "analyst" / "public.key", "-o": tmp_path / output}
+        arguments = [text for pair in wanted.items() for text in pair]
+        arguments += [text for name in parties for text in ("--party", f"{name}={keys / name / 'public.key'}")]
+        arguments += [text for name in without for text in ("--without", name)]
+        return run("new", "heart", *arguments, *more)
+
+    return new
+
+
+@pytest.fixture
+def file(new, tmp_path):
+    result = new()
+    assert result.exit_code == 0, result.output
+    return tmp_path / "project.toml"
+
+
+def test_a_draft_is_signed_and_says_what_to_check(new, keys, tmp_path):
+    result = new("--deadline", "2027-01-31", "--min-rows", 30, "--quorum", 2, "--seal-shares", "--anchor-rows", 77)
+    assert result.exit_code == 0, result.output
+    path = tmp_path / "project.toml"
+    project = load_project(path)
+    assert f"{path}: 2 columns (3 in the matrix), classification of died, 2 parties." in result.stdout
+    assert project.digest in result.stdout
+    assert f"datacollab project sign {path}" in result.stdout
+    assert (project.min_rows, project.seal_shares, project.anchor.n_rows) == (30, True, 77)
+    assert project.deadline.isoformat() == "2027-01-31"
+    assert project.anchor.source == "public.csv"
+    assert project.owner == project.parties["a"]
+    assert "CHECK" in path.read_text()
+    assert SECRET not in path.read_text()
+
+
+def test_facts_as_json(new, tmp_path):
+    facts = json.loads(new("--json").stdout)
+    project = load_project(tmp_path / "project.toml")
+    assert facts["project_digest"] == project.digest
+    assert facts["fingerprints"]["parties"]["b"] == project.parties["b"].fingerprint
+    assert facts["content"]["task"] == {"kind": "classification", "target": "died", "classes": ["no", "yes"]}
+
+
+def test_a_task_can_be_told_and_unknown_ones_are_refused(new, tmp_path):
+    assert_refused(new("--task", "regression"), "SPEC_INVALID", "numbers", exit_code=13)
+    assert_refused(new(without=()), "SPEC_INVALID", "'id'", "--without", exit_code=13)
+    assert_refused(new("--anchor-method", "gan"), "SPEC_INVALID", "smote", exit_code=13)
+    assert_refused(new(parties=("a",)), "SPEC_INVALID", "at least 2", exit_code=13)
+    assert_refused(new(parties=("a", "analyst")), "SPEC_INVALID", "analyst", exit_code=13)
+    assert not (tmp_path / "project.toml").exists()
+
+
+def test_a_project_is_not_overwritten(new, file):
+    before = file.read_bytes()
+    assert_refused(new(), "ALREADY_THERE", "project.toml", exit_code=14)
+    assert file.read_bytes() == before
+
+
+def test_keys_that_are_missing_or_none(new, keys, tmp_path, public):
+    assert_refused(new(parties=("a", "c")), "KEY_MISSING", "c/public.key", exit_code=10)
+    assert_refused(new("-C", tmp_path), "KEY_MISSING", "datacollab keys new", exit_code=10)
+    assert_refused(new("--analyst", public), "KEY_MALFORMED", "public.csv", exit_code=10)
+    (tmp_path / "binary.key").write_bytes(b"\xff" * 90)
+    assert_refused(new("--analyst", tmp_path / "binary.key"), "KEY_MALFORMED", "binary.key", exit_code=10)
+
+
+def test_usage_errors(new, keys):
+    for more in (["--party", "c"], ["--party", f"a={keys / 'b' / 'public.key'}"], ["--deadline", "31.1.2027"]):
+        result = new(*more)
+        assert result.exit_code == 2, result.output
+        assert "Usage" in result.output
+    assert run("show", "absent.toml").exit_code == 2
+
+
+def test_an_unreadable_public_table(new, tmp_path):
+    bad = tmp_path / "bad.csv"
+    bad.write_text(f"age,died\n1,no\n2,{SECRET},yes\n")
+    assert_refused(new(like=bad, without=()), "TABLE_UNREADABLE", "bad.csv", exit_code=13)
+
+
+def test_show_is_for_people(file, keys):
+    project = load_project(file)
+    result = run("show", file)
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0] == "Project   heart"
+    assert lines[1].strip() == "Who is at risk?"
+    assert "Task      classification of died: classes no, yes" in lines
+    assert f"  owner    {project.owner.fingerprint}  party a" in lines
+    assert f"  party b  {project.parties['b'].fingerprint}" in lines
+    age = project.columns[0]
+    assert any(line.split() == ["age", f"{age.minimum:g}", "to", f"{age.maximum:g}"] for line in lines)
+    assert any(line.split() == ["ward", "north,", "south"] for line in lines)
+    assert lines[-1] == f"Digest    {project.digest}"
+    facts = json.loads(run("show", file, "--json").stdout)
+    assert facts["project_digest"] == project.digest
+
+
+def test_show_puts_columns_that_are_alike_into_one_line(new, tmp_path):
+    pixels = pd.DataFrame(np.random.default_rng(0).random((40, 64)), columns=[f"pixel{j}" for j in range(64)])
+    pixels.assign(id=0, died=["no", "yes"] * 20).to_csv(tmp_path / "images.csv", index=False)
+    assert new("--range", 0, 1, like=tmp_path / "images.csv").exit_code == 0
+    columns = load_project(tmp_path / "project.toml").columns
+    assert {(column.minimum, column.maximum) for column in columns} == {(0, 1)}
+    assert "  pixel0 ... pixel63 (64 columns)  0 to 1\n" in run("show", tmp_path / "project.toml").stdout
+
+
+def test_show_refuses_what_is_not_signed(file):
+    file.write_text(file.read_text().replace("quorum = 2", "quorum = 1"))
+    result = run("show", file)
+    assert_refused(result, "SIGNATURE_INVALID", "changed after its owner", exit_code=11)
+    assert result.stdout == ""
+
+
+def test_verify_compares_the_owner(file, keys):
+    result = run("verify", file, "--owner", keys / "a" / "public.key")
+    assert result.exit_code == 0, result.output
+    assert load_project(file).digest in result.stdout
+    assert "telephone" not in result.stdout
+    assert "telephone" in run("verify", file).stdout
+    wrong = run("verify", file, "--owner", keys / "b" / "public.key")
+    assert_refused(wrong, "SIGNATURE_INVALID", "ask the owner by another way", exit_code=11)
+    facts = json.loads(run("verify", file, "--json").stdout)
+    assert facts == {
+        "project": "heart",
+        "project_digest": load_project(file).digest,
+        "owner": load_project(file).owner.fingerprint,
+    }
+
+
+def test_an_edited_project_is_signed_again(file, keys):
+    before = load_project(file).digest
+    edited = file.read_text().replace("maximum = 140.0", "maximum = 110  # years")
+    assert edited.count("# years") == 1
+    file.write_text(edited)
+    assert_refused(run("verify", file), "SIGNATURE_INVALID", "project sign", exit_code=11)
+    assert_refused(run("sign", file, "-C", keys / "b"), "NOT_A_MEMBER", "owner", exit_code=10)
+    assert file.read_text() == edited
+    result = run("sign", file, "-C", keys / "a")
+    assert result.exit_code == 0, result.output
+    after = load_project(file)
+    assert after.digest != before
+    assert result.stdout == f"{file}: signed. New digest {after.digest}\n"
+    assert "# years" in file.read_text()
+    assert run("verify", file).exit_code == 0
+
+
+def test_signing_refuses_nonsense_and_changes_nothing(file, keys):
+    nonsense = file.read_text().replace("quorum = 2", "quorum = 7")
+    file.write_text(nonsense)
+    assert_refused(run("sign", file, "-C", keys / "a"), "SPEC_INVALID", "quorum", "1 to 2", exit_code=13)
+    assert file.read_text() == nonsense
+
+
+def test_encrypted_keys_want_their_passphrase(new, keys, tmp_path, monkeypatch):
+    monkeypatch.delenv("DATACOLLAB_PASSPHRASE", raising=False)
+    folder = tmp_path / "owner"
+    folder.mkdir()
+    KeyPair.generate().save(folder / "keys.json", "open sesame")
+    words = tmp_path / "words"
+    words.write_text("open sesame\n")
+    assert_refused(new("-C", folder), "PASSPHRASE_WRONG", "--passphrase-file", exit_code=10)
+    result = new("-C", folder, "--passphrase-file", words)
+    assert result.exit_code == 0, result.output
+    result = run("sign", tmp_path / "project.toml", "-C", folder, "--passphrase-file", words)
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions")
+def test_the_file_is_for_everybody(file):
+    assert stat.S_IMODE(file.stat().st_mode) & 0o400
+    assert not stat.S_IMODE(file.stat().st_mode) & 0o022
+
+
+@pytest.mark.parametrize("command", ["new", "show", "verify", "sign"])
+def test_help_shows_an_example(command):
+    assert f"Example: datacollab project {command}" in run(command, "--help").stdout.replace("\n", " ")

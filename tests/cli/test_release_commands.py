@@ -1,0 +1,167 @@
+import json
+import shlex
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from datacollab.cli._app import app
+from datacollab.party_folder import _tuning
+from party_world import new_world
+
+LENIENT = 'min_rows = 1\nmin_class_rows = 1\naudit = "off"\n'
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["party", *map(str, arguments)])
+
+
+@pytest.fixture
+def world(tmp_path):
+    world = new_world(tmp_path)
+    world.join("a")
+    return world
+
+
+def with_policy(world, text):
+    (world.root / "a" / "policy.toml").write_text(text)
+    return world.root / "a.csv", "-C", world.root / "a"
+
+
+def entries(world):
+    return [json.loads(line) for line in (world.root / "a" / "log.jsonl").read_text().splitlines()]
+
+
+def contents(folder):
+    """All files but the log and the lock."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name not in ("log.jsonl", ".lock"))
+    return {path.relative_to(folder): path.read_bytes() for path in files}
+
+
+def test_check_shows_what_would_leave_and_writes_nothing_of_it(world):
+    given = with_policy(world, LENIENT)
+    before = contents(world.root / "a")
+    result = run("check", *given, "--components", 2)
+    assert result.exit_code == 0, result.output
+    assert contents(world.root / "a") == before
+    for words in ("80, in random order", "2 of float64", "no: ", "60 rows", "This may be shared", "--approve"):
+        assert words in result.stdout
+    assert entries(world)[-1]["event"] == "check"
+    assert entries(world)[-1]["facts"]["reasons"] == []
+
+
+def test_the_command_that_check_prints_shares_in_that_way(world):
+    given = with_policy(world, LENIENT)
+    options = "--obfuscator kernel-pca --components 2 --no-standardize --fit-on-anchor --group-size 3 --noise 0.25"
+    result = run("check", *given, *options.split(), "--json")
+    assert result.exit_code == 0, result.output
+    facts = json.loads(result.stdout)
+    assert options in facts["command"]
+    program, noun, *words = shlex.split(facts["command"])
+    assert (program, noun) == ("datacollab", "party")
+    assert run(*words).exit_code == 0
+    share, _ = world.open_share(world.join("a"))
+    assert share.representation.shape == (80, 2)
+    logged = [entry for entry in entries(world) if entry["event"] == "share"]
+    assert len(logged) == 1
+
+
+def test_check_tells_every_reason_and_exits_with_that_of_a_policy(world):
+    given = with_policy(world, 'min_rows = 100\nmax_components = 1\ndefence = "any"\naudit = "required"\n')
+    result = run("check", *given, "--components", 2, "--no-audit")
+    assert result.exit_code == 12
+    codes = ["TOO_FEW_ROWS", "DIM_TOO_LARGE", "DEFENCE_NEEDED", "RISK_UNKNOWN"]
+    assert [line.split(": ")[1] for line in result.stderr.splitlines()] == codes
+    assert "may not be shared" in result.stdout
+    assert entries(world)[-1]["facts"]["reasons"] == codes
+    result = run("check", *given, "--components", 2, "--no-audit", "--json")
+    facts = json.loads(result.stdout)
+    assert [reason["code"] for reason in facts["reasons"]] == codes
+    assert not facts["allowed"]
+    assert facts["summary"]["n_rows"] == 80
+
+
+def test_check_says_what_share_says(world):
+    given = with_policy(world, LENIENT + "max_components = 1\n")
+    checked, shared = (run(verb, *given, "--components", 2) for verb in ("check", "share"))
+    assert checked.exit_code == shared.exit_code == 12
+    assert checked.stderr == shared.stderr
+
+
+def test_risk_is_measured_and_held_against_the_policy(world):
+    given = with_policy(world, 'audit = "required"\nmax_linkage = 0.5\n')
+    result = run("check", *given, "--components", 3, "--json")
+    assert result.exit_code == 12
+    facts = json.loads(result.stdout)
+    assert [reason["code"] for reason in facts["reasons"]] == ["RISK_TOO_HIGH"]
+    assert facts["summary"]["risk"]["linkage"] == 1.0
+    assert facts["summary"]["limits"] == {"linkage": 0.5}
+    given = with_policy(world, 'audit = "warn"\nmax_linkage = 0.5\n')
+    result = run("check", *given, "--components", 3)
+    assert result.exit_code == 0
+    assert "ABOVE" in result.stdout
+
+
+def test_a_deadline_that_is_over_is_a_reason(tmp_path):
+    world = new_world(tmp_path, deadline=date.today() - timedelta(days=2))
+    world.join("a")
+    result = run("check", *with_policy(world, LENIENT))
+    assert result.exit_code == 12
+    assert "DEADLINE_PASSED" in result.stderr
+
+
+def test_tables_and_policies_that_do_not_fit_are_refused(world):
+    given = with_policy(world, "min_rows = 0\n")
+    for verb in ("check", "tune"):
+        result = run(verb, *given)
+        assert result.exit_code == 13
+        assert "POLICY_INVALID" in result.stderr
+    path, *folder = with_policy(world, LENIENT)
+    world.table.drop(columns="age").to_csv(path, index=False)
+    for verb in ("check", "tune"):
+        result = run(verb, path, *folder)
+        assert result.exit_code == 13
+        assert "SCHEMA_MISSING_COLUMN" in result.stderr
+    assert run("check", path, "-C", world.root / "b").exit_code == 14
+
+
+@pytest.fixture
+def two_ways(monkeypatch):
+    ways = ({"fit_on_anchor": True, "group_size": 10}, {})
+    monkeypatch.setattr(_tuning, "_DEFENCES", ways)
+
+
+def test_tune_finds_what_check_lets_through(world, two_ways):
+    given = with_policy(world, LENIENT + "max_linkage = 0.6\n")
+    before = contents(world.root / "a")
+    result = run("tune", *given, "--components", 2, "--obfuscator", "pca")
+    assert result.exit_code == 0, result.output
+    figure = contents(world.root / "a").pop(Path("frontier.png"))
+    assert figure.startswith(b"\x89PNG")
+    assert contents(world.root / "a").keys() - {Path("frontier.png")} == before.keys()
+    assert "2 of 2: pca 2" in result.stderr
+    (command,) = [line for line in result.stdout.splitlines() if line.startswith("  datacollab party check")]
+    assert "--group-size 10" in command
+    assert run(*shlex.split(command)[2:]).exit_code == 0
+    assert entries(world)[-2]["event"] == "tune"
+
+
+def test_tune_says_when_nothing_is_allowed(world, two_ways):
+    given = with_policy(world, LENIENT + "max_linkage = 0.001\n")
+    result = run("tune", *given, "--components", 2, "--obfuscator", "pca", "--json")
+    assert result.exit_code == 12
+    assert result.stderr.splitlines()[-1].startswith("datacollab: NOTHING_ALLOWED: None of the 2 ways")
+    facts = json.loads(result.stdout)
+    assert facts["best"] is None
+    assert len(facts["ways"]) == 2
+    assert (world.root / "a" / "frontier.png").stat().st_mode & 0o777 == 0o600
+
+
+def test_tune_stops_when_the_time_is_up(world, two_ways):
+    result = run("tune", *with_policy(world, LENIENT), "--components", 2, "--time-budget", 0, "--json")
+    facts = json.loads(result.stdout)
+    assert result.exit_code == 12
+    assert not facts["complete"]
+    assert len(facts["ways"]) < 4
+    assert (world.root / "a" / "frontier.png").exists() == bool(facts["ways"]) == (facts["figure"] is not None)

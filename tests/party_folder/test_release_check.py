@@ -1,0 +1,434 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from release_example import KEYS, N_ANCHORS, diabetes, digits
+from sklearn.base import BaseEstimator, TransformerMixin
+
+import datacollab as dc
+import datacollab.auditing
+from datacollab.auditing import audit
+from datacollab.auditing._assess import risk_of
+from datacollab.errors import ExchangeError, ObfuscationError
+from datacollab.party import Microaggregation
+from datacollab.party_folder._policy import OBFUSCATORS, Policy
+from datacollab.party_folder._prepare import prepare
+from datacollab.party_folder._release_check import check_row_wise, reasons_against, refuse_if_not_allowed
+from datacollab.party_folder._release_summary import ReleaseSummary, figure_text, limit_text
+from datacollab.party_folder._risk import ATTACKS, LEAST_ROWS, RiskFigures, risk_figures
+from datacollab.party_folder._way import Way
+from datacollab.project import Anchor, EncodedTable
+
+LENIENT = Policy(min_rows=1, min_class_rows=1, audit="off")
+FIGURES = RiskFigures(linkage=0.3, reidentification=0.1, membership=0.6, lights={"linkability": "red"})
+
+
+def refused(code):
+    return pytest.raises(ExchangeError, check=lambda error: error.code == code)
+
+
+def prepared(parts, policy=LENIENT, **options):
+    project, encoded, anchor = parts
+    return prepare(project, policy, "north", encoded, anchor, **options)
+
+
+def summary_of(**changes):
+    """A summary without any fault."""
+    given = {
+        "party": "north",
+        "project": "example",
+        "n_rows": 40,
+        "n_suppressed": 0,
+        "n_components": 4,
+        "n_anchors": N_ANCHORS,
+        "dtype": "float64",
+        "task": "classification",
+        "class_counts": {"0": 20, "1": 20},
+        "n_bytes": 1000,
+        "row_order": "shuffled",
+        "obfuscator": "pca",
+        "fitted_on_private_rows": False,
+        "is_grouped": True,
+        "defences": ("groups",),
+        "risk": FIGURES,
+        "n_private_in_anchor": 0,
+        "guarantee": None,
+    }
+    return ReleaseSummary(**given | changes)
+
+
+@pytest.fixture(scope="module")
+def example():
+    return digits(60, classes=3)
+
+
+def test_the_summary_says_what_the_share_holds(example):
+    project, encoded, anchor = example
+    made = prepared(example, n_components=4)
+    share, summary = made.share, made.summary
+    assert (summary.n_rows, summary.n_components) == share.representation.shape == (60, 4)
+    assert summary.n_anchors == len(share.anchor_representation) == N_ANCHORS
+    assert summary.class_counts == {str(label): int((encoded.target == label).sum()) for label in range(3)}
+    assert summary.n_bytes == share.nbytes
+    assert (summary.row_order, summary.obfuscator, summary.defences) == ("shuffled", "pca", ())
+    assert summary.fitted_on_private_rows
+    assert not made.reasons
+
+
+def test_the_order_joins_share_and_table_and_the_policy_decides_on_it(example):
+    _, encoded, _ = example
+    made = prepared(example, n_components=4)
+    assert sorted(made.order) == list(range(60))
+    np.testing.assert_array_equal(made.share.target, encoded.target[made.order])
+    np.testing.assert_allclose(made.share.representation, made.party.obfuscate(encoded.X[made.order]))
+    kept = prepared(example, replace(LENIENT, shuffle=False), n_components=4)
+    assert list(kept.order) == list(range(60))
+    assert kept.summary.row_order == "kept"
+    assert "IN THE ORDER OF THE TABLE" in kept.summary.to_text()
+
+
+def test_the_private_preset_shares_groups_and_no_map_of_private_rows(example):
+    made = prepared(example, preset="private", n_components=4)
+    rows, counts = np.unique(made.share.representation, axis=0, return_counts=True)
+    assert counts.min() >= 5
+    assert made.summary.is_grouped
+    assert not made.summary.fitted_on_private_rows
+    assert made.way == Way(
+        obfuscator="pca", n_components=4, standardize=False, group_size=5, noise=None, fit_on_anchor=True
+    )
+
+
+def test_rows_that_are_kept_back_are_counted():
+    project, encoded, anchor = digits(60, classes=3)
+    few = np.concatenate([np.flatnonzero(encoded.target == 0)[:3], np.flatnonzero(encoded.target > 0)])
+    parts = project, EncodedTable(X=encoded.X[few], target=encoded.target[few], n_rows=len(few)), anchor
+    summary = prepared(parts, preset="private", n_components=4).summary
+    assert summary.n_suppressed == 3
+    assert summary.class_counts["0"] == 0
+    assert "3 more are kept back" in summary.to_text()
+    assert not reasons_against(summary, replace(LENIENT, min_class_rows=5), project)
+
+
+def test_whole_numbers_of_a_regression_are_no_classes():
+    made = prepared(diabetes(40), preset="private", n_components=3)
+    assert made.summary.class_counts is None
+    assert made.summary.n_suppressed == 0
+    assert "40 numbers" in made.summary.to_text()
+
+
+def test_text_and_json_say_the_same_and_nothing_of_the_data(example):
+    project, encoded, anchor = example
+    rng = np.random.default_rng(0)
+    secret = rng.uniform(-1, 1, size=encoded.X.shape)
+    made = prepared((project, replace(encoded, X=secret), anchor), n_components=4, noise=0.5)
+    summary = replace(made.summary, risk=FIGURES, limits={"linkage": 0.25})
+    text, told = summary.to_text(), json.dumps(summary.to_dict(), allow_nan=False)
+    assert json.loads(told)["risk"]["linkage"] == 0.3
+    for matrix in (secret, made.share.representation):
+        assert not any(f"{number:.6g}" in text + told for number in matrix.ravel())
+    for words in (
+        "60",
+        "0.5 standard deviations",
+        "30 %   limit 25 %    ABOVE",
+        "not leave",
+        "0: ",
+        f"{N_ANCHORS} rows",
+    ):
+        assert words in text
+    lines = text.splitlines()
+    assert len(lines) <= 30
+    assert max(map(len, lines)) <= 100
+
+
+@pytest.mark.parametrize(
+    ("code", "changes", "rules", "words"),
+    [
+        ("TOO_FEW_ROWS", {"n_rows": 29}, {"min_rows": 30}, ("29 rows", "policy wants 30")),
+        ("TOO_FEW_ROWS", {"n_rows": 19}, {}, ("19 rows", "project wants 20")),
+        (
+            "CLASS_TOO_SMALL",
+            {"class_counts": {"a": 4, "b": 2, "c": 30}},
+            {"min_class_rows": 5},
+            ("2 of its 3", "smallest has 2"),
+        ),
+        ("DIM_TOO_LARGE", {"n_components": 8}, {"max_components": 7}, ("8 columns", "policy allows 7")),
+        ("DIM_TOO_LARGE", {"n_components": 11}, {}, ("11 columns", "project allows 10")),
+        ("OBFUSCATOR_NOT_ALLOWED", {"obfuscator": "umap"}, {"obfuscators": ("pca", "kernel-pca")}, ("pca or kernel",)),
+        ("DEFENCE_NEEDED", {"is_grouped": False, "defences": ()}, {"defence": "any"}, ("a defence",)),
+        ("DEFENCE_NEEDED", {"is_grouped": False}, {"defence": "microaggregation"}, ("mean of a group",)),
+        ("ANCHOR_HAS_PRIVATE_ROWS", {"n_private_in_anchor": 3}, {}, ("3 of the 200 anchor rows",)),
+        ("ANCHOR_HAS_PRIVATE_ROWS", {"n_private_in_anchor": 3}, {"max_rows_in_anchor": 2}, ("policy allows 2",)),
+        ("RISK_TOO_HIGH", {}, {"audit": "required", "max_linkage": 0.25}, ("linkage", "30 %", "25 %", "party tune")),
+        ("RISK_TOO_HIGH", {}, {"audit": "required", "max_membership": 0.55}, ("membership", "0.60", "0.55")),
+        ("RISK_UNKNOWN", {"risk": None}, {"audit": "required"}, ("--no-audit",)),
+        (
+            "RISK_UNKNOWN",
+            {"risk": replace(FIGURES, membership=None, notes=("Too small.",))},
+            {"audit": "required", "max_membership": 0.9},
+            ("membership", "Too small."),
+        ),
+        ("RISK_UNKNOWN", {"risk": replace(FIGURES, complete=False)}, {"audit": "required"}, ("--time-budget",)),
+    ],
+)
+def test_each_reason_is_named_with_what_was_found_and_wanted(example, code, changes, rules, words):
+    project, policy = example[0], Policy(**{"min_rows": 20, "min_class_rows": 1} | rules)
+    summary = summary_of(**changes)
+    assert [reason.code for reason in reasons_against(summary, policy, project)] == [code]
+    with refused(code) as caught:
+        refuse_if_not_allowed(summary, policy, project)
+    assert caught.value.exit_code == 12
+    for word in ("'north'", *words):
+        assert word in str(caught.value)
+
+
+def test_what_is_within_all_limits_is_not_refused(example):
+    policy = Policy(
+        min_rows=40,
+        min_class_rows=20,
+        max_components=4,
+        obfuscators=("pca",),
+        defence="microaggregation",
+        max_linkage=0.3,
+        max_reidentification=0.1,
+        max_membership=0.6,
+        audit="required",
+    )
+    refuse_if_not_allowed(summary_of(), policy, example[0])
+    by_chance = replace(policy, max_rows_in_anchor=3)
+    refuse_if_not_allowed(summary_of(n_private_in_anchor=3), by_chance, example[0])
+
+
+def test_risk_is_only_shown_where_the_policy_warns(example):
+    policy = Policy(max_linkage=0.1, max_membership=0.5, audit="warn")
+    summary = summary_of(limits=policy.risk_limits, risk=replace(FIGURES, membership=None))
+    assert not reasons_against(summary, policy, example[0])
+    text = summary.to_text()
+    assert "limit 10 %" in text
+    assert "not measured" in text
+    assert text.count("ABOVE") == 1
+    assert summary.above_limits == ("linkage", "membership")
+    assert summary_of().above_limits == ()
+
+
+def test_every_reason_is_told_not_only_the_first(example):
+    policy = Policy(
+        min_rows=100, min_class_rows=30, max_components=3, obfuscators=("umap",), defence="any", audit="required"
+    )
+    project, encoded, anchor = example
+    parts = project, encoded, replace(anchor, rows=np.vstack([anchor.rows[2:], encoded.X[:2]]))
+    made = prepared(parts, policy, n_components=5, obfuscator="pca", audit=False)
+    assert [reason.code for reason in made.reasons] == [
+        "TOO_FEW_ROWS",
+        "CLASS_TOO_SMALL",
+        "DIM_TOO_LARGE",
+        "OBFUSCATOR_NOT_ALLOWED",
+        "DEFENCE_NEEDED",
+        "ANCHOR_HAS_PRIVATE_ROWS",
+        "RISK_UNKNOWN",
+    ]
+    assert made.summary.n_private_in_anchor == 2
+
+
+@given(
+    n_rows=st.integers(0, 60),
+    least=st.tuples(st.integers(1, 60), st.integers(1, 60)),
+    n_components=st.integers(1, 10),
+    most=st.tuples(st.integers(1, 10), st.integers(1, 10)),
+    counts=st.lists(st.integers(0, 20), min_size=2, max_size=4),
+    least_of_class=st.tuples(st.integers(1, 20), st.integers(1, 20)),
+)
+def test_the_stricter_of_policy_and_project_holds(n_rows, least, n_components, most, counts, least_of_class):
+    project = digits(20, classes=2, min_rows=least[1], max_components=most[1], min_class_rows=least_of_class[1])[0]
+    policy = Policy(min_rows=least[0], max_components=most[0], min_class_rows=least_of_class[0], audit="off")
+    named = {str(place): count for place, count in enumerate(counts)}
+    summary = summary_of(n_rows=n_rows, n_components=n_components, class_counts=named)
+    wanted = {
+        "TOO_FEW_ROWS": n_rows < max(least),
+        "CLASS_TOO_SMALL": any(0 < count < max(least_of_class) for count in counts),
+        "DIM_TOO_LARGE": n_components > min(most),
+    }
+    found = {reason.code for reason in reasons_against(summary, policy, project)}
+    assert found == {code for code, is_wanted in wanted.items() if is_wanted}
+
+
+def test_a_failure_is_told_by_the_reason_behind_it(example):
+    project, encoded, anchor = example
+    tiny = project, EncodedTable(X=encoded.X[:3], target=encoded.target[:3], n_rows=3), anchor
+    with refused("TOO_FEW_ROWS"):
+        prepared(tiny, Policy(), preset="private")
+    empty = project, EncodedTable(X=encoded.X[:0], target=encoded.target[:0], n_rows=0), anchor
+    with refused("TOO_FEW_ROWS"):
+        prepared(empty, Policy())
+    with pytest.raises(ObfuscationError):
+        prepared((digits(60, min_rows=1)[0], *tiny[1:]), LENIENT, n_components=10)
+
+
+def test_options_that_make_no_sense(example):
+    for options in ({"preset": "public"}, {"preset": "private", "obfuscator": "umap"}, {"obfuscator": "tsne"}):
+        with pytest.raises(ValueError, match="preset|obfuscator"):
+            prepared(example, **options)
+    with pytest.raises(ValueError, match="0 components"):
+        prepared(example, n_components=0)
+
+
+def test_the_usual_number_of_columns_keeps_to_every_limit(example):
+    assert prepared(example).way.n_components == 10
+    assert prepared(example, replace(LENIENT, max_components=6)).way.n_components == 6
+    assert prepared(digits(7, classes=2)).way.n_components == 5
+
+
+class OfTheBatch(TransformerMixin, BaseEstimator):
+    """Scales by the largest entry of whatever comes together."""
+
+    def fit(self, X, y=None):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def transform(self, X):
+        return X / np.abs(X).max()
+
+
+def test_obfuscators_that_look_at_the_whole_batch_are_refused(example):
+    _, encoded, anchor = example
+    party = dc.Party("north", OfTheBatch()).fit(encoded.X, encoded.target)
+    with refused("OBFUSCATOR_NOT_ROWWISE") as caught:
+        check_row_wise(party, anchor.rows)
+    assert "'north'" in str(caught.value)
+
+
+@pytest.mark.slow
+def test_the_transform_of_umap_learn_is_refused(example):
+    _, encoded, anchor = example
+    party = dc.Party("north", dc.obfuscator("umap", 3, out_of_sample="umap")).fit(encoded.X, encoded.target)
+    with refused("OBFUSCATOR_NOT_ROWWISE"):
+        check_row_wise(party, anchor.rows)
+
+
+@pytest.mark.parametrize("on_anchor", [False, True])
+@pytest.mark.parametrize(
+    "kind", [kind if kind != "umap" else pytest.param(kind, marks=pytest.mark.slow) for kind in OBFUSCATORS]
+)
+def test_the_usual_obfuscators_map_each_row_by_itself(example, kind, on_anchor):
+    _, encoded, anchor = example
+    party = Way(obfuscator=kind, n_components=3, standardize=True, fit_on_anchor=on_anchor).party("north", anchor)
+    party.fit(encoded.X, encoded.target)
+    check_row_wise(party, encoded.X if on_anchor else anchor.rows)
+
+
+def test_the_figures_are_those_of_an_audit():
+    _, encoded, anchor = digits(60, classes=3)
+    party = dc.Party("north", dc.obfuscator("pca", 3), defences=[Microaggregation(4)], shuffle=False)
+    party.fit(encoded.X, encoded.target)
+    figures = risk_figures(party, encoded.X, anchor.rows, y=encoded.target, anchor_target=anchor.target, random_state=0)
+    same = audit(
+        party,
+        encoded.X,
+        anchor.rows,
+        anchor_target=anchor.target,
+        levels=["T2"],
+        attacks=ATTACKS,
+        random_state=np.random.RandomState(0),
+    )
+    assert figures.linkage == risk_of(same.findings).linkage
+    assert 0 < figures.linkage < 1
+    assert 0.5 < figures.membership <= 1
+    assert 0 < figures.reidentification <= 1
+    assert (figures.n_attacked, figures.complete, figures.notes) == (60, True, ())
+    assert 0 < figures.targets_alone["linkage"] < figures.linkage
+    assert set(figures.lights) == {"singling out", "linkability", "inference", "membership"}
+
+
+def test_undefended_rows_are_at_the_highest_risk_and_groups_lower_it():
+    parts = digits(120, classes=3)
+    policy = replace(LENIENT, audit="required")
+    plain, grouped = (
+        prepared(parts, policy, n_components=8, **options).summary.risk
+        for options in ({}, {"fit_on_anchor": True, "group_size": 10})
+    )
+    assert plain.linkage == plain.reidentification == 1.0
+    assert grouped.linkage < 0.7
+    assert grouped.reidentification < 0.7
+    assert grouped.membership < plain.membership
+
+
+def test_the_stand_in_is_attacked_with_rows_it_does_not_hold(monkeypatch):
+    _, encoded, anchor = digits(70, classes=3)
+    party = dc.Party("north", dc.obfuscator("pca", 3)).fit(encoded.X, encoded.target)
+    calls = []
+
+    def watched(party, X, anchor_rows, **options):
+        calls.append((party, X, options))
+        return audit(party, X, anchor_rows, **options)
+
+    monkeypatch.setattr(datacollab.auditing, "audit", watched)
+    risk_figures(party, encoded.X, anchor.rows, y=encoded.target, time_budget=0.0)
+    (first, X, _), (second, held, options) = calls
+    assert first is party
+    assert X is encoded.X
+    assert second is not party
+    parts = [held, options["public"], options["control"]]
+    assert [len(part) for part in parts] == [42, 14, 14]
+    everything = np.vstack(parts)
+    np.testing.assert_array_equal(np.unique(everything, axis=0), np.unique(encoded.X, axis=0))
+    assert second.was_fitted_on(held)
+
+
+def test_small_parties_are_told_what_is_not_measured():
+    figures = prepared(digits(20, classes=2), replace(LENIENT, audit="warn"), n_components=3).summary.risk
+    assert figures.linkage == 1.0
+    assert figures.reidentification is None
+    assert figures.membership is None
+    assert str(LEAST_ROWS) in figures.notes[0]
+    limits = replace(LENIENT, audit="required", max_membership=0.9)
+    made = prepared(digits(20, classes=2), limits, n_components=3)
+    assert [reason.code for reason in made.reasons] == ["RISK_UNKNOWN"]
+
+
+def test_an_audit_that_ran_out_of_time_is_no_audit(example):
+    policy = replace(LENIENT, audit="required")
+    made = prepared(example, policy, n_components=3, time_budget=0.0)
+    assert not made.summary.risk.complete
+    assert made.summary.risk.linkage is None
+    assert [reason.code for reason in made.reasons] == ["RISK_UNKNOWN"]
+    assert "before all attacks were made" in made.summary.to_text()
+
+
+def test_an_audit_that_fails_says_so_and_quotes_nothing(example, monkeypatch):
+    def failing(*given, **options):
+        raise ValueError("Xaver Huber is ill")
+
+    monkeypatch.setattr(datacollab.auditing, "audit", failing)
+    made = prepared(example, replace(LENIENT, audit="required", max_linkage=1.0), n_components=3)
+    assert made.summary.risk.notes[0] == "The share could not be attacked (ValueError)."
+    assert made.summary.risk.linkage is None
+    assert [reason.code for reason in made.reasons] == ["RISK_UNKNOWN"]
+    assert "Xaver" not in str(made.reasons[0]) + made.summary.to_text()
+
+
+def test_no_attack_is_made_where_the_policy_wants_none(example, monkeypatch):
+    monkeypatch.setattr(datacollab.auditing, "audit", None)
+    assert prepared(example, replace(LENIENT, audit="off"), n_components=3).summary.risk is None
+    assert prepared(example, replace(LENIENT, audit="warn"), n_components=3, audit=False).summary.risk is None
+
+
+@given(value=st.floats(0, 1), limit=st.integers(0, 100))
+def test_a_figure_above_a_limit_never_looks_equal_to_it(value, limit):
+    found, allowed = figure_text("linkage", value), limit_text("linkage", limit / 100)
+    if value > limit / 100 + 1e-9:
+        assert int(found.removesuffix(" %")) > float(allowed.removesuffix(" %"))
+
+
+def test_a_guarantee_is_passed_on_where_there_is_one(example):
+    project, encoded, anchor = example
+    statement = "Party 'north': differentially private."
+    assert statement in summary_of(guarantee=statement).to_text()
+    assert prepared(example, n_components=3, fit_on_anchor=True).summary.guarantee is None
+    assert "no differential privacy" in summary_of().to_text()
+
+
+def test_keys_do_not_show(example):
+    assert KEYS["north"].text not in prepared(example, n_components=3).summary.to_text()
+    assert Anchor(rows=np.zeros((1, 1))).secret.hex() not in prepared(example, n_components=3).summary.to_text()

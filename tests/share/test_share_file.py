@@ -1,0 +1,192 @@
+"""Shares in files: what is saved is what is loaded, and what does not fit together is refused."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from datacollab import Share
+from datacollab.bundle import Bundle, KeyPair, arrays_to_bytes, bytes_to_arrays, unpack
+from datacollab.errors import ExchangeError
+from datacollab.share import SHARE_KIND, share_contents, share_from
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "float32", "float64"]
+
+
+def share(target=("no", "yes", "no"), **changes):
+    fields = {
+        "party": "north",
+        "representation": np.arange(6.0).reshape(3, 2) / 7,
+        "anchor_representation": np.arange(8.0).reshape(4, 2) / 3,
+        "target": np.asarray(target),
+    }
+    return Share(**fields | changes)
+
+
+def bundle_of(shared):
+    facts, members = share_contents(shared)
+    return Bundle(kind=SHARE_KIND, version=1, facts=facts, members=members, signer=None, digest="")
+
+
+def assert_same(loaded, saved):
+    assert loaded.party == saved.party
+    for name in ("representation", "anchor_representation", "target", "anchor_target"):
+        first, second = getattr(loaded, name), getattr(saved, name)
+        assert (first is None) == (second is None)
+        if first is not None:
+            # Texts may be given more room.
+            assert first.dtype == second.dtype or first.dtype.kind == second.dtype.kind == "U"
+            np.testing.assert_array_equal(first, second)
+
+
+@given(
+    representation=hnp.arrays(np.float64, (3, 2), elements=FINITE),
+    anchor=hnp.arrays(np.float64, (4, 2), elements=FINITE),
+    target=st.one_of(
+        *[
+            hnp.arrays(
+                dtype, 7, elements={} if np.dtype(dtype).kind != "f" else {"allow_nan": False, "allow_infinity": False}
+            )
+            for dtype in DTYPES
+        ],
+        st.lists(
+            st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=5),
+            min_size=7,
+            max_size=7,
+        ).map(lambda names: np.array(names, dtype=object)),
+    ),
+    as_text=st.booleans(),
+    with_anchor_target=st.booleans(),
+    party=st.one_of(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), st.integers(0, 10**6)),
+)
+@settings(deadline=None, max_examples=200)
+def test_any_share_comes_back(representation, anchor, target, as_text, with_anchor_target, party):
+    if target.dtype == object and as_text:
+        target = target.astype(str)
+    saved = Share(
+        party=party,
+        representation=representation,
+        anchor_representation=anchor,
+        target=target[:3],
+        anchor_target=target[3:] if with_anchor_target else None,
+    )
+    assert_same(share_from(bundle_of(saved)), saved)
+
+
+def test_save_and_load(tmp_path):
+    key, file = KeyPair.generate(), tmp_path / "north.dcshare"
+    saved = share(anchor_target=np.array(["no", "perhaps", "no", "no"]))
+    saved.save(file, key=key)
+    assert_same(Share.load(file, signed_by=key.public), saved)
+    assert_same(Share.load(str(file)), saved)
+    with pytest.raises(ExchangeError) as caught:
+        Share.load(file, signed_by=KeyPair.generate().public)
+    assert caught.value.code == "SIGNATURE_INVALID"
+    facts = unpack(file).facts
+    assert (facts["party"], facts["n_rows"], facts["n_components"], facts["n_anchors"]) == ("north", 3, 2, 4)
+    assert facts["target"] == {"dtype": "str", "classes": ["no", "perhaps", "yes"]}
+
+
+def test_a_model_is_no_share():
+    with pytest.raises(ExchangeError) as caught:
+        share_from(replace(bundle_of(share()), kind="datacollab.model"))
+    assert caught.value.code == "WRONG_KIND"
+
+
+@pytest.mark.parametrize(
+    ("target", "anchor_target"),
+    [
+        (np.array(["a", 1, 2], dtype=object), None),
+        (np.array([1, 2, 3], dtype=complex), None),
+        (np.array(["2020-01-01"] * 3, dtype="datetime64[D]"), None),
+        (np.array(["a", "b", "c"]), np.array([1, 2, 3, 4])),
+        (np.array([1, 2, 3]), np.array([1.0, 2.0, 3.0, 4.0])),
+    ],
+    ids=["mixed", "complex", "dates", "text and numbers", "integers and fractions"],
+)
+def test_targets_of_other_kinds_are_not_sent(target, anchor_target):
+    with pytest.raises(ExchangeError, match="'north'") as caught:
+        share_contents(share(target, anchor_target=anchor_target))
+    assert caught.value.code == "SHARE_MALFORMED"
+
+
+def refused(bundle):
+    with pytest.raises(ExchangeError) as caught:
+        share_from(bundle)
+    return caught.value.code
+
+
+@pytest.mark.parametrize(
+    ("fact", "value"),
+    [
+        ("party", None),
+        ("party", True),
+        ("n_rows", 4),
+        ("n_components", "2"),
+        ("n_anchors", None),
+        ("target", None),
+        ("target", {"dtype": "no such type"}),
+        ("target", {"dtype": ["str"]}),
+        ("target", {"dtype": "float64"}),
+        ("target", {"dtype": "str", "classes": []}),
+        ("target", {"dtype": "str", "classes": ["no"]}),
+        ("target", {"dtype": "str", "classes": ["no", "no"]}),
+        ("target", {"dtype": "str", "classes": ["no", 3]}),
+    ],
+)
+def test_a_manifest_that_contradicts_the_arrays_is_refused(fact, value):
+    bundle = bundle_of(share())
+    assert refused(replace(bundle, facts=bundle.facts | {fact: value})) == "SHARE_MALFORMED"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda arrays: arrays.pop("target"),
+        lambda arrays: arrays.update(raw=np.zeros(3)),
+        lambda arrays: arrays.update(target=arrays["target"][:2]),
+        lambda arrays: arrays.update(target=arrays["target"] - 1),
+        lambda arrays: arrays.update(target=arrays["target"].astype(np.float64)),
+        lambda arrays: arrays.update(representation=arrays["representation"][:, :1]),
+        lambda arrays: arrays.update(representation=arrays["representation"].astype(np.float32)),
+        lambda arrays: arrays["representation"].__setitem__((0, 0), np.nan),
+        lambda arrays: arrays["anchor_representation"].__setitem__((0, 0), np.inf),
+        lambda arrays: arrays.update(anchor_target=np.zeros(1, dtype=np.int64)),
+    ],
+    ids=["missing", "more", "rows", "codes", "type", "columns", "precision", "NaN", "infinity", "anchor target"],
+)
+def test_arrays_that_do_not_fit_together_are_refused(change):
+    bundle = bundle_of(share())
+    arrays = bytes_to_arrays(bundle.members["share.safetensors"], what="share")
+    change(arrays)
+    assert refused(replace(bundle, members={"share.safetensors": arrays_to_bytes(arrays)})) == "SHARE_MALFORMED"
+
+
+def test_numbers_beyond_the_range_of_their_type_are_refused():
+    bundle = bundle_of(share(np.array([1, 2, 3], dtype=np.uint8)))
+    arrays = bytes_to_arrays(bundle.members["share.safetensors"], what="share")
+    arrays["target"][0] = 300
+    assert refused(replace(bundle, members={"share.safetensors": arrays_to_bytes(arrays)})) == "SHARE_MALFORMED"
+
+
+@given(data=st.binary(max_size=200))
+@settings(deadline=None, max_examples=100)
+def test_any_bytes_in_place_of_the_arrays_are_refused(data):
+    assert refused(replace(bundle_of(share()), members={"share.safetensors": data})) == "SHARE_MALFORMED"
+
+
+def test_sealed_or_further_members_are_refused():
+    bundle = bundle_of(share())
+    assert refused(replace(bundle, members={"sealed.bin": b""})) == "SHARE_MALFORMED"
+    assert refused(replace(bundle, members=bundle.members | {"more.bin": b""})) == "SHARE_MALFORMED"
+
+
+def test_no_error_shows_a_class():
+    bundle = bundle_of(share(["cured", "dead", "cured"]))
+    with pytest.raises(ExchangeError) as caught:
+        share_from(replace(bundle, facts=bundle.facts | {"target": {"dtype": "str", "classes": ["dead", "dead"]}}))
+    assert "dead" not in str(caught.value)

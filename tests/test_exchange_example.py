@@ -1,0 +1,169 @@
+"""The example of an exchange of files: what the analyst's directory never held, and what the parties predict."""
+
+import io
+import os
+import stat
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+import datacollab as dc
+from datacollab.bundle import AuditLog
+from datacollab.errors import DatasetError
+from datacollab.party_folder import PartyFolder
+from datacollab.project import read_table
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "play_030_files_that_cross.py"
+PARTIES = ("clinic-a", "clinic-b", "clinic-c")
+SECRET = ["keys.json", "anchor.dcstate", "party.dcstate", "log.jsonl"]
+
+
+def play(directory, *options):
+    command = [sys.executable, "-W", "error", str(EXAMPLE), "--output", str(directory), "--keep-order", *options]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return directory
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory):
+    return play(tmp_path_factory.mktemp("digits") / "exchange")
+
+
+@pytest.fixture(scope="module")
+def ujiindoorloc(tmp_path_factory):
+    try:
+        dc.datasets.load("ujiindoorloc", download=False)
+    except DatasetError:
+        pytest.skip("UJIIndoorLoc is not on this machine")
+    return play(tmp_path_factory.mktemp("uji") / "exchange", "ujiindoorloc")
+
+
+def table(directory, who, name):
+    read = read_table(directory / who / name)
+    return read.iloc[:, :-1].to_numpy(dtype=np.float64), read.iloc[:, -1].to_numpy()
+
+
+def anchor_of(directory):
+    folder = PartyFolder(directory / "clinic-a")
+    return folder.anchor
+
+
+def in_memory(directory, model):
+    """The same collaboration in one process."""
+    tables = {party: table(directory, party, "own.csv") for party in PARTIES}
+    groups = np.repeat(PARTIES, [len(y) for _, y in tables.values()])
+    anchor = anchor_of(directory)
+    model.fit(
+        np.vstack([X for X, _ in tables.values()]),
+        np.concatenate([y for _, y in tables.values()]),
+        groups=groups,
+        anchor=anchor.rows,
+        anchor_target=anchor.target,
+    )
+    X_new, _ = table(directory, "outside", "new.csv")
+    return {party: model.predict(X_new, groups=np.full(len(X_new), party)) for party in PARTIES}
+
+
+def contents(data):
+    """The bytes of a file, and of everything packed into it."""
+    yield data
+    if zipfile.is_zipfile(io.BytesIO(data)):
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            for name in archive.namelist():
+                yield from contents(archive.read(name))
+
+
+def everything_in(directory):
+    return [piece for file in directory.rglob("*") if file.is_file() for piece in contents(file.read_bytes())]
+
+
+def spellings(rows):
+    """How rows may stand in a file: as numbers of either precision, in either order of a matrix, or as text."""
+    for kind in (np.float64, np.float32):
+        given = np.ascontiguousarray(rows, dtype=kind)
+        yield from (row.tobytes() for row in given)
+        yield from (np.ascontiguousarray(column).tobytes() for column in given.T if len(set(column)) > 5)
+    yield from (",".join(map(repr, row.tolist())).encode() for row in np.asarray(rows, dtype=np.float64))
+
+
+def held(directory, rows):
+    pieces = everything_in(directory)
+    return any(spelling in piece for spelling in spellings(rows) for piece in pieces)
+
+
+def maps(directory):
+    """The directions of each party's f_k."""
+    for party in PARTIES:
+        X, y = table(directory, party, "own.csv")
+        fitted = dc.Party(party, dc.obfuscator("pca", n_components=12, standardize=True)).fit(X, y)._obfuscator
+        yield party, fitted[-1].components_
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dataset", ["digits", "ujiindoorloc"])
+def test_predictions_are_those_in_memory_to_the_last_digit(dataset, request):
+    directory = request.getfixturevalue(dataset)
+    kind, forest = (
+        (dc.DataCollaborationClassifier, RandomForestClassifier)
+        if dataset == "digits"
+        else (dc.DataCollaborationRegressor, RandomForestRegressor)
+    )
+    model = kind(
+        dc.obfuscator("pca", n_components=12, standardize=True),
+        dc.KTI(n_components=12, alpha=0.1, graph=dc.TargetSimilarityGraph(), center=True),
+        forest(random_state=0),
+        shuffle=False,
+    )
+    for party, expected in in_memory(directory, model).items():
+        found = read_table(directory / party / "predictions.csv")["prediction"]
+        assert_array_equal(found, expected)
+    _, y_new = table(directory, "outside", "new.csv")
+    if dataset == "digits":
+        assert (found == y_new).mean() > 0.6  # chance is .1
+    else:
+        assert np.abs(found - y_new).mean() < np.abs(y_new - y_new.mean()).mean() / 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dataset", ["digits", "ujiindoorloc"])
+def test_the_analysts_directory_never_held_a_row_an_anchor_row_or_a_map(dataset, request):
+    directory = request.getfixturevalue(dataset)
+    anchor = anchor_of(directory)
+    for party, components in maps(directory):
+        own, _ = table(directory, party, "own.csv")
+        assert not held(directory / "analyst", own)
+        assert not held(directory / "analyst", components)
+        # The search finds them where they are.
+        assert held(directory / party, own)
+        assert held(directory / party, components)
+    assert not held(directory / "analyst", anchor.rows)
+    assert held(directory / "clinic-b", anchor.rows)
+
+
+@pytest.mark.slow
+def test_secrets_are_their_owners_alone_under_any_umask(digits):
+    for who in (*PARTIES, "analyst"):
+        secrets = [digits / who / name for name in SECRET if (digits / who / name).exists()]
+        assert len(secrets) >= 2
+        assert {stat.S_IMODE(file.stat().st_mode) for file in secrets} == {0o600}, who
+        assert stat.S_IMODE((digits / who).stat().st_mode) & 0o077 == 0, who
+
+
+@pytest.mark.slow
+def test_every_step_is_in_the_logs(digits):
+    for who in PARTIES:
+        log = AuditLog(digits / who / "log.jsonl")
+        log.verify()
+        events = [entry["event"] for entry in log.entries()]
+        assert events[-5:] == ["join", "share", "install", "predict", "evaluate"]
+    log = AuditLog(digits / "analyst" / "log.jsonl")
+    log.verify()
+    assert [entry["event"] for entry in log.entries()] == ["init", "add", "add", "add", "integrate", "export"]
