@@ -65,6 +65,10 @@ def test_the_command_that_check_prints_shares_in_that_way(world):
     assert share.representation.shape == (80, 2)
     logged = [entry for entry in entries(world) if entry["event"] == "share"]
     assert len(logged) == 1
+    assert not facts["shared_before"]
+    again = run("check", *given, "--components", 2)
+    assert "has shared before" in again.stdout
+    assert "--approve --again" in again.stdout
 
 
 def test_check_tells_every_reason_and_exits_with_that_of_a_policy(world):

@@ -202,6 +202,24 @@ def test_graphs_beyond_the_list_are_refused(change):
     assert refusal_of(change) == "MODEL_MALFORMED"
 
 
+def test_what_a_graph_says_of_its_own_shapes_is_not_believed():
+    """Trees that split by four columns are given one, of a shape that cannot be inferred."""
+
+    def change(model):
+        (trees,) = [node for node in model.graph.node if node.op_type == "TreeEnsembleClassifier"]
+        width = onnx.numpy_helper.from_array(np.array([-1, 1]), name="width")
+        picked = onnx.helper.make_node("Reshape", [trees.input[0], "computed"], ["picked"])
+        computed = onnx.helper.make_node("Abs", ["width"], ["computed"])
+        model.graph.initializer.append(width)
+        model.graph.value_info.append(onnx.helper.make_tensor_value_info("picked", onnx.TensorProto.FLOAT, [None, 4]))
+        position = list(model.graph.node).index(trees)
+        model.graph.node.insert(position, picked)
+        model.graph.node.insert(position, computed)
+        trees.input[0] = "picked"
+
+    assert refusal_of(change) == "MODEL_MALFORMED"
+
+
 def test_a_linear_classifier_for_other_columns_is_refused():
     def change(model):
         (node,) = [node for node in model.graph.node if node.op_type == "LinearClassifier"]

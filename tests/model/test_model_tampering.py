@@ -123,6 +123,18 @@ def test_indices_beyond_the_end_are_refused(name):
     assert outcome(changed(name, change)) == "MODEL_MALFORMED"
 
 
+@pytest.mark.parametrize("number", ["0", "-1", "1000000", "null"])
+@pytest.mark.parametrize("name", ["k-nn", "k-nn by brute force"])
+def test_an_impossible_number_of_neighbours_is_refused(name, number):
+    """A search for none would write beyond the end of an empty array."""
+
+    def change(outline, arrays):
+        outline["content"]["content"]["n_neighbors"]["content"] = number
+        del outline["content"]["content"]["n_neighbors"]["__id__"]
+
+    assert outcome(changed(name, change)) == "MODEL_MALFORMED"
+
+
 def leaf(module, name, loader, **rest):
     return {"__class__": name, "__module__": module, "__loader__": loader, **rest}
 
@@ -257,7 +269,6 @@ def test_any_bytes_in_place_of_the_estimator_are_refused(data):
     [
         ("n_components", 5),
         ("n_intermediate", None),
-        ("estimator", "SVC"),
         ("task", "regression"),
         ("classes", ["x", "y"]),
         ("party", True),
@@ -318,6 +329,19 @@ def test_members_beyond_the_known_are_refused():
     bundle = bundle_of_("logistic")
     assert outcome(replace(bundle, members=bundle.members | {"more.bin": b""})) == "MODEL_MALFORMED"
     assert outcome(replace(bundle, members={"g.safetensors": b""})) == "MODEL_MALFORMED"
+
+
+@given(data=st.binary(max_size=100))
+@settings(max_examples=50, deadline=None)
+def test_any_bytes_in_place_of_the_map_are_refused(data):
+    bundle = bundle_of_("logistic")
+    assert outcome(replace(bundle, members=bundle.members | {"g.safetensors": data})) == "MODEL_MALFORMED"
+
+
+def test_a_version_is_not_repeated_unless_it_looks_like_one():
+    bundle = bundle_of_("logistic")
+    versions = bundle.facts["versions"] | {"sklearn": "1.0\x1b[31m run this"}
+    assert outcome(replace(bundle, facts=bundle.facts | {"versions": versions})) == "MODEL_MALFORMED"
 
 
 def test_a_network_whose_layers_do_not_chain_is_refused():

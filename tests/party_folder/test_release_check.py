@@ -109,7 +109,10 @@ def test_rows_that_are_kept_back_are_counted():
     assert summary.n_suppressed == 3
     assert summary.class_counts["0"] == 0
     assert "3 more are kept back" in summary.to_text()
-    assert not reasons_against(summary, replace(LENIENT, min_class_rows=5), project)
+    wants_five = replace(LENIENT, min_class_rows=5)
+    refuse_if_not_allowed(summary, wants_five, project)
+    with refused("CLASS_TOO_SMALL"):
+        refuse_if_not_allowed(prepared(parts, n_components=4).summary, wants_five, project)
 
 
 def test_whole_numbers_of_a_regression_are_no_classes():

@@ -68,7 +68,7 @@ def demo(
         with one_line_errors(f"The files in {output} are as the last step left them."):
             predictions = play_roles(output, ("hospital-a", "hospital-b"), quiet=quiet or as_json)
             if as_json:
-                typer.echo(json.dumps({"predictions": [str(path) for path in predictions]}, indent=2))
+                typer.echo(json.dumps({"predictions": str(predictions)}, indent=2))
         return
     with one_line_errors("Nothing was written; run the command again, with fewer --seeds if it takes too long."):
         from ..experiments import Condition, check_methods

@@ -58,7 +58,7 @@ def reported(as_json: bool, *, unchanged: str = "Nothing was changed.") -> Itera
         _fail(as_json, type(error).__name__, str(error), FAILED)
     except KeyboardInterrupt:
         _fail(as_json, "INTERRUPTED", f"Interrupted. {unchanged}", INTERRUPTED)
-    except (typer.Exit, typer.Abort):
+    except (typer.Exit, typer.Abort, typer.BadParameter):
         raise
     except Exception as error:
         if os.environ.get("DATACOLLAB_DEBUG"):

@@ -61,7 +61,7 @@ def check(
     reasons: list[ExchangeError] = []
     with reported(as_json) as report:
         opened = _opened(folder, passphrase_file)
-        with shown_progress() as progress:
+        with shown_progress(quiet=as_json) as progress:
             prepared = opened.prepare(
                 table,
                 obfuscator=obfuscator,
@@ -78,16 +78,20 @@ def check(
         reasons = [*_deadline_passed(opened), *prepared.reasons]
         codes = [reason.code for reason in reasons]
         opened.record("check", file=table.name, way=prepared.way.options, reasons=codes)
-        options = prepared.way.options
-        command = f"datacollab party share {_quoted(table)} {options} -C {_quoted(folder)} --approve"
+        shared_before = any(entry["event"] == "share" for entry in opened.log.entries())
+        options = f"{prepared.way.options} -C {_quoted(folder)} --approve{' --again' if shared_before else ''}"
+        command = f"datacollab party share {_quoted(table)} {options}"
         report.facts = {
             "summary": prepared.summary.to_dict(),
             "allowed": not reasons,
             "reasons": [{"code": reason.code, "message": str(reason)} for reason in reasons],
+            "shared_before": shared_before,
             "command": command,
         }
         report.line(prepared.summary.to_text())
         report.line()
+        if shared_before:
+            report.line("The party has shared before. A second share of the same rows tells the analyst more.")
         if reasons:
             report.line("This may not be shared.")
         else:

@@ -58,17 +58,18 @@ def steps(parties: tuple[str, ...]) -> Iterator[Step]:
         ("analyst", "integrate", *shares, "--project", "project.toml", "-C", "analyst"),
     )
     yield Step("The analyst writes a model for each party.", ("analyst", "export", "-C", "analyst"))
-    for party in parties:
-        yield Step("A party installs its own.", ("party", "install", f"analyst/outbox/{party}.dcmodel", "-C", party))
-        yield Step(
-            "From now on it predicts alone.",
-            ("party", "predict", "tables/new.csv", "-o", f"{party}/predictions.csv", "-C", party),
-        )
-        yield Step("How good is it?", ("party", "evaluate", "tables/new.csv", "-C", party))
+    yield Step(
+        "A party installs its own.", ("party", "install", f"analyst/outbox/{owner}.dcmodel", "-C", owner)
+    )
+    yield Step(
+        "From now on it predicts alone.",
+        ("party", "predict", "tables/new.csv", "-o", "predictions.csv", "-C", owner),
+    )
+    yield Step("How good is it?", ("party", "evaluate", "tables/new.csv", "-C", owner))
 
 
-def play_roles(output: Path, parties: tuple[str, ...], *, quiet: bool) -> list[Path]:
-    """Run all steps; return the parties' predictions.
+def play_roles(output: Path, parties: tuple[str, ...], *, quiet: bool) -> Path:
+    """Run all steps; return the first party's predictions.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ def play_roles(output: Path, parties: tuple[str, ...], *, quiet: bool) -> list[P
     output.mkdir(parents=True, exist_ok=True)
     for step in steps(parties):
         if not quiet:
-            typer.secho(f"\n# {step.note}", dim=True)
+            typer.secho(f"# {step.note}", dim=True)
             typer.echo(f"$ {shlex.join(['datacollab', *step.words])}")
         done = subprocess.run(
             [sys.executable, "-m", "datacollab", *step.words],
@@ -98,4 +99,4 @@ def play_roles(output: Path, parties: tuple[str, ...], *, quiet: bool) -> list[P
         )
         if done.returncode:
             raise ValueError(f"The step `datacollab {shlex.join(step.words)}` failed; {output} is as it left it.")
-    return [output / party / "predictions.csv" for party in parties]
+    return output / "predictions.csv"

@@ -1,8 +1,10 @@
-"""What goes back to a party: its integration function g_k and the model h, and how to apply them."""
+"""What goes back to a party: its integration function g_k and the model h, how to apply them, and their files."""
 
 from ._codec import MODEL_KIND, model_contents, model_from
+from ._map_codec import map_from, map_to
 from ._maps import IntegrationFunction, KernelMap, LinearMap
 from ._party_model import PartyModel
+from ._skops_file import estimator_from_bytes, estimator_to_bytes
 
 __all__ = [
     "MODEL_KIND",
@@ -10,6 +12,10 @@ __all__ = [
     "KernelMap",
     "LinearMap",
     "PartyModel",
+    "estimator_from_bytes",
+    "estimator_to_bytes",
+    "map_from",
+    "map_to",
     "model_contents",
     "model_from",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -28,6 +29,7 @@ __all__ = ["MODEL_KIND", "model_contents", "model_from"]
 
 MODEL_KIND = "datacollab.model"
 
+_VERSION = re.compile(r"[0-9]+\.[0-9]+[a-z0-9.+]{0,20}", re.ASCII)
 _MAP, _ESTIMATOR, _ONNX = "g.safetensors", "h.skops", "model.onnx"
 
 
@@ -124,14 +126,18 @@ def _map_of(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> Integrati
     party = facts.get("party")
     if isinstance(party, bool) or not isinstance(party, str | int):
         raise malformed("it does not say for which party it is")
-    return map_from(party, facts.get("integration_function"), bytes_to_arrays(members[_MAP], what=_MAP))
+    try:
+        arrays = bytes_to_arrays(members[_MAP], what=_MAP)
+    except ExchangeError:
+        raise malformed("the arrays of its integration function cannot be read") from None
+    return map_from(party, facts.get("integration_function"), arrays)
 
 
 def _check_version(facts: Mapping[str, Any], has_onnx: bool) -> None:
     """What scikit-learn keeps in an estimator changes from one minor version to the next."""
     versions = facts.get("versions")
     made_with = versions.get("sklearn") if isinstance(versions, Mapping) else None
-    if not isinstance(made_with, str) or not 3 <= len(made_with) <= 40:
+    if not isinstance(made_with, str) or not _VERSION.fullmatch(made_with):
         raise malformed("it does not say with which scikit-learn it was made")
     if made_with.split(".")[:2] != sklearn.__version__.split(".")[:2]:
         otherwise = "or take its ONNX form" if has_onnx else "or ask the analyst for the ONNX form"
@@ -147,7 +153,6 @@ def _check_facts(facts: Mapping[str, Any], model: PartyModel) -> None:
     found = {
         "n_intermediate": model.integration_function.n_intermediate,
         "n_components": model.integration_function.n_components,
-        "estimator": type(model.estimator).__name__,
         "task": "classification" if is_classifier(model.estimator) else "regression",
         "classes": None if classes is None else classes.tolist(),
     }
@@ -162,6 +167,8 @@ def _check_written(facts: Mapping[str, Any], members: Mapping[str, bytes], model
     try:
         read, rows = _model_of(facts, members), try_prediction(model)
     except ExchangeError as error:
+        if error.code == "TOO_LARGE":
+            raise
         raise ExchangeError(
             "MODEL_UNSUPPORTED",
             f"The {name} cannot be sent, for the party's program would refuse it ({reason_of(error)}). Train another "

@@ -154,6 +154,8 @@ def _check_neighbours(part: Any) -> None:
     rows, targets = part._fit_X, part._y
     if rows.shape != (part.n_samples_fit_, part.n_features_in_) or targets.shape != (len(rows),):
         raise _malformed(part, "does not have one target for each of its rows")
+    if "KNeighbors" in type(part).__name__ and not 1 <= part.n_neighbors <= len(rows):
+        raise _malformed(part, "looks for none, or for more neighbours than it has rows")
     if hasattr(part, "classes_"):
         _check_indices(part, targets, len(part.classes_))
 

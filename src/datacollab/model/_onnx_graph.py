@@ -56,7 +56,7 @@ def read_graph(data: bytes, *, n_features: int) -> Any:
         _check_parts(model)
         onnx.checker.check_model(model, full_check=True)
         _check_interface(model.graph, n_features)
-        _check_operators(onnx.shape_inference.infer_shapes(model).graph, n_features)
+        _check_operators(_with_shapes(model, onnx).graph)
     except ExchangeError:
         raise
     # Protocol buffers and the checker raise many kinds of errors for damaged graphs, and quote them.
@@ -94,7 +94,15 @@ def _check_interface(graph: Any, n_features: int) -> None:
         raise _malformed("does not take as many columns as the integration function")
 
 
-def _check_operators(graph: Any, n_features: int) -> None:
+def _with_shapes(model: Any, onnx: Any) -> Any:
+    """The graph with the shapes that follow from its input; what it says itself of others is not believed."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    copy.graph.ClearField("value_info")
+    return onnx.shape_inference.infer_shapes(copy)
+
+
+def _check_operators(graph: Any) -> None:
     """Check what the operators of ai.onnx.ml are told against the width of what they are given."""
     widths: dict[str, int] = {}
     for value in [*graph.input, *graph.value_info]:

@@ -30,7 +30,8 @@ _NOTHING = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNod
 def estimator_to_bytes(estimator: Any) -> bytes:
     """Write a fitted estimator; equal estimators give equal bytes.
 
-    States of random generators and parameters of fitting alone are left out.
+    States of random generators and parameters of fitting alone are left out.  Of a search over parameters, the best
+    estimator is written.
 
     Raises
     ------
@@ -38,6 +39,7 @@ def estimator_to_bytes(estimator: Any) -> bytes:
         MODEL_UNSUPPORTED, or TOO_LARGE.
     """
     skops = require("skops.io", "exchange")
+    estimator = getattr(estimator, "best_estimator_", estimator)
     try:
         written = skops.dumps(estimator, compression=zipfile.ZIP_STORED)
         archive = _canonical(read_archive(written))

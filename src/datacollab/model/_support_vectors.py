@@ -40,9 +40,12 @@ def check_support_vectors(part: Any) -> None:
         array = vars(part)[name]
         if array.shape != shape or array.dtype != dtype or not np.isfinite(array).all():
             raise _malformed(part, f"has {name} of another shape or type, or infinite")
-    probabilities = [vars(part)["_probA"], vars(part)["_probB"]]
-    wanted = {(n_pairs,)} if part._effective_probability and is_classifier else {(0,), (n_pairs,)}
-    if any(array.dtype != np.float64 or array.shape not in wanted for array in probabilities):
+    probabilities = {vars(part)["_probA"].shape, vars(part)["_probB"].shape}
+    if (
+        probabilities not in ({(0,)}, {(n_pairs,)})
+        or part._probA.dtype != np.float64
+        or part._probB.dtype != np.float64
+    ):
         raise _malformed(part, "lacks what its probabilities are computed from")
     # In regression the library writes no more than the first entry.
     counted = part._n_support if is_classifier else part._n_support[:1]

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NoGuaranteeError
-from ..party import GaussianMechanism, GaussianNoise, Microaggregation, Party
-from ..party._defence import Defence
+from ..party import Defence, GaussianMechanism, GaussianNoise, Microaggregation, Party
 from ..project import Anchor, EncodedTable, Project
 from ..share import Share
 from ._risk import RiskFigures

@@ -1,0 +1,68 @@
+"""The README's walkthrough is what `datacollab demo --roles` does, with the output that it gives."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parents[1] / "README.md"
+MOST_COMMANDS = 12
+VARYING = re.compile(r"[a-z0-9]{4}(-[a-z0-9]{4}){3}|[0-9a-f]{64}|\d[\d,.]*")
+
+
+def section():
+    text = README.read_text(encoding="utf-8")
+    return text.split("\n## Between organisations: files and nothing else\n")[1].split("\n## ")[0]
+
+
+def commands_and_outputs(text):
+    """A list of (command, lines of its output)."""
+    steps = []
+    for line in text.splitlines():
+        if line.startswith("$ datacollab"):
+            steps.append([line, []])
+        elif steps and not line.startswith("# "):
+            steps[-1][1].append(line.rstrip())
+        if steps and steps[-1][0].endswith("\\"):
+            steps[-1][0] = steps[-1][0].removesuffix("\\").rstrip() + " " + (steps[-1][1].pop().strip() if steps[-1][1] else "")
+    return [(command, [line for line in output if line]) for command, output in steps]
+
+
+def documented():
+    return commands_and_outputs("\n".join(re.findall(r"```console\n(.*?)```", section(), re.DOTALL)))
+
+
+def masked(lines):
+    """Lines without figures and keys; risks, which are drawn anew in each run, are left out."""
+    return [VARYING.sub("#", line).split("  ABOVE")[0].rstrip() for line in lines if " %" not in line and "AUC" not in line]
+
+
+def test_it_has_few_enough_commands_up_to_the_predictions():
+    commands = [command for command, _ in documented()]
+    predicting = next(number for number, command in enumerate(commands, 1) if " party predict " in command)
+    assert predicting <= MOST_COMMANDS
+
+
+@pytest.mark.slow
+def test_it_is_what_the_program_does_and_says(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "datacollab", "demo", "--roles", "--output", str(tmp_path / "exchange")],
+        env=os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "100"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=900,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    played = commands_and_outputs(done.stdout)
+    assert [command for command, _ in documented()] == [command for command, _ in played]
+    for (command, told), (_, found) in zip(documented(), played, strict=True):
+        if told == ["..."]:
+            continue
+        assert masked(told) == masked(found), command
+    predictions = (tmp_path / "exchange" / "predictions.csv").read_text(encoding="utf-8").splitlines()
+    assert predictions[0] == "prediction"
+    assert len(predictions) == 301
