@@ -7,8 +7,8 @@ signed project, the sealed anchor, a share of each party, and a model for each.
     python play_030_files_that_cross.py                                    # handwritten digits, from scikit-learn
     python play_030_files_that_cross.py ujiindoorloc --data-dir DIRECTORY  # where a phone is, from radio signals
 
-With `--keep-order` the parties share their rows in the order of their tables, so that the predictions can be held against
-those of `datacollab.DataCollaborationClassifier` to the last digit; in life the order is shuffled.
+With `--keep-order` the parties share their rows in the order of their tables, so that the predictions can be held
+against those of `datacollab.DataCollaborationClassifier` to the last digit; in life the order is shuffled.
 """
 
 import argparse

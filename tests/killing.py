@@ -1,8 +1,7 @@
-"""Killing a command at random points, again and again: a program to be run with a module that says what is done and what must hold.
+"""A program that kills a command at random points, again and again.
 
-The module has ``act(folder)``, which a child process does, ``check(folder)``, which the parent does after each kill, and
-optionally ``restore(folder)``, after which the next round starts.  Children are forked from a process that has imported
-everything, and has one thread.
+It is run with a module that has ``act(folder)``, which a child process does, and ``check(folder)``, which the parent does
+after each kill.  Children are forked from a process that has imported everything, and has one thread.
 """
 
 import importlib.util
@@ -18,20 +17,18 @@ def main(module_file, folder, n_kills, seed):
     spec = importlib.util.spec_from_file_location("acting", module_file)
     acting = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(acting)
-    acting.act(folder)  # imports everything, and says how long it takes
-    getattr(acting, "restore", lambda folder: None)(folder)
+    acting.act(folder)  # imports everything
     start = time.perf_counter()
     _forked(acting, folder, wait=None)
     longest = time.perf_counter() - start
     acting.check(folder)
     chance, n_killed = random.Random(seed), 0
     for _ in range(n_kills):
-        getattr(acting, "restore", lambda folder: None)(folder)
         n_killed += _forked(acting, folder, wait=chance.uniform(0, longest))
         acting.check(folder)
     acting.act(folder)
     acting.check(folder)
-    print(n_killed)
+    sys.stdout.write(f"{n_killed}\n")
 
 
 def _forked(acting, folder, wait):
@@ -41,7 +38,8 @@ def _forked(acting, folder, wait):
         try:
             acting.act(folder)
         except BaseException as error:
-            print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+            sys.stderr.write(f"{type(error).__name__}: {error}\n")
+            sys.stderr.flush()
             os._exit(1)
         os._exit(0)
     if wait is not None:

@@ -28,7 +28,7 @@ def test_each_code_is_produced_by_a_test(name):
 @pytest.mark.parametrize("name", CODES)
 def test_each_code_is_used(name):
     texts = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "src").rglob("*.py"))]
-    assert any(f'"{name}"' in text for text in texts if 'CODES = {' not in text)
+    assert any(f'"{name}"' in text for text in texts if "CODES = {" not in text)
 
 
 def test_exit_codes_are_as_documented_and_apart():

@@ -11,7 +11,9 @@ EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 
 
 # Those that are played in processes of their own have tests of their own.
-@pytest.mark.parametrize("example", [path for path in EXAMPLES if not path.stem.startswith("play_")], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "example", [path for path in EXAMPLES if not path.stem.startswith("play_")], ids=lambda path: path.stem
+)
 def test_example_runs(example, tmp_path):
     command = [sys.executable, "-W", "error", str(example)]
     done = subprocess.run(

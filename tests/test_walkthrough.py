@@ -27,7 +27,9 @@ def commands_and_outputs(text):
         elif steps and not line.startswith("# "):
             steps[-1][1].append(line.rstrip())
         if steps and steps[-1][0].endswith("\\"):
-            steps[-1][0] = steps[-1][0].removesuffix("\\").rstrip() + " " + (steps[-1][1].pop().strip() if steps[-1][1] else "")
+            steps[-1][0] = (
+                steps[-1][0].removesuffix("\\").rstrip() + " " + (steps[-1][1].pop().strip() if steps[-1][1] else "")
+            )
     return [(command, [line for line in output if line]) for command, output in steps]
 
 
@@ -37,7 +39,9 @@ def documented():
 
 def masked(lines):
     """Lines without figures and keys; risks, which are drawn anew in each run, are left out."""
-    return [VARYING.sub("#", line).split("  ABOVE")[0].rstrip() for line in lines if " %" not in line and "AUC" not in line]
+    return [
+        VARYING.sub("#", line).split("  ABOVE")[0].rstrip() for line in lines if " %" not in line and "AUC" not in line
+    ]
 
 
 def test_it_has_few_enough_commands_up_to_the_predictions():

@@ -112,9 +112,7 @@ CODES = {
     ),
     "DEADLINE_PASSED": Code("policy", "The project's deadline is over.", "Ask its owner for a new one."),
     "QUORUM_NOT_MET": Code("policy", "Too few parties have shared.", "Wait for the others."),
-    "MODEL_LEAKS_ROWS": Code(
-        "policy", "A model contains rows that it was trained on.", "Train another kind of model."
-    ),
+    "MODEL_LEAKS_ROWS": Code("policy", "A model contains rows that it was trained on.", "Train another kind of model."),
     # schema
     "SPEC_INVALID": Code("schema", "The project file says something impossible.", "Correct the named entry."),
     "POLICY_INVALID": Code("schema", "The policy file says something impossible.", "Correct the named entry."),
@@ -147,9 +145,7 @@ CODES = {
     "ANCHOR_MISSING": Code("state", "The anchor is not there yet.", "Run `datacollab anchor open`."),
     "NOT_SHARED": Code("state", "The party has not shared yet.", "Run `datacollab party share` first."),
     "NOT_INSTALLED": Code("state", "No model is installed.", "Run `datacollab party install` first."),
-    "NOT_INTEGRATED": Code(
-        "state", "The shares were not integrated yet.", "Run `datacollab analyst integrate` first."
-    ),
+    "NOT_INTEGRATED": Code("state", "The shares were not integrated yet.", "Run `datacollab analyst integrate` first."),
     "STATE_DAMAGED": Code("state", "A file of the state is damaged.", "Restore it from a backup."),
     "STATE_UNSUPPORTED": Code(
         "state", "This obfuscator cannot be stored.", "Choose another; for UMAP the row-wise rule."

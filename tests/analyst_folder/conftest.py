@@ -49,7 +49,20 @@ def make_project(keys, **changes):
     return Project(**given | changes)
 
 
-def make_share(project, keys, digits, name, *, anchor=None, n_components=8, signer=None, n_rows=80, sealed=None, said=None, defences=()):
+def make_share(
+    project,
+    keys,
+    digits,
+    name,
+    *,
+    anchor=None,
+    n_components=8,
+    signer=None,
+    n_rows=80,
+    sealed=None,
+    said=None,
+    defences=(),
+):
     """Bytes of a share, as the party's program writes them."""
     X, y = digits
     start = 200 + 100 * PARTIES.index(name)

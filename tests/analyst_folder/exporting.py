@@ -26,4 +26,12 @@ def check(folder):
         assert model_from(bundle).party == file.stem
     AuditLog(folder / "log.jsonl").verify()
     visible = {file.name for file in folder.iterdir() if not file.name.startswith(".")}
-    assert visible <= {"keys.json", "public.key", "project.toml", "shares", "outbox", "collaboration.dcstate", "log.jsonl"}
+    assert visible <= {
+        "keys.json",
+        "public.key",
+        "project.toml",
+        "shares",
+        "outbox",
+        "collaboration.dcstate",
+        "log.jsonl",
+    }

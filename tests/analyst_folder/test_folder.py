@@ -156,7 +156,9 @@ def test_the_score_is_of_rows_left_out(place):
 def test_copies_of_a_row_are_left_out_together(place):
     """A row that stands for several is there several times; a forest would know it."""
     there = place()
-    files = [there.send(name, defences=[Microaggregation(3, small_classes="group")]) for name in ("north", "south", "west")]
+    files = [
+        there.send(name, defences=[Microaggregation(3, small_classes="group")]) for name in ("north", "south", "west")
+    ]
     there.folder.add(files)
     score = there.folder.integrate(LTI, FOREST).score
     assert score.value < 0.99

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parents[1]
-N_KILLS = 70
+N_KILLS = 80
 
 
 @pytest.mark.slow

@@ -207,14 +207,14 @@ def test_what_a_graph_says_of_its_own_shapes_is_not_believed():
 
     def change(model):
         (trees,) = [node for node in model.graph.node if node.op_type == "TreeEnsembleClassifier"]
-        width = onnx.numpy_helper.from_array(np.array([-1, 1]), name="width")
-        picked = onnx.helper.make_node("Reshape", [trees.input[0], "computed"], ["picked"])
-        computed = onnx.helper.make_node("Abs", ["width"], ["computed"])
-        model.graph.initializer.append(width)
-        model.graph.value_info.append(onnx.helper.make_tensor_value_info("picked", onnx.TensorProto.FLOAT, [None, 4]))
         position = list(model.graph.node).index(trees)
+        names = ["starts", "ends", "axes"]
+        picked = onnx.helper.make_node("Slice", [trees.input[0], *(f"computed_{name}" for name in names)], ["picked"])
         model.graph.node.insert(position, picked)
-        model.graph.node.insert(position, computed)
+        for name, value in zip(names, [0, 1, 1], strict=True):
+            model.graph.initializer.append(onnx.numpy_helper.from_array(np.array([value]), name=name))
+            model.graph.node.insert(position, onnx.helper.make_node("Abs", [name], [f"computed_{name}"]))
+        model.graph.value_info.append(onnx.helper.make_tensor_value_info("picked", onnx.TensorProto.FLOAT, [None, 4]))
         trees.input[0] = "picked"
 
     assert refusal_of(change) == "MODEL_MALFORMED"

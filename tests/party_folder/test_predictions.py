@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 import datacollab as dc
 from datacollab.bundle import Limits
-from datacollab.model import LinearMap
+from datacollab.model import LinearMap, PartyModel
 from datacollab.party_folder import PartyFolder
 from datacollab.project import encode_table, write_table
 from party_world import made_up_table, new_world, refused
@@ -169,3 +169,16 @@ def test_a_second_share_needs_a_second_model(world):
         folder.install(path)
     folder.install(world.model_file(folder, PartyFolder(world.root / "b")))
     assert folder.evaluate(world.root / "new.csv")["n_rows"] == 80
+
+
+def test_a_model_that_fails_on_rows_is_refused_without_its_words(world, monkeypatch):
+    folder = world.installed()
+
+    def fail(model, representation):
+        raise ValueError(f"cannot use {representation[0]}")
+
+    monkeypatch.setattr(PartyModel, "predict", fail)
+    with refused("MODEL_MALFORMED") as found:
+        folder.predict(world.root / "new.csv", world.root / "out.csv")
+    assert "cannot use" not in str(found.value)
+    assert not (world.root / "out.csv").exists()

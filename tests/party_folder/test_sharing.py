@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 import datacollab as dc
 from datacollab.bundle import unpack
 from datacollab.party_folder import PartyFolder
-from datacollab.project import encode_table
+from datacollab.project import Anchor, encode_table
 from party_world import contents, events, new_world, refused
 
 
@@ -244,3 +244,15 @@ def test_tables_that_do_not_fit_the_project_are_refused(world):
         with refused(code):
             world.share(folder, changed)
     assert not list((folder.path / "outbox").iterdir())
+
+
+def test_after_a_share_no_other_anchor_takes_the_place_of_the_first(world):
+    folder = world.shared()
+    before = contents(folder)
+    world.join()  # the same once more changes nothing
+    assert contents(folder) == before
+    world.anchor = Anchor(rows=world.anchor.rows[::-1])
+    world.write_project(world.project)
+    with refused("ALREADY_THERE"):
+        world.join()
+    assert contents(folder) == before

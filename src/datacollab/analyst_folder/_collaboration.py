@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..bundle import arrays_to_bytes, bytes_to_arrays, pack, unpack
 from ..errors import ExchangeError
-from ..model import PartyModel
-from ..model._map_codec import map_from, map_to
-from ..model._skops_file import estimator_from_bytes, estimator_to_bytes
+from ..model import PartyModel, estimator_from_bytes, estimator_to_bytes, map_from, map_to
 from ._integration import Integration
 
 if TYPE_CHECKING:
@@ -31,7 +29,8 @@ def pack_collaboration(collaboration: Collaboration, result: Integration) -> byt
     ExchangeError
         MODEL_UNSUPPORTED, where a map or the model cannot be written.
     """
-    facts, arrays = [], {}
+    facts: list[dict[str, Any]] = []
+    arrays: dict[str, NDArray[Any]] = {}
     for number, party in enumerate(collaboration.parties):
         g = collaboration.party_model(party).integration_function
         map_facts, map_arrays = map_to(g)
@@ -54,9 +53,7 @@ def unpack_collaboration(data: bytes, *, where: str) -> tuple[dict[str, PartyMod
         arrays = bytes_to_arrays(bundle.members[_MAPS], what=_MAPS)
         estimator = estimator_from_bytes(bundle.members[_ESTIMATOR])
     except ExchangeError:
-        raise ExchangeError(
-            "STATE_DAMAGED", f"{where} is damaged. Run `datacollab analyst integrate` again."
-        ) from None
+        raise ExchangeError("STATE_DAMAGED", f"{where} is damaged. Run `datacollab analyst integrate` again.") from None
     models = {}
     for number, entry in enumerate(bundle.facts["maps"]):
         party = entry["party"]

@@ -185,7 +185,11 @@ class AnalystFolder:
         return result
 
     def export(
-        self, *, onnx: bool = False, allow_training_rows: str | None = None, progress: Callable[[str], None] | None = None
+        self,
+        *,
+        onnx: bool = False,
+        allow_training_rows: str | None = None,
+        progress: Callable[[str], None] | None = None,
     ) -> list[Path]:
         """Write one signed model per party into the outbox.
 
@@ -210,7 +214,9 @@ class AnalystFolder:
             for party, model in models.items():
                 if progress is not None:
                     progress(party)
-                data = signed_model(model, result, self.project, self._key, onnx=onnx, overridden_by=allow_training_rows)
+                data = signed_model(
+                    model, result, self.project, self._key, onnx=onnx, overridden_by=allow_training_rows
+                )
                 file = self.path / "outbox" / f"{party}.dcmodel"
                 write_atomically(file, data)
                 written.append(file)
@@ -231,7 +237,9 @@ class AnalystFolder:
             raise ExchangeError(
                 "NOT_INTEGRATED", f"{self.path} holds no integrated shares. Run `datacollab analyst integrate` first."
             )
-        models, result = unpack_collaboration(self._collaboration_file.read_bytes(), where=str(self._collaboration_file))
+        models, result = unpack_collaboration(
+            self._collaboration_file.read_bytes(), where=str(self._collaboration_file)
+        )
         now = {received.party: received.digest for received in self.shares()}
         if result.share_digests != now:
             raise ExchangeError(

@@ -140,7 +140,9 @@ def describe(
         share_digests={each.party: each.digest for each in received},
         concordance=anchor_concordance(integrator.transform(anchors)),
         score=None if n_folds is None else _score(collaboration.estimator_, rows, target, groups, project, n_folds),
-        row_findings=tuple(str(each) for each in training_rows_in(collaboration.estimator_, [*representations.values()])),
+        row_findings=tuple(
+            str(each) for each in training_rows_in(collaboration.estimator_, [*representations.values()])
+        ),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
 

@@ -60,7 +60,7 @@ def deal(
     from ..datasets import load
 
     pandas = require("pandas", "cli")
-    sizes = {party: n_per_party for party in parties} | {PUBLIC: n_public, NEW: n_new}
+    sizes = dict.fromkeys(parties, n_per_party) | {PUBLIC: n_public, NEW: n_new}
     if len(sizes) < len(parties) + 2:
         raise ValueError(f"Parties need names of their own, other than {PUBLIC!r} and {NEW!r}; got {parties!r}.")
     files = {output / f"{table}.csv": n_rows for table, n_rows in sizes.items()}

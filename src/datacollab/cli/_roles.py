@@ -58,9 +58,7 @@ def steps(parties: tuple[str, ...]) -> Iterator[Step]:
         ("analyst", "integrate", *shares, "--project", "project.toml", "-C", "analyst"),
     )
     yield Step("The analyst writes a model for each party.", ("analyst", "export", "-C", "analyst"))
-    yield Step(
-        "A party installs its own.", ("party", "install", f"analyst/outbox/{owner}.dcmodel", "-C", owner)
-    )
+    yield Step("A party installs its own.", ("party", "install", f"analyst/outbox/{owner}.dcmodel", "-C", owner))
     yield Step(
         "From now on it predicts alone.",
         ("party", "predict", "tables/new.csv", "-o", "predictions.csv", "-C", owner),

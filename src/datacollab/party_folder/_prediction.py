@@ -6,7 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
 from .._require import require
+from .._typing import FloatArray
 from ..errors import ExchangeError
 from ..model import PartyModel
 from ..party import LocalParty
@@ -58,9 +61,9 @@ def _frames(
             yield pandas.DataFrame(columns | dict.fromkeys([PREDICTION, *names], ()))
             continue
         representation = party.obfuscate(encoded.X)
-        columns[PREDICTION] = model.predict(representation)
+        columns[PREDICTION] = _applied(model, "predict", representation, source)
         if names:
-            columns |= dict(zip(names, model.predict_proba(representation).T, strict=True))
+            columns |= dict(zip(names, _applied(model, "predict_proba", representation, source).T, strict=True))
         yield pandas.DataFrame(columns)
 
 
@@ -72,8 +75,21 @@ def scored(project: Project, party: LocalParty, model: PartyModel, source: Path,
         encoded = encode_table(project, table, where=str(source))
         assert encoded.target is not None
         if encoded.n_rows:
-            scores.add(encoded.target, model.predict(party.obfuscate(encoded.X)))
+            scores.add(encoded.target, _applied(model, "predict", party.obfuscate(encoded.X), source))
     return {"task": project.task.kind, "target": project.task.target, "unit": project.task.unit, **scores.to_dict()}
+
+
+def _applied(model: PartyModel, method: str, representation: FloatArray, source: Path) -> NDArray[Any]:
+    try:
+        result: NDArray[Any] = getattr(model, method)(representation)
+    # A model that was tampered with may fail in any way, and with words that quote the rows.
+    except Exception as error:
+        raise ExchangeError(
+            "MODEL_MALFORMED",
+            f"The model {type(model.estimator).__name__} fails on rows of {source} ({type(error).__name__}). Do not "
+            "use it, and ask the analyst.",
+        ) from None
+    return result
 
 
 def _probability_names(model: PartyModel) -> list[str]:

@@ -35,6 +35,8 @@ def share_file(share: Share, project: Project, key: KeyPair, facts: Mapping[str,
         inner = pack(SHARE_KIND, own_facts, members)
         purpose = f"share of {share.party} in {project.digest}"
         members = {SEALED: seal(inner, [project.analyst], purpose=purpose)}
+        # What the targets are called is for the analyst, like the targets.
+        own_facts = {name: value for name, value in own_facts.items() if name != "target"}
     return pack(SHARE_KIND, {**own_facts, **facts}, members, key=key)
 
 

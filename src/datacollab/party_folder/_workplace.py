@@ -80,8 +80,8 @@ class Workplace:
         Raises
         ------
         ExchangeError
-            ALREADY_THERE, where the folder belongs to another project; NOT_A_MEMBER; and what reading keys, project
-            and anchor may raise.
+            ALREADY_THERE, where the folder belongs to another project or has shared with another anchor;
+            NOT_A_MEMBER; and what reading keys, project and anchor may raise.
         """
         files = Files(Path(path))
         project = load_project(project_file)
@@ -97,6 +97,8 @@ class Workplace:
                     f"{path} has shared in another project, or another version of it. Use a folder of its own for "
                     f"project {project.name!r}.",
                 )
+            if anchor is not None and files.state.exists():
+                _check_same_anchor(anchor, load_anchor(files, own, project), project, path)
             files.root.chmod(0o700)
             files.outbox.mkdir(mode=0o700, exist_ok=True)
             if not files.policy.exists():
@@ -150,6 +152,15 @@ class Workplace:
         with locked(self.path):
             recover(self._files, self._own, self.name)
             yield
+
+
+def _check_same_anchor(new: Anchor, old: Anchor, project: Project, path: Path) -> None:
+    if new.commitment(project) != old.commitment(project):
+        raise ExchangeError(
+            "ALREADY_THERE",
+            f"{path} has shared with another anchor than the one in this file. If all parties are to share again with "
+            "a new one, use a new folder with the same keys.",
+        )
 
 
 def _member(project: Project, key: KeyPair) -> str:

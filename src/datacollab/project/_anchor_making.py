@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["anchor_of_rows", "check_anchor", "make_anchor"]
 
+
 def make_anchor(project: Project, table: Any, *, where: str, random_state: int | None = None) -> Anchor:
     """Make the anchor from public rows, with a fresh secret.
 
