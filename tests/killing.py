@@ -1,7 +1,7 @@
 """A program that kills a command at random points, again and again.
 
-It is run with a module that has ``act(folder)``, which a child process does, and ``check(folder)``, which the parent does
-after each kill.  Children are forked from a process that has imported everything, and has one thread.
+It is run with a module that has ``act(folder)``, which a child process does, and ``check(folder)``, which the parent
+does after each kill.  Children are forked from a process that has imported everything, and has one thread.
 """
 
 import importlib.util

@@ -48,7 +48,8 @@ def ujiindoorloc(tmp_path_factory):
 
 def table(directory, who, name):
     read = read_table(directory / who / name)
-    return read.iloc[:, :-1].to_numpy(dtype=np.float64), read.iloc[:, -1].to_numpy()
+    # In the order of memory that the program has: sums of columns depend on it in their last digit.
+    return np.ascontiguousarray(read.iloc[:, :-1], dtype=np.float64), read.iloc[:, -1].to_numpy()
 
 
 def anchor_of(directory):

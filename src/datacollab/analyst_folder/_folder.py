@@ -94,7 +94,8 @@ class AnalystFolder:
                     "ALREADY_THERE",
                     f"{path} holds shares of another version of a project. Use another folder for this one.",
                 )
-            if not target.exists() or target.read_bytes() != text:
+            is_new = not (path / "shares").is_dir()
+            if is_new or target.read_bytes() != text:
                 write_atomically(target, text)
                 AuditLog(path / "log.jsonl").append("init", project=project.name, project_digest=project.digest)
             for name in ("shares", "outbox"):
