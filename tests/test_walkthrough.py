@@ -21,16 +21,12 @@ def section():
 def commands_and_outputs(text):
     """A list of (command, lines of its output)."""
     steps = []
-    for line in text.splitlines():
+    for line in re.sub(r" \\\n +", " ", text).splitlines():
         if line.startswith("$ datacollab"):
-            steps.append([line, []])
-        elif steps and not line.startswith("# "):
+            steps.append((line, []))
+        elif steps and line.strip() and not line.startswith("# "):
             steps[-1][1].append(line.rstrip())
-        if steps and steps[-1][0].endswith("\\"):
-            steps[-1][0] = (
-                steps[-1][0].removesuffix("\\").rstrip() + " " + (steps[-1][1].pop().strip() if steps[-1][1] else "")
-            )
-    return [(command, [line for line in output if line]) for command, output in steps]
+    return steps
 
 
 def documented():
