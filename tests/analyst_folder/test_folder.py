@@ -42,6 +42,7 @@ def test_models_are_those_of_the_roles_in_memory(place, sealed):
         assert bundle.facts["share_digest"] == result.share_digests[file.stem]
         assert_array_equal(model.predict_proba(rows), expected.party_model(file.stem).predict_proba(rows))
     assert [each.exported for each in there.folder.status()] == [True, False, True]
+    assert not any(result.n_repeated.values())
 
 
 def test_a_sealed_share_shows_no_array_and_no_other_is_taken(place):
@@ -162,6 +163,7 @@ def test_copies_of_a_row_are_left_out_together(place):
     there.folder.add(files)
     score = there.folder.integrate(LTI, FOREST).score
     assert score.value < 0.99
+    assert there.folder.integrate(LTI, FOREST).n_repeated == {"north": 80, "south": 80, "west": 80}
 
 
 def test_a_folder_is_for_the_analysts_key(place, tmp_path, keys):
@@ -185,6 +187,15 @@ def test_the_log_names_every_step_and_holds_together(place):
     log = AuditLog(there.folder.path / "log.jsonl")
     log.verify()
     assert [entry["event"] for entry in log.entries()] == ["init", "add", "add", "integrate", "export"]
+
+
+def test_folders_that_somebody_tidied_up_are_made_again(place):
+    there = place()
+    for name in ("shares", "outbox"):
+        (there.folder.path / name).rmdir()
+    there.folder.add([there.send(name) for name in ("north", "south")])
+    there.folder.integrate(LTI, FOREST)
+    assert all(file.is_file() for file in there.folder.export())
 
 
 def test_a_damaged_collaboration_is_noticed(place):

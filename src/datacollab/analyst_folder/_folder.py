@@ -105,6 +105,8 @@ class AnalystFolder:
     def add(self, files: Iterable[Path]) -> list[ReceivedShare]:
         """Check shares and keep them; none is kept unless all are in order.
 
+        A share that takes the place of an earlier one does so for the next integration; both have been seen.
+
         Raises
         ------
         ExchangeError
@@ -122,6 +124,7 @@ class AnalystFolder:
                 _check_newer(received, present.get(received.party), file)
                 present[received.party], commitments[received.party] = received, commitment
                 accepted.append((received, source))
+            (self.path / "shares").mkdir(mode=0o700, exist_ok=True)
             for received, source in accepted:
                 write_atomically(self._share_file(received.party), source, mode=0o600)
                 self._log.append("add", party=received.party, share=received.digest, **_counts(received))
@@ -212,6 +215,7 @@ class AnalystFolder:
             models, result = self._integrated()
             refuse_training_rows(result, allow_training_rows)
             written = []
+            (self.path / "outbox").mkdir(mode=0o700, exist_ok=True)
             for party, model in models.items():
                 if progress is not None:
                     progress(party)

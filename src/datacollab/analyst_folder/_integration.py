@@ -73,6 +73,8 @@ class Integration:
         Which shares it was made of.
     concordance : dict of party to float
         See `anchor_concordance`.
+    n_repeated : dict of party to int
+        Rows of each share that equal another one of it, as where rows are means of groups.
     score : Score or None
     row_findings : tuple of str
         Where the model carries training rows.
@@ -86,6 +88,7 @@ class Integration:
     n_rows: int
     share_digests: dict[str, str]
     concordance: dict[str, float]
+    n_repeated: dict[str, int]
     score: Score | None
     row_findings: tuple[str, ...]
     created: str
@@ -135,16 +138,28 @@ def describe(
         method=type(integrator).__name__,
         parameters={name: parameters[name] for name in _NAMED_PARAMETERS if _is_plain(parameters.get(name, ...))},
         n_components=rows.shape[1],
-        estimator=type(collaboration.estimator_).__name__,
+        estimator=_name(collaboration.estimator_),
         n_rows=len(rows),
         share_digests={each.party: each.digest for each in received},
         concordance=anchor_concordance(integrator.transform(anchors)),
+        n_repeated={each.party: _count_repeated(each.share.representation) for each in received},
         score=None if n_folds is None else _score(collaboration.estimator_, rows, target, groups, project, n_folds),
         row_findings=tuple(
             str(each) for each in training_rows_in(collaboration.estimator_, [*representations.values()])
         ),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
+
+
+def _name(estimator: Any) -> str:
+    """Class of a model; of a pipeline, those of its steps."""
+    steps = getattr(estimator, "steps", None)
+    return type(estimator).__name__ if steps is None else " + ".join(type(step).__name__ for _, step in steps)
+
+
+def _count_repeated(rows: FloatArray) -> int:
+    counts = np.unique(rows, axis=0, return_counts=True)[1]
+    return int(counts[counts > 1].sum())
 
 
 def _is_plain(value: Any) -> bool:

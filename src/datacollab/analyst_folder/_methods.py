@@ -117,17 +117,10 @@ def _perceptron(is_classification: bool, random_state: int | None) -> Any:
     return make_pipeline(StandardScaler(), h)
 
 
-def _nearest(is_classification: bool, random_state: int | None) -> Any:
-    from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
-
-    return (KNeighborsClassifier if is_classification else KNeighborsRegressor)()
-
-
 MODELS: dict[str, Callable[[bool, int | None], Any]] = {
     "random-forest": _forest,
     "gradient-boosting": _boosting,
     "linear": _linear,
     "perceptron": _perceptron,
-    "nearest-neighbours": _nearest,
 }
-"""Makers of models; they take whether it is a classification, and a seed.  The last keeps its training rows."""
+"""Makers of models, which take whether it is a classification, and a seed.  None keeps its training rows."""

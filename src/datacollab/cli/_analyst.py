@@ -88,9 +88,7 @@ def status(folder: Folder = HERE, passphrase_file: PassphraseFile = None, as_jso
 def integrate(
     shares: Annotated[list[Path] | None, File(help="Shares to add first.")] = None,
     method: Annotated[str, Option(help="kti, kti-cv, lti, gep, mpp, odc.")] = "kti",
-    model: Annotated[
-        str, Option(help="random-forest, gradient-boosting, linear, perceptron, nearest-neighbours.")
-    ] = "random-forest",
+    model: Annotated[str, Option(help="random-forest, gradient-boosting, linear, perceptron.")] = "random-forest",
     components: Annotated[
         int | None, Option(min=1, help="Columns of the common space. Default: as the widest share.")
     ] = None,
@@ -107,8 +105,11 @@ def integrate(
     Example: datacollab analyst integrate *.dcshare --project project.toml -C analyst
     """
     with reported(as_json) as report:
-        from ..analyst_folder import AnalystFolder, make_integrator, make_model
+        from ..analyst_folder import METHODS, MODELS, AnalystFolder, make_integrator, make_model
 
+        for option, value, known in (("--method", method, METHODS), ("--model", model, MODELS)):
+            if value not in known:
+                raise typer.BadParameter(f"{value!r} is none of {', '.join(known)}.", param_hint=option)
         if project is not None:
             AnalystFolder.init(folder, project, passphrase=passphrase_for(folder, passphrase_file))
         opened = _opened(folder, passphrase_file)
@@ -123,6 +124,9 @@ def integrate(
         )
         report.facts |= result.facts()
         _show(result, report)
+        missing = [party for party in opened.project.parties if party not in result.share_digests]
+        if missing:
+            report.line(f"Not among them: {', '.join(missing)}, who have not shared yet.")
 
 
 @app.command("export")
@@ -156,11 +160,17 @@ def _opened(folder: Path, passphrase_file: Path | None) -> AnalystFolder:
 
 
 def _add(opened: AnalystFolder, shares: list[Path], report: Report) -> None:
+    before = {each.party: each for each in opened.shares()}
     added = opened.add(shares)
     report.facts["added"] = [each.party for each in added]
     for each in added:
         rows, columns = each.share.representation.shape
         report.line(f"{each.party}: {rows} rows, {columns} columns, signature and anchor in order")
+        replaced = before.get(each.party)
+        if replaced is not None and replaced.digest != each.digest:
+            report.line(
+                f"  It takes the place of the share of {replaced.facts['created']}; integrate and export again."
+            )
 
 
 def _show(result: Integration, report: Report) -> None:
@@ -172,7 +182,13 @@ def _show(result: Integration, report: Report) -> None:
     for party, value in result.concordance.items():
         report.line(f"  {party}: {value:.3f}")
     if result.score is not None:
-        report.line(f"{result.score.sentence()}")
+        report.line(result.score.sentence())
+    if any(result.n_repeated.values()):
+        repeated = ", ".join(f"{number} of {party}" for party, number in result.n_repeated.items() if number)
+        report.line(
+            f"Rows that are there several times, as means of groups are: {repeated}. Single rows, which the parties will "
+            "predict, vary more than means: expect a lower accuracy, or a larger error, than on rows left out here."
+        )
     if result.row_findings:
         report.line(
             f"The model carries training rows ({', '.join(result.row_findings)}): rows of all parties would reach each "

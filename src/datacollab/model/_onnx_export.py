@@ -153,12 +153,12 @@ def _no_form(g: IntegrationFunction) -> ExchangeError:
     return ExchangeError(
         "ONNX_UNSUPPORTED",
         f"The integration function of party {g.party!r} has no ONNX form; linear maps and the kernels rbf, linear and "
-        "poly have. Send the model without it.",
+        "poly have. Export without its ONNX form.",
     )
 
 
 def _unsupported(model: PartyModel, what: str) -> ExchangeError:
     return ExchangeError(
         "ONNX_UNSUPPORTED",
-        f"The {type(model.estimator).__name__} has no ONNX form: {what}. Send the model without it.",
+        f"The {type(model.estimator).__name__} has no ONNX form: {what}. Export without its ONNX form.",
     )
