@@ -62,9 +62,11 @@ def make_share(
     sealed=None,
     said=None,
     defences=(),
+    target=None,
+    stray=None,
 ):
     """Bytes of a share, as the party's program writes them."""
-    X, y = digits
+    X, y = digits[0], digits[1] if target is None else target
     start = 200 + 100 * PARTIES.index(name)
     anchor = Anchor(rows=X[:150], target=y[:150], secret=b"s" * 32) if anchor is None else anchor
     rows = slice(start, start + n_rows)
@@ -80,7 +82,7 @@ def make_share(
         "n_rows": len(share.target),
         "n_components": n_components,
         "n_anchors": len(anchor.rows),
-        "task": "classification",
+        "task": project.task.kind,
         "row_order": "shuffled",
         "supersedes": None,
         "approved_by": "somebody",
@@ -90,7 +92,7 @@ def make_share(
         plain = pack("datacollab.share", inner, members)
         purpose = f"share of {name} in {project.digest}"
         members, inner = {"sealed.bin": seal(plain, [project.analyst], purpose=purpose)}, {}
-    return pack("datacollab.share", inner | told | (said or {}), members, key=signer or keys[name])
+    return pack("datacollab.share", inner | told | (said or {}), members | (stray or {}), key=signer or keys[name])
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from sklearn.ensemble import RandomForestClassifier
 import datacollab as dc
 from datacollab.analyst_folder import AnalystFolder
 from datacollab.bundle import AuditLog, unpack
-from datacollab.model import model_from
 
 FOREST = RandomForestClassifier(n_estimators=5, max_depth=4, random_state=0)
 
@@ -23,7 +22,7 @@ def check(folder):
     for file in (folder / "outbox").glob("*.dcmodel"):
         bundle = unpack(file, signed_by=opened.project.analyst)
         assert bundle.facts["share_digest"] == shares[file.stem]
-        assert model_from(bundle).party == file.stem
+        assert (bundle.facts["party"], list(bundle.members)) == (file.stem, ["sealed.bin"])
     AuditLog(folder / "log.jsonl").verify()
     visible = {file.name for file in folder.iterdir() if not file.name.startswith(".")}
     assert visible <= {

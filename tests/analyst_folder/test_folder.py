@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -8,11 +9,11 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import datacollab as dc
 from datacollab.analyst_folder import AnalystFolder
-from datacollab.bundle import AuditLog, KeyPair, unpack
+from datacollab.bundle import AuditLog, KeyPair, unpack, unseal
 from datacollab.errors import ExchangeError
 from datacollab.model import model_from
 from datacollab.party import Microaggregation
-from datacollab.project import Anchor, Task
+from datacollab.project import Anchor, Task, project_text
 
 FOREST = RandomForestClassifier(n_estimators=10, random_state=0)
 LTI = dc.LTI(8)
@@ -20,6 +21,13 @@ LTI = dc.LTI(8)
 
 def refused(code, match=None):
     return pytest.raises(ExchangeError, match=match, check=lambda error: error.code == code)
+
+
+def opened(bundle, there):
+    """What the party reads in its model."""
+    party = bundle.facts["party"]
+    purpose = f"model of {party} in {there.project.digest}"
+    return unpack(unseal(bundle.members["sealed.bin"], there.keys[party], purpose=purpose))
 
 
 def everything_in(path):
@@ -37,7 +45,7 @@ def test_models_are_those_of_the_roles_in_memory(place, sealed):
     rows = received[0].share.representation
     for file in there.folder.export():
         bundle = unpack(file, signed_by=there.project.analyst)
-        model = model_from(bundle)
+        model = model_from(opened(bundle, there))
         assert bundle.facts["party"] == file.stem == model.party
         assert bundle.facts["share_digest"] == result.share_digests[file.stem]
         assert_array_equal(model.predict_proba(rows), expected.party_model(file.stem).predict_proba(rows))
@@ -85,7 +93,11 @@ def test_another_anchor_is_refused(place):
         ("DIM_TOO_LARGE", "12 columns", {"n_components": 12}),
         ("TOO_FEW_ROWS", "12 rows", {"n_rows": 12}),
         ("SHARE_MALFORMED", "n_rows", {"said": {"n_rows": 7}}),
-        ("SHARE_MALFORMED", "when", {"said": {"created": "yesterday"}}),
+        ("SHARE_MALFORMED", "created", {"said": {"created": "yesterday"}}),
+        ("SHARE_MALFORMED", "created", {"said": {"created": "2026-01-01\x9b12:00:00+00:00"}}),
+        ("SHARE_MALFORMED", "task", {"said": {"task": "regression"}}),
+        ("SHARE_MALFORMED", "approved_by", {"said": {"approved_by": "x" * 1000}}),
+        ("SHARE_MALFORMED", "supersedes", {"said": {"supersedes": 7}}),
         ("SHARE_MALFORMED", "anchor_commitment", {"said": {"anchor_commitment": None}}),
     ],
 )
@@ -101,6 +113,59 @@ def test_targets_nobody_agreed_on_are_refused(place):
     there = place(task=Task(kind="classification", target="digit", classes=tuple(range(9))))
     with refused("TARGET_INVALID", "of 80 targets"):
         there.folder.add([there.send("north")])
+
+
+def test_numbers_outside_the_agreed_range_are_refused(place):
+    there = place(task=Task(kind="regression", target="digit", minimum=0.0, maximum=8.0))
+    with refused("TARGET_INVALID", "of 80 targets"):
+        there.folder.add([there.send("north")])
+
+
+def test_a_class_of_too_few_rows_is_refused(place):
+    there = place(min_class_rows=30)
+    with refused("CLASS_TOO_SMALL", "wants 30"):
+        there.folder.add([there.send("north")])
+
+
+def test_names_of_classes_are_compared_before_they_are_spread_over_the_rows(place):
+    there = place(task=Task(kind="classification", target="digit", classes=("even", "odd")))
+    names = np.where(there.digits[1] % 2, "odd", "x" * 10_000)
+    with refused("TARGET_INVALID", "names"):
+        there.folder.add([there.send("north", target=names)])
+
+
+def test_a_stray_member_is_refused(place):
+    there = place(seal_shares=True)
+    with refused("SHARE_MALFORMED", "members"):
+        there.folder.add([there.send("north", stray={"note.txt": b"hello"})])
+
+
+def test_no_carrier_reads_what_a_model_holds(place):
+    """A kernel map has the party's representation of the anchor, which was sealed on its way to the analyst."""
+    there = place(seal_shares=True)
+    there.folder.add([there.send(name) for name in ("north", "south")])
+    there.folder.integrate(dc.KTI(8), FOREST, n_folds=None)
+    for file in there.folder.export():
+        held = {each.party: each.share.anchor_representation for each in there.folder.shares()}[file.stem]
+        data = file.read_bytes()
+        assert not any(row.tobytes() in data for row in held)
+        inside = opened(unpack(file), there).members["g.safetensors"]
+        assert all(row.tobytes() in inside for row in held)
+        other = {"north": "south", "south": "north"}[file.stem]
+        with refused("SEAL_NOT_FOR_YOU"):
+            unseal(unpack(file).members["sealed.bin"], there.keys[other], purpose="any")
+
+
+def test_a_project_of_another_owner_is_not_taken(place, tmp_path):
+    there = place()
+    path, intruder = there.path / "other.toml", KeyPair.generate()
+    changed = replace(there.project, owner=intruder.public)
+    path.write_text(project_text(changed, intruder), encoding="utf-8")
+    with refused("ALREADY_THERE", intruder.public.fingerprint):
+        AnalystFolder.init(there.folder.path, path)
+    with refused("SIGNATURE_INVALID", "another way"):
+        AnalystFolder.init(there.folder.path, path, owner=there.keys["owner"].public)
+    AnalystFolder.init(there.folder.path, there.path / "project.toml", owner=there.keys["owner"].public)
 
 
 def test_a_late_share_is_refused(place):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from ..bundle import KeyPair, pack
+from datetime import UTC, datetime
+
+from ..bundle import KeyPair, pack, seal
 from ..errors import ExchangeError
 from ..model import MODEL_KIND, PartyModel, model_contents
 from ..project import Project
 from ._integration import Integration
+from ._shares import SEALED
 
 __all__ = ["refuse_training_rows", "signed_model"]
 
@@ -31,16 +34,20 @@ def signed_model(
     onnx: bool,
     overridden_by: str | None,
 ) -> bytes:
-    """A `.dcmodel` file for one party."""
-    facts, members = model_contents(model, onnx=onnx)
+    """A `.dcmodel` file for one party, sealed to it: a kernel map holds the party's representation of the anchor."""
+    inner, members = model_contents(model, onnx=onnx)
+    party = str(model.party)
+    purpose = f"model of {party} in {project.digest}"
+    sealed = seal(pack(MODEL_KIND, inner, members), [project.parties[party]], purpose=purpose)
     return pack(
         MODEL_KIND,
-        facts
+        {name: inner[name] for name in ("task", "n_components", "estimator", "versions")}
         | {
-            "party": str(model.party),
+            "party": party,
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "project": project.name,
             "project_digest": project.digest,
-            "share_digest": result.share_digests[str(model.party)],
+            "share_digest": result.share_digests[party],
             "method": result.method,
             "parameters": result.parameters,
             "n_parties": len(result.share_digests),
@@ -50,6 +57,6 @@ def signed_model(
                 "overridden_by": overridden_by if result.row_findings else None,
             },
         },
-        members,
+        {SEALED: sealed},
         key=key,
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from ..bundle import AuditLog, KeyPair, locked, write_atomically
+from ..bundle import AuditLog, KeyPair, PublicKey, locked, write_atomically
 from ..errors import ExchangeError
 from ..project import Project, load_project
 from ._collaboration import pack_collaboration, unpack_collaboration
@@ -76,8 +76,17 @@ class AnalystFolder:
         self._log = AuditLog(self.path / "log.jsonl")
 
     @classmethod
-    def init(cls, path: Path, project_file: Path, *, passphrase: str | None = None) -> Self:
+    def init(
+        cls, path: Path, project_file: Path, *, owner: PublicKey | None = None, passphrase: str | None = None
+    ) -> Self:
         """Set up a folder that holds the analyst's key.
+
+        Parameters
+        ----------
+        path, project_file : Path
+        owner : PublicKey, optional
+            Of the project's owner, as it came by another way than the file.
+        passphrase : str, optional
 
         Raises
         ------
@@ -85,19 +94,23 @@ class AnalystFolder:
             When the project file cannot be trusted, the key is not the one it names, or another project is there.
         """
         project = load_project(project_file)
+        if owner is not None and project.owner != owner:
+            raise ExchangeError(
+                "SIGNATURE_INVALID",
+                f"{project_file} is signed by {project.owner.fingerprint}; the owner's key that was given is "
+                f"{owner.fingerprint}. Do not use the file; ask the owner by another way.",
+            )
         _analysts_key(path, project, passphrase)
         with locked(path):
             target = path / "project.toml"
             text = project_file.read_bytes()
-            if target.exists() and load_project(target).digest != project.digest and any(path.glob("shares/*")):
-                raise ExchangeError(
-                    "ALREADY_THERE",
-                    f"{path} holds shares of another version of a project. Use another folder for this one.",
-                )
+            if target.exists():
+                _check_same_project(load_project(target), project, path)
             is_new = not (path / "shares").is_dir()
             if is_new or target.read_bytes() != text:
                 write_atomically(target, text)
                 AuditLog(path / "log.jsonl").append("init", project=project.name, project_digest=project.digest)
+            path.chmod(0o700)
             for name in ("shares", "outbox"):
                 (path / name).mkdir(mode=0o700, exist_ok=True)
         return cls(path, passphrase=passphrase)
@@ -223,7 +236,7 @@ class AnalystFolder:
                     model, result, self.project, self._key, onnx=onnx, overridden_by=allow_training_rows
                 )
                 file = self.path / "outbox" / f"{party}.dcmodel"
-                write_atomically(file, data)
+                write_atomically(file, data, mode=0o600)
                 written.append(file)
             self._log.append("export", parties=list(models), overridden_by=allow_training_rows, onnx=onnx)
         return written
@@ -287,6 +300,20 @@ def _analysts_key(path: Path, project: Project, passphrase: str | None) -> KeyPa
             f"({project.analyst.fingerprint}). Send the owner the file public.key of this folder.",
         )
     return key
+
+
+def _check_same_project(there: Project, given: Project, path: Path) -> None:
+    if there.owner != given.owner:
+        raise ExchangeError(
+            "ALREADY_THERE",
+            f"{path} has a project of {there.owner.fingerprint}, and this one is of {given.owner.fingerprint}. Use "
+            "another folder, if both are meant.",
+        )
+    if there.digest != given.digest and any(path.glob("shares/*")):
+        raise ExchangeError(
+            "ALREADY_THERE",
+            f"{path} holds shares of another version of a project. Use another folder for this one.",
+        )
 
 
 def _read(file: Path) -> bytes:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
+
+import numpy as np
 
 from ..bundle import Bundle, KeyPair, PublicKey, unpack, unseal
 from ..errors import ExchangeError
@@ -15,7 +17,8 @@ from ..share import Share, share_from
 __all__ = ["SEALED", "SHARE_KIND", "ReceivedShare", "check_same_anchor", "receive"]
 
 SHARE_KIND = "datacollab.share"
-SEALED = "sealed.bin"
+SEALED, OPEN = "sealed.bin", "share.safetensors"
+LONGEST_TEXT = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +61,7 @@ def receive(source: bytes, project: Project, key: KeyPair, *, where: str) -> Rec
     ------
     ExchangeError
         When the file is damaged, is not signed by the party that it names, belongs to another version of the project,
-        was made after the deadline, or holds other arrays than it says.
+        says that it was made after the deadline, or holds other arrays than it says or the project allows.
     """
     bundle = unpack(source, kind=SHARE_KIND)
     party = bundle.facts.get("party")
@@ -75,8 +78,9 @@ def receive(source: bytes, project: Project, key: KeyPair, *, where: str) -> Rec
             f"Party {party!r} made {where} for another version of project {project.name!r}. Compare what "
             "`datacollab project show` prints on both sides, and ask for a new share.",
         )
-    _check_created(bundle, project, party, where)
+    _check_facts(bundle.facts, project, party, where)
     opened = _opened(bundle, project, key, where)
+    _check_classes(opened.facts, project, party, where)
     share = share_from(opened)
     _check_what_it_says(share, bundle.facts, project, party, where)
     return ReceivedShare(share=share, facts=bundle.facts, digest=bundle.digest)
@@ -114,19 +118,45 @@ def _check_signer(bundle: Bundle, wanted: PublicKey, party: str, where: str) -> 
         )
 
 
-def _check_created(bundle: Bundle, project: Project, party: str, where: str) -> None:
-    try:
-        created = datetime.fromisoformat(str(bundle.facts.get("created")))
-    except ValueError:
+def _check_facts(facts: Mapping[str, Any], project: Project, party: str, where: str) -> None:
+    """Facts of the right types, made before the deadline."""
+    texts = ("anchor_commitment", "created", "row_order", "approved_by", "log_head")
+    wrong = [name for name in texts if not isinstance(facts.get(name), str) or len(facts[name]) > LONGEST_TEXT]
+    if not (facts.get("supersedes", ...) is None or isinstance(facts["supersedes"], str)):
+        wrong.append("supersedes")
+    if facts.get("task") != project.task.kind:
+        wrong.append("task")
+    created = None if "created" in wrong else _time(facts["created"])
+    if created is None:
+        wrong.append("created")
+    if wrong:
         raise ExchangeError(
-            "SHARE_MALFORMED", f"{where} of party {party!r} does not say when it was made. Have it made again."
-        ) from None
+            "SHARE_MALFORMED",
+            f"{where} of party {party!r} does not say what it should of {sorted(set(wrong))!r}. Have it made again.",
+        )
+    assert created is not None
     project.check_deadline(created.date())
+
+
+def _time(text: str) -> datetime | None:
+    """A time as programs of this project write it."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return time if time.tzinfo is not None and time.astimezone(UTC).isoformat(timespec="seconds") == text else None
 
 
 def _opened(bundle: Bundle, project: Project, key: KeyPair, where: str) -> Bundle:
     """The bundle with its arrays in the open."""
-    if SEALED not in bundle.members:
+    wanted = SEALED if SEALED in bundle.members else OPEN
+    if list(bundle.members) != [wanted]:
+        raise ExchangeError(
+            "SHARE_MALFORMED",
+            f"{where} has the members {list(bundle.members)!r}; {SEALED} or {OPEN} alone is wanted. Have it made "
+            "again.",
+        )
+    if wanted == OPEN:
         if project.seal_shares:
             raise ExchangeError(
                 "SHARE_MALFORMED",
@@ -138,6 +168,20 @@ def _opened(bundle: Bundle, project: Project, key: KeyPair, where: str) -> Bundl
     return unpack(inner, kind=SHARE_KIND)
 
 
+def _check_classes(facts: Mapping[str, Any], project: Project, party: str, where: str) -> None:
+    """Names of classes are the project's; they are compared before an entry for each row is made of them."""
+    target = facts.get("target")
+    named = target.get("classes") if isinstance(target, Mapping) else None
+    if named is not None and not (
+        isinstance(named, list) and set(map(str, named)) <= set(map(str, project.task.classes))
+    ):
+        raise ExchangeError(
+            "TARGET_INVALID",
+            f"Party {party!r}: targets in {where} have names that project {project.name!r} does not have. Have it made "
+            "again from corrected rows.",
+        )
+
+
 def _check_what_it_says(share: Share, facts: Mapping[str, Any], project: Project, party: str, where: str) -> None:
     n_rows, n_components = share.representation.shape
     found = {
@@ -147,12 +191,13 @@ def _check_what_it_says(share: Share, facts: Mapping[str, Any], project: Project
         "n_anchors": share.anchor_representation.shape[0],
     }
     wrong = [name for name, value in found.items() if facts.get(name) != value]
-    if not isinstance(facts.get("anchor_commitment"), str):
-        wrong.append("anchor_commitment")
+    if found["n_anchors"] != project.anchor.n_rows:
+        wrong.append("n_anchors")
     if wrong:
         raise ExchangeError(
             "SHARE_MALFORMED",
-            f"{where} of party {party!r} holds something other than its manifest says ({wrong!r}). Have it made again.",
+            f"{where} of party {party!r} holds something other than its manifest or the project says "
+            f"({wrong!r}). Have it made again.",
         )
     if n_components > project.max_components:
         raise ExchangeError(
@@ -167,19 +212,29 @@ def _check_what_it_says(share: Share, facts: Mapping[str, Any], project: Project
             "or have the project changed.",
         )
     _check_targets(share, project, party, where)
+    if project.task.kind == "classification":
+        smallest = int(np.unique(share.target, return_counts=True)[1].min())
+        if smallest < project.min_class_rows:
+            raise ExchangeError(
+                "CLASS_TOO_SMALL",
+                f"Party {party!r} shares a class with {smallest} rows; project {project.name!r} wants "
+                f"{project.min_class_rows}. Leave the share out, or ask for one without that class.",
+            )
 
 
 def _check_targets(share: Share, project: Project, party: str, where: str) -> None:
     """Targets of the kind agreed; a class nobody agreed on would become one of the model's."""
-    import numpy as np
-
     for name, target in (("targets", share.target), ("anchor targets", share.anchor_target)):
         if target is None:
             continue
         if project.task.kind == "classification":
-            n_unknown = int((~np.isin(target, np.asarray(project.task.classes))).sum())
+            n_unknown = int((~np.isin(target, project.task.class_array)).sum())
+        elif target.dtype.kind in "biuf":
+            low, high = project.task.minimum, project.task.maximum
+            outside = (False if low is None else target < low) | (False if high is None else target > high)
+            n_unknown = int(np.sum(outside))
         else:
-            n_unknown = 0 if target.dtype.kind in "biuf" else len(target)
+            n_unknown = len(target)
         if n_unknown:
             raise ExchangeError(
                 "TARGET_INVALID",

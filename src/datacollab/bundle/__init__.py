@@ -3,6 +3,7 @@
 from ._arrays import arrays_to_bytes, bytes_to_arrays
 from ._atomic import write_atomically
 from ._bundle import Bundle, pack, unpack
+from ._container import is_container
 from ._json import canonical_json, digest, parse_json
 from ._key_file import KeyFile
 from ._key_pair import KeyPair
@@ -26,6 +27,7 @@ __all__ = [
     "decrypt",
     "digest",
     "encrypt",
+    "is_container",
     "is_encrypted",
     "locked",
     "pack",

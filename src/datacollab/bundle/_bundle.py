@@ -92,6 +92,7 @@ def unpack(
     kind: str | None = None,
     signed_by: PublicKey | None = None,
     limits: Limits | None = None,
+    what: str | None = None,
 ) -> Bundle:
     """Read a bundle of unknown origin, and verify all of it.
 
@@ -103,6 +104,8 @@ def unpack(
     signed_by : PublicKey, optional
         Who has to have signed it.  Without, a signature is verified where there is one.
     limits : Limits, optional
+    what : str, optional
+        What an error calls the bundle.  By default its path, where it is read from one.
 
     Raises
     ------
@@ -110,7 +113,7 @@ def unpack(
         And nothing else, whatever the bytes: ``BUNDLE_MALFORMED`` (also a file that cannot be read), ``TOO_LARGE``,
         ``HASH_MISMATCH``, ``WRONG_KIND``, ``FORMAT_TOO_NEW``, ``SIGNATURE_INVALID``, ``SIGNATURE_MISSING``.
     """
-    what = "The bundle" if isinstance(source, bytes) else str(source)
+    what = what or ("The bundle" if isinstance(source, bytes) else str(source))
     members = _read(source if isinstance(source, bytes) else Path(source), limits or Limits(), what)
     manifest_bytes = members.pop(MANIFEST, None)
     if manifest_bytes is None:
@@ -163,7 +166,10 @@ def _check_signature(
         return
     if signer is None:
         raise ExchangeError("BUNDLE_MALFORMED", f"{what} has a signature but no signer. Have it sent again.")
-    signer.verify(signature, SIGNED + data)
+    try:
+        signer.verify(signature, SIGNED + data)
+    except ExchangeError as error:
+        raise ExchangeError(error.code, f"{what}: {error}") from None
     if signed_by is not None and signer != signed_by:
         raise ExchangeError(
             "SIGNATURE_INVALID",

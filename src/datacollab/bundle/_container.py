@@ -19,7 +19,7 @@ from ..errors import ExchangeError
 from ._limits import Limits
 from ._passphrase import is_encrypted
 
-__all__ = ["MANIFEST", "MEMBER_NAME", "SIGNATURE", "read_container", "write_container"]
+__all__ = ["MANIFEST", "MEMBER_NAME", "SIGNATURE", "is_container", "read_container", "write_container"]
 
 MANIFEST, SIGNATURE = "manifest.json", "SIGNATURE"
 MEMBER_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}", re.ASCII)
@@ -30,12 +30,17 @@ MAX_MEMBERS = 62
 SIGNATURE_BYTES = 64
 
 _LOCAL, _CENTRAL, _END = struct.Struct("<4s5H3I2H"), struct.Struct("<4s6H3I5H2I"), struct.Struct("<4s4H2IH")
-_CENTRAL_MAGIC = b"PK\x01\x02"
+_LOCAL_MAGIC, _CENTRAL_MAGIC = b"PK\x03\x04", b"PK\x01\x02"
 _VERSION, _DATE = 20, 33
 """ZIP 2.0; 1 January 1980."""
 
 _UNIX, _MODE = 3 << 8, 0o600 << 16
 """Who unpacks with a general program gets files that are closed to others."""
+
+
+def is_container(data: bytes) -> bool:
+    """Whether bytes begin as a bundle begins; whether they are one is for `unpack` to say."""
+    return data.startswith(_LOCAL_MAGIC)
 
 
 def write_container(members: Mapping[str, bytes]) -> bytes:
@@ -117,7 +122,7 @@ def _entry(header: bytes, source: _Source) -> tuple[str, int, int]:
 
 
 def _local(name: str, checksum: int, length: int) -> bytes:
-    fields = (b"PK\x03\x04", _VERSION, 0, 0, 0, _DATE, checksum, length, length, len(name), 0)
+    fields = (_LOCAL_MAGIC, _VERSION, 0, 0, 0, _DATE, checksum, length, length, len(name), 0)
     return _LOCAL.pack(*fields) + name.encode()
 
 

@@ -119,6 +119,6 @@ def _opened(secret: bytes, passphrase: str | None, path: Path) -> bytes:
             "DATACOLLAB_PASSPHRASE.",
         )
     try:
-        return decrypt(secret, passphrase)
+        return decrypt(secret, passphrase, what=str(path))
     except ExchangeError as error:
         raise (error if error.code == "PASSPHRASE_WRONG" else keys_malformed(path)) from None

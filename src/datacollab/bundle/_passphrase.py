@@ -51,8 +51,15 @@ def encrypt(data: bytes, passphrase: str) -> bytes:
     return header + ciphertext
 
 
-def decrypt(data: bytes, passphrase: str) -> bytes:
+def decrypt(data: bytes, passphrase: str, *, what: str = "the file") -> bytes:
     """Open what `encrypt` closed.
+
+    Parameters
+    ----------
+    data : bytes
+    passphrase : str
+    what : str, default="the file"
+        What an error calls the data.
 
     Raises
     ------
@@ -63,11 +70,11 @@ def decrypt(data: bytes, passphrase: str) -> bytes:
     aead = require("cryptography.hazmat.primitives.ciphers.aead", "exchange")
     exceptions = require("cryptography.exceptions", "exchange")
     if not is_encrypted(data) or len(data) < HEADER.size + 16:
-        raise _malformed("does not begin as such a file does, or is cut")
+        raise _malformed(what, "it does not begin as such a file does, or is cut")
     header = data[: HEADER.size]
     _, log2_n, r, p, salt, nonce = HEADER.unpack(header)
     if not (10 <= log2_n <= 20 and r >= 1 and 1 <= p <= 4 and 128 * r << log2_n <= MAX_MEMORY):
-        raise _malformed("asks for more work than is allowed")
+        raise _malformed(what, "it asks for more work than is allowed")
     try:
         plain: bytes = aead.ChaCha20Poly1305(_key(passphrase, salt, log2_n, r, p)).decrypt(
             nonce, data[HEADER.size :], header
@@ -75,8 +82,8 @@ def decrypt(data: bytes, passphrase: str) -> bytes:
     except exceptions.InvalidTag:
         raise ExchangeError(
             "PASSPHRASE_WRONG",
-            "The passphrase does not open the file, or the file was changed. Try again; without the passphrase it "
-            "cannot be opened.",
+            f"The passphrase does not open {what}, or that was changed. Try again; without the passphrase it cannot be "
+            "opened.",
         ) from None
     return plain
 
@@ -87,7 +94,7 @@ def _key(passphrase: str, salt: bytes, log2_n: int, r: int, p: int) -> bytes:
     return hashlib.scrypt(secret, salt=salt, n=1 << log2_n, r=r, p=p, maxmem=2 * MAX_MEMORY, dklen=32)
 
 
-def _malformed(reason: str) -> ExchangeError:
+def _malformed(what: str, reason: str) -> ExchangeError:
     return ExchangeError(
-        "BUNDLE_MALFORMED", f"What should be under a passphrase {reason}. Take the file from a backup."
+        "BUNDLE_MALFORMED", f"What should be under a passphrase in {what} is damaged: {reason}. Take it from a backup."
     )

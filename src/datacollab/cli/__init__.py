@@ -22,6 +22,6 @@ def main() -> None:
         sys.exit(130)
     except SystemExit as end:
         if end.code == 2 and "--json" in sys.argv:
-            error = {"code": "USAGE", "message": "The command was not understood; standard error says why."}
-            sys.stdout.write(json.dumps({"error": error}, indent=2) + "\n")
+            told = {"code": "USAGE", "message": "The command was not understood; standard error says why."}
+            sys.stdout.write(json.dumps({"error": told}, indent=2) + "\n")
         raise

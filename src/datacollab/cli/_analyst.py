@@ -28,6 +28,9 @@ HERE = Path()
 @app.command("init")
 def init(
     project: Annotated[Path, File(help="The signed project file.")],
+    owner: Annotated[
+        Path | None, Option(exists=True, dir_okay=False, help="The owner's public key, as you got it another way.")
+    ] = None,
     folder: Folder = HERE,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
@@ -38,10 +41,17 @@ def init(
     """
     with reported(as_json) as report:
         from ..analyst_folder import AnalystFolder
+        from ..bundle import PublicKey
 
-        opened = AnalystFolder.init(folder, project, passphrase=passphrase_for(folder, passphrase_file))
+        known = None if owner is None else PublicKey.load(owner)
+        opened = AnalystFolder.init(folder, project, owner=known, passphrase=passphrase_for(folder, passphrase_file))
         report.facts = {"project": opened.project.name, "project_digest": opened.project.digest}
         report.line(f"{folder}: project {opened.project.name}, {len(opened.project.parties)} parties.")
+        if owner is None:
+            report.line(
+                f"Its owner is {opened.project.owner.fingerprint}, its digest {opened.project.digest[:16]}: compare them "
+                "by telephone."
+            )
 
 
 @app.command("add")
@@ -186,8 +196,8 @@ def _show(result: Integration, report: Report) -> None:
     if any(result.n_repeated.values()):
         repeated = ", ".join(f"{number} of {party}" for party, number in result.n_repeated.items() if number)
         report.line(
-            f"Rows that are there several times, as means of groups are: {repeated}. Single rows, which the parties will "
-            "predict, vary more than means: expect a lower accuracy, or a larger error, than on rows left out here."
+            f"Rows that are there several times, as means of groups are: {repeated}. Single rows, which the parties "
+            "will predict, vary more than means: expect a lower accuracy, or a larger error, than on rows left out."
         )
     if result.row_findings:
         report.line(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +17,9 @@ from ..errors import DataCollabError, ExchangeError
 __all__ = ["Report", "reported"]
 
 FAILED, BUG, INTERRUPTED = 1, 70, 130
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+"""What could steer a terminal: text in files from elsewhere is printed too."""
 
 
 @dataclass
@@ -36,7 +40,7 @@ class Report:
     def line(self, text: str = "") -> None:
         """Print a line for people."""
         if not self.as_json:
-            typer.echo(text)
+            typer.echo(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
 @contextmanager
@@ -67,11 +71,11 @@ def reported(as_json: bool, *, unchanged: str = "Nothing was changed.") -> Itera
         sentence = f"A {type(error).__name__} that should not happen. {unchanged} DATACOLLAB_DEBUG=1 shows where."
         _fail(as_json, "BUG", sentence, BUG)
     if as_json:
-        typer.echo(json.dumps(report.facts, indent=2, ensure_ascii=False, allow_nan=False))
+        typer.echo(json.dumps(report.facts, indent=2, allow_nan=False))
 
 
 def _fail(as_json: bool, code: str, message: str, exit_code: int) -> None:
     if as_json:
-        typer.echo(json.dumps({"error": {"code": code, "message": message}}, indent=2, ensure_ascii=False))
-    typer.echo(f"datacollab: {code}: {message}", err=True)
+        typer.echo(json.dumps({"error": {"code": code, "message": message}}, indent=2))
+    typer.echo(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", f"datacollab: {code}: {message}"), err=True)
     raise typer.Exit(exit_code)

@@ -67,6 +67,8 @@ def commit_share(
     Path
         The share in the outbox.
     """
+    # Whoever tidies up may have removed an empty one.
+    files.outbox.mkdir(mode=0o700, exist_ok=True)
     write_atomically(files.next_share(party), share)
     own.write(files.state, facts, members)
     return _finish_share(files, party, facts)

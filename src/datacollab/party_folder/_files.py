@@ -110,18 +110,21 @@ class OwnFiles:
             STATE_DAMAGED, when it is not as it was written; PASSPHRASE_WRONG; FORMAT_TOO_NEW.
         """
         data = path.read_bytes()
-        if is_encrypted(data):
-            if self.passphrase is None:
-                raise ExchangeError(
-                    "PASSPHRASE_WRONG", f"{path} is encrypted. Give the passphrase that it was written with."
-                )
-            data = decrypt(data, self.passphrase)
         try:
-            return unpack(data, kind=STATE_KIND, signed_by=self.key.public)
+            if is_encrypted(data):
+                data = self._decrypted(data, path)
+            return unpack(data, kind=STATE_KIND, signed_by=self.key.public, what=str(path))
         except ExchangeError as error:
-            if error.code == "FORMAT_TOO_NEW":
+            if error.code in ("FORMAT_TOO_NEW", "PASSPHRASE_WRONG"):
                 raise
             raise ExchangeError(
                 "STATE_DAMAGED",
                 f"{path} is not as this party wrote it ({error.code}). Restore it from a backup.",
             ) from None
+
+    def _decrypted(self, data: bytes, path: Path) -> bytes:
+        if self.passphrase is None:
+            raise ExchangeError(
+                "PASSPHRASE_WRONG", f"{path} is encrypted. Give the passphrase that it was written with."
+            )
+        return decrypt(data, self.passphrase, what=str(path))

@@ -17,6 +17,7 @@ from ._commit import commit_model, commit_share
 from ._installation import check_model_works, open_model, read_model
 from ._policy import Policy
 from ._prediction import predicted_frames, scored
+from ._prediction_file import check_output
 from ._prepare import Prepared, largest_possible, prepare
 from ._release_summary import ReleaseSummary
 from ._share_file import figures, refuse, share_facts, share_file
@@ -92,7 +93,9 @@ class PartyFolder(Workplace):
         ObfuscationError
             When the obfuscator cannot be fitted.
         """
-        return self._prepared(self.policy, self.anchor, table, where, options)
+        self._settle()
+        earlier = self._last_share()
+        return self._prepared(self.policy, self.anchor, table, where, options, earlier)
 
     def share(
         self,
@@ -130,13 +133,12 @@ class PartyFolder(Workplace):
         """
         self.project.check_deadline(datetime.now(UTC).date())
         with self._locked():
-            supersedes = self._last_share(again)
+            earlier = self._replaceable(again)
         policy, anchor = self.policy, self.anchor
-        prepared = self._prepared(policy, anchor, table, where, options)
+        prepared = self._prepared(policy, anchor, table, where, options, earlier)
         refuse(prepared.reasons)
         state, members = state_of(prepared.party, prepared.share, anchor)
-        size = len(self._share_file(prepared, anchor, "", supersedes))
-        approved_by = approve(replace(prepared.summary, n_bytes=size))
+        approved_by = approve(prepared.summary)
         if not approved_by:
             raise ExchangeError(
                 "NOT_APPROVED",
@@ -146,7 +148,7 @@ class PartyFolder(Workplace):
         policy.check_approver(approved_by)
         # Attacks and whoever approves take their time, in which other commands may work here.
         with self._locked():
-            supersedes = self._last_share(again)
+            supersedes = _digest_of(self._replaceable(again))
             data = self._share_file(prepared, anchor, approved_by, supersedes)
             share_digest = unpack(data, signed_by=self.key.public).digest
             entry = {
@@ -216,19 +218,41 @@ class PartyFolder(Workplace):
         )
 
     def predict(
-        self, source: Path, output: Path, *, proba: bool = False, keep: Sequence[str] = (), batch_rows: int = BATCH_ROWS
+        self,
+        source: Path,
+        output: Path,
+        *,
+        proba: bool = False,
+        keep: Sequence[str] = (),
+        force: bool = False,
+        batch_rows: int = BATCH_ROWS,
     ) -> int:
-        """Predict a table of any length at home, into a file; see `predict_batches`.
+        """Predict a table of any length at home, into a file that is closed to others; see `predict_batches`.
+
+        Parameters
+        ----------
+        source, proba, keep, batch_rows
+            As in `predict_batches`.
+        output : Path
+            CSV, Parquet or Arrow, by its name.  Predictions that are there already are replaced.
+        force : bool, default=False
+            Whether another file may be replaced, too.
 
         Returns
         -------
         int
             How many rows there were.
+
+        Raises
+        ------
+        ExchangeError
+            ALREADY_THERE, and what `predict_batches` raises.
+        FileNotFoundError
+            When there is no folder for the output.
         """
+        check_output(Path(output), Path(source), force=force)
         batches = self.predict_batches(source, proba=proba, keep=keep, batch_rows=batch_rows)
-        if Path(output).exists() and Path(output).samefile(source):
-            raise ValueError(f"{output} is the table itself; write the predictions to another file.")
-        n_rows = write_table(Path(output), batches)
+        n_rows = write_table(Path(output), batches, mode=0o600)
         self.record("predict", file=Path(source).name, n_rows=n_rows)
         return n_rows
 
@@ -255,12 +279,7 @@ class PartyFolder(Workplace):
 
     def _ready(self) -> tuple[StoredParty, PartyModel]:
         """The map f_k and the model that belongs to it; another command may work here meanwhile."""
-        try:
-            with self._locked():
-                pass
-        except ExchangeError as error:
-            if error.code != "BUSY":
-                raise
+        self._settle()
         stored = load_party(self._files, self._own)
         if not self._files.model.exists():
             raise ExchangeError(
@@ -271,26 +290,67 @@ class PartyFolder(Workplace):
         model, _ = open_model(data, self._files.model, self.project, self.name, stored.share_digest)
         return stored, model
 
-    def _last_share(self, again: bool) -> str | None:
-        """Identity of the last share in this project, by the log; refused where there is one, unless again."""
-        shares = [entry["facts"] for entry in self.log.entries() if entry["event"] == "share"]
-        digests = [facts["digest"] for facts in shares if facts.get("project_digest") == self.project.digest]
-        if digests and not again:
-            raise ExchangeError(
-                "ALREADY_SHARED",
-                f"Party {self.name!r} has shared already: {self._files.share(self.name)}. Send that file. A second "
-                "share of the same rows tells the analyst more; --again makes one all the same.",
-            )
-        return digests[-1] if digests else None
+    def _settle(self) -> None:
+        """Put in order what a killed command left, unless another one works here."""
+        try:
+            with self._locked():
+                pass
+        except ExchangeError as error:
+            if error.code != "BUSY":
+                raise
+
+    def shared(self) -> str | None:
+        """Identity of the last share in this project, whatever became of a command that was interrupted.
+
+        Raises
+        ------
+        ExchangeError
+            BUSY.
+        """
+        with self._locked():
+            return _digest_of(self._last_share())
+
+    def _last_share(self) -> dict[str, Any] | None:
+        """What the log says of the last share in this project, if there is any."""
+        shares = [entry for entry in self.log.entries() if entry["event"] == "share"]
+        ours = [entry for entry in shares if entry["facts"].get("project_digest") == self.project.digest]
+        return ours[-1] if ours else None
+
+    def _replaceable(self, again: bool) -> dict[str, Any] | None:
+        """The last share; refused where there is one, unless again."""
+        last, file = self._last_share(), self._files.share(self.name)
+        if last is None or again:
+            return last
+        found = "has shared already"
+        if file.exists():
+            found += f": {file}. Send that file."
+        else:
+            found += f", but {file} is not there any more. If the analyst has it, there is nothing to do."
+        if not self._files.state.exists():
+            found += f" {self._files.state} is lost too, without which no model can be used: restore it from a backup."
+        raise ExchangeError(
+            "ALREADY_SHARED",
+            f"Party {self.name!r} {found} A second share of the same rows tells the analyst more; --again makes one "
+            "all the same.",
+        )
 
     def _prepared(
-        self, policy: Policy, anchor: Anchor, table: Any, where: str | None, options: dict[str, Any]
+        self,
+        policy: Policy,
+        anchor: Anchor,
+        table: Any,
+        where: str | None,
+        options: dict[str, Any],
+        earlier: dict[str, Any] | None,
     ) -> Prepared:
         encoded = self.encoded(table, where=where)
         most = min(largest_possible(self.project, policy, encoded), USUAL_COMPONENTS, self.project.n_features - 1)
         chosen = {name: value for name, value in options.items() if value is not None}
         completed = {"n_components": max(most, 1), "standardize": True, **chosen}
-        return prepare(self.project, policy, self.name, encoded, anchor, **completed)
+        prepared = prepare(self.project, policy, self.name, encoded, anchor, **completed)
+        size = len(self._share_file(prepared, anchor, "", _digest_of(earlier)))
+        date = None if earlier is None else earlier["time"][:10]
+        return replace(prepared, summary=replace(prepared.summary, n_bytes=size, earlier_share=date))
 
     def _share_file(self, prepared: Prepared, anchor: Anchor, approved_by: str, supersedes: str | None) -> bytes:
         facts = share_facts(prepared, self.project, anchor, supersedes=supersedes, log_head=self.log.head)
@@ -298,3 +358,7 @@ class PartyFolder(Workplace):
 
     def __repr__(self) -> str:
         return f"PartyFolder({os.fspath(self.path)!r}, party={self.name!r}, project={self.project.name!r})"
+
+
+def _digest_of(share: dict[str, Any] | None) -> str | None:
+    return None if share is None else str(share["facts"]["digest"])

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from .._require import require
@@ -14,6 +15,7 @@ from ..errors import ExchangeError
 from ..model import PartyModel
 from ..party import LocalParty
 from ..project import Project, encode_table, table_batches
+from ._installation import are_targets
 from ._scores import ClassificationScores, RegressionScores
 
 __all__ = ["predicted_frames", "scored"]
@@ -48,6 +50,7 @@ def _frames(
     batch_rows: int,
 ) -> Iterator[Any]:
     pandas = require("pandas", "cli")
+    n_before = 0
     for table in table_batches(source, batch_rows=batch_rows, project=project):
         if lacking := [name for name in keep if name not in table.columns]:
             raise ExchangeError(
@@ -55,7 +58,8 @@ def _frames(
                 f"{source} has no column {', '.join(map(repr, lacking))} to keep. Give the names of columns in the "
                 "file's header.",
             )
-        encoded = encode_table(project, table, where=str(source), with_target=False)
+        encoded = encode_table(project, table, where=str(source), with_target=False, first_row=n_before)
+        n_before += encoded.n_rows
         columns = {name: table[name].array for name in keep}
         if not encoded.n_rows:
             yield pandas.DataFrame(columns | dict.fromkeys([PREDICTION, *names], ()))
@@ -71,8 +75,10 @@ def scored(project: Project, party: LocalParty, model: PartyModel, source: Path,
     """How well a file's targets are predicted; see `PartyFolder.evaluate`."""
     is_classification = project.task.kind == "classification"
     scores = ClassificationScores(project.task.classes) if is_classification else RegressionScores()
+    n_before = 0
     for table in table_batches(source, batch_rows=batch_rows, project=project):
-        encoded = encode_table(project, table, where=str(source))
+        encoded = encode_table(project, table, where=str(source), first_row=n_before)
+        n_before += encoded.n_rows
         assert encoded.target is not None
         if encoded.n_rows:
             scores.add(encoded.target, _applied(model, "predict", party.obfuscate(encoded.X), source))

@@ -29,6 +29,14 @@ STAYS = (
     "which row is whose",
     "keys, policy and log",
 )
+BESIDES = (
+    "the name of whoever approves (by default who is logged in), the time, versions of the software, hashes of the "
+    "project, of the anchor (with a secret key) and of the log's last entry, and the party's signature"
+)
+_AGAIN = (
+    "This takes its place, but the analyst will have seen both, which tell more than one. The installed model stops "
+    "working until a new one comes."
+)
 FIGURES = {
     "linkage": "rows linked to their originals",
     "reidentification": "rows told among strangers",
@@ -72,6 +80,8 @@ class ReleaseSummary:
         Rows of the party that are in the anchor.
     guarantee : str or None
         Statement of differential privacy, where there is any.
+    earlier_share : str or None
+        When the share was made whose place this one would take; None where there is none.
     """
 
     party: str
@@ -93,6 +103,7 @@ class ReleaseSummary:
     limits: dict[str, float] = field(default_factory=dict)
     n_private_in_anchor: int
     guarantee: str | None
+    earlier_share: str | None = None
     stays: tuple[str, ...] = STAYS
 
     @property
@@ -114,6 +125,8 @@ class ReleaseSummary:
         lines = [f"What would leave party {self.party!r} for the analyst of project {self.project!r}"]
         lines += [line for name, text in self._facts() for line in _entry(name, text)]
         lines += ["", *_entry("does not leave", ", ".join(self.stays))]
+        if self.earlier_share is not None:
+            lines += ["", *_entry("EARLIER SHARE", f"one of {self.earlier_share} exists. {_AGAIN}")]
         lines += ["", *self._risk_lines()]
         return "\n".join(lines)
 
@@ -131,6 +144,7 @@ class ReleaseSummary:
         yield "defences", "; ".join(self.defences) or "none: every row stands for one of yours"
         yield "guarantee", self.guarantee or "none (no differential privacy is claimed)"
         yield "own rows in anchor", f"{self.n_private_in_anchor}" if self.n_private_in_anchor else "none"
+        yield "besides", BESIDES
         yield "size", f"{self.n_bytes:,} bytes"
 
     def _targets(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..bundle import digest
+from ..bundle import AuditLog, digest
 from ..errors import ExchangeError
 from ..party import LocalParty, Party, local_party, party_state
 from ..project import Anchor, Project, anchor_from_bytes, anchor_to_bytes
@@ -65,6 +65,14 @@ def load_party(files: Files, own: OwnFiles) -> StoredParty:
         NOT_SHARED, STATE_DAMAGED, PASSPHRASE_WRONG or VERSION_MISMATCH.
     """
     if not files.state.exists():
+        if any(entry["event"] == "share" for entry in AuditLog(files.log).entries()):
+            raise ExchangeError(
+                "NOT_SHARED",
+                f"The log in {files.root} says that it has shared, and {files.state.name}, which holds the map f_k of "
+                "that share, is not there: no model can be used without it. Restore the file from a backup; without "
+                "one, run `datacollab party share` with --again, and have the analyst integrate anew and send a new "
+                "model.",
+            )
         raise ExchangeError(
             "NOT_SHARED", f"{files.root} holds no map f_k: nothing was shared. Run `datacollab party share` first."
         )

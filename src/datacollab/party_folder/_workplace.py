@@ -149,9 +149,23 @@ class Workplace:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Keep the folder to oneself, and put in order what a killed command left."""
-        with locked(self.path):
-            recover(self._files, self._own, self.name)
-            yield
+        try:
+            with locked(self.path):
+                recover(self._files, self._own, self.name)
+                yield
+        except PermissionError as error:
+            raise _explained(error, self.path) from None
+
+
+def _explained(error: PermissionError, folder: Path) -> PermissionError:
+    """Which folder it is about, and what to do, where it is about this one."""
+    place = Path(str(error.filename)).parent
+    if not place.is_relative_to(folder):
+        return error
+    return PermissionError(
+        f"{place} cannot be written to, or a file in it is closed to you. Run as whoever owns it, or make it yours: "
+        f"chmod -R u+rwX {folder}. Then run the command again."
+    )
 
 
 def _check_same_anchor(new: Anchor, old: Anchor, project: Project, path: Path) -> None:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from .._require import require
 from ..errors import ExchangeError
+from ._csv_refusals import check_text_file, unreadable_csv
+from ._csv_rows import check_rows
 from ._refusals import listed
 from ._settled import settled
-from ._table_format import unreadable
 
 if TYPE_CHECKING:
     from ._project import Project
@@ -34,32 +35,34 @@ def read_csv(path: Path, project: Project | None) -> Any:
     pandas = require("pandas", "cli")
     options = _options(path, project)
     try:
-        table = pandas.read_csv(path, low_memory=False, **options)
+        check_rows(path)
+        table = pandas.read_csv(path, low_memory=False, compression=None, **options)
     except ValueError as error:
-        raise unreadable(path, "CSV", error) from None
-    _check_width(path, table)
+        raise unreadable_csv(path, error) from None
     return settled(table, project)
 
 
 def csv_batches(path: Path, batch_rows: int, project: Project | None) -> Iterator[Any]:
     """Read a CSV file in batches of rows; a file without rows is one empty batch.
 
+    All rows are counted through before the first batch, so that nothing is made of a file that was cut off.
+
     Raises
     ------
     ExchangeError
-        When it is no CSV file with a header; also after some batches, where a later row is malformed.
+        When it is no CSV file with a header, or its rows are not whole.
     """
     pandas = require("pandas", "cli")
     options = _options(path, project)
     try:
-        with pandas.read_csv(path, chunksize=batch_rows, low_memory=False, **options) as chunks:
+        check_rows(path)
+        with pandas.read_csv(path, chunksize=batch_rows, low_memory=False, compression=None, **options) as chunks:
             for chunk in chunks:
-                _check_width(path, chunk)
                 yield settled(chunk.reset_index(drop=True), project)
     except ExchangeError:
         raise
     except ValueError as error:
-        raise unreadable(path, "CSV", error) from None
+        raise unreadable_csv(path, error) from None
 
 
 def _options(path: Path, project: Project | None) -> dict[str, Any]:
@@ -86,10 +89,11 @@ def _options(path: Path, project: Project | None) -> dict[str, Any]:
 def _header(path: Path) -> list[str]:
     """Names of the columns, as they stand in the file."""
     pandas = require("pandas", "cli")
+    check_text_file(path)
     try:
-        first = pandas.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False)
+        first = pandas.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, compression=None)
     except ValueError as error:
-        raise unreadable(path, "CSV", error) from None
+        raise unreadable_csv(path, error) from None
     names = [str(name) for name in first.iloc[0]]
     if len(names) == 1 and any(mark in names[0] for mark in (";", "\t")):
         raise ExchangeError(
@@ -107,15 +111,6 @@ def _header(path: Path) -> list[str]:
             "TABLE_UNREADABLE", f"{path}: columns {listed(repeated)} share names with others. Rename or remove them."
         )
     return [name for name in names if name]
-
-
-def _check_width(path: Path, table: Any) -> None:
-    """Refuse rows longer than the header; pandas would take their first entries for names of rows."""
-    pandas = require("pandas", "cli")
-    if not isinstance(table.index, pandas.RangeIndex):
-        raise ExchangeError(
-            "TABLE_UNREADABLE", f"{path} has more entries in its rows than names in its header. Name every column."
-        )
 
 
 def _is_row_of_numbers(names: list[str]) -> bool:

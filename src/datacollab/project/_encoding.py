@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .._typing import FloatArray
 from ..errors import ExchangeError
+from ._affected import affected_rows
 from ._column import Column
 from ._column_names import missing_columns
 from ._labels import MISSING, UNKNOWN, label_codes, spelling_hint
@@ -41,7 +42,9 @@ class EncodedTable:
     n_rows: int
 
 
-def encode_table(project: Project, table: Any, *, where: str, with_target: bool = True) -> EncodedTable:
+def encode_table(
+    project: Project, table: Any, *, where: str, with_target: bool = True, first_row: int | None = None
+) -> EncodedTable:
     """Make the project's matrix from a table; nothing is learnt from its rows.
 
     Numbers stay as they are, a category becomes columns of zeros and ones in the declared order, a missing entry is
@@ -55,6 +58,9 @@ def encode_table(project: Project, table: Any, *, where: str, with_target: bool 
         What an error calls the table: its file.
     with_target : bool, default=True
         Whether the target is wanted; for predictions it is not.
+    first_row : int, optional
+        Where the table is a batch of a file: how many rows of it came before, so that an error counts them too and
+        names the row of the file.  Rows count from 1, the header not included.
 
     Raises
     ------
@@ -84,13 +90,14 @@ def encode_table(project: Project, table: Any, *, where: str, with_target: bool 
         block = X[:, start : start + column.n_features]
         start += column.n_features
         try:
-            _fill_block(block, column, table.iloc[:, position_of[column.name]], where)
+            _fill_block(block, column, table.iloc[:, position_of[column.name]], where, first_row)
         except ExchangeError as error:
             refused.append((column.name, error))
     target = None
     if with_target:
         try:
-            target = encode_target(project.task, table.iloc[:, position_of[project.task.target]], where)
+            entries = table.iloc[:, position_of[project.task.target]]
+            target = encode_target(project.task, entries, where, first_row=first_row)
         except ExchangeError as error:
             refused.append((project.task.target, error))
     if refused:
@@ -119,25 +126,25 @@ def _all_refused(refused: list[tuple[str, ExchangeError]]) -> ExchangeError:
     return ExchangeError(first.code, f"{first}{more}")
 
 
-def _fill_block(block: FloatArray, column: Column, entries: Any, where: str) -> None:
+def _fill_block(block: FloatArray, column: Column, entries: Any, where: str, first_row: int | None) -> None:
     """Write one column's part of the matrix, of shape (n_rows, column.n_features)."""
     place = f"{where}: column {column.name!r}"
     if column.kind == "number":
-        values = _numbers(entries, place)
+        values = _numbers(entries, place, first_row)
         missing = np.isnan(values)
-        _check_missing(missing, column, place)
-        outside = _outside(values, column.minimum, column.maximum, column.unit)
+        _check_missing(missing, column, place, first_row)
+        outside = _outside(values, column.minimum, column.maximum, column.unit, first_row)
         if outside:
             raise ExchangeError("SCHEMA_RANGE", f"{place} has {outside} Check the unit; correct or leave out the rows.")
         block[:, 0] = values if column.fill is None else np.where(missing, column.fill, values)
     else:
         codes = label_codes(entries, column.categories)
         missing = codes == MISSING
-        _check_missing(missing, column, place)
-        if n_unknown := int((codes == UNKNOWN).sum()):
+        _check_missing(missing, column, place, first_row)
+        if (unknown := codes == UNKNOWN).any():
             raise ExchangeError(
                 "SCHEMA_CATEGORY_UNKNOWN",
-                f"{place} holds categories that were not agreed in {n_unknown} of {len(codes)} rows."
+                f"{place} holds categories that were not agreed in {affected_rows(unknown, first_row)}."
                 f"{spelling_hint(entries, column.categories)} Agreed: {listed(column.categories)}. Map them to agreed "
                 "ones, or leave out the rows.",
             )
@@ -148,63 +155,66 @@ def _fill_block(block: FloatArray, column: Column, entries: Any, where: str) -> 
         block[:, -1] = missing
 
 
-def _check_missing(missing: NDArray[np.bool_], column: Column, place: str) -> None:
+def _check_missing(missing: NDArray[np.bool_], column: Column, place: str, first_row: int | None) -> None:
     if column.missing == "refuse" and missing.any():
         raise ExchangeError(
             "SCHEMA_MISSING_ENTRY",
-            f"{place} has no entry in {int(missing.sum())} of {missing.size} rows, and the project fills none in. Fill "
-            "them in, or leave out the rows.",
+            f"{place} has no entry in {affected_rows(missing, first_row)}, and the project fills none in. Fill them "
+            "in, or leave out the rows.",
         )
 
 
-def _numbers(entries: Any, place: str) -> FloatArray:
+def _numbers(entries: Any, place: str, first_row: int | None) -> FloatArray:
     try:
         return as_numbers(entries)
     except NotNumericError as error:
         raise ExchangeError(
-            "SCHEMA_DTYPE", f"{place} {error}; numbers are wanted. Write numbers with decimal points and nothing else."
+            "SCHEMA_DTYPE",
+            f"{place} {error.said(first_row=first_row)}; numbers are wanted. Write numbers with decimal points and "
+            "nothing else.",
         ) from None
 
 
-def _outside(values: FloatArray, minimum: float | None, maximum: float | None, unit: str) -> str:
+def _outside(values: FloatArray, minimum: float | None, maximum: float | None, unit: str, first_row: int | None) -> str:
     """How many numbers lie outside their range, and why that might be; empty where none does."""
     assert minimum is not None  # a number has a range
     assert maximum is not None
-    present = values[~np.isnan(values)]
-    n_outside = int(((present < minimum) | (present > maximum)).sum())
-    if not n_outside:
+    outside = (values < minimum) | (values > maximum)
+    if not outside.any():
         return ""
     agreed = f"{minimum:.10g} to {maximum:.10g}{unit and ' ' + unit}"
-    hint = unit_hint(present, minimum, maximum, unit)
-    return f"{n_outside} of {values.size} rows outside the agreed range, {agreed}.{hint}"
+    hint = unit_hint(values[~np.isnan(values)], minimum, maximum, unit)
+    return f"numbers outside the agreed range, {agreed}, in {affected_rows(outside, first_row)}.{hint}"
 
 
-def encode_target(task: Task, entries: Any, where: str) -> NDArray[Any]:
+def encode_target(task: Task, entries: Any, where: str, *, first_row: int | None = None) -> NDArray[Any]:
+    """Make the targets from a column, as `encode_table` does; shape (n_rows,)."""
     place = f"{where}: target {task.target!r}"
     if task.kind == "regression":
         try:
             values = as_numbers(entries)
         except NotNumericError as error:
-            raise ExchangeError("TARGET_INVALID", f"{place} {error}; numbers are wanted. Correct them.") from None
-        _check_targets_there(np.isnan(values), place)
-        if outside := _outside(values, task.minimum, task.maximum, task.unit):
+            said = error.said(first_row=first_row)
+            raise ExchangeError("TARGET_INVALID", f"{place} {said}; numbers are wanted. Correct them.") from None
+        _check_targets_there(np.isnan(values), place, first_row)
+        if outside := _outside(values, task.minimum, task.maximum, task.unit, first_row):
             raise ExchangeError("TARGET_INVALID", f"{place} has {outside} Correct them, or leave out the rows.")
         return values
     codes = label_codes(entries, task.classes)
-    _check_targets_there(codes == MISSING, place)
-    if n_unknown := int((codes == UNKNOWN).sum()):
+    _check_targets_there(codes == MISSING, place, first_row)
+    if (unknown := codes == UNKNOWN).any():
         raise ExchangeError(
             "TARGET_INVALID",
-            f"{place} holds classes that were not agreed in {n_unknown} of {codes.size} rows."
+            f"{place} holds classes that were not agreed in {affected_rows(unknown, first_row)}."
             f"{spelling_hint(entries, task.classes)} Agreed: {listed(task.classes)}. Correct them, or leave out the "
             "rows.",
         )
     return task.class_array[codes]
 
 
-def _check_targets_there(missing: NDArray[np.bool_], place: str) -> None:
+def _check_targets_there(missing: NDArray[np.bool_], place: str, first_row: int | None) -> None:
     if missing.any():
         raise ExchangeError(
             "TARGET_INVALID",
-            f"{place} has no entry in {int(missing.sum())} of {missing.size} rows. Leave out rows without a target.",
+            f"{place} has no entry in {affected_rows(missing, first_row)}. Leave out rows without a target.",
         )

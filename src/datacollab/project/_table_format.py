@@ -35,14 +35,9 @@ def table_format(path: Path, *, default: str | None = None) -> str:
 
 
 def unreadable(path: Path, kind: str, error: BaseException) -> ExchangeError:
-    """The error for a file that cannot be read; the reader's own words may quote an entry, so they are dropped."""
-    wanted = {
-        "CSV": "UTF-8 text, commas between columns, a header, and as many entries in every row",
-        "Parquet": "a Parquet file",
-        "Arrow": "an Arrow or Feather file",
-    }
-    article = "an" if kind == "Arrow" else "a"
+    """The error for a Parquet or Arrow file that cannot be read; the reader's own words may quote an entry, so they are dropped."""
+    wanted = "an Arrow or Feather file" if kind == "Arrow" else f"a {kind} file"
     return ExchangeError(
         "TABLE_UNREADABLE",
-        f"{path} cannot be read as {article} {kind} file ({type(error).__name__}). Wanted: {wanted[kind]}.",
+        f"{path} cannot be read as {wanted} ({type(error).__name__}). Export it again, or save the table as CSV.",
     )

@@ -6,6 +6,7 @@ import contextlib
 import os
 import secrets
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,7 +16,7 @@ from ._table_format import table_format
 __all__ = ["write_table"]
 
 
-def write_table(path: Path, batches: Iterable[Any]) -> int:
+def write_table(path: Path, batches: Iterable[Any], *, mode: int = 0o666) -> int:
     """Write data frames one after another into a CSV, Parquet or Arrow file, by the end of its name.
 
     The file appears when all of it is on the disk; if anything goes wrong, what was there before is still there.
@@ -25,6 +26,8 @@ def write_table(path: Path, batches: Iterable[Any]) -> int:
     path : Path
     batches : iterable of DataFrame
         At least one, with the same columns each.
+    mode : int, default=0o666
+        Permissions from the first moment on; the umask takes away from them.
 
     Returns
     -------
@@ -43,7 +46,7 @@ def write_table(path: Path, batches: Iterable[Any]) -> int:
     part = path.with_name(f".{path.name[:80]}.{secrets.token_hex(8)}.part")
     n_rows = 0
     try:
-        with open(part, "xb") as file:
+        with open(part, "xb", opener=partial(os.open, mode=mode)) as file:
             _claim(file)
             with contextlib.ExitStack() as stack:
                 write: Callable[[Any], None] | None = None

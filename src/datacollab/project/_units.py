@@ -24,7 +24,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class _Conversion:
-    """A conversion, and the units that it leads to in small letters; none where it may lead to any."""
+    """A conversion, and the units that it leads to, case folded; none where it may lead to any."""
 
     words: str
     apply: Callable[[FloatArray], FloatArray]
@@ -49,6 +49,10 @@ _CONVERSIONS = (
     _over(0.4536, "kilograms to pounds", "lb", "lbs", "pounds"),
     _times(18.0182, "glucose, mmol/L to mg/dL", "mg/dl"),
     _over(18.0182, "glucose, mg/dL to mmol/L", "mmol/l"),
+    _times(38.67, "cholesterol, mmol/L to mg/dL", "mg/dl"),
+    _over(38.67, "cholesterol, mg/dL to mmol/L", "mmol/l"),
+    _times(88.4, "creatinine, mg/dL to μmol/L", "umol/l", "μmol/l"),
+    _over(88.4, "creatinine, μmol/L to mg/dL", "mg/dl"),
     _Conversion("taken from Fahrenheit to Celsius", lambda f: (f - 32.0) / 1.8, frozenset(("°c", "c", "celsius"))),
     _Conversion("taken from Celsius to Fahrenheit", lambda c: c * 1.8 + 32.0, frozenset(("°f", "f", "fahrenheit"))),
 )
@@ -57,8 +61,8 @@ _CONVERSIONS = (
 def unit_hint(numbers: FloatArray, minimum: float, maximum: float, unit: str) -> str:
     """A sentence on conversions that would bring the numbers inside; empty where most are inside.
 
-    Those that lead to the agreed unit come first, then those that bring the median nearest to the middle of the range.
-    A conversion is no entry of the data: it tells the unit only.
+    Where some lead to the agreed unit, no powers of ten are named beside them; those that bring the median nearest to
+    the middle of the range come first.  A conversion is no entry of the data: it tells the unit only.
 
     Parameters
     ----------
@@ -72,18 +76,22 @@ def unit_hint(numbers: FloatArray, minimum: float, maximum: float, unit: str) ->
         return ""
     fitting = []
     for conversion in _CONVERSIONS:
-        if unit and conversion.units and unit.lower() not in conversion.units:
+        if unit and conversion.units and unit.casefold() not in conversion.units:
             continue
         with np.errstate(over="ignore", invalid="ignore"):
             converted = conversion.apply(numbers)
         n_inside = int(np.count_nonzero(_inside(converted, minimum, maximum)))
         if n_inside >= _BROUGHT_INSIDE * numbers.size:
             distance = abs(float(np.median(converted)) - (minimum + maximum) / 2)
-            fitting.append((unit.lower() not in conversion.units, distance, conversion.words))
+            fitting.append((unit.casefold() not in conversion.units, distance, conversion.words))
     if not fitting:
         return " Nearly all are outside, so the column may be in another unit."
-    words = " or ".join(words for _, _, words in sorted(fitting)[:_MOST_NAMED])
-    return f" Nearly all are outside: a mix-up of units? Nearly all would fit if they were {words}."
+    to_the_unit = [found for found in fitting if not found[0]]
+    words = " or ".join(words for _, _, words in sorted(to_the_unit or fitting)[:_MOST_NAMED])
+    return (
+        f" Nearly all are outside: a mix-up of units? Nearly all would fit if they were {words}. That is a guess by "
+        "arithmetic: convert only if that is your unit."
+    )
 
 
 def _inside(numbers: FloatArray, minimum: float, maximum: float) -> NDArray[np.bool_]:
