@@ -9,7 +9,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import datacollab as dc
-from datacollab.bundle import KeyPair, pack, unpack, unseal
+from datacollab.bundle import KeyPair, pack, seal, unpack, unseal
 from datacollab.errors import ExchangeError
 from datacollab.model import model_contents
 from datacollab.party_folder import PartyFolder
@@ -99,18 +99,36 @@ class World:
             return share_from(unpack(inner)), bundle
         return share_from(bundle), bundle
 
-    def model_file(self, *folders, estimator=None, signer="analyst", party="a", change=None, **facts):
+    def model_file(
+        self,
+        *folders,
+        estimator=None,
+        signer="analyst",
+        party="a",
+        sealed_to=None,
+        change=None,
+        integrator=None,
+        **facts,
+    ):
         """What the analyst would send to the first party."""
         opened = [self.open_share(folder) for folder in folders]
         if estimator is None:
             estimator = LogisticRegression() if self.task == "classification" else LinearRegression()
-        model = dc.Analyst(dc.LTI(3), estimator).fit([share for share, _ in opened]).party_model(party)
+        model = dc.Analyst(integrator or dc.LTI(3), estimator).fit([share for share, _ in opened]).party_model(party)
         model = model if change is None else change(model)
-        own_facts, members = model_contents(model)
-        given = {"party": party, "project_digest": self.project.digest, "share_digest": opened[0][1].digest} | facts
+        inner, members = model_contents(model)
+        told = {name: inner[name] for name in ("task", "n_components", "estimator", "created", "versions")}
+        told |= {"party": party, "project_digest": self.project.digest, "share_digest": opened[0][1].digest} | facts
+        recipient, purpose = self.keys[sealed_to or party], f"model of {party} in {self.project.digest}"
+        sealed = seal(pack("datacollab.model", inner, members), [recipient.public], purpose=purpose)
         path = self.root / f"{party}.dcmodel"
-        path.write_bytes(pack("datacollab.model", own_facts | given, members, key=self.keys.get(signer)))
+        path.write_bytes(pack("datacollab.model", told, {"sealed.bin": sealed}, key=self.keys.get(signer)))
         return path
+
+    def unsealed(self, path, party="a"):
+        """What only the party can read of its model."""
+        purpose = f"model of {party} in {self.project.digest}"
+        return unseal(unpack(path).members["sealed.bin"], self.keys[party], purpose=purpose)
 
     def installed(self, **options):
         """The first party, ready to predict."""

@@ -39,6 +39,11 @@ def log(tmp_path):
     return written(tmp_path / "log.jsonl")
 
 
+def facts_of(entry):
+    """Facts without the random number of the first entry."""
+    return {name: value for name, value in entry["facts"].items() if (entry["number"], name) != (1, "nonce")}
+
+
 def lines(log):
     return log.path.read_bytes().splitlines(keepends=True)
 
@@ -51,7 +56,7 @@ def rehashed(entry):
 
 def test_entries(log):
     entries = log.entries()
-    assert [(entry["event"], entry["facts"]) for entry in entries] == EVENTS
+    assert [(entry["event"], facts_of(entry)) for entry in entries] == EVENTS
     assert [entry["number"] for entry in entries] == [1, 2, 3, 4]
     assert [entry["previous"] for entry in entries] == [START, *(entry["hash"] for entry in entries[:-1])]
     assert all(re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", entry["time"]) for entry in entries)
@@ -81,6 +86,29 @@ def test_it_is_closed_to_others(tmp_path):
     finally:
         os.umask(before)
     assert stat.S_IMODE(log.path.stat().st_mode) == 0o600
+
+
+def test_a_head_tells_nothing_of_entries_that_can_be_guessed(tmp_path):
+    heads, nonces = set(), set()
+    for name in "ab":
+        log = AuditLog(tmp_path / f"{name}.jsonl")
+        log.append("join", project="heart")
+        log.append("predict", rows=7)
+        first, second = log.entries()
+        assert re.fullmatch("[0-9a-f]{32}", first["facts"]["nonce"])
+        assert second["facts"] == {"rows": 7}
+        heads.add(log.head)
+        nonces.add(first["facts"]["nonce"])
+    assert len(heads) == len(nonces) == 2
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links as POSIX has them")
+def test_it_is_not_written_through_a_link(log, tmp_path):
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(log.path)
+    before = log.path.read_bytes()
+    assert "link" in refusal(AuditLog(link).append, "shared")
+    assert log.path.read_bytes() == before
 
 
 def test_every_head_that_was_one_is_found(tmp_path):
@@ -175,7 +203,7 @@ def test_any_facts_can_be_verified(tmp_path_factory, facts):
     log.append("shared", risk=facts)
     log.append("shared", risk=[facts])
     assert log.verify() == log.head
-    assert log.entries()[0]["facts"] == {"risk": facts}
+    assert [facts_of(entry) for entry in log.entries()] == [{"risk": facts}, {"risk": [facts]}]
 
 
 def deep(levels):
@@ -197,10 +225,21 @@ def test_export(log, tmp_path):
     with open(tmp_path / "copy.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["event"] for row in rows] == [event for event, _ in EVENTS]
-    assert [parse_json(row["facts"].encode(), what="x") for row in rows] == [facts for _, facts in EVENTS]
+    found = [parse_json(row["facts"].encode(), what="x") for row in rows]
+    assert found == [entry["facts"] for entry in log.entries()]
     assert rows[-1]["hash"] == log.head
     with pytest.raises(ValueError, match=r"\.jsonl or \.csv"):
         log.export(tmp_path / "copy.txt")
+
+
+def test_what_is_exported_is_closed_to_others(log, tmp_path):
+    before = os.umask(0)
+    try:
+        for name in ("copy.jsonl", "copy.csv"):
+            log.export(tmp_path / name)
+            assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
+    finally:
+        os.umask(before)
 
 
 def test_a_broken_log_is_not_exported(log, tmp_path):

@@ -308,6 +308,27 @@ def test_places_that_hold_no_bundle(tmp_path):
         unpack(tmp_path / "no.dcshare")
 
 
+@pytest.mark.parametrize(
+    ("code", "data", "options"),
+    [
+        ("BUNDLE_MALFORMED", b"[project]", {}),
+        ("BUNDLE_MALFORMED", SIGNED[:-1], {}),
+        ("WRONG_KIND", SIGNED, {"kind": "datacollab.anchor"}),
+        ("SIGNATURE_INVALID", SIGNED, {"signed_by": OTHER.public}),
+        ("TOO_LARGE", SIGNED, {"limits": Limits(total_bytes=1)}),
+        ("SIGNATURE_INVALID", zipped({**parts(), "SIGNATURE": OTHER.sign(b"other")}), {}),
+    ],
+)
+def test_a_refusal_names_the_file(tmp_path, code, data, options):
+    path = tmp_path / "received.dcshare"
+    path.write_bytes(data)
+    for source, given in ((path, options), (data, {**options, "what": str(path)})):
+        with pytest.raises(ExchangeError) as caught:
+            unpack(source, **given)
+        assert caught.value.code == code
+        assert str(path) in str(caught.value)
+
+
 def test_a_file_that_cannot_be_read(tmp_path, monkeypatch):
     path = tmp_path / "a.dcshare"
     path.write_bytes(SIGNED)

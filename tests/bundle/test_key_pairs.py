@@ -132,7 +132,7 @@ def test_a_passphrase_has_to_be_the_one(path):
     KEY.save(path, "Straße é")
     assert KeyPair.load(path, "Straße e\N{COMBINING ACUTE ACCENT}").public == KEY.public
     for wrong in ("strasse", "Straße", "", "Straße é "):
-        assert_refused("PASSPHRASE_WRONG", KeyPair.load, path, wrong)
+        assert_refused("PASSPHRASE_WRONG", KeyPair.load, path, wrong, words=[str(path)])
     assert_refused("PASSPHRASE_WRONG", KeyPair.load, path, words=["--passphrase-file", str(path)])
 
 

@@ -44,6 +44,12 @@ def test_another_passphrase_does_not_open_it(wrong):
     assert outcome(CLOSED, wrong) == "PASSPHRASE_WRONG"
 
 
+def test_a_refusal_names_the_file():
+    for data in (CLOSED, CLOSED[:50]):
+        with pytest.raises(ExchangeError, match=r"in the box|open the box"):
+            decrypt(data, "wrong", what="the box")
+
+
 def test_an_empty_passphrase_closes_nothing():
     with pytest.raises(ValueError, match="empty"):
         encrypt(b"x", "")

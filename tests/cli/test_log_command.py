@@ -33,9 +33,10 @@ def folder(tmp_path):
 def test_show(folder):
     result = run("show", "-C", folder)
     assert result.exit_code == 0, result.output
+    nonce = AuditLog(folder / "log.jsonl").entries()[0]["facts"]["nonce"]
     events = [line.split(maxsplit=3) for line in result.stdout.splitlines()]
     assert [(number, event, facts) for number, _, event, facts in events] == [
-        ("1", "joined", "project heart"),
+        ("1", "joined", f"nonce {nonce}, project heart"),
         ("2", "shared", 'kept ["a"], rows 100'),
         ("3", "predicted", "rows 7"),
     ]
@@ -85,6 +86,11 @@ def test_a_log_by_somebody_else_cannot_steer_the_terminal(tmp_path):
     log = AuditLog(tmp_path / "log.jsonl")
     log.append("\x1b[2Jshared\n", **{"\x1b[31m": "\x07"})
     assert not set("\x1b\x07") & set(run("show", "-C", tmp_path).stdout)
+
+
+def test_help_claims_no_more_than_the_chain_gives():
+    told = " ".join(run("--help").output.replace("│", " ").split())
+    assert "rewritten as a whole is shown by the heads that others hold" in told
 
 
 @pytest.mark.parametrize("command", ["show", "verify", "export"])

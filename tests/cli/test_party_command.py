@@ -1,4 +1,6 @@
 import json
+import operator
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -6,6 +8,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+import datacollab.party_folder
 from datacollab._codes import CODES
 from datacollab.cli import _party
 from datacollab.cli._app import app
@@ -51,6 +54,11 @@ def ready(world):
     return world
 
 
+def plain(text):
+    """What a frame holds, in one line."""
+    return " ".join(re.sub("[│╭╮╰╯─]", " ", text).split())
+
+
 def refused(result, code):
     assert result.exit_code == CODES[code].exit_code, result.output
     assert f"datacollab: {code}: " in result.stderr
@@ -79,6 +87,8 @@ def test_join_says_who_one_is(world):
         "party": "a",
         "project": "wards",
         "project_digest": world.project.digest,
+        "owner": world.project.owner.fingerprint,
+        "analyst": world.project.analyst.fingerprint,
         "anchor": False,
     }
     assert "anchor is missing" in done(world, "join", world.root / "project.toml")
@@ -169,6 +179,82 @@ def test_with_a_passphrase(world, monkeypatch):
     monkeypatch.setenv("DATACOLLAB_PASSPHRASE", "open sesame")
     share(world)
     assert b"obfuscator" not in (world.root / "a" / "party.dcstate").read_bytes()
+
+
+def test_kinds_and_presets_that_are_unknown_are_refused_before_any_work(world):
+    for verb in ("check", "share", "tune"):
+        result = run(world, verb, world.root / "a.csv", "--obfuscator", "PCA")
+        assert result.exit_code == 2
+        assert "pca, kernel-pca, umap, random-projection" in plain(result.stderr)
+    for verb in ("check", "share"):
+        result = run(world, verb, world.root / "a.csv", "--preset", "secret")
+        assert result.exit_code == 2
+        assert "one of private is wanted" in plain(result.stderr)
+
+
+def test_what_cannot_be_predicted_is_a_usage_error(tmp_path, monkeypatch):
+    world = new_world(tmp_path, task="regression")
+    world.join()
+    monkeypatch.setattr(PartyFolder, "predict", None)
+    result = run(world, "predict", world.root / "new.csv", "-o", world.root / "out.csv", "--proba")
+    assert result.exit_code == 2
+    assert "regression" in result.stderr
+    result = run(world, "predict", world.root / "new.csv", "-o", world.root / "a" / ".." / "new.csv")
+    assert result.exit_code == 2
+    assert "the table itself" in plain(result.stderr)
+
+
+def test_predictions_overwrite_nothing_else(ready):
+    output = ready.root / "a.csv"
+    refused(run(ready, "predict", ready.root / "new.csv", "-o", output), "ALREADY_THERE")
+    assert "age" in output.read_text()
+    done(ready, "predict", ready.root / "new.csv", "-o", output, "--force")
+    done(ready, "predict", ready.root / "new.csv", "-o", output)
+    result = run(ready, "predict", ready.root / "new.csv", "-o", ready.root / "nowhere" / "out.csv")
+    assert result.exit_code == 1
+    assert "There is no folder" in result.stderr
+
+
+def test_other_files_are_no_models(ready):
+    for name in ("project.toml", "a.csv"):
+        result = run(ready, "install", ready.root / name)
+        refused(result, "BUNDLE_MALFORMED")
+        assert f"{ready.root / name} is no bundle; the .dcmodel that the analyst sent is wanted" in result.stderr
+    result = run(ready, "install", ready.root / "anchor.dcanchor")
+    refused(result, "WRONG_KIND")
+    assert f"{ready.root / 'anchor.dcanchor'} is datacollab.anchor" in result.stderr
+
+
+@pytest.mark.parametrize(("place", "is_shared"), [("_party_folder.commit_share", False), ("_commit._move", True)])
+def test_after_an_interruption_it_is_known_whether_the_share_was_made(world, monkeypatch, place, is_shared):
+    join(world)
+    real = operator.attrgetter(place)(datacollab.party_folder)
+    calls = []
+
+    def once_interrupted(*arguments, **options):
+        calls.append(arguments)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(f"datacollab.party_folder.{place}", once_interrupted)
+    result = run(world, "share", world.root / "a.csv", *QUICK, "--approve", "--json")
+    assert result.exit_code == 130
+    assert (world.root / "a" / "outbox" / "a.dcshare").exists() == is_shared
+    said = json.loads(result.stdout)["error"]["message"]
+    assert ("Nothing left the party." in said, "is whole in" in said) == (not is_shared, is_shared)
+    assert said in result.stderr
+
+
+@pytest.mark.parametrize("verb", ["check", "share", "tune"])
+def test_the_help_cuts_nothing_that_one_has_to_type(verb, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERMINAL_WIDTH", "80")
+    result = CliRunner().invoke(app, ["party", verb, "--help"])
+    assert "…" not in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    for words in ("DATACOLLAB_PASSPHRASE", "--no-standardize", *(() if verb == "tune" else ("random-projection",))):
+        assert words in result.stdout
 
 
 def test_the_help_names_every_command():

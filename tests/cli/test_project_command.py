@@ -1,17 +1,20 @@
 import json
 import os
 import stat
+from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from datacollab.bundle import KeyPair
+from datacollab.bundle import KeyPair, pack
 from datacollab.cli._app import app
 from datacollab.project import load_project
 
 SECRET = "Anna Huber"
+TODAY = datetime.now(UTC).date()
+TOMORROW = (TODAY + timedelta(days=1)).isoformat()
 NAMES = ("a", "b", "analyst", "stranger")
 
 
@@ -79,7 +82,7 @@ def file(new, tmp_path):
 
 
 def test_a_draft_is_signed_and_says_what_to_check(new, keys, tmp_path):
-    result = new("--deadline", "2027-01-31", "--min-rows", 30, "--quorum", 2, "--seal-shares", "--anchor-rows", 77)
+    result = new("--deadline", TOMORROW, "--min-rows", 30, "--quorum", 2, "--seal-shares", "--anchor-rows", 77)
     assert result.exit_code == 0, result.output
     path = tmp_path / "project.toml"
     project = load_project(path)
@@ -87,7 +90,7 @@ def test_a_draft_is_signed_and_says_what_to_check(new, keys, tmp_path):
     assert project.digest in result.stdout
     assert f"datacollab project sign {path}" in result.stdout
     assert (project.min_rows, project.seal_shares, project.anchor.n_rows) == (30, True, 77)
-    assert project.deadline.isoformat() == "2027-01-31"
+    assert project.deadline.isoformat() == TOMORROW
     assert project.anchor.source == "public.csv"
     assert project.owner == project.parties["a"]
     assert "CHECK" in path.read_text()
@@ -109,6 +112,20 @@ def test_a_task_can_be_told_and_unknown_ones_are_refused(new, tmp_path):
     assert_refused(new(parties=("a",)), "SPEC_INVALID", "at least 2", exit_code=13)
     assert_refused(new(parties=("a", "analyst")), "SPEC_INVALID", "analyst", exit_code=13)
     assert not (tmp_path / "project.toml").exists()
+
+
+def test_a_deadline_that_is_over_is_refused(new, tmp_path, monkeypatch):
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return cls(2026, 11, 21, 12, tzinfo=tz)
+
+    monkeypatch.setattr("datacollab.cli._project.datetime", Clock)
+    result = new("--deadline", "2026-11-20")
+    assert_refused(result, "SPEC_INVALID", "2026-11-20 is over: today is 2026-11-21", exit_code=13)
+    assert not (tmp_path / "project.toml").exists()
+    assert new("--deadline", "2026-11-21").exit_code == 0
+    assert load_project(tmp_path / "project.toml").deadline == date(2026, 11, 21)
 
 
 def test_a_project_is_not_overwritten(new, file):
@@ -201,9 +218,42 @@ def test_an_edited_project_is_signed_again(file, keys):
     assert result.exit_code == 0, result.output
     after = load_project(file)
     assert after.digest != before
-    assert result.stdout == f"{file}: signed. New digest {after.digest}\n"
+    first, second = result.stdout.splitlines()
+    assert first == f"{file}: signed. New digest {after.digest}"
+    assert "datacollab anchor seal" in second
+    assert "datacollab party join" in second
     assert "# years" in file.read_text()
     assert run("verify", file).exit_code == 0
+
+
+@pytest.mark.parametrize("edit", ["", "# a remark\r\n"])
+def test_signing_what_says_the_same_changes_nothing(file, keys, edit):
+    """Not even the file's time, so that nobody thinks that there is a new one."""
+    text = (edit + file.read_text()).encode()
+    file.write_bytes(text)
+    before = file.stat()
+    result = run("sign", file, "-C", keys / "a")
+    assert result.stdout == f"{file}: unchanged, and signed already. Digest {load_project(file).digest}\n"
+    assert file.read_bytes() == text
+    assert (file.stat().st_ino, file.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    facts = json.loads(run("sign", file, "-C", keys / "a", "--json").stdout)
+    assert (facts["changed"], facts["written"]) == (False, None)
+    assert_refused(run("sign", file, "-C", keys / "b"), "NOT_A_MEMBER", "owner", exit_code=10)
+
+
+def test_a_signature_that_was_lost_is_written(file, keys):
+    text = file.read_text()
+    file.write_text(text[: text.index("[signature]")])
+    facts = json.loads(run("sign", file, "-C", keys / "a", "--json").stdout)
+    assert (facts["changed"], facts["written"]) == (True, str(file))
+    assert load_project(file).digest == facts["project_digest"]
+
+
+def test_an_anchor_in_place_of_the_project(keys, tmp_path):
+    anchor = tmp_path / "anchor.dcanchor"
+    anchor.write_bytes(pack("datacollab.anchor", {}, {"sealed.bin": SECRET.encode()}))
+    for command in (("show", anchor), ("verify", anchor), ("sign", anchor, "-C", keys / "a")):
+        assert_refused(run(*command), "WRONG_KIND", "is a bundle (datacollab.anchor)", "project.toml", exit_code=11)
 
 
 def test_signing_refuses_nonsense_and_changes_nothing(file, keys):

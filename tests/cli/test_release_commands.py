@@ -82,6 +82,7 @@ def test_check_tells_every_reason_and_exits_with_that_of_a_policy(world):
     result = run("check", *given, "--components", 2, "--no-audit", "--json")
     facts = json.loads(result.stdout)
     assert [reason["code"] for reason in facts["reasons"]] == codes
+    assert facts["error"] == facts["reasons"][0]
     assert not facts["allowed"]
     assert facts["summary"]["n_rows"] == 80
 
@@ -105,6 +106,10 @@ def test_risk_is_measured_and_held_against_the_policy(world):
     result = run("check", *given, "--components", 3)
     assert result.exit_code == 0
     assert "ABOVE" in result.stdout
+    assert "There is no defence; try --preset private." in result.stdout
+    result = run("check", *given, "--components", 3, "--noise", 0.001)
+    assert "ABOVE" in result.stdout
+    assert "no defence" not in result.stdout
 
 
 def test_a_deadline_that_is_over_is_a_reason(tmp_path):
@@ -151,6 +156,17 @@ def test_tune_finds_what_check_lets_through(world, two_ways):
     assert entries(world)[-2]["event"] == "tune"
 
 
+def test_the_table_of_tune_fits_the_terminal(world, two_ways, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    given = with_policy(world, LENIENT + "max_linkage = 0.6\n")
+    told = run("tune", *given, "--components", 2, "--obfuscator", "random-projection").stdout.splitlines()
+    head, foot = (next(i for i, line in enumerate(told) if word in line) for word in ("accuracy", "limits of"))
+    assert max(map(len, told[head : foot + 1])) <= 80
+    assert "random-projection 2, fitted on the anchor, groups of 10" in " ".join(
+        " ".join(line[:27] for line in told[head + 1 : foot]).split()
+    )
+
+
 def test_tune_says_when_nothing_is_allowed(world, two_ways):
     given = with_policy(world, LENIENT + "max_linkage = 0.001\n")
     result = run("tune", *given, "--components", 2, "--obfuscator", "pca", "--json")
@@ -158,6 +174,8 @@ def test_tune_says_when_nothing_is_allowed(world, two_ways):
     assert result.stderr.splitlines()[-1].startswith("datacollab: NOTHING_ALLOWED: None of the 2 ways")
     facts = json.loads(result.stdout)
     assert facts["best"] is None
+    assert facts["error"]["code"] == "NOTHING_ALLOWED"
+    assert facts["error"]["message"] in result.stderr
     assert len(facts["ways"]) == 2
     assert (world.root / "a" / "frontier.png").stat().st_mode & 0o777 == 0o600
 
@@ -166,6 +184,7 @@ def test_tune_stops_when_the_time_is_up(world, two_ways):
     result = run("tune", *with_policy(world, LENIENT), "--components", 2, "--time-budget", 0, "--json")
     facts = json.loads(result.stdout)
     assert result.exit_code == 12
+    assert "longer --time-budget" in facts["error"]["message"]
     assert not facts["complete"]
     assert len(facts["ways"]) < 4
     assert (world.root / "a" / "frontier.png").exists() == bool(facts["ways"]) == (facts["figure"] is not None)

@@ -87,8 +87,18 @@ def test_under_a_passphrase_nothing_is_in_the_clear(world):
         assert not any(row.tobytes() in data for row in world.anchor.rows)
         assert b"obfuscator" not in data
     for wrong in (None, "open"):
-        with refused("PASSPHRASE_WRONG"):
+        with refused("PASSPHRASE_WRONG") as found:
             PartyFolder(folder.path, passphrase=wrong)
+        assert str(folder.path / "keys.json") in str(found.value)
+        with refused("PASSPHRASE_WRONG") as found:
+            OwnFiles(folder.key, wrong).read(folder.path / "party.dcstate")
+        assert str(folder.path / "party.dcstate") in str(found.value)
+    state = folder.path / "party.dcstate"
+    data = state.read_bytes()
+    state.write_bytes(data[:40])
+    with refused("STATE_DAMAGED"):
+        OwnFiles(folder.key, "open sesame").read(state)
+    state.write_bytes(data)
     again = PartyFolder(folder.path, passphrase="open sesame")
     again.install(world.model_file(again, PartyFolder(world.root / "b")))
     assert again.evaluate(world.root / "new.csv")["n_rows"] == 80

@@ -1,3 +1,5 @@
+import os
+import stat
 from dataclasses import replace
 
 import numpy as np
@@ -81,7 +83,7 @@ def test_what_cannot_be_predicted_leaves_no_file(world):
     table = made_up_table(40000, seed=5)
     table.loc[39999, "age"] = 1e6
     table.to_csv(source, index=False)
-    output.write_text("the old one")
+    output.write_text("id,prediction\n1,old\n")
     with refused("SCHEMA_RANGE"):
         folder.predict(source, output)
     with refused("SCHEMA_MISSING_COLUMN"):
@@ -90,8 +92,48 @@ def test_what_cannot_be_predicted_leaves_no_file(world):
         folder.predict(world.root / "new.csv", world.root / "new.csv")
     with pytest.raises(ValueError, match="twice"):
         folder.predict(world.root / "new.csv", output, keep=["id", "id"])
-    assert output.read_text() == "the old one"
+    assert output.read_text() == "id,prediction\n1,old\n"
     assert not list(world.root.glob(".*"))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "feather"])
+def test_only_predictions_are_overwritten(world, suffix):
+    folder = world.installed()
+    output = world.root / f"out.{suffix}"
+    write_table(output, [made_up_table(5)])
+    before = output.read_bytes()
+    with refused("ALREADY_THERE") as found:
+        folder.predict(world.root / "new.csv", output)
+    assert str(output) in str(found.value)
+    assert output.read_bytes() == before
+    folder.predict(world.root / "new.csv", output, force=True)
+    folder.predict(world.root / "new.csv", output, keep=["id"])
+    for text in (b"", b"\xff\xfe", b"predictions\n1\n"):
+        output.write_bytes(text)
+        with refused("ALREADY_THERE"):
+            folder.predict(world.root / "new.csv", output)
+    output.unlink()
+    output.mkdir()
+    with refused("ALREADY_THERE"):
+        folder.predict(world.root / "new.csv", output)
+
+
+def test_predictions_are_closed_to_others(world):
+    folder, output = world.installed(), world.root / "out.csv"
+    output.write_text("prediction\n")
+    before = os.umask(0)
+    try:
+        folder.predict(world.root / "new.csv", output)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(output.stat().st_mode) == 0o600
+
+
+def test_the_place_is_looked_at_before_the_work(world, monkeypatch):
+    folder = world.join()
+    monkeypatch.setattr(PartyFolder, "predict_batches", None)
+    with pytest.raises(FileNotFoundError, match="There is no folder .*nowhere"):
+        folder.predict(world.root / "new.csv", world.root / "nowhere" / "out.csv")
 
 
 def test_probabilities_are_refused_where_there_are_none(tmp_path):

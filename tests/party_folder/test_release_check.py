@@ -40,6 +40,7 @@ def summary_of(**changes):
     given = {
         "party": "north",
         "project": "example",
+        "analyst": "747n-smvg-qers-oxfg",
         "n_rows": 40,
         "n_suppressed": 0,
         "n_components": 4,
@@ -139,6 +140,9 @@ def test_text_and_json_say_the_same_and_nothing_of_the_data(example):
         "not leave",
         "0: ",
         f"{N_ANCHORS} rows",
+        "the name of whoever approves",
+        "the time, versions",
+        "log's last entry",
     ):
         assert words in text
     lines = text.splitlines()

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 import datacollab as dc
 from datacollab.bundle import unpack
-from datacollab.party_folder import PartyFolder
+from datacollab.party_folder import PartyFolder, _commit
 from datacollab.project import Anchor, encode_table
 from party_world import contents, events, new_world, refused
 
@@ -175,8 +175,10 @@ def test_nothing_is_shared_that_nobody_approves(world):
 def test_the_size_that_is_shown_is_the_size_of_the_file(world):
     shown = []
     folder = world.join()
+    checked = folder.prepare(world.root / "a.csv", audit=False, n_components=3).summary.n_bytes
     path = world.share(folder, approve=lambda summary: shown.append(summary.n_bytes) or "me")
-    assert abs(path.stat().st_size - shown[0]) < 100
+    assert path.stat().st_size - shown[0] == len("me")
+    assert checked == shown[0]
 
 
 def test_the_policy_names_who_may_approve(world):
@@ -220,6 +222,76 @@ def test_sharing_again_says_which_share_it_replaces(world):
     second = world.open_share(folder)[1]
     assert (first.facts["supersedes"], second.facts["supersedes"]) == (None, first.digest)
     assert first.digest != second.digest
+
+
+def test_whoever_approves_a_second_share_is_told_of_the_first(world):
+    told = []
+    folder = world.join()
+    world.share(folder, approve=lambda summary: told.append(summary) or "me")
+    today = folder.log.entries()[-1]["time"][:10]
+    world.share(folder, again=True, approve=lambda summary: told.append(summary) or "me")
+    first, second = told
+    assert first.earlier_share is None
+    assert "EARLIER" not in first.to_text()
+    assert second.earlier_share == today == folder.prepare(world.root / "a.csv", audit=False).summary.earlier_share
+    text = " ".join(second.to_text().split())
+    assert f"one of {today} exists. This takes its place, but the analyst will have seen both" in text
+    assert "The installed model stops working until a new one comes." in text
+
+
+def test_a_lost_file_is_not_pointed_to(world):
+    folder = world.shared()
+    file, state = folder.path / "outbox" / "a.dcshare", folder.path / "party.dcstate"
+    with refused("ALREADY_SHARED") as found:
+        world.share(folder)
+    assert f"{file}. Send that file." in str(found.value)
+    file.unlink()
+    with refused("ALREADY_SHARED") as found:
+        world.share(folder)
+    assert f"{file} is not there any more" in str(found.value)
+    assert "Send that file" not in str(found.value)
+    assert "--again" in str(found.value)
+    state.unlink()
+    with refused("ALREADY_SHARED") as found:
+        world.share(folder)
+    assert f"{state} is lost" in str(found.value)
+
+
+def test_a_lost_map_is_told_from_one_that_never_was(world):
+    folder = world.join()
+    for verb in (folder.install, folder.evaluate):
+        with refused("NOT_SHARED") as found:
+            verb(world.root / "new.csv")
+        assert "nothing was shared" in str(found.value)
+    world.share(folder)
+    (folder.path / "party.dcstate").unlink()
+    for verb in (folder.install, folder.evaluate):
+        with refused("NOT_SHARED") as found:
+            verb(world.root / "new.csv")
+        assert "nothing was shared" not in str(found.value)
+        for words in ("f_k", "party.dcstate", "--again", "integrate anew"):
+            assert words in str(found.value)
+
+
+def test_an_outbox_that_was_tidied_away_is_made_again(world):
+    folder = world.join()
+    (folder.path / "outbox").rmdir()
+    assert world.share(folder).exists()
+    assert stat.S_IMODE((folder.path / "outbox").stat().st_mode) == 0o700
+
+
+def test_a_folder_that_is_closed_is_named_with_what_to_do(world, monkeypatch):
+    def denied(path, data, **options):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    folder = world.join()
+    monkeypatch.setattr(_commit, "write_atomically", denied)
+    with pytest.raises(PermissionError) as found:
+        world.share(folder)
+    for words in (f"{folder.path / 'outbox'} cannot be written to", f"chmod -R u+rwX {folder.path}"):
+        assert words in str(found.value)
+    with pytest.raises(PermissionError, match="elsewhere"), folder._locked():
+        denied("/elsewhere/file", b"")
 
 
 def test_the_deadline_holds(tmp_path):

@@ -48,15 +48,21 @@ def refused(call, *args, **kwargs):
     steps=st.lists(st.floats(0, 1).filter(lambda x: x == 0 or x > 1e-3), max_size=6),
 )
 def test_ranges_are_wide_enough_and_round(scale, start, steps):
-    """At least half the width more on each side, at most a tenth of the new width beyond that, and two digits of it."""
+    """At least half the width more on each side, at most a tenth of the new width beyond that, and two digits of it.
+
+    Nothing below 0 where no number is.
+    """
     numbers = [(start + step) * 10.0**scale for step in (0, *steps)]
     low, high = widened_range(np.array(numbers))
     width = (max(numbers) - min(numbers)) or abs(max(numbers)) or 1.0
     wanted_low, wanted_high = min(numbers) - width / 2, max(numbers) + width / 2
+    step = Decimal(10) ** (math.floor(math.log10(wanted_high - wanted_low)) - 1)
+    if min(numbers) >= 0:
+        assert low >= 0
+        wanted_low = max(0.0, wanted_low)
     slack = 1e-9 * max(abs(wanted_low), abs(wanted_high))
     assert low <= wanted_low + slack
     assert high >= wanted_high - slack
-    step = Decimal(10) ** (math.floor(math.log10(wanted_high - wanted_low)) - 1)
     assert wanted_low - low <= float(step) + slack
     assert high - wanted_high <= float(step) + slack
     for bound in (low, high):
@@ -69,7 +75,7 @@ def test_a_draft_fits_the_table_it_was_made_from(draft, table, keys, write):
     assert [column.kind for column in project.columns] == ["number", "category", "number", "category", "number"]
     assert project.task.kind == "classification"
     assert project.task.classes == ("no", "yes")
-    assert project.max_components == project.n_features == 8
+    assert (project.max_components, project.n_features) == (7, 8)
     assert encode_table(project, table, where="public.csv").n_rows == 60
     assert make_anchor(project, table, where="public.csv").rows.shape == (1000, 8)
     text = project_text(project, keys["a"], drafted=True)
@@ -107,7 +113,7 @@ def test_the_target_says_which_task_it_is(draft, table, case):
 def test_the_task_can_be_told(draft, table):
     digits = table.assign(ill=list(range(10)) * 6)
     task = draft(digits, task="regression").task
-    assert (task.kind, task.minimum, task.maximum) == ("regression", -5, 14)
+    assert (task.kind, task.minimum, task.maximum) == ("regression", 0, 14)
     broken = draft(table.assign(ill=[0.5, 1.5] * 30), task="classification").task
     assert broken.classes == ("0.5", "1.5")
     assert "numbers" in refused(draft, table, task="regression")
@@ -141,6 +147,19 @@ def test_rules_are_passed_on(draft, table):
     assert (project.anchor.method, project.anchor.n_rows, project.seal_shares) == ("sample", 9, True)
     wide = pd.DataFrame(np.random.default_rng(0).random((30, 40))).assign(ill=[0, 1] * 15)
     assert draft(wide, without=[]).max_components == 16
+
+
+@pytest.mark.parametrize(("n_columns", "most"), [(1, 1), (2, 1), (3, 2), (16, 15), (17, 16), (18, 16)])
+def test_something_is_reduced_by_default(draft, n_columns, most):
+    numbers = pd.DataFrame(np.random.default_rng(0).normal(size=(30, n_columns))).assign(ill=[0, 1] * 15)
+    assert draft(numbers, without=[]).max_components == most
+
+
+def test_ranges_stop_at_nothing_where_no_public_number_is_negative(draft):
+    table = pd.DataFrame({"age": [0, 90], "change": [-1, 90], "ill": [0.5, 100.0]})
+    project = draft(table, without=[])
+    assert [column.minimum for column in project.columns] == [0, -50]
+    assert project.task.minimum == 0
 
 
 def test_a_draft_writes_short_numbers(draft, table, keys):

@@ -87,11 +87,29 @@ def heights(project_of, low, high, unit="m"):
     [
         (1.0, 2.5, "m", [150, 160, 170, 190], "multiplied by 0.01."),
         (100, 250, "cm", [1.5, 1.6, 1.7, 1.9], "multiplied by 100."),
-        (30, 250, "", [1500, 1600, 1700, 1900], "multiplied by 0.1 or divided by 18.0182"),
+        (
+            30,
+            250,
+            "",
+            [1500, 1600, 1700, 1900],
+            "multiplied by 0.1 or divided by 18.0182 (glucose, mg/dL to mmol/L) or",
+        ),
         (100, 250, "cm", [59, 63, 67, 75], "multiplied by 2.54 (inches to centimetres)."),
-        (1, 33, "mmol/L", [80, 100, 300, 126], "divided by 18.0182 (glucose, mg/dL to mmol/L) or multiplied by 0.1."),
-        (30, 600, "mg/dL", [4.4, 5.5, 16.6, 7.0], "multiplied by 18.0182 (glucose, mmol/L to mg/dL) or"),
-        (2, 300, "kg", [330, 400, 500], "multiplied by 0.4536 (pounds to kilograms) or multiplied by 0.1"),
+        (
+            1,
+            33,
+            "mmol/L",
+            [80, 100, 300, 126],
+            "divided by 18.0182 (glucose, mg/dL to mmol/L) or divided by 38.67 (chol",
+        ),
+        (30, 600, "mg/dL", [4.4, 5.5, 16.6, 7.0], "multiplied by 18.0182 (glucose, mmol/L to mg/dL)."),
+        (2, 300, "kg", [330, 400, 500], "multiplied by 0.4536 (pounds to kilograms)."),
+        (1, 15, "mmol/L", [150, 190, 230, 300], "divided by 38.67 (cholesterol, mg/dL to mmol/L)."),
+        (50, 600, "mg/dL", [3.9, 5.2, 7.8], "multiplied by 38.67 (cholesterol, mmol/L to mg/dL)"),
+        (20, 2000, "\u00b5mol/L", [0.6, 0.9, 1.2, 3.7], "multiplied by 88.4 (creatinine, mg/dL to umol/L)."),
+        (20, 2000, "\u03bcmol/l", [0.6, 0.9, 1.2, 3.7], "multiplied by 88.4 (creatinine, mg/dL to umol/L)."),
+        (20, 2000, "umol/L", [0.6, 0.9, 1.2, 3.7], "multiplied by 88.4 (creatinine, mg/dL to umol/L)."),
+        (0.2, 20, "mg/dL", [53, 80, 106, 350], "divided by 88.4 (creatinine, umol/L to mg/dL)."),
         (34, 43, "°C", [97.0, 98.6, 101.3, 99.5], "taken from Fahrenheit to Celsius."),
         (93, 110, "F", [36.5, 37.0, 38.5, 37.5], "taken from Celsius to Fahrenheit."),
     ],
@@ -101,8 +119,9 @@ def test_a_mix_up_of_units_is_recognised(make_project, low, high, unit, found, w
     message = refusal(project, pd.DataFrame({"height": found * 10}), "SCHEMA_RANGE", with_target=False)
     n_rows = 10 * len(found)
     shown = f"{low:g} to {high:g}{unit and ' ' + unit}"
-    assert f"{n_rows} of {n_rows} rows outside the agreed range, {shown}." in message
+    assert f"has numbers outside the agreed range, {shown}, in {n_rows} of {n_rows} rows." in message
     assert f"Nearly all would fit if they were {words}" in message
+    assert message.count("convert only if that is your unit") == 1
     for entry in found:
         assert f" {entry:g}" not in message.replace(f"{low:g} to {high:g}", "")
 
@@ -110,7 +129,7 @@ def test_a_mix_up_of_units_is_recognised(make_project, low, high, unit, found, w
 def test_a_few_outliers_are_no_mix_up_of_units(make_project):
     project = heights(make_project, 1.0, 2.5)
     message = refusal(project, pd.DataFrame({"height": [1.7] * 30 + [170.0] * 3}), "SCHEMA_RANGE", with_target=False)
-    assert "3 of 33 rows" in message
+    assert "in 3 of 33 rows (the first: row 31). Check" in message
     assert "units" not in message
 
 
@@ -151,7 +170,10 @@ def test_unknown_categories_are_counted_not_quoted(project, table):
 
 def test_unknown_categories_may_be_a_matter_of_spelling(project, table):
     message = refusal(project, table.assign(ward=["North "] * 7 + ["soth"] * 2 + ["1"] * 51), "SCHEMA_CATEGORY_UNKNOWN")
-    assert "in 9 of 60 rows. 7 of them differ from agreed ones by capital letters or spaces alone." in message
+    assert (
+        "in 9 of 60 rows (the first: row 1). 7 of them differ from agreed ones by capital letters or spaces alone."
+        in message
+    )
 
 
 @pytest.mark.parametrize(
@@ -190,6 +212,31 @@ def test_targets_that_are_missing_or_unknown(project, regression, table, absent)
     assert "text in 60 of 60 rows" in refusal(regression, table.assign(stay=SECRET), "TARGET_INVALID")
     message = refusal(regression, table.assign(stay=table["stay"] * 1000 + 500), "TARGET_INVALID")
     assert "multiplied by 0.001" in message
+
+
+ROWS = {
+    "number": ("age", 999, "SCHEMA_RANGE"),
+    "text": ("age", SECRET, "SCHEMA_DTYPE"),
+    "nothing": ("age", None, "SCHEMA_MISSING_ENTRY"),
+    "category": ("ward", SECRET, "SCHEMA_CATEGORY_UNKNOWN"),
+    "class": ("ill", SECRET, "TARGET_INVALID"),
+    "no class": ("ill", None, "TARGET_INVALID"),
+    "target": ("stay", -1, "TARGET_INVALID"),
+    "text for a target": ("stay", SECRET, "TARGET_INVALID"),
+    "no target": ("stay", None, "TARGET_INVALID"),
+}
+
+
+@pytest.mark.parametrize("case", ROWS)
+def test_rows_count_from_the_beginning_of_the_file(project, regression, table, case):
+    """Also where the table is a batch of it."""
+    name, entry, code = ROWS[case]
+    entries = table[name].astype(object)
+    entries[[41, 50]] = entry
+    agreed, spoilt = (regression if name == "stay" else project), table.assign(**{name: entries})
+    assert " 2 of 60 rows (the first: row 42)" in refusal(agreed, spoilt, code)
+    assert " 2 of the first 60 rows (the first: row 42)" in refusal(agreed, spoilt, code, first_row=0)
+    assert " 2 of the first 1060 rows (the first: row 1042)" in refusal(agreed, spoilt, code, first_row=1000)
 
 
 def test_one_run_names_all_columns_that_do_not_fit(project, table):

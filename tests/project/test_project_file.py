@@ -10,7 +10,7 @@ import tomli_w
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from datacollab.bundle import canonical_json, digest
+from datacollab.bundle import canonical_json, digest, pack
 from datacollab.errors import ExchangeError
 from datacollab.project import (
     AnchorRecipe,
@@ -256,6 +256,7 @@ def test_impossible_entries_are_refused_with_what_is_wanted(text, write, case):
 def test_files_that_are_no_project(text, write):
     refused("SPEC_INVALID", load_project, write("project.toml", b"\xff\xfe" + text.encode("utf-16-le")))
     refused("SPEC_INVALID", load_project, write("project.toml", ""))
+    assert "no text" in refused("SPEC_INVALID", load_project, write("project.toml", b"\x89PNG\r\n\x1a\n\0\0\0"))
     refused("TOO_LARGE", load_project, write("project.toml", "#" * (8 * 2**20 + 1)))
     message = refused("FORMAT_TOO_NEW", load_project, write("project.toml", "[project]\nformat_version = 2\nnew = 1"))
     assert "Upgrade" in message
@@ -263,6 +264,14 @@ def test_files_that_are_no_project(text, write):
         "KEY_MALFORMED", load_project, write("p.toml", re.sub('analyst = "dcpub1', 'analyst = "dcpub', text))
     )
     assert "[members], analyst" in message
+
+
+def test_a_bundle_in_place_of_the_project_is_called_what_it_is(keys, write):
+    anchor = write("anchor.dcanchor", pack("datacollab.anchor", {}, {"sealed.bin": b"x" * 999}, key=keys["a"]))
+    message = refused("WRONG_KIND", load_project, anchor)
+    assert message.startswith(f"{anchor} is a bundle (datacollab.anchor); the project file is wanted first")
+    damaged = write("anchor.dcanchor", anchor.read_bytes()[:-9])
+    assert "a ZIP archive or a damaged bundle; the project" in refused("WRONG_KIND", load_project, damaged)
 
 
 def number(**changes):

@@ -162,6 +162,98 @@ CSV = {
 }
 
 
+WORDS = {
+    "cut off in the last row": ("a,b,c\n1,2,3\n4,5", "line 3 has 2 of 3 entries; the file may be cut off"),
+    "cut off in a quotation": ('a,b,c\n1,"x\ny",3\n4,"5', "line 4 has 2 of 3 entries; the file may be cut off"),
+    "cut off in the last quotation": (
+        'a,b\n\n1,2\n4,"Huber',
+        "quotation mark in line 4 that is not closed; the file may",
+    ),
+    "short far down": ("a,b\n" + "1,2\n" * 40 + "1\n" + "1,2\n" * 9, "line 42 has 1 of 2 entries"),
+    "short after a line break": ('a,b\r\n"1,\r\n,""",2\r\n\r\n3\r\n', "line 5 has 1 of 2 entries"),
+    "a quoted nothing": ('a,b\n1,2\n""\n', "line 3 has 1 of 2 entries"),
+    "long": (f"a,b\n1,2\n3,4,{SECRET}\n", "line 3 has 3 entries, and the header names 2 columns"),
+    "all long": ("a,b\n1,2,\n3,4,\n", "line 2 has 3 entries"),
+    "quotation without end": ('a,b\n1,2\n3,"' + "4,5\n" * 50_000, "a quotation mark in line 3 is not closed within"),
+    "Excel": (
+        b"PK\x03\x04\x14\x00" + SECRET.encode(),
+        "is no CSV, Parquet or Arrow file (an Excel file? save it as CSV",
+    ),
+    "old Excel": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 16, "is no CSV, Parquet or Arrow file (an Excel file?"),
+    "Parquet": (b"PAR1\x15\x04", "is a Parquet file by its contents. Let its name end in .parquet"),
+    "Arrow": (b"ARROW1\0\0", "Let its name end in .arrow"),
+    "compressed": (b"\x1f\x8b\x08\0", "is compressed. Unpack it first."),
+    "UTF-16": ("a,b\n1,2\n".encode("utf-16"), "is not UTF-8; in Excel: Save as CSV UTF-8"),
+    "latin-1": ("a,b\n1,M\xfcller\n".encode("latin-1"), "is not UTF-8; in Excel: Save as CSV UTF-8"),
+    "latin-1 far down": ("a,b\n" + "1,2\n" * 99_999 + "1,M\xfcller\n", "is not UTF-8; in Excel: Save as CSV UTF-8"),
+    "empty": ("", "is empty."),
+    "blank": ("\n \n" * 4000, "is empty."),
+}
+
+
+@pytest.mark.parametrize("case", WORDS)
+@pytest.mark.parametrize("with_project", [False, True])
+def test_what_is_wrong_with_a_file_is_said_with_its_line(write, project, case, with_project):
+    contents, words = WORDS[case]
+    if case == "latin-1 far down":
+        contents = contents.encode("latin-1")
+    assert words in refusal(write("patients.csv", contents), project=project if with_project else None)
+
+
+def test_nothing_is_made_of_a_file_that_was_cut_off(write):
+    """The first batch is whole, and is not handed out either."""
+    batches = table_batches(write("t.csv", "a,b\n" + "1,2\n" * 100 + "3"), batch_rows=10)
+    with pytest.raises(ExchangeError, match="line 102 has 1 of 2 entries"):
+        next(batches)
+
+
+WHOLE = {
+    "no line break at the end": 'a,b\n1,2\n3,"4"',
+    "blank lines": "\n\na,b\n\n1,2\n \t\n3,4\n\n\n",
+    "quotations": '"a",b\n"1",2\n3,"4"\n',
+    "old line ends": "a,b\r1,2\r3,4\r",
+    "a mark": "\ufeffa,b\n1,2\n3,4\n",
+}
+
+
+@pytest.mark.parametrize("case", WHOLE)
+def test_whole_files_are_read(write, case):
+    path = write("t.csv", WHOLE[case])
+    for table in (read_table(path), *table_batches(path)):
+        assert table.to_dict("list") == {"a": [1, 3], "b": [2, 4]}
+
+
+ENTRIES = st.text(st.sampled_from('ab", \n\r'), max_size=4)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    rows=st.integers(2, 4).flatmap(lambda n: st.lists(st.lists(ENTRIES, min_size=n, max_size=n), max_size=6)),
+    line_end=st.sampled_from(["\n", "\r\n"]),
+    data=st.data(),
+)
+def test_a_row_is_short_whatever_stands_in_it(tmp_path, rows, line_end, data):
+    """Entries with commas, quotation marks and line breaks; then one entry is taken from one row."""
+    path = tmp_path / "t.csv"
+
+    def written(rows):
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator=line_end, quoting=csv.QUOTE_ALL)
+            writer.writerows(rows)
+
+    header = [f"x{column}" for column in range(len(rows[0]) if rows else 2)]
+    written([header, *rows])
+    assert read_table(path).shape == (len(rows), len(header))
+    if rows:
+        place = data.draw(st.integers(0, len(rows) - 1))
+        before = path.read_bytes()
+        written([header, *rows[:place]])
+        line = len(path.read_bytes().replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n"))
+        path.write_bytes(before)
+        written([header, *rows[:place], rows[place][:-1], *rows[place + 1 :]])
+        assert f"line {line} has {len(header) - 1} of {len(header)} entries" in refusal(path)
+
+
 @pytest.mark.parametrize("case", CSV)
 @pytest.mark.parametrize("with_project", [False, True])
 def test_what_is_no_csv_is_refused_without_a_quotation(write, project, case, with_project):

@@ -15,18 +15,20 @@ from datacollab.reports._render import to_markdown
 from datacollab.reports._tables import TIME_FIGURES, result_tables
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
-NOT_COMMITTED = {"rq4-risks", "rq4-risks-table"}
+RISKS = {"rq4-risks", "rq4-risks-table"}
+"""They have a folder of their own, and three seeds."""
 INTEGERS = {field.name for field in fields(Condition) if field.type in ("int", "int | None")}
 MEASURES = {
     *("accuracy", "rmse", "reconstruction_accuracy"),
     *("most_common_share", "mean_image_accuracy", "original_accuracy"),
+    *("linkage", "linkage_labels", "open_world_linkage", "r2c", "membership_auc", "map_membership_auc"),
+    *("reidentification", "reidentification_labels", "zero_leak_reidentification"),
 }
 
 
-@pytest.fixture(scope="module")
-def rows():
+def read_rows(path):
     found = {}
-    with (RESULTS / "rows.csv").open(encoding="utf-8", newline="") as file:
+    with path.open(encoding="utf-8", newline="") as file:
         for line in csv.DictReader(file):
             settings = {
                 field.name: (int(line[field.name]) if line[field.name] else None)
@@ -50,14 +52,40 @@ def rows():
     return canonical(found)
 
 
+@pytest.fixture(scope="module")
+def rows():
+    return read_rows(RESULTS / "rows.csv")
+
+
+@pytest.fixture(scope="module")
+def risks():
+    return read_rows(RESULTS / "risks" / "rows.csv")
+
+
 def test_they_are_complete_and_of_the_definitions_that_are_shipped(rows):
-    assert set(rows) == set(experiment_names()) - NOT_COMMITTED
+    assert set(rows) == set(experiment_names()) - RISKS
     for name in rows:
         experiment = load_experiment(name, "quick")
         wanted = {(cell.id, cell.name, seed) for cell in cells(experiment) for seed in experiment.seeds}
         assert {(row.cell, row.name, row.seed) for row in rows[name]} == wanted
         assert len(experiment.seeds) >= 5
         assert not any(row.error for row in rows[name])
+
+
+def test_the_risks_are_complete(risks):
+    assert set(risks) == RISKS
+    for name in risks:
+        experiment = load_experiment(name, "quick")
+        wanted = {(cell.id, cell.name, seed) for cell in cells(experiment) for seed in experiment.seeds}
+        assert {(row.cell, row.name, row.seed) for row in risks[name]} == wanted
+        assert not any(row.error for row in risks[name])
+
+
+def test_the_tables_of_risks_are_those_of_the_rows(risks):
+    tables = {f"{table.name}.md": to_markdown(table) for table in result_tables(risks)}
+    assert {path.name for path in (RESULTS / "risks").glob("*.md")} == set(tables)
+    for name, text in tables.items():
+        assert (RESULTS / "risks" / name).read_text(encoding="utf-8") == text, name
 
 
 def test_the_tables_are_those_of_the_rows(rows):

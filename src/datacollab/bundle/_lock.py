@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import ExchangeError
-from ._atomic import remove_leftovers
+from ._atomic import open_unlinked, remove_leftovers
 
 __all__ = ["locked"]
 
@@ -23,12 +23,13 @@ def locked(folder: Path) -> Iterator[None]:
     Raises
     ------
     ExchangeError
-        ``FOLDER_MISSING``, when there is no such folder; ``BUSY``, at once, when another command holds it.
+        ``FOLDER_MISSING``, when there is no such folder; ``BUSY``, at once, when another command holds it;
+        ``STATE_DAMAGED``, when its file ``.lock`` is a link.
     """
     folder = Path(folder)
     if not folder.is_dir():
         raise ExchangeError("FOLDER_MISSING", f"{folder} is no folder. Give the folder that was set up, with -C.")
-    handle = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+    handle = open_unlinked(folder / ".lock", os.O_RDWR | os.O_CREAT, code="STATE_DAMAGED")
     try:
         try:
             _lock(handle)

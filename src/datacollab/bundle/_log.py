@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import os
+import secrets
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from ..errors import ExchangeError
-from ._atomic import sync_folder, write_atomically
+from ._atomic import open_unlinked, sync_folder, write_atomically
 from ._json import canonical_json, digest, parse_json
 
 __all__ = ["AuditLog"]
@@ -25,8 +26,10 @@ class AuditLog:
     """An append-only list of what was done in a folder; it holds counts, names and hashes, never data.
 
     Each entry names the hash of the one before it, so that an entry edited, removed, inserted or moved is found.  That
-    entries at the end were cut off cannot be seen from the log itself: the hash of the last entry, its head, goes into
-    the files that are sent, and `contains` tells whether a head that others have seen is still there.
+    entries at the end were cut off, or that all was written anew, cannot be seen from the log itself, for there is no
+    key in it: the hash of the last entry, its head, goes into the files that are sent, and `contains` tells whether a
+    head that others have seen is still there.  The first entry holds a random number, the fact ``nonce``, so that from
+    a head nobody can tell whether a guess of the entries is right.
 
     One command at a time may append; callers hold `locked`.
 
@@ -41,8 +44,11 @@ class AuditLog:
     >>> folder = tempfile.TemporaryDirectory()
     >>> log = AuditLog(Path(folder.name) / "log.jsonl")
     >>> log.append("shared", rows=100, components=5)
-    >>> [(entry["number"], entry["event"], entry["facts"]) for entry in log.entries()]
-    [(1, 'shared', {'components': 5, 'rows': 100})]
+    >>> log.append("looked", columns=3)
+    >>> [(entry["number"], entry["event"]) for entry in log.entries()]
+    [(1, 'shared'), (2, 'looked')]
+    >>> log.entries()[-1]["facts"]
+    {'columns': 3}
     >>> log.verify() == log.head
     True
     >>> folder.cleanup()
@@ -59,7 +65,7 @@ class AuditLog:
         Raises
         ------
         ExchangeError
-            ``LOG_BROKEN``, when the last entry is none.
+            ``LOG_BROKEN``, when the last entry is none, or the file is a link.
         TypeError, ValueError
             When JSON cannot hold the facts.
         """
@@ -69,6 +75,7 @@ class AuditLog:
         added = [("log-repaired", {"bytes_cut": cut})] if cut else []
         lines = b""
         for name, what in [*added, (event, facts)]:
+            what = what if number else {**what, "nonce": secrets.token_hex(16)}
             number += 1
             line, previous = _written(number, name, what, previous)
             # What could not be read again would break the log for good.
@@ -78,7 +85,7 @@ class AuditLog:
 
     def _write(self, lines: bytes, cut: int) -> None:
         new = not self.path.exists()
-        handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o600)
+        handle = open_unlinked(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, code="LOG_BROKEN")
         with open(handle, "ab") as file:
             if cut:
                 os.truncate(handle, os.fstat(handle).st_size - cut)
@@ -130,7 +137,7 @@ class AuditLog:
         return head == START or any(entry["hash"] == head for entry in self.entries())
 
     def export(self, path: Path) -> None:
-        """Write the log for others to read, after verifying it.
+        """Write the log for others to read, after verifying it, into a file that is closed to all but its owner.
 
         Parameters
         ----------
@@ -147,9 +154,9 @@ class AuditLog:
         path = Path(path)
         self.verify()
         if path.suffix == ".jsonl":
-            write_atomically(path, b"".join(line + b"\n" for line in self._lines()[0]))
+            write_atomically(path, b"".join(line + b"\n" for line in self._lines()[0]), mode=0o600)
         elif path.suffix == ".csv":
-            write_atomically(path, self._table().encode())
+            write_atomically(path, self._table().encode(), mode=0o600)
         else:
             raise ValueError(f"{path} is to be written; a name that ends with .jsonl or .csv is wanted.")
 

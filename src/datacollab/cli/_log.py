@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(help="The log: what was done in a folder, in entries that cannot be changed unseen.")
+app = typer.Typer(
+    help="The log: what was done in a folder, in a chain that shows changes to single entries; a log rewritten as a "
+    "whole is shown by the heads that others hold."
+)
 
 Folder = Annotated[Path, typer.Option("--folder", "-C", help="The folder whose log it is.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
@@ -54,8 +57,8 @@ def verify(
 ) -> None:
     """Check that no entry was changed, moved, inserted or removed; exit with 11 otherwise.
 
-    That the latest entries were cut off can only be seen against a head that others have: each share
-    names one (`datacollab bundle inspect` shows it).
+    That the latest entries were cut off, or all were written anew, can only be seen against a head that
+    others have: each share names one (`datacollab bundle inspect` shows it).
 
     Example: datacollab log verify -C hospital-a
     """

@@ -32,10 +32,13 @@ class Report:
         Whether the facts are wanted instead of the lines.
     facts : dict of str to object
         What JSON can hold.
+    unchanged : str
+        What is said of the state after an interruption.
     """
 
     as_json: bool
     facts: dict[str, Any] = field(default_factory=dict)
+    unchanged: str = "Nothing was changed."
 
     def line(self, text: str = "") -> None:
         """Print a line for people."""
@@ -53,7 +56,7 @@ def reported(as_json: bool, *, unchanged: str = "Nothing was changed.") -> Itera
     unchanged : str
         What is said of the state after an interruption.
     """
-    report = Report(as_json)
+    report = Report(as_json, unchanged=unchanged)
     try:
         yield report
     except ExchangeError as error:
@@ -61,14 +64,16 @@ def reported(as_json: bool, *, unchanged: str = "Nothing was changed.") -> Itera
     except (DataCollabError, ValueError, OSError) as error:
         _fail(as_json, type(error).__name__, str(error), FAILED)
     except KeyboardInterrupt:
-        _fail(as_json, "INTERRUPTED", f"Interrupted. {unchanged}", INTERRUPTED)
+        _fail(as_json, "INTERRUPTED", f"Interrupted. {report.unchanged}", INTERRUPTED)
     except (typer.Exit, typer.Abort, typer.BadParameter):
         raise
     except Exception as error:
         if os.environ.get("DATACOLLAB_DEBUG"):
             raise
         # Words of an error that nobody foresaw may quote data.
-        sentence = f"A {type(error).__name__} that should not happen. {unchanged} DATACOLLAB_DEBUG=1 shows where."
+        sentence = (
+            f"A {type(error).__name__} that should not happen. {report.unchanged} DATACOLLAB_DEBUG=1 shows where."
+        )
         _fail(as_json, "BUG", sentence, BUG)
     if as_json:
         typer.echo(json.dumps(report.facts, indent=2, allow_nan=False))

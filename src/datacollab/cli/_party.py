@@ -4,16 +4,33 @@ from __future__ import annotations
 
 import getpass
 import sys
-from contextlib import ExitStack
-from functools import partial
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Option
 
+from ..errors import ExchangeError
 from ._audit import shown_progress
 from ._output import Report, reported
+from ._party_options import (
+    HERE,
+    AsJson,
+    Audit,
+    Components,
+    File,
+    FitOnAnchor,
+    Folder,
+    GroupSize,
+    Noise,
+    Obfuscator,
+    Preset,
+    Standardize,
+    Table,
+    TimeBudget,
+)
 from ._passphrase import PassphraseFile, passphrase_for
 from ._release import check, tune
 
@@ -26,17 +43,14 @@ app = typer.Typer(help="A party: share once, then predict at home.", no_args_is_
 app.command("check")(check)
 app.command("tune")(tune)
 
-Folder = Annotated[Path, Option("--folder", "-C", help="The party's folder.")]
-AsJson = Annotated[bool, Option("--json", help="Print one JSON object.")]
-File = partial(typer.Argument, exists=True, dir_okay=False)
-Table = Annotated[Path, File(help="CSV, Parquet or Arrow file.")]
-HERE = Path()
-
 
 @app.command("join")
 def join(
     project: Annotated[Path, File(help="The project file, signed by its owner.")],
     anchor: Annotated[Path | None, File(help="The sealed anchor; if it comes later, join again with it.")] = None,
+    owner: Annotated[
+        Path | None, Option(exists=True, dir_okay=False, help="The owner's public key, as you got it another way.")
+    ] = None,
     folder: Folder = HERE,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
@@ -46,16 +60,25 @@ def join(
     Example: datacollab party join project.toml anchor.dcanchor -C hospital-a
     """
     with reported(as_json) as report:
+        from ..bundle import PublicKey
         from ..party_folder import PartyFolder
 
-        joined = PartyFolder.join(folder, project, anchor, passphrase=passphrase_for(folder, passphrase_file))
+        known = None if owner is None else PublicKey.load(owner)
+        joined = PartyFolder.join(
+            folder, project, anchor, owner=known, passphrase=passphrase_for(folder, passphrase_file)
+        )
         report.facts = {
             "party": joined.name,
             "project": joined.project.name,
             "project_digest": joined.project.digest,
+            "owner": joined.project.owner.fingerprint,
+            "analyst": joined.project.analyst.fingerprint,
             "anchor": anchor is not None,
         }
         report.line(f"{folder}: party {joined.name} of project {joined.project.name}.")
+        if owner is None:
+            report.line(f"Owner {joined.project.owner.fingerprint}, analyst {joined.project.analyst.fingerprint},")
+            report.line(f"digest {joined.project.digest[:16]}: compare them with the owner by telephone.")
         report.line(f"What may leave is up to you: look at {folder / 'policy.toml'}.")
         if anchor is None:
             report.line("The anchor is missing; join again with it before you share.")
@@ -64,24 +87,18 @@ def join(
 @app.command("share")
 def share(
     table: Table,
-    obfuscator: Annotated[str | None, Option(help="pca, kernel-pca, umap, random-projection. Default: pca.")] = None,
-    components: Annotated[
-        int | None, Option(min=1, help="Columns to be shared. Default: 16, or what is allowed.")
-    ] = None,
-    preset: Annotated[
-        str | None, Option(help="private: map learnt from the anchor, rows shared as means of 5.")
-    ] = None,
-    standardize: Annotated[bool, Option(help="Bring columns to mean 0 and variance 1 first.")] = True,
-    group_size: Annotated[int | None, Option(min=2, help="Share means of at least so many rows of a class.")] = None,
-    noise: Annotated[float | None, Option(min=0.0, help="Add noise of so many standard deviations.")] = None,
-    fit_on_anchor: Annotated[
-        bool, Option("--fit-on-anchor", help="Learn the map from the anchor, not your rows.")
-    ] = False,
-    audit: Annotated[bool, Option(help="Attack the share first, to show the risk.")] = True,
-    time_budget: Annotated[float | None, Option(min=0.0, help="Seconds after which no attack is begun.")] = None,
+    obfuscator: Obfuscator = None,
+    components: Components = None,
+    preset: Preset = None,
+    standardize: Standardize = True,
+    group_size: GroupSize = None,
+    noise: Noise = None,
+    fit_on_anchor: FitOnAnchor = False,
+    audit: Audit = True,
+    time_budget: TimeBudget = None,
     approve: Annotated[bool, Option("--approve", help="Do not ask; you have looked at what leaves.")] = False,
     approved_by: Annotated[
-        str | None, Option(metavar="NAME", help="Who approves, for the records. Default: who is logged in.")
+        str | None, Option(metavar="NAME", help="Who approves; it leaves too. Default: who is logged in.")
     ] = None,
     again: Annotated[
         bool, Option("--again", help="Replace a share made before; two tell more than one, and need a new model.")
@@ -96,10 +113,10 @@ def share(
 
     Example: datacollab party share patients.csv --preset private -C hospital-a
     """
-    with reported(as_json, unchanged="Nothing left the party, or the file is whole in the outbox.") as report:
+    with reported(as_json, unchanged="Nothing left the party.") as report:
         opened = _opened(folder, passphrase_file)
         approver = approved_by or _login_name()
-        with ExitStack() as stack:
+        with _told_whether_shared(opened, report), ExitStack() as stack:
             progress = stack.enter_context(shown_progress(quiet=as_json))
 
             def ask(summary: ReleaseSummary) -> str | None:
@@ -134,6 +151,9 @@ def share(
 @app.command("install")
 def install(
     model: Annotated[Path, File(help="The model that the analyst sent.")],
+    older: Annotated[
+        bool, Option("--older", help="Also in place of a later model that was made from the same share.")
+    ] = False,
     folder: Folder = HERE,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
@@ -143,7 +163,7 @@ def install(
     Example: datacollab party install hospital-a.dcmodel -C hospital-a
     """
     with reported(as_json) as report:
-        facts = _opened(folder, passphrase_file).install(model)
+        facts = _opened(folder, passphrase_file).install(model, older=older)
         names = ("party", "project", "method", "n_components", "estimator", "n_parties", "n_rows", "created")
         report.facts = {name: facts.get(name) for name in names}
         report.line(
@@ -155,9 +175,12 @@ def install(
 @app.command("predict")
 def predict(
     table: Table,
-    output: Annotated[Path, Option("--output", "-o", help="File to write: CSV, Parquet or Arrow, by its name.")],
+    output: Annotated[
+        Path, Option("--output", "-o", metavar="FILE", help="File to write: CSV, Parquet or Arrow, by its name.")
+    ],
     proba: Annotated[bool, Option("--proba", help="Add the probability of each class.")] = False,
     keep: Annotated[list[str] | None, Option(metavar="COLUMN", help="Copy a column, such as an identifier.")] = None,
+    force: Annotated[bool, Option("--force", help="Overwrite a file that holds something else.")] = False,
     folder: Folder = HERE,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
@@ -166,8 +189,13 @@ def predict(
 
     Example: datacollab party predict new.csv -o predictions.csv --keep id -C hospital-a
     """
+    if output.exists() and output.samefile(table):
+        raise typer.BadParameter(f"{output} is the table itself; name another file.", param_hint="--output")
     with reported(as_json, unchanged=f"{output} was not written.") as report:
-        n_rows = _opened(folder, passphrase_file).predict(table, output, proba=proba, keep=keep or ())
+        opened = _opened(folder, passphrase_file)
+        if proba and opened.project.task.kind == "regression":
+            raise typer.BadParameter("A regression has no classes, so no probabilities.", param_hint="--proba")
+        n_rows = opened.predict(table, output, proba=proba, keep=keep or (), force=force)
         report.facts = {"predictions": str(output), "n_rows": n_rows}
         report.line(f"{output}: {n_rows} predictions")
 
@@ -192,6 +220,27 @@ def _opened(folder: Path, passphrase_file: Path | None) -> PartyFolder:
     from ..party_folder import PartyFolder
 
     return PartyFolder(folder, passphrase=passphrase_for(folder, passphrase_file))
+
+
+@contextmanager
+def _told_whether_shared(opened: PartyFolder, report: Report) -> Iterator[None]:
+    """After an interruption, look whether the share was made before it."""
+    before = opened.shared()
+    try:
+        yield
+    except KeyboardInterrupt:
+        report.unchanged = _what_became(opened, before)
+        raise
+
+
+def _what_became(opened: PartyFolder, before: str | None) -> str:
+    try:
+        after = opened.shared()
+    except (ExchangeError, OSError):
+        return f"Whether the share was made is not known: look into {opened.outbox}."
+    if after == before:
+        return "Nothing left the party."
+    return f"The share was made before that, and is whole in {opened.outbox}: send it to the analyst."
 
 
 def _says_yes(report: Report) -> bool:

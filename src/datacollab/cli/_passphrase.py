@@ -20,7 +20,8 @@ PassphraseFile = Annotated[
     typer.Option(
         exists=True,
         dir_okay=False,
-        help=f"File with the passphrase; otherwise {VARIABLE} is read, or the terminal asks where one is needed.",
+        metavar="FILE",
+        help=f"File with the passphrase. Without: {VARIABLE}, or the terminal asks.",
     ),
 ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import UTC, date, datetime
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -48,7 +48,7 @@ def new(
         Option("--range", metavar="MIN MAX", help="Of all columns of numbers. Default: guessed for each."),
     ] = None,
     max_components: Annotated[
-        int | None, Option(min=1, help="Most columns of a representation. Default: 16, or all if fewer.")
+        int | None, Option(min=1, help="Most columns of a representation. Default: 16, or all but one if fewer.")
     ] = None,
     min_rows: Annotated[int, Option(min=1, help="Fewest rows of a party.")] = 20,
     min_class_rows: Annotated[int, Option(min=1, help="Fewest rows of each class that a party has.")] = 1,
@@ -74,6 +74,7 @@ def new(
         from ..bundle import write_atomically
         from ..project import AnchorRecipe, draft_project, project_text, read_table
 
+        _check_ahead(last_day)
         owner = _owners_key(folder, passphrase_file)
         project = draft_project(
             read_table(like),
@@ -157,7 +158,8 @@ def sign(
 ) -> None:
     """Sign a project file again after an edit by hand; its comments stay.
 
-    Whoever holds the old file has another project: send the new one to all, and seal the anchor again.
+    Whoever holds the old file has another project: send the new one to all, seal the anchor again, and let the parties
+    join again. A file whose content is what its owner signed stays as it is.
 
     Example: datacollab project sign project.toml -C hospital-a
     """
@@ -167,10 +169,37 @@ def sign(
 
         owner = _owners_key(folder, passphrase_file)
         signed = sign_project_text(read_project_text(file), owner, what=str(file))
-        write_atomically(file, signed.encode())
+        changed = not _is_signed(file)
+        if changed:
+            write_atomically(file, signed.encode())
         project = load_project(file)
-        report.facts = {"written": str(file), "project": project.name, "project_digest": project.digest}
+        report.facts = {
+            "changed": changed,
+            "written": str(file) if changed else None,
+            "project": project.name,
+            "project_digest": project.digest,
+        }
+        if not changed:
+            report.line(f"{file}: unchanged, and signed already. Digest {project.digest}")
+            return
         report.line(f"{file}: signed. New digest {project.digest}")
+        report.line(
+            "The digest is in the anchor and in the parties' folders: send the file to all, seal the anchor again "
+            "(datacollab anchor seal), and let the parties join again (datacollab party join)."
+        )
+
+
+def _is_signed(file: Path) -> bool:
+    """Whether the owner's signature fits what the file says."""
+    from ..project import load_project
+
+    try:
+        load_project(file)
+    except ExchangeError as error:
+        if error.code in ("SIGNATURE_MISSING", "SIGNATURE_INVALID"):
+            return False
+        raise
+    return True
 
 
 def _owners_key(folder: Path, passphrase_file: Path | None) -> KeyPair:
@@ -211,6 +240,15 @@ def _day(text: str | None) -> date | None:
         return date.fromisoformat(text)
     except ValueError:
         raise typer.BadParameter(f"wanted is a day such as 2027-01-31; got {text!r}") from None
+
+
+def _check_ahead(last_day: date | None) -> None:
+    today = datetime.now(UTC).date()
+    if last_day is not None and last_day < today:
+        raise ExchangeError(
+            "SPEC_INVALID",
+            f"--deadline {last_day.isoformat()} is over: today is {today.isoformat()}. Give a later day.",
+        )
 
 
 def _facts(project: Project) -> dict[str, Any]:

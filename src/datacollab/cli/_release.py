@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 from datetime import UTC, datetime
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Option
@@ -15,6 +16,22 @@ from typer import Option
 from ..errors import ExchangeError
 from ._audit import shown_progress
 from ._output import reported
+from ._party_options import (
+    HERE,
+    AsJson,
+    Audit,
+    Components,
+    FitOnAnchor,
+    Folder,
+    GroupSize,
+    Noise,
+    Obfuscator,
+    Obfuscators,
+    Preset,
+    Standardize,
+    Table,
+    TimeBudget,
+)
 from ._passphrase import PassphraseFile, passphrase_for
 
 if TYPE_CHECKING:
@@ -22,31 +39,22 @@ if TYPE_CHECKING:
 
 __all__ = ["check", "tune"]
 
-Folder = Annotated[Path, Option("--folder", "-C", help="The party's folder.")]
-AsJson = Annotated[bool, Option("--json", help="Print one JSON object.")]
-Table = Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="CSV, Parquet or Arrow file.")]
-Standardize = Annotated[bool, Option(help="Bring columns to mean 0 and variance 1 first.")]
-HERE = Path()
 FIGURE = "frontier.png"
+WIDTH = 120
+"""Columns of a table that goes to no terminal."""
 
 
 def check(
     table: Table,
-    obfuscator: Annotated[str | None, Option(help="pca, kernel-pca, umap, random-projection. Default: pca.")] = None,
-    components: Annotated[
-        int | None, Option(min=1, help="Columns to be shared. Default: 16, or what is allowed.")
-    ] = None,
-    preset: Annotated[
-        str | None, Option(help="private: map learnt from the anchor, rows shared as means of 5.")
-    ] = None,
+    obfuscator: Obfuscator = None,
+    components: Components = None,
+    preset: Preset = None,
     standardize: Standardize = True,
-    group_size: Annotated[int | None, Option(min=2, help="Share means of at least so many rows of a class.")] = None,
-    noise: Annotated[float | None, Option(min=0.0, help="Add noise of so many standard deviations.")] = None,
-    fit_on_anchor: Annotated[
-        bool, Option("--fit-on-anchor", help="Learn the map from the anchor, not your rows.")
-    ] = False,
-    audit: Annotated[bool, Option(help="Attack the share, to show the risk.")] = True,
-    time_budget: Annotated[float | None, Option(min=0.0, help="Seconds after which no attack is begun.")] = None,
+    group_size: GroupSize = None,
+    noise: Noise = None,
+    fit_on_anchor: FitOnAnchor = False,
+    audit: Audit = True,
+    time_budget: TimeBudget = None,
     folder: Folder = HERE,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
@@ -87,6 +95,7 @@ def check(
             "reasons": [{"code": reason.code, "message": str(reason)} for reason in reasons],
             "shared_before": shared_before,
             "command": command,
+            **_error_of(reasons[0] if reasons else None),
         }
         report.line(prepared.summary.to_text())
         report.line()
@@ -96,7 +105,8 @@ def check(
             report.line("This may not be shared.")
         else:
             if prepared.summary.above_limits:
-                report.line("Of what is above its limit, the policy only warns.")
+                defended = "" if prepared.way.defences else " There is no defence; try --preset private."
+                report.line(f"Of what is above its limit, the policy only warns.{defended}")
             report.line("This may be shared. Whoever approves it runs:")
             report.line(f"  {command}")
     for reason in reasons:
@@ -107,15 +117,15 @@ def check(
 
 def tune(
     table: Table,
-    obfuscator: Annotated[
-        list[str] | None, Option(help="To be tried; repeatable. Default: pca and kernel-pca, where allowed.")
-    ] = None,
+    obfuscator: Obfuscators = None,
     components: Annotated[
-        list[int] | None, Option(min=1, help="To be tried; repeatable. Default: 4, 8, 16 and 32, where allowed.")
+        list[int] | None,
+        Option(min=1, metavar="N", help="To be tried; repeatable. Default: 4, 8, 16 and 32, where allowed."),
     ] = None,
     standardize: Standardize = True,
     time_budget: Annotated[
-        float | None, Option(min=0.0, help="Seconds after which no further way is tried. Default: all are.")
+        float | None,
+        Option(min=0, metavar="S", help="Seconds after which no further way is begun; one under way is finished."),
     ] = None,
     folder: Folder = HERE,
     passphrase_file: PassphraseFile = None,
@@ -152,8 +162,9 @@ def tune(
             "complete": found.choice.complete,
             "best": best,
             "figure": figure,
+            **_error_of(found.refusal),
         }
-        report.line(found.to_text())
+        report.line(found.to_text(width=shutil.get_terminal_size(fallback=(WIDTH, 24)).columns))
         if figure is not None:
             report.line(f"{figure} draws them.")
         if best is not None:
@@ -170,6 +181,12 @@ def _opened(folder: Path, passphrase_file: Path | None) -> PartyFolder:
     from ..party_folder import PartyFolder
 
     return PartyFolder(folder, passphrase=passphrase_for(folder, passphrase_file))
+
+
+def _error_of(refusal: ExchangeError | None) -> dict[str, Any]:
+    if refusal is None:
+        return {}
+    return {"error": {"code": refusal.code, "message": str(refusal)}}
 
 
 def _quoted(path: Path) -> str:

@@ -1,6 +1,7 @@
 """What goes back to a party: its integration function g_k and the model h, how to apply them, and their files."""
 
 from ._codec import MODEL_KIND, model_contents, model_from
+from ._facts import plain_facts
 from ._map_codec import map_from, map_to
 from ._maps import IntegrationFunction, KernelMap, LinearMap
 from ._party_model import PartyModel
@@ -18,4 +19,5 @@ __all__ = [
     "map_to",
     "model_contents",
     "model_from",
+    "plain_facts",
 ]

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import ExchangeError
 from ._refusal import malformed
 
-__all__ = ["check_array_shapes"]
+__all__ = ["SHAPED", "check_array_shapes"]
 
 _LINEAR_REGRESSORS = (
     *("ARDRegression", "BayesianRidge", "ElasticNet", "ElasticNetCV", "GammaRegressor", "HuberRegressor", "Lars"),
@@ -42,9 +42,12 @@ _SHAPES: dict[str, dict[str, tuple[str, ...]]] = {
 }
 """Arrays that must be there with these dimensions; None is a scaler's way to leave a step out."""
 
+SHAPED = (*_SHAPES, "MLPClassifier", "MLPRegressor")
+"""Names of the estimators that are checked here."""
+
 
 def check_array_shapes(part: Any) -> None:
-    """Check the arrays of a linear model, a network or a scaler; do nothing for other and for unfitted estimators.
+    """Check the arrays of a fitted linear model, network or scaler, one of `SHAPED`.
 
     Raises
     ------
@@ -53,7 +56,7 @@ def check_array_shapes(part: Any) -> None:
     """
     name = type(part).__name__
     if "n_features_in_" not in vars(part):
-        return
+        raise malformed(f"its {name} does not say how many columns it takes")
     classes = getattr(part, "classes_", None)
     n_classes = 1 if classes is None else len(classes)
     sizes = {"features": part.n_features_in_, "classes": n_classes, "decisions": n_classes if n_classes > 2 else 1}

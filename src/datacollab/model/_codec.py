@@ -16,13 +16,14 @@ from .. import __version__
 from ..bundle import Bundle, arrays_to_bytes, bytes_to_arrays
 from ..errors import ExchangeError
 from ._estimator_check import check_estimator
+from ._facts import plain_facts
 from ._map_codec import map_from, map_to
 from ._maps import IntegrationFunction, KernelMap
 from ._onnx_export import OPSET, onnx_of
-from ._onnx_model import onnx_party_model
+from ._onnx_model import OnnxPartyModel, onnx_party_model
 from ._party_model import PartyModel
 from ._refusal import malformed, reason_of
-from ._skops_file import estimator_from_bytes, estimator_to_bytes
+from ._skops_file import estimator_from_bytes, estimator_name, estimator_to_bytes
 from ._trial import try_prediction
 
 __all__ = ["MODEL_KIND", "model_contents", "model_from"]
@@ -103,10 +104,13 @@ def model_from(bundle: Bundle, *, prefer_onnx: bool = False) -> PartyModel:
     """
     if bundle.kind != MODEL_KIND:
         raise ExchangeError("WRONG_KIND", f"A model is wanted, but this is a bundle of kind {bundle.kind!r}.")
+    facts = plain_facts(bundle)
     if prefer_onnx and _ONNX in bundle.members:
-        g = _map_of(bundle.facts, bundle.members)
-        return onnx_party_model(g, bundle.members[_ONNX], bundle.facts)
-    return _model_of(bundle.facts, bundle.members)
+        g = _map_of(facts, bundle.members)
+        model = onnx_party_model(g, bundle.members[_ONNX], facts)
+        _check_facts(facts, model, estimator=estimator_name(bundle.members[_ESTIMATOR]))
+        return model
+    return _model_of(facts, bundle.members)
 
 
 def _model_of(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> PartyModel:
@@ -115,7 +119,7 @@ def _model_of(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> PartyMo
     estimator = estimator_from_bytes(members[_ESTIMATOR])
     check_estimator(estimator, g.n_components)
     model = PartyModel(party=g.party, integration_function=g, estimator=estimator)
-    _check_facts(facts, model)
+    _check_facts(facts, model, estimator=type(estimator).__name__)
     try_prediction(model)
     return model
 
@@ -148,12 +152,14 @@ def _check_version(facts: Mapping[str, Any], has_onnx: bool) -> None:
         )
 
 
-def _check_facts(facts: Mapping[str, Any], model: PartyModel) -> None:
+def _check_facts(facts: Mapping[str, Any], model: PartyModel, *, estimator: str | None) -> None:
     classes = getattr(model.estimator, "classes_", None)
+    is_classification = is_classifier(model.estimator) or (isinstance(model, OnnxPartyModel) and classes is not None)
     found = {
         "n_intermediate": model.integration_function.n_intermediate,
         "n_components": model.integration_function.n_components,
-        "task": "classification" if is_classifier(model.estimator) else "regression",
+        "estimator": estimator,
+        "task": "classification" if is_classification else "regression",
         "classes": None if classes is None else classes.tolist(),
     }
     wrong = [name for name, value in found.items() if name not in facts or facts[name] != value]

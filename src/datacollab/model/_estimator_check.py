@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ExchangeError
-from ._array_shapes import check_array_shapes
+from ._array_shapes import SHAPED, check_array_shapes
+from ._columns import check_columns
+from ._neighbours import check_neighbours
 from ._parts import parts_of
 from ._refusal import malformed
 from ._support_vectors import check_support_vectors
@@ -43,16 +45,13 @@ def check_estimator(estimator: Any, n_features: int) -> None:
         MODEL_MALFORMED.
     """
     try:
-        # A pipeline asks its first step.
-        if estimator.n_features_in_ != n_features:
-            raise _malformed(estimator, "does not take as many columns as the integration function gives")
         for part in parts_of(estimator):
             _check_attributes(part)
             _check_classes(part)
-            check_array_shapes(part)
             for names, check in _CHECKS.items():
                 if type(part).__name__ in names and _is_fitted(part):
                     check(part)
+        check_columns(estimator, n_features)
     except ExchangeError:
         raise
     # Attributes of any type may be missing, or be of another type than they should.
@@ -66,10 +65,13 @@ def _is_fitted(part: Any) -> bool:
 
 
 def _check_attributes(part: Any) -> None:
-    """An attribute of the name of a method would be called instead of it."""
+    """An attribute of the name of a method or property would be used instead of it."""
     for name in vars(part):
-        if callable(inspect.getattr_static(type(part), name, None)):
+        of_class = inspect.getattr_static(type(part), name, None)
+        if callable(of_class) or hasattr(type(of_class), "__get__"):
             raise _malformed(part, "has something else in a method's place")
+    if any(vars(part).get(name) == "precomputed" for name in ("kernel", "metric")):
+        raise _malformed(part, "wants distances or kernels in place of rows")
 
 
 def _check_classes(part: Any) -> None:
@@ -150,16 +152,6 @@ def _check_bagging(part: Any) -> None:
         _check_indices(part, features, part.n_features_in_)
 
 
-def _check_neighbours(part: Any) -> None:
-    rows, targets = part._fit_X, part._y
-    if rows.shape != (part.n_samples_fit_, part.n_features_in_) or targets.shape != (len(rows),):
-        raise _malformed(part, "does not have one target for each of its rows")
-    if "KNeighbors" in type(part).__name__ and not 1 <= part.n_neighbors <= len(rows):
-        raise _malformed(part, "looks for none, or for more neighbours than it has rows")
-    if hasattr(part, "classes_"):
-        _check_indices(part, targets, len(part.classes_))
-
-
 def _check_polynomials(part: Any) -> None:
     if type(part.degree) is not int or not 0 <= part.degree <= 64 or part._max_degree != part.degree:
         raise _malformed(part, "does not have one degree")
@@ -183,6 +175,7 @@ def _estimators(estimators: Any, part: Any) -> list[Any]:
 
 
 _CHECKS: dict[tuple[str, ...], Callable[[Any], None]] = {
+    SHAPED: check_array_shapes,
     _TREES: _check_tree,
     (
         *("RandomForestClassifier", "RandomForestRegressor"),
@@ -194,7 +187,7 @@ _CHECKS: dict[tuple[str, ...], Callable[[Any], None]] = {
     (
         *("KNeighborsClassifier", "KNeighborsRegressor"),
         *("RadiusNeighborsClassifier", "RadiusNeighborsRegressor"),
-    ): _check_neighbours,
+    ): check_neighbours,
     ("PolynomialFeatures",): _check_polynomials,
     ("NuSVC", "NuSVR", "SVC", "SVR"): check_support_vectors,
 }

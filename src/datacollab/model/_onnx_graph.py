@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from .._validation import require
 from ..errors import ExchangeError
+from ._onnx_sizes import check_sizes
 from ._refusal import malformed
 
 __all__ = ["INPUT", "read_graph"]
@@ -57,6 +58,7 @@ def read_graph(data: bytes, *, n_features: int) -> Any:
         onnx.checker.check_model(model, full_check=True)
         _check_interface(model.graph, n_features)
         _check_operators(_with_shapes(model, onnx).graph)
+        check_sizes(model, onnx)
     except ExchangeError:
         raise
     # Protocol buffers and the checker raise many kinds of errors for damaged graphs, and quote them.
@@ -165,12 +167,7 @@ def _check_leaves(attributes: dict[str, Any], sizes: dict[int, int]) -> None:
     kind = "class" if "class_ids" in attributes else "target"
     trees, nodes = _numbers(attributes, f"{kind}_treeids"), _numbers(attributes, f"{kind}_nodeids")
     ids, weights = _numbers(attributes, f"{kind}_ids"), _numbers(attributes, f"{kind}_weights")
-    if kind == "class":
-        n_outputs = max(
-            len(attributes[name].strings) + len(attributes[name].ints) for name in _LABELS & attributes.keys()
-        )
-    else:
-        n_outputs = int(attributes["n_targets"].i)
+    n_outputs = _n_classes(attributes) if kind == "class" else int(attributes["n_targets"].i)
     if not len(trees) == len(nodes) == len(ids) == len(weights) > 0 or not np.isfinite(weights).all():
         raise _malformed("has leaves of contradictory parts")
     most = np.array([sizes.get(int(tree), 0) for tree in trees])
@@ -183,8 +180,16 @@ def _check_leaves(attributes: dict[str, Any], sizes: dict[int, int]) -> None:
 _LABELS = frozenset({"classlabels_int64s", "classlabels_strings", "classlabels_ints"})
 
 
+def _n_classes(attributes: dict[str, Any]) -> int:
+    """Labels are texts or numbers: where a node has both, programs count the ones and look up the others."""
+    counts = [len(attributes[name].strings) + len(attributes[name].ints) for name in _LABELS & attributes.keys()]
+    if sum(count > 0 for count in counts) != 1:
+        raise _malformed("has a classifier of no classes, or of two kinds of them")
+    return max(counts)
+
+
 def _check_linear_classifier(attributes: dict[str, Any], width: int | None) -> None:
-    n_classes = max(len(attributes[name].strings) + len(attributes[name].ints) for name in _LABELS & attributes.keys())
+    n_classes = _n_classes(attributes)
     coefficients, intercepts = _numbers(attributes, "coefficients"), _numbers(attributes, "intercepts")
     rows = len(intercepts)
     if rows not in {n_classes, 1 if n_classes == 2 else n_classes} or len(coefficients) != rows * (width or 0):

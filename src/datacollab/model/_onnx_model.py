@@ -13,6 +13,7 @@ from .._validation import FloatArray, check_representation, require
 from ..errors import ExchangeError
 from ._maps import IntegrationFunction
 from ._onnx_graph import INPUT, read_graph
+from ._onnx_sizes import BATCH
 from ._party_model import PartyModel
 from ._refusal import malformed
 from ._trial import try_prediction
@@ -64,7 +65,9 @@ class OnnxModel:
         rows = np.ascontiguousarray(X, dtype=np.float64)
         try:
             names = [self._session.get_outputs()[output].name]
-            return np.asarray(self._session.run(names, {INPUT: rows})[0])
+            # What a graph computes is bounded for so many rows.
+            batches = [rows[start : start + BATCH] for start in range(0, len(rows), BATCH)] or [rows]
+            return np.concatenate([np.asarray(self._session.run(names, {INPUT: each})[0]) for each in batches])
         # The runtime's errors have no common type.
         except Exception as error:
             raise _malformed(f"cannot be run ({type(error).__name__})") from None

@@ -14,17 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ExchangeError
-from ._refusal import malformed
+from ._refusal import malformed, too_large
 
-__all__ = ["Archive", "read_archive", "write_archive"]
+__all__ = ["MOST_BYTES", "Archive", "read_archive", "write_archive"]
 
 OUTLINE = "schema.json"
 
 MOST_BYTES = 2**30
-"""Of an archive once unpacked."""
+"""Of an archive once unpacked, and of its arrays as often as they are named."""
 
-MOST_OUTLINE_BYTES = 2**26
-"""Of the outline alone, which takes about twenty times as much in memory."""
+MOST_OUTLINE_BYTES = 2**23
+"""Of the outline alone, which takes about twenty times as much in memory; a forest of 1,000 trees needs 6.5 million."""
 
 _ARRAY_FILE = re.compile(r"[0-9]{1,20}\.npy")
 _OLDEST_DATE = (1980, 1, 1, 0, 0, 0)
@@ -64,6 +64,8 @@ def read_archive(data: bytes, *, most_bytes: int = MOST_BYTES) -> Archive:
             arrays = {entry.filename: _read_array(file.read(entry)) for entry in entries if entry.filename != OUTLINE}
     except ExchangeError:
         raise
+    except MemoryError:
+        raise too_large("unpacks to more than this machine has memory for") from None
     # The zip, zlib, JSON and NumPy readers raise a dozen kinds of errors for damaged files, and may quote contents.
     except Exception as error:
         raise malformed(f"its archive cannot be read ({type(error).__name__})") from None
@@ -104,10 +106,9 @@ def _check_entries(entries: list[zipfile.ZipInfo], most_bytes: int) -> None:
     total = sum(entry.file_size for entry in entries)
     outline = next(entry.file_size for entry in entries if entry.filename == OUTLINE)
     if total > most_bytes or outline > MOST_OUTLINE_BYTES:
-        raise ExchangeError(
-            "TOO_LARGE",
-            f"The model unpacks to {total} bytes, of which {outline} are its outline; {most_bytes} and "
-            f"{MOST_OUTLINE_BYTES} are allowed. Ask the analyst for a smaller model.",
+        raise too_large(
+            f"unpacks to {total} bytes, of which {outline} are its outline; {most_bytes} and {MOST_OUTLINE_BYTES} are "
+            "allowed"
         )
 
 

@@ -6,12 +6,13 @@ a short list of kinds, of a short list of types, and of the form that skops give
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..errors import ExchangeError
-from ._refusal import malformed
-from ._skops_archive import Archive
+from ._refusal import malformed, too_large
+from ._skops_archive import MOST_BYTES, Archive
 from ._tree_arrays import check_tree_arrays
 from ._trusted_types import ARRAYS, FUNCTIONS, KEY_TYPES, LOSSES, TREE, trusted_objects
 
@@ -19,8 +20,10 @@ __all__ = ["audit"]
 
 _PROTOCOL = 2
 _MOST_DEPTH = 100
-_MOST_NODES = 4 * 10**6
+_MOST_NODES = 10**5
 _MOST_TEXT = 10**5
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)
+_MOST_NAME = 100
 
 _FRAME = frozenset({"__class__", "__module__", "__loader__", "__id__"})
 _ROOT = frozenset({"protocol", "_skops_version"})
@@ -47,7 +50,7 @@ def audit(archive: Archive) -> None:
     Raises
     ------
     ExchangeError
-        UNTRUSTED_TYPE naming the types, or MODEL_MALFORMED.
+        UNTRUSTED_TYPE naming the types, TOO_LARGE or MODEL_MALFORMED.
     """
     outline = archive.outline
     if outline.get("protocol") != _PROTOCOL or outline.get("__loader__") != "ObjectNode":
@@ -55,14 +58,19 @@ def audit(archive: Archive) -> None:
     untrusted: set[str] = set()
     known: dict[int, Node] = {}
     waiting: list[tuple[Any, int]] = [({key: value for key, value in outline.items() if key not in _ROOT}, 0)]
-    n_nodes = 0
+    n_nodes = n_bytes = 0
     while waiting:
         node, depth = waiting.pop()
         n_nodes += 1
-        if depth > _MOST_DEPTH or n_nodes > _MOST_NODES:
-            raise malformed("its outline nests too deep, or is too long")
+        if depth > _MOST_DEPTH:
+            raise malformed("its outline nests too deep")
+        if n_nodes > _MOST_NODES:
+            raise too_large(f"consists of more than {_MOST_NODES} parts")
         _check_frame(node)
-        _check_identity(node, known)
+        if _is_new(node, known):
+            n_bytes += _size(node, archive)
+        if n_bytes > MOST_BYTES:
+            raise too_large(f"names its arrays so often that they take more than {MOST_BYTES} bytes")
         name = f"{node['__module__']}.{node['__class__']}"
         loader = node["__loader__"]
         if loader not in _KEYS or name not in _types(loader):
@@ -101,13 +109,26 @@ def _check_frame(node: Any) -> None:
         raise malformed("an entry of its outline is no node")
 
 
-def _check_identity(node: Node, known: dict[int, Node]) -> None:
-    """Skops takes a node with a known number for the one it saw first, so the two must say the same."""
+def _size(node: Node, archive: Archive) -> int:
+    file = node.get("file")
+    array = archive.arrays.get(file) if isinstance(file, str) else None
+    return 0 if array is None else array.nbytes
+
+
+def _is_new(node: Node, known: dict[int, Node]) -> bool:
+    """Whether skops makes another object of a node; one with a known number it takes for the one that it saw first.
+
+    So the two must say the same.  Zero is no number to it.
+    """
     number = node.get("__id__")
     if number is None:
-        return
-    if type(number) is not int or known.setdefault(number, node) != node:
+        return True
+    if type(number) is not int or number < 1:
+        raise malformed("a node of its outline has an impossible number")
+    is_new = number not in known
+    if known.setdefault(number, node) != node:
         raise malformed("two different nodes of its outline have one number")
+    return is_new
 
 
 def _listed(node: Node, archive: Archive) -> Iterator[Any]:
@@ -248,5 +269,7 @@ _CHILDREN: dict[str, Callable[[Node, Archive], Iterator[Any]]] = {
 
 
 def _named(types: set[str]) -> str:
-    shown = sorted(name[:100] for name in types)
-    return ", ".join(shown[:5]) + (f" and {len(shown) - 5} more" if len(shown) > 5 else "")
+    """The types as far as they have names; any other text in a stranger's file is not repeated."""
+    shown = sorted(name for name in types if len(name) <= _MOST_NAME and _NAME.fullmatch(name))
+    shown += ["a name that is none"] * (len(shown) < len(types))
+    return ", ".join(shown[:5]) + (f" and {len(types) - 5} more" if len(types) > 5 else "")

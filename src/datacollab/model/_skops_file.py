@@ -10,12 +10,12 @@ from .._validation import require
 from ..errors import ExchangeError
 from ._neighbours import rebuild_neighbour_tree
 from ._parts import parts_of
-from ._refusal import malformed, reason_of
+from ._refusal import malformed, reason_of, too_large
 from ._skops_archive import Archive, read_archive, write_archive
 from ._skops_audit import audit
 from ._trusted_types import FUNCTIONS, LOSSES, TREE, trusted_objects
 
-__all__ = ["estimator_from_bytes", "estimator_to_bytes"]
+__all__ = ["estimator_from_bytes", "estimator_name", "estimator_to_bytes"]
 
 _FIT_ONLY = ("cv", "memory", "n_jobs", "random_state", "scoring")
 """Parameters that fitting alone uses, or that belong to the machine; their values may be objects of any type."""
@@ -78,10 +78,18 @@ def estimator_from_bytes(data: bytes) -> Any:
                 rebuild_neighbour_tree(part)
     except ExchangeError:
         raise
+    except MemoryError:
+        raise too_large("needs more memory than this machine has") from None
     # Skops, NumPy and scikit-learn raise many kinds of errors for damaged contents, and may quote them.
     except Exception as error:
         raise malformed(f"its estimator cannot be put together ({type(error).__name__})") from None
     return estimator
+
+
+def estimator_name(data: bytes) -> str | None:
+    """Class of the estimator in an archive, of which nothing is made."""
+    name = read_archive(data).outline.get("__class__")
+    return name if isinstance(name, str) else None
 
 
 def _make_local(part: Any) -> None:

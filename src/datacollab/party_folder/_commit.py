@@ -12,7 +12,7 @@ first.  All steps are whole files that take another's place, or one line at the 
 
 Killed before 2, the file of step 1 has another digest than the state, and is removed: the old state.  Killed after 2,
 it has the same, and steps 3 and 4 follow: the new state.  So no share is ever in the outbox whose map was not kept, or
-which the log does not know.
+which the log does not know.  Where the log was lost, its entry "share" is written again from the state.
 
 *install*
 
@@ -69,7 +69,7 @@ def commit_share(
     """
     # Whoever tidies up may have removed an empty one.
     files.outbox.mkdir(mode=0o700, exist_ok=True)
-    write_atomically(files.next_share(party), share)
+    write_atomically(files.next_share(party), share, mode=0o600)
     own.write(files.state, facts, members)
     return _finish_share(files, party, facts)
 
@@ -98,6 +98,9 @@ def recover(files: Files, own: OwnFiles, party: str) -> None:
             _finish_share(files, party, facts)
         else:
             files.next_share(party).unlink()
+    elif files.state.exists() and not any(entry["event"] == "share" for entry in AuditLog(files.log).entries()):
+        # The log was lost; that the party has shared must not be.
+        _record_share(files, own.read(files.state).facts)
     if files.next_model.exists():
         installed = [
             entry["facts"].get("digest") for entry in AuditLog(files.log).entries() if entry["event"] == "install"
@@ -109,12 +112,16 @@ def recover(files: Files, own: OwnFiles, party: str) -> None:
 
 
 def _finish_share(files: Files, party: str, facts: Mapping[str, Any]) -> Path:
+    _record_share(files, facts)
+    _move(files.next_share(party), files.share(party))
+    return files.share(party)
+
+
+def _record_share(files: Files, facts: Mapping[str, Any]) -> None:
     log, entry = AuditLog(files.log), facts["entry"]
     known = (each["facts"].get("digest") for each in log.entries() if each["event"] == "share")
     if facts["share_digest"] not in known:
         log.append("share", **entry)
-    _move(files.next_share(party), files.share(party))
-    return files.share(party)
 
 
 def _digest(path: Path) -> str | None:

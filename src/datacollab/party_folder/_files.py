@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +92,7 @@ class OwnFiles:
     """
 
     key: KeyPair
-    passphrase: str | None
+    passphrase: str | None = field(repr=False)
 
     def write(self, path: Path, facts: Mapping[str, Any], members: Mapping[str, bytes]) -> None:
         """Write a file that only its owner may read, whole or not at all."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,7 +15,7 @@ from ..errors import ExchangeError
 from ..model import PartyModel
 from ..project import Anchor, EncodedTable, encode_table, read_table, write_table
 from ._commit import commit_model, commit_share
-from ._installation import check_model_works, open_model, read_model
+from ._installation import check_model_works, check_not_older, open_model, read_model
 from ._policy import Policy
 from ._prediction import predicted_frames, scored
 from ._prediction_file import check_output
@@ -128,7 +129,8 @@ class PartyFolder(Workplace):
         Raises
         ------
         ExchangeError
-            DEADLINE_PASSED, ALREADY_SHARED, NOT_APPROVED, STATE_UNSUPPORTED, or what `prepare` raises or finds.
+            DEADLINE_PASSED, ALREADY_SHARED, NOT_APPROVED, STATE_UNSUPPORTED, PROJECT_HASH_MISMATCH or BUSY where the
+            folder was joined to something else meanwhile, or what `prepare` raises or finds.
             Nothing left the party.
         """
         self.project.check_deadline(datetime.now(UTC).date())
@@ -148,6 +150,7 @@ class PartyFolder(Workplace):
         policy.check_approver(approved_by)
         # Attacks and whoever approves take their time, in which other commands may work here.
         with self._locked():
+            self._check_unchanged(anchor)
             supersedes = _digest_of(self._replaceable(again))
             data = self._share_file(prepared, anchor, approved_by, supersedes)
             share_digest = unpack(data, signed_by=self.key.public).digest
@@ -158,13 +161,21 @@ class PartyFolder(Workplace):
                 "supersedes": supersedes,
                 "project_digest": self.project.digest,
                 "policy": policy.digest,
+                # The analyst knows the head before this entry, and must not guess what follows from the next one.
+                "nonce": secrets.token_hex(16),
                 **figures(prepared.summary),
             }
             state |= {"share_digest": share_digest, "project_digest": self.project.digest, "entry": entry}
             return commit_share(self._files, self._own, self.name, data, facts=state, members=members)
 
-    def install(self, model_file: Path) -> dict[str, Any]:
+    def install(self, model_file: Path, *, older: bool = False) -> dict[str, Any]:
         """Check the analyst's model, try it on the anchor, and install it.
+
+        Parameters
+        ----------
+        model_file : Path
+        older : bool, default=False
+            Whether it may take the place of a later model that was made from the same share.
 
         Returns
         -------
@@ -174,16 +185,20 @@ class PartyFolder(Workplace):
         Raises
         ------
         ExchangeError
-            NOT_SHARED, WRONG_RECIPIENT, WRONG_SHARE, PROJECT_HASH_MISMATCH, and whatever makes a model unfit.
+            NOT_SHARED, WRONG_RECIPIENT, WRONG_SHARE, PROJECT_HASH_MISMATCH, ALREADY_THERE, and whatever makes a model
+            unfit.
         """
         model_file = Path(model_file)
         with self._locked():
             stored = load_party(self._files, self._own)
             data = read_model(model_file)
-            model, bundle = open_model(data, model_file, self.project, self.name, stored.share_digest)
+            model, bundle = open_model(data, model_file, self.project, self.key, self.name, stored.share_digest)
+            if not older:
+                check_not_older(bundle, model_file, self._files.model)
             anchor = self.anchor
             check_model_works(model, stored.party.obfuscate(anchor.rows), self.project)
-            entry = {"digest": bundle.digest, "estimator": bundle.facts.get("estimator"), "file": model_file.name}
+            told = {name: bundle.facts.get(name) for name in ("estimator", "created")}
+            entry = {"digest": bundle.digest, "file": model_file.name, **told}
             commit_model(self._files, data, entry)
         return bundle.facts
 
@@ -287,7 +302,7 @@ class PartyFolder(Workplace):
                 f"{self.path} holds no model. Run `datacollab party install FILE` with the file that the analyst sent.",
             )
         data = read_model(self._files.model)
-        model, _ = open_model(data, self._files.model, self.project, self.name, stored.share_digest)
+        model, _ = open_model(data, self._files.model, self.project, self.key, self.name, stored.share_digest)
         return stored, model
 
     def _settle(self) -> None:
@@ -327,7 +342,7 @@ class PartyFolder(Workplace):
         else:
             found += f", but {file} is not there any more. If the analyst has it, there is nothing to do."
         if not self._files.state.exists():
-            found += f" {self._files.state} is lost too, without which no model can be used: restore it from a backup."
+            found += f" {self._files.state} is lost, without which no model can be used: restore it from a backup."
         raise ExchangeError(
             "ALREADY_SHARED",
             f"Party {self.name!r} {found} A second share of the same rows tells the analyst more; --again makes one "

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from .._require import require
@@ -21,6 +20,7 @@ from ._scores import ClassificationScores, RegressionScores
 __all__ = ["predicted_frames", "scored"]
 
 PREDICTION = "prediction"
+_ROUNDING = 1e-6
 
 
 def predicted_frames(
@@ -65,9 +65,9 @@ def _frames(
             yield pandas.DataFrame(columns | dict.fromkeys([PREDICTION, *names], ()))
             continue
         representation = party.obfuscate(encoded.X)
-        columns[PREDICTION] = _applied(model, "predict", representation, source)
+        columns[PREDICTION] = _predicted(project, model, representation, source)
         if names:
-            columns |= dict(zip(names, _applied(model, "predict_proba", representation, source).T, strict=True))
+            columns |= dict(zip(names, _probabilities(model, representation, source).T, strict=True))
         yield pandas.DataFrame(columns)
 
 
@@ -81,8 +81,26 @@ def scored(project: Project, party: LocalParty, model: PartyModel, source: Path,
         n_before += encoded.n_rows
         assert encoded.target is not None
         if encoded.n_rows:
-            scores.add(encoded.target, _applied(model, "predict", party.obfuscate(encoded.X), source))
+            scores.add(encoded.target, _predicted(project, model, party.obfuscate(encoded.X), source))
     return {"task": project.task.kind, "target": project.task.target, "unit": project.task.unit, **scores.to_dict()}
+
+
+def _predicted(project: Project, model: PartyModel, representation: FloatArray, source: Path) -> NDArray[Any]:
+    """A target of the project for each row: what a trial with the anchor found may not hold for other rows."""
+    result = _applied(model, "predict", representation, source)
+    if result.shape != (len(representation),) or not are_targets(result, project):
+        raise _malformed(
+            model, f"predicts for rows of {source} something other than project {project.name!r} has targets"
+        )
+    return result
+
+
+def _probabilities(model: PartyModel, representation: FloatArray, source: Path) -> NDArray[Any]:
+    result = _applied(model, "predict_proba", representation, source)
+    expected = len(representation), len(model.estimator.classes_)
+    if result.shape != expected or not ((result >= -_ROUNDING) & (result <= 1 + _ROUNDING)).all():
+        raise _malformed(model, f"gives for rows of {source} what are no probabilities")
+    return result
 
 
 def _applied(model: PartyModel, method: str, representation: FloatArray, source: Path) -> NDArray[Any]:
@@ -90,12 +108,15 @@ def _applied(model: PartyModel, method: str, representation: FloatArray, source:
         result: NDArray[Any] = getattr(model, method)(representation)
     # A model that was tampered with may fail in any way, and with words that quote the rows.
     except Exception as error:
-        raise ExchangeError(
-            "MODEL_MALFORMED",
-            f"The model {type(model.estimator).__name__} fails on rows of {source} ({type(error).__name__}). Do not "
-            "use it, and ask the analyst.",
-        ) from None
+        raise _malformed(model, f"fails on rows of {source} ({type(error).__name__})") from None
     return result
+
+
+def _malformed(model: PartyModel, what: str) -> ExchangeError:
+    return ExchangeError(
+        "MODEL_MALFORMED",
+        f"The model {type(model.estimator).__name__} {what}. Do not use it, and ask the analyst.",
+    )
 
 
 def _probability_names(model: PartyModel) -> list[str]:

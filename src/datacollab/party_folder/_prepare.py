@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,7 @@ class Prepared:
 
     party: Party
     share: Share
-    order: NDArray[np.intp]
+    order: NDArray[np.intp] = field(repr=False)
     way: Way
     summary: ReleaseSummary
     reasons: list[ExchangeError]

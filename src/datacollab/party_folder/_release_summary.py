@@ -51,6 +51,8 @@ class ReleaseSummary:
     Attributes
     ----------
     party, project : str
+    analyst : str
+        Fingerprint of the key that may open what leaves, or that the project names for whoever gets it.
     n_rows, n_suppressed : int
         Rows that leave, and rows of the table that a defence keeps back.
     n_components, n_anchors : int
@@ -86,6 +88,7 @@ class ReleaseSummary:
 
     party: str
     project: str
+    analyst: str
     n_rows: int
     n_suppressed: int
     n_components: int
@@ -122,7 +125,7 @@ class ReleaseSummary:
 
     def to_text(self) -> str:
         """The same for people, on one screen."""
-        lines = [f"What would leave party {self.party!r} for the analyst of project {self.project!r}"]
+        lines = [f"What would leave party {self.party!r} for the analyst of project {self.project!r} ({self.analyst})"]
         lines += [line for name, text in self._facts() for line in _entry(name, text)]
         lines += ["", *_entry("does not leave", ", ".join(self.stays))]
         if self.earlier_share is not None:
@@ -214,6 +217,7 @@ def release_summary(
     return ReleaseSummary(
         party=str(share.party),
         project=project.name,
+        analyst=project.analyst.fingerprint,
         n_rows=n_rows,
         n_suppressed=encoded.n_rows - n_rows,
         n_components=n_components,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
 import warnings
 from collections.abc import Callable, Collection, Sequence
@@ -29,6 +30,8 @@ DIMENSIONS = (4, 8, 16, 32)
 _FOLDS = 3
 _COLUMNS = {"linkage": "linked", "reidentification": "told apart", "membership": "members"}
 _LIMITS = "limits of the policy"
+_CELLS, _LEAST = 53, 20
+"""Columns of a line besides the name, and the fewest for the name."""
 _USUAL = ("pca", "kernel-pca")
 _DEFENCES: tuple[dict[str, Any], ...] = (
     {"fit_on_anchor": True, "group_size": 5},
@@ -73,8 +76,12 @@ class Tuning:
             return None
         n_tried, why = len(self.choice.assessments), self._lacking()
         within = "" if self.choice.complete else " for which there was time"
-        found = f"None of the {n_tried} ways of sharing{within} is allowed." if n_tried else "No way could be assessed."
         advice = "Take more rows, have a limit of the policy raised, or do not share."
+        if not self.choice.complete:
+            advice = f"Give it a longer --time-budget. {advice}"
+        found = f"None of the {n_tried} ways of sharing{within} is allowed." if n_tried else "No way could be assessed."
+        if not (n_tried or self.choice.complete or self.choice.failed):
+            found, advice = "There was no time for a single way.", "Give it a longer --time-budget."
         return ExchangeError("NOTHING_ALLOWED", " ".join((found, *why, advice)))
 
     def _lacking(self) -> list[str]:
@@ -105,17 +112,26 @@ class Tuning:
             for each in sorted(self.choice.assessments, key=lambda each: -each.utility)
         ]
 
-    def to_text(self) -> str:
-        """A table for people, the most useful way first, and the limits at its foot."""
-        width = max((len(name) for name in (*self.ways, _LIMITS)), default=0)
-        lines = [_line("", (self.choice.utility_name.partition(" ")[0], *_COLUMNS.values()), width)]
+    def to_text(self, *, width: int | None = None) -> str:
+        """A table for people, the most useful way first, and the limits at its foot.
+
+        Parameters
+        ----------
+        width : int, optional
+            Columns that there are; names are continued on a second line where they need more.
+        """
+        longest = max(len(name) for name in (*self.ways, _LIMITS))
+        given = longest if width is None else min(longest, max(width - _CELLS, _LEAST))
+        lines = [_line("", (self.choice.utility_name.partition(" ")[0], *_COLUMNS.values()), given)]
         for row in self.rows():
             risks = ["-" if row[name] is None else figure_text(name, row[name]) for name in _COLUMNS]
             useful = f"{row[self.choice.utility_name]:.2f}"
-            lines.append(_line(row["way"], (useful, *risks), width) + ("  allowed" if row["allowed"] else ""))
+            first, *rest = textwrap.wrap(row["way"], given, subsequent_indent="  ")
+            lines.append(_line(first, (useful, *risks), given) + ("  allowed" if row["allowed"] else ""))
+            lines += rest
         limits = asdict(self.choice.limits)
-        given = ["none" if limits[name] is None else limit_text(name, limits[name]) for name in _COLUMNS]
-        lines.append(_line(_LIMITS, ("", *given), width))
+        allowed = ["none" if limits[name] is None else limit_text(name, limits[name]) for name in _COLUMNS]
+        lines.append(_line(_LIMITS, ("", *allowed), given))
         lines += [f"Not assessed: {name}. {reason}" for name, reason in self.choice.failed.items()]
         if not self.choice.complete:
             lines.append("The time was up before all ways were tried.")

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
-from ..bundle import AuditLog, KeyPair, locked, write_atomically
+from ..bundle import AuditLog, KeyPair, PublicKey, locked, write_atomically
 from ..errors import ExchangeError
 from ..project import Anchor, Project, load_project, open_anchor
 from ._commit import recover
@@ -63,7 +63,13 @@ class Workplace:
 
     @classmethod
     def join(
-        cls, path: Path, project_file: Path, anchor_file: Path | None = None, *, passphrase: str | None = None
+        cls,
+        path: Path,
+        project_file: Path,
+        anchor_file: Path | None = None,
+        *,
+        owner: PublicKey | None = None,
+        passphrase: str | None = None,
     ) -> Self:
         """Set up a folder that holds the party's keys.
 
@@ -74,23 +80,30 @@ class Workplace:
             Signed by the project's owner.
         anchor_file : Path, optional
             Sealed to this party, among others.  Without it, join again when it has come.
+        owner : PublicKey, optional
+            Of the project's owner, as it came by another way than the file.  Without it, people have to compare
+            fingerprints: a file says of itself whose it is.
         passphrase : str, optional
             Of the keys; the anchor and f_k are then encrypted with it.
 
         Raises
         ------
         ExchangeError
-            ALREADY_THERE, where the folder belongs to another project or has shared with another anchor;
-            NOT_A_MEMBER; and what reading keys, project and anchor may raise.
+            SIGNATURE_INVALID, where the project is another owner's; ALREADY_THERE, where the folder belongs to a
+            project of another owner or analyst, has shared in another project, or with another anchor; NOT_A_MEMBER;
+            and what reading keys, project and anchor may raise.
         """
         files = Files(Path(path))
         project = load_project(project_file)
+        _check_owner(project, owner, project_file)
         key = KeyPair.load(files.keys, passphrase)
         name = _member(project, key)
         anchor = None if anchor_file is None else open_anchor(anchor_file, project, key)
         own = OwnFiles(key, passphrase)
         with locked(files.root):
             recover(files, own, name)
+            if files.project.exists():
+                _check_same_people(load_project(files.project), project, files)
             if files.state.exists() and own.read(files.state).facts["project_digest"] != project.digest:
                 raise ExchangeError(
                     "ALREADY_THERE",
@@ -110,6 +123,11 @@ class Workplace:
                 "join", project=project.name, project_digest=project.digest, party=name, anchor=anchor is not None
             )
         return cls(path, passphrase=passphrase)
+
+    @property
+    def outbox(self) -> Path:
+        """Folder of what may be sent."""
+        return self._files.outbox
 
     @property
     def policy(self) -> Policy:
@@ -146,6 +164,19 @@ class Workplace:
                     raise
             time.sleep(0.05)
 
+    def _check_unchanged(self, anchor: Anchor) -> None:
+        """Raise where project or anchor are others by now; the folder must be locked."""
+        if load_project(self._files.project).digest != self.project.digest:
+            raise ExchangeError(
+                "PROJECT_HASH_MISMATCH",
+                f"{self.path} was joined to another project, or another version of it, while this command ran. Nothing "
+                "left; run it again.",
+            )
+        if self.anchor.commitment(self.project) != anchor.commitment(self.project):
+            raise ExchangeError(
+                "BUSY", f"Another command opened another anchor in {self.path} while this one ran. Run this one again."
+            )
+
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Keep the folder to oneself, and put in order what a killed command left."""
@@ -166,6 +197,28 @@ def _explained(error: PermissionError, folder: Path) -> PermissionError:
         f"{place} cannot be written to, or a file in it is closed to you. Run as whoever owns it, or make it yours: "
         f"chmod -R u+rwX {folder}. Then run the command again."
     )
+
+
+def _check_owner(project: Project, owner: PublicKey | None, file: Path) -> None:
+    if owner is not None and project.owner != owner:
+        raise ExchangeError(
+            "SIGNATURE_INVALID",
+            f"{file} is signed by {project.owner.fingerprint}, and the owner's key that was given is "
+            f"{owner.fingerprint}. Do not use the file; ask the owner by another way.",
+        )
+
+
+def _check_same_people(there: Project, given: Project, files: Files) -> None:
+    """A file that was swapped on its way is signed too, by whoever swapped it."""
+    for role in ("owner", "analyst"):
+        known, new = getattr(there, role), getattr(given, role)
+        if known != new:
+            raise ExchangeError(
+                "ALREADY_THERE",
+                f"{files.root} has a project whose {role} is {known.fingerprint}; in the new file it is "
+                f"{new.fingerprint}. Ask the owner by telephone which is right. For another project use a folder of "
+                f"its own; if the {role} has a new key, remove {files.project} and join again.",
+            )
 
 
 def _check_same_anchor(new: Anchor, old: Anchor, project: Project, path: Path) -> None:

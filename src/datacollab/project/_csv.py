@@ -34,8 +34,8 @@ def read_csv(path: Path, project: Project | None) -> Any:
     """
     pandas = require("pandas", "cli")
     options = _options(path, project)
+    check_rows(path)
     try:
-        check_rows(path)
         table = pandas.read_csv(path, low_memory=False, compression=None, **options)
     except ValueError as error:
         raise unreadable_csv(path, error) from None
@@ -54,13 +54,11 @@ def csv_batches(path: Path, batch_rows: int, project: Project | None) -> Iterato
     """
     pandas = require("pandas", "cli")
     options = _options(path, project)
+    check_rows(path)
     try:
-        check_rows(path)
         with pandas.read_csv(path, chunksize=batch_rows, low_memory=False, compression=None, **options) as chunks:
             for chunk in chunks:
                 yield settled(chunk.reset_index(drop=True), project)
-    except ExchangeError:
-        raise
     except ValueError as error:
         raise unreadable_csv(path, error) from None
 

@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from ..errors import ExchangeError
+from ._csv_refusals import unreadable_csv
 
 __all__ = ["check_rows"]
 
@@ -18,10 +19,15 @@ def check_rows(path: Path) -> None:
     Raises
     ------
     ExchangeError
-        With the line of the first row that has fewer or more.
-    UnicodeDecodeError
-        When the file is not UTF-8.
+        With the line of the first row that has fewer or more; also when the file is not UTF-8.
     """
+    try:
+        _check(path)
+    except UnicodeDecodeError as error:
+        raise unreadable_csv(path, error) from None
+
+
+def _check(path: Path) -> None:
     width = None
     with open(path, encoding="utf-8-sig", newline="") as file:
         for line, n_entries in _rows(path, file):

@@ -48,8 +48,9 @@ def draft_project(
 ) -> Project:
     """Guess columns and task from public rows.
 
-    Numbers get the range that was found, half its width added on each side; text becomes categories.  Where entries
-    are missing, the median or the most frequent category is to be filled in.
+    Numbers get the range that was found, half its width added on each side, but nothing below 0 where no number is
+    negative; text becomes categories.  Where entries are missing, the median or the most frequent category is to be
+    filled in.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ def draft_project(
         Smallest and largest number of all columns, instead of a guess for each.
     anchor : AnchorRecipe, optional
     max_components : int, optional
-        By default 16, or all columns of the matrix if these are fewer.
+        By default 16, or one less than the columns of the matrix if these are fewer, so that something is reduced.
     min_rows, min_class_rows, quorum, deadline, seal_shares
         See `Project`.
 
@@ -92,7 +93,7 @@ def draft_project(
         columns=columns,
         task=_task(target, table.iloc[:, names.index(target)], task),
         anchor=anchor or AnchorRecipe(),
-        max_components=min(_USUAL_COMPONENTS, n_features) if max_components is None else max_components,
+        max_components=_components(n_features) if max_components is None else max_components,
         min_rows=min_rows,
         min_class_rows=min_class_rows,
         quorum=quorum,
@@ -107,24 +108,33 @@ def draft_project(
 def widened_range(numbers: FloatArray) -> tuple[float, float]:
     """The range of numbers, half its width added on each side, rounded outwards to two digits of the width.
 
+    Where none is negative it stops at 0, as most quantities do.
+
     Examples
     --------
     >>> import numpy as np
     >>> widened_range(np.array([18.0, 97.0]))
-    (-30.0, 140.0)
+    (0.0, 140.0)
     >>> widened_range(np.array([0.0, 1.0]))
-    (-0.5, 1.5)
+    (0.0, 1.5)
+    >>> widened_range(np.array([-1.0, 1.0]))
+    (-2.0, 2.0)
     """
     low, high = float(numbers.min()), float(numbers.max())
     # Where all are equal, their size says how far others might be.
     width = (high - low) or abs(high) or 1.0
+    lowest = 0.0 if low >= 0 else -math.inf
     low, high = low - width / 2, high + width / 2
     # A power of ten as text, as 10.0**-3 is not the nearest number to 0.001.
     digits = 1 - math.floor(math.log10(high - low))
     step = float(f"1e{abs(digits)}")
     if digits > 0:
-        return math.floor(low * step) / step, math.ceil(high * step) / step
-    return math.floor(low / step) * step, math.ceil(high / step) * step
+        return max(lowest, math.floor(low * step) / step), math.ceil(high * step) / step
+    return max(lowest, math.floor(low / step) * step), math.ceil(high / step) * step
+
+
+def _components(n_features: int) -> int:
+    return max(1, min(_USUAL_COMPONENTS, n_features - 1))
 
 
 def _column(name: str, entries: Any, valid_range: tuple[float, float] | None) -> Column:

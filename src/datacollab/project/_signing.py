@@ -6,7 +6,7 @@ import base64
 import re
 from pathlib import Path
 
-from ..bundle import KeyPair, canonical_json
+from ..bundle import KeyPair, canonical_json, unpack
 from ..errors import ExchangeError
 from ._content import project_content
 from ._parsing import parse_project
@@ -18,6 +18,7 @@ __all__ = ["load_project", "project_text", "read_project_text", "sign_project_te
 
 _DOMAIN = b"datacollab project file, format 1\n"
 _MOST_BYTES = 8 * 2**20
+_ZIP, _UTF_16 = b"PK\x03\x04", (b"\xff\xfe", b"\xfe\xff")
 
 
 def project_text(project: Project, key: KeyPair, *, drafted: bool = False) -> str:
@@ -90,10 +91,12 @@ def read_project_text(path: Path) -> str:
     Raises
     ------
     ExchangeError
-        When it is too large, or no UTF-8 text.
+        When it is a bundle, too large, or no UTF-8 text.
     """
     with open(path, "rb") as file:
         data = file.read(_MOST_BYTES + 1)
+    if data.startswith(_ZIP):
+        raise _no_project(path)
     if len(data) > _MOST_BYTES:
         raise ExchangeError(
             "TOO_LARGE", f"{path} has more than {_MOST_BYTES:,} bytes, which no project file needs. Check its origin."
@@ -102,7 +105,18 @@ def read_project_text(path: Path) -> str:
         # Some editors put a mark before the first letter.
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
+        if b"\0" in data and not data.startswith(_UTF_16):
+            raise invalid(str(path), "this is no text. The project file is wanted first (project.toml).") from None
         raise invalid(str(path), "this is no UTF-8 text. Save it as UTF-8.") from None
+
+
+def _no_project(path: Path) -> ExchangeError:
+    """What to say of a ZIP container: as a rule a bundle, given in place of the project file."""
+    try:
+        what = f"a bundle ({unpack(path).kind})"
+    except ExchangeError:
+        what = "a ZIP archive or a damaged bundle"
+    return ExchangeError("WRONG_KIND", f"{path} is {what}; the project file is wanted first (project.toml).")
 
 
 def _signed_bytes(project: Project) -> bytes:

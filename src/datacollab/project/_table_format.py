@@ -35,7 +35,7 @@ def table_format(path: Path, *, default: str | None = None) -> str:
 
 
 def unreadable(path: Path, kind: str, error: BaseException) -> ExchangeError:
-    """The error for a Parquet or Arrow file that cannot be read; the reader's own words may quote an entry, so they are dropped."""
+    """The error for a Parquet or Arrow file that cannot be read, without the reader's words, which may quote data."""
     wanted = "an Arrow or Feather file" if kind == "Arrow" else f"a {kind} file"
     return ExchangeError(
         "TABLE_UNREADABLE",

@@ -51,8 +51,8 @@ _CONVERSIONS = (
     _over(18.0182, "glucose, mg/dL to mmol/L", "mmol/l"),
     _times(38.67, "cholesterol, mmol/L to mg/dL", "mg/dl"),
     _over(38.67, "cholesterol, mg/dL to mmol/L", "mmol/l"),
-    _times(88.4, "creatinine, mg/dL to μmol/L", "umol/l", "μmol/l"),
-    _over(88.4, "creatinine, μmol/L to mg/dL", "mg/dl"),
+    _times(88.4, "creatinine, mg/dL to umol/L", "umol/l", "μmol/l"),
+    _over(88.4, "creatinine, umol/L to mg/dL", "mg/dl"),
     _Conversion("taken from Fahrenheit to Celsius", lambda f: (f - 32.0) / 1.8, frozenset(("°c", "c", "celsius"))),
     _Conversion("taken from Celsius to Fahrenheit", lambda c: c * 1.8 + 32.0, frozenset(("°f", "f", "fahrenheit"))),
 )

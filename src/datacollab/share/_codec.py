@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .. import __version__
 from ..bundle import Bundle, arrays_to_bytes, bytes_to_arrays
 from ..errors import ExchangeError, ShareError
-from ._targets import check_target_facts, decode_target, encode_targets
+from ._targets import check_target_facts, decode_target, encode_targets, too_large
 
 if TYPE_CHECKING:
     from ._share import Share
@@ -22,6 +22,7 @@ __all__ = ["SHARE_KIND", "share_contents", "share_from"]
 
 SHARE_KIND = "datacollab.share"
 
+_MOST_NAME = 200
 _ARRAYS = "share.safetensors"
 _WANTED = {"representation", "anchor_representation", "target"}
 
@@ -73,14 +74,22 @@ def share_from(bundle: Bundle) -> Share:
     Raises
     ------
     ExchangeError
-        WRONG_KIND, or SHARE_MALFORMED where the arrays do not fit together or are not what the manifest says.
+        WRONG_KIND, TOO_LARGE, or SHARE_MALFORMED where the arrays do not fit together, or the manifest says something
+        else of them.
     """
-    from ._share import Share
-
     if bundle.kind != SHARE_KIND:
         raise ExchangeError("WRONG_KIND", f"A share is wanted, but this is a bundle of kind {bundle.kind!r}.")
+    try:
+        return _share_of(bundle)
+    except MemoryError:
+        raise too_large("arrays take more memory than this machine has") from None
+
+
+def _share_of(bundle: Bundle) -> Share:
+    from ._share import Share
+
     party = bundle.facts.get("party")
-    if isinstance(party, bool) or not isinstance(party, str | int):
+    if type(party) is not int and not (isinstance(party, str) and len(party) <= _MOST_NAME):
         raise _malformed("it does not say whose it is")
     if bundle.members.keys() != {_ARRAYS}:
         raise _malformed(f"it has the members {sorted(bundle.members)!r}, where {_ARRAYS!r} alone is wanted")
@@ -120,7 +129,7 @@ def _check_counts(share: Share, facts: Mapping[str, Any]) -> None:
         "n_components": share.representation.shape[1],
         "n_anchors": share.anchor_representation.shape[0],
     }
-    wrong = [name for name, value in found.items() if facts.get(name) != value]
+    wrong = [name for name, value in found.items() if type(facts.get(name)) is not int or facts[name] != value]
     if wrong:
         raise _malformed(f"its manifest says something else than its arrays of {wrong!r}")
 

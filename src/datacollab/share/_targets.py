@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .._typing import PartyName
 from ..errors import ExchangeError
 
-__all__ = ["check_target_facts", "decode_target", "encode_targets"]
+__all__ = ["check_target_facts", "decode_target", "encode_targets", "too_large"]
 
 _STORED = {
     "bool": np.bool_,
@@ -28,8 +28,12 @@ _STORED = {
 }
 """Types of numbers, and what each is stored as without loss."""
 
+_CHARACTER = np.dtype("U1").itemsize
 _TEXTS = ("str", "object")
-_MOST_TEXT = 10**4
+_MOST_TEXT = 200
+"""Characters of a class: NumPy gives the room of the longest to every row."""
+_MOST_BYTES = 2**30
+"""Of texts, one for each row."""
 
 
 def encode_targets(
@@ -53,6 +57,11 @@ def encode_targets(
     if dtype not in _TEXTS:
         return {"dtype": dtype}, {name: values.astype(_STORED[dtype]) for name, values in given.items()}
     classes = np.unique(np.concatenate([values.astype(str) for values in given.values()]))
+    if classes.dtype.itemsize // _CHARACTER > _MOST_TEXT:
+        raise ExchangeError(
+            "SHARE_MALFORMED",
+            f"Party {party!r}: a class has a name of more than {_MOST_TEXT} characters. Shorten it, and share again.",
+        )
     codes = {name: np.searchsorted(classes, values.astype(str)).astype(np.int64) for name, values in given.items()}
     return {"dtype": dtype, "classes": classes.tolist()}, codes
 
@@ -72,7 +81,7 @@ def check_target_facts(facts: Any) -> tuple[str, NDArray[Any] | None]:
     if not isinstance(classes, list) or not classes:
         raise _malformed("of no known type")
     if any(not isinstance(name, str) or len(name) > _MOST_TEXT or name.endswith("\0") for name in classes):
-        raise _malformed("of classes that are no texts")
+        raise _malformed("of classes that are no short texts")
     if len(set(classes)) != len(classes):
         raise _malformed("of a class that is listed twice")
     return str(dtype), np.array(classes, dtype=str if dtype == "str" else object)
@@ -84,13 +93,15 @@ def decode_target(values: NDArray[Any], dtype: str, classes: NDArray[Any] | None
     Raises
     ------
     ExchangeError
-        SHARE_MALFORMED.
+        SHARE_MALFORMED or TOO_LARGE.
     """
     if values.dtype != (np.int64 if classes is not None else _STORED[dtype]) or values.ndim != 1:
         raise _malformed("of another type than its manifest says")
     if classes is not None:
         if values.size and not 0 <= values.min() <= values.max() < len(classes):
             raise _malformed("of classes that are not listed")
+        if values.size * max(map(len, classes)) * _CHARACTER > _MOST_BYTES:
+            raise too_large(f"targets take more than {_MOST_BYTES} bytes as texts")
         return np.asarray(classes[values])
     with np.errstate(over="ignore"):
         decoded = values.astype(dtype)
@@ -109,3 +120,8 @@ def _dtype_name(values: NDArray[Any]) -> str | None:
 
 def _malformed(what: str) -> ExchangeError:
     return ExchangeError("SHARE_MALFORMED", f"The share cannot be used: its targets are {what}. Have it made again.")
+
+
+def too_large(what: str) -> ExchangeError:
+    """The error for a share that takes more memory than a share may."""
+    return ExchangeError("TOO_LARGE", f"The share cannot be used: its {what}. Have a smaller one made.")

@@ -1,0 +1,94 @@
+"""Options of the party's commands, in words that fit into 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Option
+
+__all__ = [
+    "HERE",
+    "AsJson",
+    "Audit",
+    "Components",
+    "File",
+    "FitOnAnchor",
+    "Folder",
+    "GroupSize",
+    "Noise",
+    "Obfuscator",
+    "Obfuscators",
+    "Preset",
+    "Standardize",
+    "Table",
+    "TimeBudget",
+]
+
+HERE = Path()
+
+
+def _known_obfuscators(names: list[str] | None) -> list[str] | None:
+    for name in names or ():
+        _known_obfuscator(name)
+    return names
+
+
+def _known_obfuscator(name: str | None) -> str | None:
+    from ..party_folder._policy import OBFUSCATORS
+
+    return _one_of(name, OBFUSCATORS)
+
+
+def _known_preset(name: str | None) -> str | None:
+    from ..party_folder._way import PRESETS
+
+    return _one_of(name, PRESETS)
+
+
+def _one_of(name: str | None, known: Sequence[str]) -> str | None:
+    if name is not None and name not in known:
+        raise typer.BadParameter(f"{name!r} is unknown; one of {', '.join(known)} is wanted.")
+    return name
+
+
+File = partial(typer.Argument, exists=True, dir_okay=False)
+Folder = Annotated[Path, Option("--folder", "-C", metavar="DIR", help="The party's folder.")]
+AsJson = Annotated[bool, Option("--json", help="Print one JSON object.")]
+Table = Annotated[Path, File(help="CSV, Parquet or Arrow file.")]
+Obfuscator = Annotated[
+    str | None,
+    Option(
+        metavar="KIND",
+        callback=_known_obfuscator,
+        help="pca, kernel-pca, umap, random-projection. Default: pca.",
+    ),
+]
+Obfuscators = Annotated[
+    list[str] | None,
+    Option(
+        metavar="KIND",
+        callback=_known_obfuscators,
+        help="To be tried; repeatable. Default: pca and kernel-pca, where allowed.",
+    ),
+]
+Components = Annotated[
+    int | None, Option(min=1, metavar="N", help="Columns to be shared. Default: 16, or what is allowed.")
+]
+Preset = Annotated[
+    str | None,
+    Option(
+        metavar="NAME",
+        callback=_known_preset,
+        help="private: map learnt from the anchor, rows shared as means of 5.",
+    ),
+]
+Standardize = Annotated[bool, Option(help="Bring columns to mean 0 and variance 1 first.")]
+GroupSize = Annotated[int | None, Option(min=2, metavar="K", help="Share means of at least so many rows of a class.")]
+Noise = Annotated[float | None, Option(min=0, metavar="SD", help="Add noise of so many standard deviations.")]
+FitOnAnchor = Annotated[bool, Option("--fit-on-anchor", help="Learn the map from the anchor, not your rows.")]
+Audit = Annotated[bool, Option(help="Attack the share first, to show the risk.")]
+TimeBudget = Annotated[float | None, Option(min=0, metavar="S", help="Seconds after which no attack is begun.")]
