@@ -322,9 +322,9 @@ def test_places_that_hold_no_bundle(tmp_path):
 def test_a_refusal_names_the_file(tmp_path, code, data, options):
     path = tmp_path / "received.dcshare"
     path.write_bytes(data)
-    for source, given in ((path, options), (data, {**options, "what": str(path)})):
+    for source, wanted in ((path, options), (data, {**options, "what": str(path)})):
         with pytest.raises(ExchangeError) as caught:
-            unpack(source, **given)
+            unpack(source, **wanted)
         assert caught.value.code == code
         assert str(path) in str(caught.value)
 

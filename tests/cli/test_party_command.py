@@ -94,6 +94,28 @@ def test_join_says_who_one_is(world):
     assert "anchor is missing" in done(world, "join", world.root / "project.toml")
 
 
+def test_join_wants_the_owner_or_people_to_compare(world):
+    told = join(world)
+    for key in ("a", "analyst"):
+        assert world.keys[key].public.fingerprint in told
+    assert world.project.digest[:16] in told
+    assert "compare them with the owner by telephone" in told
+    owner = world.root / "owner.key"
+    owner.write_text(world.keys["a"].public.text)
+    files = world.root / "project.toml", world.root / "anchor.dcanchor"
+    assert "telephone" not in done(world, "join", *files, "--owner", owner)
+    owner.write_text(world.keys["stranger"].public.text)
+    refused(run(world, "join", *files, "--owner", owner, folder="b"), "SIGNATURE_INVALID")
+    assert not (world.root / "b" / "project.toml").exists()
+
+
+def test_an_older_model_needs_a_word(ready):
+    folders = PartyFolder(ready.root / "a"), PartyFolder(ready.root / "b")
+    older = ready.model_file(*folders, created="2026-01-01T00:00:00+00:00")
+    refused(run(ready, "install", older), "ALREADY_THERE")
+    assert "signed by the project's analyst" in done(ready, "install", older, "--older")
+
+
 def test_without_a_yes_nothing_leaves(world, monkeypatch):
     join(world)
     words = ["share", world.root / "a.csv", *QUICK]

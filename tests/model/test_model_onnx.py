@@ -118,7 +118,7 @@ def test_rows_that_do_not_fit_are_refused_as_by_any_model():
     ids=["laplacian kernel", "histogram boosting", "dummy", "k-nn", "svc"],
 )
 def test_what_has_no_onnx_form_is_said(model):
-    with pytest.raises(ExchangeError, match="Send the model without") as caught:
+    with pytest.raises(ExchangeError, match="Export without") as caught:
         model_contents(model(), onnx=True)
     assert caught.value.code == "ONNX_UNSUPPORTED"
 
@@ -227,6 +227,57 @@ def test_a_linear_classifier_for_other_columns_is_refused():
         del attribute.floats[5:]
 
     assert refusal_of(change, LogisticRegression()) == "MODEL_MALFORMED"
+
+
+def test_a_small_graph_that_computes_much_is_refused():
+    def change(model):
+        model.graph.initializer.append(onnx.numpy_helper.from_array(np.full(1024, 1e-9), name="x0"))
+        for number in range(24):
+            node = onnx.helper.make_node("Concat", [f"x{number}"] * 2, [f"x{number + 1}"], axis=0)
+            model.graph.node.append(node)
+
+    assert refusal_of(change) == "TOO_LARGE"
+
+
+def test_a_graph_whose_sizes_do_not_follow_from_its_input_is_refused():
+    def change(model):
+        model.graph.initializer.append(onnx.numpy_helper.from_array(np.array([0]), name="zero"))
+        model.graph.node.append(onnx.helper.make_node("Abs", ["zero"], ["start"]))
+        model.graph.node.append(onnx.helper.make_node("Slice", ["representation", "start", "start"], ["cut"]))
+
+    assert refusal_of(change) == "MODEL_MALFORMED"
+
+
+def test_many_rows_are_predicted_in_parts():
+    model = fitted(RandomForestClassifier(3))
+    loaded = model_from(bundle_of(model, onnx=True), prefer_onnx=True)
+    rows = np.tile(NEW_ROWS, (16, 1))[:2500]
+    np.testing.assert_array_equal(loaded.predict(rows), np.tile(loaded.predict(NEW_ROWS), 16)[:2500])
+    assert loaded.predict_proba(rows).shape == (2500, 3)
+
+
+@pytest.mark.parametrize("estimator", [LogisticRegression(), None], ids=["linear", "trees"])
+def test_a_classifier_with_labels_of_two_kinds_is_refused(estimator):
+    def change(model):
+        (node,) = [node for node in model.graph.node if node.op_type in ("LinearClassifier", "TreeEnsembleClassifier")]
+        name = "classlabels_ints" if node.op_type == "LinearClassifier" else "classlabels_int64s"
+        present = {attribute.name: attribute for attribute in node.attribute}
+        if name in present:
+            node.attribute.remove(present[name])
+        node.attribute.append(onnx.helper.make_attribute(name, list(range(50))))
+
+    assert refusal_of(change, estimator) == "MODEL_MALFORMED"
+
+
+@pytest.mark.parametrize(
+    ("fact", "value"),
+    [("estimator", "LogisticRegression"), ("task", "regression"), ("n_components", 5), ("n_rows", "many")],
+)
+def test_a_manifest_that_contradicts_the_model_is_refused_of_a_graph_too(fact, value):
+    bundle = bundle_of(fitted(RandomForestClassifier(2)), onnx=True)
+    with pytest.raises(ExchangeError) as caught:
+        model_from(replace(bundle, facts=bundle.facts | {fact: value}), prefer_onnx=True)
+    assert caught.value.code == "MODEL_MALFORMED"
 
 
 @pytest.mark.parametrize(

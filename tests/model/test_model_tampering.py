@@ -270,6 +270,8 @@ def test_any_bytes_in_place_of_the_estimator_are_refused(data):
         ("n_components", 5),
         ("n_intermediate", None),
         ("task", "regression"),
+        ("estimator", "RandomForestClassifier"),
+        ("estimator", None),
         ("classes", ["x", "y"]),
         ("party", True),
         ("party", None),

@@ -122,7 +122,7 @@ def test_an_installation_that_kills_itself_at_every_step(commands, world):
 
 
 def two_models(world, a, b, number):
-    path = world.model_file(a, b, n_rows=number)
+    path = world.model_file(a, b, created="2026-01-01T00:00:00+00:00", n_rows=number)
     return path.rename(path.with_name(f"model-{number}.dcmodel"))
 
 

@@ -136,6 +136,10 @@ def refused(bundle):
         ("target", {"dtype": "str", "classes": ["no"]}),
         ("target", {"dtype": "str", "classes": ["no", "no"]}),
         ("target", {"dtype": "str", "classes": ["no", 3]}),
+        ("target", {"dtype": "str", "classes": ["no", "x" * 201]}),
+        ("target", {"dtype": "object", "classes": ["no", "x" * 201]}),
+        ("n_rows", 3.0),
+        ("party", "x" * 201),
     ],
 )
 def test_a_manifest_that_contradicts_the_arrays_is_refused(fact, value):
@@ -183,6 +187,36 @@ def test_sealed_or_further_members_are_refused():
     bundle = bundle_of(share())
     assert refused(replace(bundle, members={"sealed.bin": b""})) == "SHARE_MALFORMED"
     assert refused(replace(bundle, members=bundle.members | {"more.bin": b""})) == "SHARE_MALFORMED"
+
+
+@pytest.mark.parametrize("dtype", ["str", "object"])
+def test_a_small_file_whose_targets_would_take_much_memory_is_refused(dtype):
+    """Each row has room for the longest class, so 2 million take 1.6 GB."""
+    n_rows = 2 * 10**6
+    arrays = {
+        "representation": np.zeros((n_rows, 1)),
+        "anchor_representation": np.zeros((3, 1)),
+        "target": np.zeros(n_rows, dtype=np.int64),
+    }
+    facts = {"n_rows": n_rows, "n_components": 1, "n_anchors": 3, "target": {"dtype": dtype, "classes": ["x" * 200]}}
+    bundle = bundle_of(share())
+    members = {"share.safetensors": arrays_to_bytes(arrays)}
+    assert refused(replace(bundle, facts=bundle.facts | facts, members=members)) == "TOO_LARGE"
+
+
+def test_a_lack_of_memory_is_a_refusal(monkeypatch):
+    def no_memory(*args, **kwargs):
+        raise MemoryError
+
+    monkeypatch.setattr("datacollab.share._codec.decode_target", no_memory)
+    assert refused(bundle_of(share())) == "TOO_LARGE"
+
+
+def test_a_class_of_a_long_name_is_not_sent():
+    assert share_from(bundle_of(share(["a", "b", "x" * 200]))).target[2] == "x" * 200
+    with pytest.raises(ExchangeError, match="'north'.*200 characters") as caught:
+        share_contents(share(["a", "b", "x" * 201]))
+    assert caught.value.code == "SHARE_MALFORMED"
 
 
 def test_no_error_shows_a_class():

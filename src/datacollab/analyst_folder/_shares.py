@@ -63,7 +63,7 @@ def receive(source: bytes, project: Project, key: KeyPair, *, where: str) -> Rec
         When the file is damaged, is not signed by the party that it names, belongs to another version of the project,
         says that it was made after the deadline, or holds other arrays than it says or the project allows.
     """
-    bundle = unpack(source, kind=SHARE_KIND)
+    bundle = unpack(source, kind=SHARE_KIND, what=where)
     party = bundle.facts.get("party")
     if not isinstance(party, str) or party not in project.parties:
         raise ExchangeError(
@@ -165,7 +165,7 @@ def _opened(bundle: Bundle, project: Project, key: KeyPair, where: str) -> Bundl
             )
         return bundle
     inner = unseal(bundle.members[SEALED], key, purpose=f"share of {bundle.facts['party']} in {project.digest}")
-    return unpack(inner, kind=SHARE_KIND)
+    return unpack(inner, kind=SHARE_KIND, what=where)
 
 
 def _check_classes(facts: Mapping[str, Any], project: Project, party: str, where: str) -> None:

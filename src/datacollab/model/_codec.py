@@ -154,7 +154,8 @@ def _check_version(facts: Mapping[str, Any], has_onnx: bool) -> None:
 
 def _check_facts(facts: Mapping[str, Any], model: PartyModel, *, estimator: str | None) -> None:
     classes = getattr(model.estimator, "classes_", None)
-    is_classification = is_classifier(model.estimator) or (isinstance(model, OnnxPartyModel) and classes is not None)
+    is_graph = isinstance(model, OnnxPartyModel)
+    is_classification = classes is not None if is_graph else is_classifier(model.estimator)
     found = {
         "n_intermediate": model.integration_function.n_intermediate,
         "n_components": model.integration_function.n_components,

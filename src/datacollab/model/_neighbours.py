@@ -79,7 +79,7 @@ def _check_classes(targets: NDArray[Any], n_classes: int) -> None:
         raise _malformed("whose classes are not there")
 
 
-def _distance(part: Any) -> tuple[str, dict[str, float]]:
+def _distance(part: Any) -> tuple[str, dict[str, Any]]:
     """Name and parameters of the distance, where the two places that say it agree as after fitting."""
     metric, given = part.metric, {} if part.metric_params is None else part.metric_params
     found, parameters = part.effective_metric_, part.effective_metric_params_
@@ -92,7 +92,7 @@ def _distance(part: Any) -> tuple[str, dict[str, float]]:
     if metric != "minkowski":
         wanted = (metric, given)
     else:
-        wanted = (_BY_POWER[power], {}) if power in _BY_POWER else (metric, {"p": power})
+        wanted = (_BY_POWER[power], {}) if power in _BY_POWER else (metric, {"p": power, "w": None})
     if (found, parameters) != wanted or not power > 0:
         raise _malformed("by two different distances")
     return wanted

@@ -161,7 +161,7 @@ class PartyFolder(Workplace):
                 "supersedes": supersedes,
                 "project_digest": self.project.digest,
                 "policy": policy.digest,
-                # The analyst knows the head before this entry, and must not guess what follows from the next one.
+                # The analyst knows the log's head before this entry, and could test guesses on the next one.
                 "nonce": secrets.token_hex(16),
                 **figures(prepared.summary),
             }
