@@ -9,7 +9,7 @@ DATA ?= $(firstword $(DATACOLLAB_DATA) $(wildcard ../shared/data))
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test check smoke results accuracy federated clean
+.PHONY: demo test check smoke results risks accuracy federated clean
 
 demo: $(VENV)/.demo  ## What data collaboration buys on real data: prints a table, writes figures and a page.
 	$(BIN)/datacollab demo --output output/demo
@@ -32,6 +32,12 @@ results: $(VENV)/.demo  ## What docs/results holds: the experiments at the prese
 	mkdir -p docs/results/tables
 	cp output/quick/report/rows.csv docs/results/
 	cp output/quick/report/tables/*.md docs/results/tables/
+
+risks: $(VENV)/.demo  ## What docs/results/risks holds: utility beside what attackers learn. Takes an hour and a half; goes on where it was.
+	$(BIN)/datacollab experiment run rq4-risks rq4-risks-table --preset quick $(if $(DATA),--data-dir $(DATA)) --output output/risks
+	$(BIN)/datacollab experiment report output/risks
+	mkdir -p docs/results/risks
+	cp output/risks/report/rows.csv output/risks/report/tables/rq4-risks*.md docs/results/risks/
 
 accuracy: $(VENV)/.demo  ## MNIST and Fashion-MNIST under the paper's condition, beside what should hold.
 	$(BIN)/python benchmarks/accuracy.py $(if $(DATA),--data-dir $(DATA)) --output output/accuracy.json

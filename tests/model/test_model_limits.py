@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from model_examples import CLASSIFIERS, bundle_of, fitted
 from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import (
@@ -19,14 +20,16 @@ from sklearn.neighbors import (
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
-from tampering import MODELS, archive_of, outcome, with_archive
+from tampering import MODELS, archive_of, nodes_of, outcome, with_archive
 
 from datacollab.errors import ExchangeError
 from datacollab.model import model_from, plain_facts
+from datacollab.model._skops_archive import MOST_OUTLINE_BYTES, read_archive
 from datacollab.model._skops_file import estimator_to_bytes
 
 N_COMPONENTS = 4
 ROWS = np.random.default_rng(0).normal(size=(50, N_COMPONENTS))
+LOADERS = ("DictNode", "JsonNode", "ListNode", "NdArrayNode", "ObjectNode", "TreeNode", "TupleNode", "TypeNode")
 CLASSES = np.arange(50) % 2
 
 
@@ -207,6 +210,15 @@ def test_an_outline_of_too_many_parts_is_refused():
     node = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "content": []}
     outline["content"]["content"]["more"] = node | {"content": [node] * (10**5 + 1)}
     assert outcome(with_archive(bundle_of(MODELS["logistic"]()), outline, arrays)) == "TOO_LARGE"
+
+
+def test_the_limits_leave_room_for_a_forest_of_a_thousand_trees():
+    forest = RandomForestClassifier(50, max_leaf_nodes=51, random_state=0).fit(
+        np.tile(ROWS, (20, 1)), CLASSES.repeat(20)
+    )
+    archive = read_archive(estimator_to_bytes(forest))
+    assert 20 * len(json.dumps(archive.outline)) < MOST_OUTLINE_BYTES
+    assert 20 * sum(1 for kind in LOADERS for _ in nodes_of(archive.outline, kind)) < 0.8 * 10**5
 
 
 @pytest.mark.parametrize("name", ["\x1b[31mrun this", "call 555-0199 at once", "x" * 101, "", "a..b", "\u0430b"])

@@ -1,6 +1,7 @@
 import os
 import stat
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -224,3 +225,20 @@ def test_a_model_that_fails_on_rows_is_refused_without_its_words(world, monkeypa
         folder.predict(world.root / "new.csv", world.root / "out.csv")
     assert "cannot use" not in str(found.value)
     assert not (world.root / "out.csv").exists()
+
+
+def test_where_versions_differ_the_onnx_form_is_taken(world, monkeypatch):
+    pytest.importorskip("onnxruntime")
+    a, b = world.shared("a"), world.shared("b")
+    path = world.model_file(a, b, estimator=RandomForestClassifier(5, random_state=0), onnx=True)
+    without = world.model_file(b, a, party="b")
+    a.install(path)
+    a.predict(world.root / "new.csv", world.root / "own.csv")
+    monkeypatch.setattr("datacollab.model._codec.sklearn", SimpleNamespace(__version__="99.0"))
+    with refused("VERSION_MISMATCH"):
+        b.install(without)
+    a.install(path)
+    a.predict(world.root / "new.csv", world.root / "graph.csv", proba=True)
+    own, graph = (pd.read_csv(world.root / f"{name}.csv") for name in ("own", "graph"))
+    assert (own["prediction"] == graph["prediction"]).mean() > 0.95  # a graph computes in single precision
+    assert_allclose(graph[["proba_no", "proba_yes"]].sum(axis=1), 1, rtol=1e-5)

@@ -1,17 +1,20 @@
 """What goes back to a party: its integration function g_k and the model h, how to apply them, and their files."""
 
-from ._codec import MODEL_KIND, model_contents, model_from
+from ._codec import MODEL_KIND, ONNX_MEMBER, model_contents, model_from
 from ._facts import plain_facts
 from ._map_codec import map_from, map_to
 from ._maps import IntegrationFunction, KernelMap, LinearMap
+from ._onnx_model import OnnxModel
 from ._party_model import PartyModel
 from ._skops_file import estimator_from_bytes, estimator_to_bytes
 
 __all__ = [
     "MODEL_KIND",
+    "ONNX_MEMBER",
     "IntegrationFunction",
     "KernelMap",
     "LinearMap",
+    "OnnxModel",
     "PartyModel",
     "estimator_from_bytes",
     "estimator_to_bytes",

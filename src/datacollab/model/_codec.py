@@ -26,12 +26,12 @@ from ._refusal import malformed, reason_of
 from ._skops_file import estimator_from_bytes, estimator_name, estimator_to_bytes
 from ._trial import try_prediction
 
-__all__ = ["MODEL_KIND", "model_contents", "model_from"]
+__all__ = ["MODEL_KIND", "ONNX_MEMBER", "model_contents", "model_from"]
 
 MODEL_KIND = "datacollab.model"
 
 _VERSION = re.compile(r"[0-9]+\.[0-9]+[a-z0-9.+]{0,20}", re.ASCII)
-_MAP, _ESTIMATOR, _ONNX = "g.safetensors", "h.skops", "model.onnx"
+_MAP, _ESTIMATOR, ONNX_MEMBER = "g.safetensors", "h.skops", "model.onnx"
 
 
 def model_contents(model: PartyModel, *, onnx: bool = False) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -79,7 +79,7 @@ def model_contents(model: PartyModel, *, onnx: bool = False) -> tuple[dict[str, 
     members = {_MAP: arrays_to_bytes(arrays), _ESTIMATOR: estimator_to_bytes(estimator)}
     _check_written(facts, members, sent)
     if onnx:
-        members[_ONNX] = onnx_of(sent)
+        members[ONNX_MEMBER] = onnx_of(sent)
         facts["onnx"] = {
             "opset": OPSET,
             "classes_dtype": None if classes is None else _dtype_name(classes),
@@ -105,16 +105,16 @@ def model_from(bundle: Bundle, *, prefer_onnx: bool = False) -> PartyModel:
     if bundle.kind != MODEL_KIND:
         raise ExchangeError("WRONG_KIND", f"A model is wanted, but this is a bundle of kind {bundle.kind!r}.")
     facts = plain_facts(bundle)
-    if prefer_onnx and _ONNX in bundle.members:
+    if prefer_onnx and ONNX_MEMBER in bundle.members:
         g = _map_of(facts, bundle.members)
-        model = onnx_party_model(g, bundle.members[_ONNX], facts)
+        model = onnx_party_model(g, bundle.members[ONNX_MEMBER], facts)
         _check_facts(facts, model, estimator=estimator_name(bundle.members[_ESTIMATOR]))
         return model
     return _model_of(facts, bundle.members)
 
 
 def _model_of(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> PartyModel:
-    _check_version(facts, _ONNX in members)
+    _check_version(facts, ONNX_MEMBER in members)
     g = _map_of(facts, members)
     estimator = estimator_from_bytes(members[_ESTIMATOR])
     check_estimator(estimator, g.n_components)
@@ -125,7 +125,7 @@ def _model_of(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> PartyMo
 
 
 def _map_of(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> IntegrationFunction:
-    if not {_MAP, _ESTIMATOR} <= members.keys() <= {_MAP, _ESTIMATOR, _ONNX}:
+    if not {_MAP, _ESTIMATOR} <= members.keys() <= {_MAP, _ESTIMATOR, ONNX_MEMBER}:
         raise malformed(f"it has the members {sorted(members)!r}, where {_MAP!r} and {_ESTIMATOR!r} are wanted")
     party = facts.get("party")
     if isinstance(party, bool) or not isinstance(party, str | int):

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from ..errors import ExchangeError
 from ._refusal import malformed, too_large
 
-__all__ = ["MOST_BYTES", "Archive", "read_archive", "write_archive"]
+__all__ = ["MOST_BYTES", "MOST_OUTLINE_BYTES", "Archive", "read_archive", "write_archive"]
 
 OUTLINE = "schema.json"
 
 MOST_BYTES = 2**30
 """Of an archive once unpacked, and of its arrays as often as they are named."""
 
-MOST_OUTLINE_BYTES = 2**23
+MOST_OUTLINE_BYTES = 2**24
 """Of the outline alone, which takes about twenty times as much in memory; a forest of 1,000 trees needs 6.5 million."""
 
 _ARRAY_FILE = re.compile(r"[0-9]{1,20}\.npy")
@@ -48,7 +48,7 @@ class Archive:
     arrays: Mapping[str, NDArray[Any]]
 
 
-def read_archive(data: bytes, *, most_bytes: int = MOST_BYTES) -> Archive:
+def read_archive(data: bytes, *, most_bytes: int = MOST_BYTES, most_outline_bytes: int = MOST_OUTLINE_BYTES) -> Archive:
     """Unpack an archive; nothing but JSON and arrays of numbers and texts is read.
 
     Raises
@@ -59,7 +59,7 @@ def read_archive(data: bytes, *, most_bytes: int = MOST_BYTES) -> Archive:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as file:
             entries = file.infolist()
-            _check_entries(entries, most_bytes)
+            _check_entries(entries, most_bytes, most_outline_bytes)
             outline = json.loads(file.read(OUTLINE))
             arrays = {entry.filename: _read_array(file.read(entry)) for entry in entries if entry.filename != OUTLINE}
     except ExchangeError:
@@ -92,7 +92,7 @@ def _entry(name: str) -> zipfile.ZipInfo:
     return entry
 
 
-def _check_entries(entries: list[zipfile.ZipInfo], most_bytes: int) -> None:
+def _check_entries(entries: list[zipfile.ZipInfo], most_bytes: int, most_outline_bytes: int) -> None:
     names = [entry.filename for entry in entries]
     if len(set(names)) != len(names) or OUTLINE not in names:
         raise malformed("its archive lists a file twice, or has no outline")
@@ -105,9 +105,9 @@ def _check_entries(entries: list[zipfile.ZipInfo], most_bytes: int) -> None:
         raise malformed("its archive is encrypted, or packed in an unusual way")
     total = sum(entry.file_size for entry in entries)
     outline = next(entry.file_size for entry in entries if entry.filename == OUTLINE)
-    if total > most_bytes or outline > MOST_OUTLINE_BYTES:
+    if total > most_bytes or outline > most_outline_bytes:
         raise too_large(
-            f"unpacks to {total} bytes, of which {outline} are its outline; {most_bytes} and {MOST_OUTLINE_BYTES} are "
+            f"unpacks to {total} bytes, of which {outline} are its outline; {most_bytes} and {most_outline_bytes} are "
             "allowed"
         )
 

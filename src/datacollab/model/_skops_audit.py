@@ -20,7 +20,7 @@ __all__ = ["audit"]
 
 _PROTOCOL = 2
 _MOST_DEPTH = 100
-_MOST_NODES = 10**5
+_MOST_NODES = 200_000
 _MOST_TEXT = 10**5
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)
 _MOST_NAME = 100

@@ -11,7 +11,7 @@ from ..errors import ExchangeError
 from ._neighbours import rebuild_neighbour_tree
 from ._parts import parts_of
 from ._refusal import malformed, reason_of, too_large
-from ._skops_archive import Archive, read_archive, write_archive
+from ._skops_archive import MOST_OUTLINE_BYTES, Archive, read_archive, write_archive
 from ._skops_audit import audit
 from ._trusted_types import FUNCTIONS, LOSSES, TREE, trusted_objects
 
@@ -42,7 +42,8 @@ def estimator_to_bytes(estimator: Any) -> bytes:
     estimator = getattr(estimator, "best_estimator_", estimator)
     try:
         written = skops.dumps(estimator, compression=zipfile.ZIP_STORED)
-        archive = _canonical(read_archive(written))
+        # Numbers and names of files are long in what skops writes, and short in what is sent.
+        archive = _canonical(read_archive(written, most_outline_bytes=8 * MOST_OUTLINE_BYTES))
         audit(archive)
     # Skops and what it calls raise many kinds of errors for objects that it cannot take apart.
     except Exception as error:

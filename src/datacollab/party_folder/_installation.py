@@ -12,7 +12,7 @@ from sklearn.base import is_classifier, is_regressor
 from .._typing import FloatArray
 from ..bundle import Bundle, KeyPair, Limits, is_container, is_encrypted, unpack, unseal
 from ..errors import DataCollabError, ExchangeError
-from ..model import MODEL_KIND, PartyModel, model_from
+from ..model import MODEL_KIND, ONNX_MEMBER, OnnxModel, PartyModel, model_from, plain_facts
 from ..project import Project
 from ._share_file import SEALED
 
@@ -61,7 +61,7 @@ def open_model(
             "BUNDLE_MALFORMED", f"{source} is no bundle; the .dcmodel that the analyst sent is wanted. Give that file."
         )
     bundle = unpack(data, kind=MODEL_KIND, signed_by=project.analyst, what=str(source))
-    facts = bundle.facts
+    facts = plain_facts(bundle)
     if facts.get("party") != party:
         raise ExchangeError(
             "WRONG_RECIPIENT",
@@ -92,12 +92,13 @@ def _unsealed(bundle: Bundle, source: Path, project: Project, key: KeyPair, part
     except ExchangeError as error:
         raise ExchangeError(error.code, f"{source}: {error}") from None
     opened = unpack(inner, kind=MODEL_KIND, what=f"What is sealed in {source}")
-    model = model_from(opened)
+    model, from_onnx = _model_of(opened)
     found = {
         "party": model.party,
         "task": _kind(model.estimator),
         "n_components": model.integration_function.n_components,
-        "estimator": type(model.estimator).__name__,
+        # A graph does not say what it was made of.
+        "estimator": opened.facts.get("estimator") if from_onnx else type(model.estimator).__name__,
     }
     wrong = [
         name for name, value in found.items() if any(facts.get(name) != value for facts in (bundle.facts, opened.facts))
@@ -111,7 +112,19 @@ def _unsealed(bundle: Bundle, source: Path, project: Project, key: KeyPair, part
     return model
 
 
+def _model_of(opened: Bundle) -> tuple[PartyModel, bool]:
+    """The model, and whether it is the ONNX form, which another version of scikit-learn needs."""
+    try:
+        return model_from(opened), False
+    except ExchangeError as error:
+        if error.code != "VERSION_MISMATCH" or ONNX_MEMBER not in opened.members:
+            raise
+    return model_from(opened, prefer_onnx=True), True
+
+
 def _kind(estimator: Any) -> str | None:
+    if isinstance(estimator, OnnxModel):
+        return "classification" if hasattr(estimator, "classes_") else "regression"
     if is_classifier(estimator):
         return "classification"
     return "regression" if is_regressor(estimator) else None
