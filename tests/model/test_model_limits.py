@@ -208,7 +208,7 @@ def test_an_outline_of_too_many_parts_is_refused():
     kind = {"__class__": "str", "__module__": "builtins", "__loader__": "TypeNode"}
     outline["content"]["key_types"]["content"].append(kind)
     node = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "content": []}
-    outline["content"]["content"]["more"] = node | {"content": [node] * (10**5 + 1)}
+    outline["content"]["content"]["more"] = node | {"content": [node] * (2 * 10**5 + 1)}
     assert outcome(with_archive(bundle_of(MODELS["logistic"]()), outline, arrays)) == "TOO_LARGE"
 
 
