@@ -69,6 +69,9 @@ def deal_tables(
     rows: Annotated[int, typer.Option(min=2, help="Rows per party.")] = 150,
     public: Annotated[int, typer.Option(min=2, help="Public rows.")] = 600,
     new: Annotated[int, typer.Option(min=1, help="New rows, to be predicted.")] = 300,
+    columns: Annotated[
+        int | None, typer.Option(min=2, help="Columns to keep, those that vary most. Default: all.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Which rows go where.")] = 0,
     data_dir: DataDir = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -85,6 +88,7 @@ def deal_tables(
             n_per_party=rows,
             n_public=public,
             n_new=new,
+            n_columns=columns,
             data_dir=data_dir,
             seed=seed,
         )

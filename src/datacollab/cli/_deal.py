@@ -25,6 +25,7 @@ def deal(
     n_per_party: int,
     n_public: int,
     n_new: int,
+    n_columns: int | None = None,
     data_dir: Path | None = None,
     seed: int | None = 0,
 ) -> tuple[dict[Path, int], str]:
@@ -39,6 +40,8 @@ def deal(
         Become the names of files.
     n_per_party, n_public, n_new : int
         Rows of each table.
+    n_columns : int, optional
+        Columns to keep: those that vary most.
     data_dir : Path, optional
     seed : int or None
 
@@ -73,12 +76,13 @@ def deal(
     feature, target = _NAMES.get(name, ("x", "y"))
     width = len(str(X.shape[1]))
     columns = [f"{feature}_{number:0{width}d}" for number in range(1, X.shape[1] + 1)]
+    kept = np.sort(np.argsort(-X.var(axis=0), kind="stable")[:n_columns])
     order = np.random.default_rng(seed).permutation(len(y))
     output.mkdir(parents=True, exist_ok=True)
     start = 0
     for file, n_rows in files.items():
         rows = order[start : start + n_rows]
-        table = pandas.DataFrame(X[rows], columns=columns)
+        table = pandas.DataFrame(X[np.ix_(rows, kept)], columns=[columns[position] for position in kept])
         table[target] = y[rows]
         file.write_text(table.to_csv(index=False), encoding="utf-8", newline="")
         start += n_rows
