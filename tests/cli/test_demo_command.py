@@ -202,7 +202,11 @@ main()
 
 
 COMMANDS = [
-    *("demo", "audit", "data list", "data fetch", "anchor make", "anchor check"),
+    *("demo", "audit", "data list", "data fetch", "data deal", "anchor make", "anchor check"),
+    *("keys new", "keys show", "project new", "project show", "project verify", "project sign"),
+    *("anchor seal", "anchor open", "party join", "party check", "party share", "party tune", "party install"),
+    *("party predict", "party evaluate", "analyst init", "analyst add", "analyst status", "analyst integrate"),
+    *("analyst export", "bundle inspect", "bundle verify", "bundle diff", "log show", "log verify", "log export"),
     *("experiment list", "experiment show", "experiment run", "experiment report"),
 ]
 
@@ -221,14 +225,15 @@ def test_help_shows_a_worked_example_that_fits_a_line(command):
 def test_each_example_of_the_demo_has_a_line():
     lines = [line.strip() for line in run("demo", "--help", COLUMNS="80", NO_COLOR="1").stdout.splitlines()]
     examples = [line for line in lines if line.startswith("datacollab demo")]
-    assert len(examples) == 3
+    assert len(examples) == 4
     assert examples[2].endswith("--json")
+    assert "--roles" in examples[3]
 
 
 def test_every_command_is_in_the_list_above():
-    listed = {command.callback.__name__ for group in app.registered_groups for command in
-              group.typer_instance.registered_commands}  # fmt: skip
-    assert len(app.registered_commands) + len(listed) == len(COMMANDS)
+    grouped = {f"{group.name} {command.name or command.callback.__name__}" for group in app.registered_groups
+               for command in group.typer_instance.registered_commands}  # fmt: skip
+    assert {command.name for command in app.registered_commands} | grouped == set(COMMANDS)
 
 
 def assert_parses(arguments):

@@ -127,7 +127,7 @@ def seal(
     Whoever carries the file cannot read it, and nor can the analyst. Each time another anchor comes out: seal one, and
     send that one to every party.
 
-    Example: datacollab anchor seal public.csv --project project.toml -C hospital-a -o anchor.dcanchor
+    Example: datacollab anchor seal public.csv --project project.toml -C north
     """
     if (public is None) == (rows_from is None):
         raise typer.BadParameter("give either public rows, or --rows-from with the anchor's rows")

@@ -78,7 +78,7 @@ def deal_tables(
 ) -> None:
     """Write CSV files to try an exchange with: one per party, public rows, and new ones to be predicted.
 
-    Example: datacollab data deal digits tables --party hospital-a --party hospital-b
+    Example: datacollab data deal digits tables --party north --party south
     """
     with reported(as_json, unchanged="Some files may have been written.") as report:
         files, target = deal(

@@ -187,7 +187,7 @@ def predict(
 ) -> None:
     """Predict a table of any length. Nothing leaves: no network, no analyst.
 
-    Example: datacollab party predict new.csv -o predictions.csv --keep id -C hospital-a
+    Example: datacollab party predict new.csv -o told.csv --keep id -C hospital-a
     """
     if output.exists() and output.samefile(table):
         raise typer.BadParameter(f"{output} is the table itself; name another file.", param_hint="--output")
