@@ -15,7 +15,6 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import datacollab as dc
 from datacollab.bundle import AuditLog
-from datacollab.errors import DatasetError
 from datacollab.party_folder import PartyFolder
 from datacollab.project import read_table
 
@@ -38,12 +37,9 @@ def digits(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def ujiindoorloc(tmp_path_factory):
-    try:
-        dc.datasets.load("ujiindoorloc", download=False)
-    except DatasetError:
-        pytest.skip("UJIIndoorLoc is not on this machine")
-    return play(tmp_path_factory.mktemp("uji") / "exchange", "ujiindoorloc")
+def ujiindoorloc(tmp_path_factory, real_data_dir):
+    directory = tmp_path_factory.mktemp("uji") / "exchange"
+    return play(directory, "ujiindoorloc", "--data-dir", str(real_data_dir))
 
 
 def table(directory, who, name):
