@@ -44,7 +44,7 @@ def test_cosine_of_a_zero_row_is_zero():
 @pytest.mark.parametrize("n", [3, 256, 300, 700])
 def test_trace_of_the_inverse(place, n, rng):
     A, kernel = rng.normal(size=(n, 5)), Kernel(metric="rbf", parameters={"gamma": 0.1})
-    found = panel_cholesky(KernelBlocks(kernel, place(A)), 0.5, np.float64).inverse_trace
+    found = panel_cholesky(KernelBlocks(kernel, place(A)), 0.5).inverse_trace
     assert found == pytest.approx(np.trace(np.linalg.inv(kernel.gram(A) + 0.5 * np.eye(n))), rel=1e-11)
 
 

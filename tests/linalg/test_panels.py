@@ -26,13 +26,13 @@ def regularised(A, alpha, kernel):
 def test_solves_like_numpy(n, m, alpha):
     rng = np.random.default_rng(n)
     A, Z = rng.normal(size=(n, 3)), rng.normal(size=(n, m))
-    factor = panel_cholesky(KernelBlocks(rbf(), A), alpha, np.float64)
+    factor = panel_cholesky(KernelBlocks(rbf(), A), alpha)
     assert_allclose(factor.solve(Z), np.linalg.solve(regularised(A, alpha, rbf()), Z), atol=1e-9 / alpha)
 
 
 def test_the_panels_are_the_cholesky_factor(rng):
     A = rng.normal(size=(600, 3))
-    factor = panel_cholesky(KernelBlocks(rbf(), A), 0.5, np.float64)
+    factor = panel_cholesky(KernelBlocks(rbf(), A), 0.5)
     L = np.linalg.cholesky(regularised(A, 0.5, rbf()))
     start = 0
     for panel in factor.panels:
@@ -45,7 +45,7 @@ def test_the_panels_are_the_cholesky_factor(rng):
 
 
 def test_half_the_memory_of_the_matrix(rng):
-    factor = panel_cholesky(KernelBlocks(rbf(), rng.normal(size=(2560, 3)), np.float32), 0.5, np.float32)
+    factor = panel_cholesky(KernelBlocks(rbf(), rng.normal(size=(2560, 3)), np.float32), 0.5)
     assert factor.nbytes <= 1.11 * 2560**2 * 4 / 2
 
 
@@ -55,7 +55,7 @@ LAPLACIAN = Kernel(metric="laplacian", parameters={"gamma": 1})
 @pytest.mark.parametrize("kernel", [rbf(), Kernel(metric="linear"), LAPLACIAN])
 def test_refinement_reaches_float64(rng, kernel):
     A, Z = rng.normal(size=(700, 4)), rng.normal(size=(700, 5))
-    factor = panel_cholesky(KernelBlocks(kernel, A, np.float32), 0.1, np.float32)
+    factor = panel_cholesky(KernelBlocks(kernel, A, np.float32), 0.1)
     tiles = KernelBlocks(kernel, A).lower_tiles()
     T = refined_solution(factor, lambda X: symmetric_product(tiles, X), 0.1, Z)
     expected = np.linalg.solve(regularised(A, 0.1, kernel), Z)
@@ -70,14 +70,14 @@ def test_refinement_says_where_float32_is_too_coarse(rng):
     kernel = rbf(0.01)
     tiles = KernelBlocks(kernel, A).lower_tiles()
     with pytest.raises(scipy.linalg.LinAlgError):
-        factor = panel_cholesky(KernelBlocks(kernel, A, np.float32), 1e-7, np.float32)
+        factor = panel_cholesky(KernelBlocks(kernel, A, np.float32), 1e-7)
         refined_solution(factor, lambda X: symmetric_product(tiles, X), 1e-7, rng.normal(size=(400, 2)))
 
 
 def test_an_indefinite_kernel_has_no_factor(rng):
     sigmoid = Kernel(metric="sigmoid", parameters={"gamma": 1.0, "coef0": -3.0})
     with pytest.raises(scipy.linalg.LinAlgError):
-        panel_cholesky(KernelBlocks(sigmoid, rng.normal(size=(50, 2))), 1e-3, np.float64)
+        panel_cholesky(KernelBlocks(sigmoid, rng.normal(size=(50, 2))), 1e-3)
 
 
 @pytest.mark.parametrize("metric", ["rbf", "laplacian", "poly", "linear", "cosine"])

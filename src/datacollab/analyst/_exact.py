@@ -214,7 +214,7 @@ def _solve_streamed(
 
 def _factorised(party: PartyName, A: Array, kernel: Kernel, alpha: float, dtype: DTypeLike) -> _Factor:
     try:
-        cholesky = panel_cholesky(KernelBlocks(kernel, A, dtype), alpha, dtype)
+        cholesky = panel_cholesky(KernelBlocks(kernel, A, dtype), alpha)
     except scipy.linalg.LinAlgError:
         if dtype == np.float32:
             raise
@@ -240,4 +240,4 @@ def _largest_row_sum(factor: _Factor) -> float:
 
 def _inverse_trace(factor: _Factor) -> float:
     # In float64, since it enters the problem itself.
-    return panel_cholesky(KernelBlocks(factor.kernel, factor.A), factor.alpha, np.float64).inverse_trace
+    return panel_cholesky(KernelBlocks(factor.kernel, factor.A), factor.alpha).inverse_trace

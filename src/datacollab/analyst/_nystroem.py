@@ -45,8 +45,8 @@ _UNEXPLAINED = 0.3
 """Share of a kernel's trace that so many landmarks as a quarter of the rows must not leave unexplained."""
 _BLOCK = 2048
 
-_START_SAMPLE = 600
-_START_RANK = 96
+_START_SAMPLE = 400
+_START_RANK = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +195,7 @@ def coarse_start(problem: TargetProblem, engine: Engine, rng: np.random.Generato
     sampled = engine.update(_extended, _sampled(small, engine, rng), _START_RANK, small.alpha)
     m = min(2 * problem.n_components, _START_RANK // 2, size - 1)
     wide = replace(small, n_components=max(m, problem.n_components))
-    found, _ = _minimise(wide, engine, sampled, rng.normal(size=(size, m)), tol=1.0)
+    found, _ = _minimise(wide, engine, sampled, rng.normal(size=(size, m)), tol=1.0, small_gap=_BLURRED)
     weights = engine.gather(_weights, sampled, found.vectors)
     landmarks = engine.gather(_landmarks, sampled)
     start = zeros((n, found.vectors.shape[1]), next(iter(problem.anchors.values())))

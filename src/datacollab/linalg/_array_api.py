@@ -19,6 +19,7 @@ from .._validation import Array, FloatArray, array_library, array_namespace, to_
 
 __all__ = [
     "ARRAY_KERNELS",
+    "SMALL_PRODUCT",
     "add_gram",
     "array_kernel",
     "as_precise_as",
@@ -31,8 +32,14 @@ __all__ = [
     "like",
     "matching",
     "subtract_product",
+    "subtract_tall_product",
+    "subtract_wide_product",
     "zeros",
 ]
+
+
+SMALL_PRODUCT = 10**6
+"""Multiplications up to which OpenBLAS takes kernels for small matrices."""
 
 
 def cast(X: Array, dtype: DTypeLike) -> Array:
@@ -88,7 +95,8 @@ def column_norms(X: Array) -> FloatArray:
 def exp_of_nonpositive(X: Array) -> Array:
     """Exponentials of entries that nothing but rounding makes positive; may be written over ``X``."""
     if isinstance(X, np.ndarray):
-        np.minimum(X, 0, out=X)
+        # Changing signs is much faster than np.minimum with a number, and no larger an error.
+        np.negative(np.abs(X, out=X), out=X)
         return np.exp(X, out=X)
     xp = array_namespace(X)
     return xp.exp(xp.clip(X, max=0.0))
@@ -101,6 +109,32 @@ def subtract_product(C: Array, A: Array, B: Array) -> None:
         gemm(-1.0, B.T, A.T, 1.0, C.T, trans_a=1, overwrite_c=1)
     else:
         C -= A @ B.T
+
+
+def subtract_tall_product(C: Array, A: Array, B: Array) -> None:
+    r"""Replace ``C`` by :math:`C - A B`, in place, where B has few columns and A many rows; all are C-ordered."""
+    if isinstance(C, np.ndarray):
+        gemm = sgemm if C.dtype == np.float32 else dgemm
+        for part in _pieces(A, B.shape[1]):
+            gemm(-1.0, B.T, A[part].T, 1.0, C[part].T, overwrite_c=1)
+    else:
+        C -= A @ B
+
+
+def subtract_wide_product(C: Array, A: Array, B: Array) -> None:
+    r"""Replace ``C`` by :math:`C - A^\top B`, in place, where B has few columns and A many rows; all are C-ordered."""
+    if isinstance(C, np.ndarray):
+        gemm = sgemm if C.dtype == np.float32 else dgemm
+        for part in _pieces(A, B.shape[1]):
+            gemm(-1.0, B[part].T, A[part].T, 1.0, C.T, trans_b=1, overwrite_c=1)
+    else:
+        C -= A.T @ B
+
+
+def _pieces(A: FloatArray, n_columns: int) -> list[slice]:
+    # OpenBLAS multiplies small matrices as they are, but copies what is larger, which costs more than the product.
+    height = max(64, SMALL_PRODUCT // (A.shape[1] * n_columns) // 32 * 32)
+    return [slice(start, start + height) for start in range(0, len(A), height)]
 
 
 def add_gram(gram: Array, F: Array) -> Array:
@@ -120,9 +154,12 @@ def inverse_cholesky(A: Array) -> Array:
         When the matrix is not positive definite in its precision.
     """
     if isinstance(A, np.ndarray):
-        lower = scipy.linalg.cholesky(A, lower=True, overwrite_a=False, check_finite=False)
-        identity = np.eye(len(A), dtype=A.dtype)
-        return scipy.linalg.solve_triangular(lower, identity, lower=True, check_finite=False)
+        potrf, trtri = scipy.linalg.get_lapack_funcs(("potrf", "trtri"), (A,))
+        lower, failed = potrf(A, lower=1)
+        if failed:
+            raise scipy.linalg.LinAlgError("not positive definite")
+        inverse, _ = trtri(lower, lower=1, overwrite_c=1)
+        return np.asarray(inverse)
     xp = array_namespace(A)
     try:
         lower = xp.linalg.cholesky(A)

@@ -2,16 +2,28 @@ r"""Blocks of a kernel matrix between anchor rows, made when they are needed and
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .._validation import Array, array_namespace
+from .._validation import Array, FloatArray, array_namespace
 from ._array_api import cast, exp_of_nonpositive
 from ._kernels import Kernel, rbf_operands
 
 __all__ = ["KernelBlocks", "symmetric_product"]
 
-_TILE = 512
+_TILE = 192
+"""Rows and columns of a tile, so few that OpenBLAS multiplies it by some columns without packing it first."""
+_DEVICE_TILE = 1024
+"""The same where another library than NumPy computes."""
+_ROWS = 256
+"""Rows made at a time, which stay in the processor's cache."""
+
+Place = tuple[slice, slice]
+"""Rows and columns of a block."""
 
 
 class KernelBlocks:
@@ -29,23 +41,49 @@ class KernelBlocks:
         self.kernel = kernel
         self.dtype = np.dtype(dtype)
         self.n_rows = A.shape[0]
+        self._A = A
         if kernel.metric == "rbf":
-            self._left, self._right = rbf_operands(A, A, kernel.parameters["gamma"], dtype)
-        else:
-            self._rows = A
+            self._left, right = rbf_operands(A, A, kernel.parameters["gamma"], dtype)
+            self._right = array_namespace(right).asarray(right.T, copy=True)
 
     def block(self, rows: slice, columns: slice) -> Array:
         """One block, written anew, of shape (rows, columns)."""
         if self.kernel.metric != "rbf":
-            return cast(self.kernel.between(self._rows[rows, :], self._rows[columns, :]), self.dtype)
-        return exp_of_nonpositive(cast(self._left[rows, :] @ self._right[columns, :].T, self.dtype))
+            return cast(self.kernel.between(self._A[rows, :], self._A[columns, :]), self.dtype)
+        return exp_of_nonpositive(cast(self._left[rows, :] @ self._right[:, columns], self.dtype))
+
+    def each(self, places: Sequence[Place]) -> Iterator[Array]:
+        """Blocks, made one after the other; NumPy's lie side by side in memory that is taken at once."""
+        if not isinstance(self._A, np.ndarray):
+            yield from (self.block(*place) for place in places)
+            return
+        for (rows, columns), out in zip(places, _in_one_piece(places, self.dtype), strict=True):
+            for start in range(rows.start, rows.stop, _ROWS):
+                part = slice(start, min(start + _ROWS, rows.stop))
+                self._write(part, columns, out[part.start - rows.start : part.stop - rows.start])
+            yield out
 
     def lower_tiles(self) -> list[tuple[slice, slice, Array]]:
-        """The lower triangle as square tiles that fit into the processor's cache: rows, columns, values."""
-        edges = [slice(start, min(start + _TILE, self.n_rows)) for start in range(0, self.n_rows, _TILE)]
-        return [
-            (rows, columns, self.block(rows, columns)) for i, rows in enumerate(edges) for columns in edges[: i + 1]
-        ]
+        """The lower triangle as square tiles: rows, columns, values."""
+        size = _TILE if isinstance(self._A, np.ndarray) else _DEVICE_TILE
+        edges = [slice(start, min(start + size, self.n_rows)) for start in range(0, self.n_rows, size)]
+        places = [(rows, columns) for i, rows in enumerate(edges) for columns in edges[: i + 1]]
+        return [(*place, tile) for place, tile in zip(places, self.each(places), strict=True)]
+
+    def _write(self, rows: slice, columns: slice, out: FloatArray) -> None:
+        if self.kernel.metric == "rbf" and self._left.dtype == self.dtype:
+            np.matmul(self._left[rows], self._right[:, columns], out=out)
+            exp_of_nonpositive(out)
+        else:
+            out[:] = self.block(rows, columns)
+
+
+def _in_one_piece(places: Sequence[Place], dtype: DTypeLike) -> list[FloatArray]:
+    # The operating system hands out large pieces in large pages, which are much faster to take and to walk through.
+    shapes = [(rows.stop - rows.start, columns.stop - columns.start) for rows, columns in places]
+    ends = np.cumsum([0, *(math.prod(shape) for shape in shapes)])
+    memory = np.empty(ends[-1], dtype=dtype)
+    return [memory[start:end].reshape(shape) for (start, end), shape in zip(pairwise(ends), shapes, strict=True)]
 
 
 def symmetric_product(tiles: list[tuple[slice, slice, Array]], X: Array) -> Array:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import Array, FloatArray, array_library
-from ._array_api import zeros
+from ._array_api import SMALL_PRODUCT, zeros
 from ._kernels import Kernel
 
 __all__ = ["PRECISIONS", "kernel_expansion", "kernel_product"]
@@ -35,9 +35,6 @@ SINGLE_TOLERANCE = 2e-6
 
 _BLOCK = 64
 """Rows, and anchor rows, that one small product takes.  Single precision adds up this many terms at a time."""
-
-_SMALL_PRODUCT = 10**6
-"""Multiplications up to which OpenBLAS takes kernels for small matrices, which are twice as fast here."""
 
 _TILE_BYTES = 2**19
 """Kernel values in memory at a time: they stay in the second-level cache."""
@@ -188,7 +185,7 @@ class _TiledSum:
         starts = range(0, rows.shape[1], _BLOCK)
         blocks = [np.ascontiguousarray(rows[:, start : start + _BLOCK]) for start in starts]
         memory = np.empty(max(tile.anchors.shape[0] for tile in self.tiles) * _BLOCK, rows.dtype)
-        height = max(1, _SMALL_PRODUCT // (_BLOCK * _BLOCK * rows.shape[0])) * _BLOCK
+        height = max(1, SMALL_PRODUCT // (_BLOCK * _BLOCK * rows.shape[0])) * _BLOCK
         total = np.zeros((self.tiles[0].weights.shape[1], rows.shape[1]))
         for tile in self.tiles:
             for start, block in zip(starts, blocks, strict=True):

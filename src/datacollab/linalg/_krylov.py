@@ -17,9 +17,11 @@ from ._array_api import column_norms, hstack, like, zeros
 
 __all__ = ["LeadingEigenpairs", "leading_eigenpairs"]
 
-_GUARD = 8
-"""Vectors carried beyond those wanted; the first of them tells the eigengap."""
-_MAX_COLUMNS = 400
+_GUARD = 4
+"""Vectors carried beyond those wanted, at least; the first of them tells the eigengap."""
+_NARROWEST = 16
+"""Columns at a time; fewer would save the operator little, since it reads as much for one as for these."""
+_MAX_COLUMNS = 512
 _MAX_STEPS = 300
 _FEWEST_STEPS = 2
 """Blocks added to the start at least: a good start may lack the very vector that tells the eigengap."""
@@ -28,8 +30,8 @@ _DEPENDENT = 1e-10
 """Length that a unit vector must keep outside the span of the basis to count as a new direction."""
 _FLOAT32_NOISE = 1e-6
 """Relative error granted to images in single precision until it is measured."""
-_FULLER = 4
-"""Blocks of vectors that a basis must have room for: two to start anew from, and one to add."""
+_MAX_BLOCKS = 12
+"""Blocks that a basis has room for if that is more; a new start from two of them costs steps, and an exact pass."""
 _SWITCH = 1e-4
 """Residual, relative to the eigengap, from which float32 images do not help any more."""
 
@@ -186,9 +188,10 @@ def leading_eigenpairs(
     n = start.shape[0]
     project = project or (lambda X: X)
     rounded = single or exact is not None
-    basis = _Basis(start, min(n, max(_MAX_COLUMNS, _FULLER * (k + _GUARD))))
-    V = _full_start(basis, start, k, project)
-    block = min(V.shape[1], k + _GUARD)
+    block = min(n, max(k + _GUARD, _NARROWEST))
+    basis = _Basis(start, min(n, max(_MAX_COLUMNS, _MAX_BLOCKS * block)))
+    V = _full_start(basis, start, block, project)
+    block = min(block, V.shape[1])
     applied, passes, rounding = 0, 0, _FLOAT32_NOISE
     for step in range(_MAX_STEPS):
         basis.add(V, project(operator(V)))
@@ -211,8 +214,9 @@ def leading_eigenpairs(
             if passes and seen + noise <= tol * unit:
                 break
             Z = _orthonormal(ahead[:, :k])
-            kept = basis.combined(coordinates[:, k:])
             corrected = project(exact(Z))
+            # Not before, since the exact operator needs memory too.
+            kept = basis.combined(coordinates[:, k:])
             if not passes:
                 error = np.linalg.norm(column_norms(corrected - images[:, :k])) / (scale * np.sqrt(k))
                 rounding = max(rounding, float(error))
@@ -250,10 +254,10 @@ def leading_eigenpairs(
     )
 
 
-def _full_start(basis: _Basis, start: Array, k: int, project: Operator) -> Array:
-    """Orthonormal columns to start from; random ones where those given are too few or say nothing new."""
+def _full_start(basis: _Basis, start: Array, block: int, project: Operator) -> Array:
+    """Orthonormal columns to start from; random ones where those given are fewer than a block or say nothing new."""
     V = basis.new_directions(start, project)
-    missing = min(start.shape[0], k + _GUARD) - V.shape[1]
+    missing = block - V.shape[1]
     if missing > 0:
         extra = np.random.default_rng(0).normal(size=(start.shape[0], missing))
         V = basis.new_directions(hstack([V, like(extra, V)]), project)

@@ -12,15 +12,23 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import DTypeLike
 
 from .._validation import Array, array_namespace
-from ._array_api import cast, column_norms, inverse_cholesky, like, matching, subtract_product
+from ._array_api import (
+    cast,
+    column_norms,
+    inverse_cholesky,
+    like,
+    matching,
+    subtract_product,
+    subtract_tall_product,
+    subtract_wide_product,
+)
 from ._kernel_blocks import KernelBlocks
 
 __all__ = ["PanelCholesky", "panel_cholesky", "refined_solution"]
 
-_WIDTH = 128
+_WIDTH = 192
 _SWEEPS = 8
 _ENOUGH = 1e-12
 """Relative residual at which iterative refinement stops; float64 gives little more on these matrices."""
@@ -68,25 +76,25 @@ class PanelCholesky:
             width = panel.shape[1]
             top = panel[:width, :] @ solution[start : start + width, :]
             solution[start : start + width, :] = top
-            solution[start + width :, :] -= panel[width:, :] @ top
+            subtract_tall_product(solution[start + width :, :], panel[width:, :], top)
             start += width
         for panel in reversed(self.panels):
             width = panel.shape[1]
             start -= width
-            top = solution[start : start + width, :] - panel[width:, :].T @ solution[start + width :, :]
+            top = solution[start : start + width, :]
+            subtract_wide_product(top, panel[width:, :], solution[start + width :, :])
             solution[start : start + width, :] = panel[:width, :].T @ top
         return solution
 
 
-def panel_cholesky(blocks: KernelBlocks, alpha: float, dtype: DTypeLike) -> PanelCholesky:
+def panel_cholesky(blocks: KernelBlocks, alpha: float) -> PanelCholesky:
     r"""Factorise :math:`\Sigma + \lambda I` panel by panel, in n^3 / 3 operations and n^2 / 2 numbers.
 
     Parameters
     ----------
     blocks : KernelBlocks
-        The kernel matrix of shape (n, n).
+        The kernel matrix of shape (n, n), in the precision to factorise in.
     alpha : float
-    dtype : numpy.float32 or numpy.float64
 
     Raises
     ------
@@ -94,12 +102,11 @@ def panel_cholesky(blocks: KernelBlocks, alpha: float, dtype: DTypeLike) -> Pane
         When the matrix is not positive definite in this precision.
     """
     n = blocks.n_rows
+    places = [(slice(start, n), slice(start, min(start + _WIDTH, n))) for start in range(0, n, _WIDTH)]
     panels: list[Array] = []
-    for start in range(0, n, _WIDTH):
-        stop = min(start + _WIDTH, n)
-        width = stop - start
-        panel = cast(blocks.block(slice(start, n), slice(start, stop)), dtype)
-        panel[:width, :] += like(alpha * np.eye(width, dtype=dtype), panel)
+    for (rows, _), panel in zip(places, blocks.each(places), strict=True):
+        start, width = rows.start, panel.shape[1]
+        panel[:width, :] += like(alpha * np.eye(width, dtype=blocks.dtype), panel)
         for index, earlier in enumerate(panels):
             below = earlier[start - index * _WIDTH :, :]
             subtract_product(panel, below, below[:width, :])
