@@ -22,6 +22,7 @@ _GUARD = 4
 _NARROWEST = 16
 """Columns at a time; fewer would save the operator little, since it reads as much for one as for these."""
 _MAX_COLUMNS = 512
+_ROWS = 1024
 _MAX_STEPS = 300
 _FEWEST_STEPS = 2
 """Blocks added to the start at least: a good start may lack the very vector that tells the eigengap."""
@@ -136,12 +137,26 @@ class _Basis:
         return self.columns @ factors, self.images @ factors
 
     def restart(self, coordinates: FloatArray, values: FloatArray) -> None:
-        """Keep the Ritz vectors with these coordinates alone."""
+        """Keep the Ritz vectors with these coordinates and values alone."""
         m = coordinates.shape[1]
-        columns, images = self.combined(coordinates)
-        self._columns[:m, :], self._images[:m, :] = columns.T, images.T
+        factors = like(np.ascontiguousarray(coordinates.T), self._columns)
+        # In place but for some rows at a time.
+        for start in range(0, self._columns.shape[1], _ROWS):
+            rows = slice(start, min(start + _ROWS, self._columns.shape[1]))
+            self._columns[:m, rows] = factors @ self._columns[: self.size, rows]
+            self._images[:m, rows] = factors @ self._images[: self.size, rows]
         self._restricted[:m, :m] = np.diag(values)
         self.size = m
+
+    def correct(self, Z: Array, images: Array) -> None:
+        """Replace the leading Ritz vectors by ``Z``, the same but for rounding, and their images by better ones."""
+        k, size = Z.shape[1], self.size
+        self.size = 0
+        self.add(Z, images)
+        cross = to_numpy(self._columns[k:size, :] @ images)
+        self._restricted[k:size, :k] = cross
+        self._restricted[:k, k:size] = cross.T
+        self.size = size
 
 
 def leading_eigenpairs(
@@ -215,14 +230,11 @@ def leading_eigenpairs(
                 break
             Z = _orthonormal(ahead[:, :k])
             corrected = project(exact(Z))
-            # Not before, since the exact operator needs memory too.
-            kept = basis.combined(coordinates[:, k:])
             if not passes:
                 error = np.linalg.norm(column_norms(corrected - images[:, :k])) / (scale * np.sqrt(k))
                 rounding = max(rounding, float(error))
-            basis.size = 0
-            basis.add(Z, corrected)
-            basis.add(*kept)
+            basis.restart(coordinates, values)
+            basis.correct(Z, corrected)
             passes += 1
         residual = seen + (noise if rounded else 0.0)
         # Below the rounding of its images the operator says nothing more.
