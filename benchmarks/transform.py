@@ -42,7 +42,7 @@ def main() -> None:
     parser.add_argument("--alpha", type=float, default=0.1)
     parser.add_argument("--data-dir", type=Path, help="directory that holds MNIST; ../shared/data where it is there")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=7)
     arguments = parser.parse_args()
     beside = Path(__file__).parents[2] / "shared" / "data"
     data_dir = arguments.data_dir or (beside if beside.is_dir() else None)
