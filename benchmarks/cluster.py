@@ -90,7 +90,7 @@ def main() -> None:
         first = first or least
         moved = Counted.moved
         # In every step n_a x b numbers go to each worker, and as many come back from each.
-        columns = 24
+        columns = 20
         formula = moved["totals"] * 2 * n_workers * arguments.anchors * columns * 8
         print(
             f"| {n_workers} | {least:.1f} | {', '.join(f'{s:.1f}' for s in sorted(seconds))} | {first / least:.2f} "
