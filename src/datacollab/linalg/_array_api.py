@@ -21,6 +21,8 @@ __all__ = [
     "ARRAY_KERNELS",
     "SMALL_PRODUCT",
     "add_gram",
+    "add_tall_product",
+    "add_wide_product",
     "array_kernel",
     "as_precise_as",
     "cast",
@@ -32,8 +34,7 @@ __all__ = [
     "like",
     "matching",
     "subtract_product",
-    "subtract_tall_product",
-    "subtract_wide_product",
+    "times_upper",
     "zeros",
 ]
 
@@ -111,24 +112,26 @@ def subtract_product(C: Array, A: Array, B: Array) -> None:
         C -= A @ B.T
 
 
-def subtract_tall_product(C: Array, A: Array, B: Array) -> None:
-    r"""Replace ``C`` by :math:`C - A B`, in place, where B has few columns and A many rows; all are C-ordered."""
+def add_tall_product(C: Array, A: Array, B: Array, factor: float = 1.0) -> None:
+    """Add ``factor`` times A B to ``C``, C-ordered, in place; A has many rows, and B few columns."""
     if isinstance(C, np.ndarray):
         gemm = sgemm if C.dtype == np.float32 else dgemm
+        B = np.ascontiguousarray(B)
         for part in _pieces(A, B.shape[1]):
-            gemm(-1.0, B.T, A[part].T, 1.0, C[part].T, overwrite_c=1)
+            gemm(factor, B.T, A[part].T, 1.0, C[part].T, overwrite_c=1)
     else:
-        C -= A @ B
+        C += factor * (A @ B)
 
 
-def subtract_wide_product(C: Array, A: Array, B: Array) -> None:
-    r"""Replace ``C`` by :math:`C - A^\top B`, in place, where B has few columns and A many rows; all are C-ordered."""
+def add_wide_product(C: Array, A: Array, B: Array, factor: float = 1.0) -> None:
+    r"""Add ``factor`` times :math:`A^\top B` to ``C``, C-ordered, in place; A has many rows, and B few columns."""
     if isinstance(C, np.ndarray):
         gemm = sgemm if C.dtype == np.float32 else dgemm
+        B = np.ascontiguousarray(B)
         for part in _pieces(A, B.shape[1]):
-            gemm(-1.0, B[part].T, A[part].T, 1.0, C.T, trans_b=1, overwrite_c=1)
+            gemm(factor, B[part].T, A[part].T, 1.0, C.T, trans_b=1, overwrite_c=1)
     else:
-        C -= A.T @ B
+        C += factor * (A.T @ B)
 
 
 def _pieces(A: FloatArray, n_columns: int) -> list[slice]:
@@ -143,6 +146,14 @@ def add_gram(gram: Array, F: Array) -> Array:
         return dsyrk(1.0, F.T, 1.0, gram, lower=1, overwrite_c=1)
     F = cast(F, np.float64)
     return gram + F.T @ F
+
+
+def times_upper(X: Array, U: Array) -> Array:
+    """X U for an upper triangular U of the same data type; may be written over ``X``."""
+    if isinstance(X, np.ndarray):
+        (trmm,) = scipy.linalg.get_blas_funcs(("trmm",), (X, U))
+        return np.asarray(trmm(1.0, U.T, X.T, lower=1, overwrite_b=1).T)
+    return X @ U
 
 
 def inverse_cholesky(A: Array) -> Array:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from .._validation import Array, FloatArray, array_namespace
 from ._array_api import cast, exp_of_nonpositive
@@ -51,6 +51,12 @@ class KernelBlocks:
         if self.kernel.metric != "rbf":
             return cast(self.kernel.between(self._A[rows, :], self._A[columns, :]), self.dtype)
         return exp_of_nonpositive(cast(self._left[rows, :] @ self._right[:, columns], self.dtype))
+
+    def columns(self, chosen: NDArray[np.intp]) -> Array:
+        """Some columns, written anew, of shape (n, columns)."""
+        if self.kernel.metric != "rbf":
+            return cast(self.kernel.between(self._A, self._A[chosen]), self.dtype)
+        return exp_of_nonpositive(cast(self._left @ self._right[:, chosen], self.dtype))
 
     def each(self, places: Sequence[Place]) -> Iterator[Array]:
         """Blocks, made one after the other; NumPy's lie side by side in memory that is taken at once."""

@@ -15,14 +15,14 @@ import scipy.linalg
 
 from .._validation import Array, array_namespace
 from ._array_api import (
+    add_tall_product,
+    add_wide_product,
     cast,
     column_norms,
     inverse_cholesky,
     like,
     matching,
     subtract_product,
-    subtract_tall_product,
-    subtract_wide_product,
 )
 from ._kernel_blocks import KernelBlocks
 
@@ -76,13 +76,13 @@ class PanelCholesky:
             width = panel.shape[1]
             top = panel[:width, :] @ solution[start : start + width, :]
             solution[start : start + width, :] = top
-            subtract_tall_product(solution[start + width :, :], panel[width:, :], top)
+            add_tall_product(solution[start + width :, :], panel[width:, :], top, -1.0)
             start += width
         for panel in reversed(self.panels):
             width = panel.shape[1]
             start -= width
             top = solution[start : start + width, :]
-            subtract_wide_product(top, panel[width:, :], solution[start + width :, :])
+            add_wide_product(top, panel[width:, :], solution[start + width :, :], -1.0)
             solution[start : start + width, :] = panel[:width, :].T @ top
         return solution
 

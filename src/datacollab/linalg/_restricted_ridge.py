@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
 from .._validation import Array, FloatArray, to_numpy
-from ._array_api import add_gram, cast, like, matching, zeros
+from ._array_api import add_gram, add_tall_product, add_wide_product, cast, like, matching, times_upper, zeros
 from ._kernels import Kernel
 
 __all__ = ["RestrictedRidge", "landmark_root", "restricted_ridge", "restricted_ridge_of_features"]
@@ -56,8 +56,9 @@ class RestrictedRidge:
 
     def weights(self, X: Array) -> FloatArray:
         r""":math:`(L^\top L + \lambda I)^{-1} L^\top X`, shape (r, m), as a NumPy array."""
-        moments = to_numpy(self.features.T @ matching(X, self.features)).astype(np.float64, copy=False)
-        solved: FloatArray = scipy.linalg.cho_solve((self.gram, True), moments, check_finite=False)
+        moments = self._zeros(self.features.shape[1], X.shape[1])
+        add_wide_product(moments, self.features, matching(X, self.features))
+        solved: FloatArray = scipy.linalg.cho_solve((self.gram, True), to_numpy(moments), check_finite=False)
         return solved
 
     def smooth(self, X: Array) -> Array:
@@ -66,7 +67,13 @@ class RestrictedRidge:
 
     def combined(self, weights: FloatArray) -> Array:
         """Combinations of the features, shape (n, m), in float64."""
-        return cast(self.features @ matching(like(weights, self.features), self.features), np.float64)
+        result = self._zeros(self.features.shape[0], weights.shape[1])
+        add_tall_product(result, self.features, matching(like(weights, self.features), self.features))
+        return cast(result, np.float64)
+
+    def _zeros(self, n: int, m: int) -> Array:
+        """Zeros of the features' library and data type."""
+        return matching(zeros((n, m), self.features), self.features)
 
 
 def landmark_root(kernel: Kernel, landmarks: FloatArray) -> FloatArray:
@@ -112,7 +119,7 @@ def restricted_ridge(
     gram = zeros((r, r), A).T
     for start in range(0, n, _BLOCK):
         block = slice(start, min(start + _BLOCK, n))
-        features[block, :] = matching(kernel.between(A[block, :], centres, making) @ whiten, features)
+        features[block, :] = matching(times_upper(kernel.between(A[block, :], centres, making), whiten), features)
         # In float64: where L is small, alpha decides, and rounding of the large entries must stay below it.
         gram = add_gram(gram, features[block, :])
     return _factorised(features, to_numpy(gram), alpha)

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
+from scipy.linalg.blas import dtrsm
 
 from .._validation import FloatArray
+from ._kernel_blocks import KernelBlocks
 from ._kernels import Kernel
 
 __all__ = ["PivotedCholesky", "extend_pivots", "start_pivots"]
@@ -81,18 +83,19 @@ def extend_pivots(
     factor = np.zeros((n, max(rank, len(pivots))))
     factor[:, : len(pivots)] = partial.factor
     unexplained = partial.unexplained.copy()
+    blocks = KernelBlocks(kernel, A)
     while len(pivots) < rank and unexplained.sum() > _NEGLIGIBLE * partial.trace:
         filled = len(pivots)
         block = max(_SMALLEST_BLOCK, rank // 10)
         proposed = rng.choice(n, size=block, p=unexplained / unexplained.sum())
-        earlier = factor[proposed, :filled]
-        remainder = kernel.between(A[proposed], A[proposed]) - earlier @ earlier.T
+        columns, earlier = blocks.columns(proposed), factor[proposed, :filled]
+        remainder = columns[proposed] - earlier @ earlier.T
         accepted, lower = _rejection_cholesky(remainder, unexplained[proposed], rank - filled, rng)
         chosen = proposed[accepted]
         if not len(chosen):
             continue
-        columns = kernel.between(A, A[chosen]) - factor[:, :filled] @ factor[chosen, :filled].T
-        new = scipy.linalg.solve_triangular(lower, columns.T, lower=True, check_finite=False).T
+        columns = columns[:, accepted] - factor[:, :filled] @ earlier[accepted].T
+        new = dtrsm(1.0, lower, columns.T, lower=1, overwrite_b=1).T
         factor[:, filled : filled + len(chosen)] = new
         unexplained -= np.einsum("ij,ij->i", new, new)
         if unexplained.min() < -_INDEFINITE * partial.trace / n:
