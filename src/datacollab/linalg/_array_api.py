@@ -135,6 +135,8 @@ def add_wide_product(C: Array, A: Array, B: Array, factor: float = 1.0) -> None:
 
 
 def _pieces(A: FloatArray, n_columns: int) -> list[slice]:
+    if A.size == 0 or n_columns == 0:
+        return []
     # OpenBLAS multiplies small matrices as they are, but copies what is larger, which costs more than the product.
     height = max(64, SMALL_PRODUCT // (A.shape[1] * n_columns) // 32 * 32)
     return [slice(start, start + height) for start in range(0, len(A), height)]
