@@ -19,7 +19,6 @@ from .._validation import Array, FloatArray, array_library, array_namespace, to_
 
 __all__ = [
     "ARRAY_KERNELS",
-    "SMALL_PRODUCT",
     "add_gram",
     "add_tall_product",
     "add_wide_product",
@@ -39,7 +38,7 @@ __all__ = [
 ]
 
 
-SMALL_PRODUCT = 10**6
+_SMALL_PRODUCT = 10**6
 """Multiplications up to which OpenBLAS takes kernels for small matrices."""
 
 
@@ -138,7 +137,7 @@ def _pieces(A: FloatArray, n_columns: int) -> list[slice]:
     if A.size == 0 or n_columns == 0:
         return []
     # OpenBLAS multiplies small matrices as they are, but copies what is larger, which costs more than the product.
-    height = max(64, SMALL_PRODUCT // (A.shape[1] * n_columns) // 32 * 32)
+    height = max(64, _SMALL_PRODUCT // (A.shape[1] * n_columns) // 32 * 32)
     return [slice(start, start + height) for start in range(0, len(A), height)]
 
 

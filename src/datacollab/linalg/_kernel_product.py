@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import Array, FloatArray, array_library
-from ._array_api import SMALL_PRODUCT, zeros
+from ._array_api import zeros
 from ._kernels import Kernel
 
 __all__ = ["PRECISIONS", "kernel_expansion", "kernel_product"]
@@ -39,8 +39,8 @@ _BLOCK = 64
 _TILE_BYTES = 2**19
 """Kernel values in memory at a time: they stay in the second-level cache."""
 
-_CHUNK_ENTRIES = 2**18
-"""Entries of the rows and results that are prepared at a time."""
+_CHUNK_ENTRIES = 2**16
+"""Entries of the rows and results that are prepared at a time: they too stay in the second-level cache."""
 
 _KERNEL_ENTRIES = 2**20
 """Entries of the kernel blocks of other kernels (8 MiB)."""
@@ -152,7 +152,7 @@ def _by_kernel_blocks(X: Array, A: Array, coefficients: Array, kernel: Kernel) -
 class _Tile:
     """Some anchor rows, in blocks of `_BLOCK`, filled up with repeated rows of weight zero."""
 
-    anchors: NDArray[Any]  # (n_blocks * _BLOCK, n_columns)
+    anchors: NDArray[Any]  # (n_blocks, _BLOCK, n_columns)
     weights: NDArray[Any]  # (n_blocks, n_components, _BLOCK)
 
 
@@ -170,33 +170,37 @@ class _TiledSum:
         n_blocks = -(-n_anchors // _BLOCK)
         fill = ((0, n_blocks * _BLOCK - n_anchors), (0, 0))
         # Zero rows would turn the infinite operands of far rows into NaN.
-        anchors = np.pad(anchors, fill, mode="edge")
+        anchors = np.pad(anchors, fill, mode="edge").reshape(n_blocks, _BLOCK, -1)
         weights = np.pad(weights, fill).reshape(n_blocks, _BLOCK, -1).transpose(0, 2, 1)
         n_tiles = -(-n_blocks * _BLOCK * _BLOCK * anchors.itemsize // _TILE_BYTES)
         edges = [n_blocks * i // n_tiles for i in range(n_tiles + 1)]
         tiles = [
-            _Tile(anchors[start * _BLOCK : stop * _BLOCK], np.ascontiguousarray(weights[start:stop]))
-            for start, stop in pairwise(edges)
+            _Tile(anchors[start:stop], np.ascontiguousarray(weights[start:stop])) for start, stop in pairwise(edges)
         ]
         return cls(tiles, apply)
 
-    def __call__(self, rows: NDArray[Any]) -> FloatArray:
-        """Sums of shape (n_components, n_rows), for row operands of shape (n_columns, n_rows)."""
-        starts = range(0, rows.shape[1], _BLOCK)
-        blocks = [np.ascontiguousarray(rows[:, start : start + _BLOCK]) for start in starts]
-        memory = np.empty(max(tile.anchors.shape[0] for tile in self.tiles) * _BLOCK, rows.dtype)
-        height = max(1, SMALL_PRODUCT // (_BLOCK * _BLOCK * rows.shape[0])) * _BLOCK
-        total = np.zeros((self.tiles[0].weights.shape[1], rows.shape[1]))
+    def add_to(self, total: FloatArray, rows: NDArray[Any]) -> None:
+        """Add sums of shape (n_components, n_rows), for row operands of shape (n_columns, n_rows)."""
+        whole = rows.shape[1] - rows.shape[1] % _BLOCK
+        self._add_blocks(total[:, :whole], rows[:, :whole], _BLOCK)
+        self._add_blocks(total[:, whole:], rows[:, whole:], rows.shape[1] - whole)
+
+    def _add_blocks(self, total: FloatArray, rows: NDArray[Any], width: int) -> None:
+        """The same for a number of rows that is a multiple of `width`."""
+        if not rows.shape[1]:
+            return
+        # Products of small matrices, all of one size: matmul hands them over without the interpreter.
+        blocks = np.ascontiguousarray(rows.reshape(rows.shape[0], -1, width).transpose(1, 0, 2))
+        sums = np.empty((blocks.shape[0], total.shape[0], width), rows.dtype)
         for tile in self.tiles:
-            for start, block in zip(starts, blocks, strict=True):
-                shape = (tile.anchors.shape[0], block.shape[1])
-                values = memory[: shape[0] * shape[1]].reshape(shape)
-                for first in range(0, shape[0], height):
-                    np.matmul(tile.anchors[first : first + height], block, out=values[first : first + height])
+            values = np.empty((tile.anchors.shape[0], _BLOCK, width), rows.dtype)
+            parts = np.empty((tile.anchors.shape[0], total.shape[0], width), rows.dtype)
+            for block, block_sum in zip(blocks, sums, strict=True):
+                np.matmul(tile.anchors, block, out=values)
                 self.apply(values)
-                parts = np.matmul(tile.weights, values.reshape(-1, _BLOCK, shape[1]))
-                total[:, start : start + _BLOCK] += np.add.reduce(parts, axis=0)
-        return total
+                np.matmul(tile.weights, values, out=parts)
+                np.add.reduce(parts, axis=0, out=block_sum)
+            total += sums.transpose(1, 0, 2).reshape(total.shape)
 
 
 @dataclass(frozen=True)
@@ -221,9 +225,9 @@ class _SinglePrecision:
 
     def __call__(self, X: FloatArray, squares: FloatArray) -> FloatArray:
         """Results of shape (n_components, n_rows), for scaled rows of shape (n_intermediate, n_rows)."""
-        total = self.rest(X.astype(np.float32))
+        total = self.slope @ X
         total += self.constant
-        total += self.slope @ X
+        self.rest.add_to(total, X.astype(np.float32))
         total *= np.exp(-squares / 2)
         return total
 
@@ -254,8 +258,8 @@ class _RadialExpansion:
             single = _SinglePrecision.prepare(scaled, coefficients)
         if single is not None and precision == "auto":
             floor = single.error / SINGLE_TOLERANCE
-            probes = _probes(scaled)
-            small = _largest(single(probes.T, _squares(probes))) < floor
+            probes = _probes(scaled).T
+            small = _largest(single(probes, _squares(probes.T))) < floor
             if small.mean() > _MOST_AGAIN:
                 single = None
         return cls(centre, scale, double, single, floor)
@@ -266,15 +270,16 @@ class _RadialExpansion:
         height = max(_BLOCK, _CHUNK_ENTRIES // (X.shape[1] + result.shape[1]) // _BLOCK * _BLOCK)
         for start in range(0, X.shape[0], height):
             chunk = slice(start, start + height)
-            result[chunk] = self._chunk((X[chunk] - self.centre) * self.scale).T
+            rows = X[chunk] - self.centre
+            rows *= self.scale
+            # Column by column, products of small matrices are twice as fast.
+            result[chunk] = self._chunk(np.ascontiguousarray(rows.T)).T
         return result
 
     def _chunk(self, X: FloatArray) -> FloatArray:
         # The square of a row that is far out may be infinite; its kernel values are then zero, as they should be.
         with np.errstate(over="ignore"):
-            squares = _squares(X)
-        # Column by column, products of small matrices are twice as fast.
-        X = np.ascontiguousarray(X.T)
+            squares = _squares(X.T)
         near = squares <= _MAX_SQUARE
         if self.single is None or not near.any():
             return self._in_double(X, squares)
@@ -289,7 +294,9 @@ class _RadialExpansion:
         return result
 
     def _in_double(self, X: FloatArray, squares: FloatArray) -> FloatArray:
-        return self.double(np.vstack([X, np.ones_like(squares), -squares / 2]))
+        total = np.zeros((self.double.tiles[0].weights.shape[1], X.shape[1]))
+        self.double.add_to(total, np.vstack([X, np.ones_like(squares), -squares / 2]))
+        return total
 
 
 def _single_precision_error(A: FloatArray, weights: FloatArray) -> float:
@@ -316,7 +323,7 @@ def _single_precision_error(A: FloatArray, weights: FloatArray) -> float:
 
 def _largest(result: FloatArray) -> FloatArray:
     """Largest magnitude of each row's entries, for results of shape (n_components, n_rows)."""
-    return np.asarray(np.abs(result).max(axis=0))
+    return np.asarray(np.maximum(result.max(axis=0), -result.min(axis=0)))
 
 
 def _probes(A: FloatArray) -> FloatArray:
