@@ -236,7 +236,7 @@ class _SinglePrecision:
 class _RadialExpansion:
     """An RBF expansion, with rows scaled so that the kernel is exp(-|x - a|^2 / 2)."""
 
-    centre: FloatArray
+    centre: FloatArray  # (n_intermediate, 1)
     scale: float
     double: _TiledSum
     single: _SinglePrecision | None
@@ -262,7 +262,7 @@ class _RadialExpansion:
             small = _largest(single(probes, _squares(probes.T))) < floor
             if small.mean() > _MOST_AGAIN:
                 single = None
-        return cls(centre, scale, double, single, floor)
+        return cls(centre[:, np.newaxis], scale, double, single, floor)
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """Results of shape (n_rows, n_components), for rows of shape (n_rows, n_intermediate)."""
@@ -270,10 +270,11 @@ class _RadialExpansion:
         height = max(_BLOCK, _CHUNK_ENTRIES // (X.shape[1] + result.shape[1]) // _BLOCK * _BLOCK)
         for start in range(0, X.shape[0], height):
             chunk = slice(start, start + height)
-            rows = X[chunk] - self.centre
-            rows *= self.scale
             # Column by column, products of small matrices are twice as fast.
-            result[chunk] = self._chunk(np.ascontiguousarray(rows.T)).T
+            columns = np.array(X[chunk].T, dtype=np.float64, order="C")
+            columns -= self.centre
+            columns *= self.scale
+            result[chunk] = self._chunk(columns).T
         return result
 
     def _chunk(self, X: FloatArray) -> FloatArray:
