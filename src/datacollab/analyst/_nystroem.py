@@ -43,6 +43,8 @@ _ROUGH, _BLURRED = 0.3, 0.03
 cent of what a doubling of the rank changes."""
 _UNEXPLAINED = 0.3
 """Share of a kernel's trace that so many landmarks as a quarter of the rows must not leave unexplained."""
+_FOLLOWING = 3
+"""Eigenvectors found on the sample besides each wanted one: that many more to start from save several steps."""
 _BLOCK = 2048
 
 _START_SAMPLE = 400
@@ -114,7 +116,7 @@ def solve_nystroem(
     start, before, drop = rng.normal(size=(size, k)), None, None
     while True:
         sampled = engine.update(_extended, sampled, rank, small.alpha)
-        found, _ = _minimise(small, engine, sampled, start, tol=_ROUGH, small_gap=_BLURRED)
+        found, _ = _minimise(small, engine, sampled, start, tol=_ROUGH, small_gap=_BLURRED, n_following=_FOLLOWING * k)
         value = float((small.operator(None).offset - found.values).sum())
         logger.info("%d landmarks per party: surrogate objective %.6g on %d anchor rows", rank, value, size)
         drop = (before - value) / (len(problem.anchors) * k) if before is not None else None
@@ -219,6 +221,7 @@ def _minimise(
     start: Array,
     tol: float = _TOLERANCE,
     small_gap: float = 1e-3,
+    n_following: int = 0,
 ) -> tuple[LeadingEigenpairs, TargetOperator]:
     """Eigenvectors of the problem in which every smoother is a restricted one."""
     traces = engine.gather(_smoother_trace, states) if problem.normalised else []
@@ -229,7 +232,13 @@ def _minimise(
         return operator.of_smoothers(X, engine.total(_smooth, states, X))
 
     found = leading_eigenpairs(
-        apply, start, problem.n_components, tol=tol, small_gap=small_gap, project=problem.project
+        apply,
+        start,
+        problem.n_components,
+        tol=tol,
+        small_gap=small_gap,
+        project=problem.project,
+        n_following=n_following,
     )
     return found, operator
 

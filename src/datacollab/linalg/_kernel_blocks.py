@@ -52,11 +52,11 @@ class KernelBlocks:
             return cast(self.kernel.between(self._A[rows, :], self._A[columns, :]), self.dtype)
         return exp_of_nonpositive(cast(self._left[rows, :] @ self._right[:, columns], self.dtype))
 
-    def columns(self, chosen: NDArray[np.intp]) -> Array:
-        """Some columns, written anew, of shape (n, columns)."""
+    def rows(self, chosen: NDArray[np.intp]) -> Array:
+        """Some rows, written anew, of shape (rows, n)."""
         if self.kernel.metric != "rbf":
-            return cast(self.kernel.between(self._A, self._A[chosen]), self.dtype)
-        return exp_of_nonpositive(cast(self._left @ self._right[:, chosen], self.dtype))
+            return cast(self.kernel.between(self._A[chosen], self._A), self.dtype)
+        return exp_of_nonpositive(cast(self._left[chosen] @ self._right, self.dtype))
 
     def each(self, places: Sequence[Place]) -> Iterator[Array]:
         """Blocks, made one after the other; NumPy's lie side by side in memory that is taken at once."""

@@ -56,7 +56,7 @@ class LeadingEigenpairs:
     certain_gap : float
         The same less the residual of the unwanted one; 0 where that is not positive.
     following : ndarray of shape (n, m)
-        Approximate eigenvectors beyond those wanted.
+        Approximate eigenvectors beyond those wanted, in the order of their eigenvalues.
     columns : int
         Right-hand sides the operator was applied to.
     converged : bool
@@ -169,6 +169,7 @@ def leading_eigenpairs(
     single: bool = False,
     small_gap: float = 1e-3,
     project: Operator | None = None,
+    n_following: int = 0,
 ) -> LeadingEigenpairs:
     r"""The ``k`` largest eigenpairs of a symmetric operator.
 
@@ -190,6 +191,8 @@ def leading_eigenpairs(
         Eigengap, relative to the largest eigenvalue, that is not resolved any better.
     project : callable, optional
         Projection onto the subspace in which eigenvectors are looked for; commutes with the operator.
+    n_following : int, default=0
+        Approximate eigenvectors to return beyond those wanted, if there are so many.
 
     Returns
     -------
@@ -258,7 +261,7 @@ def leading_eigenpairs(
         residual=residual,
         gap=gap,
         certain_gap=certain_gap,
-        following=basis.columns @ Y[:, k:],
+        following=basis.columns @ like(coordinates[:, k : k + n_following], ahead),
         columns=applied,
         converged=residual <= tol * unit,
         anchored=Y[:k, :k] if passes else None,

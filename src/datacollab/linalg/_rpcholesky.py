@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
-from scipy.linalg.blas import dtrsm
 
 from .._validation import FloatArray
 from ._kernel_blocks import KernelBlocks
@@ -80,30 +79,34 @@ def extend_pivots(
     n = A.shape[0]
     rank = min(rank, n)
     pivots = list(partial.pivots)
-    factor = np.zeros((n, max(rank, len(pivots))))
-    factor[:, : len(pivots)] = partial.factor
+    # Transposed, so that a column lies in one piece.
+    factor = np.empty((max(rank, len(pivots)), n))
+    factor[: len(pivots)] = partial.factor.T
     unexplained = partial.unexplained.copy()
     blocks = KernelBlocks(kernel, A)
     while len(pivots) < rank and unexplained.sum() > _NEGLIGIBLE * partial.trace:
         filled = len(pivots)
         block = max(_SMALLEST_BLOCK, rank // 10)
         proposed = rng.choice(n, size=block, p=unexplained / unexplained.sum())
-        columns, earlier = blocks.columns(proposed), factor[proposed, :filled]
-        remainder = columns[proposed] - earlier @ earlier.T
+        columns, earlier = blocks.rows(proposed), factor[:filled, proposed].T
+        remainder = columns[:, proposed] - earlier @ earlier.T
         accepted, lower = _rejection_cholesky(remainder, unexplained[proposed], rank - filled, rng)
         chosen = proposed[accepted]
         if not len(chosen):
             continue
-        columns = columns[:, accepted] - factor[:, :filled] @ earlier[accepted].T
-        new = dtrsm(1.0, lower, columns.T, lower=1, overwrite_b=1).T
-        factor[:, filled : filled + len(chosen)] = new
-        unexplained -= np.einsum("ij,ij->i", new, new)
+        columns = columns[accepted]
+        columns -= earlier[accepted] @ factor[:filled]
+        new = factor[filled : filled + len(chosen)]
+        # For so few rows a product with the inverse is much faster than a triangular solve with many columns.
+        inverse = scipy.linalg.solve_triangular(lower, np.eye(len(chosen)), lower=True, check_finite=False)
+        np.matmul(inverse, columns, out=new)
+        unexplained -= np.einsum("ij,ij->j", new, new)
         if unexplained.min() < -_INDEFINITE * partial.trace / n:
             raise scipy.linalg.LinAlgError("not positive semidefinite")
         np.maximum(unexplained, 0.0, out=unexplained)
         unexplained[chosen] = 0.0
         pivots.extend(chosen)
-    found = factor[:, : len(pivots)]
+    found = factor[: len(pivots)].T
     return PivotedCholesky(np.asarray(pivots, dtype=np.intp), found, unexplained, partial.trace)
 
 
