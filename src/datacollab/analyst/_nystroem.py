@@ -195,7 +195,7 @@ def coarse_start(problem: TargetProblem, engine: Engine, rng: np.random.Generato
     sample = np.sort(rng.choice(n, size=size, replace=False))
     small = replace(problem.on(sample), alpha=problem.alpha * size / n)
     sampled = engine.update(_extended, _sampled(small, engine, rng), _START_RANK, small.alpha)
-    m = min(2 * problem.n_components, _START_RANK // 2, size - 1)
+    m = min(3 * problem.n_components, 3 * _START_RANK // 4, size - 1)
     wide = replace(small, n_components=max(m, problem.n_components))
     found, _ = _minimise(wide, engine, sampled, rng.normal(size=(size, m)), tol=1.0, small_gap=_BLURRED)
     weights = engine.gather(_weights, sampled, found.vectors)

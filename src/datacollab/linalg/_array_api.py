@@ -123,18 +123,15 @@ def add_tall_product(C: Array, A: Array, B: Array, factor: float = 1.0) -> None:
 
 
 def add_wide_product(C: Array, A: Array, B: Array, factor: float = 1.0) -> None:
-    r"""Add ``factor`` times :math:`A^\top B` to ``C`` in place; A has many rows, and B few columns.
-
-    F-ordered results are a little faster than C-ordered ones.
-    """
+    r"""Add ``factor`` times :math:`A^\top B` to ``C`` in place; A has many rows, and B few columns."""
     if isinstance(C, np.ndarray):
         gemm = sgemm if C.dtype == np.float32 else dgemm
         B = np.ascontiguousarray(B)
+        # Vectors of the processor run along columns of the result, which may be few, but not short.
+        total = np.zeros(C.shape, C.dtype, order="F")
         for part in _pieces(A, B.shape[1]):
-            if C.flags.f_contiguous:
-                gemm(factor, A[part].T, B[part].T, 1.0, C, trans_b=1, overwrite_c=1)
-            else:
-                gemm(factor, B[part].T, A[part].T, 1.0, C.T, trans_b=1, overwrite_c=1)
+            gemm(factor, A[part].T, B[part].T, 1.0, total, trans_b=1, overwrite_c=1)
+        C += total
     else:
         C += factor * (A.T @ B)
 
@@ -157,7 +154,7 @@ def add_gram(gram: Array, F: Array) -> Array:
 
 
 def times_upper(X: Array, U: Array) -> Array:
-    """X U for an upper triangular U of the same data type; may be written over ``X``."""
+    """X U for an upper triangular U of the same data type; written over ``X`` if that is NumPy's and C-ordered."""
     if isinstance(X, np.ndarray):
         (trmm,) = scipy.linalg.get_blas_funcs(("trmm",), (X, U))
         return np.asarray(trmm(1.0, U.T, X.T, lower=1, overwrite_b=1).T)

@@ -23,6 +23,7 @@ from ._array_api import (
     like,
     matching,
     subtract_product,
+    times_upper,
 )
 from ._kernel_blocks import KernelBlocks
 
@@ -111,7 +112,7 @@ def panel_cholesky(blocks: KernelBlocks, alpha: float) -> PanelCholesky:
             below = earlier[start - index * _WIDTH :, :]
             subtract_product(panel, below, below[:width, :])
         inverse = inverse_cholesky(panel[:width, :])
-        panel[width:, :] = panel[width:, :] @ inverse.T
+        panel[width:, :] = times_upper(panel[width:, :], inverse.T)
         panel[:width, :] = inverse
         panels.append(panel)
     return PanelCholesky(tuple(panels))

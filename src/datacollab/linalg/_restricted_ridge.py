@@ -55,7 +55,7 @@ class RestrictedRidge:
 
     def weights(self, X: Array) -> FloatArray:
         r""":math:`(L^\top L + \lambda I)^{-1} L^\top X`, shape (r, m), as a NumPy array."""
-        moments = self._zeros(X.shape[1], self.features.shape[1]).T
+        moments = self._zeros(self.features.shape[1], X.shape[1])
         add_wide_product(moments, self.features, matching(X, self.features))
         solved: FloatArray = scipy.linalg.cho_solve((self.gram, True), to_numpy(moments), check_finite=False)
         return solved
