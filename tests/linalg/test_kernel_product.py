@@ -121,6 +121,18 @@ def test_a_row_does_not_depend_on_its_batch(model, rng, precision, tolerance):
     assert relative_error(expansion(X[::-1]), together[::-1]) < tolerance
 
 
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_rows_in_any_layout_stay_as_they_are(model, precision):
+    A, coefficients, gamma = model
+    expansion = kernel_expansion(A, coefficients, rbf(gamma), precision=precision)
+    X = np.arange(-150, 150).reshape(60, 5) % 7 - 3
+    wanted = expansion(X.astype(float))
+    for rows in (X, np.asfortranarray(X, float), np.repeat(X, 2, axis=0)[::2].astype(np.float32)):
+        before = rows.copy()
+        assert_allclose(expansion(rows), wanted, rtol=1e-12)
+        assert (rows == before).all()
+
+
 def test_rows_at_any_distance_are_finite(model):
     A, coefficients, gamma = model
     X = np.multiply.outer([0.0, 5.0, 20.0, 1e3, 1e8, 1e160, 1e300], np.ones(5))

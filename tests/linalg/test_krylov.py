@@ -79,6 +79,19 @@ def test_eigenvectors_of_a_projection(rng):
     assert subspace_angles(found.vectors, leading(H @ M @ H, 3)[1]).max() < 1e-7
 
 
+def test_eigenvectors_that_follow(rng):
+    """Not as accurate as those wanted, but in order, and orthogonal to them."""
+    M = symmetric(np.r_[0.8 ** np.arange(40), np.zeros(60)], rng)
+    found = leading_eigenpairs(lambda X: M @ X, rng.normal(size=(100, 8)), 3, tol=1e-8, n_following=9)
+    vectors = leading(M, 12)[1]
+    assert_allclose(np.abs(np.sum(found.following * vectors[:, 3:], axis=0)), 1, atol=1e-3)
+    both = np.hstack([found.vectors, found.following])
+    assert_allclose(both.T @ both, np.eye(12), atol=1e-10)
+    few = leading_eigenpairs(lambda X: M[:5, :5] @ X, rng.normal(size=(5, 5)), 3, tol=1e-8, n_following=9)
+    assert few.following.shape == (5, 2)
+    assert leading_eigenpairs(lambda X: M @ X, rng.normal(size=(100, 8)), 3, tol=1e-8).following.shape == (100, 0)
+
+
 def test_all_eigenvectors(rng):
     M = symmetric(rng.uniform(0, 1, size=9), rng)
     found = leading_eigenpairs(lambda X: M @ X, rng.normal(size=(9, 9)), 9, tol=1e-8)

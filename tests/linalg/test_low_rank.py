@@ -99,6 +99,19 @@ def test_smoother_is_that_of_the_restricted_problem(rng, alpha):
     assert ridge.trace == pytest.approx(np.trace(P), rel=1e-5)
 
 
+@pytest.mark.parametrize("alpha", [1e-3, 1.0])
+def test_rounding_of_large_entries_does_not_reach_small_ones(rng, alpha):
+    """Many rows under a wide kernel: entries of the Gram matrix are far above the penalty."""
+    A, Z = rng.normal(size=(5000, 8)), rng.normal(size=(5000, 3))
+    wide = Kernel(metric="rbf", parameters={"gamma": 0.02})
+    S = A[pivoted(wide, A[:1000], 150).pivots]
+    root = landmark_root(wide, S)
+    L = np.linalg.solve(root, wide.between(S, A)).T
+    wanted = L @ np.linalg.solve(L.T @ L + alpha * np.eye(150), L.T @ Z)
+    ridge = restricted_ridge(wide, A, S, root, alpha)
+    assert np.linalg.norm(ridge.smooth(Z) - wanted) < 2e-5 * np.linalg.norm(wanted)
+
+
 def test_with_all_rows_as_landmarks_it_is_kernel_ridge_regression(rng):
     A, Z = rng.normal(size=(60, 3)), rng.normal(size=(60, 2))
     K = RBF.gram(A)
