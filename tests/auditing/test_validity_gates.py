@@ -4,6 +4,7 @@ import zlib
 
 import numpy as np
 import pytest
+from numpy.random import RandomState
 from numpy.testing import assert_allclose
 from scipy.stats import ortho_group
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -121,7 +122,8 @@ def test_rows_in_another_order_are_refused(digits, pca_share):
 def test_the_forward_emulator_finds_what_reconstructions_cannot(rng):
     """Two random directions of forty tell little about a row, and yet which one it is."""
     rows = rng.normal(size=(1200, 40))
-    party = dc.Party("a", dc.obfuscator("random-projection", n_components=2)).fit(rows[:200], np.zeros(200, dtype=int))
+    f = dc.obfuscator("random-projection", n_components=2)
+    party = dc.Party("a", f, random_state=RandomState(0)).fit(rows[:200], np.zeros(200, dtype=int))
     found = audit(party, rows[:200], rows[200:500], control=rows[500:], levels=["T2"], random_state=0).findings
     rate = {one.attack: one.value for one in found if one.metric == "open-world re-identification"}
     assert rate["linear regression"] < 0.3
@@ -130,7 +132,9 @@ def test_the_forward_emulator_finds_what_reconstructions_cannot(rng):
 
 def test_strangers_are_neither_members_nor_known(digits):
     (X, y), (anchor, anchor_target), (public, public_target), *_ = digits
-    party = dc.Party("a", dc.obfuscator("pca", n_components=8), fit_on=public[:300]).fit(X, y)
+    party = dc.Party("a", dc.obfuscator("pca", n_components=8), fit_on=public[:300], random_state=RandomState(0)).fit(
+        X, y
+    )
     mixed = np.vstack([public[250:500], X[:10], anchor[:10]])
     result = audit(
         party,
@@ -206,16 +210,20 @@ def test_equal_rows_are_linked_by_chance_alone(digits):
 def test_the_map_itself_tells_members_unless_it_was_fitted_elsewhere(digits):
     (X, y), _, (public, _), *_ = digits
     X, y, f = X[:60], y[:60], dc.obfuscator("pca", n_components=16)
-    parties = dc.Party("a", f).fit(X, y), dc.Party("a", f, fit_on=public[:60]).fit(X, y)
-    values = [best(audited(party, digits, X=X, levels=("T2f",)), "membership AUC").value for party in parties]
-    assert values[0] >= 0.85
-    assert abs(values[1] - 0.5) <= 0.08
+
+    def auc(party):
+        return best(audited(party.fit(X, y), digits, X=X, levels=("T2f",)), "membership AUC").value
+
+    assert auc(dc.Party("a", f)) >= 0.85
+    # One map keeps directions that happen to suit the members, another does not: the mean of eight.
+    elsewhere = [auc(dc.Party("a", f, fit_on=public[:60], random_state=RandomState(seed))) for seed in range(8)]
+    assert abs(np.mean(elsewhere) - 0.5) <= 0.08
 
 
 def test_microaggregation_lowers_linkage_to_what_labels_give(digits):
     (X, y), _, (public, _), *_ = digits
     plain = dc.Party("a", dc.obfuscator("pca", n_components=16)).fit(X, y)
-    private = dc.Party.private("a", public).fit(X, y)
+    private = dc.Party.private("a", public, random_state=RandomState(0)).fit(X, y)
     before, after = (best(audited(party, digits), "linkage") for party in (plain, private))
     assert before.value > 0.9
     assert after.value < 0.3
