@@ -23,14 +23,27 @@ from datacollab.errors import (
 )
 
 STREAMED = 1300
-"""Anchor rows from which the exact solver streams; the dense one takes less memory and serves as the oracle."""
-LITTLE = 2.1 * 8 * STREAMED**2
+"""Anchor rows that the exact solver streams."""
 
 
 @pytest.fixture(scope="module")
 def large():
     views, latent = nonlinear_views(STREAMED)
     return views, (latent[:, 0] > 0).astype(int)
+
+
+@pytest.fixture
+def densely(monkeypatch):
+    """Fit by the dense solver, with all eigenvectors from LAPACK or those wanted by way of the inverse."""
+
+    def fit(integrator, *data, lapack=True):
+        with monkeypatch.context() as patch:
+            patch.setattr(_cost, "DENSE_UP_TO", 2 * STREAMED)
+            if lapack:
+                patch.setattr("datacollab.analyst._exact.DENSE_UP_TO", 2 * STREAMED)
+            return integrator.fit(*data)
+
+    return fit
 
 
 VARIANTS = {
@@ -45,11 +58,15 @@ VARIANTS = {
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_streamed_equals_dense(large, variant):
+def test_streamed_equals_dense(large, variant, densely, caplog):
     """No matrix in common: explicit inverses and their sum there, float32 factors and refinement here."""
     parameters = {"n_components": 5, "solver": "exact", **VARIANTS[variant]}
-    streamed = KTI(**parameters).fit(*large)
-    dense = KTI(**parameters, memory_limit=LITTLE).fit(*large)
+    with caplog.at_level(logging.INFO):
+        streamed = KTI(**parameters).fit(*large)
+    assert "eigenvectors after" in caplog.text
+    assert "solver dense" not in caplog.text
+    dense = densely(KTI(**parameters), *large)
+    assert dense.angle_bound_ is None
     assert streamed.objective_ == pytest.approx(dense.objective_, rel=1e-10)
     assert subspace_angles(streamed.target_, dense.target_).max() < 1e-6
     assert streamed.angle_bound_ < 1e-6
@@ -231,15 +248,20 @@ def test_random_state_draws_other_landmarks(large):
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("limit", [None, LITTLE], ids=["streamed", "dense"])
-def test_an_undetermined_target_is_warned_of(limit, seed):
+@pytest.mark.parametrize("solver", ["streamed", "inverse", "lapack"])
+def test_an_undetermined_target_is_warned_of(solver, seed, densely):
     """Two copies of one cloud, far apart: every eigenvalue comes twice, so an odd number of components is arbitrary."""
     half = np.random.default_rng(seed).normal(size=(STREAMED // 2, 2))
     A = np.vstack([half, half + 1e3])
+
+    def fit(integrator):
+        data = {"a": A, "b": A}
+        return integrator.fit(data) if solver == "streamed" else densely(integrator, data, lapack=solver == "lapack")
+
     with pytest.warns(UndeterminedTargetWarning, match="n_components"):
-        fitted = KTI(3, gamma=1.0, memory_limit=limit).fit({"a": A, "b": A})
+        fitted = fit(KTI(3, gamma=1.0))
     assert fitted.eigengap_ < 1e-6
-    KTI(4, gamma=1.0, memory_limit=limit).fit({"a": A, "b": A})
+    fit(KTI(4, gamma=1.0))
 
 
 def test_progress_is_logged(large, caplog, monkeypatch):
@@ -276,17 +298,44 @@ HARD = {
 
 
 @pytest.mark.parametrize("case", HARD)
-def test_hard_cases_are_as_exact(few, case, monkeypatch):
+def test_hard_cases_are_as_exact(few, case, densely):
     """Kernels of low rank, a basis that fills, and eigenvalues next to rounding."""
     streamed = KTI(**HARD[case], solver="exact").fit(few)
-    monkeypatch.setattr(_cost, "DENSE_UP_TO", 2000)
-    monkeypatch.setattr("datacollab.analyst._exact.DENSE_UP_TO", 2000)
-    dense = KTI(**HARD[case], solver="exact").fit(few)
+    dense = densely(KTI(**HARD[case], solver="exact"), few)
     assert streamed.objective_ == pytest.approx(dense.objective_, rel=1e-8)
     assert_allclose(streamed.target_.T @ streamed.target_, np.eye(HARD[case]["n_components"]), atol=1e-8)
     angle = subspace_angles(streamed.target_, dense.target_).max()
     assert angle < 1e-6 + 1e-10 / dense.eigengap_
     assert streamed.angle_bound_ is None or angle <= streamed.angle_bound_ + 1e-10 / dense.eigengap_
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1e-3, 1e-6])
+@pytest.mark.parametrize("variant", ["plain", "center", "TSL", "GL, center"])
+def test_the_inverse_of_the_dense_matrix_has_its_eigenvectors(large, densely, variant, alpha):
+    """Against LAPACK's eigenvectors, however close to each other the eigenvalues are."""
+    parameters = {"n_components": 5, **VARIANTS[variant], "alpha": alpha}
+    found = densely(KTI(**parameters), *large, lapack=False)
+    wanted = densely(KTI(**parameters), *large)
+    assert found.angle_bound_ < 1e-3
+    assert wanted.angle_bound_ is None
+    assert found.objective_ == pytest.approx(wanted.objective_, rel=1e-9)
+    assert found.eigengap_ == pytest.approx(wanted.eigengap_, rel=1e-3)
+    angle = subspace_angles(found.target_, wanted.target_).max()
+    assert angle <= found.angle_bound_ + 1e-13 / wanted.eigengap_
+    if variant in ("center", "GL, center"):
+        assert_allclose(found.target_.sum(axis=0), 0, atol=1e-9)
+
+
+def test_eigenvalues_too_close_for_the_streamed_solver(densely, caplog):
+    """The matrix is formed after all where memory permits, and not before that takes as long as what was tried."""
+    views, _ = nonlinear_views(STREAMED)
+    parameters = {"n_components": 16, "alpha": 1e-3, "gamma_factor": 30.0}
+    with caplog.at_level(logging.INFO):
+        found = KTI(**parameters).fit(views)
+    assert "the streamed solver does not converge; solver dense" in caplog.text
+    assert caplog.text.count("eigenvectors after") == caplog.text.count("factorised") == 1
+    wanted = densely(KTI(**parameters), views)
+    assert found.objective_ == pytest.approx(wanted.objective_, rel=1e-9)
 
 
 @pytest.mark.parametrize("solver", ["exact", "nystroem"])

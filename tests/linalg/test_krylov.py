@@ -132,6 +132,28 @@ def test_a_restart_loses_nothing(rng):
     assert subspace_angles(found.vectors, np.eye(3000)[:, [-1, -2]]).max() <= 1e-4
 
 
+@pytest.mark.parametrize("n_steps", range(3, 21))
+def test_a_solver_that_gives_up_says_so_and_returns_what_it_has(rng, monkeypatch, n_steps):
+    """At any step, whether the basis was just emptied or not."""
+    monkeypatch.setattr("datacollab.linalg._krylov._MAX_STEPS", n_steps)
+    monkeypatch.setattr("datacollab.linalg._krylov._MAX_COLUMNS", 50)
+    monkeypatch.setattr("datacollab.linalg._krylov._MAX_BLOCKS", 3)
+    diagonal = np.linspace(0, 1, 1000)[:, np.newaxis]
+    found = leading_eigenpairs(lambda X: diagonal * X, rng.normal(size=(1000, 10)), 2, tol=1e-9)
+    assert not found.converged
+    assert_allclose(found.vectors.T @ found.vectors, np.eye(2), atol=1e-10)
+    assert_allclose(np.sum(found.vectors**2 * diagonal, axis=0), found.values, rtol=1e-12)
+    residual = np.linalg.norm(diagonal * found.vectors - found.vectors * found.values)
+    assert residual == pytest.approx(found.residual, rel=1e-6)
+
+
+def test_a_limit_on_the_columns(rng):
+    diagonal = np.linspace(0, 1, 1000)[:, np.newaxis]
+    found = leading_eigenpairs(lambda X: diagonal * X, rng.normal(size=(1000, 10)), 2, tol=1e-9, max_columns=100)
+    assert not found.converged
+    assert 100 <= found.columns < 120
+
+
 def test_an_operator_in_single_precision_is_not_asked_for_more(rng):
     """Eigenvalues that float32 cannot tell apart: it stops at its rounding, and says what angle that leaves."""
     M = symmetric(np.r_[10 - 1e-6 * np.arange(6), rng.uniform(0, 8, size=294)], rng)

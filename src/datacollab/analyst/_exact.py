@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 from numpy.typing import DTypeLike
-from scipy.linalg.blas import dsymm
 
 from .._validation import Array, FloatArray, PartyName, array_namespace, to_numpy
 from ..errors import NotConvergedError
@@ -70,19 +69,8 @@ def solve_dense(problem: TargetProblem, engine: LocalEngine) -> Solution:
 def _dense_target(M: FloatArray, problem: TargetProblem) -> tuple[FloatArray, FloatArray, float | None, float | None]:
     """Eigenvalues in ascending order, Z, the eigengap, and a bound on the angle.  Overwrites ``M``."""
     n, k = problem.n_anchors, problem.n_components
-    if problem.penalty is None and n > DENSE_UP_TO:
-        # The negative matrix, since the largest eigenvalues are looked for.
-        start = np.random.default_rng(0).normal(size=(n, k))
-        found = leading_eigenpairs(
-            lambda X: dsymm(-1.0, M, X, lower=1),
-            start,
-            k,
-            tol=_TOLERANCE,
-            small_gap=_SMALL_GAP,
-            project=problem.project,
-        )
-        if found.converged:
-            return -found.values, found.vectors, found.gap, found.angle
+    if problem.penalty is None and n > DENSE_UP_TO and (found := _by_inverse(M, problem)) is not None:
+        return found
     # One more than is wanted tells the gap.
     more = min(k + 1, n - 1 if problem.center else n)
     if problem.penalty is None:
@@ -100,6 +88,37 @@ def _dense_target(M: FloatArray, problem: TargetProblem) -> tuple[FloatArray, Fl
         Z = Z - Z.mean(axis=0) if problem.center else Z
     gap = float(eigenvalues[k] - eigenvalues[k - 1]) if len(eigenvalues) > k else None
     return eigenvalues[:k], Z[:, :k], gap, None
+
+
+def _by_inverse(M: FloatArray, problem: TargetProblem) -> tuple[FloatArray, FloatArray, float, float] | None:
+    """The same through the largest eigenvalues of the inverse, which lie far apart; None where they are not found."""
+    try:
+        factor = scipy.linalg.cholesky(M, lower=True, check_finite=False)
+    except scipy.linalg.LinAlgError:
+        return None
+
+    def inverse(X: FloatArray) -> FloatArray:
+        return np.asarray(scipy.linalg.cho_solve((factor, True), X, check_finite=False))
+
+    def centred_inverse(X: FloatArray) -> FloatArray:
+        # The inverse on the centred subspace alone: a multiple of the first column makes the sums zero.
+        Y = inverse(X)
+        return np.asarray(Y - constant * (Y.sum(axis=0) / constant.sum()))
+
+    constant = inverse(np.ones((len(M), 1)))
+    k = problem.n_components
+    found = leading_eigenpairs(
+        centred_inverse if problem.center else inverse,
+        np.random.default_rng(0).normal(size=(len(M), k)),
+        k,
+        tol=_TOLERANCE,
+        small_gap=_SMALL_GAP,
+        project=problem.project,
+    )
+    if not found.converged:
+        return None
+    gap = 1 / (found.values[-1] - found.gap) - 1 / found.values[-1]
+    return 1 / found.values, found.vectors, float(gap), found.angle
 
 
 def _inverse(party: PartyName, A: FloatArray, kernel: Kernel, alpha: float) -> FloatArray:
@@ -128,7 +147,9 @@ class _Factor:
     cholesky: PanelCholesky
 
 
-def solve_streamed(problem: TargetProblem, engine: Engine, *, precision: str, seed: int) -> Solution:
+def solve_streamed(
+    problem: TargetProblem, engine: Engine, *, precision: str, seed: int, max_columns: int | None = None
+) -> Solution:
     r"""Eigenvectors of :math:`\sum_k P_k` through one Cholesky factor per party, none of them as wide as float64.
 
     Factors in float32 take the memory of K n_a^2 / 2 such numbers.  With ``precision="float64"``, exact products with
@@ -142,17 +163,24 @@ def solve_streamed(problem: TargetProblem, engine: Engine, *, precision: str, se
     precision : {"float64", "float32"}
     seed : int
         Of the vectors that the eigensolver starts from; they leave rounding alone.
+    max_columns : int, optional
+        Right-hand sides after which to give up.
+
+    Raises
+    ------
+    NotConvergedError
+        When the eigenvectors are not found: they lie too close to others, mostly because alpha is small.
     """
     start = coarse_start(problem, engine, np.random.default_rng(seed))
     try:
-        return _solve_streamed(problem, engine, start, np.float32, correct=precision == "float64")
+        return _solve_streamed(problem, engine, start, np.float32, precision == "float64", max_columns)
     except scipy.linalg.LinAlgError:
         logger.info("float32 is too coarse for these kernels and alpha=%g; factorising in float64", problem.alpha)
-        return _solve_streamed(problem, engine, start, np.float64, correct=False)
+        return _solve_streamed(problem, engine, start, np.float64, False, max_columns)
 
 
 def _solve_streamed(
-    problem: TargetProblem, engine: Engine, start: Array, dtype: DTypeLike, *, correct: bool
+    problem: TargetProblem, engine: Engine, start: Array, dtype: DTypeLike, correct: bool, max_columns: int | None
 ) -> Solution:
     factors = engine.place(
         _factorised,
@@ -183,9 +211,11 @@ def _solve_streamed(
         single=single,
         small_gap=1e-3 if single else _SMALL_GAP,
         project=problem.project,
+        max_columns=max_columns,
     )
     logger.info("eigenvectors after %d columns, angle at most %.1e", found.columns, found.angle)
-    if not found.converged and correct:
+    out_of_patience = max_columns is not None and found.columns >= max_columns
+    if not found.converged and correct and not out_of_patience:
         raise scipy.linalg.LinAlgError("the corrections do not converge")
     if not found.converged and not single:
         raise NotConvergedError(

@@ -429,12 +429,15 @@ class KTI(BaseIntegrator):
                     logger.info("KTI: no few landmarks stand for the anchor rows; solver %s, %s", exact.solver, exact)
                     cost = exact
             if cost.solver == "streamed":
+                n_anchors, n_parties = problem.n_anchors, len(problem.anchors)
+                dense = fit_cost("dense", n_anchors, n_parties, self.n_components)
+                possible = array_library(beside) is None and dense.memory <= cost.limit
+                # So many right-hand sides take about as long as the dense solver.
+                patience = n_anchors if possible and isinstance(engine, LocalEngine) else None
                 try:
-                    return solve_streamed(problem, engine, precision=self.precision, seed=seed)
+                    return solve_streamed(problem, engine, precision=self.precision, seed=seed, max_columns=patience)
                 except NotConvergedError:
-                    n_anchors, n_parties = problem.n_anchors, len(problem.anchors)
-                    dense = fit_cost("dense", n_anchors, n_parties, self.n_components)
-                    if array_library(beside) is not None or dense.memory > cost.limit:
+                    if not possible:
                         raise
                     logger.info("KTI: the streamed solver does not converge; solver dense, %s", dense)
         return solve_dense(problem, LocalEngine(self.n_jobs))

@@ -170,6 +170,7 @@ def leading_eigenpairs(
     small_gap: float = 1e-3,
     project: Operator | None = None,
     n_following: int = 0,
+    max_columns: int | None = None,
 ) -> LeadingEigenpairs:
     r"""The ``k`` largest eigenpairs of a symmetric operator.
 
@@ -193,6 +194,8 @@ def leading_eigenpairs(
         Projection onto the subspace in which eigenvectors are looked for; commutes with the operator.
     n_following : int, default=0
         Approximate eigenvectors to return beyond those wanted, if there are so many.
+    max_columns : int, optional
+        Right-hand sides after which to stop, whatever is reached.
 
     Returns
     -------
@@ -244,13 +247,15 @@ def leading_eigenpairs(
         silent = rounded and seen <= noise and (exact is None or passes == _MAX_PASSES)
         if (residual <= tol * unit and step >= _FEWEST_STEPS) or basis.size >= n or silent:
             break
+        if max_columns is not None and applied >= max_columns:
+            break
         wanted = norms > 1e-3 * tol * unit
         if not wanted.any():
             break
         if not basis.room_for(int(wanted.sum())):
             keep = min(2 * block, basis.size)
             basis.restart(coordinates[:, :keep], values[:keep])
-            passes = 0
+            coordinates, passes = np.eye(keep), 0
         V = basis.new_directions(_chosen(residuals, wanted), project)
         if V.shape[1] == 0:
             break
