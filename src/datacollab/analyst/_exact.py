@@ -101,7 +101,7 @@ def _by_inverse(M: FloatArray, problem: TargetProblem) -> tuple[FloatArray, Floa
         return np.asarray(scipy.linalg.cho_solve((factor, True), X, check_finite=False))
 
     def centred_inverse(X: FloatArray) -> FloatArray:
-        # The inverse on the centred subspace alone: a multiple of the first column makes the sums zero.
+        # The inverse on the centred subspace alone: what is left of the constant vector makes the sums zero.
         Y = inverse(X)
         return np.asarray(Y - constant * (Y.sum(axis=0) / constant.sum()))
 
