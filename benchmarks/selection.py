@@ -8,7 +8,10 @@ accuracy on the test rows: what a search could reach at most, and nobody can cho
 Rows go to a CSV file as they are computed; a run that was stopped goes on where it was.  Exits with 1 unless KTICV is
 at or above the recommended hyperparameters on the mean of all conditions.
 
-    python benchmarks/selection.py --data-dir DIR [--seeds 2] [--oracle] [--output selection.csv]
+With --alphas KTICV is given other penalties to try, and with --sources the anchors are interpolated between that many
+public rows; such runs have files of their own.
+
+    python benchmarks/selection.py --data-dir DIR [--seeds 2] [--oracle] [--alphas ...] [--sources 100]
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ import csv
 import json
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -46,9 +49,9 @@ COLUMNS = ("dataset", "obfuscator", "n_components", "seed", "method", "accuracy"
 Row = dict[str, Any]
 
 
-def conditions() -> list[Condition]:
+def conditions(n_sources: int | None) -> list[Condition]:
     return [
-        Condition(dataset=dataset, obfuscator=kind, n_components=width, n_sources=None)
+        Condition(dataset=dataset, obfuscator=kind, n_components=width, n_sources=n_sources)
         for dataset, kind, width in product(DATASETS, OBFUSCATORS, WIDTHS)
     ]
 
@@ -60,9 +63,15 @@ def accuracy(trial: Trial, own: Mapping[Any, np.ndarray], test: Mapping[Any, np.
     return float(accuracy_score(np.tile(trial.y_test, len(test)), forest.predict(np.vstack(list(test.values())))))
 
 
-def scored(trial: Trial, condition: Condition, name: str) -> Row:
+def search_of(condition: Condition, alphas: Sequence[float] | None) -> KTICV:
+    search = method("KTICV+TSL+Center", condition)
+    assert isinstance(search, KTICV)
+    return search if alphas is None else search.set_params(alphas=alphas)
+
+
+def scored(trial: Trial, condition: Condition, name: str, alphas: Sequence[float] | None) -> Row:
     if name == "KTICV":
-        integrator = method("KTICV+TSL+Center", condition)
+        integrator = search_of(condition, alphas)
     else:
         # The same f_k for all: the paper's own transform of UMAP is another matter.
         integrator = method("KTI+TSL+Center", replace(condition, hyperparameters=name, out_of_sample="row-wise"))
@@ -75,10 +84,9 @@ def scored(trial: Trial, condition: Condition, name: str) -> Row:
     return {"method": name, "accuracy": value, "seconds": round(seconds, 1), "chosen": chosen}
 
 
-def oracle(trial: Trial, condition: Condition) -> Row:
+def oracle(trial: Trial, condition: Condition, alphas: Sequence[float] | None) -> Row:
     """The best candidate by the accuracy on test rows, all numbers of components included."""
-    search = method("KTICV+TSL+Center", condition)
-    assert isinstance(search, KTICV)
+    search = search_of(condition, alphas)
     assert search.graph is not None
     anchors = {share.party: share.anchor_representation for share in trial.shares}
     n_own = {share.party: len(share.representation) for share in trial.shares}
@@ -116,7 +124,7 @@ def compute(arguments: argparse.Namespace, done: set[tuple[str, ...]]) -> Iterat
     names = (*METHODS, "oracle") if arguments.oracle else METHODS
     data: dict[str, Dataset] = {}
     first = arguments.first_seed
-    for seed, condition in product(range(first, first + arguments.seeds), conditions()):
+    for seed, condition in product(range(first, first + arguments.seeds), conditions(arguments.sources)):
         where = {"dataset": condition.dataset, "obfuscator": condition.obfuscator}
         where |= {"n_components": str(condition.n_components), "seed": str(seed)}
         missing = [name for name in names if (*where.values(), name) not in done]
@@ -126,7 +134,9 @@ def compute(arguments: argparse.Namespace, done: set[tuple[str, ...]]) -> Iterat
             data[condition.dataset] = load(condition.dataset, data_dir=arguments.data_dir)
         trial = draw_trial(condition, data[condition.dataset], seed)
         for name in missing:
-            yield where | (oracle(trial, condition) if name == "oracle" else scored(trial, condition, name))
+            alphas = arguments.alphas
+            found = oracle(trial, condition, alphas) if name == "oracle" else scored(trial, condition, name, alphas)
+            yield where | found
 
 
 def show(rows: list[Row]) -> bool:
@@ -136,7 +146,7 @@ def show(rows: list[Row]) -> bool:
         f"{'dataset':<14}{'obfuscator':<11}{'d':>3}  " + "".join(f"{name:>12}" for name in names) + "  KTICV's choice"
     )
     table = []
-    for condition in conditions():
+    for condition in conditions(None):
         here = [
             row
             for row in rows
@@ -163,21 +173,34 @@ def show(rows: list[Row]) -> bool:
     return bool(gains.mean() >= 0)
 
 
+def file_name(alphas: Sequence[float] | None, n_sources: int | None) -> str:
+    """One for every choice of options that changes what is computed."""
+    parts = ["selection"]
+    if n_sources is not None:
+        parts.append(f"sources-{n_sources}")
+    if alphas is not None:
+        parts.append("-".join(["alphas", *(f"{alpha:g}" for alpha in alphas)]))
+    return "-".join(parts)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data-dir", type=Path, help="directory that holds the data sets")
     parser.add_argument("--seeds", type=int, default=2, help="how many trials of each condition")
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--oracle", action="store_true", help="the best of the grid on the test rows, too; slow")
-    parser.add_argument("--output", type=Path, default=Path("output/selection.csv"))
+    parser.add_argument("--alphas", type=float, nargs="+", help="penalties that KTICV tries, instead of its own")
+    parser.add_argument("--sources", type=int, help="public rows to interpolate anchors from; real anchors without")
+    parser.add_argument("--output", type=Path, help="CSV file; its name is that of the options, in output/, without")
     arguments = parser.parse_args()
-    arguments.output.parent.mkdir(parents=True, exist_ok=True)
+    output = arguments.output or Path("output") / f"{file_name(arguments.alphas, arguments.sources)}.csv"
+    output.parent.mkdir(parents=True, exist_ok=True)
     rows: list[Row] = []
-    if arguments.output.exists():
-        with arguments.output.open(newline="", encoding="utf-8") as file:
+    if output.exists():
+        with output.open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
     done = {tuple(row[column] for column in COLUMNS[:5]) for row in rows}
-    with arguments.output.open("a", newline="", encoding="utf-8") as file, threadpool_limits(1):
+    with output.open("a", newline="", encoding="utf-8") as file, threadpool_limits(1):
         writer = csv.DictWriter(file, COLUMNS)
         if not rows:
             writer.writeheader()

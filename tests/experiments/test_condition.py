@@ -63,9 +63,10 @@ def test_the_searches_are_the_same_under_every_preset(preset):
     assert (plain.center, plain.graph) == (False, None)
 
 
-def test_a_search_on_interpolated_anchors_has_wide_kernels_only():
-    factors = [method("KTICV", Condition(n_sources=n_sources)).gamma_factors for n_sources in (100, None)]
-    assert factors == [[0.1, 0.3], [0.1, 0.3, 1.0]]
+def test_a_search_on_interpolated_anchors_has_wide_kernels_and_large_penalties_only():
+    interpolated, real = (method("KTICV", Condition(n_sources=n_sources)) for n_sources in (100, None))
+    assert (interpolated.gamma_factors, interpolated.alphas) == ([0.1, 0.3], [0.1, 1.0])
+    assert (real.gamma_factors, real.alphas) == ([0.1, 0.3, 1.0], [0.001, 0.01, 0.1])
 
 
 @pytest.mark.parametrize("name", ["lti", "KTI+", "KTI+Center+TSL", "Local", ""])

@@ -56,7 +56,7 @@ class FitCost:
 
     @property
     def seconds(self) -> float:
-        """Time on one thread of this machine, to within a factor of two or so."""
+        """Time on one thread of this machine, to within a factor of two or so; a small ``alpha`` takes longer."""
         return self.operations / _rate()
 
     def __str__(self) -> str:

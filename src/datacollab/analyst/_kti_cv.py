@@ -91,8 +91,9 @@ class KTICV(BaseIntegrator):
     penalty, the multiple of the width nearest to 1, and the smallest graph weight.
 
     Anchors made by interpolation (SMOTE) lie between few rows and have close relatives in every fold.  Scores are then
-    too high for all candidates, and kernels that reach no further than these rows are favoured; leaving related rows
-    out together does not help.  Allow wide kernels only, such as ``gamma_factors=(0.1, 0.3)``.
+    too high for all candidates, and what follows these rows closely, but reaches no further, is favoured; leaving
+    related rows out together does not help.  Allow wide kernels and large penalties only, such as
+    ``gamma_factors=(0.1, 0.3), alphas=(0.1, 1.0)``.
 
     Examples
     --------

@@ -57,7 +57,7 @@ def specification(name: str, condition: Condition) -> dict[str, Any]:
     comparison of KTI+TSL+Center with the other variants under them is one of hyperparameters as well.
 
     KTICV chooses its own, the number of components included, under either preset.  On interpolated anchors it is given
-    wide kernels only, as its documentation advises.
+    wide kernels and large penalties only, as its documentation advises.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def _searched(center: bool, graph: str | None, condition: Condition) -> dict[str
     specified: dict[str, Any] = {"class": "KTICV", "n_components": [16, 32], "cv": 2, "kernels": ["rbf", "linear"]}
     specified |= {"gamma": "median", "gamma_factors": [0.1, 0.3, 1.0], "alphas": [0.001, 0.01, 0.1], "center": center}
     if condition.n_sources is not None:
-        specified["gamma_factors"] = [0.1, 0.3]
+        specified |= {"gamma_factors": [0.1, 0.3], "alphas": [0.1, 1.0]}
     if graph is not None:
         specified |= {"graph": graph, "n_neighbors": condition.n_neighbors, "graph_weights": [0.0, 1.0, 10.0]}
     return specified
