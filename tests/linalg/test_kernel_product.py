@@ -1,4 +1,5 @@
 import tracemalloc
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,9 +26,13 @@ def relative_error(found, wanted):
     return np.abs(found - wanted).max() / np.abs(wanted).max()
 
 
-@pytest.fixture
-def model(rng):
-    """Anchor rows enough for single precision, and coefficients that cancel by two orders of magnitude."""
+@pytest.fixture(params=[True, False], ids=["expm1", "exp"])
+def model(request, monkeypatch, rng):
+    """Anchor rows enough for single precision, and coefficients that cancel by two orders of magnitude.
+
+    For processors with vector instructions for expm1, and without.
+    """
+    monkeypatch.setattr(module, "_VECTOR_EXPM1", request.param)
     A = rng.normal(size=(1500, 5))
     gamma = 0.1
     Z = np.linalg.qr(np.tanh(A @ rng.normal(size=(5, 4))))[0]
@@ -51,13 +56,19 @@ def test_double_precision_is_the_formula(n_rows, n_anchors, n_intermediate, n_co
 
 
 @given(
-    n_rows=st.integers(1, 140), n_anchors=st.integers(1, 300), n_intermediate=st.integers(1, 9), seed=st.integers(0, 99)
+    n_rows=st.integers(1, 140),
+    n_anchors=st.integers(1, 300),
+    n_intermediate=st.integers(1, 9),
+    has_expm1=st.booleans(),
+    seed=st.integers(0, 99),
 )
-def test_single_precision_is_the_formula_to_its_digits(n_rows, n_anchors, n_intermediate, seed):
+def test_single_precision_is_the_formula_to_its_digits(n_rows, n_anchors, n_intermediate, has_expm1, seed):
     rng = np.random.default_rng(seed)
     X, A = rng.normal(size=(n_rows, n_intermediate)), rng.normal(size=(n_anchors, n_intermediate))
     coefficients = rng.uniform(size=(n_anchors, 2))
-    found = kernel_product(X, A, coefficients, rbf(0.2), precision="float32")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_VECTOR_EXPM1", has_expm1)
+        found = kernel_product(X, A, coefficients, rbf(0.2), precision="float32")
     assert relative_error(found, naive(X, A, coefficients, 0.2)) < 2e-6
 
 
@@ -81,6 +92,31 @@ def test_every_row_keeps_the_contract_by_itself(model, rng):
     assert errors.max() < 4e-6
     assert (errors > 1e-9).any()  # single precision was used
     assert (errors == 0).any()
+
+
+@pytest.mark.parametrize(
+    ("current", "wanted"), [("X86_V4", True), ("AVX512_SKX", True), ("baseline(X86_V2)", False), (None, False)]
+)
+def test_expm1_is_used_where_numpy_has_vector_instructions_for_it(monkeypatch, current, wanted):
+    of_type = {} if current is None else {"expm1": {"ff": {"current": current, "available": "X86_V4 baseline"}}}
+    introspect = SimpleNamespace(opt_func_info=lambda **_: of_type)
+    monkeypatch.setattr(np.lib, "introspect", introspect, raising=False)
+    assert module._has_vector_expm1() is wanted
+    monkeypatch.delattr(np.lib, "introspect")
+    assert not module._has_vector_expm1()
+
+
+@pytest.mark.parametrize("has_expm1", [True, False])
+def test_errors_are_as_estimated_whichever_exponential_is_used(monkeypatch, rng, has_expm1):
+    """A wide kernel and coefficients that cancel, where exp less one errs twenty times as much as expm1."""
+    monkeypatch.setattr(module, "_VECTOR_EXPM1", has_expm1)
+    A = rng.normal(size=(1500, 5))
+    Z = np.linalg.qr(np.tanh(A @ rng.normal(size=(5, 4))))[0]
+    coefficients = ridge_coefficients(rbf(0.002).gram(A), 1e-2, Z)
+    expansion = kernel_expansion(A, coefficients, rbf(0.002), precision="float32")
+    error = np.abs(expansion(A) - kernel_product(A, A, coefficients, rbf(0.002), precision="float64")).max()
+    assert (error < 1e-6) == has_expm1
+    assert 0.5 < error / expansion.single.error < 2
 
 
 def test_coefficients_that_cancel_give_double_precision(model):
