@@ -6,6 +6,7 @@ matrices.  Where that costs speed, NumPy and LAPACK go a way of their own here.
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import DTypeLike
 from scipy.linalg.blas import dgemm, dsyrk, sgemm, ssyrk
+from threadpoolctl import threadpool_info
 
 from .._validation import Array, FloatArray, array_library, array_namespace, to_numpy
 
@@ -38,8 +40,12 @@ __all__ = [
 ]
 
 
+_WITH_SMALL_KERNELS = {"SkylakeX", "Cooperlake", "SapphireRapids"}
+"""Architectures, as OpenBLAS calls them, on which it multiplies small matrices as they are."""
 _SMALL_PRODUCT = 10**6
-"""Multiplications up to which OpenBLAS takes kernels for small matrices."""
+"""Multiplications up to which it does.  It copies what is larger, which costs more than a product with few columns."""
+_COPIED_PRODUCT = 4 * 10**6
+"""Multiplications at a time where it copies all matrices; the copy stays in the second-level cache."""
 
 
 def cast(X: Array, dtype: DTypeLike) -> Array:
@@ -139,9 +145,14 @@ def add_wide_product(C: Array, A: Array, B: Array, factor: float = 1.0) -> None:
 def _pieces(A: FloatArray, n_columns: int) -> list[slice]:
     if A.size == 0 or n_columns == 0:
         return []
-    # OpenBLAS multiplies small matrices as they are, but copies what is larger, which costs more than the product.
-    height = max(64, _SMALL_PRODUCT // (A.shape[1] * n_columns) // 32 * 32)
+    most = _SMALL_PRODUCT if _has_small_kernels() else _COPIED_PRODUCT
+    height = max(64, most // (A.shape[1] * n_columns) // 32 * 32)
     return [slice(start, start + height) for start in range(0, len(A), height)]
+
+
+@functools.cache
+def _has_small_kernels() -> bool:
+    return any(library.get("architecture") in _WITH_SMALL_KERNELS for library in threadpool_info())
 
 
 def add_gram(gram: Array, F: Array) -> Array:
