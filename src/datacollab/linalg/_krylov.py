@@ -22,7 +22,7 @@ _GUARD = 4
 _NARROWEST = 16
 """Columns at a time; fewer would save the operator little, since it reads as much for one as for these."""
 _MAX_COLUMNS = 512
-_ROWS = 1024
+_ROWS = 256
 _MAX_STEPS = 300
 _FEWEST_STEPS = 2
 """Blocks added to the start at least: a good start may lack the very vector that tells the eigengap."""
