@@ -112,7 +112,8 @@ def _run(
         task = bar.add_task("loading", total=steps)
 
         def progress(step: str) -> None:
-            bar.update(task, advance=1, description=step)
+            # A step may be over before the bar is drawn by itself.
+            bar.update(task, advance=1, description=step, refresh=True)
 
         from ..datasets import load
         from ..experiments import alignment_figure, compare_methods, score_figure

@@ -357,7 +357,7 @@ def _single_precision_error(A: FloatArray, weights: FloatArray) -> float:
     Rounding errors are taken as independent, so their variances add up [1]_, in units of the roundoff u.  A term
     :math:`(e^t - 1) w` carries those of exponential and coefficient (2), of adding up `_BLOCK` terms one by one, which
     rounds partial sums that grow like a random walk (`_BLOCK`/6), and likewise of the parts of a tile; its exponent t
-    errs by :math:`|x| |a| u`, and so, by u, does the exponential from which one is subtracted.
+    errs by :math:`|x| |a| u`.  Where one is subtracted from the exponential, that errs by u of itself.
 
     References
     ----------
