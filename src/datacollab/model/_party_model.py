@@ -30,11 +30,20 @@ class PartyModel:
         g_k, a `LinearMap` or a `KernelMap`.
     estimator : estimator
         h, fitted on the collaboration representations of all parties.
+    left_out : ndarray of shape (n_shared,) or (n_shared, n_classes), or None
+        What h says of each row of the party's share, in the order of the share, when that row is left out of its
+        training: class probabilities in the order of ``estimator.classes_``, or numbers.  Nothing else is new in it,
+        and it goes to this party alone.
+    without_party : estimator or None
+        h as it is without any row of this party, where its shared rows are not its own rows one by one, so that
+        nothing can be left out for one of them.  The party scores its own rows with it.
     """
 
     party: PartyName
     integration_function: IntegrationFunction
     estimator: Any
+    left_out: FloatArray | None = None
+    without_party: Any | None = None
 
     def transform(self, representation: ArrayLike) -> FloatArray:
         """Collaboration representation g_k(x), of shape (n_rows, n_components).

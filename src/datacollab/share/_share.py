@@ -35,6 +35,13 @@ class Share:
         :math:`y^{(k)}`.  Targets are disclosed to the analyst as they are.
     anchor_target : ndarray of shape (n_anchors,) or None
         Targets of the anchor rows, where assigned.
+    one_to_one : bool
+        Whether each shared row is the representation of one own row, unchanged.  Where a defence was at work it is
+        not, and what a model says of the shared rows is not what it says of the party's own.
+    anchor_rows : ndarray of shape (n_samples,) or None
+        Where the shared rows are made of the anchor's, as some defences do: which anchor row each is made of.  They
+        are drawn at random, so this tells nothing of the own rows; it lets the analyst keep what comes from one anchor
+        row together when it scores models.
 
     Raises
     ------
@@ -52,6 +59,8 @@ class Share:
     anchor_representation: FloatArray
     target: NDArray[Any]
     anchor_target: NDArray[Any] | None = None
+    one_to_one: bool = True
+    anchor_rows: NDArray[np.intp] | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -69,6 +78,8 @@ class Share:
         self._freeze("target", self._checked_target(self.target, X.shape[0], "target"))
         if self.anchor_target is not None:
             self._freeze("anchor_target", self._checked_target(self.anchor_target, A.shape[0], "anchor_target"))
+        if self.anchor_rows is not None:
+            self._freeze("anchor_rows", self._checked_anchor_rows(X.shape[0], A.shape[0]))
 
     def _freeze(self, name: str, array: NDArray[Any]) -> None:
         copy = array.copy()
@@ -85,10 +96,21 @@ class Share:
             raise ShareError(f"Party {self.party!r}: {name} contains NaN, None or infinity; drop such rows.")
         return target
 
+    def _checked_anchor_rows(self, n_rows: int, n_anchors: int) -> NDArray[np.intp]:
+        positions = np.asarray(self.anchor_rows)
+        if positions.shape != (n_rows,) or positions.dtype.kind not in "iu" or self.one_to_one:
+            raise ShareError(
+                f"Party {self.party!r}: anchor_rows must be None, or {n_rows} whole numbers, one per shared row, and "
+                f"one_to_one False; got shape {positions.shape} of {positions.dtype} and one_to_one={self.one_to_one}."
+            )
+        if positions.min() < 0 or positions.max() >= n_anchors:
+            raise ShareError(f"Party {self.party!r}: anchor_rows must be positions among the {n_anchors} anchor rows.")
+        return positions.astype(np.intp)
+
     @property
     def nbytes(self) -> int:
         """Size of the arrays, in bytes."""
-        arrays = (self.representation, self.anchor_representation, self.target, self.anchor_target)
+        arrays = (self.representation, self.anchor_representation, self.target, self.anchor_target, self.anchor_rows)
         return sum(array.nbytes for array in arrays if array is not None)
 
     def save(self, path: str | Path, *, key: KeyPair | None = None) -> None:
