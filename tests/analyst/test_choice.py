@@ -18,6 +18,7 @@ def world(rng, *, n_parties=3, n_rows=40, n_anchors=60, d=4, target=None):
     """Shares of parties that turn the same space, each in its own way; the class is the sign of a product."""
     target = target or (lambda X: np.where(X[:, 0] * X[:, 1] > 0, "yes", "no"))
     A = rng.normal(size=(n_anchors, d))
+    anchor_target = target(A)
     shares = []
     for k in range(n_parties):
         X = rng.normal(size=(n_rows, d))
@@ -28,7 +29,7 @@ def world(rng, *, n_parties=3, n_rows=40, n_anchors=60, d=4, target=None):
                 representation=X @ rotation,
                 anchor_representation=A @ rotation,
                 target=target(X),
-                anchor_target=target(A),
+                anchor_target=anchor_target,
             )
         )
     return shares
