@@ -16,8 +16,8 @@ from ._public_key import PublicKey
 __all__ = ["READABLE", "Manifest"]
 
 READABLE = {
-    "datacollab.share": (1,),
-    "datacollab.model": (1,),
+    "datacollab.share": (1, 2),
+    "datacollab.model": (1, 2),
     "datacollab.anchor": (1,),
     "datacollab.party-state": (1,),
     "datacollab.collaboration": (1,),
