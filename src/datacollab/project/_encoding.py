@@ -94,9 +94,11 @@ def encode_table(
     ...     public, name="example", purpose="Shows.", target="ill", owner=a, analyst=analyst, parties={"a": a, "b": b}
     ... )
     >>> encode_table(project, public, where="public.csv").X
-    array([[20., 1., 0.],
-           [60., 0., 1.],
-           [40., 1., 0.]])
+    array([[20.,  1.,  0.,  0.],
+           [60.,  0.,  1.,  0.],
+           [40.,  1.,  0.,  0.]])
+    >>> project.feature_names
+    ('age', 'ward=north', 'ward=south', 'ward=other')
     """
     position_of = _positions(project, table, where, with_target)
     X = np.empty((len(table), project.n_features))
