@@ -13,7 +13,7 @@ from typing import Any
 from ..bundle import unpack
 from ..errors import ExchangeError
 from ..model import PartyModel
-from ..project import Anchor, EncodedTable, encode_table, read_table, write_table
+from ..project import Adjustments, Anchor, EncodedTable, encode_table, read_table, write_table
 from ._commit import commit_model, commit_share
 from ._installation import check_model_works, check_not_older, open_model, read_model
 from ._policy import Policy
@@ -203,7 +203,13 @@ class PartyFolder(Workplace):
         return bundle.facts
 
     def predict_batches(
-        self, source: Path, *, proba: bool = False, keep: Sequence[str] = (), batch_rows: int = BATCH_ROWS
+        self,
+        source: Path,
+        *,
+        proba: bool = False,
+        keep: Sequence[str] = (),
+        batch_rows: int = BATCH_ROWS,
+        tell: Callable[[Adjustments], None] = lambda adjusted: None,
     ) -> Iterator[Any]:
         """Predict a table of any length at home, a batch of rows at a time.
 
@@ -216,6 +222,8 @@ class PartyFolder(Workplace):
         keep : sequence of str, default=()
             Columns of the table to be put in front, such as an identifier.
         batch_rows : int, default=16384
+        tell : callable, optional
+            Called after the last batch with the counts of entries that the project's rules made something else.
 
         Returns
         -------
@@ -229,7 +237,7 @@ class PartyFolder(Workplace):
         """
         stored, model = self._ready()
         return predicted_frames(
-            self.project, stored.party, model, Path(source), proba=proba, keep=keep, batch_rows=batch_rows
+            self.project, stored.party, model, Path(source), proba=proba, keep=keep, batch_rows=batch_rows, tell=tell
         )
 
     def predict(
@@ -241,12 +249,13 @@ class PartyFolder(Workplace):
         keep: Sequence[str] = (),
         force: bool = False,
         batch_rows: int = BATCH_ROWS,
+        tell: Callable[[Adjustments], None] = lambda adjusted: None,
     ) -> int:
         """Predict a table of any length at home, into a file that is closed to others; see `predict_batches`.
 
         Parameters
         ----------
-        source, proba, keep, batch_rows
+        source, proba, keep, batch_rows, tell
             As in `predict_batches`.
         output : Path
             CSV, Parquet or Arrow, by its name.  Predictions that are there already are replaced.
@@ -266,7 +275,7 @@ class PartyFolder(Workplace):
             When there is no folder for the output.
         """
         check_output(Path(output), Path(source), force=force)
-        batches = self.predict_batches(source, proba=proba, keep=keep, batch_rows=batch_rows)
+        batches = self.predict_batches(source, proba=proba, keep=keep, batch_rows=batch_rows, tell=tell)
         n_rows = write_table(Path(output), batches, mode=0o600)
         self.record("predict", file=Path(source).name, n_rows=n_rows)
         return n_rows
@@ -279,7 +288,8 @@ class PartyFolder(Workplace):
         dict of str to object
             For a classification "accuracy", "accuracy_interval" (Wilson), "balanced_accuracy", "classes" and
             "confusion", a row for each true class; for a regression "rmse", "mae" and "r2", the first two with t
-            intervals; "n_rows" and "task" for both.  Intervals are of 95 %.
+            intervals; "n_rows", "task" and "adjusted", the counts of entries that the project's rules made something
+            else, for both.  Intervals are of 95 %.
 
         Raises
         ------

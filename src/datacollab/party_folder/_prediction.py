@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from .._typing import FloatArray
 from ..errors import ExchangeError
 from ..model import PartyModel
 from ..party import LocalParty
-from ..project import Project, encode_table, table_batches
+from ..project import Adjustments, Project, encode_table, table_batches
 from ._installation import are_targets
 from ._scores import ClassificationScores, RegressionScores
 
@@ -32,12 +32,13 @@ def predicted_frames(
     proba: bool,
     keep: Sequence[str],
     batch_rows: int,
+    tell: Callable[[Adjustments], None],
 ) -> Iterator[Any]:
     """Predictions of a file as data frames; see `PartyFolder.predict_batches`."""
     names = _probability_names(model) if proba else []
     if clashing := sorted({PREDICTION, *names} & set(keep)) or sorted(name for name in keep if keep.count(name) > 1):
         raise ValueError(f"{source}: the columns {clashing} would be written twice. Rename them, or do not keep them.")
-    return _frames(project, party, model, source, names, list(keep), batch_rows)
+    return _frames(project, party, model, source, names, list(keep), batch_rows, tell)
 
 
 def _frames(
@@ -48,9 +49,10 @@ def _frames(
     names: list[str],
     keep: list[str],
     batch_rows: int,
+    tell: Callable[[Adjustments], None],
 ) -> Iterator[Any]:
     pandas = require("pandas", "cli")
-    n_before = 0
+    adjusted = Adjustments()
     for table in table_batches(source, batch_rows=batch_rows, project=project):
         if lacking := [name for name in keep if name not in table.columns]:
             raise ExchangeError(
@@ -58,8 +60,10 @@ def _frames(
                 f"{source} has no column {', '.join(map(repr, lacking))} to keep. Give the names of columns in the "
                 "file's header.",
             )
-        encoded = encode_table(project, table, where=str(source), with_target=False, first_row=n_before)
-        n_before += encoded.n_rows
+        encoded = encode_table(
+            project, table, where=str(source), with_target=False, first_row=adjusted.n_rows, before=adjusted
+        )
+        adjusted = encoded.adjusted
         columns = {name: table[name].array for name in keep}
         if not encoded.n_rows:
             yield pandas.DataFrame(columns | dict.fromkeys([PREDICTION, *names], ()))
@@ -69,20 +73,22 @@ def _frames(
         if names:
             columns |= dict(zip(names, _probabilities(model, representation, source).T, strict=True))
         yield pandas.DataFrame(columns)
+    tell(adjusted)
 
 
 def scored(project: Project, party: LocalParty, model: PartyModel, source: Path, *, batch_rows: int) -> dict[str, Any]:
     """How well a file's targets are predicted; see `PartyFolder.evaluate`."""
     is_classification = project.task.kind == "classification"
     scores = ClassificationScores(project.task.classes) if is_classification else RegressionScores()
-    n_before = 0
+    adjusted = Adjustments()
     for table in table_batches(source, batch_rows=batch_rows, project=project):
-        encoded = encode_table(project, table, where=str(source), first_row=n_before)
-        n_before += encoded.n_rows
+        encoded = encode_table(project, table, where=str(source), first_row=adjusted.n_rows, before=adjusted)
+        adjusted = encoded.adjusted
         assert encoded.target is not None
         if encoded.n_rows:
             scores.add(encoded.target, _predicted(project, model, party.obfuscate(encoded.X), source))
-    return {"task": project.task.kind, "target": project.task.target, "unit": project.task.unit, **scores.to_dict()}
+    told = {"task": project.task.kind, "target": project.task.target, "unit": project.task.unit}
+    return {**told, **scores.to_dict(), "adjusted": adjusted.to_dict()}
 
 
 def _predicted(project: Project, model: PartyModel, representation: FloatArray, source: Path) -> NDArray[Any]:
