@@ -16,10 +16,10 @@ from .._validation import PartyName, count_missing
 from ..errors import AgreementError, NoGuaranteeError, PrivateRowsWarning, RepeatableSecretWarning
 from ..share import Share
 from ._batches import TableForm
+from ._combining import CombiningParty
 from ._defence import Defence
 from ._gaussian_mechanism import GaussianMechanism
 from ._guarantee import PrivacyGuarantee, obstacle_before, obstacle_in
-from ._inference import LocalInference
 from ._microaggregation import Microaggregation
 from ._obfuscator import obfuscator as make_obfuscator
 from ._own_rows import OwnRows, TableDigest
@@ -32,7 +32,7 @@ __all__ = ["Party"]
 _SUBSAMPLE, _ROTATION, _DEFENCES = range(3)
 
 
-class Party(LocalInference):
+class Party(CombiningParty):
     """One party, with its private rows behind a secret map f_k.
 
     Parameters
@@ -195,6 +195,8 @@ class Party(LocalInference):
         self._form, self._table = TableForm.of(X), TableDigest(X)
         self._release, self._target, self._basis = release, target, basis
         self._obfuscator, self._rotation = fitted, rotation
+        self._order: NDArray[np.intp] | None = None
+        self._shared: NDArray[np.intp] | None = None
         return self
 
     def share(self, anchor: ArrayLike, anchor_target: ArrayLike | None = None) -> Share:
@@ -247,10 +249,13 @@ class Party(LocalInference):
         """
         anchor_representation = self._obfuscate_anchor(anchor)
         representation, kept = self._release.rows(anchor_representation)
-        order = np.arange(len(kept))
-        if self.shuffle:
-            generator = fresh_generator() if self.random_state is None else check_random_state(self.random_state)
-            generator.shuffle(order)
+        if self._order is None:
+            order = np.arange(len(kept))
+            if self.shuffle:
+                generator = fresh_generator() if self.random_state is None else check_random_state(self.random_state)
+                generator.shuffle(order)
+            self._order, self._shared = order, kept[order]
+        order = self._order
         share = Share(
             party=self.name,
             representation=representation[order],
