@@ -12,6 +12,7 @@ from ._obfuscator import obfuscator
 from ._paired_intervals import Estimate
 from ._party import Party
 from ._personal_model import PersonalModel, personalise
+from ._personal_state import personal_model, personal_state
 from ._state import local_party, party_state
 from ._umap import UMAPObfuscator
 
@@ -34,5 +35,7 @@ __all__ = [
     "local_party",
     "obfuscator",
     "party_state",
+    "personal_model",
+    "personal_state",
     "personalise",
 ]
