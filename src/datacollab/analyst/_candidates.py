@@ -61,7 +61,7 @@ def default_integrators(shares: Mapping[PartyName, Share]) -> list[BaseIntegrato
     first = next(iter(shares.values()))
     n_anchors = first.anchor_representation.shape[0]
     n_components = min(max(columns), n_anchors - 1)
-    integrators: list[BaseIntegrator] = [ODC()] if len(set(columns)) == 1 else []
+    integrators: list[BaseIntegrator] = [ODC(reference="consensus")] if len(set(columns)) == 1 else []
     integrators += [LTI(n_components), KTI(n_components, alpha=0.1, center=True)]
     if any(share.anchor_target is not None for share in shares.values()):
         integrators.append(KTI(n_components, alpha=0.1, center=True, graph=TargetSimilarityGraph()))

@@ -115,7 +115,8 @@ class CalibratedForestClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The most probable class of each row, shape (n_rows,)."""
-        return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
+        most = np.argmax(self.predict_proba(X), axis=1)
+        return np.asarray(self.classes_[most])
 
 
 def _checked(estimator: Any, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, NDArray[Any]]:

@@ -212,7 +212,8 @@ class LandmarkRidgeClassifier(ClassifierMixin, _LandmarkRidge):
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The most probable class of each row, shape (n_rows,)."""
-        return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
+        most = np.argmax(self.predict_proba(X), axis=1)
+        return np.asarray(self.classes_[most])
 
 
 class LandmarkRidgeRegressor(RegressorMixin, _LandmarkRidge):

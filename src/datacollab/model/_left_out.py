@@ -66,19 +66,33 @@ def forest_left_out(
     forest: Any, X: FloatArray, y: NDArray[Any], weights: FloatArray, groups: NDArray[np.intp]
 ) -> tuple[Any, FloatArray]:
     """A fitted forest, and its predictions by trees that did not see the row; by folds where rows go together."""
-    if len(np.unique(groups)) < len(groups):
-        left_out = _by_folds(forest, X, y, weights, groups)
+    if len(np.unique(groups)) == len(groups):
+        fitted, left_out = _by_trees(forest, X, y, weights)
         if left_out is not None:
-            return fit_weighted(forest, X, y, weights), left_out
+            return fitted, left_out
+    left_out = _by_folds(forest, X, y, weights, groups)
+    fitted = fit_weighted(clone(forest), X, y, weights)
+    return fitted, _predicted(fitted, X) if left_out is None else left_out
+
+
+def _by_trees(forest: Any, X: FloatArray, y: NDArray[Any], weights: FloatArray) -> tuple[Any, FloatArray | None]:
+    """None in place of predictions where every tree saw some row, as where few rows weigh much."""
     there = weights > 0
-    fitted = clone(forest).set_params(oob_score=True).fit(X[there], y[there], sample_weight=weights[there])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fitted = clone(forest).set_params(oob_score=True).fit(X[there], y[there], sample_weight=weights[there])
     name = "oob_decision_function_" if is_classifier(fitted) else "oob_prediction_"
-    left_out = np.asarray(fitted.predict_proba(X) if is_classifier(fitted) else fitted.predict(X))
+    left_out = _predicted(fitted, X)
     left_out[there] = getattr(fitted, name)
     # The model goes to all parties, what it says of a row to the row's own party only.
     for attribute in (name, "oob_score_"):
         delattr(fitted, attribute)
-    return fitted.set_params(oob_score=False), left_out
+    fitted.set_params(oob_score=False)
+    return fitted, None if any("OOB" in str(each.message) for each in caught) else left_out
+
+
+def _predicted(fitted: Any, X: FloatArray) -> FloatArray:
+    return np.asarray(fitted.predict_proba(X) if is_classifier(fitted) else fitted.predict(X))
 
 
 def fit_weighted(estimator: Any, X: FloatArray, y: NDArray[Any], weights: FloatArray) -> Any:
