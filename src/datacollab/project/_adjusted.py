@@ -62,8 +62,8 @@ class ColumnCounts:
         )
 
     def to_dict(self) -> dict[str, int]:
-        """The same as JSON holds it."""
-        return asdict(self)
+        """The same as JSON holds it; of the counts, those that are not 0."""
+        return {name: count for name, count in asdict(self).items() if count or name == "n_entries"}
 
 
 @dataclass(frozen=True, kw_only=True)
