@@ -192,7 +192,9 @@ def test_no_entry_is_in_what_is_told(encode):
     told = encoded.adjusted.to_dict()
     words = " ".join([json.dumps(told), adjusted_text(told), *adjusted_details(told), repr(encoded)])
     assert "98765" not in words
-    assert adjusted_text(told) == "1 of 100 rows in 2 columns: 1 number clipped, 1 counted as other (1 far outside)"
+    assert (
+        adjusted_text(told) == "1 of 100 rows in 2 columns: 1 number clipped, 1 counted as other; 1 number far outside"
+    )
     dose[:50], ward[:50] = SECRET, "98765 Huber"
     refusal("SCHEMA_RANGE", encode, {"dose": dose, "ward": ward}, number(), category())
     refusal("SCHEMA_CATEGORY_UNKNOWN", encode, {"ward": ward}, category())
@@ -207,11 +209,11 @@ def test_what_is_told_counts_each_kind():
     }
     told = {"n_rows": 110, "n_rows_outside": 8, "columns": table}
     assert adjusted_text(told) == (
-        "8 of 110 rows in 3 columns: 3 numbers clipped, 4 set missing, 3 counted as other (1 far outside); "
+        "8 of 110 rows in 3 columns: 3 numbers clipped, 4 set missing, 3 counted as other; 1 number far outside; "
         "3 missing entries filled in, in 2 columns"
     )
     assert adjusted_details(told) == [
-        "dose: of 108 entries 1 clipped below, 2 clipped above (1 far outside); 2 missing filled in",
+        "dose: of 108 entries 1 clipped below, 2 clipped above; 1 far outside; 2 missing filled in",
         "ward: of 110 entries 3 counted as other",
         "age: of 110 entries 4 set missing",
         "sex: 1 missing filled in",
