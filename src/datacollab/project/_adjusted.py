@@ -62,8 +62,8 @@ class ColumnCounts:
         )
 
     def to_dict(self) -> dict[str, int]:
-        """The same as JSON holds it."""
-        return asdict(self)
+        """The same as JSON holds it; of the counts, those that are not 0."""
+        return {name: count for name, count in asdict(self).items() if count or name == "n_entries"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,17 +122,20 @@ def adjusted_text(told: Mapping[str, Any]) -> str:
     'none'
     >>> clipped = ColumnCounts(n_entries=110, clipped_above=2, far_outside=1)
     >>> adjusted_text(Adjustments(n_rows=110, n_rows_outside=2, columns={"age": clipped}).to_dict())
-    '2 of 110 rows in 1 column: 2 numbers clipped (1 far outside)'
+    '2 of 110 rows in 1 column: 2 numbers clipped; 1 number far outside'
     """
     columns = [ColumnCounts(**counts) for counts in told["columns"].values()]
     total = sum(columns, ColumnCounts())
     parts = []
     if total.n_outside:
         n_columns = sum(counts.n_outside > 0 for counts in columns)
-        found = ", ".join(_outside_words(total))
+        clipped = total.clipped_below + total.clipped_above
+        found = ", ".join([f"{_counted(clipped, 'number')} clipped"] * (clipped > 0) + _words_besides(total))
         parts.append(
             f"{told['n_rows_outside']} of {_counted(told['n_rows'], 'row')} in {_counted(n_columns, 'column')}: {found}"
         )
+    if total.far_outside:
+        parts.append(f"{_counted(total.far_outside, 'number')} far outside")
     if n_missing := total.filled - total.set_missing:
         n_columns = sum(counts.filled > counts.set_missing for counts in columns)
         entries = "missing entry" if n_missing == 1 else "missing entries"
@@ -154,26 +157,18 @@ def adjusted_details(told: Mapping[str, Any]) -> list[str]:
         counts, parts = ColumnCounts(**found), []
         clipped = [(counts.clipped_below, "clipped below"), (counts.clipped_above, "clipped above")]
         if words := [f"{count} {word}" for count, word in clipped if count] + _words_besides(counts):
-            parts.append(f"of {counts.n_entries} entries {', '.join(words)}{_far(counts)}")
+            parts.append(f"of {counts.n_entries} entries {', '.join(words)}")
+        if counts.far_outside:
+            parts.append(f"{counts.far_outside} far outside")
         if n_missing := counts.filled - counts.set_missing:
             parts.append(f"{n_missing} missing filled in")
         lines.append(f"{name}: {'; '.join(parts)}")
     return lines
 
 
-def _outside_words(counts: ColumnCounts) -> list[str]:
-    clipped = counts.clipped_below + counts.clipped_above
-    words = [f"{_counted(clipped, 'number')} clipped"] * (clipped > 0) + _words_besides(counts)
-    return [*words[:-1], words[-1] + _far(counts)]
-
-
 def _words_besides(counts: ColumnCounts) -> list[str]:
     found = [(counts.set_missing, "set missing"), (counts.to_other, "counted as other")]
     return [f"{count} {word}" for count, word in found if count]
-
-
-def _far(counts: ColumnCounts) -> str:
-    return f" ({counts.far_outside} far outside)" if counts.far_outside else ""
 
 
 def _counted(count: int, noun: str) -> str:

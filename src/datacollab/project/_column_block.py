@@ -85,7 +85,7 @@ def _check_outside(
     """Refuse numbers outside of the range, but for exceptions where the project allows them."""
     rule, why = _RULE_WORDS.get(column.outside, ""), ""
     if column.outside != "refuse" and too_many(counts):
-        why = f" More than {MOST_OUTSIDE:.0%} of a column are no exceptions that could be {rule}."
+        why = f" More than {100 * MOST_OUTSIDE:g} % of a column are no exceptions that could be {rule}."
     elif column.outside != "refuse" and counts.far_outside and counts.n_entries < FEW_ENTRIES:
         why = (
             f" It is farther outside than the range is wide, and among fewer than {FEW_ENTRIES} entries nobody can "
@@ -142,7 +142,7 @@ def _check_unknown(
         if not too_many(counts):
             return
         rule = _RULE_WORDS[column.unknown]
-        why = f" More than {MOST_OUTSIDE:.0%} of a column are no exceptions that could be {rule}."
+        why = f" More than {100 * MOST_OUTSIDE:g} % of a column are no exceptions that could be {rule}."
     raise ExchangeError(
         "SCHEMA_CATEGORY_UNKNOWN",
         f"{place.name} holds categories that were not agreed in "

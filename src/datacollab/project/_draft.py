@@ -156,7 +156,8 @@ def _column(name: str, entries: Any, valid_range: tuple[float, float] | None) ->
         minimum=minimum,
         maximum=maximum,
         missing="fill",
-        fill=min(max(float(np.median(present)), minimum), maximum),
+        # In few digits, as the mean of the two in the middle may have many; and inside a range that was told.
+        fill=min(max(float(f"{np.median(present):.10g}"), minimum), maximum),
         outside="clip",
     )
 
