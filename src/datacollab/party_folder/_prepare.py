@@ -33,8 +33,8 @@ class Prepared:
     party : Party
         Fitted.
     share : Share
-    order : ndarray of shape (n_rows,)
-        Position in the table of each row that would leave.  It stays.
+    order : ndarray of shape (n_rows,) or None
+        Position in the table of each row that would leave, see `Party.share_with_order`.  It stays.
     way : Way
         How the rows were obfuscated.
     summary : ReleaseSummary
@@ -46,7 +46,7 @@ class Prepared:
 
     party: Party
     share: Share
-    order: NDArray[np.intp] = field(repr=False)
+    order: NDArray[np.intp] | None = field(repr=False)
     way: Way
     summary: ReleaseSummary
     reasons: list[ExchangeError]
@@ -176,7 +176,7 @@ def prepare_way(
         limits=policy.risk_limits,
         n_private_in_anchor=n_private,
     )
-    own = OwnRows(X=X, target=y, order=order, n_shared=len(order))
+    own = OwnRows(X=X, target=y, order=order if share.one_to_one else None, n_shared=len(share.target))
     reasons = [*reasons_against(summary, policy, project), *not_row_wise]
     return Prepared(party=party, share=share, order=order, way=way, summary=summary, reasons=reasons, own=own)
 
