@@ -4,6 +4,7 @@ from ._calibrated_forest import CalibratedForestClassifier
 from ._calibration import log_loss_of
 from ._codec import MODEL_KIND, ONNX_MEMBER, model_contents, model_from
 from ._facts import plain_facts
+from ._heads import head_from, head_to
 from ._landmark_ridge import LandmarkRidgeClassifier, LandmarkRidgeRegressor
 from ._left_out import fit_left_out, fit_weighted
 from ._map_codec import map_from, map_to
@@ -27,6 +28,8 @@ __all__ = [
     "estimator_to_bytes",
     "fit_left_out",
     "fit_weighted",
+    "head_from",
+    "head_to",
     "log_loss_of",
     "map_from",
     "map_to",

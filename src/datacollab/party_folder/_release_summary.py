@@ -11,8 +11,16 @@ from typing import Any
 import numpy as np
 
 from ..errors import NoGuaranteeError
-from ..party import Defence, GaussianMechanism, GaussianNoise, Microaggregation, Party
-from ..project import Anchor, EncodedTable, Project
+from ..party import (
+    ClassShift,
+    Defence,
+    GaussianMechanism,
+    GaussianNoise,
+    LabelledAnchors,
+    Microaggregation,
+    Party,
+)
+from ..project import Adjustments, Anchor, EncodedTable, Project, adjusted_text
 from ..share import Share
 from ._risk import RiskFigures
 
@@ -84,6 +92,8 @@ class ReleaseSummary:
         Statement of differential privacy, where there is any.
     earlier_share : str or None
         When the share was made whose place this one would take; None where there is none.
+    adjusted : dict of str to object
+        Counts of entries that became something else by the project's rules, as `Adjustments.to_dict` gives them.
     """
 
     party: str
@@ -107,6 +117,7 @@ class ReleaseSummary:
     n_private_in_anchor: int
     guarantee: str | None
     earlier_share: str | None = None
+    adjusted: dict[str, Any] = field(default_factory=Adjustments().to_dict)
     stays: tuple[str, ...] = STAYS
 
     @property
@@ -137,6 +148,7 @@ class ReleaseSummary:
         kept_back = f"; {self.n_suppressed} more are kept back by the defence" if self.n_suppressed else ""
         order = "in random order" if self.row_order == "shuffled" else "IN THE ORDER OF THE TABLE"
         yield "rows", f"{self.n_rows}, {order}{kept_back}"
+        yield "adjusted entries", adjusted_text(self.adjusted)
         yield "columns", f"{self.n_components} of {self.dtype}, instead of the table's"
         yield "targets", f"one for each row, exactly as it is: {self._targets()}"
         yield "anchor", f"its {self.n_anchors} rows in the same {self.n_components} columns"
@@ -219,7 +231,7 @@ def release_summary(
         project=project.name,
         analyst=project.analyst.fingerprint,
         n_rows=n_rows,
-        n_suppressed=encoded.n_rows - n_rows,
+        n_suppressed=max(0, encoded.n_rows - n_rows),
         n_components=n_components,
         n_anchors=len(share.anchor_representation),
         dtype=str(share.representation.dtype),
@@ -235,6 +247,7 @@ def release_summary(
         limits=dict(limits),
         n_private_in_anchor=n_private_in_anchor,
         guarantee=_guarantee(party, anchor),
+        adjusted=encoded.adjusted.to_dict(),
     )
 
 
@@ -262,12 +275,16 @@ def _in_words(defence: Defence) -> str:
         return f"noise of {defence.scale:g} standard deviations"
     if isinstance(defence, GaussianMechanism):
         return f"Gaussian mechanism, epsilon {defence.epsilon:g}, delta {defence.delta:g}"
+    if isinstance(defence, ClassShift):
+        return f"rows of the anchor, moved by noisy class means, epsilon {defence.epsilon:g}, delta {defence.delta:g}"
+    if isinstance(defence, LabelledAnchors):
+        return "rows of the anchor, with targets from a model made here; no row of yours"
     return type(defence).__name__
 
 
 def _guarantee(party: Party, anchor: Anchor) -> str | None:
     try:
-        return party.guarantee(anchor.rows).statement
+        return party.guarantee(anchor.rows, anchor.target).statement
     except NoGuaranteeError:
         return None
 
