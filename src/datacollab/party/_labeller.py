@@ -11,7 +11,6 @@ import scipy.linalg
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.kernel_approximation import Nystroem
-from sklearn.metrics import mean_squared_error
 
 from .._validation import FloatArray
 from ..linalg import median_gamma
@@ -61,20 +60,23 @@ def usable_gamma(X: FloatArray) -> float:
 def _fitted(
     X: FloatArray, y: NDArray[Any], numeric: bool, generator: np.random.RandomState
 ) -> Iterator[tuple[float, Any]]:
-    """Models with what they reach on rows that were left out: accuracy, or minus the mean squared error."""
+    """Models with minus their mean squared error on rows that were left out: of numbers, or of class indicators."""
     gamma = usable_gamma(X)
     for width in WIDTHS:
         for ridge in RIDGES:
             model = KernelModel(width * gamma, ridge, numeric).fit(X, y, generator)
             yield model.score, model
-    if numeric:
-        forest = RandomForestRegressor(
-            N_TREES, oob_score=lambda known, found: -mean_squared_error(known, found), random_state=generator
-        )
-    else:
-        forest = RandomForestClassifier(N_TREES, oob_score=True, random_state=generator)
+    forest: Any = (RandomForestRegressor if numeric else RandomForestClassifier)(
+        N_TREES, oob_score=True, random_state=generator
+    )
     forest.fit(X, y)
-    yield float(forest.oob_score_), forest
+    found = forest.oob_prediction_[:, None] if numeric else np.nan_to_num(forest.oob_decision_function_)
+    yield -float(np.mean((_indicators(y, numeric) - found) ** 2)), forest
+
+
+def _indicators(y: NDArray[Any], numeric: bool) -> FloatArray:
+    """Numbers as they are, shape (n_rows, 1), or a column for each class."""
+    return np.asarray(y[:, None] if numeric else y[:, None] == np.unique(y), dtype=np.float64)
 
 
 @dataclass(eq=False)
@@ -100,14 +102,14 @@ class KernelModel:
         n_landmarks = min(len(X), MOST_LANDMARKS)
         self._map = Nystroem("rbf", gamma=self.gamma, n_components=n_landmarks, random_state=generator).fit(X)
         self._classes = np.unique(y)
-        T = y[:, None].astype(np.float64) if self.numeric else (y[:, None] == self._classes).astype(np.float64)
+        T = _indicators(y, self.numeric)
         U, s, Vt = scipy.linalg.svd(self._features(X), full_matrices=False)
         kept = s**2 / (s**2 + self.ridge)
         self._coefficients = Vt.T @ ((s / (s**2 + self.ridge))[:, None] * (U.T @ T))
         # What a model without the row would say of it.
         residuals = (T - U @ (kept[:, None] * (U.T @ T))) / (1 - (U**2) @ kept)[:, None]
         self.left_out = self._answers(T - residuals)
-        self.score = float(-np.mean(residuals**2) if self.numeric else np.mean(self.left_out == y))
+        self.score = -float(np.mean(residuals**2))
         return self
 
     def predict(self, X: FloatArray) -> NDArray[Any]:
