@@ -17,9 +17,9 @@ from ..errors import AgreementError, PrivateRowsWarning, ShareError
 from ..share import Share
 from ._basis import Basis
 from ._batches import TableForm
+from ._combining import CombiningParty
 from ._defence import Defence
 from ._guarantee import PrivacyGuarantee, obstacle_before, obstacle_in
-from ._inference import LocalInference
 from ._ledger import Ledger
 from ._obfuscator import obfuscator as make_obfuscator
 from ._own_rows import OwnRows, TableDigest
@@ -34,7 +34,7 @@ __all__ = ["Party"]
 _SUBSAMPLE, _ROTATION, _DEFENCES = range(3)
 
 
-class Party(LocalInference):
+class Party(CombiningParty):
     """One party, with its private rows behind a secret map f_k.
 
     Parameters
@@ -213,6 +213,7 @@ class Party(LocalInference):
         self._form, self._table, self._targets = TableForm.of(X), TableDigest(X), TableDigest(target[:, None])
         self._release, self._basis, self._fitted_table = release, basis, fitted_table
         self._obfuscator, self._rotation = fitted, rotation
+        self._target, self._shared = target, None
         return self
 
     def share(self, anchor: ArrayLike, anchor_target: ArrayLike | None = None) -> Share:
@@ -289,7 +290,8 @@ class Party(LocalInference):
         if self._fitted_table is not None and not self._fitted_table.shared:
             self._fitted_table.mu = self._basis.mu(anchor, anchor_representation, targets)
             self._fitted_table.shared = True
-        return share, None if published.own_rows is None else published.own_rows[order]
+        self._shared = None if published.own_rows is None else published.own_rows[order]
+        return share, self._shared
 
     def was_fitted_on(self, X: ArrayLike, y: ArrayLike | None = None) -> bool:
         """Whether these are the rows of `fit`, and the targets where given, in the same order with the same columns."""
