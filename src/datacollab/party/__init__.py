@@ -2,6 +2,8 @@
 
 from ._benefit import Benefit, Side
 from ._defence import Defence
+from ._foresee import foresee
+from ._foresight import Foresight
 from ._gaussian_mechanism import GaussianMechanism, gaussian_delta, gaussian_sigma
 from ._guarantee import PrivacyGuarantee
 from ._kernel_pca import KernelPCAObfuscator
@@ -19,6 +21,7 @@ __all__ = [
     "Benefit",
     "Defence",
     "Estimate",
+    "Foresight",
     "GaussianMechanism",
     "GaussianNoise",
     "KernelPCAObfuscator",
@@ -29,6 +32,7 @@ __all__ = [
     "PrivacyGuarantee",
     "Side",
     "UMAPObfuscator",
+    "foresee",
     "gaussian_delta",
     "gaussian_sigma",
     "local_party",
