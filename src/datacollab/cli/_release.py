@@ -23,6 +23,7 @@ from ._party_options import (
     Audit,
     Components,
     Details,
+    Epsilon,
     FitOnAnchor,
     Folder,
     GroupSize,
@@ -52,6 +53,7 @@ def check(
     components: Components = None,
     preset: Preset = None,
     standardize: Standardize = True,
+    epsilon: Epsilon = None,
     group_size: GroupSize = None,
     noise: Noise = None,
     fit_on_anchor: FitOnAnchor = False,
@@ -67,7 +69,7 @@ def check(
     Takes the same options as `share`, and writes nothing that leaves. Exits with 12 where it may not leave; all
     reasons are named.
 
-    Example: datacollab party check patients.csv --preset private -C hospital-a
+    Example: datacollab party check patients.csv -C hospital-a
     """
     reasons: list[ExchangeError] = []
     with reported(as_json) as report:
@@ -79,6 +81,7 @@ def check(
                 n_components=components,
                 preset=preset,
                 standardize=standardize,
+                epsilon=epsilon,
                 group_size=group_size,
                 noise=noise,
                 fit_on_anchor=fit_on_anchor,
@@ -90,7 +93,8 @@ def check(
         codes = [reason.code for reason in reasons]
         opened.record("check", file=table.name, way=prepared.way.options, reasons=codes)
         shared_before = any(entry["event"] == "share" for entry in opened.log.entries())
-        options = f"{prepared.way.options} -C {_quoted(folder)} --approve{' --again' if shared_before else ''}"
+        said = ("" if prepared.way.defences else " --undefended") + (" --again" if shared_before else "")
+        options = f"{prepared.way.options} -C {_quoted(folder)} --approve{said}"
         command = f"datacollab party share {_quoted(table)} {options}"
         report.facts = {
             "summary": prepared.summary.to_dict(),

@@ -17,6 +17,7 @@ from ._commit import commit_share
 from ._policy import Policy
 from ._predictions import Predictions
 from ._prepare import Prepared, largest_possible, prepare
+from ._release_check import reasons_without_defence
 from ._release_summary import ReleaseSummary
 from ._share_file import figures, refuse, share_facts, share_file
 from ._stored import state_of
@@ -78,8 +79,9 @@ class PartyFolder(Predictions):
         table, where
             As in `encoded`.
         **options
-            As for `datacollab.party_folder.prepare`.  By default PCA of standardised columns, with 16
-            components, or as many as table, project and policy allow.
+            As for `datacollab.party_folder.prepare`.  By default the preset "private": rows of the anchor in place of
+            the party's own, by PCA of standardised columns with 16 components, or as many as table, project and policy
+            allow.
 
         Raises
         ------
@@ -98,6 +100,7 @@ class PartyFolder(Predictions):
         *,
         approve: Callable[[ReleaseSummary], str | None],
         again: bool = False,
+        undefended: bool = False,
         where: str | None = None,
         **options: Any,
     ) -> Path:
@@ -112,6 +115,8 @@ class PartyFolder(Predictions):
         again : bool, default=False
             Whether a share made before is to be replaced.  The analyst then has two of the same rows, which tell more
             than one, and the installed model no longer fits.
+        undefended : bool, default=False
+            Whether rows may leave that stand for one row of the table each, without any defence.
         where, **options
             As in `prepare`.
 
@@ -123,8 +128,8 @@ class PartyFolder(Predictions):
         Raises
         ------
         ExchangeError
-            DEADLINE_PASSED, ALREADY_SHARED, NOT_APPROVED, STATE_UNSUPPORTED, PROJECT_HASH_MISMATCH or BUSY where the
-            folder was joined to something else meanwhile, or what `prepare` raises or finds.
+            DEADLINE_PASSED, ALREADY_SHARED, UNDEFENDED, NOT_APPROVED, STATE_UNSUPPORTED, PROJECT_HASH_MISMATCH or BUSY
+            where the folder was joined to something else meanwhile, or what `prepare` raises or finds.
             Nothing left the party.
         """
         self.project.check_deadline(datetime.now(UTC).date())
@@ -133,6 +138,8 @@ class PartyFolder(Predictions):
         policy, anchor = self.policy, self.anchor
         prepared = self._prepared(policy, anchor, table, where, options, earlier)
         refuse(prepared.reasons)
+        if not undefended:
+            refuse(reasons_without_defence(prepared.summary))
         state, members = state_of(prepared.party, prepared.share, anchor, prepared.own)
         approved_by = approve(prepared.summary)
         if not approved_by:
