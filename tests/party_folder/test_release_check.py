@@ -31,7 +31,10 @@ def refused(code):
 
 
 def prepared(parts, policy=LENIENT, **options):
+    """Without a defence, unless one is named."""
     project, encoded, anchor = parts
+    if not options.keys() & {"preset", "group_size", "noise"}:
+        options["preset"] = "none"
     return prepare(project, policy, "north", encoded, anchor, **options)
 
 
@@ -52,7 +55,8 @@ def summary_of(**changes):
         "row_order": "shuffled",
         "obfuscator": "pca",
         "fitted_on_private_rows": False,
-        "is_grouped": True,
+        "kinds_of_defence": ("microaggregation",),
+        "stands_for": "several rows",
         "defences": ("groups",),
         "risk": FIGURES,
         "n_private_in_anchor": 0,

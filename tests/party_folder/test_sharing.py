@@ -91,7 +91,7 @@ def test_an_anchor_of_another_version_is_refused(world):
 
 def test_what_is_shared_is_what_a_party_in_memory_shares(world):
     folder = world.join()
-    (folder.path / "policy.toml").write_text("shuffle = false")
+    (folder.path / "policy.toml").write_text('shuffle = false\naudit = "warn"')
     path = world.share(folder)
     share, bundle = world.open_share(folder)
     table = pd.read_csv(world.root / "a.csv")
@@ -183,7 +183,7 @@ def test_the_size_that_is_shown_is_the_size_of_the_file(world):
 
 def test_the_policy_names_who_may_approve(world):
     folder = world.join()
-    (folder.path / "policy.toml").write_text('approvers = ["dr who"]')
+    (folder.path / "policy.toml").write_text('approvers = ["dr who"]\naudit = "warn"')
     with refused("NOT_APPROVED"):
         world.share(folder)
     world.share(folder, approve=lambda summary: "dr who")
