@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from .. import __version__
@@ -140,9 +140,7 @@ def audit(
         n_attacked=n_attacked,
         random=random,
     )
-    if y is not None and not (
-        len(np.asarray(y)) == len(scenario.table) and np.array_equal(np.asarray(y)[scenario.index], scenario.target)
-    ):
+    if y is not None and not _has_targets(party, X, np.asarray(y), scenario):
         raise AgreementError(
             f"Party {scenario.party!r}: y differs from the targets that are shared; give the rows and targets the "
             "party was fitted on, in the same order."
@@ -184,6 +182,13 @@ def audit(
         version=__version__,
         complete=not left,
     )
+
+
+def _has_targets(party: Party | Share, X: ArrayLike, y: NDArray[Any], scenario: Scenario) -> bool:
+    """Whether these are the targets of the rows; a defence may share others."""
+    if isinstance(party, Party):
+        return party.was_fitted_on(X, y)
+    return len(y) == len(scenario.table) and np.array_equal(y[scenario.index], scenario.target)
 
 
 def _checked_levels(levels: Collection[str] | None) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.kernel_approximation import Nystroem
-from sklearn.linear_model import RidgeClassifierCV, RidgeCV
+from sklearn.linear_model import Ridge, RidgeClassifier, RidgeClassifierCV, RidgeCV
 from sklearn.metrics import mean_squared_error
 from sklearn.pipeline import make_pipeline
 
@@ -23,6 +23,7 @@ WIDTHS = (0.5, 1.0, 2.0)
 """Of the kernel, in multiples of one over the median squared distance."""
 MOST_LANDMARKS = 500
 N_TREES = 200
+RIDGE_OF_FEW = 0.1
 
 
 def best_labels(
@@ -57,8 +58,8 @@ def kernel_labels(X: FloatArray, y: NDArray[Any], new: FloatArray, *, numeric: b
     """Targets of new rows from a kernel ridge model whose width is given; for very few rows."""
     if len(np.unique(y)) == 1:
         return np.full(len(new), y[0], dtype=y.dtype)
-    model = _kernel_ridge(len(X), gamma, (0.1,), numeric, np.random.RandomState(0)).fit(X, y)
-    return np.asarray(model.predict(new))
+    ridge = Ridge(RIDGE_OF_FEW) if numeric else RidgeClassifier(RIDGE_OF_FEW)
+    return np.asarray(make_pipeline(_features(len(X), gamma, np.random.RandomState(0)), ridge).fit(X, y).predict(new))
 
 
 def usable_gamma(X: FloatArray) -> float:
@@ -72,7 +73,9 @@ def _fitted(
 ) -> Iterator[tuple[float, Any]]:
     gamma = usable_gamma(X)
     for width in WIDTHS:
-        model = _kernel_ridge(len(X), width * gamma, RIDGES, numeric, generator).fit(X, y)
+        chosen = (RidgeCV, "neg_mean_squared_error") if numeric else (RidgeClassifierCV, "accuracy")
+        ridge = chosen[0](RIDGES, scoring=chosen[1])
+        model = make_pipeline(_features(len(X), width * gamma, generator), ridge).fit(X, y)
         yield float(model[-1].best_score_), model
     if numeric:
         forest = RandomForestRegressor(
@@ -84,11 +87,6 @@ def _fitted(
     yield float(forest.oob_score_), forest
 
 
-def _kernel_ridge(
-    n_rows: int, gamma: float, ridges: tuple[float, ...], numeric: bool, generator: np.random.RandomState
-) -> Any:
-    # With as many landmarks as rows this is kernel ridge regression itself, with an intercept.
-    features = Nystroem("rbf", gamma=gamma, n_components=min(n_rows, MOST_LANDMARKS), random_state=generator)
-    if numeric:
-        return make_pipeline(features, RidgeCV(ridges, scoring="neg_mean_squared_error"))
-    return make_pipeline(features, RidgeClassifierCV(ridges, scoring="accuracy"))
+def _features(n_rows: int, gamma: float, generator: np.random.RandomState) -> Nystroem:
+    # With as many landmarks as rows, a ridge model after it is kernel ridge regression itself, with an intercept.
+    return Nystroem("rbf", gamma=gamma, n_components=min(n_rows, MOST_LANDMARKS), random_state=generator)

@@ -1,4 +1,4 @@
-"""What a party can learn without the others: candidates, each with its left-out outputs for the own rows."""
+"""What a party can learn without the others: candidates, each with its left-out outputs."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ RIDGES = tuple(np.geomspace(1e-3, 10, 9))
 WIDTHS = (1.0, 2.0, 0.5)
 """Of the RBF kernel, as multiples of one over the median squared distance."""
 
-RIDGE_SCALES = np.geomspace(0.5, 64, 22)
+RIDGE_SCALES = np.geomspace(1, 64, 19)
 SHARE_SCALES = np.geomspace(0.25, 4, 13)
-"""What scores are multiplied by before they become probabilities: of ridge outputs, of logarithms of shares."""
+"""What scores are multiplied by before they become probabilities: of ridge outputs, of logarithms of shares.  The
+middle of each is what is likely before any row is seen."""
 
 MOST_KERNEL_ROWS = 2500
 MOST_LOGISTIC_WORK = 2_000_000
@@ -85,8 +86,8 @@ class Candidate:
     ----------
     family : str
     name : str
-    left_out : ndarray of shape (n_own, n_outputs)
-        Scores of classes up to a factor, or numbers, for each own row when it is not learnt from.
+    left_out : ndarray of shape (n_labelled, n_outputs)
+        Scores of classes up to a factor, or numbers, for each own and labelled public row when it is not learnt from.
     scales : ndarray of shape (n_scales,)
         Factors to choose from.
     fit : callable
@@ -142,14 +143,17 @@ def _kernel_ridges(data: OwnData, groups: NDArray[np.intp], widths: tuple[float,
         T = data.one_hot(n)
         for factors, units in data.units():
             for kernel, scaled, kind in _kernels(data.rows[:n], factors, widths):
-                eigenvalues, U = scipy.linalg.eigh(kernel.gram(data.rows[:n] * scaled) + 1.0)
+                gram = kernel.gram(data.rows[: len(data.target)] * scaled) + 1.0
+                eigenvalues, U = scipy.linalg.eigh(gram[:n, :n])
                 # Rounding leaves eigenvalues just below zero, which no kernel has.
                 eigenvalues = np.maximum(eigenvalues, 0.0)
                 for alpha in RIDGES:
+                    coefficients = U @ ((U.T @ T) / (eigenvalues + alpha)[:, None])
+                    left_out = left_out_ridge(eigenvalues, U, T, alpha, groups[:n])
                     yield Candidate(
                         family="kernel ridge",
                         name=f"kernel ridge regression ({kind}, ridge {alpha:.2g}, columns {units}), {name}",
-                        left_out=left_out_ridge(eigenvalues, U, T, alpha, groups[:n])[: data.n_own],
+                        left_out=np.concatenate([left_out, gram[n:, :n] @ coefficients]),
                         scales=RIDGE_SCALES,
                         fit=partial(_fit_kernel_ridge, data.rows[:n], T, kernel, scaled, alpha),
                     )
@@ -201,11 +205,14 @@ def _out_of_bag(forest: Any, data: OwnData, n: int) -> FloatArray:
         # A row that every tree has drawn gets no share, and so even ones.
         warnings.filterwarnings("ignore", "Some inputs do not have OOB scores")
         fitted = clone(forest).set_params(oob_score=True).fit(data.rows[:n], data.target[:n])
+    beyond = EstimatorScorer(fitted, data.n_classes)(data.rows[n : len(data.target)]) if n < len(data.target) else None
     if data.n_classes is None:
-        return np.asarray(fitted.oob_prediction_[: data.n_own, None], dtype=np.float64)
-    shares = np.zeros((data.n_own, data.n_classes))
-    shares[:, fitted.classes_] = np.nan_to_num(fitted.oob_decision_function_[: data.n_own])
-    return log_of_shares(shares)
+        left_out = np.asarray(fitted.oob_prediction_[:, None], dtype=np.float64)
+    else:
+        shares = np.zeros((n, data.n_classes))
+        shares[:, fitted.classes_] = np.nan_to_num(fitted.oob_decision_function_)
+        left_out = log_of_shares(shares)
+    return left_out if beyond is None else np.concatenate([left_out, beyond])
 
 
 def _logistic(data: OwnData, groups: NDArray[np.intp], generator: np.random.RandomState) -> Iterator[Candidate]:
@@ -227,10 +234,10 @@ def _logistic(data: OwnData, groups: NDArray[np.intp], generator: np.random.Rand
 def _cross_fitted(
     model: Any, data: OwnData, n: int, groups: NDArray[np.intp], generator: np.random.RandomState, n_folds: int
 ) -> FloatArray:
-    """Outputs for the own rows, by folds of them; equal rows, public ones too, are left out together."""
-    n_own = data.n_own
-    folds = fold_numbers(groups[:n_own], data.target[:n_own], n_folds, generator)
-    outputs = np.zeros((n_own, data.n_classes or 1))
+    """Outputs for all labelled rows, by folds of the first n; equal rows are left out together."""
+    folds = np.full(len(data.target), -1, dtype=np.intp)
+    folds[:n] = fold_numbers(groups[:n], data.target[:n], n_folds, generator)
+    outputs = np.zeros((len(data.target), data.n_classes or 1))
     for fold in np.unique(folds):
         tested = np.flatnonzero(folds == fold)
         kept = ~np.isin(groups[:n], groups[tested])
@@ -273,7 +280,7 @@ def _spreadings(data: OwnData, groups: NDArray[np.intp]) -> Iterator[Candidate]:
                 yield Candidate(
                     family="label spreading",
                     name=f"label spreading ({neighbors} neighbours, {width:g}/median, {alpha:g}, columns {units})",
-                    left_out=log_of_shares(np.maximum(left_out_spreading(M, Y, groups)[: data.n_own], 0.0)),
+                    left_out=log_of_shares(np.maximum(left_out_spreading(M, Y, groups)[: len(data.target)], 0.0)),
                     scales=SHARE_SCALES,
                     fit=partial(_spread, rows, M @ Y, width * median, neighbors, factors),
                 )

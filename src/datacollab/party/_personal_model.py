@@ -14,7 +14,7 @@ from .._validation import FloatArray, PartyName, count_missing
 from ..errors import AgreementError
 from ..model import PartyModel
 from ._benefit import Benefit, benefit_for_classes, benefit_for_numbers, nothing_to_say
-from ._blend import Blend, Blender, ClassBlender, NumberBlender, Opinions, left_out_opinions
+from ._blend import Blend, Blender, ClassBlender, NumberBlender, Opinions
 from ._collaboration_opinion import CollaborationOpinion
 from ._inference import LocalInference
 from ._left_out import equal_rows, fold_numbers
@@ -242,22 +242,22 @@ def personalise(
     blender: Blender
     if columns is None:
         mean, deviation = unit or (0.0, 1.0)
-        blender = NumberBlender(candidates, (told - mean) / deviation, own_aims, tau)
+        blender = NumberBlender(candidates, (told - mean) / deviation, own_aims, tau, aims[data.n_own :])
         opinion = opinion.in_units(mean, deviation)
     else:
         own_aims = columns[own_aims]
-        blender = ClassBlender(candidates, told, own_aims, tau, columns, prior == "own")
-    blend = blender.settle(np.ones(data.n_own, dtype=bool))
-    say("left-out report")
+        beyond = columns[aims[data.n_own :]]
+        blender = ClassBlender(candidates, told, own_aims, tau, beyond, columns, prior == "own")
+    say("pool")
     groups = equal_rows(rows)
     n_folds = min(MOST_REFITS, len(np.unique(groups)))
-    folds = fold_numbers(groups, own_aims, n_folds, generator)
+    if n_folds < 2:
+        raise AgreementError(f"Party {home.name!r}: all its own rows are equal, so none can be held against others.")
+    blend, opinions = blender.settle(fold_numbers(groups, own_aims, n_folds, generator))
     chosen = [candidates[place] for place in blend.own]
     benefit = _reported(
         blender,
-        left_out_opinions(blender, folds)
-        if n_folds > 1
-        else blend.speak(blender.own_left_out(blend), blender.collaboration),
+        opinions,
         None if unit is None else unit[1],
         party=home.name,
         basis=basis,
