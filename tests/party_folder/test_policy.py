@@ -1,6 +1,6 @@
 import re
 import tomllib
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest

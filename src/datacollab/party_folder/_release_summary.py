@@ -109,6 +109,8 @@ class ReleaseSummary:
         Rows of the party that are in the anchor.
     guarantee : str or None
         Statement of differential privacy, where there is any.
+    promise : str or None
+        The same in a few words.
     proven : dict of str to float
         What that means for any attack: "membership", the area under the curve at most, and "found", the share of
         members at most that are found by whoever takes one in a hundred others for one.  Empty without a guarantee.
@@ -139,6 +141,7 @@ class ReleaseSummary:
     limits: dict[str, float] = field(default_factory=dict)
     n_private_in_anchor: int
     guarantee: str | None
+    promise: str | None = None
     proven: dict[str, float] = field(default_factory=dict)
     earlier_share: str | None = None
     adjusted: dict[str, Any] = field(default_factory=Adjustments().to_dict)
@@ -186,7 +189,7 @@ class ReleaseSummary:
         )
         yield "obfuscator", f"{self.obfuscator}, fitted on {fitted}"
         yield "defences", "; ".join(self.defences) or "none: every row stands for one of yours"
-        yield "guarantee", self.guarantee or "none (no differential privacy is claimed)"
+        yield "guarantee", self.promise or "none (no differential privacy is claimed)"
         yield "own rows in anchor", f"{self.n_private_in_anchor}" if self.n_private_in_anchor else "none"
         yield "besides", BESIDES
         yield "size", f"{self.n_bytes:,} bytes"
@@ -289,6 +292,7 @@ def release_summary(
         limits=dict(limits),
         n_private_in_anchor=n_private_in_anchor,
         guarantee=None if guarantee is None else guarantee.statement,
+        promise=None if guarantee is None else _promise(guarantee),
         proven={} if guarantee is None else _bounds(guarantee),
         adjusted=encoded.adjusted.to_dict(),
     )
@@ -332,6 +336,13 @@ def _guarantee(party: Party, anchor: Anchor) -> PrivacyGuarantee | None:
         return party.guarantee(anchor.rows, anchor.target)
     except NoGuaranteeError:
         return None
+
+
+def _promise(guarantee: PrivacyGuarantee) -> str:
+    return (
+        f"differential privacy of each row's features, epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g}; "
+        "targets and row counts are not covered; --json has the whole statement"
+    )
 
 
 def _bounds(guarantee: PrivacyGuarantee) -> dict[str, float]:
