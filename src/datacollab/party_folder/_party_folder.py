@@ -12,8 +12,10 @@ from typing import Any
 
 from ..bundle import unpack
 from ..errors import ExchangeError
+from ..party import Foresight
 from ..project import Anchor, EncodedTable, encode_table, read_table
 from ._commit import commit_share
+from ._foreseen import foresight
 from ._policy import Policy
 from ._predictions import Predictions
 from ._prepare import Prepared, largest_possible, prepare
@@ -21,7 +23,7 @@ from ._release_check import reasons_without_defence
 from ._release_summary import ReleaseSummary
 from ._share_file import figures, refuse, share_facts, share_file
 from ._stored import state_of
-from ._way import USUAL_COMPONENTS
+from ._way import USUAL_COMPONENTS, Way
 
 __all__ = ["PartyFolder"]
 
@@ -93,6 +95,50 @@ class PartyFolder(Predictions):
         self._settle()
         earlier = self._last_share()
         return self._prepared(self.policy, self.anchor, table, where, options, earlier)
+
+    def foresee(
+        self,
+        table: Any,
+        *,
+        n_total_rows: int | None = None,
+        where: str | None = None,
+        random_state: int | None = None,
+        progress: Callable[[str], None] | None = None,
+        **options: Any,
+    ) -> Foresight:
+        """Whether collaboration can be expected to pay, by the party's own rows; nothing leaves.
+
+        Parameters
+        ----------
+        table, where
+            As in `encoded`.
+        n_total_rows : int, optional
+            Rows of all parties together; by default as if all of the project had as many.
+        random_state : int, optional
+        progress : callable, optional
+            Called with the name of each step before it starts.
+        **options
+            As in `prepare`, of what says how the rows are obfuscated.
+
+        Raises
+        ------
+        ExchangeError
+            Of the kinds "schema" and "state".
+        AgreementError, ObfuscationError
+            When there are too few rows, or they cannot be obfuscated.
+        """
+        self._settle()
+        encoded = self.encoded(table, where=where)
+        way = self._way(encoded, self.policy, options)
+        return foresight(
+            self.project,
+            encoded,
+            self.anchor,
+            way,
+            n_total_rows=n_total_rows or len(self.project.parties) * encoded.n_rows,
+            random_state=random_state,
+            progress=progress,
+        )
 
     def share(
         self,
@@ -214,13 +260,22 @@ class PartyFolder(Predictions):
         earlier: dict[str, Any] | None,
     ) -> Prepared:
         encoded = self.encoded(table, where=where)
-        most = min(largest_possible(self.project, policy, encoded), USUAL_COMPONENTS, self.project.n_features - 1)
-        chosen = {name: value for name, value in options.items() if value is not None}
-        completed = {"n_components": max(most, 1), "standardize": True, **chosen}
-        prepared = prepare(self.project, policy, self.name, encoded, anchor, **completed)
+        prepared = prepare(
+            self.project, policy, self.name, encoded, anchor, **self._completed(encoded, policy, options)
+        )
         size = len(self._share_file(prepared, anchor, "", _digest_of(earlier)))
         date = None if earlier is None else earlier["time"][:10]
         return replace(prepared, summary=replace(prepared.summary, n_bytes=size, earlier_share=date))
+
+    def _completed(self, encoded: EncodedTable, policy: Policy, options: dict[str, Any]) -> dict[str, Any]:
+        most = min(largest_possible(self.project, policy, encoded), USUAL_COMPONENTS, self.project.n_features - 1)
+        chosen = {name: value for name, value in options.items() if value is not None}
+        return {"n_components": max(most, 1), "standardize": True, **chosen}
+
+    def _way(self, encoded: EncodedTable, policy: Policy, options: dict[str, Any]) -> Way:
+        largest = largest_possible(self.project, policy, encoded)
+        is_regression = self.project.task.kind == "regression"
+        return Way.of(is_regression=is_regression, largest=largest, **self._completed(encoded, policy, options))
 
     def _share_file(self, prepared: Prepared, anchor: Anchor, approved_by: str, supersedes: str | None) -> bytes:
         facts = share_facts(prepared, self.project, anchor, supersedes=supersedes, log_head=self.log.head)
