@@ -530,8 +530,9 @@ def test_a_figure_above_a_limit_never_looks_equal_to_it(value, limit):
 
 def test_a_guarantee_is_passed_on_where_there_is_one(example):
     project, encoded, anchor = example
-    statement = "Party 'north': differentially private."
-    assert statement in summary_of(guarantee=statement).to_text()
+    promised = summary_of(guarantee="The whole statement.", promise="differential privacy, epsilon 4")
+    assert "differential privacy, epsilon 4" in promised.to_text()
+    assert promised.to_dict()["guarantee"] == "The whole statement."
     assert prepared(example, n_components=3, fit_on_anchor=True).summary.guarantee is None
     assert "no differential privacy" in summary_of().to_text()
 

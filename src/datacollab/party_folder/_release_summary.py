@@ -275,7 +275,7 @@ def release_summary(
         project=project.name,
         analyst=project.analyst.fingerprint,
         n_rows=n_rows,
-        n_suppressed=max(0, encoded.n_rows - n_rows),
+        n_suppressed=0 if order is None else encoded.n_rows - n_rows,
         n_components=n_components,
         n_anchors=len(share.anchor_representation),
         dtype=str(share.representation.dtype),
