@@ -97,6 +97,11 @@ CODES = {
         "The obfuscator maps a row differently in other company.",
         "Choose one that treats each row by itself; for UMAP the row-wise rule.",
     ),
+    "UNDEFENDED": Code(
+        "policy",
+        "Each row that would leave stands for one row of the party's table, without any defence.",
+        "Share with --preset private; --undefended says that this is meant.",
+    ),
     "DEFENCE_NEEDED": Code("policy", "The policy wants a defence.", "Share with --preset private."),
     "RISK_TOO_HIGH": Code(
         "policy", "The audit finds more risk than the policy allows.", "Run `datacollab party tune`."

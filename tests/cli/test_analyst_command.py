@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from datacollab.cli._app import app
+from party_world import allow_without_audit
 
 
 def run(*arguments):
@@ -41,8 +42,9 @@ def shared(tmp_path_factory):
     done("project", "new", "p", *agreed, *members, *keys, "--range", -9, 9, "-o", root / "project.toml")
     seal = ["--project", root / "project.toml", "-C", root / "north", "-o", root / "anchor.dcanchor"]
     done("anchor", "seal", root / "public.csv", *seal)
-    for name, options in {"north": [], "south": ["--group-size", 4]}.items():
+    for name, options in {"north": ["--preset", "none", "--undefended"], "south": ["--group-size", 4]}.items():
         done("party", "join", root / "project.toml", root / "anchor.dcanchor", "-C", root / name)
+        allow_without_audit(root / name / "policy.toml")
         done("party", "share", root / f"{name}.csv", "--no-audit", "--approve", "-C", root / name, *options)
     return root
 
@@ -52,7 +54,8 @@ def shares(root):
 
 
 def test_integrating_says_what_a_person_should_know(shared):
-    given = ["--project", shared / "project.toml", "-C", shared / "analyst", "--model", "linear", "--seed", 0]
+    named = ["--method", "kti", "--model", "linear", "--seed", 0]
+    given = ["--project", shared / "project.toml", "-C", shared / "analyst", *named]
     told = done("analyst", "integrate", *shares(shared), *given).stdout
     assert "StandardScaler + LogisticRegression on 160 rows of 2 parties" in told
     assert "80 of south" in told  # rows of groups, and what that means for the score
@@ -63,10 +66,24 @@ def test_integrating_says_what_a_person_should_know(shared):
     assert [model.rpartition("/")[2] for model in models] == ["north.dcmodel", "south.dcmodel"]
 
 
+def test_by_default_methods_and_models_are_tried_and_told(shared):
+    given = ["--project", shared / "project.toml", "-C", shared / "analyst", "--budget", 0]
+    told = done("analyst", "integrate", *shares(shared), *given).stdout
+    assert "Chosen by log loss on 80 rows: the parties' rows, each left out" in told
+    assert " * " in told
+    facts = json.loads(done("analyst", "integrate", *given, "--json").stdout)
+    assert facts["selection"]["chosen"]["chosen"]
+    assert facts["method"].lower() in facts["selection"]["chosen"]["integrator"].lower()
+    assert any(each["failure"] for each in facts["selection"]["candidates"])  # there was no time for more
+    for wrong in (["--components", 2], ["--alpha", 1]):
+        assert run("analyst", "integrate", *given, *wrong).exit_code != 0
+
+
 def test_a_replacement_is_said_to_be_one(shared):
     given = ["--project", shared / "project.toml", "-C", shared / "analyst"]
-    done("analyst", "integrate", *shares(shared), *given, "--folds", 0)
-    done("party", "share", shared / "north.csv", "--no-audit", "--approve", "--again", "-C", shared / "north")
+    done("analyst", "integrate", *shares(shared), *given, "--folds", 0, "--budget", 0)
+    again = ["--no-audit", "--preset", "none", "--undefended", "--approve", "--again", "-C", shared / "north"]
+    done("party", "share", shared / "north.csv", *again)
     assert "takes the place" in done("analyst", "add", shares(shared)[0], "-C", shared / "analyst").stdout
 
 

@@ -13,9 +13,9 @@ from datacollab._codes import CODES
 from datacollab.cli import _party
 from datacollab.cli._app import app
 from datacollab.party_folder import PartyFolder
-from party_world import made_up_table, new_world
+from party_world import allow_without_audit, made_up_table, new_world
 
-QUICK = ["--components", "3", "--no-audit"]
+QUICK = ["--components", "3", "--no-audit", "--preset", "none"]
 
 
 @pytest.fixture
@@ -36,11 +36,13 @@ def done(world, *words, folder="a", **options):
 
 
 def join(world, name="a"):
-    return done(world, "join", world.root / "project.toml", world.root / "anchor.dcanchor", folder=name)
+    told = done(world, "join", world.root / "project.toml", world.root / "anchor.dcanchor", folder=name)
+    allow_without_audit(world.root / name / "policy.toml")
+    return told
 
 
 def share(world, name="a", *words):
-    return done(world, "share", world.root / f"{name}.csv", *QUICK, "--approve", *words, folder=name)
+    return done(world, "share", world.root / f"{name}.csv", *QUICK, "--approve", "--undefended", *words, folder=name)
 
 
 @pytest.fixture
@@ -118,7 +120,7 @@ def test_an_older_model_needs_a_word(ready):
 
 def test_without_a_yes_nothing_leaves(world, monkeypatch):
     join(world)
-    words = ["share", world.root / "a.csv", *QUICK]
+    words = ["share", world.root / "a.csv", *QUICK, "--undefended"]
     outbox = world.root / "a" / "outbox"
     result = run(world, *words)
     refused(result, "NOT_APPROVED")
@@ -146,15 +148,36 @@ def test_who_approves_is_recorded(world):
 def test_sharing_twice_needs_a_word(world):
     join(world)
     share(world)
-    refused(run(world, "share", world.root / "a.csv", *QUICK, "--approve"), "ALREADY_SHARED")
+    words = ["share", world.root / "a.csv", *QUICK, "--approve", "--undefended"]
+    refused(run(world, *words), "ALREADY_SHARED")
     share(world, "a", "--again")
 
 
-def test_the_private_preset_shares_means_of_groups(world):
+def test_without_a_word_no_row_of_the_table_leaves(world):
+    """The anchor has no targets here, so its rows leave with targets from a model made at home."""
     join(world)
-    share(world, "a", "--preset", "private")
-    rows = world.open_share(PartyFolder(world.root / "a"))[0].representation
-    assert len({row.tobytes() for row in rows}) <= 80 // 5
+    told = done(world, "share", world.root / "a.csv", "--components", "3", "--no-audit", "--approve")
+    assert "none is one of yours" in plain(told)
+    assert "kept back" not in told
+    share, _ = world.open_share(PartyFolder(world.root / "a"))
+    anchors = {row.tobytes() for row in share.anchor_representation}
+    assert {row.tobytes() for row in share.representation} <= anchors
+    assert not share.one_to_one
+
+
+def test_undefended_rows_leave_after_two_words_only(world, monkeypatch):
+    join(world)
+    words = ["share", world.root / "a.csv", *QUICK]
+    for more in ([], ["--approve"], ["--approve", "--json"]):
+        refused(run(world, *words, *more), "UNDEFENDED")
+    refused(run(world, *words, "--undefended"), "NOT_APPROVED")
+    monkeypatch.setattr(_party, "sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
+    refused(run(world, *words, "--approve", typed="n\n"), "UNDEFENDED")
+    refused(run(world, *words, typed="y\nn\n"), "NOT_APPROVED")
+    assert not list((world.root / "a" / "outbox").iterdir())
+    result = run(world, *words, typed="y\ny\n")
+    assert result.exit_code == 0
+    assert "100 %" in result.output
 
 
 def test_refusals_have_their_codes(world):
@@ -176,7 +199,7 @@ def test_refusals_have_their_codes(world):
 
 def test_options_that_exclude_one_another_are_an_error(world):
     join(world)
-    result = run(world, "share", world.root / "a.csv", "--preset", "private", "--obfuscator", "umap", "--approve")
+    result = run(world, "share", world.root / "a.csv", "--obfuscator", "umap", "--approve")
     assert result.exit_code == 1
     assert "made with pca" in result.stderr
 
@@ -198,6 +221,7 @@ def test_with_a_passphrase(world, monkeypatch):
     files = world.root / "project.toml", world.root / "anchor.dcanchor"
     refused(run(world, "join", *files), "PASSPHRASE_WRONG")
     done(world, "join", *files, "--passphrase-file", words)
+    allow_without_audit(world.root / "a" / "policy.toml")
     monkeypatch.setenv("DATACOLLAB_PASSPHRASE", "open sesame")
     share(world)
     assert b"obfuscator" not in (world.root / "a" / "party.dcstate").read_bytes()
@@ -211,7 +235,7 @@ def test_kinds_and_presets_that_are_unknown_are_refused_before_any_work(world):
     for verb in ("check", "share"):
         result = run(world, verb, world.root / "a.csv", "--preset", "secret")
         assert result.exit_code == 2
-        assert "one of private is wanted" in plain(result.stderr)
+        assert "one of private, none is wanted" in plain(result.stderr)
 
 
 def test_what_cannot_be_predicted_is_a_usage_error(tmp_path, monkeypatch):
@@ -260,7 +284,7 @@ def test_after_an_interruption_it_is_known_whether_the_share_was_made(world, mon
         return real(*arguments, **options)
 
     monkeypatch.setattr(f"datacollab.party_folder.{place}", once_interrupted)
-    result = run(world, "share", world.root / "a.csv", *QUICK, "--approve", "--json")
+    result = run(world, "share", world.root / "a.csv", *QUICK, "--approve", "--undefended", "--json")
     assert result.exit_code == 130
     assert (world.root / "a" / "outbox" / "a.dcshare").exists() == is_shared
     said = json.loads(result.stdout)["error"]["message"]

@@ -12,9 +12,9 @@ from datacollab.bundle import unpack
 from datacollab.cli._app import app
 from datacollab.party_folder import PartyFolder
 from datacollab.project import Column
-from party_world import NAMES, made_up_table, new_world
+from party_world import NAMES, allow_without_audit, made_up_table, new_world
 
-QUICK = ["--components", "3", "--no-audit"]
+QUICK = ["--components", "3", "--no-audit", "--preset", "none"]
 VALUE = 987.654321
 WARD = "Elsewhere"
 
@@ -54,6 +54,8 @@ def assert_no_entry(text):
 def done(world, *words, folder="a"):
     result = run(world, *words, folder=folder)
     assert result.exit_code == 0, result.output
+    if words[0] == "join":
+        allow_without_audit(world.root / folder / "policy.toml")
     assert_no_entry(result.output)
     return result.stdout
 
@@ -79,14 +81,19 @@ def test_a_table_with_some_numbers_outside_goes_all_the_way(world):
     for name in "ab":
         table = world.root / f"{name}.csv"
         done(world, "join", world.root / "project.toml", world.root / "anchor.dcanchor", folder=name)
-        told = done(world, "check", table, *QUICK, folder=name)
+        told = done(world, "check", table, *QUICK, "--no-foresight", folder=name)
         assert f" adjusted entries {LINE}" in " ".join(told.split())
         assert "by column" not in told
-        told = done(world, "check", table, *QUICK, "--details", folder=name).splitlines()
+        told = done(world, "check", table, *QUICK, "--no-foresight", "--details", folder=name).splitlines()
         at = told.index("Adjusted entries, by column")
         assert told[at + 1 : at + 4] == DETAILS
-        assert json.loads(done(world, "check", table, *QUICK, "--json", folder=name))["summary"]["adjusted"] == COUNTS
-        assert LINE in " ".join(done(world, "share", table, *QUICK, "--approve", folder=name).split())
+        assert (
+            json.loads(done(world, "check", table, *QUICK, "--no-foresight", "--json", folder=name))["summary"][
+                "adjusted"
+            ]
+            == COUNTS
+        )
+        assert LINE in " ".join(done(world, "share", table, *QUICK, "--approve", "--undefended", folder=name).split())
     done(world, "install", world.model_file(*(PartyFolder(world.root / name) for name in "ab")))
     new, output, same = world.root / "new.csv", world.root / "out.csv", world.root / "same.csv"
     told = done(world, "predict", new, "-o", output)
@@ -102,8 +109,8 @@ def test_a_table_with_some_numbers_outside_goes_all_the_way(world):
 
 def test_the_log_has_the_counts_and_what_leaves_has_not(world):
     done(world, "join", world.root / "project.toml", world.root / "anchor.dcanchor")
-    done(world, "check", world.root / "a.csv", *QUICK)
-    done(world, "share", world.root / "a.csv", *QUICK, "--approve", "--details")
+    done(world, "check", world.root / "a.csv", *QUICK, "--no-foresight")
+    done(world, "share", world.root / "a.csv", *QUICK, "--approve", "--undefended", "--details")
     (entry,) = [entry for entry in PartyFolder(world.root / "a").log.entries() if entry["event"] == "share"]
     assert entry["facts"]["adjusted"] == COUNTS
     assert_no_entry((world.root / "a" / "log.jsonl").read_text())
@@ -130,6 +137,6 @@ def test_a_project_that_refuses_does(tmp_path):
     world = new_world(tmp_path)
     done(world, "join", world.root / "project.toml", world.root / "anchor.dcanchor")
     made_up_table(200).assign(pulse=[VALUE, *[50.0] * 199]).to_csv(world.root / "a.csv", index=False)
-    result = run(world, "share", world.root / "a.csv", *QUICK, "--approve")
+    result = run(world, "share", world.root / "a.csv", *QUICK, "--approve", "--undefended")
     assert "SCHEMA_RANGE" in result.stderr
     assert "in 1 of 200 rows" in result.stderr

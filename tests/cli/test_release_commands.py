@@ -10,11 +10,14 @@ from datacollab.cli._app import app
 from datacollab.party_folder import _tuning
 from party_world import new_world
 
+NO_LIMITS = "max_linkage = 1\nmax_reidentification = 1\nmax_membership = 1\n"
 LENIENT = 'min_rows = 1\nmin_class_rows = 1\naudit = "off"\n'
+PLAIN = ("--preset", "none")
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, ["party", *map(str, arguments)])
+    quick = ["--no-foresight"] if arguments[0] == "check" else []
+    return CliRunner().invoke(app, ["party", *map(str, arguments), *quick])
 
 
 @pytest.fixture
@@ -42,7 +45,7 @@ def contents(folder):
 def test_check_shows_what_would_leave_and_writes_nothing_of_it(world):
     given = with_policy(world, LENIENT)
     before = contents(world.root / "a")
-    result = run("check", *given, "--components", 2)
+    result = run("check", *given, *PLAIN, "--components", 2)
     assert result.exit_code == 0, result.output
     assert contents(world.root / "a") == before
     for words in ("80, in random order", "2 of float64", "no: ", "60 rows", "This may be shared", "--approve"):
@@ -66,20 +69,20 @@ def test_the_command_that_check_prints_shares_in_that_way(world):
     logged = [entry for entry in entries(world) if entry["event"] == "share"]
     assert len(logged) == 1
     assert not facts["shared_before"]
-    again = run("check", *given, "--components", 2)
+    again = run("check", *given, *PLAIN, "--components", 2)
     assert "has shared before" in again.stdout
-    assert "--approve --again" in again.stdout
+    assert "--approve --undefended --again" in again.stdout
 
 
 def test_check_tells_every_reason_and_exits_with_that_of_a_policy(world):
     given = with_policy(world, 'min_rows = 100\nmax_components = 1\ndefence = "any"\naudit = "required"\n')
-    result = run("check", *given, "--components", 2, "--no-audit")
+    result = run("check", *given, *PLAIN, "--components", 2, "--no-audit")
     assert result.exit_code == 12
     codes = ["TOO_FEW_ROWS", "DIM_TOO_LARGE", "DEFENCE_NEEDED", "RISK_UNKNOWN"]
     assert [line.split(": ")[1] for line in result.stderr.splitlines()] == codes
     assert "may not be shared" in result.stdout
     assert entries(world)[-1]["facts"]["reasons"] == codes
-    result = run("check", *given, "--components", 2, "--no-audit", "--json")
+    result = run("check", *given, *PLAIN, "--components", 2, "--no-audit", "--json")
     facts = json.loads(result.stdout)
     assert [reason["code"] for reason in facts["reasons"]] == codes
     assert facts["error"] == facts["reasons"][0]
@@ -89,21 +92,21 @@ def test_check_tells_every_reason_and_exits_with_that_of_a_policy(world):
 
 def test_check_says_what_share_says(world):
     given = with_policy(world, LENIENT + "max_components = 1\n")
-    checked, shared = (run(verb, *given, "--components", 2) for verb in ("check", "share"))
+    checked, shared = (run(verb, *given, *PLAIN, "--components", 2) for verb in ("check", "share"))
     assert checked.exit_code == shared.exit_code == 12
     assert checked.stderr == shared.stderr
 
 
 def test_risk_is_measured_and_held_against_the_policy(world):
-    given = with_policy(world, 'audit = "required"\nmax_linkage = 0.5\n')
-    result = run("check", *given, "--components", 3, "--json")
+    given = with_policy(world, 'audit = "required"\n' + NO_LIMITS.replace("linkage = 1", "linkage = 0.5"))
+    result = run("check", *given, *PLAIN, "--components", 3, "--json")
     assert result.exit_code == 12
     facts = json.loads(result.stdout)
     assert [reason["code"] for reason in facts["reasons"]] == ["RISK_TOO_HIGH"]
     assert facts["summary"]["risk"]["linkage"] == 1.0
-    assert facts["summary"]["limits"] == {"linkage": 0.5}
-    given = with_policy(world, 'audit = "warn"\nmax_linkage = 0.5\n')
-    result = run("check", *given, "--components", 3)
+    assert facts["summary"]["limits"] == {"linkage": 0.5, "reidentification": 1, "membership": 1}
+    given = with_policy(world, 'audit = "warn"\n' + NO_LIMITS.replace("linkage = 1", "linkage = 0.5"))
+    result = run("check", *given, *PLAIN, "--components", 3)
     assert result.exit_code == 0
     assert "ABOVE" in result.stdout
     assert "There is no defence; try --preset private." in result.stdout
@@ -137,12 +140,12 @@ def test_tables_and_policies_that_do_not_fit_are_refused(world):
 
 @pytest.fixture
 def two_ways(monkeypatch):
-    ways = ({"fit_on_anchor": True, "group_size": 10}, {})
+    ways = ({"fit_on_anchor": True, "group_size": 10}, {"preset": "none"})
     monkeypatch.setattr(_tuning, "_DEFENCES", ways)
 
 
 def test_tune_finds_what_check_lets_through(world, two_ways):
-    given = with_policy(world, LENIENT + "max_linkage = 0.6\n")
+    given = with_policy(world, LENIENT + NO_LIMITS.replace("linkage = 1", "linkage = 0.6"))
     before = contents(world.root / "a")
     result = run("tune", *given, "--components", 2, "--obfuscator", "pca")
     assert result.exit_code == 0, result.output
@@ -158,7 +161,7 @@ def test_tune_finds_what_check_lets_through(world, two_ways):
 
 def test_the_table_of_tune_fits_the_terminal(world, two_ways, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    given = with_policy(world, LENIENT + "max_linkage = 0.6\n")
+    given = with_policy(world, LENIENT + NO_LIMITS.replace("linkage = 1", "linkage = 0.6"))
     told = run("tune", *given, "--components", 2, "--obfuscator", "random-projection").stdout.splitlines()
     head, foot = (next(i for i, line in enumerate(told) if word in line) for word in ("accuracy", "limits of"))
     assert max(map(len, told[head : foot + 1])) <= 80
@@ -168,7 +171,7 @@ def test_the_table_of_tune_fits_the_terminal(world, two_ways, monkeypatch):
 
 
 def test_tune_says_when_nothing_is_allowed(world, two_ways):
-    given = with_policy(world, LENIENT + "max_linkage = 0.001\n")
+    given = with_policy(world, LENIENT + NO_LIMITS.replace("linkage = 1", "linkage = 0.001"))
     result = run("tune", *given, "--components", 2, "--obfuscator", "pca", "--json")
     assert result.exit_code == 12
     assert result.stderr.splitlines()[-1].startswith("datacollab: NOTHING_ALLOWED: None of the 2 ways")

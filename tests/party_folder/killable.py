@@ -36,7 +36,15 @@ def run(command):
     if command["step"]:
         die_before(command["step"])
     if command["verb"] == "share":
-        folder.share(command["file"], approve=lambda summary: "me", audit=False, n_components=3, again=True)
+        folder.share(
+            command["file"],
+            approve=lambda summary: "me",
+            audit=False,
+            preset="none",
+            undefended=True,
+            n_components=3,
+            again=True,
+        )
     else:
         folder.install(command["file"])
 

@@ -26,7 +26,7 @@ def world(tmp_path):
 def test_predictions_are_those_of_memory_to_the_last_digit(world):
     a, b = world.join("a"), world.join("b")
     for folder in (a, b):
-        (folder.path / "policy.toml").write_text("shuffle = false")
+        (folder.path / "policy.toml").write_text('shuffle = false\naudit = "warn"')
         world.share(folder)
     a.install(world.model_file(a, b, estimator=RandomForestClassifier(20, random_state=0)))
     encoded = [encode_table(world.project, pd.read_csv(world.root / f"{name}.csv"), where=name) for name in "ab"]

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from release_example import KEYS, N_ANCHORS, diabetes, digits
+from scipy.stats import norm
 from sklearn.base import BaseEstimator, TransformerMixin
 
 import datacollab as dc
@@ -13,16 +14,22 @@ import datacollab.auditing
 from datacollab.auditing import audit
 from datacollab.auditing._assess import risk_of
 from datacollab.errors import ExchangeError, ObfuscationError
-from datacollab.party import Microaggregation
+from datacollab.party import Microaggregation, gaussian_sigma
 from datacollab.party_folder._policy import OBFUSCATORS, Policy
 from datacollab.party_folder._prepare import prepare
-from datacollab.party_folder._release_check import check_row_wise, reasons_against, refuse_if_not_allowed
+from datacollab.party_folder._release_check import (
+    check_row_wise,
+    reasons_against,
+    reasons_without_defence,
+    refuse_if_not_allowed,
+)
 from datacollab.party_folder._release_summary import ReleaseSummary, figure_text, limit_text
 from datacollab.party_folder._risk import ATTACKS, LEAST_ROWS, RiskFigures, risk_figures
 from datacollab.party_folder._way import Way
 from datacollab.project import Anchor, EncodedTable
 
-LENIENT = Policy(min_rows=1, min_class_rows=1, audit="off")
+NO_LIMITS = {"max_linkage": None, "max_reidentification": None, "max_membership": None}
+LENIENT = Policy(min_rows=1, min_class_rows=1, audit="off", **NO_LIMITS)
 FIGURES = RiskFigures(linkage=0.3, reidentification=0.1, membership=0.6, lights={"linkability": "red"})
 
 
@@ -31,7 +38,10 @@ def refused(code):
 
 
 def prepared(parts, policy=LENIENT, **options):
+    """Without a defence, unless one is named."""
     project, encoded, anchor = parts
+    if not options.keys() & {"preset", "group_size", "noise"}:
+        options["preset"] = "none"
     return prepare(project, policy, "north", encoded, anchor, **options)
 
 
@@ -52,7 +62,8 @@ def summary_of(**changes):
         "row_order": "shuffled",
         "obfuscator": "pca",
         "fitted_on_private_rows": False,
-        "is_grouped": True,
+        "kinds_of_defence": ("microaggregation",),
+        "stands_for": "several rows",
         "defences": ("groups",),
         "risk": FIGURES,
         "n_private_in_anchor": 0,
@@ -91,22 +102,110 @@ def test_the_order_joins_share_and_table_and_the_policy_decides_on_it(example):
     assert "IN THE ORDER OF THE TABLE" in kept.summary.to_text()
 
 
-def test_the_private_preset_shares_groups_and_no_map_of_private_rows(example):
-    made = prepared(example, preset="private", n_components=4)
+def test_means_of_groups_stand_for_several_rows_each(example):
+    made = prepared(example, group_size=5, fit_on_anchor=True, n_components=4)
     rows, counts = np.unique(made.share.representation, axis=0, return_counts=True)
     assert counts.min() >= 5
-    assert made.summary.is_grouped
+    assert (made.summary.kinds_of_defence, made.summary.stands_for) == (("microaggregation",), "several rows")
     assert not made.summary.fitted_on_private_rows
-    assert made.way == Way(
-        obfuscator="pca", n_components=4, standardize=False, group_size=5, noise=None, fit_on_anchor=True
-    )
+    assert (made.own.order is None, made.own.n_shared) == (True, 60)
+
+
+def test_the_private_preset_shares_moved_anchor_rows_and_proves_bounds(example):
+    """The bounds are those of two normal distributions that lie mu standard deviations apart."""
+    _, encoded, anchor = example
+    made = prepared(example, preset="private", n_components=4)
+    assert made.way == Way(obfuscator="pca", n_components=4, standardize=False, epsilon=4.0, fit_on_anchor=True)
+    share, summary = made.share, made.summary
+    assert not share.one_to_one
+    shifts = share.representation - share.anchor_representation[share.anchor_rows]
+    for label in range(3):
+        of_class = share.target == label
+        assert of_class.sum() == (encoded.target == label).sum()
+        np.testing.assert_allclose(shifts[of_class], shifts[of_class][:1].repeat(of_class.sum(), axis=0), atol=1e-9)
+    mu = 1 / gaussian_sigma(4.0, 1e-5)
+    assert summary.proven["membership"] == pytest.approx(norm.cdf(mu / np.sqrt(2)))
+    assert summary.proven["found"] == pytest.approx(norm.cdf(mu + norm.ppf(0.01)))
+    assert (summary.stands_for, summary.kinds_of_defence) == ("several rows", ("private",))
+    text = summary.to_text()
+    assert "epsilon 4" in text
+    assert "none is one of yours" in text
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_without_targets_of_the_anchor_these_come_from_a_model_made_here():
+    project, encoded, anchor = digits(60, classes=3)
+    made = prepared((project, encoded, Anchor(rows=anchor.rows)), preset="private", n_components=4)
+    assert (made.summary.stands_for, made.order, made.own.order) == ("no row", None, None)
+    assert made.summary.proven == {}
+    assert "from a model made here" in made.summary.to_text()
+
+
+def test_private_is_what_is_done_where_nothing_is_named(example):
+    project, encoded, anchor = example
+    assert prepare(project, LENIENT, "north", encoded, anchor).way.epsilon == 4
+    assert Way.of(largest=8) == Way.of(preset="private", largest=8)
+    assert Way.of(epsilon=1.0, largest=8).epsilon == 1.0
+    assert Way.of(noise=0.5, largest=8).epsilon is None
+    assert Way.of(preset="none", largest=8).defences == ()
+    for wrong in ({"preset": "private", "noise": 0.5}, {"preset": "none", "group_size": 3}, {"preset": "none"}):
+        with pytest.raises(ValueError, match="preset"):
+            Way.of(largest=8, **wrong | ({"epsilon": 2.0} if wrong == {"preset": "none"} else {}))
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"epsilon": 2.5}, {"preset": "none"}, {"group_size": 3}, {"noise": 0.5, "fit_on_anchor": True}]
+)
+def test_the_options_that_are_named_mean_the_same_way(options):
+    way = Way.of(largest=8, **options)
+    words = iter(way.options.split())
+    said = {}
+    for word in words:
+        name = word.removeprefix("--").replace("-", "_")
+        flags = {"standardize": True, "no_standardize": False, "fit_on_anchor": True}
+        if name in flags:
+            said[name.removeprefix("no_")] = flags[name]
+        else:
+            said[{"components": "n_components"}.get(name, name)] = next(words)
+    for name, kind in {"n_components": int, "group_size": int, "epsilon": float, "noise": float}.items():
+        if name in said:
+            said[name] = kind(said[name])
+    assert Way.of(largest=8, **said) == way
+
+
+def test_a_proven_bound_below_the_measured_figure_counts(example):
+    policy = replace(LENIENT, audit="required", max_membership=0.75)
+    measured = summary_of(risk=replace(FIGURES, membership=0.8), proven={"membership": 0.74, "found": 0.09})
+    assert measured.figure("membership") == 0.74
+    assert not reasons_against(measured, policy, example[0])
+    assert [each.code for each in reasons_against(replace(measured, proven={}), policy, example[0])] == [
+        "RISK_TOO_HIGH"
+    ]
+    assert replace(measured, risk=None, limits={"membership": 0.75}).above_limits == ()
+    text = replace(measured, limits={"membership": 0.75}).to_text()
+    assert "proven for any attack: at most 0.74" in text
+    assert "ABOVE" not in text
+
+
+def test_risk_comes_before_all_else_on_the_page(example):
+    text = prepared(example, replace(LENIENT, audit="warn"), n_components=3, time_budget=0.0).summary.to_text()
+    places = [text.index(words) for words in ("What would leave", "Risk", "rows  ", "size")]
+    assert places == sorted(places)
+
+
+def test_undefended_rows_have_to_be_meant(example):
+    (reason,) = reasons_without_defence(summary_of(defences=(), kinds_of_defence=()))
+    assert reason.code == "UNDEFENDED"
+    assert "30 %" in str(reason)
+    assert "--undefended" in str(reason)
+    assert not reasons_without_defence(summary_of())
 
 
 def test_rows_that_are_kept_back_are_counted():
     project, encoded, anchor = digits(60, classes=3)
     few = np.concatenate([np.flatnonzero(encoded.target == 0)[:3], np.flatnonzero(encoded.target > 0)])
     parts = project, EncodedTable(X=encoded.X[few], target=encoded.target[few], n_rows=len(few)), anchor
-    summary = prepared(parts, preset="private", n_components=4).summary
+    summary = prepared(parts, group_size=5, n_components=4).summary
     assert summary.n_suppressed == 3
     assert summary.class_counts["0"] == 0
     assert "3 more are kept back" in summary.to_text()
@@ -117,7 +216,7 @@ def test_rows_that_are_kept_back_are_counted():
 
 
 def test_whole_numbers_of_a_regression_are_no_classes():
-    made = prepared(diabetes(40), preset="private", n_components=3)
+    made = prepared(diabetes(40), group_size=5, n_components=3)
     assert made.summary.class_counts is None
     assert made.summary.n_suppressed == 0
     assert "40 numbers" in made.summary.to_text()
@@ -164,8 +263,9 @@ def test_text_and_json_say_the_same_and_nothing_of_the_data(example):
         ("DIM_TOO_LARGE", {"n_components": 8}, {"max_components": 7}, ("8 columns", "policy allows 7")),
         ("DIM_TOO_LARGE", {"n_components": 11}, {}, ("11 columns", "project allows 10")),
         ("OBFUSCATOR_NOT_ALLOWED", {"obfuscator": "umap"}, {"obfuscators": ("pca", "kernel-pca")}, ("pca or kernel",)),
-        ("DEFENCE_NEEDED", {"is_grouped": False, "defences": ()}, {"defence": "any"}, ("a defence",)),
-        ("DEFENCE_NEEDED", {"is_grouped": False}, {"defence": "microaggregation"}, ("mean of a group",)),
+        ("DEFENCE_NEEDED", {"kinds_of_defence": (), "defences": ()}, {"defence": "any"}, ("a defence",)),
+        ("DEFENCE_NEEDED", {"kinds_of_defence": ("private",)}, {"defence": "microaggregation"}, ("mean of a group",)),
+        ("DEFENCE_NEEDED", {}, {"defence": "private"}, ("rows of the anchor", "--preset private")),
         ("ANCHOR_HAS_PRIVATE_ROWS", {"n_private_in_anchor": 3}, {}, ("3 of the 200 anchor rows",)),
         ("ANCHOR_HAS_PRIVATE_ROWS", {"n_private_in_anchor": 3}, {"max_rows_in_anchor": 2}, ("policy allows 2",)),
         ("RISK_TOO_HIGH", {}, {"audit": "required", "max_linkage": 0.25}, ("linkage", "30 %", "25 %", "party tune")),
@@ -181,7 +281,7 @@ def test_text_and_json_say_the_same_and_nothing_of_the_data(example):
     ],
 )
 def test_each_reason_is_named_with_what_was_found_and_wanted(example, code, changes, rules, words):
-    project, policy = example[0], Policy(**{"min_rows": 20, "min_class_rows": 1} | rules)
+    project, policy = example[0], Policy(**{"min_rows": 20, "min_class_rows": 1, "audit": "warn"} | NO_LIMITS | rules)
     summary = summary_of(**changes)
     assert [reason.code for reason in reasons_against(summary, policy, project)] == [code]
     with refused(code) as caught:
@@ -209,7 +309,7 @@ def test_what_is_within_all_limits_is_not_refused(example):
 
 
 def test_risk_is_only_shown_where_the_policy_warns(example):
-    policy = Policy(max_linkage=0.1, max_membership=0.5, audit="warn")
+    policy = Policy(max_linkage=0.1, max_reidentification=None, max_membership=0.5, audit="warn")
     summary = summary_of(limits=policy.risk_limits, risk=replace(FIGURES, membership=None))
     assert not reasons_against(summary, policy, example[0])
     text = summary.to_text()
@@ -265,7 +365,7 @@ def test_a_failure_is_told_by_the_reason_behind_it(example):
     project, encoded, anchor = example
     tiny = project, EncodedTable(X=encoded.X[:3], target=encoded.target[:3], n_rows=3), anchor
     with refused("TOO_FEW_ROWS"):
-        prepared(tiny, Policy(), preset="private")
+        prepared(tiny, Policy(), group_size=5)
     empty = project, EncodedTable(X=encoded.X[:0], target=encoded.target[:0], n_rows=0), anchor
     with refused("TOO_FEW_ROWS"):
         prepared(empty, Policy())
@@ -430,8 +530,9 @@ def test_a_figure_above_a_limit_never_looks_equal_to_it(value, limit):
 
 def test_a_guarantee_is_passed_on_where_there_is_one(example):
     project, encoded, anchor = example
-    statement = "Party 'north': differentially private."
-    assert statement in summary_of(guarantee=statement).to_text()
+    promised = summary_of(guarantee="The whole statement.", promise="differential privacy, epsilon 4")
+    assert "differential privacy, epsilon 4" in promised.to_text()
+    assert promised.to_dict()["guarantee"] == "The whole statement."
     assert prepared(example, n_components=3, fit_on_anchor=True).summary.guarantee is None
     assert "no differential privacy" in summary_of().to_text()
 

@@ -91,7 +91,7 @@ def test_an_anchor_of_another_version_is_refused(world):
 
 def test_what_is_shared_is_what_a_party_in_memory_shares(world):
     folder = world.join()
-    (folder.path / "policy.toml").write_text("shuffle = false")
+    (folder.path / "policy.toml").write_text('shuffle = false\naudit = "warn"')
     path = world.share(folder)
     share, bundle = world.open_share(folder)
     table = pd.read_csv(world.root / "a.csv")
@@ -175,7 +175,7 @@ def test_nothing_is_shared_that_nobody_approves(world):
 def test_the_size_that_is_shown_is_the_size_of_the_file(world):
     shown = []
     folder = world.join()
-    checked = folder.prepare(world.root / "a.csv", audit=False, n_components=3).summary.n_bytes
+    checked = folder.prepare(world.root / "a.csv", audit=False, preset="none", n_components=3).summary.n_bytes
     path = world.share(folder, approve=lambda summary: shown.append(summary.n_bytes) or "me")
     assert path.stat().st_size - shown[0] == len("me")
     assert checked == shown[0]
@@ -183,7 +183,7 @@ def test_the_size_that_is_shown_is_the_size_of_the_file(world):
 
 def test_the_policy_names_who_may_approve(world):
     folder = world.join()
-    (folder.path / "policy.toml").write_text('approvers = ["dr who"]')
+    (folder.path / "policy.toml").write_text('approvers = ["dr who"]\naudit = "warn"')
     with refused("NOT_APPROVED"):
         world.share(folder)
     world.share(folder, approve=lambda summary: "dr who")
@@ -195,11 +195,11 @@ def test_what_policy_or_project_forbid_is_not_even_shown(world):
     never = {"approve": lambda summary: pytest.fail("it was shown for approval")}
     with refused("DIM_TOO_LARGE"):
         world.share(folder, n_components=5, **never)
-    (folder.path / "policy.toml").write_text('obfuscators = ["pca"]\nmin_rows = 1000')
+    (folder.path / "policy.toml").write_text('obfuscators = ["pca"]\nmin_rows = 1000\naudit = "warn"')
     with refused("TOO_FEW_ROWS") as error:
         world.share(folder, obfuscator="random-projection", **never)
     assert "1 more reason against it" in str(error.value)
-    (folder.path / "policy.toml").write_text('obfuscators = ["pca"]')
+    (folder.path / "policy.toml").write_text('obfuscators = ["pca"]\naudit = "warn"')
     with refused("OBFUSCATOR_NOT_ALLOWED"):
         world.share(folder, obfuscator="random-projection", **never)
     (folder.path / "policy.toml").unlink()

@@ -18,16 +18,20 @@ from ._audit import shown_progress
 from ._output import Report, reported
 from ._party_options import (
     HERE,
+    Alone,
     AsJson,
     Audit,
+    Collaboration,
     Components,
     Details,
+    Epsilon,
     File,
     FitOnAnchor,
     Folder,
     GroupSize,
     Noise,
     Obfuscator,
+    Pooled,
     Preset,
     Standardize,
     Table,
@@ -44,6 +48,13 @@ __all__ = ["app"]
 app = typer.Typer(help="A party: share once, then predict at home.", no_args_is_help=True)
 app.command("check")(check)
 app.command("tune")(tune)
+
+SIDES = ("pooled", "alone", "collaboration")
+_SIDES = {
+    "pooled": "pooled",
+    "alone": "your own models alone",
+    "collaboration": "the collaboration's model",
+}
 
 
 @app.command("join")
@@ -93,6 +104,7 @@ def share(
     components: Components = None,
     preset: Preset = None,
     standardize: Standardize = True,
+    epsilon: Epsilon = None,
     group_size: GroupSize = None,
     noise: Noise = None,
     fit_on_anchor: FitOnAnchor = False,
@@ -102,6 +114,9 @@ def share(
     approved_by: Annotated[
         str | None, Option(metavar="NAME", help="Who approves; it leaves too. Default: who is logged in.")
     ] = None,
+    undefended: Annotated[
+        bool, Option("--undefended", help="With --preset none: your rows may leave without a defence.")
+    ] = False,
     again: Annotated[
         bool, Option("--again", help="Replace a share made before; two tell more than one, and need a new model.")
     ] = False,
@@ -114,9 +129,11 @@ def share(
 
     Nothing is sent: you send the file. Without --approve the command asks, and outside a terminal it refuses.
 
-    Example: datacollab party share patients.csv --preset private -C hospital-a
+    Example: datacollab party share patients.csv -C hospital-a
     """
     with reported(as_json, unchanged="Nothing left the party.") as report:
+        from ..party_folder import reasons_without_defence, refuse
+
         opened = _opened(folder, passphrase_file)
         approver = approved_by or _login_name()
         with _told_whether_shared(opened, report), ExitStack() as stack:
@@ -127,16 +144,20 @@ def share(
                 report.facts |= {"summary": summary.to_dict()}
                 report.line(summary.to_text())
                 show_details(summary.adjusted, report, details=details)
+                if not (undefended or _means_it(summary, report)):
+                    refuse(reasons_without_defence(summary))
                 return approver if approve or _says_yes(report) else None
 
             file = opened.share(
                 table,
                 approve=ask,
                 again=again,
+                undefended=True,
                 obfuscator=obfuscator,
                 n_components=components,
                 preset=preset,
                 standardize=standardize,
+                epsilon=epsilon,
                 group_size=group_size,
                 noise=noise,
                 fit_on_anchor=fit_on_anchor,
@@ -158,22 +179,34 @@ def install(
     older: Annotated[
         bool, Option("--older", help="Also in place of a later model that was made from the same share.")
     ] = False,
+    public: Annotated[
+        Path | None,
+        Option(
+            exists=True, dir_okay=False, metavar="FILE", help="Public rows you have besides. Default: the anchor's."
+        ),
+    ] = None,
+    seed: Annotated[int | None, Option(help="For repeatable models of your own.")] = None,
     folder: Folder = HERE,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check the analyst's model, try it, and install it.
+    """Check the analyst's model, try it, pool it with what you have alone, and install it.
+
+    Trains models on your own rows and public ones, here, and says what collaboration brought beside these.
 
     Example: datacollab party install hospital-a.dcmodel -C hospital-a
     """
     with reported(as_json) as report:
-        facts = _opened(folder, passphrase_file).install(model, older=older)
+        opened = _opened(folder, passphrase_file)
+        with shown_progress(quiet=as_json) as progress:
+            facts = opened.install(model, older=older, public=public, random_state=seed, progress=progress)
         names = ("party", "project", "method", "n_components", "estimator", "n_parties", "n_rows", "created")
-        report.facts = {name: facts.get(name) for name in names}
+        report.facts = {name: facts.get(name) for name in (*names, "benefit", "sentence")}
         report.line(
             f"Installed: {facts.get('estimator')} over {facts.get('n_rows')} rows of {facts.get('n_parties')} parties, "
             "signed by the project's analyst."
         )
+        report.line(facts["sentence"])
 
 
 @app.command("predict")
@@ -185,6 +218,9 @@ def predict(
     proba: Annotated[bool, Option("--proba", help="Add the probability of each class.")] = False,
     keep: Annotated[list[str] | None, Option(metavar="COLUMN", help="Copy a column, such as an identifier.")] = None,
     force: Annotated[bool, Option("--force", help="Overwrite a file that holds something else.")] = False,
+    pooled: Pooled = False,
+    alone: Alone = False,
+    collaboration: Collaboration = False,
     details: Details = False,
     folder: Folder = HERE,
     passphrase_file: PassphraseFile = None,
@@ -202,7 +238,13 @@ def predict(
             raise typer.BadParameter("A regression has no classes, so no probabilities.", param_hint="--proba")
         told: list[dict[str, Any]] = []
         n_rows = opened.predict(
-            table, output, proba=proba, keep=keep or (), force=force, tell=lambda found: told.append(found.to_dict())
+            table,
+            output,
+            using=_using(pooled, alone, collaboration),
+            proba=proba,
+            keep=keep or (),
+            force=force,
+            tell=lambda found: told.append(found.to_dict()),
         )
         report.facts = {"predictions": str(output), "n_rows": n_rows, "adjusted": told[0]}
         report.line(f"{output}: {n_rows} predictions")
@@ -212,6 +254,9 @@ def predict(
 @app.command("evaluate")
 def evaluate(
     table: Table,
+    pooled: Pooled = False,
+    alone: Alone = False,
+    collaboration: Collaboration = False,
     details: Details = False,
     folder: Folder = HERE,
     passphrase_file: PassphraseFile = None,
@@ -222,7 +267,7 @@ def evaluate(
     Example: datacollab party evaluate known.csv -C hospital-a
     """
     with reported(as_json) as report:
-        report.facts = _opened(folder, passphrase_file).evaluate(table)
+        report.facts = _opened(folder, passphrase_file).evaluate(table, using=_using(pooled, alone, collaboration))
         _show_scores(report.facts, report)
         show_adjusted(report.facts["adjusted"], report, details=details)
 
@@ -254,6 +299,20 @@ def _what_became(opened: PartyFolder, before: str | None) -> str:
     return f"The share was made before that, and is whole in {opened.outbox}: send it to the analyst."
 
 
+def _means_it(summary: ReleaseSummary, report: Report) -> bool:
+    """Whether there is a defence, or somebody at the terminal says that none is wanted."""
+    if summary.defences:
+        return True
+    if report.as_json or not sys.stdin.isatty():
+        return False
+    report.line()
+    report.line(
+        "There is no defence: each row that leaves stands for one of yours, and whoever knows your rows links as good "
+        "as all of them (100 %)."
+    )
+    return bool(typer.confirm("Do you want your rows to leave like that?", err=True))
+
+
 def _says_yes(report: Report) -> bool:
     if report.as_json or not sys.stdin.isatty():
         return False
@@ -268,10 +327,23 @@ def _login_name() -> str:
         return "unknown"
 
 
+def _using(pooled: bool, alone: bool, collaboration: bool) -> str | None:
+    chosen = [name for name, is_set in zip(SIDES, (pooled, alone, collaboration), strict=True) if is_set]
+    if len(chosen) > 1:
+        raise typer.BadParameter("Choose one.", param_hint=" / ".join(f"--{name}" for name in chosen))
+    return chosen[0] if chosen else None
+
+
 def _show_scores(scores: dict[str, Any], report: Report) -> None:
     report.line(f"{scores['n_rows']} rows, target {scores['target']}; intervals of 95 %")
     if not scores["n_rows"]:
         return
+    if len(scores["sides"]) > 1:
+        name = "accuracy" if scores["task"] == "classification" else "rmse"
+        words = "accuracy" if name == "accuracy" else "root mean squared error"
+        for side, each in scores["sides"].items():
+            report.line(f"  {words}, {_SIDES[side]:<30}{_figure(each, name, 3 if name == 'accuracy' else 4)}")
+        report.line(f"In full, {_SIDES[scores['using']]}:")
     if scores["task"] == "classification":
         report.line(f"  accuracy           {_figure(scores, 'accuracy', 3)}")
         report.line(f"  balanced accuracy  {_figure(scores, 'balanced_accuracy', 3)}")

@@ -12,10 +12,13 @@ from typer import Option
 
 __all__ = [
     "HERE",
+    "Alone",
     "AsJson",
     "Audit",
+    "Collaboration",
     "Components",
     "Details",
+    "Epsilon",
     "File",
     "FitOnAnchor",
     "Folder",
@@ -23,6 +26,7 @@ __all__ = [
     "Noise",
     "Obfuscator",
     "Obfuscators",
+    "Pooled",
     "Preset",
     "Standardize",
     "Table",
@@ -85,12 +89,17 @@ Preset = Annotated[
     Option(
         metavar="NAME",
         callback=_known_preset,
-        help="private: map learnt from the anchor, rows shared as means of 5.",
+        help="private: rows of the anchor leave in place of yours, with noise. none: your rows, undefended. Default: "
+        "private, where no defence is named.",
     ),
 ]
 Standardize = Annotated[bool, Option(help="Bring columns to mean 0 and variance 1 first.")]
+Epsilon = Annotated[float | None, Option(min=0, metavar="E", help="Of --preset private; smaller is safer. Default: 4.")]
 GroupSize = Annotated[int | None, Option(min=2, metavar="K", help="Share means of at least so many rows of a class.")]
 Noise = Annotated[float | None, Option(min=0, metavar="SD", help="Add noise of so many standard deviations.")]
 FitOnAnchor = Annotated[bool, Option("--fit-on-anchor", help="Learn the map from the anchor, not your rows.")]
+Pooled = Annotated[bool, Option("--pooled", help="Your own models and the collaboration's together: the default.")]
+Alone = Annotated[bool, Option("--alone", help="Your own models, without the others.")]
+Collaboration = Annotated[bool, Option("--collaboration", help="The collaboration's model, without your own.")]
 Audit = Annotated[bool, Option(help="Attack the share first, to show the risk.")]
 TimeBudget = Annotated[float | None, Option(min=0, metavar="S", help="Seconds after which no attack is begun.")]

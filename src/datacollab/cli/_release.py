@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from io import BytesIO
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Option
 
-from ..errors import ExchangeError
+from ..errors import AgreementError, ExchangeError, ObfuscationError
 from ._adjusted import show_details
 from ._audit import shown_progress
 from ._output import reported
@@ -23,6 +24,7 @@ from ._party_options import (
     Audit,
     Components,
     Details,
+    Epsilon,
     FitOnAnchor,
     Folder,
     GroupSize,
@@ -52,11 +54,17 @@ def check(
     components: Components = None,
     preset: Preset = None,
     standardize: Standardize = True,
+    epsilon: Epsilon = None,
     group_size: GroupSize = None,
     noise: Noise = None,
     fit_on_anchor: FitOnAnchor = False,
     audit: Audit = True,
     time_budget: TimeBudget = None,
+    foresight: Annotated[bool, Option(help="Say first whether collaboration can be expected to pay.")] = True,
+    total_rows: Annotated[
+        int | None,
+        Option(min=1, metavar="N", help="Rows of all parties, for that. Default: as if all had as many as you."),
+    ] = None,
     details: Details = False,
     folder: Folder = HERE,
     passphrase_file: PassphraseFile = None,
@@ -64,24 +72,32 @@ def check(
 ) -> None:
     """Show exactly what `share` would let leave, and whether the policy allows it.
 
-    Takes the same options as `share`, and writes nothing that leaves. Exits with 12 where it may not leave; all
+    Says first whether collaboration can be expected to pay. Takes the same options as
+    `share`, and writes nothing that leaves. Exits with 12 where it may not leave; all
     reasons are named.
 
-    Example: datacollab party check patients.csv --preset private -C hospital-a
+    Example: datacollab party check patients.csv -C hospital-a
     """
     reasons: list[ExchangeError] = []
     with reported(as_json) as report:
         opened = _opened(folder, passphrase_file)
+        chosen: dict[str, Any] = {
+            "obfuscator": obfuscator,
+            "n_components": components,
+            "preset": preset,
+            "standardize": standardize,
+            "epsilon": epsilon,
+            "group_size": group_size,
+            "noise": noise,
+            "fit_on_anchor": fit_on_anchor,
+        }
+        foreseen, sentence = None, None
         with shown_progress(quiet=as_json) as progress:
+            if foresight:
+                foreseen, sentence = _foreseen(opened, table, total_rows, chosen, progress)
             prepared = opened.prepare(
                 table,
-                obfuscator=obfuscator,
-                n_components=components,
-                preset=preset,
-                standardize=standardize,
-                group_size=group_size,
-                noise=noise,
-                fit_on_anchor=fit_on_anchor,
+                **chosen,
                 audit=audit,
                 time_budget=time_budget,
                 progress=progress,
@@ -90,9 +106,11 @@ def check(
         codes = [reason.code for reason in reasons]
         opened.record("check", file=table.name, way=prepared.way.options, reasons=codes)
         shared_before = any(entry["event"] == "share" for entry in opened.log.entries())
-        options = f"{prepared.way.options} -C {_quoted(folder)} --approve{' --again' if shared_before else ''}"
+        said = ("" if prepared.way.defences else " --undefended") + (" --again" if shared_before else "")
+        options = f"{prepared.way.options} -C {_quoted(folder)} --approve{said}"
         command = f"datacollab party share {_quoted(table)} {options}"
         report.facts = {
+            "foresight": foreseen,
             "summary": prepared.summary.to_dict(),
             "allowed": not reasons,
             "reasons": [{"code": reason.code, "message": str(reason)} for reason in reasons],
@@ -100,6 +118,9 @@ def check(
             "command": command,
             **_error_of(reasons[0] if reasons else None),
         }
+        if sentence is not None:
+            report.line(sentence)
+            report.line()
         report.line(prepared.summary.to_text())
         show_details(prepared.summary.adjusted, report, details=details)
         report.line()
@@ -185,6 +206,21 @@ def _opened(folder: Path, passphrase_file: Path | None) -> PartyFolder:
     from ..party_folder import PartyFolder
 
     return PartyFolder(folder, passphrase=passphrase_for(folder, passphrase_file))
+
+
+def _foreseen(
+    opened: PartyFolder,
+    table: Path,
+    total_rows: int | None,
+    chosen: dict[str, Any],
+    progress: Callable[[str], None],
+) -> tuple[dict[str, Any] | None, str]:
+    """Whether collaboration can be expected to pay, as JSON holds it, and in a sentence."""
+    try:
+        found = opened.foresee(table, n_total_rows=total_rows, progress=progress, **chosen)
+    except (AgreementError, ObfuscationError) as error:
+        return None, f"Whether collaboration can be expected to pay is not known: {error}"
+    return found.to_dict(), found.sentence
 
 
 def _error_of(refusal: ExchangeError | None) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -114,7 +113,7 @@ def _ridge_to(
         "classes": names,
         "classes_dtype": dtype,
     }
-    arrays = {"coefficients": estimator.coefficients_, "intercept": estimator.intercept_}
+    arrays: dict[str, Any] = {"coefficients": estimator.coefficients_, "intercept": estimator.intercept_}
     if estimator.kernel == "rbf":
         arrays["landmarks"] = estimator.landmarks
     if isinstance(estimator, LandmarkRidgeClassifier):
@@ -129,9 +128,10 @@ def _calibration_of(estimator: LandmarkRidgeClassifier | CalibratedForestClassif
 def _ridge_from(
     facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], n_components: int
 ) -> LandmarkRidgeClassifier | LandmarkRidgeRegressor:
-    kernel, gamma, alpha = facts.get("kernel"), facts.get("gamma"), facts.get("alpha")
-    if kernel not in _KERNELS or not (_is_positive(gamma) and _is_positive(alpha)):
-        raise _malformed("has no known kernel, or an impossible width or penalty")
+    kernel = facts.get("kernel")
+    if kernel not in _KERNELS:
+        raise _malformed("has no known kernel")
+    gamma, alpha = _positive(facts, "gamma"), _positive(facts, "alpha")
     classes = check_classes(facts.get("classes"), facts.get("classes_dtype"))
     n_rows = n_components
     names = {"coefficients", "intercept"} | ({"scale", "offsets"} if classes is not None else set())
@@ -148,10 +148,10 @@ def _ridge_from(
         landmarks = arrays["landmarks"]
         _check_array(landmarks, (n_rows, n_components), "landmarks")
     kind = LandmarkRidgeRegressor if classes is None else LandmarkRidgeClassifier
-    estimator = kind(landmarks, kernel=kernel, gamma=float(gamma), alphas=(float(alpha),))
+    estimator = kind(landmarks, kernel=kernel, gamma=gamma, alphas=(alpha,))
     estimator.coefficients_, estimator.intercept_ = arrays["coefficients"], arrays["intercept"]
-    estimator.alpha_, estimator.n_features_in_ = float(alpha), n_components
-    if isinstance(estimator, LandmarkRidgeClassifier):
+    estimator.alpha_, estimator.n_features_in_ = alpha, n_components
+    if isinstance(estimator, LandmarkRidgeClassifier) and classes is not None:
         estimator.classes_ = classes
         estimator.scale_, estimator.offsets_ = _calibration(arrays, len(estimator.classes_))
     return estimator
@@ -200,8 +200,11 @@ def _check_array(array: NDArray[Any], shape: tuple[int, ...], name: str, *, most
         raise _malformed(f"has {name} that are not finite, or beyond {most:g}")
 
 
-def _is_positive(value: Any) -> bool:
-    return type(value) in (float, int) and math.isfinite(value) and 0 < value <= _MOST_NUMBER
+def _positive(facts: Mapping[str, Any], name: str) -> float:
+    value = facts.get(name)
+    if isinstance(value, bool) or not isinstance(value, float | int) or not 0 < value <= _MOST_NUMBER:
+        raise _malformed(f"has a {name} that is no positive number")
+    return float(value)
 
 
 def _malformed(what: str) -> ExchangeError:

@@ -50,9 +50,10 @@ class ShiftOrLabels(Defence):
 
     def promise(self, anchor_representation: FloatArray, anchor_target: NDArray[Any] | None) -> Promise | None:
         """That of the class shift; None where the anchor has no targets."""
-        return self._chosen(anchor_target).promise(anchor_representation, anchor_target)
+        return self.chosen(anchor_target).promise(anchor_representation, anchor_target)
 
-    def _chosen(self, anchor_target: NDArray[Any] | None) -> Defence:
+    def chosen(self, anchor_target: NDArray[Any] | None) -> Defence:
+        """The one of the two that is applied with these targets of the anchor."""
         return LabelledAnchors(self.n_rows) if anchor_target is None else ClassShift(self.epsilon, self.delta)
 
     def _defend(
@@ -63,5 +64,5 @@ class ShiftOrLabels(Defence):
         anchor_target: NDArray[Any] | None,
         generator: np.random.RandomState,
     ) -> Published:
-        chosen = self._chosen(anchor_target)
+        chosen = self.chosen(anchor_target)
         return chosen.release(representation, target, anchor_representation, anchor_target, generator)

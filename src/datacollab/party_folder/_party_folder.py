@@ -12,15 +12,18 @@ from typing import Any
 
 from ..bundle import unpack
 from ..errors import ExchangeError
+from ..party import Foresight
 from ..project import Anchor, EncodedTable, encode_table, read_table
 from ._commit import commit_share
+from ._foreseen import foresight
 from ._policy import Policy
 from ._predictions import Predictions
 from ._prepare import Prepared, largest_possible, prepare
+from ._release_check import reasons_without_defence
 from ._release_summary import ReleaseSummary
 from ._share_file import figures, refuse, share_facts, share_file
 from ._stored import state_of
-from ._way import USUAL_COMPONENTS
+from ._way import USUAL_COMPONENTS, Way
 
 __all__ = ["PartyFolder"]
 
@@ -78,8 +81,9 @@ class PartyFolder(Predictions):
         table, where
             As in `encoded`.
         **options
-            As for `datacollab.party_folder.prepare`.  By default PCA of standardised columns, with 16
-            components, or as many as table, project and policy allow.
+            As for `datacollab.party_folder.prepare`.  By default the preset "private": rows of the anchor in place of
+            the party's own, by PCA of standardised columns with 16 components, or as many as table, project and policy
+            allow.
 
         Raises
         ------
@@ -92,12 +96,57 @@ class PartyFolder(Predictions):
         earlier = self._last_share()
         return self._prepared(self.policy, self.anchor, table, where, options, earlier)
 
+    def foresee(
+        self,
+        table: Any,
+        *,
+        n_total_rows: int | None = None,
+        where: str | None = None,
+        random_state: int | None = None,
+        progress: Callable[[str], None] | None = None,
+        **options: Any,
+    ) -> Foresight:
+        """Whether collaboration can be expected to pay, by the party's own rows; nothing leaves.
+
+        Parameters
+        ----------
+        table, where
+            As in `encoded`.
+        n_total_rows : int, optional
+            Rows of all parties together; by default as if all of the project had as many.
+        random_state : int, optional
+        progress : callable, optional
+            Called with the name of each step before it starts.
+        **options
+            As in `prepare`, of what says how the rows are obfuscated.
+
+        Raises
+        ------
+        ExchangeError
+            Of the kinds "schema" and "state".
+        AgreementError, ObfuscationError
+            When there are too few rows, or they cannot be obfuscated.
+        """
+        self._settle()
+        encoded = self.encoded(table, where=where)
+        way = self._way(encoded, self.policy, options)
+        return foresight(
+            self.project,
+            encoded,
+            self.anchor,
+            way,
+            n_total_rows=n_total_rows or len(self.project.parties) * encoded.n_rows,
+            random_state=random_state,
+            progress=progress,
+        )
+
     def share(
         self,
         table: Any,
         *,
         approve: Callable[[ReleaseSummary], str | None],
         again: bool = False,
+        undefended: bool = False,
         where: str | None = None,
         **options: Any,
     ) -> Path:
@@ -112,6 +161,8 @@ class PartyFolder(Predictions):
         again : bool, default=False
             Whether a share made before is to be replaced.  The analyst then has two of the same rows, which tell more
             than one, and the installed model no longer fits.
+        undefended : bool, default=False
+            Whether rows may leave that stand for one row of the table each, without any defence.
         where, **options
             As in `prepare`.
 
@@ -123,8 +174,8 @@ class PartyFolder(Predictions):
         Raises
         ------
         ExchangeError
-            DEADLINE_PASSED, ALREADY_SHARED, NOT_APPROVED, STATE_UNSUPPORTED, PROJECT_HASH_MISMATCH or BUSY where the
-            folder was joined to something else meanwhile, or what `prepare` raises or finds.
+            DEADLINE_PASSED, ALREADY_SHARED, UNDEFENDED, NOT_APPROVED, STATE_UNSUPPORTED, PROJECT_HASH_MISMATCH or BUSY
+            where the folder was joined to something else meanwhile, or what `prepare` raises or finds.
             Nothing left the party.
         """
         self.project.check_deadline(datetime.now(UTC).date())
@@ -133,6 +184,8 @@ class PartyFolder(Predictions):
         policy, anchor = self.policy, self.anchor
         prepared = self._prepared(policy, anchor, table, where, options, earlier)
         refuse(prepared.reasons)
+        if not undefended:
+            refuse(reasons_without_defence(prepared.summary))
         state, members = state_of(prepared.party, prepared.share, anchor, prepared.own)
         approved_by = approve(prepared.summary)
         if not approved_by:
@@ -207,13 +260,22 @@ class PartyFolder(Predictions):
         earlier: dict[str, Any] | None,
     ) -> Prepared:
         encoded = self.encoded(table, where=where)
-        most = min(largest_possible(self.project, policy, encoded), USUAL_COMPONENTS, self.project.n_features - 1)
-        chosen = {name: value for name, value in options.items() if value is not None}
-        completed = {"n_components": max(most, 1), "standardize": True, **chosen}
-        prepared = prepare(self.project, policy, self.name, encoded, anchor, **completed)
+        prepared = prepare(
+            self.project, policy, self.name, encoded, anchor, **self._completed(encoded, policy, options)
+        )
         size = len(self._share_file(prepared, anchor, "", _digest_of(earlier)))
         date = None if earlier is None else earlier["time"][:10]
         return replace(prepared, summary=replace(prepared.summary, n_bytes=size, earlier_share=date))
+
+    def _completed(self, encoded: EncodedTable, policy: Policy, options: dict[str, Any]) -> dict[str, Any]:
+        most = min(largest_possible(self.project, policy, encoded), USUAL_COMPONENTS, self.project.n_features - 1)
+        chosen = {name: value for name, value in options.items() if value is not None}
+        return {"n_components": max(most, 1), "standardize": True, **chosen}
+
+    def _way(self, encoded: EncodedTable, policy: Policy, options: dict[str, Any]) -> Way:
+        largest = largest_possible(self.project, policy, encoded)
+        is_regression = self.project.task.kind == "regression"
+        return Way.of(is_regression=is_regression, largest=largest, **self._completed(encoded, policy, options))
 
     def _share_file(self, prepared: Prepared, anchor: Anchor, approved_by: str, supersedes: str | None) -> bytes:
         facts = share_facts(prepared, self.project, anchor, supersedes=supersedes, log_head=self.log.head)

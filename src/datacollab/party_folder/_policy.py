@@ -14,7 +14,7 @@ from ..errors import ExchangeError
 __all__ = ["OBFUSCATORS", "Policy", "default_policy_text", "load_policy"]
 
 OBFUSCATORS = ("pca", "kernel-pca", "umap", "random-projection")
-_DEFENCES = ("none", "any", "microaggregation")
+_DEFENCES = ("none", "any", "private", "microaggregation")
 _AUDITS = ("required", "warn", "off")
 
 
@@ -32,15 +32,17 @@ class Policy:
         Most columns of the representation.
     obfuscators : tuple of str
         Kinds that are allowed, of "pca", "kernel-pca", "umap" and "random-projection"; by default all.
-    defence : {"none", "any", "microaggregation"}, default="none"
-        What is wanted of the defences: nothing, one of them, or means of groups.
+    defence : {"none", "any", "private", "microaggregation"}, default="none"
+        What is wanted of the defences: nothing, one of them, rows of the anchor in place of the party's own, or means
+        of groups.
     shuffle : bool, default=True
         Whether the rows leave in a random order.
     max_rows_in_anchor : int, default=0
         How many rows of the anchor may equal rows of the table.
     max_linkage, max_reidentification, max_membership : float or None
         Limits on the upper ends of what attacks achieve, as in `datacollab.auditing.RiskLimits`; None is no limit.
-    audit : {"warn", "required", "off"}, default="warn"
+        The defaults, .25, .25 and .75, are what the preset "private" attains with tables of some 200 rows.
+    audit : {"required", "warn", "off"}, default="required"
         Whether a risk above its limit, or not known, is shown ("warn") or refused ("required"); "off" makes no attacks.
     approvers : tuple of str, default=()
         Who may approve a share; empty is whoever can read the folder.
@@ -53,10 +55,10 @@ class Policy:
     defence: str = "none"
     shuffle: bool = True
     max_rows_in_anchor: int = 0
-    max_linkage: float | None = None
-    max_reidentification: float | None = None
-    max_membership: float | None = None
-    audit: str = "warn"
+    max_linkage: float | None = 0.25
+    max_reidentification: float | None = 0.25
+    max_membership: float | None = 0.75
+    audit: str = "required"
     approvers: tuple[str, ...] = ()
 
     @property
@@ -182,12 +184,8 @@ def _invalid(path: Path, what: str) -> ExchangeError:
 
 
 def default_policy_text() -> str:
-    """A policy with every entry at its default, and what each means; limits of risk as `RiskLimits` has them."""
-    from ..auditing import RiskLimits
-
-    limits = asdict(RiskLimits())
+    """A policy with every entry at its default, and what each means."""
     entries = {field.name: getattr(Policy(), field.name) for field in fields(Policy)}
-    entries |= {f"max_{name}": limit for name, limit in limits.items()}
     parts = [_HEAD]
     for name, value in entries.items():
         comment = "\n".join(f"# {line}" for line in _COMMENTS[name].splitlines())
@@ -206,15 +204,15 @@ def _toml(value: Any) -> str:
 _HEAD = """\
 # What this party lets leave. It is read at every `datacollab party check` and `datacollab party share`; nobody else
 # sees it. Where the project has a limit of the same name, the stricter one holds. An entry that is left out has the
-# value given here, but for the limits of risk: left out, they are no limits."""
+# value given here."""
 _COMMENTS = {
     "min_rows": "Fewest rows that may be shared.",
     "min_class_rows": "Fewest rows of a class, where any of it are shared. Targets leave exactly as they are.",
     "max_components": "Most columns of the representation. Fewer columns tell less.",
     "obfuscators": "Which maps may be used.",
     "defence": (
-        'What is wanted besides: "none", "any", or "microaggregation", where every shared row is the mean of a group\n'
-        "(--preset private does that)."
+        'What is wanted of the defences: "none"; "any"; "private", where rows of the anchor leave in place of the own\n'
+        '(--preset private, the default of every command); or "microaggregation", means of groups.'
     ),
     "shuffle": "Whether rows leave in a random order. With false, whoever has the table knows which row is whose.",
     "max_rows_in_anchor": (
@@ -222,7 +220,8 @@ _COMMENTS = {
         "and whole numbers or categories, different people have equal rows; otherwise leave it at 0."
     ),
     "max_linkage": (
-        "Limits of risk, each on the upper end of a 95 % interval, by attackers who hold the whole anchor.\n"
+        "Limits of risk, each on the upper end of a 95 % interval, by attackers who hold the whole anchor; 1 is no\n"
+        "limit. These are what --preset private attains with some 200 rows; with thousands, write lower ones.\n"
         "Share of rows that are linked to their originals among about a hundred that the attacker has."
     ),
     "max_reidentification": "Share of rows that are told where strangers stand among those originals.",

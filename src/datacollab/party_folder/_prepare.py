@@ -64,6 +64,7 @@ def prepare(
     n_components: int | None = None,
     preset: str | None = None,
     standardize: bool | None = None,
+    epsilon: float | None = None,
     group_size: int | None = None,
     noise: float | None = None,
     fit_on_anchor: bool = False,
@@ -75,7 +76,7 @@ def prepare(
 
     Parameters
     ----------
-    obfuscator, n_components, preset, standardize, group_size, noise, fit_on_anchor
+    obfuscator, n_components, preset, standardize, epsilon, group_size, noise, fit_on_anchor
         As in `Way.of`.
 
     Raises
@@ -88,6 +89,7 @@ def prepare(
         n_components=n_components,
         preset=preset,
         standardize=standardize,
+        epsilon=epsilon,
         group_size=group_size,
         noise=noise,
         fit_on_anchor=fit_on_anchor,
@@ -170,6 +172,7 @@ def prepare_way(
         share,
         encoded,
         anchor,
+        order=order,
         obfuscator=way.obfuscator,
         n_bytes=share.nbytes,
         risk=risk,

@@ -6,14 +6,20 @@ from collections.abc import Mapping
 
 from .._typing import FloatArray, PartyName
 from ..errors import ExchangeError
-from ..party import Microaggregation, Party
+from ..party import Party
 from ..project import Project
 from ..testing import is_row_wise
 from ._policy import Policy
-from ._release_summary import FIGURES, ReleaseSummary, figure_text, limit_text
+from ._release_summary import FIGURES, ReleaseSummary, figure_text, kinds_of, limit_text
 from ._way import Way
 
-__all__ = ["check_row_wise", "reasons_against", "reasons_before", "refuse_if_not_allowed"]
+__all__ = [
+    "check_row_wise",
+    "reasons_against",
+    "reasons_before",
+    "reasons_without_defence",
+    "refuse_if_not_allowed",
+]
 
 _LONE_ROWS = 20
 _BATCH_ROWS = 500
@@ -36,7 +42,7 @@ def reasons_against(summary: ReleaseSummary, policy: Policy, project: Project) -
         With the codes TOO_FEW_ROWS, CLASS_TOO_SMALL, DIM_TOO_LARGE, OBFUSCATOR_NOT_ALLOWED, DEFENCE_NEEDED,
         ANCHOR_HAS_PRIVATE_ROWS, RISK_TOO_HIGH and RISK_UNKNOWN.
     """
-    way = (summary.obfuscator, summary.n_components, summary.is_grouped, bool(summary.defences))
+    way = (summary.obfuscator, summary.n_components, summary.kinds_of_defence)
     return [
         *_too_few_rows(summary.party, summary.n_rows, policy, project),
         *_small_classes(summary.party, summary.class_counts or {}, policy, project),
@@ -57,10 +63,9 @@ def reasons_before(
     n_private_in_anchor: int,
 ) -> list[ExchangeError]:
     """The reasons that are there before anything is obfuscated; `n_rows` is that of the table."""
-    grouped = any(isinstance(defence, Microaggregation) for defence in way.defences)
     return [
         *_too_few_rows(party, n_rows, policy, project),
-        *_way_not_allowed(party, way.obfuscator, way.n_components, grouped, bool(way.defences), policy, project),
+        *_way_not_allowed(party, way.obfuscator, way.n_components, kinds_of(way.defences), policy, project),
         *_private_rows_in_anchor(party, n_private_in_anchor, n_anchors, policy),
     ]
 
@@ -138,8 +143,7 @@ def _way_not_allowed(
     party: PartyName,
     obfuscator: str,
     n_components: int,
-    is_grouped: bool,
-    is_defended: bool,
+    kinds_of_defence: tuple[str, ...],
     policy: Policy,
     project: Project,
 ) -> list[ExchangeError]:
@@ -161,15 +165,40 @@ def _way_not_allowed(
                 f"{' or '.join(policy.obfuscators)}.",
             )
         )
-    if (policy.defence == "any" and not is_defended) or (policy.defence == "microaggregation" and not is_grouped):
-        wanted = "a defence" if policy.defence == "any" else "that every row is the mean of a group"
+    is_wanted = policy.defence in kinds_of_defence or (policy.defence == "any" and kinds_of_defence)
+    if policy.defence != "none" and not is_wanted:
+        wanted, instead = _WANTED[policy.defence]
         reasons.append(
             ExchangeError(
                 "DEFENCE_NEEDED",
-                f"Party {party!r}: the policy wants {wanted}, and there is none. Share with --preset private.",
+                f"Party {party!r}: the policy wants {wanted}, and that is not so. Share with {instead}.",
             )
         )
     return reasons
+
+
+_WANTED = {
+    "any": ("a defence", "--preset private"),
+    "private": ("rows of the anchor in place of the party's own", "--preset private"),
+    "microaggregation": ("that every row is the mean of a group", "--group-size 5"),
+}
+"""What a policy wants by each name, and how to share like that."""
+
+
+def reasons_without_defence(summary: ReleaseSummary) -> list[ExchangeError]:
+    """UNDEFENDED, where each row that would leave stands for one of the table's."""
+    if summary.defences:
+        return []
+    risk = summary.risk
+    measured = "" if risk is None or risk.linkage is None else f", up to {figure_text('linkage', risk.linkage)} here"
+    return [
+        ExchangeError(
+            "UNDEFENDED",
+            f"Party {summary.party!r}: without a defence each of the {summary.n_rows} rows that would leave stands for "
+            f"one row of its table, and whoever knows that row links as good as all of them{measured}. Share with "
+            "--preset private; whoever means it adds --undefended.",
+        )
+    ]
 
 
 def _private_rows_in_anchor(party: PartyName, n_found: int, n_anchors: int, policy: Policy) -> list[ExchangeError]:
@@ -199,7 +228,7 @@ def _risks(summary: ReleaseSummary, policy: Policy) -> list[ExchangeError]:
     reasons = []
     unknown = []
     for name, limit in policy.risk_limits.items():
-        found = risk.of(name)
+        found = summary.figure(name)
         if found is None:
             unknown.append(name)
         elif found > limit:

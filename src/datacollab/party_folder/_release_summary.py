@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import NoGuaranteeError
 from ..party import (
@@ -19,7 +20,9 @@ from ..party import (
     LabelledAnchors,
     Microaggregation,
     Party,
+    PrivacyGuarantee,
 )
+from ..party._shift_or_labels import ShiftOrLabels
 from ..project import Adjustments, Anchor, EncodedTable, Project, adjusted_text
 from ..share import Share
 from ._risk import RiskFigures
@@ -45,6 +48,20 @@ _AGAIN = (
     "This takes its place, but the analyst will have seen both, which tell more than one. The installed model stops "
     "working until a new one comes."
 )
+_FALSE_POSITIVES = 0.01
+_STANDS_FOR = {
+    "one row": "each stands for one of yours",
+    "several rows": "none is one of yours",
+    "no row": "none is one of yours",
+}
+_KINDS: dict[type, str] = {
+    ClassShift: "private",
+    GaussianMechanism: "noise",
+    GaussianNoise: "noise",
+    LabelledAnchors: "private",
+    Microaggregation: "microaggregation",
+    ShiftOrLabels: "private",
+}
 FIGURES = {
     "linkage": "rows linked to their originals",
     "reidentification": "rows told among strangers",
@@ -78,8 +95,10 @@ class ReleaseSummary:
     obfuscator : str
         Its kind.
     fitted_on_private_rows : bool
-    is_grouped : bool
-        Whether every row that leaves is the mean of a group.
+    kinds_of_defence : tuple of str
+        Of "private", "microaggregation" and "noise".
+    stands_for : {"one row", "several rows", "no row"}
+        What a row that leaves stands for: one row of the table, several of a class or group, or none.
     defences : tuple of str
         In words.
     risk : RiskFigures or None
@@ -90,6 +109,11 @@ class ReleaseSummary:
         Rows of the party that are in the anchor.
     guarantee : str or None
         Statement of differential privacy, where there is any.
+    promise : str or None
+        The same in a few words.
+    proven : dict of str to float
+        What that means for any attack: "membership", the area under the curve at most, and "found", the share of
+        members at most that are found by whoever takes one in a hundred others for one.  Empty without a guarantee.
     earlier_share : str or None
         When the share was made whose place this one would take; None where there is none.
     adjusted : dict of str to object
@@ -110,12 +134,15 @@ class ReleaseSummary:
     row_order: str
     obfuscator: str
     fitted_on_private_rows: bool
-    is_grouped: bool
+    kinds_of_defence: tuple[str, ...]
+    stands_for: str
     defences: tuple[str, ...]
     risk: RiskFigures | None
     limits: dict[str, float] = field(default_factory=dict)
     n_private_in_anchor: int
     guarantee: str | None
+    promise: str | None = None
+    proven: dict[str, float] = field(default_factory=dict)
     earlier_share: str | None = None
     adjusted: dict[str, Any] = field(default_factory=Adjustments().to_dict)
     stays: tuple[str, ...] = STAYS
@@ -123,11 +150,15 @@ class ReleaseSummary:
     @property
     def above_limits(self) -> tuple[str, ...]:
         """Figures of the risk that are above their limits, or should have been measured."""
-        risk = self.risk
-        if risk is None:
+        if self.risk is None:
             return ()
-        found = {name: risk.of(name) for name in self.limits}
+        found = {name: self.figure(name) for name in self.limits}
         return tuple(name for name, figure in found.items() if figure is None or figure > self.limits[name])
+
+    def figure(self, name: str) -> float | None:
+        """A figure of the risk as it is held against limits: the measured one, or the proven bound below it."""
+        measured, proven = None if self.risk is None else self.risk.of(name), self.proven.get(name)
+        return min((each for each in (measured, proven) if each is not None), default=None)
 
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON holds it."""
@@ -137,28 +168,29 @@ class ReleaseSummary:
     def to_text(self) -> str:
         """The same for people, on one screen."""
         lines = [f"What would leave party {self.party!r} for the analyst of project {self.project!r} ({self.analyst})"]
+        lines += [*self._risk_lines(), ""]
         lines += [line for name, text in self._facts() for line in _entry(name, text)]
         lines += ["", *_entry("does not leave", ", ".join(self.stays))]
         if self.earlier_share is not None:
             lines += ["", *_entry("EARLIER SHARE", f"one of {self.earlier_share} exists. {_AGAIN}")]
-        lines += ["", *self._risk_lines()]
         return "\n".join(lines)
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         kept_back = f"; {self.n_suppressed} more are kept back by the defence" if self.n_suppressed else ""
         order = "in random order" if self.row_order == "shuffled" else "IN THE ORDER OF THE TABLE"
-        yield "rows", f"{self.n_rows}, {order}{kept_back}"
+        yield "rows", f"{self.n_rows}, {order}{kept_back}; {_STANDS_FOR[self.stands_for]}"
         if self.adjusted["columns"]:
             yield "adjusted entries", adjusted_text(self.adjusted)
         yield "columns", f"{self.n_components} of {self.dtype}, instead of the table's"
-        yield "targets", f"one for each row, exactly as it is: {self._targets()}"
+        exact = "from a model made here" if self.stands_for == "no row" else "exactly as it is"
+        yield "targets", f"one for each row, {exact}: {self._targets()}"
         yield "anchor", f"its {self.n_anchors} rows in the same {self.n_components} columns"
         fitted = (
             "YOUR ROWS, of which it tells something" if self.fitted_on_private_rows else "a secret half of the anchor"
         )
         yield "obfuscator", f"{self.obfuscator}, fitted on {fitted}"
         yield "defences", "; ".join(self.defences) or "none: every row stands for one of yours"
-        yield "guarantee", self.guarantee or "none (no differential privacy is claimed)"
+        yield "guarantee", self.promise or "none (no differential privacy is claimed)"
         yield "own rows in anchor", f"{self.n_private_in_anchor}" if self.n_private_in_anchor else "none"
         yield "besides", BESIDES
         yield "size", f"{self.n_bytes:,} bytes"
@@ -177,13 +209,21 @@ class ReleaseSummary:
             return
         yield f"Risk, at most, by attackers who hold the anchor (95 % intervals; {self.risk.seconds:.0f} s)"
         for name, words in FIGURES.items():
-            found, limit = self.risk.of(name), self.limits.get(name)
-            measured = "not measured" if found is None else figure_text(name, found)
+            told, found, limit = self.risk.of(name), self.figure(name), self.limits.get(name)
+            measured = "not measured" if told is None else figure_text(name, told)
             allowed = "" if limit is None else f"limit {limit_text(name, limit)}"
             over = "ABOVE" if found is not None and limit is not None and found > limit else ""
             alone = self.risk.targets_alone.get(name)
             known = "" if alone is None else f"targets alone: {figure_text(name, alone)}"
+            if name in self.proven:
+                known = f"proven for any attack: at most {figure_text(name, self.proven[name])}"
             yield f"  {words:<33}{measured:>13}   {allowed:<14}{over:<8}{known}".rstrip()
+        if "found" in self.proven:
+            yield from _entry(
+                "proven besides",
+                f"nobody who takes one in a hundred others for one of them finds more than "
+                f"{figure_text('found', self.proven['found'])} of your rows in the share",
+            )
         if self.risk.lights:
             yield from _entry("lights", ", ".join(f"{name} {light}" for name, light in self.risk.lights.items()))
         for note in (
@@ -200,6 +240,7 @@ def release_summary(
     encoded: EncodedTable,
     anchor: Anchor,
     *,
+    order: NDArray[np.intp] | None,
     obfuscator: str,
     n_bytes: int,
     risk: RiskFigures | None,
@@ -218,6 +259,8 @@ def release_summary(
     encoded : EncodedTable
         The party's table.
     anchor : Anchor
+    order : ndarray of shape (n_rows,) or None
+        Which row of the table each shared row stands for; None where it stands for none.
     obfuscator : str
         Kind of the obfuscator.
     n_bytes : int
@@ -227,12 +270,13 @@ def release_summary(
     n_private_in_anchor : int
     """
     n_rows, n_components = share.representation.shape
+    guarantee = _guarantee(party, anchor)
     return ReleaseSummary(
         party=str(share.party),
         project=project.name,
         analyst=project.analyst.fingerprint,
         n_rows=n_rows,
-        n_suppressed=max(0, encoded.n_rows - n_rows),
+        n_suppressed=0 if order is None else encoded.n_rows - n_rows,
         n_components=n_components,
         n_anchors=len(share.anchor_representation),
         dtype=str(share.representation.dtype),
@@ -242,12 +286,15 @@ def release_summary(
         row_order="shuffled" if party.shuffle else "kept",
         obfuscator=obfuscator,
         fitted_on_private_rows=party.fit_on is None,
-        is_grouped=any(isinstance(defence, Microaggregation) for defence in party.defences),
-        defences=tuple(_in_words(defence) for defence in party.defences),
+        kinds_of_defence=kinds_of(party.defences),
+        stands_for=_stands_for(party, share, order),
+        defences=tuple(_in_words(defence, anchor.target) for defence in party.defences),
         risk=risk,
         limits=dict(limits),
         n_private_in_anchor=n_private_in_anchor,
-        guarantee=_guarantee(party, anchor),
+        guarantee=None if guarantee is None else guarantee.statement,
+        promise=None if guarantee is None else _promise(guarantee),
+        proven={} if guarantee is None else _bounds(guarantee),
         adjusted=encoded.adjusted.to_dict(),
     )
 
@@ -269,7 +316,7 @@ def _class_counts(project: Project, share: Share) -> dict[str, int] | None:
     return {str(label): int(np.count_nonzero(share.target == label)) for label in project.task.classes}
 
 
-def _in_words(defence: Defence) -> str:
+def _in_words(defence: Defence, anchor_target: NDArray[Any] | None = None) -> str:
     if isinstance(defence, Microaggregation):
         return f"every row is the mean of at least {defence.k} of yours"
     if isinstance(defence, GaussianNoise):
@@ -278,16 +325,41 @@ def _in_words(defence: Defence) -> str:
         return f"Gaussian mechanism, epsilon {defence.epsilon:g}, delta {defence.delta:g}"
     if isinstance(defence, ClassShift):
         return f"rows of the anchor, moved by noisy class means, epsilon {defence.epsilon:g}, delta {defence.delta:g}"
+    if isinstance(defence, ShiftOrLabels):
+        return _in_words(defence.chosen(anchor_target))
     if isinstance(defence, LabelledAnchors):
         return "rows of the anchor, with targets from a model made here; no row of yours"
     return type(defence).__name__
 
 
-def _guarantee(party: Party, anchor: Anchor) -> str | None:
+def _guarantee(party: Party, anchor: Anchor) -> PrivacyGuarantee | None:
     try:
-        return party.guarantee(anchor.rows, anchor.target).statement
+        return party.guarantee(anchor.rows, anchor.target)
     except NoGuaranteeError:
         return None
+
+
+def _promise(guarantee: PrivacyGuarantee) -> str:
+    return (
+        f"differential privacy of each row's features, epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g}; "
+        "targets and row counts are not covered; --json has the whole statement"
+    )
+
+
+def _bounds(guarantee: PrivacyGuarantee) -> dict[str, float]:
+    return {"membership": guarantee.auc_at_most, "found": guarantee.tpr_at_most(_FALSE_POSITIVES)}
+
+
+def kinds_of(defences: Sequence[Defence]) -> tuple[str, ...]:
+    """Names of the defences as policies have them."""
+    return tuple(dict.fromkeys(_KINDS.get(type(defence), "other") for defence in defences))
+
+
+def _stands_for(party: Party, share: Share, order: NDArray[np.intp] | None) -> str:
+    if order is None:
+        return "no row"
+    grouped = share.anchor_rows is not None or "microaggregation" in kinds_of(party.defences)
+    return "several rows" if grouped else "one row"
 
 
 def _risk_dict(risk: RiskFigures | None) -> dict[str, Any]:

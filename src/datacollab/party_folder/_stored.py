@@ -91,8 +91,8 @@ def load_party(files: Files, own: OwnFiles) -> StoredParty:
         )
     bundle = own.read(files.state)
     party = local_party(bundle.facts["map"], bundle.members)
-    own = own_rows_from(bundle.facts.get("own"), bundle.members)
-    return StoredParty(party=party, share_digest=str(bundle.facts["share_digest"]), own=own)
+    rows = own_rows_from(bundle.facts.get("own"), bundle.members)
+    return StoredParty(party=party, share_digest=str(bundle.facts["share_digest"]), own=rows)
 
 
 def save_anchor(files: Files, own: OwnFiles, anchor: Anchor, project: Project) -> None:

@@ -19,7 +19,7 @@ from ..project import Anchor, EncodedTable, Project
 from ._policy import Policy
 from ._prepare import largest_possible, prepare_way
 from ._release_summary import figure_text, limit_text
-from ._way import Way
+from ._way import PRIVATE, Way
 
 if TYPE_CHECKING:
     from ..auditing import Assessment, Choice, Option
@@ -34,13 +34,14 @@ _CELLS, _LEAST = 53, 20
 """Columns of a line besides the name, and the fewest for the name."""
 _USUAL = ("pca", "kernel-pca")
 _DEFENCES: tuple[dict[str, Any], ...] = (
+    {"preset": "private"},
+    {"preset": "private", "epsilon": 2.0},
+    {"preset": "private", "epsilon": 8.0},
     {"fit_on_anchor": True, "group_size": 5},
     {"fit_on_anchor": True, "group_size": 10},
-    {"fit_on_anchor": True, "group_size": 20},
     {"fit_on_anchor": True, "noise": 1.0},
-    {"fit_on_anchor": True, "group_size": 3},
-    {"fit_on_anchor": True},
-    {},
+    {"preset": "none", "fit_on_anchor": True},
+    {"preset": "none"},
 )
 """The strongest first, in case the time does not suffice for all."""
 
@@ -194,6 +195,7 @@ def ways_to_try(
             **defence,
         )
         for defence, width, kind in product(_DEFENCES, widths, kinds)
+        if kind == "pca" or defence.get("preset") != PRIVATE
     )
     return [way for way in ways if _is_defended_enough(way, policy) and _has_rows_enough(way, encoded)]
 
@@ -309,5 +311,6 @@ def _is_defended_enough(way: Way, policy: Policy) -> bool:
     return {
         "none": True,
         "any": bool(way.defences),
+        "private": way.epsilon is not None,
         "microaggregation": way.group_size is not None,
     }[policy.defence]

@@ -9,6 +9,7 @@ from ..party import Defence, GaussianNoise, Microaggregation, Party
 from ..party import obfuscator as make_obfuscator
 from ..party._microaggregation import AUTO_BINS
 from ..party._obfuscator import STANDARDIZED
+from ..party._shift_or_labels import ShiftOrLabels
 from ..project import Anchor
 from ._policy import OBFUSCATORS
 
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["PRESETS", "Way"]
 
-PRESETS = ("private",)
+PRIVATE, UNDEFENDED = PRESETS = ("private", "none")
 USUAL_COMPONENTS = 16
-_PRIVATE_GROUPS = 5
+USUAL_EPSILON = 4.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +33,8 @@ class Way:
         As for `datacollab.obfuscator`.
     n_components : int
     standardize : bool
+    epsilon : float or None
+        Of the class shift of the preset "private", where rows of the anchor leave in place of the party's own.
     group_size : int or None
         Rows that share a published row, at least.
     noise : float or None
@@ -45,6 +48,7 @@ class Way:
     obfuscator: str
     n_components: int
     standardize: bool
+    epsilon: float | None = None
     group_size: int | None = None
     noise: float | None = None
     fit_on_anchor: bool = False
@@ -58,6 +62,7 @@ class Way:
         n_components: int | None = None,
         preset: str | None = None,
         standardize: bool | None = None,
+        epsilon: float | None = None,
         group_size: int | None = None,
         noise: float | None = None,
         fit_on_anchor: bool = False,
@@ -72,10 +77,13 @@ class Way:
             By default "pca".
         n_components : int, optional
             By default 16, or `largest` where that is less.
-        preset : {"private"}, optional
-            PCA of anchor rows, rotated, and groups of 5.
+        preset : {"private", "none"}, optional
+            "private", which is taken where no defence is named: PCA of anchor rows, rotated, and rows of the anchor in
+            place of the party's own, see `datacollab.Party.private`.  "none" is no defence, and has to be named.
         standardize : bool, optional
             By default as for `datacollab.obfuscator`.
+        epsilon : float, optional
+            Of the preset "private"; by default 4.
         group_size : int, optional
         noise : float, optional
         fit_on_anchor : bool, default=False
@@ -89,12 +97,21 @@ class Way:
         ValueError
             When options are unknown, or exclude one another.
         """
-        if preset is not None:
-            if preset not in PRESETS:
-                raise ValueError(f"Unknown preset {preset!r}; choose one of {', '.join(PRESETS)}.")
+        if preset not in (None, *PRESETS):
+            raise ValueError(f"Unknown preset {preset!r}; choose one of {', '.join(PRESETS)}.")
+        named = [name for name, value in (("group size", group_size), ("noise", noise)) if value is not None]
+        if preset is not None and named:
+            raise ValueError(f"The preset {preset!r} says which defence is taken; leave it out, or the {named[0]}.")
+        is_private = preset == PRIVATE or (preset is None and not named)
+        if epsilon is not None and not is_private:
+            raise ValueError(f"An epsilon belongs to the preset {PRIVATE!r}; leave it out, or the other defence.")
+        if is_private:
             if obfuscator not in (None, "pca"):
-                raise ValueError(f"The preset {preset!r} is made with pca; leave out the obfuscator or the preset.")
-            group_size, fit_on_anchor = group_size or _PRIVATE_GROUPS, True
+                raise ValueError(
+                    f"The preset {PRIVATE!r}, which is taken where no defence is named, is made with pca; leave out "
+                    f"the obfuscator, or name a defence (a group size or noise), or the preset {UNDEFENDED!r}."
+                )
+            epsilon, fit_on_anchor = USUAL_EPSILON if epsilon is None else epsilon, True
         kind = obfuscator or "pca"
         if kind not in OBFUSCATORS:
             raise ValueError(f"Unknown obfuscator {kind!r}; choose one of {', '.join(OBFUSCATORS)}.")
@@ -104,6 +121,7 @@ class Way:
             obfuscator=kind,
             n_components=min(USUAL_COMPONENTS, largest) if n_components is None else n_components,
             standardize=kind in STANDARDIZED if standardize is None else standardize,
+            epsilon=epsilon,
             group_size=group_size,
             noise=noise,
             fit_on_anchor=fit_on_anchor,
@@ -113,9 +131,10 @@ class Way:
     @property
     def defences(self) -> tuple[Defence, ...]:
         """In the order in which they are applied."""
+        shift = () if self.epsilon is None else (ShiftOrLabels(self.epsilon),)
         groups = () if self.group_size is None else (Microaggregation(self.group_size, n_bins=self.n_bins),)
         noise = () if self.noise is None else (GaussianNoise(self.noise),)
-        return (*groups, *noise)
+        return (*shift, *groups, *noise)
 
     def party(self, name: str, anchor: Anchor, *, shuffle: bool = True) -> Party:
         """A party that shares in this way, not fitted; its secrets come from the operating system."""
@@ -131,7 +150,8 @@ class Way:
     def name(self) -> str:
         """In a few words."""
         parts = [f"{self.obfuscator} {self.n_components}"]
-        parts += ["fitted on the anchor"] if self.fit_on_anchor else []
+        parts += [f"private, epsilon {self.epsilon:g}"] if self.epsilon is not None else []
+        parts += ["fitted on the anchor"] if self.fit_on_anchor and self.epsilon is None else []
         parts += [f"groups of {self.group_size}"] if self.group_size is not None else []
         parts += [f"noise {self.noise:g} sd"] if self.noise is not None else []
         return ", ".join(parts)
@@ -154,7 +174,11 @@ class Way:
         """The options of `datacollab party share` that mean this."""
         parts = [f"--obfuscator {self.obfuscator}", f"--components {self.n_components}"]
         parts.append("--standardize" if self.standardize else "--no-standardize")
-        if self.fit_on_anchor:
+        if self.epsilon is not None:
+            parts.append(f"--preset {PRIVATE} --epsilon {self.epsilon:g}")
+        elif not self.defences:
+            parts.append(f"--preset {UNDEFENDED}")
+        if self.fit_on_anchor and self.epsilon is None:
             parts.append("--fit-on-anchor")
         if self.group_size is not None:
             parts.append(f"--group-size {self.group_size}")
