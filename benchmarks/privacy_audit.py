@@ -36,7 +36,7 @@ from sklearn.preprocessing import StandardScaler
 import datacollab as dc
 from datacollab.auditing import audit
 from datacollab.errors import DataCollabWarning
-from datacollab.party import UMAPObfuscator, gaussian_sigma
+from datacollab.party import Microaggregation, UMAPObfuscator, gaussian_sigma
 from datacollab.privacy import (
     EmulatorAttack,
     KernelRidgeAttack,
@@ -291,7 +291,8 @@ def by_umap(name: str, public: Array, seed: int) -> dc.Party:
 
 
 def private(name: str, public: Array, seed: int) -> dc.Party:
-    return dc.Party.private(name, public, n_components=16, random_state=np.random.RandomState(seed))
+    f, defences = dc.obfuscator("pca", n_components=16), [Microaggregation(5)]
+    return dc.Party(name, f, fit_on=public, defences=defences, random_state=np.random.RandomState(seed))
 
 
 def checks(X: Array, y: NDArray[np.int64], seeds: list[int]) -> list[Check]:

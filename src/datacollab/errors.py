@@ -14,6 +14,7 @@
     │   └── NotConvergedError              an iterative solver did not reach its accuracy
     ├── NotEnoughMemoryError (MemoryError) a fit would not fit into memory; nothing was started
     ├── NoGuaranteeError (RuntimeError)    no epsilon can be stated for what a party shares
+    ├── SharedBeforeError (RuntimeError)   a party would share rows once more, after another fit
     ├── ExchangeError (ValueError)         a file or a step of the exchange is refused; has a `code`
     ├── ClusterError (RuntimeError)        no Dask cluster, or one that keeps losing workers
     ├── DatasetError (OSError)             a data set is missing, damaged or not what was expected
@@ -53,6 +54,7 @@ __all__ = [
     "RepeatableSecretWarning",
     "RepresentationError",
     "ShareError",
+    "SharedBeforeError",
     "SinglePartyWarning",
     "SuppressedRowsWarning",
     "UndeterminedTargetWarning",
@@ -116,6 +118,10 @@ class NotEnoughMemoryError(DataCollabError, MemoryError):
 
 class NoGuaranteeError(DataCollabError, RuntimeError):
     """No epsilon can be stated for what a party shares; the message says which condition does not hold."""
+
+
+class SharedBeforeError(DataCollabError, RuntimeError):
+    """A party was fitted anew and would share rows that it shared before; nothing left the party."""
 
 
 class ExchangeError(DataCollabError, ValueError):

@@ -12,6 +12,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import datacollab as dc
 from datacollab.auditing import audit
+from datacollab.party import Microaggregation
 from datacollab.privacy import Rate
 from datacollab.share import Share
 
@@ -223,7 +224,8 @@ def test_the_map_itself_tells_members_unless_it_was_fitted_elsewhere(digits):
 def test_microaggregation_lowers_linkage_to_what_labels_give(digits):
     (X, y), _, (public, _), *_ = digits
     plain = dc.Party("a", dc.obfuscator("pca", n_components=16)).fit(X, y)
-    private = dc.Party.private("a", public, random_state=RandomState(0)).fit(X, y)
+    f, defences = dc.obfuscator("pca", n_components=16), [Microaggregation(5)]
+    private = dc.Party("a", f, fit_on=public, defences=defences, random_state=RandomState(0)).fit(X, y)
     before, after = (best(audited(party, digits), "linkage") for party in (plain, private))
     assert before.value > 0.9
     assert after.value < 0.3

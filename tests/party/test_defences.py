@@ -28,7 +28,14 @@ from datacollab.errors import (
     RepeatableSecretWarning,
     SuppressedRowsWarning,
 )
-from datacollab.party import Defence, GaussianMechanism, GaussianNoise, Microaggregation
+from datacollab.party import (
+    Defence,
+    GaussianMechanism,
+    GaussianNoise,
+    LabelledAnchors,
+    Microaggregation,
+    Published,
+)
 from datacollab.party._own_rows import OwnRows
 from datacollab.party._public_fit import random_rotation
 
@@ -43,6 +50,9 @@ EXPORTED = [
 
 def example(defence_class):
     return defence_class(epsilon=4.0) if defence_class is GaussianMechanism else defence_class()
+
+
+ANCHOR_CLASSES = np.arange(40) % 3
 
 
 @pytest.fixture
@@ -68,16 +78,19 @@ class TestEveryDefence:
     @pytest.mark.parametrize("defence_class", EXPORTED)
     def test_is_a_small_estimator_that_learns_nothing(self, rng, defence_class):
         defence = example(defence_class)
-        X, y, A = rng.normal(size=(40, 3)), np.arange(40) % 2, rng.normal(size=(30, 3))
-        before, parameters = (X.copy(), y.copy(), A.copy()), defence.get_params()
-        published, shared = defence.apply(X, y, anchor_representation=A, random_state=0)
-        assert published.shape == X.shape
-        assert_array_equal(shared, y)
-        for array, copy_ in zip((X, y, A), before, strict=True):
+        X, y, A = rng.normal(size=(60, 3)), np.arange(60) % 2, rng.normal(size=(50, 3))
+        b = np.arange(50) % 2
+        before, parameters = (X.copy(), y.copy(), A.copy(), b.copy()), defence.get_params()
+        given = {"anchor_representation": A, "anchor_target": b, "random_state": 0}
+        published, shared = defence.apply(X, y, **given)
+        assert published.shape == (len(shared), 3)
+        if defence_class is not LabelledAnchors:
+            assert_array_equal(shared, y)
+        for array, copy_ in zip((X, y, A, b), before, strict=True):
             assert_array_equal(array, copy_)
         assert defence.get_params() == parameters == clone(defence).get_params()
         assert set(vars(defence)) == set(parameters)
-        again, _ = defence.apply(X, y, anchor_representation=A, random_state=0)
+        again, _ = defence.apply(X, y, **given)
         assert_array_equal(again, published)
 
     @pytest.mark.parametrize("defence_class", EXPORTED)
@@ -86,25 +99,53 @@ class TestEveryDefence:
         plain = dc.Party("a", PCA(3), fit_on=public, random_state=state()).fit(X, y)
         defended = dc.Party("a", PCA(3), fit_on=public, defences=[example(defence_class)], random_state=state())
         defended.fit(X, y)
-        share = defended.share(anchor)
+        share = defended.share(anchor, ANCHOR_CLASSES)
         assert_array_equal(share.anchor_representation, plain.share(anchor).anchor_representation)
         assert_array_equal(defended.obfuscate(X), plain.obfuscate(X))
         rows = {row.tobytes() for row in defended.obfuscate(X)}
         assert not rows & {row.tobytes() for row in share.representation}
+        assert plain.share(anchor).one_to_one
+        assert not share.one_to_one
 
     @pytest.mark.parametrize("defence_class", EXPORTED)
-    def test_is_applied_once(self, table, public, anchor, defence_class):
+    def test_is_applied_once_and_leaves_in_one_order(self, table, public, anchor, defence_class):
         X, y = table
         party = dc.Party("a", PCA(3), fit_on=public, defences=[example(defence_class)]).fit(X, y)
-        (first, order), (second, other_order) = party.share_with_order(anchor), party.share_with_order(anchor)
-        assert not np.array_equal(order, other_order)
-        assert_array_equal(first.representation[np.argsort(order)], second.representation[np.argsort(other_order)])
+        first, order = party.share_with_order(anchor, ANCHOR_CLASSES)
+        second, other_order = party.share_with_order(anchor, ANCHOR_CLASSES)
+        for other in (second, *(each.share(anchor, ANCHOR_CLASSES) for each in (copy.copy(party), copied(party)))):
+            assert_array_equal(other.representation, first.representation)
+            assert_array_equal(other.target, first.target)
+        assert_array_equal(order, other_order)
+        assert order is None or not np.array_equal(order, np.sort(order))
+
+    @pytest.mark.parametrize("defence_class", EXPORTED)
+    def test_copies_made_before_the_first_share_share_the_same(self, table, public, anchor, defence_class):
+        party = dc.Party("a", PCA(3), fit_on=public, defences=[example(defence_class)]).fit(*table)
+        other = copy.deepcopy(party)
         assert_array_equal(
-            copy.copy(party).share(anchor).representation.sum(), pytest.approx(first.representation.sum())
+            party.share(anchor, ANCHOR_CLASSES).representation, other.share(anchor, ANCHOR_CLASSES).representation
         )
+        if example(defence_class).needs_anchor:
+            with pytest.raises(AnchorError, match="another anchor"):
+                copy.deepcopy(other).share(anchor[::-1], ANCHOR_CLASSES[::-1])
+            with pytest.raises(TypeError, match="each stored copy would draw noise of its own"):
+                pickle.dumps(dc.Party("a", PCA(3), fit_on=public, defences=[example(defence_class)]).fit(*table))
 
     def test_is_found_by_these_tests(self):
-        assert {c.__name__ for c in EXPORTED} == {"Microaggregation", "GaussianNoise", "GaussianMechanism"}
+        assert {c.__name__ for c in EXPORTED} == {
+            "AnchorResiduals",
+            "ClassShift",
+            "GaussianMechanism",
+            "GaussianNoise",
+            "LabelledAnchors",
+            "Microaggregation",
+        }
+
+
+def copied(party):
+    """As after a restart."""
+    return pickle.loads(pickle.dumps(party))
 
 
 def test_the_order_leads_back_to_the_own_rows(table, anchor):
@@ -178,13 +219,13 @@ def test_a_number_repeats_everything_and_is_a_warning(table, public, anchor):
 
 
 class Failing(Defence):
-    def _defend(self, representation, target, anchor_representation, generator):
+    def _defend(self, representation, target, anchor_representation, anchor_target, generator):
         raise KeyError(f"secret {representation[0, 0]}")
 
 
 class Shortening(Defence):
-    def _defend(self, representation, target, anchor_representation, generator):
-        return representation[1:], np.arange(len(representation))
+    def _defend(self, representation, target, anchor_representation, anchor_target, generator):
+        return Published(rows=representation[1:], target=target, own_rows=np.arange(len(representation)))
 
 
 def test_a_failing_defence_lets_nothing_leave(table, anchor):
@@ -306,8 +347,8 @@ class TestGuarantee:
     @pytest.mark.parametrize(
         ("changes", "reason"),
         [
-            ({"defences": ()}, "no GaussianMechanism among its defences"),
-            ({"defences": (Microaggregation(3),)}, "no GaussianMechanism"),
+            ({"defences": ()}, "no ClassShift or GaussianMechanism among its defences"),
+            ({"defences": (Microaggregation(3),)}, "no ClassShift or GaussianMechanism"),
             ({"defences": (Microaggregation(3), GaussianMechanism(4.0))}, "Microaggregation comes before"),
             ({"defences": (GaussianNoise(), GaussianMechanism(4.0))}, "GaussianNoise comes before"),
             ({"public": None}, "with every scaler and bandwidth in it, was fitted on its private rows"),
@@ -364,7 +405,6 @@ class TestOwnRows:
         assert OwnRows(X.tolist()).count_in(X) == 30
         assert OwnRows(X).count_in(X[:, :2]) == 0
         assert OwnRows(frame).count_in(frame.rename(columns={"a": "z"})) == 0
-        assert OwnRows(X).count_in(X + 1e-12) == 0
 
     def test_numbers_count_by_value_and_texts_as_they_are(self):
         own = OwnRows(pd.DataFrame({"n": [1, -0.0, 3], "t": ["x", "y", None]}))
@@ -379,15 +419,24 @@ class TestOwnRows:
 
 
 class TestPreset:
-    def test_is_the_measured_combination(self, table, public, anchor):
-        party = dc.Party.private("a", public, n_components=3, k=4).fit(*table)
-        share = party.share(anchor)
+    def test_moves_classes_where_the_anchor_has_targets(self, table, public, anchor):
+        party = dc.Party.private("a", public, n_components=3, epsilon=2.0).fit(*table)
+        share, order = party.share_with_order(anchor, ANCHOR_CLASSES)
         assert share.representation.shape == (60, 3)
-        assert np.unique(share.representation, axis=0, return_counts=True)[1].min() >= 4
+        assert_array_equal(share.target, table[1][order])
+        assert_array_equal(ANCHOR_CLASSES[share.anchor_rows], share.target)
+        assert party.guarantee(anchor, ANCHOR_CLASSES).epsilon == 2.0
         assert party.fit_on is public
         assert repr(party.obfuscator) == "PCA(n_components=3)"
-        (defence,) = party.defences
-        assert defence.get_params() == {"k": 4, "small_classes": "suppress", "n_bins": "auto"}
+
+    def test_labels_anchors_at_home_where_it_has_none(self, table, public, anchor):
+        party = dc.Party.private("a", public, n_components=3).fit(*table)
+        with pytest.raises(NoGuaranteeError, match="ShiftOrLabels promises nothing with an anchor whose rows have no"):
+            party.guarantee(anchor)
+        share, order = party.share_with_order(anchor)
+        assert order is None
+        assert_array_equal(share.representation, share.anchor_representation[share.anchor_rows])
+        assert sorted(share.anchor_rows) == list(range(40))
 
     def test_scales_columns_where_asked(self, table, public):
         X, y = table

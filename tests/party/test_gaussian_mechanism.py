@@ -10,7 +10,7 @@ from scipy.integrate import trapezoid
 
 from datacollab.errors import ObfuscationError
 from datacollab.party import GaussianMechanism, gaussian_delta, gaussian_sigma
-from datacollab.party._gaussian_mechanism import _clipped
+from datacollab.party._gaussian_noise import clipped as clip_rows
 
 REFERENCE = {0.5: 7.032, 1: 3.731, 2: 1.994, 4: 1.081, 8: 0.600, 16: 0.344, 64: 0.127}
 
@@ -78,7 +78,7 @@ def test_no_row_is_longer_than_the_clip(seed, n_columns, exponent):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(50, n_columns)) * 10.0 ** rng.integers(-9, 9, size=(50, 1))
     center, radius = rng.normal(size=n_columns), 10.0**exponent
-    clipped = _clipped(X, center, radius)
+    clipped = clip_rows(X, center, radius)
     rounding = 4 * np.finfo(float).eps * (radius + np.linalg.norm(center))
     assert (np.linalg.norm(clipped - center, axis=1) <= radius + rounding).all()
     inside = np.linalg.norm(X - center, axis=1) <= radius

@@ -140,6 +140,7 @@ def make_scenario(
     if control is None and public is not None:
         public, public_target, control, control_target = split_public(public, public_target, random)
     share, order, through = _shared(party, X, anchor, anchor_target)
+    places = np.arange(len(share.representation))
     raw, anchor_rows = _table(X, share.party, "X"), _table(anchor, share.party, "anchor")
     known = None if public is None else _table(public, share.party, "public")
     others = None if control is None else _table(control, share.party, "control")
@@ -148,6 +149,11 @@ def make_scenario(
     known_target = _targets(public_target, known, share.party, "public_target")
     other_target = _targets(control_target, others, share.party, "control_target")
     remarks = []
+    if order is None:
+        # Who took part can be asked all the same; which row is whose has no answer but chance.
+        n_pairs = min(len(raw), len(places))
+        order, places = random.permutation(len(raw))[:n_pairs], random.permutation(places)[:n_pairs]
+        remarks.append("No shared row stands for one of yours: for linkage, each was paired with one at random.")
     if known is not None:
         keep = ~_is_in(known, raw)
         known, known_target = known[keep], None if known_target is None else known_target[keep]
@@ -182,8 +188,8 @@ def make_scenario(
         n_anchors=len(anchor_rows),
         X=raw[order[chosen]] / scale,
         index=order[chosen],
-        Z=share.representation[chosen],
-        target=share.target[chosen],
+        Z=share.representation[places[chosen]],
+        target=share.target[places[chosen]],
         groups=np.array_split(np.arange(len(chosen)), max(1, len(chosen) // CANDIDATES)),
         shared=share.representation,
         shared_target=share.target,
@@ -227,7 +233,7 @@ def split_public(
 
 def _shared(
     party: Party | Share, X: ArrayLike, anchor: ArrayLike, anchor_target: ArrayLike | None
-) -> tuple[Share, NDArray[np.intp], Callable[[ArrayLike], FloatArray] | None]:
+) -> tuple[Share, NDArray[np.intp] | None, Callable[[ArrayLike], FloatArray] | None]:
     """A share, the row of X that each of its rows is about, and f_k where it may be applied to other rows."""
     n_rows = _num_samples(X)
     if isinstance(party, Share):

@@ -24,6 +24,7 @@ __all__ = ["audit", "shown_progress"]
 
 PRESETS = ("private",)
 _MOST_COMPONENTS = 16
+_GROUP_SIZE = 5
 _STYLES = {"red": "bold red", "amber": "bold yellow", "green": "bold green"}
 
 CsvFile = partial(typer.Argument, exists=True, dir_okay=False)
@@ -184,7 +185,7 @@ def _party(
     standardize: bool,
 ) -> Party:
     """The party as it would be, fitted; named after its file."""
-    from ..party import Party
+    from ..party import Microaggregation, Party
     from ..party import obfuscator as make_obfuscator
 
     X = features.matrices[private]
@@ -195,8 +196,8 @@ def _party(
             "are encoded."
         )
     if preset is not None:
-        party = Party.private(private.stem, others, n_components=n_components, standardize=standardize)
-        return party.fit(X, y)
+        f = make_obfuscator("pca", n_components, standardize=standardize)
+        return Party(private.stem, f, fit_on=others, defences=[Microaggregation(_GROUP_SIZE)]).fit(X, y)
     return Party(private.stem, make_obfuscator(kind or "pca", n_components, standardize=standardize)).fit(X, y)
 
 

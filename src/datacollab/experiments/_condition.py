@@ -48,8 +48,7 @@ class Condition:
         Which preset of them KTI has; see `method`.
     defence : {"none", "private"}
         What parties do beside obfuscating.  "private": f_k is fitted on other rows than the party's and rotated, and
-        what is shared of its rows are means of five or more of a class; see `datacollab.Party.private`, whose defences
-        these are, with the obfuscator of the condition.
+        what is shared of its rows are means of five or more of a class; see `datacollab.party.Microaggregation`.
 
     Raises
     ------

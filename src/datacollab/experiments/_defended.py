@@ -21,7 +21,7 @@ _K, _BINS = 5, 10
 def defended_party(
     name: PartyName, f_k: Any, own: Any, others: FloatArray, task: str, random_state: np.random.RandomState
 ) -> Party:
-    """A fitted party with the defences of `Party.private`, and any obfuscator.
+    """A fitted party that shares means of five rows or more, and any obfuscator.
 
     Parameters
     ----------
@@ -74,5 +74,7 @@ def published_rows(
     in_order = copy.copy(party)
     in_order.shuffle = False
     share, order = in_order.share_with_order(anchor)
+    if order is None:
+        return rows[:0], share.representation[:0]
     published = rows[np.isin(rows, order)]
     return published, share.representation[np.searchsorted(order, published)]

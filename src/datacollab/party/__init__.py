@@ -1,26 +1,37 @@
 """The party's side: its secret f_k, what it shares, and its own predictions.  Never imports ``analyst``."""
 
+from ._anchor_residuals import AnchorResiduals
+from ._class_shift import ClassShift
 from ._defence import Defence
-from ._gaussian_mechanism import GaussianMechanism, gaussian_delta, gaussian_sigma
+from ._gaussian_mechanism import GaussianMechanism
+from ._gaussian_noise import gaussian_delta, gaussian_sigma
 from ._guarantee import PrivacyGuarantee
 from ._kernel_pca import KernelPCAObfuscator
+from ._labelled_anchors import LabelledAnchors
 from ._local_party import LocalParty
 from ._microaggregation import Microaggregation
 from ._noise import GaussianNoise
 from ._obfuscator import obfuscator
 from ._party import Party
+from ._promise import Promise
+from ._published import Published
 from ._state import local_party, party_state
 from ._umap import UMAPObfuscator
 
 __all__ = [
+    "AnchorResiduals",
+    "ClassShift",
     "Defence",
     "GaussianMechanism",
     "GaussianNoise",
     "KernelPCAObfuscator",
+    "LabelledAnchors",
     "LocalParty",
     "Microaggregation",
     "Party",
     "PrivacyGuarantee",
+    "Promise",
+    "Published",
     "UMAPObfuscator",
     "gaussian_delta",
     "gaussian_sigma",

@@ -13,6 +13,8 @@ from sklearn.utils import check_random_state
 
 from .._validation import FloatArray
 from ..errors import ObfuscationError
+from ._promise import Promise
+from ._published import Published
 
 __all__ = ["Defence", "defend"]
 
@@ -23,20 +25,42 @@ class Defence(BaseEstimator, ABC):
     A defence has parameters and learns nothing.  `Party` applies each once per fit and shares the result however often
     it is asked: whoever gets the same rows defended twice, with other random numbers, averages the defence away.
 
-    To write one of your own, implement `_defend`, and set the two class attributes.
+    To write one of your own, implement `_defend`, which gives a `Published`, and set the class attributes.
 
     Attributes
     ----------
     needs_anchor : bool
-        Whether the anchor's representation is read.
+        Whether the anchor's representation, or its targets, are read.
+    needs_anchor_target : bool
+        Whether it fails without targets of the anchor.
     independent_rows : bool
         Whether each published row depends on its own row, public rows and random numbers only.  Where this is so, the
         rows can be changed before a Gaussian mechanism without touching its guarantee.
     """
 
     needs_anchor: ClassVar[bool] = False
+    needs_anchor_target: ClassVar[bool] = False
     independent_rows: ClassVar[bool] = False
     _parameter_constraints: ClassVar[dict[str, Any]] = {}
+
+    @property
+    def is_private(self) -> bool:
+        """Whether it makes a promise of differential privacy, at least with some anchors."""
+        return False
+
+    def promise(self, anchor_representation: FloatArray, anchor_target: NDArray[Any] | None) -> Promise | None:
+        """What it promises with this anchor, as long as nothing before it depends on private rows.
+
+        Parameters
+        ----------
+        anchor_representation : ndarray of shape (n_anchors, n_intermediate)
+        anchor_target : ndarray of shape (n_anchors,) or None
+
+        Returns
+        -------
+        Promise or None
+        """
+        return None
 
     def apply(
         self,
@@ -44,6 +68,7 @@ class Defence(BaseEstimator, ABC):
         target: ArrayLike,
         *,
         anchor_representation: ArrayLike | None = None,
+        anchor_target: ArrayLike | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> tuple[FloatArray, NDArray[Any]]:
         """Rows as they may leave, with their targets.
@@ -54,47 +79,64 @@ class Defence(BaseEstimator, ABC):
         target : array-like of shape (n_samples,)
         anchor_representation : array-like of shape (n_anchors, n_intermediate), optional
             Wanted where `needs_anchor`.
+        anchor_target : array-like of shape (n_anchors,), optional
+            Wanted where `needs_anchor_target`.
         random_state : int, RandomState or None, default=None
             Of noise.  None is NumPy's global generator; `Party` passes one of its own from the operating system.
 
         Returns
         -------
         representation : ndarray of shape (n_published, n_intermediate)
-            In the order of the given rows; some may be missing.
+            Where published rows stand for given ones, in their order; some may be missing.
         target : ndarray of shape (n_published,)
-            As given.
 
         Raises
         ------
         ObfuscationError
             When the rows cannot be defended.
         """
-        published, kept = self.release(
+        published = self.release(
             np.asarray(representation, dtype=np.float64),
             np.asarray(target),
             None if anchor_representation is None else np.asarray(anchor_representation, dtype=np.float64),
+            None if anchor_target is None else np.asarray(anchor_target),
             check_random_state(random_state),
         )
-        return published, np.asarray(target)[kept]
+        return published.rows, published.target
 
     def release(
         self,
         representation: FloatArray,
         target: NDArray[Any],
         anchor_representation: FloatArray | None,
+        anchor_target: NDArray[Any] | None,
         generator: np.random.RandomState,
-    ) -> tuple[FloatArray, NDArray[np.intp]]:
-        """Rows as they may leave, and which of the given rows they stand for, ascending; see `apply`."""
+    ) -> Published:
+        """Rows as they may leave, and what they stand for; see `apply`."""
         self._validate_params()
+        name = type(self).__name__
         if self.needs_anchor and anchor_representation is None:
-            raise ObfuscationError(f"{type(self).__name__} needs the anchor's representation; pass it.")
-        published, kept = self._defend(representation, target, anchor_representation, generator)
-        if published.shape != (len(kept), representation.shape[1]) or not np.isfinite(published).all():
+            raise ObfuscationError(f"{name} needs the anchor's representation; pass it.")
+        if self.needs_anchor_target and anchor_target is None:
             raise ObfuscationError(
-                f"{type(self).__name__} must give {len(kept)} rows of {representation.shape[1]} finite numbers; got "
-                f"shape {published.shape}."
+                f"{name} needs the targets of the anchor's rows, and there are none. Give them, or take "
+                "LabelledAnchors, which finds targets at home."
             )
-        return published, kept
+        if anchor_representation is not None and anchor_target is not None:
+            n_anchors = len(anchor_representation)
+            if anchor_target.shape != (n_anchors,):
+                raise ObfuscationError(
+                    f"{name}: anchor_target must have one entry per anchor row, shape ({n_anchors},); got "
+                    f"{anchor_target.shape}."
+                )
+        published = self._defend(representation, target, anchor_representation, anchor_target, generator)
+        n_rows = len(published.target if published.own_rows is None else published.own_rows)
+        if published.rows.shape != (n_rows, representation.shape[1]) or not np.isfinite(published.rows).all():
+            raise ObfuscationError(
+                f"{name} must give {n_rows} rows of {representation.shape[1]} finite numbers; got shape "
+                f"{published.rows.shape}."
+            )
+        return published
 
     @abstractmethod
     def _defend(
@@ -102,9 +144,10 @@ class Defence(BaseEstimator, ABC):
         representation: FloatArray,
         target: NDArray[Any],
         anchor_representation: FloatArray | None,
+        anchor_target: NDArray[Any] | None,
         generator: np.random.RandomState,
-    ) -> tuple[FloatArray, NDArray[np.intp]]:
-        """Rows as they may leave, and which of the given rows they stand for, ascending."""
+    ) -> Published:
+        """Rows as they may leave; those that stand for own rows in the order of these."""
 
 
 def defend(
@@ -112,18 +155,12 @@ def defend(
     representation: FloatArray,
     target: NDArray[Any],
     anchor_representation: FloatArray | None,
+    anchor_target: NDArray[Any] | None,
     generator: np.random.RandomState,
-) -> tuple[FloatArray, NDArray[np.intp]]:
-    """Apply defences one after the other.
-
-    Returns
-    -------
-    representation : ndarray of shape (n_published, n_intermediate)
-    kept : ndarray of shape (n_published,)
-        Positions of the rows that are published, ascending.
-    """
-    kept = np.arange(len(representation))
+) -> Published:
+    """Apply defences one after the other."""
+    published = Published(rows=representation, target=target, own_rows=np.arange(len(representation)))
     for defence in defences:
-        representation, chosen = defence.release(representation, target[kept], anchor_representation, generator)
-        kept = kept[chosen]
-    return representation, kept
+        later = defence.release(published.rows, published.target, anchor_representation, anchor_target, generator)
+        published = published.followed_by(later)
+    return published

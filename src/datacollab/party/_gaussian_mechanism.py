@@ -2,86 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.special import log_ndtr
 
 from .._validation import FloatArray, Interval
 from ..errors import ObfuscationError
 from ._defence import Defence
+from ._gaussian_noise import SMALLEST_DELTA, clipped, gaussian_sigma, noisy
+from ._promise import Promise
+from ._published import Published
 
-__all__ = ["GaussianMechanism", "gaussian_delta", "gaussian_sigma"]
-
-SMALLEST_DELTA = 1e-12
-"""Below this, the difference of two probabilities loses too many digits in double precision."""
-
-
-def gaussian_delta(sigma: float, epsilon: float) -> float:
-    r"""Smallest delta for which Gaussian noise is (epsilon, delta)-differentially private [1]_, theorem 8.
-
-    .. math:: \delta = \Phi(1/(2\sigma) - \varepsilon\sigma) - e^\varepsilon \Phi(-1/(2\sigma) - \varepsilon\sigma)
-
-    Parameters
-    ----------
-    sigma : float
-        Standard deviation of the noise over the sensitivity.
-    epsilon : float
-
-    References
-    ----------
-    .. [1] Balle and Wang (2018). Improving the Gaussian mechanism for differential privacy: analytical calibration and
-       optimal denoising. ICML, PMLR 80, 394-403.
-    """
-    half, shift = 0.5 / sigma, epsilon * sigma
-    first, second = log_ndtr(half - shift), epsilon + log_ndtr(-half - shift)
-    # The difference of two numbers given by their logarithms; exp(epsilon) alone would overflow.
-    return float(-math.exp(first) * math.expm1(min(second - first, 0.0)))
-
-
-def gaussian_sigma(epsilon: float, delta: float) -> float:
-    """Smallest noise that is (epsilon, delta)-differentially private, over the sensitivity; see `gaussian_delta`.
-
-    Parameters
-    ----------
-    epsilon : float
-        Above 0.
-    delta : float
-        From 1e-12 on, and below 1.
-
-    Returns
-    -------
-    float
-        Rounded up, if at all.
-
-    Raises
-    ------
-    ValueError
-        When a number is outside its range.
-
-    Examples
-    --------
-    >>> from datacollab.party import gaussian_sigma
-    >>> round(gaussian_sigma(1.0, 1e-5), 3)
-    3.731
-    """
-    if not 0 < epsilon < math.inf:
-        raise ValueError(f"epsilon must be a finite number above 0; got {epsilon!r}.")
-    if not SMALLEST_DELTA <= delta < 1:
-        raise ValueError(f"delta must be at least {SMALLEST_DELTA:g} and below 1; got {delta!r}.")
-    low = high = 1.0
-    while gaussian_delta(low, epsilon) <= delta:
-        low /= 2
-    while gaussian_delta(high, epsilon) > delta:
-        high *= 2
-    sigma = float(brentq(lambda s: gaussian_delta(s, epsilon) - delta, low, high, xtol=1e-14 * high, rtol=1e-14))
-    while gaussian_delta(sigma, epsilon) > delta:
-        sigma *= 1 + 1e-12
-    return sigma
+__all__ = ["GaussianMechanism"]
 
 
 class GaussianMechanism(Defence):
@@ -107,8 +41,8 @@ class GaussianMechanism(Defence):
     Notes
     -----
     Whether the promise holds depends on everything before it: `Party.guarantee` says so, or why not.  It holds for the
-    representation; targets and the number of rows are shared as they are.  Noise is computed in double precision, so
-    attacks on the last bits of floating-point noise are not ruled out.
+    representation; targets and the number of rows are shared as they are.  What is
+    published lies on a grid, so that its last bits tell nothing.
 
     Measured on ten parties of 100 images each and 16 columns, an epsilon of 16 leaves too little to be of use (MNIST
     accuracy .35 of .89).  One of 64 leaves .85, but promises next to nothing: whoever knows the anchor and the
@@ -166,22 +100,29 @@ class GaussianMechanism(Defence):
         """Standard deviation of the noise in every column."""
         return gaussian_sigma(self.epsilon, self.delta) * 2 * self.clip(anchor_representation)
 
+    @property
+    def is_private(self) -> bool:
+        """True."""
+        return True
+
+    def promise(self, anchor_representation: FloatArray, anchor_target: NDArray[Any] | None) -> Promise | None:
+        """Of each row's representation."""
+        return Promise(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            clip=self.clip(anchor_representation),
+            noise=self.noise(anchor_representation),
+        )
+
     def _defend(
         self,
         representation: FloatArray,
         target: NDArray[Any],
         anchor_representation: FloatArray | None,
+        anchor_target: NDArray[Any] | None,
         generator: np.random.RandomState,
-    ) -> tuple[FloatArray, NDArray[np.intp]]:
+    ) -> Published:
         assert anchor_representation is not None  # release() refuses otherwise
-        clipped = _clipped(representation, anchor_representation.mean(axis=0), self.clip(anchor_representation))
-        noise = generator.standard_normal(representation.shape) * self.noise(anchor_representation)
-        return clipped + noise, np.arange(len(representation))
-
-
-def _clipped(X: FloatArray, center: FloatArray, radius: float) -> FloatArray:
-    """Rows moved towards `center` until none is farther from it than `radius`, shape (n_rows, n_columns)."""
-    centred = X - center
-    lengths = np.linalg.norm(centred, axis=1)
-    factors = np.minimum(1.0, radius / np.maximum(lengths, np.finfo(float).tiny))
-    return np.asarray(center + centred * factors[:, None])
+        rows = clipped(representation, anchor_representation.mean(axis=0), self.clip(anchor_representation))
+        rows = noisy(rows, self.noise(anchor_representation), generator)
+        return Published(rows=rows, target=target, own_rows=np.arange(len(rows)))

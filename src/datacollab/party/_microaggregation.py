@@ -13,8 +13,9 @@ from .._validation import FloatArray, Interval, StrOptions
 from ..errors import ObfuscationError, SuppressedRowsWarning
 from ._defence import Defence
 from ._mdav import group_means, mdav
+from ._published import Published
 
-__all__ = ["Microaggregation"]
+__all__ = ["Microaggregation", "bins_wanted"]
 
 AUTO_BINS = 10
 
@@ -53,12 +54,18 @@ class Microaggregation(Defence):
 
     Notes
     -----
-    What this gives is k-anonymity of the representation: no published row stands for fewer than k rows.  So whoever has
-    nothing but the share links one row in k of a class to its original, at best and on average.  Numeric targets, and
-    classes pooled by "group", tell rows of one group apart again, for targets are shared as they are.
+    **Exact means do not hide who took part.**  Whoever has the anchor knows a linear f to the last digit, and finds
+    among candidates the k whose mean was published: a subset sum in as many equations as there are columns, solved
+    within seconds for groups of up to nine.  On ten parties of 100 images and 16 columns, with k = 5, this told members
+    from others with an area under the curve near .97 and solved 76 of 80 groups.  Take `ClassShift` or
+    `LabelledAnchors`, or follow it by noise (`GaussianNoise`) and `AnchorResiduals`.
 
-    It is not differential privacy.  The mean of rows that are alike says much about each of them, and defending anew
-    rows that have changed a little (one more patient) gives the difference away.  `Party` does it once per fit.
+    What it gives is that no published row stands for fewer than k rows, so that whoever has nothing but the share links
+    one row in k of a class to its original, at best and on average.  Where targets are numbers in intervals, the mean
+    of a group's targets is shared for all of its rows.  Classes pooled by "group" tell rows of one group apart again.
+
+    It is not differential privacy.  Defending anew rows that have changed a little (one more patient) gives the
+    difference away.  `Party` does it once per fit.
 
     References
     ----------
@@ -91,21 +98,28 @@ class Microaggregation(Defence):
         representation: FloatArray,
         target: NDArray[Any],
         anchor_representation: FloatArray | None,
+        anchor_target: NDArray[Any] | None,
         generator: np.random.RandomState,
-    ) -> tuple[FloatArray, NDArray[np.intp]]:
+    ) -> Published:
         if len(representation) < self.k:
             raise ObfuscationError(
                 f"Microaggregation: {len(representation)} rows are fewer than k={self.k}, so none can be shared. Lower "
                 "k (the groups become smaller), or share no rows."
             )
-        classes = self._grouped_classes(_classes(target, self.n_bins, self.k))
+        n_bins = bins_wanted(target, self.n_bins)
+        classes = self._grouped_classes(_classes(target, n_bins, self.k))
         kept = np.flatnonzero(classes >= 0)
-        published = np.empty((len(kept), representation.shape[1]))
+        rows, shown = np.empty((len(kept), representation.shape[1])), target[kept]
+        if n_bins is not None:
+            shown = shown.astype(np.float64)
         for label in np.unique(classes[kept]):
             members = classes[kept] == label
-            rows = representation[kept][members]
-            published[members] = group_means(rows, mdav(rows, self.k))
-        return published, kept
+            groups = mdav(representation[kept][members], self.k)
+            rows[members] = group_means(representation[kept][members], groups)
+            if n_bins is not None:
+                # Each row's own number would tell the rows of a group apart again.
+                shown[members] = group_means(shown[members, None], groups)[:, 0]
+        return Published(rows=rows, target=shown, own_rows=kept)
 
     def _grouped_classes(self, classes: NDArray[np.intp]) -> NDArray[np.intp]:
         """Class of each row with none below k rows; -1 for rows that are not shared."""
@@ -139,16 +153,21 @@ class Microaggregation(Defence):
         return np.where(rows, -1, classes)
 
 
-def _classes(target: NDArray[Any], n_bins: int | str | None, k: int) -> NDArray[np.intp]:
-    """Number of each row's class, from 0 on."""
+def bins_wanted(target: NDArray[Any], n_bins: int | str | None) -> int | None:
+    """Intervals of a numeric target that serve as classes; None where each distinct target is a class."""
     if n_bins == "auto":
         real = target.dtype.kind == "f" and bool((target != np.floor(target)).any())
-        n_bins = AUTO_BINS if real else None
+        return AUTO_BINS if real else None
+    return None if n_bins is None else int(n_bins)
+
+
+def _classes(target: NDArray[Any], n_bins: int | None, k: int) -> NDArray[np.intp]:
+    """Number of each row's class, from 0 on."""
     if n_bins is None:
         return np.asarray(np.unique(target, return_inverse=True)[1], dtype=np.intp)
     if target.dtype.kind not in "biuf":
         raise ObfuscationError(f"Microaggregation: n_bins={n_bins} needs numeric targets; got dtype {target.dtype}.")
-    return _bins(target.astype(np.float64), min(int(n_bins), len(target) // k), k)
+    return _bins(target.astype(np.float64), min(n_bins, len(target) // k), k)
 
 
 def _bins(target: FloatArray, n_bins: int, k: int) -> NDArray[np.intp]:

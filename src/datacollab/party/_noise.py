@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray, Interval
 from ..errors import ObfuscationError
 from ._defence import Defence
+from ._published import Published
 
 __all__ = ["GaussianNoise"]
 
@@ -53,10 +54,11 @@ class GaussianNoise(Defence):
         representation: FloatArray,
         target: NDArray[Any],
         anchor_representation: FloatArray | None,
+        anchor_target: NDArray[Any] | None,
         generator: np.random.RandomState,
-    ) -> tuple[FloatArray, NDArray[np.intp]]:
+    ) -> Published:
         n_rows = len(representation)
         if n_rows < 2:
             raise ObfuscationError("GaussianNoise: one row has no standard deviation, so it would leave without noise.")
         noise = generator.standard_normal(representation.shape) * (self.scale * representation.std(axis=0))
-        return representation + noise, np.arange(n_rows)
+        return Published(rows=representation + noise, target=target, own_rows=np.arange(n_rows))

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from itertools import product
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from .._validation import FloatArray
+
 __all__ = ["OwnRows", "TableDigest"]
 
 
+TOLERANCE = 1e-6
+"""How far an entry may be from the own one, relative to the largest entry of its column, and still be the same."""
+_PROJECTIONS = 4
+_CELL = 100.0
+"""Width of a cell, in multiples of what entries that are the same may add up to."""
+
+
 class OwnRows:
-    """Keyed digests of a party's rows, to recognise equal rows elsewhere.
+    """Keyed digests of a party's rows, to recognise the same rows elsewhere, even if rounded.
 
     Parameters
     ----------
@@ -21,13 +31,26 @@ class OwnRows:
 
     Notes
     -----
-    Numbers are compared as float64, anything else as text.  A row that was rounded on its way is not recognised.
+    Of numbers, four secret random projections are kept, each by the number of the cell that it falls into, and of
+    that no more than a digest, together with texts and what is missing.  A row whose numbers were rounded to single
+    precision, or all moved by as little, falls into the same cells or next to their borders, where both sides are
+    looked up.
     """
 
     def __init__(self, X: Any) -> None:
         self._key = secrets.token_bytes(32)
         self._names = _names(X)
-        self._digests = frozenset(self._hashed(X))
+        columns = [_comparable(column) for column in _columns(X)]
+        self._kinds = [isinstance(column, list) for column in columns]
+        numbers, rest = _parts(columns)
+        largest = np.abs(numbers).max(axis=0, initial=0.0)
+        generator = np.random.default_rng(secrets.randbits(128))
+        directions = generator.standard_normal((numbers.shape[1], _PROJECTIONS))
+        self._directions = directions / np.where(largest > 0, largest, 1.0)[:, None]
+        # Errors of all columns add up in a random direction; four standard deviations.
+        self._width = _CELL * TOLERANCE * 4 * np.sqrt(max(1, numbers.shape[1]))
+        cells = np.floor(self._places(numbers))
+        self._digests = frozenset(map(self._digest, cells, rest))
 
     def count_in(self, table: Any) -> int:
         """How many rows of a table are among the own ones; 0 where its columns are others."""
@@ -35,15 +58,41 @@ class OwnRows:
             if not set(self._names) <= set(_names(table)):
                 return 0
             table = table[self._names]
-        return sum(digest in self._digests for digest in self._hashed(table))
+        columns = [_comparable(column) for column in _columns(table)]
+        if [isinstance(column, list) for column in columns] != self._kinds:
+            return 0
+        numbers, rest = _parts(columns)
+        return sum(
+            any(self._digest(np.array(cells), others) in self._digests for cells in product(*map(_cells, places)))
+            for places, others in zip(self._places(numbers), rest, strict=True)
+        )
 
-    def _hashed(self, table: Any) -> list[bytes]:
-        parts = [_comparable(column) for column in _columns(table)]
-        rows = zip(*parts, strict=True) if any(isinstance(part, list) for part in parts) else _joined(parts)
-        return [hashlib.blake2b(_as_bytes(row), digest_size=16, key=self._key).digest() for row in rows]
+    def _places(self, numbers: FloatArray) -> FloatArray:
+        """Projections in units of a cell, shape (n_rows, n_projections)."""
+        return np.asarray(numbers @ self._directions / self._width)
+
+    def _digest(self, cells: FloatArray, rest: bytes) -> bytes:
+        return hashlib.blake2b((cells + 0.0).tobytes() + rest, digest_size=16, key=self._key).digest()
 
     def __repr__(self) -> str:
         return f"OwnRows({len(self._digests)} distinct)"
+
+
+def _cells(place: float) -> list[float]:
+    """The cell of a projection, and the one beside it where the border is near."""
+    return sorted({float(np.floor(place + shift)) for shift in (-1 / _CELL, 0.0, 1 / _CELL)})
+
+
+def _parts(columns: list[Any]) -> tuple[FloatArray, list[bytes]]:
+    """Finite numbers, shape (n_rows, n_numbers), and for each row all else: texts, and what is not finite."""
+    n_rows = len(columns[0]) if columns else 0
+    numeric = [column for column in columns if not isinstance(column, list)]
+    numbers = np.column_stack(numeric) if numeric else np.empty((n_rows, 0))
+    finite = np.isfinite(numbers)
+    odd = np.where(finite, 0.0, np.nan_to_num(numbers, nan=1.0, posinf=2.0, neginf=3.0)).astype(np.int8)
+    texts = list(zip(*(column for column in columns if isinstance(column, list)), strict=True)) or [()] * n_rows
+    rest = [odd_entries.tobytes() + repr(words).encode() for odd_entries, words in zip(odd, texts, strict=True)]
+    return np.where(finite, numbers, 0.0), rest
 
 
 class TableDigest:
@@ -86,10 +135,6 @@ def _comparable(column: Any) -> Any:
         return np.asarray(column, dtype=np.float64) + 0.0
     except (TypeError, ValueError):
         return [str(entry) for entry in column]
-
-
-def _joined(parts: list[Any]) -> Any:
-    return np.column_stack(parts) if parts else []
 
 
 def _as_bytes(row: Any) -> bytes:

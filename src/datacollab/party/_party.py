@@ -12,20 +12,21 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
-from .._validation import PartyName, count_missing
-from ..errors import AgreementError, NoGuaranteeError, PrivateRowsWarning, RepeatableSecretWarning
+from .._validation import FloatArray, PartyName, count_missing
+from ..errors import AgreementError, PrivateRowsWarning, RepeatableSecretWarning, ShareError
 from ..share import Share
+from ._basis import Basis
 from ._batches import TableForm
 from ._defence import Defence
-from ._gaussian_mechanism import GaussianMechanism
 from ._guarantee import PrivacyGuarantee, obstacle_before, obstacle_in
 from ._inference import LocalInference
-from ._microaggregation import Microaggregation
+from ._ledger import Ledger
 from ._obfuscator import obfuscator as make_obfuscator
 from ._own_rows import OwnRows, TableDigest
 from ._public_fit import public_subsample, random_rotation
 from ._release import Release
 from ._secret_draws import fresh_generator, generator_for, has_fixed_seed, secretly_seeded
+from ._shift_or_labels import ShiftOrLabels
 
 __all__ = ["Party"]
 
@@ -51,7 +52,9 @@ class Party(LocalInference):
         Applied in turn to the representation of the own rows, once per `fit`; see `Microaggregation`, `GaussianNoise`
         and `GaussianMechanism`.  The anchor's representation and the own predictions are not touched.
     shuffle : bool, default=True
-        Whether the rows leave in a random order, so that their position tells nothing.
+        Whether the rows leave in a random order, so that their position tells nothing.  It is drawn once per fit.
+    share_again : bool, default=False
+        With `defences`: whether rows that this object has shared already may be shared again after another `fit`.
     random_state : int, RandomState or None, default=None
         Of the row order, and of the secrets of `fit_on` and `defences`.  None draws from the operating system, as a
         secret should be; a number is for experiments.
@@ -62,7 +65,8 @@ class Party(LocalInference):
     raw table (kernel PCA and UMAP do).
 
     Fit once and share that.  A second party object, or a second `fit`, draws noise anew for the same rows, and whoever
-    sees both shares averages it away.
+    sees both shares averages it away.  An object refuses to share rows that it shared after an earlier fit, unless
+    `share_again` says so; then `guarantee` adds up what was promised.  It knows nothing of other objects.
 
     Halves of one public table have similar components, so the secret half and rotation keep two parties from having
     the same map and no more: they do not keep rows from being recovered.  That is what defences are for.
@@ -92,6 +96,7 @@ class Party(LocalInference):
         fit_on: Any = None,
         defences: Sequence[Defence] = (),
         shuffle: bool = True,
+        share_again: bool = False,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.name = name
@@ -99,7 +104,9 @@ class Party(LocalInference):
         self.fit_on = fit_on
         self.defences = defences
         self.shuffle = shuffle
+        self.share_again = share_again
         self.random_state = random_state
+        self._ledger = Ledger()
 
     @classmethod
     def private(
@@ -108,11 +115,14 @@ class Party(LocalInference):
         fit_on: Any,
         *,
         n_components: int = 16,
-        k: int = 5,
+        epsilon: float = 4.0,
         standardize: bool = False,
         random_state: int | np.random.RandomState | None = None,
     ) -> Self:
-        """A party with the defences that measured best: PCA of public rows, rotated, and microaggregation.
+        """A party of which no row leaves: PCA of public rows, rotated, and rows of the anchor in place of its own.
+
+        Where the anchor has targets, its rows are moved to where the party's classes lie, with noise (`ClassShift`).
+        Where it has none, 300 of its rows get their targets from a model made at home (`LabelledAnchors`).
 
         Parameters
         ----------
@@ -121,8 +131,8 @@ class Party(LocalInference):
             Public rows or the anchor.
         n_components : int, default=16
             Columns of the intermediate representation.
-        k : int, default=5
-            Rows of a class that share a published row, at least.
+        epsilon : float, default=4.0
+            What `guarantee` states where the anchor has targets, with a delta of 1e-5.  Without targets there is none.
         standardize : bool, default=False
             Whether columns are brought to mean 0 and variance 1 over the public rows; for tables whose columns have
             units.
@@ -132,11 +142,14 @@ class Party(LocalInference):
         --------
         >>> import datacollab as dc
         >>> X, y = dc.datasets.load("digits")
-        >>> dc.Party.private("a", X[200:400], n_components=8).fit(X[:200], y[:200]).share(X[200:400])
-        Share(party='a', representation=(200, 8), anchor_representation=(200, 8), target=(200,), anchor_target=None)
+        >>> party = dc.Party.private("a", X[200:400], n_components=8).fit(X[:200], y[:200])
+        >>> party.share(X[200:400], y[200:400]).one_to_one
+        False
+        >>> round(party.guarantee(X[200:400], y[200:400]).auc_at_most, 2)
+        0.74
         """
         f = make_obfuscator("pca", n_components, standardize=standardize)
-        return cls(name, f, fit_on=fit_on, defences=(Microaggregation(k),), random_state=random_state)
+        return cls(name, f, fit_on=fit_on, defences=(ShiftOrLabels(epsilon),), random_state=random_state)
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Fit the obfuscator, on the party's own rows or `fit_on`, and apply the defences.
@@ -189,11 +202,12 @@ class Party(LocalInference):
             representation = representation @ rotation
         defences = tuple(clone(defence) for defence in self.defences)
         basis = self._basis_of_guarantee(fitted, defences, X)
+        fitted_table = self._ledger.add(X) if defences else None
         noise = generator_for(_DEFENCES, self.random_state) if defences else fresh_generator()
         release = Release(self.name, representation, target, defences, noise)
         # Assigned together, at the end: a failure leaves a party that can share nothing.
         self._form, self._table = TableForm.of(X), TableDigest(X)
-        self._release, self._target, self._basis = release, target, basis
+        self._release, self._basis, self._fitted_table = release, basis, fitted_table
         self._obfuscator, self._rotation = fitted, rotation
         return self
 
@@ -215,6 +229,8 @@ class Party(LocalInference):
         ------
         AnchorError
             When a defence depends on the anchor, and the rows were shared with another one before.
+        SharedBeforeError
+            When rows were shared after an earlier fit of this object.
         ObfuscationError
             When the anchor does not fit the obfuscator, or a defence cannot be applied.
         ShareError
@@ -224,10 +240,10 @@ class Party(LocalInference):
 
     def share_with_order(
         self, anchor: ArrayLike, anchor_target: ArrayLike | None = None
-    ) -> tuple[Share, NDArray[np.intp]]:
+    ) -> tuple[Share, NDArray[np.intp] | None]:
         """What `share` gives, and which own row each shared row comes from.
 
-        For an audit at home.  The order stays there: with it, the shared rows can be joined to the table.
+        For an audit at home, and to join to the table what comes back for the shared rows.  The order stays there.
 
         Parameters
         ----------
@@ -237,40 +253,54 @@ class Party(LocalInference):
         Returns
         -------
         share : Share
-        order : ndarray of shape (n_published,)
-            Positions in the table of `fit`.  Rows that a defence suppresses are missing.
+            The rows are in the same order with every call.
+        order : ndarray of shape (n_published,) or None
+            Positions in the table of `fit`.  Rows that a defence suppresses are missing.  Where shared rows are made
+            of the whole class, as by `ClassShift`, each is joined to some row of it; None where shared rows stand for
+            none of the own, as with `LabelledAnchors`.
 
         Raises
         ------
-        AnchorError, ObfuscationError, ShareError
+        AnchorError, SharedBeforeError, ObfuscationError, ShareError
             As in `share`.
         """
-        anchor_representation = self._obfuscate_anchor(anchor)
-        representation, kept = self._release.rows(anchor_representation)
-        order = np.arange(len(kept))
+        anchor_representation, targets = self._checked_anchor(anchor, anchor_target)
+        if self._fitted_table is not None:
+            self._fitted_table.check(self.name, allowed=self.share_again)
+        published = self._release.rows(anchor_representation, targets)
+        order = np.arange(len(published.rows))
         if self.shuffle:
-            generator = fresh_generator() if self.random_state is None else check_random_state(self.random_state)
-            generator.shuffle(order)
+            order = self._release.order(
+                fresh_generator() if self.random_state is None else check_random_state(self.random_state)
+            )
         share = Share(
             party=self.name,
-            representation=representation[order],
+            representation=published.rows[order],
             anchor_representation=anchor_representation,
-            target=self._target[kept[order]],
-            anchor_target=None if anchor_target is None else np.asarray(anchor_target),
+            target=published.target[order],
+            anchor_target=targets,
+            one_to_one=self._fitted_table is None,
+            anchor_rows=None if published.anchor_rows is None else published.anchor_rows[order],
         )
-        return share, kept[order]
+        if self._fitted_table is not None and not self._fitted_table.shared:
+            self._fitted_table.mu = self._basis.mu(anchor, anchor_representation, targets)
+            self._fitted_table.shared = True
+        return share, None if published.own_rows is None else published.own_rows[order]
 
     def was_fitted_on(self, X: ArrayLike) -> bool:
         """Whether these are the rows of `fit`, in the same order, with the same columns."""
         self._check_fitted()
         return self._table.matches(X)
 
-    def guarantee(self, anchor: ArrayLike) -> PrivacyGuarantee:
+    def guarantee(self, anchor: ArrayLike, anchor_target: ArrayLike | None = None) -> PrivacyGuarantee:
         """Differential privacy of what `share` gives with this anchor, where there is any.
+
+        From then on, defences that depend on the anchor take no other one.
 
         Parameters
         ----------
-        anchor : array-like or dataframe of shape (n_anchors, n_features)
+        anchor, anchor_target
+            As in `share`.
 
         Returns
         -------
@@ -295,26 +325,25 @@ class Party(LocalInference):
         >>> party.fit(X[:200], y[:200]).guarantee(X[200:600]).epsilon
         8.0
         """
-        anchor_representation = self._obfuscate_anchor(anchor)
-        self._release.check_anchor(anchor_representation)
-        mechanism, obstacle, own_rows = self._basis
-        if obstacle is None and own_rows is not None and (n_own := own_rows.count_in(anchor)):
-            obstacle = f"{n_own} rows of the anchor are also among its private rows; take them out"
-        if obstacle is None and mechanism is not None and mechanism.delta * len(self._target) >= 1:
-            obstacle = (
-                f"delta={mechanism.delta:g} is not below one over its {len(self._target)} rows; publishing one of them "
-                "as it is would satisfy that"
+        representation, targets = self._checked_anchor(anchor, anchor_target)
+        self._release.check_anchor(representation, targets)
+        guarantee = self._basis.guarantee(anchor, representation, targets, self._fitted_table)
+        self._release.bind(representation, targets)
+        return guarantee
+
+    def _checked_anchor(
+        self, anchor: ArrayLike, anchor_target: ArrayLike | None
+    ) -> tuple[FloatArray, NDArray[Any] | None]:
+        representation = self._obfuscate_anchor(anchor)
+        if anchor_target is None:
+            return representation, None
+        targets = np.array(anchor_target)
+        if targets.shape != (len(representation),):
+            raise ShareError(
+                f"Party {self.name!r}: anchor_target must have one entry per row, shape ({len(representation)},); got "
+                f"{targets.shape}."
             )
-        if mechanism is None or obstacle is not None:
-            raise NoGuaranteeError(f"Party {self.name!r}: no epsilon can be stated, for {obstacle}.")
-        return PrivacyGuarantee(
-            party=self.name,
-            epsilon=mechanism.epsilon,
-            delta=mechanism.delta,
-            n_rows=len(self._target),
-            clip=mechanism.clip(anchor_representation),
-            noise=mechanism.noise(anchor_representation),
-        )
+        return representation, targets
 
     def _check_parameters(self) -> None:
         if not (hasattr(self.obfuscator, "fit") and hasattr(self.obfuscator, "transform")):
@@ -355,10 +384,7 @@ class Party(LocalInference):
         except Exception as error:
             raise self._obfuscation_error(self.obfuscator, "fit", rows, error) from None
 
-    def _basis_of_guarantee(
-        self, fitted: Any, defences: tuple[Defence, ...], X: Any
-    ) -> tuple[GaussianMechanism | None, str | None, OwnRows | None]:
-        """The mechanism, what stands against its promise, and the own rows to be looked for in an anchor."""
+    def _basis_of_guarantee(self, fitted: Any, defences: tuple[Defence, ...], X: Any) -> Basis:
         own_rows = None if self.fit_on is None else OwnRows(X)
         n_own = 0 if own_rows is None else own_rows.count_in(self.fit_on)
         if n_own:
@@ -377,8 +403,8 @@ class Party(LocalInference):
             transform=lambda rows: self._obfuscate(fitted, None, rows, "representation"),
             X=X,
         )
-        return mechanism, obstacle, own_rows
+        return Basis(self.name, _num_samples(X), mechanism, obstacle, own_rows)
 
     def __repr__(self) -> str:
-        state = f"{len(self._target)} rows" if hasattr(self, "_obfuscator") else "not fitted"
+        state = f"{self._basis.n_rows} rows" if hasattr(self, "_obfuscator") else "not fitted"
         return f"Party({self.name!r}, {state})"

@@ -32,8 +32,8 @@ class Prepared:
     party : Party
         Fitted.
     share : Share
-    order : ndarray of shape (n_rows,)
-        Position in the table of each row that would leave.  It stays.
+    order : ndarray of shape (n_rows,) or None
+        Position in the table of each row that would leave, see `Party.share_with_order`.  It stays.
     way : Way
         How the rows were obfuscated.
     summary : ReleaseSummary
@@ -43,7 +43,7 @@ class Prepared:
 
     party: Party
     share: Share
-    order: NDArray[np.intp] = field(repr=False)
+    order: NDArray[np.intp] | None = field(repr=False)
     way: Way
     summary: ReleaseSummary
     reasons: list[ExchangeError]

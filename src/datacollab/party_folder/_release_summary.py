@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import NoGuaranteeError
-from ..party import Defence, GaussianMechanism, GaussianNoise, Microaggregation, Party
+from ..party import (
+    ClassShift,
+    Defence,
+    GaussianMechanism,
+    GaussianNoise,
+    LabelledAnchors,
+    Microaggregation,
+    Party,
+)
 from ..project import Anchor, EncodedTable, Project
 from ..share import Share
 from ._risk import RiskFigures
@@ -219,7 +227,7 @@ def release_summary(
         project=project.name,
         analyst=project.analyst.fingerprint,
         n_rows=n_rows,
-        n_suppressed=encoded.n_rows - n_rows,
+        n_suppressed=max(0, encoded.n_rows - n_rows),
         n_components=n_components,
         n_anchors=len(share.anchor_representation),
         dtype=str(share.representation.dtype),
@@ -262,12 +270,16 @@ def _in_words(defence: Defence) -> str:
         return f"noise of {defence.scale:g} standard deviations"
     if isinstance(defence, GaussianMechanism):
         return f"Gaussian mechanism, epsilon {defence.epsilon:g}, delta {defence.delta:g}"
+    if isinstance(defence, ClassShift):
+        return f"rows of the anchor, moved by noisy class means, epsilon {defence.epsilon:g}, delta {defence.delta:g}"
+    if isinstance(defence, LabelledAnchors):
+        return "rows of the anchor, with targets from a model made here; no row of yours"
     return type(defence).__name__
 
 
 def _guarantee(party: Party, anchor: Anchor) -> str | None:
     try:
-        return party.guarantee(anchor.rows).statement
+        return party.guarantee(anchor.rows, anchor.target).statement
     except NoGuaranteeError:
         return None
 

@@ -1,0 +1,86 @@
+"""Whether a party's promise has a basis: what was found at fit, and what an anchor adds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from .._validation import FloatArray, PartyName
+from ..errors import NoGuaranteeError
+from ._defence import Defence
+from ._guarantee import PrivacyGuarantee, guarantee_of, mu_of
+from ._ledger import FittedTable
+from ._own_rows import OwnRows
+from ._promise import Promise
+
+__all__ = ["Basis"]
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """What a guarantee of one fit rests on.
+
+    Attributes
+    ----------
+    party : str or int
+    n_rows : int
+    mechanism : Defence or None
+        The one whose promise it is.
+    obstacle : str or None
+        What stands against it.
+    own_rows : OwnRows or None
+        To be looked for in an anchor.
+    """
+
+    party: PartyName
+    n_rows: int
+    mechanism: Defence | None
+    obstacle: str | None
+    own_rows: OwnRows | None
+
+    def guarantee(
+        self, anchor: Any, representation: FloatArray, anchor_target: NDArray[Any] | None, table: FittedTable | None
+    ) -> PrivacyGuarantee:
+        """What is promised with this anchor, together with earlier shares of the same rows.
+
+        Raises
+        ------
+        NoGuaranteeError
+            When nothing is.
+        """
+        promise = self._promise(anchor, representation, anchor_target)
+        earlier = [] if table is None else table.shared_before
+        spent = [each.mu for each in earlier if each.mu is not None]
+        if len(spent) < len(earlier):
+            raise self._refusal("some of its rows were shared before, and nothing was promised then")
+        return guarantee_of(promise, self.party, self.n_rows, spent)
+
+    def mu(self, anchor: Any, representation: FloatArray, anchor_target: NDArray[Any] | None) -> float | None:
+        """What a share with this anchor spends; None where nothing is promised."""
+        try:
+            return mu_of(self._promise(anchor, representation, anchor_target))
+        except NoGuaranteeError:
+            return None
+
+    def _promise(self, anchor: Any, representation: FloatArray, anchor_target: NDArray[Any] | None) -> Promise:
+        if self.mechanism is None or self.obstacle is not None:
+            raise self._refusal(str(self.obstacle))
+        if self.own_rows is not None and (n_own := self.own_rows.count_in(anchor)):
+            raise self._refusal(f"{n_own} rows of the anchor are also among its private rows; take them out")
+        promise = self.mechanism.promise(representation, anchor_target)
+        if promise is None:
+            raise self._refusal(
+                f"{type(self.mechanism).__name__} promises nothing with an anchor whose rows have no targets; pass "
+                "them as anchor_target where there are any"
+            )
+        if promise.delta * self.n_rows >= 1:
+            raise self._refusal(
+                f"delta={promise.delta:g} is not below one over its {self.n_rows} rows; publishing one of them as it "
+                "is would satisfy that"
+            )
+        return promise
+
+    def _refusal(self, reason: str) -> NoGuaranteeError:
+        return NoGuaranteeError(f"Party {self.party!r}: no epsilon can be stated, for {reason}.")
