@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
@@ -66,7 +67,8 @@ def audit(
         The rows the party was fitted on, in the same order.
     anchor : array-like or dataframe of shape (n_anchors, n_features)
     y : array-like of shape (n_samples,), optional
-        Checked against what is shared; not needed.
+        Targets of these rows, checked against those that are shared.  Needed only where rows are suppressed, or no
+        shared row stands for a row of the table.
     anchor_target : array-like of shape (n_anchors,), optional
         Targets of the anchor rows, where all parties know them.
     public : array-like or dataframe of shape (n_public, n_features), optional
@@ -137,24 +139,19 @@ def audit(
         public_target=public_target,
         control=control,
         control_target=control_target,
+        y=y,
         n_attacked=n_attacked,
         random=random,
     )
-    if y is not None and not (
-        len(np.asarray(y)) == len(scenario.table) and np.array_equal(np.asarray(y)[scenario.index], scenario.target)
-    ):
-        raise AgreementError(
-            f"Party {scenario.party!r}: y differs from the targets that are shared; give the rows and targets the "
-            "party was fitted on, in the same order."
-        )
-    trials = Trials(scenario, attributes or {}, artefacts or {}, random)
+    deadline = math.inf if time_budget is None else started + time_budget
+    trials = Trials(scenario, attributes or {}, artefacts or {}, random, deadline)
     made: list[tuple[int, Trial, Outcome]] = []
     left: set[str] = set()
     for seed in range(n_seeds):
         for trial in (trial for level in wanted for trial in trials.of(level)):
             if not _is_wanted(without_labels(trial.attack), attacks):
                 continue
-            if left or (time_budget is not None and time.monotonic() - started > time_budget):
+            if left or time.monotonic() > deadline:
                 left.add(f"{trial.level}: {trial.attack}")
                 continue
             if progress is not None:

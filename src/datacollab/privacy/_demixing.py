@@ -63,11 +63,12 @@ class AffineEstimate:
     """
 
     errors: FloatArray
+    scale: float
 
     def __init__(self, anchor: ArrayLike, representation: ArrayLike) -> None:
         A, Z = check_rows(anchor, "The leaked anchor"), check_rows(representation, "The leaked representation")
         if len(A) != len(Z):
-            raise AgreementError(f"The leaked anchor has {len(A)} rows but its representation has {len(Z)}; give pairs.")
+            raise AgreementError(f"The leaked anchor has {len(A)} rows but its representation {len(Z)}; give pairs.")
         scale = float(np.sqrt(((Z - Z.mean(axis=0)) ** 2).mean())) or 1.0
         self.scale = scale
         self._parts = _affine(A, Z)
@@ -77,6 +78,11 @@ class AffineEstimate:
                 out = np.arange(len(A)) % _FOLDS == fold
                 mapped = _apply(_affine(A[~out], Z[~out]), A[out])
                 self.errors[out] = np.linalg.norm(mapped - Z[out], axis=1) / scale
+
+    @property
+    def is_close(self) -> bool:
+        """Whether for most rows it is off by less than a twentieth of a standard deviation."""
+        return bool(np.median(self.errors) <= _LARGEST_ERROR)
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         """The images of rows, shape (n_rows, n_intermediate)."""
@@ -184,8 +190,7 @@ def demix(
     Z = check_rows(representation, "The representation")
     X = check_rows(candidates, "The table of candidates")
     started = time.monotonic()
-    typical = float(np.quantile(estimate.errors, 0.5))
-    if typical > _LARGEST_ERROR:
+    if not estimate.is_close:
         return Demixing(
             groups=(),
             members=(),
@@ -223,6 +228,7 @@ def demix(
 
 
 def _affine(A: FloatArray, Z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Mean of the rows, mean of their images, and F."""
     centre, image = A.mean(axis=0), Z.mean(axis=0)
     centred = A - centre
     if not centred.any():
@@ -269,7 +275,7 @@ class _Likelihood:
             rows = Z[y == label]
             if len(rows) > 1:
                 own = np.cov(rows, rowvar=False).reshape(pooled.shape)
-                self._known[label] = rows.mean(axis=0), np.linalg.pinv(0.9 * own + 0.1 * pooled)
+                self._known[label] = rows.mean(axis=0), np.asarray(np.linalg.pinv(0.9 * own + 0.1 * pooled))
 
     def of(self, images: FloatArray, targets: Sequence[Any] | NDArray[Any]) -> FloatArray | None:
         """Minus half the squared Mahalanobis distance from the class of a group; None where it has none."""

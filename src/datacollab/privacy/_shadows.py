@@ -22,6 +22,8 @@ from ._targets import check_targets, learn_target_code
 __all__ = ["ShadowAttack"]
 
 _LEAST_SPREAD = 1e-9
+_RECORDS = 1500
+"""Public rows at most that are learnt from; each is in some of the tables."""
 
 
 class ShadowAttack:
@@ -57,8 +59,9 @@ class ShadowAttack:
     >>> own, others, public = rng.normal(size=(20, 6)), rng.normal(size=(200, 6)), rng.normal(size=(1000, 6))
     >>> labels = np.zeros(1000, dtype=int)
     >>> attack = ShadowAttack(share_means, random_state=0).fit(public, labels, labels[:20])
-    >>> scores = [attack.score(share_means(own, labels[:20], None), rows, labels[: len(rows)]) for rows in (own, others)]
-    >>> membership(*scores).auc > 0.85
+    >>> share = share_means(own, labels[:20], None)
+    >>> scores = [attack.score(share, rows, labels[: len(rows)]) for rows in (own, others)]
+    >>> membership(*scores).auc > 0.75
     True
     """
 
@@ -110,7 +113,7 @@ class ShadowAttack:
             self._view(self.make_share(pool[rows], labels[rows], np.random.RandomState(random.randint(2**31))))
             for rows in tables
         ]
-        used = np.unique(np.concatenate(tables))
+        used = random.permutation(np.unique(np.concatenate(tables)))[:_RECORDS]
         inside = np.array([np.isin(used, rows) for rows in tables])
         statistics = self._statistics(self._views, pool[used], groups[used])
         self._model = _fitted(statistics, inside, random)

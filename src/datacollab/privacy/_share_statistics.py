@@ -16,6 +16,8 @@ __all__ = ["Reference", "View", "share_statistics"]
 IntArray = NDArray[np.intp]
 _NEIGHBOURS = 5
 _RIDGE = 0.1
+_MODEL_ROWS = 600
+"""Shared rows at most that the model learns from: its time grows with their cube."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,9 +147,12 @@ def _group_likelihood(view: View, reference: Reference, images: FloatArray, grou
 
 def _model_scores(view: View, reference: Reference, images: FloatArray, group: IntArray) -> FloatArray:
     """What kernel ridge regression on the share gives for the record's own target."""
-    def kernel(rows: FloatArray) -> FloatArray:
-        return np.asarray(np.exp(-cdist(rows, view.rows, "sqeuclidean") / reference.width**2))
+    every = -(-len(view.rows) // _MODEL_ROWS)
+    rows, group_of = view.rows[::every], view.group[::every]
 
-    wanted = np.eye(reference.n_groups)[view.group]
-    fitted = np.linalg.solve(kernel(view.rows) + _RIDGE * np.eye(len(view.rows)), wanted)
+    def kernel(others: FloatArray) -> FloatArray:
+        return np.asarray(np.exp(-cdist(others, rows, "sqeuclidean") / reference.width**2))
+
+    wanted = np.eye(reference.n_groups)[group_of]
+    fitted = np.linalg.solve(kernel(rows) + _RIDGE * np.eye(len(rows)), wanted)
     return np.asarray((kernel(images) @ fitted)[np.arange(len(images)), group])
