@@ -51,7 +51,16 @@ def measure(
     random: np.random.RandomState,
 ) -> Score:
     """All measures that need nothing but reconstructions of the attacked rows, shape (n_attacked, n_features)."""
-    scores = dict(_matches(scenario.X, reconstructions, scenario.groups, scenario.decoys, random, scenario.clusters))
+    scores = dict(
+        _matches(
+            (scenario.X, scenario.decoys),
+            reconstructions,
+            scenario.groups,
+            _persons_of(scenario),
+            random,
+            scenario.clusters,
+        )
+    )
     squared = ((scenario.X - reconstructions) ** 2).sum(axis=1)
     within = min((((scenario.X - rows) ** 2).sum(axis=1) for rows in scenario.label_only), key=np.sum)
     overall = ((scenario.X - scenario.mean_rows) ** 2).sum(axis=1)
@@ -68,7 +77,7 @@ def measure_control(scenario: Scenario, reconstructions: FloatArray, random: np.
     assert scenario.outsiders is not None
     originals = scenario.outsiders[: len(reconstructions)]
     alone = np.arange(len(originals))
-    return dict(_matches(originals, reconstructions, [alone], originals[:0], random, alone))
+    return dict(_matches((originals, originals[:0]), reconstructions, [alone], alone, random, alone))
 
 
 def matched_representations(
@@ -76,7 +85,8 @@ def matched_representations(
 ) -> Score:
     """Rates where candidates are mapped by an estimate of f_k and compared with the share itself."""
     decoys = emulate(scenario.decoys) if len(scenario.decoys) else scenario.Z[:0]
-    return dict(_matches(emulate(scenario.X), scenario.Z, scenario.groups, decoys, random, scenario.clusters))
+    candidates, persons = (emulate(scenario.X), decoys), _persons_of(scenario)
+    return dict(_matches(candidates, scenario.Z, scenario.groups, persons, random, scenario.clusters))
 
 
 def forward_chances(
@@ -84,9 +94,10 @@ def forward_chances(
 ) -> FloatArray:
     """Chance of each attacked row to be linked, by an estimate of f_k; among decoys in an open world."""
     decoys = emulate(scenario.decoys) if is_open and len(scenario.decoys) else scenario.Z[:0]
-    images, chances = emulate(scenario.X), np.empty(len(scenario.X))
+    images, chances, persons = emulate(scenario.X), np.empty(len(scenario.X)), _persons_of(scenario)
     for group in scenario.groups:
-        chances[group] = link_chances(np.vstack([images[group], decoys]), scenario.Z[group], random_state=random)
+        rows, among = np.vstack([images[group], decoys]), _persons_among(persons, group, len(decoys))
+        chances[group] = link_chances(rows, scenario.Z[group], persons=among, random_state=random)
     return chances
 
 
@@ -100,20 +111,31 @@ def strongest_of(scores: Sequence[Score], n_draws: int) -> Score:
 
 
 def _matches(
-    originals: FloatArray,
+    candidates: tuple[FloatArray, FloatArray],
     reconstructions: FloatArray,
     groups: list[NDArray[np.intp]],
-    decoys: FloatArray,
+    persons: NDArray[np.intp],
     random: np.random.RandomState,
     clusters: NDArray[np.intp],
 ) -> Iterator[tuple[str, Measured]]:
-    closed = [(originals[group], reconstructions[group]) for group in groups]
-    worlds = {"": closed}
-    if len(decoys):
-        worlds["open-world "] = [(np.vstack([rows, decoys]), guesses) for rows, guesses in closed]
-    for world, cases in worlds.items():
-        ranks = np.concatenate([nearest_ranks(*case, equal_is_own=True, random_state=random) for case in cases])
-        right = np.concatenate([link_chances(*case, random_state=random) for case in cases])
+    """Rates in closed worlds, and in open ones where there are decoys.
+
+    `candidates` are originals and decoys, as they are or through an estimate of f_k, and `persons` their numbers.
+    """
+    originals, decoys = candidates
+    for world, strangers in {"": decoys[:0], "open-world ": decoys}.items():
+        if world and not len(decoys):
+            continue
+        cases = [
+            (
+                np.vstack([originals[group], strangers]),
+                reconstructions[group],
+                _persons_among(persons, group, len(strangers)),
+            )
+            for group in groups
+        ]
+        ranks = np.concatenate([nearest_ranks(C, R, persons=who, random_state=random) for C, R, who in cases])
+        right = np.concatenate([link_chances(C, R, persons=who, random_state=random) for C, R, who in cases])
         n_candidates = len(cases[0][0])
         hits = {"re-identification@1": ranks <= 1, "re-identification@5": ranks <= 5, "linkage": right}
         if world:
@@ -122,6 +144,17 @@ def _matches(
             low, high = clustered_interval(hit, clusters)
             tries = 5 if name.endswith("@5") else 1
             yield world + name, Measured(float(hit.mean()), low, high, min(1.0, tries / n_candidates))
+
+
+def _persons_of(scenario: Scenario) -> NDArray[np.intp]:
+    """Numbers of originals and decoys, the same for equal rows."""
+    rows = np.vstack([scenario.X, scenario.decoys])
+    return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1).astype(np.intp)
+
+
+def _persons_among(persons: NDArray[np.intp], group: NDArray[np.intp], n_decoys: int) -> NDArray[np.intp]:
+    """Those of a group of originals, and of the decoys, which come last."""
+    return np.concatenate([persons[group], persons[len(persons) - n_decoys :]])
 
 
 def _values(attribute: Attribute, rows: FloatArray) -> NDArray[Any]:

@@ -22,7 +22,7 @@ __all__ = ["second_share_findings", "shadow_findings", "shadow_rows"]
 
 _SHADOWS = 48
 _SECONDS = 30.0
-"""After which no further row is added."""
+"""After which no further row is added, and no further share made."""
 _LARGEST_TABLE = 3000
 """Rows from which on making tables takes too long."""
 _ADDED = 20
@@ -49,7 +49,7 @@ def shadow_findings(
         targets = np.concatenate([scenario.record_target, scenario.outsider_target])
     else:
         targets = _recognised(emulate(known[0]), known[1], images, random)
-    attack = ShadowAttack(scenario.recipe, _SHADOWS, random_state=random)
+    attack = ShadowAttack(scenario.recipe, _SHADOWS, seconds=_SECONDS, random_state=random)
     attack.fit(emulate(known[0]), known[1], scenario.table_target)
     scores = attack.score(scenario.share, images, targets)
     return membership_findings(scenario, level, leak, SHADOWS, scores)
@@ -81,22 +81,21 @@ def second_share_findings(
     strangers = emulate(scenario.outsiders[:_DECOYS])
     own = emulate(scenario.X)
     chosen = random.permutation(len(scenario.X))[:_ADDED]
-    hits = dict.fromkeys((1, _AVERAGED), 0)
     started, n_added = time.monotonic(), 0
+    hits = {1: 0, _AVERAGED: 0}
     for place in chosen:
         if n_added and time.monotonic() - started > _SECONDS:
             break
-        n_added += 1
-        row = scenario.index[place]
-        rest = np.arange(len(target)) != row
+        rest = np.arange(len(target)) != scenario.index[place]
         candidates = np.vstack([own[place : place + 1], strangers])
+        tables = (rest, np.ones(len(target), dtype=bool))
+        before, after = (
+            [scenario.recipe(scenario.images[kept], target[kept], random) for _ in range(_AVERAGED)] for kept in tables
+        )
         for n_shares in hits:
-            before, after = (
-                [scenario.recipe(scenario.images[kept], target[kept], random) for _ in range(n_shares)]
-                for kept in (rest, np.ones(len(target), dtype=bool))
-            )
-            scores = added_row_scores(before, after, candidates)
+            scores = added_row_scores(before[:n_shares], after[:n_shares], candidates)
             hits[n_shares] += int((scores[1:] < scores[0]).all())
+        n_added += 1
     template = Finding(
         level=level,
         leak=f"{leak}, and a second share",

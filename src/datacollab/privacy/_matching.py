@@ -28,7 +28,7 @@ def nearest_ranks(
     candidates: ArrayLike,
     reconstructions: ArrayLike,
     *,
-    equal_is_own: bool = False,
+    persons: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> NDArray[np.intp]:
     """Rank of each row's original among the candidates, by distance from its reconstruction.
@@ -38,8 +38,9 @@ def nearest_ranks(
     candidates : array-like of shape (n_candidates, n_features)
         First the originals of the reconstructions, in the same order; after them any number of decoys.
     reconstructions : array-like of shape (n_rows, n_features)
-    equal_is_own : bool, default=False
-        Whether a candidate that equals the original is as good as it: who is pointed to is then told all the same.
+    persons : array-like of shape (n_candidates,), optional
+        Numbers of the candidates, the same for those whose originals are equal: to point to one of them is to point to
+        all.
     random_state : int, RandomState or None, default=None
         Decides between equally near candidates.
 
@@ -73,9 +74,9 @@ def nearest_ranks(
     order = random.permutation(len(C))
     places = np.argsort(order)
     ranks = np.empty(len(R), dtype=np.intp)
-    persons = _numbers(C)[order] if equal_is_own else order
+    known = _persons(persons, C)[order]
     for rows, costs in _cost_blocks(C[order], R, random):
-        own = np.where(persons == persons[places[rows]][:, None], costs, np.inf).min(axis=1)
+        own = np.where(known == known[places[rows]][:, None], costs, np.inf).min(axis=1)
         ranks[rows] = 1 + (costs < own[:, None]).sum(axis=1)
     return ranks
 
@@ -126,7 +127,11 @@ def linked(
 
 
 def link_chances(
-    candidates: ArrayLike, reconstructions: ArrayLike, *, random_state: int | np.random.RandomState | None = None
+    candidates: ArrayLike,
+    reconstructions: ArrayLike,
+    *,
+    persons: ArrayLike | None = None,
+    random_state: int | np.random.RandomState | None = None,
 ) -> FloatArray:
     """Chance that each row is linked to its original, over all ways to decide between equal rows.
 
@@ -138,6 +143,8 @@ def link_chances(
     ----------
     candidates, reconstructions, random_state
         As in `linked`.
+    persons : array-like of shape (n_candidates,), optional
+        As in `nearest_ranks`.
 
     Returns
     -------
@@ -156,9 +163,9 @@ def link_chances(
     array([0.5, 0.5, 1. ])
     """
     C, R = _checked(candidates, reconstructions)
-    persons, guesses = _numbers(C), _numbers(R)
-    named = persons[_assigned(C, R, _generator(random_state))]
-    among = (guesses[:, None] == guesses[None, :]) & (named[None, :] == persons[: len(R), None])
+    known, guesses = _persons(persons, C), _numbers(R)
+    named = known[_assigned(C, R, _generator(random_state))]
+    among = (guesses[:, None] == guesses[None, :]) & (named[None, :] == known[: len(R), None])
     return np.asarray(among.sum(axis=1) / np.bincount(guesses)[guesses])
 
 
@@ -170,6 +177,15 @@ def _assigned(C: FloatArray, R: FloatArray, random: np.random.RandomState) -> ND
     result = np.empty(len(R), dtype=np.intp)
     result[rows[chosen_rows]] = columns[chosen_columns]
     return result
+
+
+def _persons(given: ArrayLike | None, C: FloatArray) -> NDArray[np.intp]:
+    if given is None:
+        return np.arange(len(C))
+    persons = np.asarray(given)
+    if persons.shape != (len(C),):
+        raise AgreementError(f"persons must have one number per candidate, shape ({len(C)},); got {persons.shape}.")
+    return persons.astype(np.intp)
 
 
 def _numbers(rows: FloatArray) -> NDArray[np.intp]:
