@@ -51,16 +51,8 @@ def measure(
     random: np.random.RandomState,
 ) -> Score:
     """All measures that need nothing but reconstructions of the attacked rows, shape (n_attacked, n_features)."""
-    scores = dict(
-        _matches(
-            (scenario.X, scenario.decoys),
-            reconstructions,
-            scenario.groups,
-            _persons_of(scenario),
-            random,
-            scenario.clusters,
-        )
-    )
+    candidates, persons = (scenario.X, scenario.decoys), _persons_of(scenario)
+    scores = dict(_matches(candidates, reconstructions, scenario.groups, persons, random, scenario.clusters))
     squared = ((scenario.X - reconstructions) ** 2).sum(axis=1)
     within = min((((scenario.X - rows) ** 2).sum(axis=1) for rows in scenario.label_only), key=np.sum)
     overall = ((scenario.X - scenario.mean_rows) ** 2).sum(axis=1)

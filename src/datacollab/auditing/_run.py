@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from .. import __version__
 from .._validation import FloatArray
-from ..errors import AgreementError
+from ..errors import AgreementError, NoGuaranteeError
 from ..party import Party
 from ..share import Share
 from ._attacks import SLOW, without_labels
@@ -54,6 +54,7 @@ def audit(
     random_state: int | np.random.RandomState | None = None,
     time_budget: float | None = None,
     progress: Progress | None = None,
+    proven: Mapping[str, float] | None = None,
 ) -> AuditResult:
     """Attack what a party would share, with everything an attacker may hold.
 
@@ -99,6 +100,9 @@ def audit(
         Seconds after which no further attack is begun; the result then says what was not tested.
     progress : callable, optional
         Called with a line before each attack.
+    proven : mapping of str to float, optional
+        What no attack exceeds, by measure ("membership AUC", "membership TPR"), to stand beside what the attacks reach.
+        By default what the party guarantees.
 
     Returns
     -------
@@ -143,6 +147,7 @@ def audit(
         n_attacked=n_attacked,
         random=random,
     )
+    statement, promised = _promised(party, anchor, anchor_target)
     deadline = math.inf if time_budget is None else started + time_budget
     trials = Trials(scenario, attributes or {}, artefacts or {}, random, deadline)
     made: list[tuple[int, Trial, Outcome]] = []
@@ -180,7 +185,23 @@ def audit(
         seconds=time.monotonic() - started,
         version=__version__,
         complete=not left,
+        guarantee=statement,
+        proven=dict(promised if proven is None else proven),
     )
+
+
+def _promised(
+    party: Party | Share, anchor: ArrayLike, anchor_target: ArrayLike | None
+) -> tuple[str | None, dict[str, float]]:
+    """A party's guarantee in words, and what it bounds; nothing where there is none."""
+    if isinstance(party, Share):
+        return None, {}
+    try:
+        guarantee = party.guarantee(anchor, anchor_target)
+    except NoGuaranteeError:
+        return None, {}
+    bounds = {"membership AUC": guarantee.auc_at_most, "membership TPR": guarantee.tpr_at_most(0.01)}
+    return guarantee.statement, bounds
 
 
 def _checked_levels(levels: Collection[str] | None) -> list[str]:
