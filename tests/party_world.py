@@ -138,10 +138,11 @@ class World:
         return a
 
 
-def new_world(root, task="classification", **rules):
+def new_world(root, task="classification", columns=None, **rules):
     keys = {name: KeyPair.generate() for name in ("a", "b", "analyst", "stranger")}
-    columns = [Column(name=name, kind="number", minimum=0.0, maximum=100.0) for name in NAMES[:3]]
-    columns.append(Column(name="ward", kind="category", categories=("north", "south")))
+    if columns is None:
+        columns = [Column(name=name, kind="number", minimum=0.0, maximum=100.0) for name in NAMES[:3]]
+        columns.append(Column(name="ward", kind="category", categories=("north", "south")))
     project = Project(
         name="wards",
         purpose="Tests.",

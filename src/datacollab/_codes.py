@@ -145,6 +145,11 @@ CODES = {
     "ANCHOR_MISSING": Code("state", "The anchor is not there yet.", "Run `datacollab anchor open`."),
     "NOT_SHARED": Code("state", "The party has not shared yet.", "Run `datacollab party share` first."),
     "NOT_INSTALLED": Code("state", "No model is installed.", "Run `datacollab party install` first."),
+    "NOT_POOLED": Code(
+        "state",
+        "The party's own models were not pooled with the installed one.",
+        "Predict with `--collaboration`, or install a model that says what it makes of rows left out.",
+    ),
     "NOT_INTEGRATED": Code("state", "The shares were not integrated yet.", "Run `datacollab analyst integrate` first."),
     "STATE_DAMAGED": Code("state", "A file of the state is damaged.", "Restore it from a backup."),
     "STATE_UNSUPPORTED": Code(

@@ -183,6 +183,28 @@ def test_more_components_than_the_rank_are_refused(method, rng):
         method(4).fit({"a": A, "b": A @ rng.normal(size=(3, 3))})
 
 
+def rotated(rng, A, n, noise=0.0):
+    turns = [np.linalg.qr(rng.normal(size=(A.shape[1],) * 2))[0] for _ in range(n)]
+    return {k: A @ turn + noise * rng.normal(size=A.shape) for k, turn in enumerate(turns)}
+
+
+def test_a_consensus_of_rotations_is_exact(rng):
+    A = rng.normal(size=(40, 5))
+    fitted = ODC(reference="consensus").fit(rotated(rng, A, 4))
+    assert fitted.objective_ < 1e-18
+    assert_allclose(np.linalg.norm(fitted.target_), np.linalg.norm(A))
+    assert_allclose(fitted.target_.T @ fitted.target_, np.diag(np.diag(fitted.target_.T @ fitted.target_)), atol=1e-8)
+
+
+def test_a_consensus_is_nearer_to_all_than_any_party_or_their_mean(rng):
+    views = rotated(rng, rng.normal(size=(40, 5)), 4, noise=0.5)
+    consensus = ODC(reference="consensus").fit(views).objective_
+    assert all(consensus < ODC(reference=other).fit(views).objective_ for other in [*views, "mean"])
+    turned = {k: A @ np.linalg.qr(rng.normal(size=(5, 5)))[0] for k, A in views.items()}
+    again = ODC(reference="consensus").fit(turned)
+    assert_allclose(again.objective_, consensus, rtol=1e-6)
+
+
 def test_odc_refuses_unequal_dimensions(views):
     with pytest.raises(AgreementError, match=r"dimensions must agree; got \{'a': 8, 'b': 5, 'c': 7\}"):
         ODC().fit(views)

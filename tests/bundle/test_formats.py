@@ -1,4 +1,4 @@
-"""Files of version 1, kept as they were written, are read for good; and docs/formats.md suffices to read them.
+"""Files of versions 1 and 2, kept as they were written, are read for good; and docs/formats.md suffices to read them.
 
 The readers below were written from that page alone, without the package.
 """
@@ -61,7 +61,10 @@ def test_bundles_of_version_1():
 
 def test_bundles_are_still_written_the_same():
     members = {"note.bin": b"\x00\xff", "share.safetensors": arrays_to_bytes(ARRAYS)}
-    assert pack("datacollab.share", FACTS, members, key=KEY) == file("v1-signed.dcshare")
+    assert pack("datacollab.share", FACTS, members, key=KEY) == file("v2-signed.dcshare")
+    first, second = unpack(HERE / "v1-signed.dcshare"), unpack(HERE / "v2-signed.dcshare", signed_by=KEY.public)
+    assert (first.version, second.version) == (1, 2)
+    assert (first.facts, first.members) == (second.facts, second.members)
 
 
 def test_keys_seals_passphrases_and_logs_of_version_1():
@@ -138,12 +141,12 @@ def documented_schema():
 
 def test_manifests_are_what_the_schema_says():
     schema = documented_schema()
-    for name in ("v1-signed.dcshare", "v1-unsigned.dcmodel"):
+    for name in ("v1-signed.dcshare", "v1-unsigned.dcmodel", "v2-signed.dcshare"):
         manifest = json.loads(documented_members(file(name))["manifest.json"])
         assert conforms(manifest, schema)
         for key, wrong in [
             ("format", "x"),
-            ("format_version", 2),
+            ("format_version", 3),
             ("facts", []),
             ("members", {"A": {}}),
             ("signer", ""),
@@ -167,7 +170,7 @@ def documented_fingerprint(halves):
     return "-".join(letters.decode().lower()[start : start + 4] for start in (0, 4, 8, 12))
 
 
-@pytest.mark.parametrize("name", ["v1-signed.dcshare", "v1-unsigned.dcmodel"])
+@pytest.mark.parametrize("name", ["v1-signed.dcshare", "v1-unsigned.dcmodel", "v2-signed.dcshare"])
 def test_the_documented_container_and_manifest(name):
     members = documented_members(file(name))
     manifest = json.loads(members["manifest.json"])

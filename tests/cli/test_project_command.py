@@ -86,7 +86,7 @@ def test_a_draft_is_signed_and_says_what_to_check(new, keys, tmp_path):
     assert result.exit_code == 0, result.output
     path = tmp_path / "project.toml"
     project = load_project(path)
-    assert f"{path}: 2 columns (3 in the matrix), classification of died, 2 parties." in result.stdout
+    assert f"{path}: 2 columns (4 in the matrix), classification of died, 2 parties." in result.stdout
     assert project.digest in result.stdout
     assert f"datacollab project sign {path}" in result.stdout
     assert (project.min_rows, project.seal_shares, project.anchor.n_rows) == (30, True, 77)
@@ -167,8 +167,9 @@ def test_show_is_for_people(file, keys):
     assert f"  owner    {project.owner.fingerprint}  party a" in lines
     assert f"  party b  {project.parties['b'].fingerprint}" in lines
     age = project.columns[0]
-    assert any(line.split() == ["age", f"{age.minimum:g}", "to", f"{age.maximum:g}"] for line in lines)
-    assert any(line.split() == ["ward", "north,", "south"] for line in lines)
+    shown = [" ".join(line.split()) for line in lines]
+    assert f"age {age.minimum:g} to {age.maximum:g} missing: {age.fill}, outside: clip" in shown
+    assert f"ward north, south missing: {project.columns[1].fill}, unknown: other" in shown
     assert lines[-1] == f"Digest    {project.digest}"
     facts = json.loads(run("show", file, "--json").stdout)
     assert facts["project_digest"] == project.digest
@@ -180,7 +181,12 @@ def test_show_puts_columns_that_are_alike_into_one_line(new, tmp_path):
     assert new("--range", 0, 1, like=tmp_path / "images.csv").exit_code == 0
     columns = load_project(tmp_path / "project.toml").columns
     assert {(column.minimum, column.maximum) for column in columns} == {(0, 1)}
-    assert "  pixel0 ... pixel63 (64 columns)  0 to 1\n" in run("show", tmp_path / "project.toml").stdout
+    # Each has another median to be filled in.
+    shown = run("show", tmp_path / "project.toml").stdout
+    assert "  pixel0 ... pixel63 (64 columns)  0 to 1  missing: filled in, outside: clip\n" in shown
+    text = (tmp_path / "project.toml").read_text()
+    assert text.count("CHECK") == 1
+    assert "# CHECK: found in public rows. Are these all there are?\n[task]" in text
 
 
 def test_show_refuses_what_is_not_signed(file):

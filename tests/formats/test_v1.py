@@ -1,4 +1,4 @@
-"""Shares and models of version 1, kept as they were written, are read for good."""
+"""Projects, shares and models of version 1, kept as they were written, are read for good."""
 
 import json
 from pathlib import Path
@@ -10,6 +10,7 @@ import sklearn
 from datacollab import PartyModel, Share
 from datacollab.bundle import PublicKey, unpack
 from datacollab.errors import ExchangeError
+from datacollab.project import load_project
 
 FOLDER = Path(__file__).with_name("v1")
 EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
@@ -65,3 +66,11 @@ def test_they_are_small_and_of_version_1():
     for file in FOLDER.glob("*.dc*"):
         assert file.stat().st_size < 60_000
         assert unpack(file).version == 1
+
+
+def test_a_project_from_before_there_were_rules_for_entries_outside():
+    """Its digest is what it was, its signature is its owner's, and it refuses as it did."""
+    project = load_project(FOLDER / "project.toml")
+    assert project.digest == "fc80828db8d7c724145a2ce1d039947ff376c88c6728bf6c63cdc87594abec5a"
+    assert project.n_features == 6
+    assert {(column.outside, column.unknown) for column in project.columns} == {("refuse", "refuse")}

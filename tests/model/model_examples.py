@@ -177,4 +177,4 @@ def fitted(estimator, g=None, y=None):
 def bundle_of(model, *, onnx=False):
     """What a party would unpack."""
     facts, members = model_contents(model, onnx=onnx)
-    return Bundle(kind=MODEL_KIND, version=1, facts=facts, members=members, signer=None, digest="")
+    return Bundle(kind=MODEL_KIND, version=2, facts=facts, members=members, signer=None, digest="")

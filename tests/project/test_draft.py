@@ -50,13 +50,17 @@ def refused(call, *args, **kwargs):
 def test_ranges_are_wide_enough_and_round(scale, start, steps):
     """At least half the width more on each side, at most a tenth of the new width beyond that, and two digits of it.
 
-    Nothing below 0 where no number is.
+    Nothing below 0 where no number is, and whole bounds where all numbers are whole.
     """
     numbers = [(start + step) * 10.0**scale for step in (0, *steps)]
     low, high = widened_range(np.array(numbers))
     width = (max(numbers) - min(numbers)) or abs(max(numbers)) or 1.0
     wanted_low, wanted_high = min(numbers) - width / 2, max(numbers) + width / 2
     step = Decimal(10) ** (math.floor(math.log10(wanted_high - wanted_low)) - 1)
+    if all(number.is_integer() for number in numbers):
+        step = max(step, Decimal(1))
+        assert low.is_integer()
+        assert high.is_integer()
     if min(numbers) >= 0:
         assert low >= 0
         wanted_low = max(0.0, wanted_low)
@@ -75,11 +79,13 @@ def test_a_draft_fits_the_table_it_was_made_from(draft, table, keys, write):
     assert [column.kind for column in project.columns] == ["number", "category", "number", "category", "number"]
     assert project.task.kind == "classification"
     assert project.task.classes == ("no", "yes")
-    assert (project.max_components, project.n_features) == (7, 8)
+    assert (project.max_components, project.n_features) == (9, 10)
     assert encode_table(project, table, where="public.csv").n_rows == 60
-    assert make_anchor(project, table, where="public.csv").rows.shape == (1000, 8)
+    assert make_anchor(project, table, where="public.csv").rows.shape == (1000, 10)
     text = project_text(project, keys["a"], drafted=True)
     assert text.count("CHECK") == len(project.columns) + 1
+    # Of ranges that were told nothing has to be checked; the two categories and the classes were found.
+    assert project_text(project, keys["a"], drafted=True, ranges_given=True).count("CHECK") == 3
     assert project_text(project, keys["a"]).count("CHECK") == 0
     assert load_project(write("project.toml", text)) == project
 
@@ -87,9 +93,30 @@ def test_a_draft_fits_the_table_it_was_made_from(draft, table, keys, write):
 def test_missing_public_entries_are_filled_with_public_ones(draft, table):
     project = draft(table)
     dose, sex = project.columns[2], project.columns[3]
-    assert (dose.missing, dose.fill) == ("fill", table["dose"].median())
+    assert (dose.missing, dose.fill) == ("fill", pytest.approx(table["dose"].median(), rel=1e-9))
     assert (sex.missing, sex.fill) == ("fill", table["sex"].value_counts().idxmax())
-    assert project.columns[0].missing == "refuse"
+
+
+def test_no_single_row_of_a_party_asks_for_another_agreement(draft, table):
+    """Whatever one row holds that the public table had not, it is taken; and each column says what became of it."""
+    project = draft(table.dropna())
+    rules = {column.kind: (column.outside, column.unknown, column.missing) for column in project.columns}
+    assert rules == {"number": ("clip", "refuse", "fill"), "category": ("refuse", "other", "fill")}
+    rows = table.astype(object)
+    rows.loc[3, ["age", "ward", "dose", "sex"]] = [1e9, "elsewhere", None, "x"]
+    rows.loc[4, ["age", "ward", "dose"]] = [None, None, -1e9]
+    encoded = encode_table(project, rows.infer_objects(), where="a.csv")
+    X = pd.DataFrame(encoded.X, columns=project.feature_names)
+    age, dose = project.columns[0], project.columns[2]
+    assert X.loc[3, ["age", "ward=other", "dose", "sex=other"]].tolist() == [age.maximum, 1, dose.fill, 1]
+    assert X.loc[4, ["age", "ward=other", "dose"]].tolist() == [age.fill, 0, dose.minimum]
+    assert encoded.adjusted.n_rows_outside == 2
+
+
+def test_a_range_that_was_told_holds_what_is_filled_in(draft):
+    table = pd.DataFrame({"age": [30, 60, 90], "ill": ["no", "yes", "no"]})
+    (age,) = draft(table, without=[], valid_range=(0.0, 50.0)).columns
+    assert (age.minimum, age.maximum, age.fill) == (0, 50, 50)
 
 
 TARGETS = {
@@ -125,7 +152,7 @@ def test_identifiers_and_dates_are_refused_with_what_to_do(draft, table):
     assert "--without" in refused(draft, table, without=[])
     rows = pd.concat([table] * 3)
     assert "text of 51 kinds" in refused(draft, rows.assign(ward=[f"w{row % 51}" for row in range(180)]))
-    assert draft(rows.assign(ward=[f"w{row % 50}" for row in range(180)])).n_features == 8 + 47
+    assert draft(rows.assign(ward=[f"w{row % 50}" for row in range(180)])).n_features == 10 + 47
     assert "dates" in refused(draft, table.assign(age=datetime(2026, 1, 1)))
     assert "no row has a number" in refused(draft, table.assign(age=np.nan))
     assert "no column 'outcome'" in refused(draft, table, target="outcome").replace(

@@ -29,12 +29,18 @@ def share(target=("no", "yes", "no"), **changes):
 
 def bundle_of(shared):
     facts, members = share_contents(shared)
-    return Bundle(kind=SHARE_KIND, version=1, facts=facts, members=members, signer=None, digest="")
+    return Bundle(kind=SHARE_KIND, version=2, facts=facts, members=members, signer=None, digest="")
+
+
+def with_arrays(bundle, change):
+    arrays = bytes_to_arrays(bundle.members["share.safetensors"], what="share")
+    change(arrays)
+    return replace(bundle, members={"share.safetensors": arrays_to_bytes(arrays)})
 
 
 def assert_same(loaded, saved):
-    assert loaded.party == saved.party
-    for name in ("representation", "anchor_representation", "target", "anchor_target"):
+    assert (loaded.party, loaded.one_to_one) == (saved.party, saved.one_to_one)
+    for name in ("representation", "anchor_representation", "target", "anchor_target", "anchor_rows"):
         first, second = getattr(loaded, name), getattr(saved, name)
         assert (first is None) == (second is None)
         if first is not None:
@@ -61,10 +67,14 @@ def assert_same(loaded, saved):
     ),
     as_text=st.booleans(),
     with_anchor_target=st.booleans(),
+    one_to_one=st.booleans(),
+    anchor_rows=st.lists(st.integers(0, 3), min_size=3, max_size=3),
     party=st.one_of(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), st.integers(0, 10**6)),
 )
 @settings(deadline=None, max_examples=200)
-def test_any_share_comes_back(representation, anchor, target, as_text, with_anchor_target, party):
+def test_any_share_comes_back(
+    representation, anchor, target, as_text, with_anchor_target, one_to_one, anchor_rows, party
+):
     if target.dtype == object and as_text:
         target = target.astype(str)
     saved = Share(
@@ -73,6 +83,8 @@ def test_any_share_comes_back(representation, anchor, target, as_text, with_anch
         anchor_representation=anchor,
         target=target[:3],
         anchor_target=target[3:] if with_anchor_target else None,
+        one_to_one=one_to_one,
+        anchor_rows=None if one_to_one else anchor_rows,
     )
     assert_same(share_from(bundle_of(saved)), saved)
 
@@ -139,6 +151,9 @@ def refused(bundle):
         ("target", {"dtype": "str", "classes": ["no", "x" * 201]}),
         ("target", {"dtype": "object", "classes": ["no", "x" * 201]}),
         ("n_rows", 3.0),
+        ("one_to_one", None),
+        ("one_to_one", 1),
+        ("one_to_one", "yes"),
         ("party", "x" * 201),
     ],
 )
@@ -164,10 +179,48 @@ def test_a_manifest_that_contradicts_the_arrays_is_refused(fact, value):
     ids=["missing", "more", "rows", "codes", "type", "columns", "precision", "NaN", "infinity", "anchor target"],
 )
 def test_arrays_that_do_not_fit_together_are_refused(change):
-    bundle = bundle_of(share())
-    arrays = bytes_to_arrays(bundle.members["share.safetensors"], what="share")
-    change(arrays)
-    assert refused(replace(bundle, members={"share.safetensors": arrays_to_bytes(arrays)})) == "SHARE_MALFORMED"
+    assert refused(with_arrays(bundle_of(share()), change)) == "SHARE_MALFORMED"
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_anchor_rows_of_both_types_of_whole_numbers_are_read(dtype):
+    bundle = bundle_of(share(one_to_one=False, anchor_rows=[3, 0, 0]))
+    read = share_from(with_arrays(bundle, lambda arrays: arrays.update(anchor_rows=np.array([3, 0, 0], dtype))))
+    assert read.anchor_rows.tolist() == [3, 0, 0]
+    assert not read.one_to_one
+
+
+@pytest.mark.parametrize(
+    "anchor_rows",
+    [
+        np.array([0, 1, 4]),
+        np.array([0, -1, 2]),
+        np.array([0, 1]),
+        np.array([[0, 1, 2]]),
+        np.array([0.0, 1.0, 2.0]),
+        np.array([True, False, True]),
+    ],
+    ids=["beyond the anchor", "negative", "length", "shape", "fractions", "logical"],
+)
+def test_impossible_anchor_rows_are_refused(anchor_rows):
+    bundle = bundle_of(share(one_to_one=False, anchor_rows=[3, 0, 0]))
+    changed = with_arrays(bundle, lambda arrays: arrays.update(anchor_rows=anchor_rows))
+    assert refused(changed) == "SHARE_MALFORMED"
+
+
+def test_rows_that_are_the_partys_own_are_not_made_of_the_anchors():
+    bundle = bundle_of(share(one_to_one=False, anchor_rows=[3, 0, 0]))
+    assert refused(replace(bundle, facts=bundle.facts | {"one_to_one": True})) == "SHARE_MALFORMED"
+
+
+def test_version_1_cannot_say_that_rows_are_changed():
+    """A reader of that version would take them for the party's own."""
+    bundle = replace(bundle_of(share()), version=1)
+    assert refused(bundle) == "SHARE_MALFORMED"
+    plain = {name: value for name, value in bundle.facts.items() if name != "one_to_one"}
+    assert share_from(replace(bundle, facts=plain)).one_to_one
+    with_rows = with_arrays(replace(bundle, facts=plain), lambda arrays: arrays.update(anchor_rows=np.zeros(3, "i8")))
+    assert refused(with_rows) == "SHARE_MALFORMED"
 
 
 def test_numbers_beyond_the_range_of_their_type_are_refused():

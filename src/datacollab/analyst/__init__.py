@@ -2,6 +2,7 @@
 
 from ._analyst import Analyst, Collaboration
 from ._base import BaseIntegrator
+from ._candidate_table import Candidate, Selection
 from ._gep import GEP
 from ._graphs import GeometricGraph, NeighborGraph, TargetDissimilarityGraph, TargetSimilarityGraph
 from ._kti import KTI
@@ -19,9 +20,11 @@ __all__ = [
     "ODC",
     "Analyst",
     "BaseIntegrator",
+    "Candidate",
     "Collaboration",
     "GeometricGraph",
     "NeighborGraph",
+    "Selection",
     "TargetDissimilarityGraph",
     "TargetSimilarityGraph",
 ]

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
+from sklearn.utils.class_weight import compute_class_weight
 
 from .._validation import FloatArray, PartyName
 from ..errors import AgreementError, UnknownPartyError
-from ..model import PartyModel
+from ..model import PartyModel, fit_weighted
 from ..share import Share
 from ._base import BaseIntegrator
+from ._candidate_table import Selection
+from ._candidates import ANCHOR_WEIGHTS, NamedModel, default_integrators
+from ._choice import Choice, Search, trained_again
+from ._training import TrainingRows, training_rows
 
 __all__ = ["Analyst", "Collaboration"]
 
@@ -29,14 +34,30 @@ class Collaboration:
         The model h, fitted on the collaboration representations of all parties.
     representations_ : dict of party to ndarray of shape (n_samples, n_components)
         Collaboration representations.  They stay with the analyst: a colluding party could invert them.
+    selection_ : Selection or None
+        All candidates that were tried, with their losses on rows left out, where there was a choice.
+    left_out_ : dict of party to ndarray of shape (n_samples,) or (n_samples, n_classes)
+        What h says of each row of a share, in its order, with that row left out; of parties whose rows are their own.
+    without_ : dict of party to estimator
+        h trained without a party, for those whose shared rows are not their own rows one by one.
     """
 
     def __init__(
-        self, integrator: BaseIntegrator, estimator: Any, representations: Mapping[PartyName, FloatArray]
+        self,
+        integrator: BaseIntegrator,
+        estimator: Any,
+        representations: Mapping[PartyName, FloatArray],
+        *,
+        selection: Selection | None = None,
+        left_out: Mapping[PartyName, FloatArray] | None = None,
+        without: Mapping[PartyName, Any] | None = None,
     ) -> None:
         self.integrator_ = integrator
         self.estimator_ = estimator
         self.representations_ = dict(representations)
+        self.selection_ = selection
+        self.left_out_ = dict(left_out or {})
+        self.without_ = dict(without or {})
 
     @property
     def parties(self) -> list[PartyName]:
@@ -44,7 +65,7 @@ class Collaboration:
         return list(self.integrator_.integration_functions_)
 
     def party_model(self, party: PartyName) -> PartyModel:
-        """What goes back to one party: its own g_k, and h.
+        """What goes back to one party: its own g_k, h, and what h says of its rows left out.
 
         Raises
         ------
@@ -57,6 +78,8 @@ class Collaboration:
             party=party,
             integration_function=self.integrator_.integration_functions_[party],
             estimator=self.estimator_,
+            left_out=self.left_out_.get(party),
+            without_party=self.without_.get(party),
         )
 
     def __repr__(self) -> str:
@@ -69,34 +92,94 @@ class Collaboration:
 class Analyst:
     """Aligns the parties' shares and trains one model on all of them.
 
+    Left to choose, the analyst tries integration methods, weights of the anchor's rows and models, and takes what
+    predicts best the parties' rows that it was not trained on.  Named, both are taken as they are.
+
     Parameters
     ----------
-    integrator : BaseIntegrator
-        `KTI`, `LTI`, `GEP`, `MPP`, `ODC` or another; cloned before it is fitted.
-    estimator : estimator
-        Any scikit-learn classifier or regressor; cloned before it is fitted.
+    integrator : BaseIntegrator, sequence of BaseIntegrator, or "auto", default="auto"
+        `KTI`, `LTI`, `GEP`, `MPP`, `ODC` or another, cloned before it is fitted.  Of several the best is taken; "auto"
+        tries ODC where all shares are equally wide, LTI, and KTI without and with a graph between anchor rows of like
+        targets.
+    estimator : estimator or "auto", default="auto"
+        Any scikit-learn classifier or regressor; cloned before it is fitted.  "auto" tries ridge regression, kernel
+        ridge regressions on anchor rows, each with the best of five penalties, and a random forest; all with calibrated
+        probabilities.
+    anchor_weight : float or "auto", default="auto"
+        Weight of an anchor row beside a party's row in the training of h, where the anchor has targets; 0 leaves them
+        out.  An anchor row is the mean of what the parties' functions make of it.  "auto" takes the best of 0, 0.3 and
+        1 where there is a choice to make at all, and 0 where integrator and estimator are named.
+    task : {"auto", "classification", "regression"}, default="auto"
+        What targets are; "auto" treats floating-point targets as numbers and all others as classes.
+    class_weight : "balanced", dict of class to float, or None, default=None
+        Weights of classes, in training and in judging.  "balanced" makes all classes weigh the same, which moves the
+        probabilities away from the frequencies.
+    budget : float or None, default=None
+        Seconds after which no further candidate is begun.
+    left_out : bool or "auto", default="auto"
+        Whether to say of each row what h makes of it when it is left out, or h without a party where its rows are not
+        its own; parties compare and combine with it.  "auto" does where there was a choice.
+    n_jobs : int, default=None
+        Of random forests.
+    random_state : int, default=0
+        Of random forests.
+    progress : callable, default=None
+        Called with the number of candidates tried, of all, and the name of the next.
+
+    Notes
+    -----
+    Losses are exact for rows left out: in closed form for ridge regressions, from trees that did not see the row for
+    forests, by folds for other models.  Equal rows, and rows made of one anchor row, are left out together.  Where all
+    shared rows were changed by defences, the anchor's rows judge, if they have targets.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn.decomposition import PCA
-    >>> from sklearn.linear_model import LogisticRegression
     >>> import datacollab as dc
     >>> X, y = dc.datasets.load("digits")
     >>> rows = {"clinic": slice(0, 150), "hospital": slice(150, 300)}
     >>> anchor, anchor_target = X[300:600], y[300:600]
-    >>> parties = {name: dc.Party(name, PCA(8)).fit(X[own], y[own]) for name, own in rows.items()}
+    >>> f = dc.obfuscator("pca", n_components=16)
+    >>> parties = {name: dc.Party(name, f).fit(X[own], y[own]) for name, own in rows.items()}
     >>> shares = [party.share(anchor, anchor_target) for party in parties.values()]
-    >>> analyst = dc.Analyst(dc.LTI(n_components=8), LogisticRegression(max_iter=2000))
-    >>> collaboration = analyst.fit(shares)
+    >>> collaboration = dc.Analyst().fit(shares)
+    >>> collaboration.selection_.chosen.loss < 0.5
+    True
     >>> model = collaboration.party_model("clinic")
     >>> parties["clinic"].predict(X[600:605], model).shape
     (5,)
+
+    With a method and a model of one's own:
+
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> dc.Analyst(dc.LTI(n_components=8), LogisticRegression(max_iter=2000)).fit(shares)
+    Collaboration(parties=['clinic', 'hospital'], integrator=LTI, estimator=LogisticRegression)
     """
 
-    def __init__(self, integrator: BaseIntegrator, estimator: Any) -> None:
+    def __init__(
+        self,
+        integrator: BaseIntegrator | Sequence[BaseIntegrator] | str = "auto",
+        estimator: Any = "auto",
+        *,
+        anchor_weight: float | str = "auto",
+        task: str = "auto",
+        class_weight: str | Mapping[Any, float] | None = None,
+        budget: float | None = None,
+        left_out: bool | str = "auto",
+        n_jobs: int | None = None,
+        random_state: int = 0,
+        progress: Callable[[int, int, str], None] | None = None,
+    ) -> None:
         self.integrator = integrator
         self.estimator = estimator
+        self.anchor_weight = anchor_weight
+        self.task = task
+        self.class_weight = class_weight
+        self.budget = budget
+        self.left_out = left_out
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.progress = progress
 
     def fit(self, shares: Iterable[Share]) -> Collaboration:
         """Integrate the shares, and fit the model on the pooled collaboration representations.
@@ -113,7 +196,9 @@ class Analyst:
         Raises
         ------
         TypeError
-            When the integrator or a share is something else.
+            When the integrator or a share is something else, or a model cannot weigh rows.
+        ValueError
+            When a parameter has no meaning.
         AgreementError
             When two shares carry one name, their anchors differ in length, their anchor targets differ, or some
             targets are numbers and others text.
@@ -126,16 +211,115 @@ class Analyst:
         number of rows and, where sent, their targets.  Different orders give a model that is hardly better than
         guessing; parties should compare their anchors among themselves.
         """
-        if not isinstance(self.integrator, BaseIntegrator):
-            raise TypeError(
-                f"integrator must be an integration method such as KTI(); got {type(self.integrator).__name__}."
-            )
+        self._check_parameters()
         named = _by_party(shares)
-        anchors = {party: share.anchor_representation for party, share in named.items()}
-        integrator = clone(self.integrator).fit(anchors, _common_anchor_target(named))
-        representations = integrator.transform({party: share.representation for party, share in named.items()})
-        estimator = clone(self.estimator).fit(np.vstack(list(representations.values())), _pooled_target(named))
+        training = training_rows(named, as_classes=self.task == "classification")
+        if not self._has_choice and not self._wants_left_out:
+            return self._as_named(named, training)
+        choice, selection = self._search(named, training).run(named, training)
+        representations = {party: choice.rows[rows] for party, rows in training.parties.items()}
+        left_out, without = self._left_out(named, training, choice) if self._wants_left_out else ({}, {})
+        return Collaboration(
+            choice.integrator,
+            choice.estimator,
+            representations,
+            selection=selection if self._has_choice else None,
+            left_out=left_out,
+            without=without,
+        )
+
+    @property
+    def _has_choice(self) -> bool:
+        return not isinstance(self.integrator, BaseIntegrator) or isinstance(self.estimator, str)
+
+    @property
+    def _wants_left_out(self) -> bool:
+        return self._has_choice if isinstance(self.left_out, str) else self.left_out
+
+    def _weights(self) -> tuple[float, ...]:
+        if not isinstance(self.anchor_weight, str):
+            return (float(self.anchor_weight),)
+        return ANCHOR_WEIGHTS if self._has_choice else (0.0,)
+
+    def _check_parameters(self) -> None:
+        given = self.integrator
+        several = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+        if given != "auto" and not (several and all(isinstance(each, BaseIntegrator) for each in several)):
+            raise TypeError(
+                "integrator must be an integration method such as KTI(), a list of them, or 'auto'; got "
+                f"{repr(given) if isinstance(given, str) else type(given).__name__}."
+            )
+        if isinstance(self.estimator, str) and self.estimator != "auto":
+            raise ValueError(f"estimator must be a scikit-learn estimator or 'auto'; got {self.estimator!r}.")
+        if self.task not in ("auto", "classification", "regression"):
+            raise ValueError(f"task must be 'auto', 'classification' or 'regression'; got {self.task!r}.")
+        for name, word in (("anchor_weight", self.anchor_weight), ("left_out", self.left_out)):
+            if isinstance(word, str) and word != "auto":
+                raise ValueError(f"{name}={word!r} has no meaning; the only word it takes is 'auto'.")
+        if not isinstance(self.anchor_weight, str) and not 0 <= self.anchor_weight < np.inf:
+            raise ValueError(f"anchor_weight must be 'auto' or a number from 0 on; got {self.anchor_weight!r}.")
+
+    def _is_classification(self, target: NDArray[Any]) -> bool:
+        if not isinstance(self.estimator, str):
+            return bool(is_classifier(self.estimator))
+        return target.dtype.kind != "f" if self.task == "auto" else self.task == "classification"
+
+    def _class_weights(self, target: NDArray[Any], is_classification: bool) -> dict[Any, float] | None:
+        if self.class_weight is None or not is_classification:
+            return None
+        classes = np.unique(target)
+        given: Any = self.class_weight
+        weights = compute_class_weight(given, classes=classes, y=target)
+        return dict(zip(classes.tolist(), weights.tolist(), strict=True))
+
+    def _search(self, shares: Mapping[PartyName, Share], training: TrainingRows) -> Search:
+        is_classification = self._is_classification(training.target)
+        given: Any = self.integrator
+        if isinstance(given, str):
+            integrators = default_integrators(shares)
+        else:
+            integrators = [given] if isinstance(given, BaseIntegrator) else list(given)
+        named = not isinstance(self.estimator, str)
+        return Search(
+            integrators=integrators,
+            model=NamedModel(name=type(self.estimator).__name__, estimator=self.estimator) if named else None,
+            anchor_weights=self._weights(),
+            is_classification=is_classification,
+            class_weight=self._class_weights(training.target, is_classification),
+            budget=self.budget,
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
+            progress=self.progress,
+        )
+
+    def _as_named(self, shares: Mapping[PartyName, Share], training: TrainingRows) -> Collaboration:
+        """The integrator and the model given, with nothing left out: the paper's protocol."""
+        given: Any = self.integrator
+        anchors = {party: share.anchor_representation for party, share in shares.items()}
+        integrator = clone(given).fit(anchors, training.anchor_target)
+        (anchor_weight,) = self._weights()
+        weights = training.weights(
+            anchor_weight, self._class_weights(training.target, self._is_classification(training.target))
+        )
+        rows = training.mapped(integrator, shares)
+        estimator = fit_weighted(clone(self.estimator), rows, training.target, weights)
+        representations = {party: rows[place] for party, place in training.parties.items()}
         return Collaboration(integrator, estimator, representations)
+
+    def _left_out(
+        self, shares: Mapping[PartyName, Share], training: TrainingRows, choice: Choice
+    ) -> tuple[dict[PartyName, FloatArray], dict[PartyName, Any]]:
+        """For parties that shared their own rows, what is said of each left out; for others, the model without them."""
+        left_out = {party: choice.left_out[rows] for party, rows in training.parties.items() if training.are_own[party]}
+        without = {}
+        for party, place in training.parties.items():
+            if party in left_out:
+                continue
+            weights = choice.weights.copy()
+            weights[place] = 0.0
+            if weights.any():
+                without[party] = trained_again(choice.estimator, choice.rows, training, weights)
+        return left_out, without
 
     def __repr__(self) -> str:
         return f"Analyst(integrator={self.integrator!r}, estimator={self.estimator!r})"
@@ -154,26 +338,3 @@ def _by_party(shares: Iterable[Share]) -> dict[PartyName, Share]:
     if not named:
         raise AgreementError("No share was given; at least two are wanted.")
     return named
-
-
-def _common_anchor_target(shares: Mapping[PartyName, Share]) -> NDArray[Any] | None:
-    """The anchor targets, which every party that sends them must send alike."""
-    senders = {party: share.anchor_target for party, share in shares.items() if share.anchor_target is not None}
-    if not senders:
-        return None
-    first, reference = next(iter(senders.items()))
-    for party, target in senders.items():
-        if not np.array_equal(target, reference):
-            raise AgreementError(
-                f"Parties {first!r} and {party!r} sent different anchor targets, so they used different anchors or "
-                "row orders. Send the same anchor to all parties and ask for new shares."
-            )
-    return reference
-
-
-def _pooled_target(shares: Mapping[PartyName, Share]) -> NDArray[Any]:
-    text = {party: share.target.dtype.kind in "OSU" for party, share in shares.items()}
-    if len(set(text.values())) > 1:
-        kinds = {party: "text" if is_text else "numbers" for party, is_text in text.items()}
-        raise AgreementError(f"Some parties' targets are numbers and others' are text: {kinds}. Agree on one coding.")
-    return np.concatenate([share.target for share in shares.values()])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,10 +11,15 @@ from numpy.typing import ArrayLike
 
 from .._validation import FloatArray, PartyName
 from ..errors import AgreementError, UnknownPartyError
+from ..linalg import fix_signs
 from ..model import IntegrationFunction, LinearMap
 from ._base import BaseIntegrator, Representations
 
 __all__ = ["ODC"]
+
+_MOST_TURNS = 100
+_LITTLE = 1e-9
+"""Part of the sum of squares below which another turn is in vain."""
 
 
 class ODC(BaseIntegrator):
@@ -25,9 +31,10 @@ class ODC(BaseIntegrator):
 
     Parameters
     ----------
-    reference : party or "mean", default=None
+    reference : party, "mean" or "consensus", default=None
         Whose anchor representation the others are turned onto.  None takes the first party, and "mean" the average
-        of all.
+        of all.  "consensus" takes the average of all once they are turned onto it (generalised Procrustes analysis
+        [2]_), in its principal axes: the same wherever the parties' secret rotations point.
 
     Attributes
     ----------
@@ -40,12 +47,14 @@ class ODC(BaseIntegrator):
     Notes
     -----
     Whoever is the reference gives something away: the other parties learn maps onto its anchor representation, and
-    hold the anchor.  With "mean" it is an average of all that they learn about.
+    hold the anchor.  With "mean" and "consensus" it is an average of all that they learn about.  Where parties rotate
+    their representations in secret, "mean" averages what does not belong together, and "consensus" does not.
 
     References
     ----------
     .. [1] Nosaka, Suetake, Takano and Yoshise (2026). Data collaboration analysis with orthonormal basis selection and
        alignment. Computers and Electrical Engineering 135, 111192.
+    .. [2] Gower (1975). Generalized Procrustes analysis. Psychometrika 40, 33-51.
 
     Examples
     --------
@@ -99,8 +108,7 @@ class ODC(BaseIntegrator):
         target = self._target(checked)
         functions: dict[PartyName, IntegrationFunction] = {}
         for party, A in checked.items():
-            U, _, Vt = scipy.linalg.svd(A.T @ target, full_matrices=False, check_finite=False)
-            functions[party] = LinearMap(party, U @ Vt)
+            functions[party] = LinearMap(party, _procrustes(A, target))
         self.target_ = target
         self.integration_functions_ = functions
         self.objective_ = self._residual({party: functions[party](A) for party, A in checked.items()}, target)
@@ -113,6 +121,31 @@ class ODC(BaseIntegrator):
             return anchors[self.reference].copy()
         if self.reference == "mean":
             return np.asarray(np.mean(list(anchors.values()), axis=0))
+        if self.reference == "consensus":
+            return _consensus(list(anchors.values()))
         raise UnknownPartyError(
-            f"reference={self.reference!r} is none of the parties {list(anchors)!r}; name one of them, or use 'mean'."
+            f"reference={self.reference!r} is none of the parties {list(anchors)!r}; name one of them, or use 'mean' "
+            "or 'consensus'."
         )
+
+
+def _procrustes(A: FloatArray, Z: FloatArray) -> FloatArray:
+    r"""The orthogonal G that minimises :math:`\|A G - Z\|_F`."""
+    U, _, Vt = scipy.linalg.svd(A.T @ Z, full_matrices=False, check_finite=False)
+    return np.asarray(U @ Vt)
+
+
+def _consensus(anchors: Sequence[FloatArray]) -> FloatArray:
+    """The mean of all, turned onto it by turns, in its principal axes, shape (n_anchors, n_intermediate)."""
+    Z, previous = anchors[0], np.inf
+    for _ in range(_MOST_TURNS):
+        turned = [A @ _procrustes(A, Z) for A in anchors]
+        Z = np.mean(turned, axis=0)
+        # Neither step raises the sum of squares, so it converges.
+        residual = sum(float(np.sum((each - Z) ** 2)) for each in turned)
+        if residual >= previous * (1 - _LITTLE):
+            break
+        previous = residual
+    _, _, Vt = scipy.linalg.svd(Z, full_matrices=False, check_finite=False)
+    in_axes = Z @ Vt.T
+    return np.asarray(in_axes * fix_signs(in_axes))

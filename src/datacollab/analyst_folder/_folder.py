@@ -173,15 +173,33 @@ class AnalystFolder:
                 )
         return statuses
 
-    def integrate(self, integrator: BaseIntegrator, estimator: Any, *, n_folds: int | None = 5) -> Integration:
+    def integrate(
+        self,
+        integrator: BaseIntegrator | str = "auto",
+        estimator: Any = "auto",
+        *,
+        n_folds: int | None = 5,
+        random_state: int = 0,
+        budget: float | None = None,
+        progress: Callable[[int, int, str], None] | None = None,
+    ) -> Integration:
         """Align the representations, train the model, and keep both.
 
         Parameters
         ----------
-        integrator : BaseIntegrator
-        estimator : estimator
+        integrator : BaseIntegrator or "auto", default="auto"
+        estimator : estimator or "auto", default="auto"
+            What is "auto" is chosen by rows left out; see `datacollab.Analyst`.  Where there was a choice, parties get
+            with the model what it says of their rows left out.
         n_folds : int or None, default=5
-            Of the cross-validation of the model on the collaboration representations; None leaves it out.
+            Of the cross-validation of the model on the collaboration representations, where nothing is known of rows
+            left out one by one; None leaves out any score.
+        random_state : int, default=0
+            Of random forests that are tried.
+        budget : float, optional
+            Seconds after which no further candidate is begun.
+        progress : callable, optional
+            Called with the number of candidates tried, of all, and the name of the next.
 
         Raises
         ------
@@ -195,10 +213,18 @@ class AnalystFolder:
         with locked(self.path):
             received = self.shares()
             self.check_quorum(len(received))
-            collaboration = Analyst(integrator, estimator).fit(each.share for each in received)
+            analyst = Analyst(
+                integrator,
+                estimator,
+                task=self.project.task.kind,
+                budget=budget,
+                random_state=random_state,
+                progress=progress,
+            )
+            collaboration = analyst.fit(each.share for each in received)
             result = describe(collaboration, received, self.project, n_folds)
             write_atomically(self._collaboration_file, pack_collaboration(collaboration, result), mode=0o600)
-            self._log.append("integrate", **result.facts())
+            self._log.append("integrate", **result.facts_to_log())
         return result
 
     def export(

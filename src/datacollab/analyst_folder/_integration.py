@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,11 +14,13 @@ from scipy import stats
 
 from .._validation import FloatArray
 from ..project import Project
-from ._row_lint import training_rows_in
+from ..share import Share
+from ._choice import selection_facts, selection_from
+from ._row_lint import RowFinding, training_rows_in
 from ._shares import ReceivedShare
 
 if TYPE_CHECKING:
-    from ..analyst import Collaboration
+    from ..analyst import Collaboration, Selection
 
 __all__ = ["Integration", "Score", "anchor_concordance", "describe"]
 
@@ -27,7 +29,7 @@ _NAMED_PARAMETERS = ("kernel", "gamma", "alpha", "graph_weight", "center", "solv
 
 @dataclass(frozen=True, kw_only=True)
 class Score:
-    """How good the model is on rows left out of its training, with a 95 % interval over the folds.
+    """How good the model is on rows left out of its training, with a 95 % interval over the folds or rows.
 
     Attributes
     ----------
@@ -36,7 +38,8 @@ class Score:
     value, low, high : float
     baseline : float
         Of always answering with the most frequent class, or the mean.
-    n_folds : int
+    n_folds : int or None
+        None where every row was left out by itself, and the interval is over rows.
     """
 
     name: str
@@ -44,13 +47,14 @@ class Score:
     low: float
     high: float
     baseline: float
-    n_folds: int
+    n_folds: int | None
 
     def sentence(self) -> str:
         """The score in words."""
+        how = "each by itself" if self.n_folds is None else f"{self.n_folds} folds"
         return (
             f"{self.name.capitalize()} of the model on rows left out: {self.value:.3f} ({self.low:.3f} to "
-            f"{self.high:.3f}, {self.n_folds} folds); always the same answer has {self.baseline:.3f}."
+            f"{self.high:.3f}, {how}); always the same answer has {self.baseline:.3f}."
         )
 
 
@@ -79,6 +83,8 @@ class Integration:
     row_findings : tuple of str
         Where the model carries training rows.
     created : str
+    selection : Selection or None
+        What was tried, where the analyst was left a choice.
     """
 
     method: str
@@ -92,18 +98,33 @@ class Integration:
     score: Score | None
     row_findings: tuple[str, ...]
     created: str
+    selection: Selection | None = None
 
     def facts(self) -> dict[str, Any]:
         """The same as what JSON can hold."""
-        return asdict(self) | {"row_findings": list(self.row_findings)}
+        selection = None if self.selection is None else selection_facts(self.selection)
+        plain = {each.name: getattr(self, each.name) for each in fields(self)}
+        score = None if self.score is None else asdict(self.score)
+        return plain | {"row_findings": list(self.row_findings), "score": score, "selection": selection}
+
+    def facts_to_log(self) -> dict[str, Any]:
+        """The same without the candidates that were not taken."""
+        facts = self.facts()
+        if facts["selection"] is not None:
+            facts["selection"] = {name: value for name, value in facts["selection"].items() if name != "candidates"}
+        return facts
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> Self:
         """What `facts` gave."""
-        score = facts["score"]
+        score, selection = facts["score"], facts.get("selection")
         return cls(
             **dict(facts)
-            | {"score": None if score is None else Score(**score), "row_findings": tuple(facts["row_findings"])}
+            | {
+                "score": None if score is None else Score(**score),
+                "row_findings": tuple(facts["row_findings"]),
+                "selection": None if selection is None else selection_from(selection),
+            }
         )
 
 
@@ -133,7 +154,7 @@ def describe(
     parameters = integrator.get_params(deep=False)
     rows = np.vstack(list(representations.values()))
     target = np.concatenate([each.share.target for each in received])
-    groups = _equal_rows([each.share.representation for each in received])
+    groups = _rows_together([each.share for each in received])
     return Integration(
         method=type(integrator).__name__,
         parameters={name: parameters[name] for name in _NAMED_PARAMETERS if _is_plain(parameters.get(name, ...))},
@@ -143,12 +164,36 @@ def describe(
         share_digests={each.party: each.digest for each in received},
         concordance=anchor_concordance(integrator.transform(anchors)),
         n_repeated={each.party: _count_repeated(each.share.representation) for each in received},
-        score=None if n_folds is None else _score(collaboration.estimator_, rows, target, groups, project, n_folds),
-        row_findings=tuple(
-            str(each) for each in training_rows_in(collaboration.estimator_, [*representations.values()])
-        ),
+        score=None
+        if n_folds is None
+        else _score_of_rows(collaboration, received, project)
+        or _score(collaboration.estimator_, rows, target, groups, project, n_folds),
+        row_findings=tuple(str(each) for each in _training_rows(collaboration, received)),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
+        selection=collaboration.selection_,
     )
+
+
+def _training_rows(collaboration: Collaboration, received: Sequence[ReceivedShare]) -> list[RowFinding]:
+    """Rows of parties in any model that would be sent; a row that is an anchor row is nobody's."""
+    representations = [collaboration.representations_[each.party][~_are_anchor_rows(each.share)] for each in received]
+    sent = {"": collaboration.estimator_} | {
+        f"without {each.party}: ": collaboration.party_model(each.party).without_party for each in received
+    }
+    return [
+        RowFinding(path=f"{prefix}{found.path}", n_rows=found.n_rows)
+        for prefix, estimator in sent.items()
+        if estimator is not None
+        for found in training_rows_in(estimator, representations)
+    ]
+
+
+def _are_anchor_rows(share: Share) -> NDArray[np.bool_]:
+    """Which shared rows equal an anchor row of the same share, as where anchor rows are labelled at home."""
+    if share.one_to_one:
+        return np.zeros(len(share.representation), dtype=bool)
+    anchors = {row.tobytes() for row in share.anchor_representation}
+    return np.array([row.tobytes() in anchors for row in share.representation])
 
 
 def _name(estimator: Any) -> str:
@@ -166,13 +211,43 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, str | bool | int | float)
 
 
-def _equal_rows(representations: Sequence[FloatArray]) -> NDArray[np.intp]:
-    """A number for each row, the same for equal rows of a party: a microaggregated row is there several times."""
+def _rows_together(shares: Sequence[Share]) -> NDArray[np.intp]:
+    """A number for each row, the same for rows that are left out together.
+
+    Those are equal rows of a party, as means of groups are, and rows that defences made of one anchor row.
+    """
+    n_anchors = len(shares[0].anchor_representation)
     numbers: list[NDArray[np.intp]] = []
-    for rows in representations:
-        start = 0 if not numbers else int(numbers[-1].max()) + 1
-        numbers.append(start + np.unique(rows, axis=0, return_inverse=True)[1].ravel())
+    start = n_anchors
+    for share in shares:
+        equal = np.unique(share.representation, axis=0, return_inverse=True)[1].ravel()
+        numbers.append(start + equal if share.anchor_rows is None else share.anchor_rows)
+        start += len(equal)
     return np.concatenate(numbers)
+
+
+def _score_of_rows(collaboration: Collaboration, received: Sequence[ReceivedShare], project: Project) -> Score | None:
+    """By what the analyst was told of each row left out; None where no party's rows are its own."""
+    told = [(each.share.target, collaboration.left_out_.get(each.party)) for each in received]
+    pairs = [(target, left_out) for target, left_out in told if left_out is not None]
+    if not pairs:
+        return None
+    target, left_out = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
+    if project.task.kind == "classification":
+        right = collaboration.estimator_.classes_[np.argmax(left_out, axis=1)] == target
+        interval = stats.binomtest(int(right.sum()), len(right)).proportion_ci(0.95, method="wilson")
+        low, high, value = interval.low, interval.high, right.mean()
+        baseline = np.unique(target, return_counts=True)[1].max() / len(target)
+        name = "accuracy"
+    else:
+        squares = (left_out - target) ** 2
+        half = stats.t.ppf(0.975, max(len(squares) - 1, 1)) * squares.std(ddof=1) / np.sqrt(len(squares))
+        value, baseline = np.sqrt(squares.mean()), np.std(target)
+        low, high = np.sqrt(max(squares.mean() - half, 0.0)), np.sqrt(squares.mean() + half)
+        name = "root mean squared error"
+    return Score(
+        name=name, value=float(value), low=float(low), high=float(high), baseline=float(baseline), n_folds=None
+    )
 
 
 def _score(

@@ -11,18 +11,21 @@ if TYPE_CHECKING:
 
 __all__ = ["METHODS", "MODELS", "make_integrator", "make_model"]
 
-METHODS = ("kti", "kti-cv", "lti", "gep", "mpp", "odc")
+AUTO = "auto"
+"""Left to the analyst's own choice, by rows left out."""
+METHODS = (AUTO, "kti", "kti-cv", "lti", "gep", "mpp", "odc")
 
 
 def make_integrator(
     name: str, shares: Sequence[Share], *, n_components: int | None = None, alpha: float | None = None
-) -> BaseIntegrator:
+) -> BaseIntegrator | str:
     """An integration method for these shares.
 
     Parameters
     ----------
     name : str
-        One of `METHODS`.  "kti" is centred, and joins anchor rows of like targets where shares carry anchor targets.
+        One of `METHODS`.  "auto" is given back, for `datacollab.Analyst` to choose.
+        "kti" is centred, and joins anchor rows of like targets where shares carry anchor targets.
     shares : sequence of Share
     n_components : int, optional
         Columns of the collaboration representations; as many as the widest share has where it is left out.
@@ -40,8 +43,10 @@ def make_integrator(
         raise ValueError(f"Unknown method {name!r}; choose one of {', '.join(METHODS)}.")
     if alpha is not None and name != "kti":
         raise ValueError(f"The method {name!r} takes no alpha; leave it out, or choose kti.")
-    if n_components is not None and name in ("odc", "kti-cv"):
+    if n_components is not None and name in (AUTO, "odc", "kti-cv"):
         raise ValueError(f"The method {name!r} finds the number of components by itself; leave out --components.")
+    if name == AUTO:
+        return AUTO
     widest = max(share.representation.shape[1] for share in shares)
     d_hat = widest if n_components is None else n_components
     with_target = any(share.anchor_target is not None for share in shares)
@@ -68,7 +73,7 @@ def make_model(name: str, task: str, random_state: int | None = None) -> Any:
     Parameters
     ----------
     name : str
-        One of `MODELS`.
+        One of `MODELS`.  "auto" is given back, for `datacollab.Analyst` to choose.
     task : {"classification", "regression"}
     random_state : int, optional
 
@@ -118,6 +123,7 @@ def _perceptron(is_classification: bool, random_state: int | None) -> Any:
 
 
 MODELS: dict[str, Callable[[bool, int | None], Any]] = {
+    AUTO: lambda is_classification, random_state: AUTO,
     "random-forest": _forest,
     "gradient-boosting": _boosting,
     "linear": _linear,

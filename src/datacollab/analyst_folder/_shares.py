@@ -191,6 +191,8 @@ def _check_what_it_says(share: Share, facts: Mapping[str, Any], project: Project
         "n_anchors": share.anchor_representation.shape[0],
     }
     wrong = [name for name, value in found.items() if facts.get(name) != value]
+    if facts.get("one_to_one", True) is not share.one_to_one:
+        wrong.append("one_to_one")
     if found["n_anchors"] != project.anchor.n_rows:
         wrong.append("n_anchors")
     if wrong:

@@ -185,7 +185,7 @@ def make_scenario(
     other_target = _targets(control_target, others, share.party, "control_target")
     remarks = []
     is_paired = order is not None
-    own_target = _own_targets(y, share, order, len(raw))
+    own_target = _own_targets(y, party, X, share, order)
     if order is None:
         # Who took part can be asked all the same; which row is whose has no answer but chance.
         n_pairs = min(len(raw), len(places))
@@ -254,14 +254,14 @@ def make_scenario(
 
 
 def _own_targets(
-    y: ArrayLike | None, share: Share, order: NDArray[np.intp] | None, n_samples: int
+    y: ArrayLike | None, party: Party | Share, X: ArrayLike, share: Share, order: NDArray[np.intp] | None
 ) -> NDArray[Any] | None:
     """Targets of the whole table: those given, else those shared where every row is shared."""
+    n_samples = _num_samples(X)
     if y is not None:
         target = np.asarray(y)
-        # A defence may publish means of numeric targets.
-        comparable = order is not None and (share.one_to_one or share.target.dtype.kind != "f")
-        fits = target.shape == (n_samples,) and (not comparable or np.array_equal(target[order], share.target))
+        # A defence may share others than the party has.
+        fits = party.was_fitted_on(X, y) if isinstance(party, Party) else np.array_equal(target, share.target)
         if not fits:
             raise AgreementError(
                 f"Party {share.party!r}: y differs from the targets that are shared; give the rows and targets the "

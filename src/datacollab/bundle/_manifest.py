@@ -16,11 +16,11 @@ from ._public_key import PublicKey
 __all__ = ["READABLE", "Manifest"]
 
 READABLE = {
-    "datacollab.share": (1,),
-    "datacollab.model": (1,),
+    "datacollab.share": (1, 2),
+    "datacollab.model": (1, 2),
     "datacollab.anchor": (1,),
     "datacollab.party-state": (1,),
-    "datacollab.collaboration": (1,),
+    "datacollab.collaboration": (1, 2),
 }
 """Kinds of bundles, and the versions of each that can be read; the last one is written."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
+from ._audit import shown_progress
 from ._output import Report, reported
 from ._passphrase import PassphraseFile, passphrase_for
 
@@ -23,6 +24,8 @@ Folder = Annotated[Path, Option("--folder", "-C", help="The analyst's folder.")]
 AsJson = Annotated[bool, Option("--json", help="Print one JSON object.")]
 File = partial(typer.Argument, exists=True, dir_okay=False)
 HERE = Path()
+_MOST_SHOWN = 5
+"""Candidates in the table; --json has all."""
 
 
 @app.command("init")
@@ -95,20 +98,26 @@ def status(folder: Folder = HERE, passphrase_file: PassphraseFile = None, as_jso
 @app.command("integrate")
 def integrate(
     shares: Annotated[list[Path] | None, File(help="Shares to add first.")] = None,
-    method: Annotated[str, Option(help="kti, kti-cv, lti, gep, mpp, odc.")] = "kti",
-    model: Annotated[str, Option(help="random-forest, gradient-boosting, linear, perceptron.")] = "random-forest",
+    method: Annotated[str, Option(help="auto, kti, kti-cv, lti, gep, mpp, odc.")] = "auto",
+    model: Annotated[str, Option(help="auto, random-forest, gradient-boosting, linear, perceptron.")] = "auto",
     components: Annotated[
-        int | None, Option(min=1, help="Columns of the common space. Default: as the widest share.")
+        int | None, Option(min=1, help="Columns of the common space, for a named method. Default: as the widest share.")
     ] = None,
     alpha: Annotated[float | None, Option(min=0.0, help="Ridge penalty of kti. Default: 0.1.")] = None,
     project: Annotated[Path | None, Option(exists=True, dir_okay=False, help="Set the folder up for it first.")] = None,
-    folds: Annotated[int, Option(min=0, help="Of the cross-validation of the model; 0: none.")] = 5,
+    folds: Annotated[int, Option(min=0, help="Of the cross-validation of a named model; 0: no score.")] = 5,
+    budget: Annotated[
+        float | None, Option(min=0, metavar="S", help="Seconds after which nothing more is tried.")
+    ] = None,
     seed: Annotated[int | None, Option(help="For a repeatable model.")] = None,
     folder: Folder = HERE,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Align the shares and train one model on all of them.
+
+    Tries methods and models, and takes what predicts best the parties' rows that it was not trained on. Each party
+    gets, sealed, what the model says of its own rows left out.
 
     Example: datacollab analyst integrate *.dcshare --project project.toml -C analyst
     """
@@ -125,11 +134,15 @@ def integrate(
             _add(opened, shares, report)
         received = [each.share for each in opened.shares()]
         opened.check_quorum(len(received))
-        result = opened.integrate(
-            make_integrator(method, received, n_components=components, alpha=alpha),
-            make_model(model, opened.project.task.kind, seed),
-            n_folds=folds or None,
-        )
+        with shown_progress(quiet=as_json) as progress:
+            result = opened.integrate(
+                make_integrator(method, received, n_components=components, alpha=alpha),
+                make_model(model, opened.project.task.kind, seed),
+                n_folds=folds or None,
+                random_state=0 if seed is None else seed,
+                budget=budget,
+                progress=lambda done, total, name: progress(f"{done + 1} of {total}: {name}"),
+            )
         report.facts |= result.facts()
         _show(result, report)
         missing = [party for party in opened.project.parties if party not in result.share_digests]
@@ -186,6 +199,8 @@ def _show(result: Integration, report: Report) -> None:
         f"{result.method} with {result.n_components} components, {result.estimator} on {result.n_rows} rows of "
         f"{len(result.share_digests)} parties."
     )
+    if result.selection is not None:
+        report.line(f"Chosen by {result.selection.table(most=_MOST_SHOWN)}")
     report.line("How far the parties' anchors agree (1: wholly):")
     for party, value in result.concordance.items():
         report.line(f"  {party}: {value:.3f}")

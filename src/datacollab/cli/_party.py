@@ -13,6 +13,7 @@ import typer
 from typer import Option
 
 from ..errors import ExchangeError
+from ._adjusted import show_adjusted, show_details
 from ._audit import shown_progress
 from ._output import Report, reported
 from ._party_options import (
@@ -20,6 +21,7 @@ from ._party_options import (
     AsJson,
     Audit,
     Components,
+    Details,
     File,
     FitOnAnchor,
     Folder,
@@ -103,6 +105,7 @@ def share(
     again: Annotated[
         bool, Option("--again", help="Replace a share made before; two tell more than one, and need a new model.")
     ] = False,
+    details: Details = False,
     folder: Folder = HERE,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
@@ -123,6 +126,7 @@ def share(
                 stack.close()
                 report.facts |= {"summary": summary.to_dict()}
                 report.line(summary.to_text())
+                show_details(summary.adjusted, report, details=details)
                 return approver if approve or _says_yes(report) else None
 
             file = opened.share(
@@ -181,6 +185,7 @@ def predict(
     proba: Annotated[bool, Option("--proba", help="Add the probability of each class.")] = False,
     keep: Annotated[list[str] | None, Option(metavar="COLUMN", help="Copy a column, such as an identifier.")] = None,
     force: Annotated[bool, Option("--force", help="Overwrite a file that holds something else.")] = False,
+    details: Details = False,
     folder: Folder = HERE,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
@@ -195,14 +200,19 @@ def predict(
         opened = _opened(folder, passphrase_file)
         if proba and opened.project.task.kind == "regression":
             raise typer.BadParameter("A regression has no classes, so no probabilities.", param_hint="--proba")
-        n_rows = opened.predict(table, output, proba=proba, keep=keep or (), force=force)
-        report.facts = {"predictions": str(output), "n_rows": n_rows}
+        told: list[dict[str, Any]] = []
+        n_rows = opened.predict(
+            table, output, proba=proba, keep=keep or (), force=force, tell=lambda found: told.append(found.to_dict())
+        )
+        report.facts = {"predictions": str(output), "n_rows": n_rows, "adjusted": told[0]}
         report.line(f"{output}: {n_rows} predictions")
+        show_adjusted(told[0], report, details=details)
 
 
 @app.command("evaluate")
 def evaluate(
     table: Table,
+    details: Details = False,
     folder: Folder = HERE,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
@@ -214,6 +224,7 @@ def evaluate(
     with reported(as_json) as report:
         report.facts = _opened(folder, passphrase_file).evaluate(table)
         _show_scores(report.facts, report)
+        show_adjusted(report.facts["adjusted"], report, details=details)
 
 
 def _opened(folder: Path, passphrase_file: Path | None) -> PartyFolder:

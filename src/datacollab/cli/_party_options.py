@@ -15,6 +15,7 @@ __all__ = [
     "AsJson",
     "Audit",
     "Components",
+    "Details",
     "File",
     "FitOnAnchor",
     "Folder",
@@ -58,6 +59,7 @@ def _one_of(name: str | None, known: Sequence[str]) -> str | None:
 File = partial(typer.Argument, exists=True, dir_okay=False)
 Folder = Annotated[Path, Option("--folder", "-C", metavar="DIR", help="The party's folder.")]
 AsJson = Annotated[bool, Option("--json", help="Print one JSON object.")]
+Details = Annotated[bool, Option("--details", help="List what was clipped, filled in or counted as other.")]
 Table = Annotated[Path, File(help="CSV, Parquet or Arrow file.")]
 Obfuscator = Annotated[
     str | None,

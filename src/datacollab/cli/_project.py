@@ -64,7 +64,8 @@ def new(
     """Draft a project from a public table, and sign it. Check the file before you send it.
 
     Ranges and categories are guessed from the public rows, and marked with CHECK in the file; after an edit, sign it
-    again with `datacollab project sign`.
+    again with `datacollab project sign`. A party's numbers outside are clipped, unknown categories count as "other",
+    and missing entries are filled in; each party sees how many. More than 5 % of a column are refused.
 
     Example: datacollab project new heart --like public.csv --target died --purpose "Who is at risk?"
     --party a=a/public.key --party b=b/public.key --analyst analyst/public.key -C a -o project.toml
@@ -95,7 +96,8 @@ def new(
             deadline=last_day,
             seal_shares=seal_shares,
         )
-        write_atomically(output, project_text(project, owner, drafted=True).encode(), overwrite=False)
+        text = project_text(project, owner, drafted=True, ranges_given=valid_range is not None)
+        write_atomically(output, text.encode(), overwrite=False)
         report.facts = {"written": str(output), **_facts(project)}
         report.line(
             f"{output}: {len(project.columns)} columns ({project.n_features} in the matrix), {project.task.kind} of "
@@ -297,19 +299,29 @@ def _show(project: Project, report: Report) -> None:
 def _column_rows(columns: Sequence[Column]) -> list[tuple[str, ...]]:
     """A line for each column; one for several that follow one another and are alike."""
     rows: list[tuple[str, ...]] = []
-    for words, alike in groupby(columns, key=_column_words):
+    for words, group in groupby(columns, key=_column_words):
+        alike = list(group)
         names = [column.name for column in alike]
         if len(names) > _MOST_ALIKE:
-            names = [f"{names[0]} ... {names[-1]} ({len(names)} columns)"]
-        rows += [(name, *words) for name in names]
+            fill = alike[0].fill if len({column.fill for column in alike}) == 1 else "filled in"
+            rows.append((f"{names[0]} ... {names[-1]} ({len(names)} columns)", words[0], _rules(alike[0], fill)))
+        else:
+            rows += [(column.name, words[0], _rules(column, column.fill)) for column in alike]
     return rows
 
 
 def _column_words(column: Column) -> tuple[str, str]:
-    missing = "" if column.missing == "refuse" else f"missing: {column.fill}{' and a flag' * column.flag_missing}"
+    """What may stand in a column, and its rules, whatever is filled in."""
+    rules = _rules(column, "filled in")
     if column.kind == "number":
-        return _range(column.minimum, column.maximum, column.unit), missing
-    return _listed(column.categories), missing
+        return _range(column.minimum, column.maximum, column.unit), rules
+    return _listed(column.categories), rules
+
+
+def _rules(column: Column, fill: object) -> str:
+    missing = [] if column.missing == "refuse" else [f"missing: {fill}{' and a flag' * column.flag_missing}"]
+    others = [f"{name}: {rule}" for name in ("outside", "unknown") if (rule := getattr(column, name)) != "refuse"]
+    return ", ".join(missing + others)
 
 
 def _range(minimum: float | None, maximum: float | None, unit: str) -> str:

@@ -14,6 +14,7 @@ import typer
 from typer import Option
 
 from ..errors import ExchangeError
+from ._adjusted import show_details
 from ._audit import shown_progress
 from ._output import reported
 from ._party_options import (
@@ -21,6 +22,7 @@ from ._party_options import (
     AsJson,
     Audit,
     Components,
+    Details,
     FitOnAnchor,
     Folder,
     GroupSize,
@@ -55,6 +57,7 @@ def check(
     fit_on_anchor: FitOnAnchor = False,
     audit: Audit = True,
     time_budget: TimeBudget = None,
+    details: Details = False,
     folder: Folder = HERE,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
@@ -98,6 +101,7 @@ def check(
             **_error_of(reasons[0] if reasons else None),
         }
         report.line(prepared.summary.to_text())
+        show_details(prepared.summary.adjusted, report, details=details)
         report.line()
         if shared_before:
             report.line("The party has shared before. A second share of the same rows tells the analyst more.")

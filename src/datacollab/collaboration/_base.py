@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.utils import _safe_indexing, check_array, check_random_state
 from sklearn.utils._tags import get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
@@ -38,8 +38,8 @@ class BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator, ABC):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "obfuscator": [HasMethods(["fit", "transform"]), Mapping, callable, None],
-        "integrator": [BaseIntegrator, None],
-        "estimator": [HasMethods(["fit", "predict"]), None],
+        "integrator": [BaseIntegrator, StrOptions({"auto"}), None],
+        "estimator": [HasMethods(["fit", "predict"]), StrOptions({"auto"}), None],
         "fit_on": [StrOptions({"anchor"}), "array-like", None],
         "defences": [list, tuple],
         "shuffle": ["boolean"],
@@ -55,7 +55,7 @@ class BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator, ABC):
     def __init__(
         self,
         obfuscator: Any = None,
-        integrator: BaseIntegrator | None = None,
+        integrator: BaseIntegrator | str | None = None,
         estimator: Any = None,
         *,
         fit_on: Any = None,
@@ -133,7 +133,11 @@ class BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator, ABC):
             for party, index in parties
         )
         integrator = KTI() if self.integrator is None else self.integrator
-        analyst = Analyst(_seeded(integrator, random_state), _seeded(self._default_estimator(), random_state))
+        analyst = Analyst(
+            _seeded(integrator, random_state),
+            _seeded(self._default_estimator(), random_state),
+            task="classification" if is_classifier(self) else "regression",
+        )
         self.collaboration_ = analyst.fit(share for _, share in fitted)
         self.parties_ = {party.name: party for party, _ in fitted}
         self.models_ = {party: self.collaboration_.party_model(party) for party in self.parties_}
@@ -250,6 +254,8 @@ def _seed(random_state: np.random.RandomState | None) -> np.random.RandomState |
 
 def _seeded(estimator: Any, random_state: np.random.RandomState | None) -> Any:
     """A clone in which every ``random_state`` left at None is drawn from ``random_state``."""
+    if isinstance(estimator, str):
+        return estimator
     copy = clone(estimator)
     if random_state is not None:
         for name, value in sorted(copy.get_params(deep=True).items()):

@@ -24,7 +24,8 @@ __all__ = ["DataCollaborationClassifier", "DataCollaborationRegressor"]
 def _estimator_has(method: str) -> Callable[[Any], bool]:
     def check(self: Any) -> bool:
         fitted = getattr(self, "collaboration_", None)
-        return hasattr(self._default_estimator() if fitted is None else fitted.estimator_, method)
+        estimator = self._default_estimator() if fitted is None else fitted.estimator_
+        return isinstance(estimator, str) or hasattr(estimator, method)
 
     return check
 
@@ -40,12 +41,13 @@ class DataCollaborationClassifier(ClassifierMixin, BaseDataCollaboration):
     obfuscator : transformer, mapping of party to transformer, or callable, default=None
         f_k.  One transformer serves all parties, each with its own clone fitted on its own rows; a mapping or a
         callable of the party's name gives each its own.  None takes ``obfuscator("pca")``.
-    integrator : BaseIntegrator, default=None
-        How representations are aligned.  None takes ``KTI()``.
-    estimator : estimator, default=None
-        h, trained on all collaboration representations.  None takes a random forest on standardised columns.  An
-        orthonormal target makes the entries about ``n_anchors ** -0.5`` in size, a narrow kernel far smaller, so put
-        a scaler first (trees do not see differences below 1e-7).
+    integrator : BaseIntegrator or "auto", default=None
+        How representations are aligned.  None takes ``KTI()``; "auto" leaves the choice to `Analyst`.
+    estimator : estimator or "auto", default=None
+        h, trained on all collaboration representations.  None takes a random forest on standardised columns, or "auto"
+        where the integrator is; "auto" leaves the choice to `Analyst`.  An orthonormal target makes the entries about
+        ``n_anchors ** -0.5`` in size, a narrow kernel far smaller, so put a scaler first before a model of your own
+        (trees do not see differences below 1e-7).
     fit_on : "anchor", array-like or dataframe of shape (n_public, n_features), default=None
         Public rows that every party fits its own obfuscator on, a secret half of them with a secret rotation after it,
         instead of its private rows; see `Party`.  "anchor" takes the anchor given to `fit`.
@@ -119,15 +121,16 @@ class DataCollaborationClassifier(ClassifierMixin, BaseDataCollaboration):
         return float(accuracy_score(y, self.predict(X, groups=groups), sample_weight=sample_weight))
 
     def _default_estimator(self) -> Any:
-        return make_pipeline(StandardScaler(), RandomForestClassifier()) if self.estimator is None else self.estimator
+        if self.estimator is None and self.integrator != "auto":
+            return make_pipeline(StandardScaler(), RandomForestClassifier())
+        return "auto" if self.estimator is None else self.estimator
 
     def _checked_target(self, y: NDArray[Any]) -> NDArray[Any]:
         check_classification_targets(y)
         return y
 
     def _checked_anchor_target(self, anchor_target: NDArray[Any]) -> NDArray[Any]:
-        # Graphs ask whether two targets are equal, and read floating-point ones as numbers; codes are neither.
-        return np.unique(anchor_target, return_inverse=True)[1]
+        return anchor_target  # the analyst is told that they are classes, whatever their type
 
 
 class DataCollaborationRegressor(RegressorMixin, BaseDataCollaboration):
@@ -141,12 +144,13 @@ class DataCollaborationRegressor(RegressorMixin, BaseDataCollaboration):
     obfuscator : transformer, mapping of party to transformer, or callable, default=None
         f_k.  One transformer serves all parties, each with its own clone fitted on its own rows; a mapping or a
         callable of the party's name gives each its own.  None takes ``obfuscator("pca")``.
-    integrator : BaseIntegrator, default=None
-        How representations are aligned.  None takes ``KTI()``.
-    estimator : estimator, default=None
-        h, trained on all collaboration representations.  None takes a random forest on standardised columns.  An
-        orthonormal target makes the entries about ``n_anchors ** -0.5`` in size, a narrow kernel far smaller, so put
-        a scaler first (trees do not see differences below 1e-7).
+    integrator : BaseIntegrator or "auto", default=None
+        How representations are aligned.  None takes ``KTI()``; "auto" leaves the choice to `Analyst`.
+    estimator : estimator or "auto", default=None
+        h, trained on all collaboration representations.  None takes a random forest on standardised columns, or "auto"
+        where the integrator is; "auto" leaves the choice to `Analyst`.  An orthonormal target makes the entries about
+        ``n_anchors ** -0.5`` in size, a narrow kernel far smaller, so put a scaler first before a model of your own
+        (trees do not see differences below 1e-7).
     fit_on : "anchor", array-like or dataframe of shape (n_public, n_features), default=None
         Public rows that every party fits its own obfuscator on, a secret half of them with a secret rotation after it,
         instead of its private rows; see `Party`.  "anchor" takes the anchor given to `fit`.
@@ -197,7 +201,9 @@ class DataCollaborationRegressor(RegressorMixin, BaseDataCollaboration):
         return float(r2_score(y, self.predict(X, groups=groups), sample_weight=sample_weight))
 
     def _default_estimator(self) -> Any:
-        return make_pipeline(StandardScaler(), RandomForestRegressor()) if self.estimator is None else self.estimator
+        if self.estimator is None and self.integrator != "auto":
+            return make_pipeline(StandardScaler(), RandomForestRegressor())
+        return "auto" if self.estimator is None else self.estimator
 
     def _checked_target(self, y: NDArray[Any]) -> NDArray[Any]:
         return _as_numbers(y, "y")

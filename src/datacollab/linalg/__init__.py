@@ -19,6 +19,7 @@ from ._panels import PanelCholesky, panel_cholesky, refined_solution
 from ._restricted_ridge import RestrictedRidge, landmark_root, restricted_ridge, restricted_ridge_of_features
 from ._ridge_path import RidgePath, ridge_path
 from ._rpcholesky import PivotedCholesky, extend_pivots, start_pivots
+from ._weighted_ridge import WeightedRidgePath, weighted_ridge_path
 
 __all__ = [
     "ARRAY_KERNELS",
@@ -30,6 +31,7 @@ __all__ = [
     "PivotedCholesky",
     "RestrictedRidge",
     "RidgePath",
+    "WeightedRidgePath",
     "add_sparse_to_lower",
     "add_to_lower",
     "as_precise_as",
@@ -61,5 +63,6 @@ __all__ = [
     "smallest_eigenpairs_centred",
     "start_pivots",
     "symmetric_product",
+    "weighted_ridge_path",
     "zeros",
 ]

@@ -1,7 +1,12 @@
 """What goes back to a party: its integration function g_k and the model h, how to apply them, and their files."""
 
+from ._calibrated_forest import CalibratedForestClassifier
+from ._calibration import log_loss_of
 from ._codec import MODEL_KIND, ONNX_MEMBER, model_contents, model_from
 from ._facts import plain_facts
+from ._heads import head_from, head_to
+from ._landmark_ridge import LandmarkRidgeClassifier, LandmarkRidgeRegressor
+from ._left_out import fit_left_out, fit_weighted
 from ._map_codec import map_from, map_to
 from ._maps import IntegrationFunction, KernelMap, LinearMap
 from ._onnx_model import OnnxModel
@@ -11,13 +16,21 @@ from ._skops_file import estimator_from_bytes, estimator_to_bytes
 __all__ = [
     "MODEL_KIND",
     "ONNX_MEMBER",
+    "CalibratedForestClassifier",
     "IntegrationFunction",
     "KernelMap",
+    "LandmarkRidgeClassifier",
+    "LandmarkRidgeRegressor",
     "LinearMap",
     "OnnxModel",
     "PartyModel",
     "estimator_from_bytes",
     "estimator_to_bytes",
+    "fit_left_out",
+    "fit_weighted",
+    "head_from",
+    "head_to",
+    "log_loss_of",
     "map_from",
     "map_to",
     "model_contents",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,17 +14,19 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from .. import __version__
+from .._typing import FloatArray
 from ..bundle import Bundle, arrays_to_bytes, bytes_to_arrays
 from ..errors import ExchangeError
-from ._estimator_check import check_estimator
 from ._facts import plain_facts
+from ._heads import head_from, head_to, needs_scikit_learn
+from ._left_out_codec import check_left_out, left_out_from, left_out_to
 from ._map_codec import map_from, map_to
 from ._maps import IntegrationFunction, KernelMap
 from ._onnx_export import OPSET, onnx_of
 from ._onnx_model import OnnxPartyModel, onnx_party_model
 from ._party_model import PartyModel
 from ._refusal import malformed, reason_of
-from ._skops_file import estimator_from_bytes, estimator_name, estimator_to_bytes
+from ._skops_file import estimator_name
 from ._trial import try_prediction
 
 __all__ = ["MODEL_KIND", "ONNX_MEMBER", "model_contents", "model_from"]
@@ -31,7 +34,12 @@ __all__ = ["MODEL_KIND", "ONNX_MEMBER", "model_contents", "model_from"]
 MODEL_KIND = "datacollab.model"
 
 _VERSION = re.compile(r"[0-9]+\.[0-9]+[a-z0-9.+]{0,20}", re.ASCII)
-_MAP, _ESTIMATOR, ONNX_MEMBER = "g.safetensors", "h.skops", "model.onnx"
+_MAP, _LEFT_OUT, ONNX_MEMBER = "g.safetensors", "left-out.safetensors", "model.onnx"
+_HEAD, _WITHOUT = "h", "h-without"
+"""What the names of the members begin with that hold h, and h without the party."""
+_ARCHIVE = f"{_HEAD}.skops"
+_SINCE = 2
+"""Version of the format from which on h may be plain numbers, and more than h may be sent."""
 
 
 def model_contents(model: PartyModel, *, onnx: bool = False) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -61,8 +69,18 @@ def model_contents(model: PartyModel, *, onnx: bool = False) -> tuple[dict[str, 
     g = model.integration_function
     if isinstance(g, KernelMap):
         g = g.to_numpy()
-    sent = PartyModel(party=model.party, integration_function=g, estimator=estimator)
+    without = model.without_party
+    without = getattr(without, "best_estimator_", without)
+    sent = PartyModel(
+        party=model.party,
+        integration_function=g,
+        estimator=estimator,
+        left_out=model.left_out,
+        without_party=without,
+    )
     map_facts, arrays = map_to(g)
+    head, members = head_to(estimator, _HEAD)
+    without_head, without_members = (None, {}) if without is None else head_to(without, _WITHOUT)
     classes = getattr(estimator, "classes_", None)
     facts = {
         "party": model.party,
@@ -70,13 +88,17 @@ def model_contents(model: PartyModel, *, onnx: bool = False) -> tuple[dict[str, 
         "n_intermediate": g.n_intermediate,
         "n_components": g.n_components,
         "estimator": type(estimator).__name__,
+        "head": head,
+        "without_party": without_head,
         "task": "classification" if is_classifier(estimator) else "regression",
         "classes": None if classes is None else np.asarray(classes).tolist(),
         "onnx": None,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"datacollab": __version__, "numpy": np.__version__, "sklearn": sklearn.__version__},
     }
-    members = {_MAP: arrays_to_bytes(arrays), _ESTIMATOR: estimator_to_bytes(estimator)}
+    members |= {_MAP: arrays_to_bytes(arrays)} | without_members
+    if model.left_out is not None:
+        members[_LEFT_OUT] = left_out_to(model.left_out)
     _check_written(facts, members, sent)
     if onnx:
         members[ONNX_MEMBER] = onnx_of(sent)
@@ -105,28 +127,43 @@ def model_from(bundle: Bundle, *, prefer_onnx: bool = False) -> PartyModel:
     if bundle.kind != MODEL_KIND:
         raise ExchangeError("WRONG_KIND", f"A model is wanted, but this is a bundle of kind {bundle.kind!r}.")
     facts = plain_facts(bundle)
+    if bundle.version < _SINCE:
+        _check_old(facts, bundle.members)
+        facts = facts | {"head": {"form": "skops"}, "without_party": None}
     if prefer_onnx and ONNX_MEMBER in bundle.members:
         g = _map_of(facts, bundle.members)
         model = onnx_party_model(g, bundle.members[ONNX_MEMBER], facts)
-        _check_facts(facts, model, estimator=estimator_name(bundle.members[_ESTIMATOR]))
-        return model
+        _check_facts(facts, model, estimator=estimator_name(bundle.members[_ARCHIVE]))
+        # What else was written with another scikit-learn cannot be read here, and is not needed to predict.
+        return replace(model, left_out=_left_out_of(bundle.members, model.estimator))
     return _model_of(facts, bundle.members)
 
 
+def _check_old(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> None:
+    """Version 1 has one form of estimator, and nothing besides."""
+    if facts.keys() & {"head", "without_party"} or _LEFT_OUT in members:
+        raise malformed("it says in version 1 of its format what only later ones can say")
+
+
 def _model_of(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> PartyModel:
-    _check_version(facts, ONNX_MEMBER in members)
+    heads = [head for head in (facts.get("head"), facts.get("without_party")) if head is not None]
+    _check_version(facts, ONNX_MEMBER in members, needed=not heads or any(map(needs_scikit_learn, heads)))
     g = _map_of(facts, members)
-    estimator = estimator_from_bytes(members[_ESTIMATOR])
-    check_estimator(estimator, g.n_components)
-    model = PartyModel(party=g.party, integration_function=g, estimator=estimator)
+    estimator = head_from(facts.get("head"), members, _HEAD, g.n_components)
+    model = PartyModel(
+        party=g.party,
+        integration_function=g,
+        estimator=estimator,
+        left_out=_left_out_of(members, estimator),
+        without_party=_without_party(facts, members, g, estimator),
+    )
     _check_facts(facts, model, estimator=type(estimator).__name__)
     try_prediction(model)
     return model
 
 
 def _map_of(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> IntegrationFunction:
-    if not {_MAP, _ESTIMATOR} <= members.keys() <= {_MAP, _ESTIMATOR, ONNX_MEMBER}:
-        raise malformed(f"it has the members {sorted(members)!r}, where {_MAP!r} and {_ESTIMATOR!r} are wanted")
+    _check_members(facts, members)
     party = facts.get("party")
     if isinstance(party, bool) or not isinstance(party, str | int):
         raise malformed("it does not say for which party it is")
@@ -137,13 +174,45 @@ def _map_of(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> Integrati
     return map_from(party, facts.get("integration_function"), arrays)
 
 
-def _check_version(facts: Mapping[str, Any], has_onnx: bool) -> None:
-    """What scikit-learn keeps in an estimator changes from one minor version to the next."""
+def _check_members(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> None:
+    known = {_MAP, ONNX_MEMBER, _LEFT_OUT}
+    known |= {f"{stem}.{ending}" for stem in (_HEAD, _WITHOUT) for ending in ("safetensors", "skops")}
+    with_graph = ONNX_MEMBER in members and _ARCHIVE not in members
+    without = facts.get("without_party") is None and any(name.startswith(f"{_WITHOUT}.") for name in members)
+    if _MAP not in members or not members.keys() <= known or with_graph or without:
+        raise malformed(f"it has the members {sorted(members)!r}, which are not those of a model")
+
+
+def _left_out_of(members: Mapping[str, bytes], estimator: Any) -> FloatArray | None:
+    if _LEFT_OUT not in members:
+        return None
+    left_out = left_out_from(members[_LEFT_OUT])
+    check_left_out(left_out, getattr(estimator, "classes_", None))
+    return left_out
+
+
+def _without_party(
+    facts: Mapping[str, Any], members: Mapping[str, bytes], g: IntegrationFunction, estimator: Any
+) -> Any | None:
+    """The model without this party's rows, which has to be one for the same targets."""
+    if facts.get("without_party") is None:
+        return None
+    without = head_from(facts["without_party"], members, _WITHOUT, g.n_components)
+    if is_classifier(without) != is_classifier(estimator):
+        raise malformed("its estimator without the party is for another task")
+    if is_classifier(estimator) and not np.isin(without.classes_, estimator.classes_).all():
+        raise malformed("its estimator without the party knows classes that the one with it does not")
+    try_prediction(PartyModel(party=g.party, integration_function=g, estimator=without))
+    return without
+
+
+def _check_version(facts: Mapping[str, Any], has_onnx: bool, *, needed: bool) -> None:
+    """What scikit-learn keeps in an estimator changes from one minor version to the next; plain numbers do not."""
     versions = facts.get("versions")
     made_with = versions.get("sklearn") if isinstance(versions, Mapping) else None
     if not isinstance(made_with, str) or not _VERSION.fullmatch(made_with):
         raise malformed("it does not say with which scikit-learn it was made")
-    if made_with.split(".")[:2] != sklearn.__version__.split(".")[:2]:
+    if needed and made_with.split(".")[:2] != sklearn.__version__.split(".")[:2]:
         otherwise = "or take its ONNX form" if has_onnx else "or ask the analyst for the ONNX form"
         raise ExchangeError(
             "VERSION_MISMATCH",
@@ -181,12 +250,25 @@ def _check_written(facts: Mapping[str, Any], members: Mapping[str, bytes], model
             f"The {name} cannot be sent, for the party's program would refuse it ({reason_of(error)}). Train another "
             "kind of model.",
         ) from None
-    before, after = model.predict(rows), read.predict(rows)
-    same = np.array_equal(before, after) if before.dtype.kind not in "f" else np.allclose(before, after, rtol=1e-9)
-    if not same:
+    pairs = [(model, read)]
+    if model.without_party is not None:
+        pairs.append((_with(model, model.without_party), _with(read, read.without_party)))
+    if not all(_predict_alike(before, after, rows) for before, after in pairs):
         raise ExchangeError(
             "MODEL_UNSUPPORTED", f"The {name} predicts otherwise once written and read. Train another kind of model."
         )
+
+
+def _with(model: PartyModel, estimator: Any) -> PartyModel:
+    return PartyModel(party=model.party, integration_function=model.integration_function, estimator=estimator)
+
+
+def _predict_alike(first: PartyModel, second: PartyModel, rows: FloatArray) -> bool:
+    before, after = first.predict(rows), second.predict(rows)
+    same = np.array_equal(before, after) if before.dtype.kind not in "f" else np.allclose(before, after, rtol=1e-9)
+    if same and hasattr(first.estimator, "predict_proba"):
+        return bool(np.allclose(first.predict_proba(rows), second.predict_proba(rows), rtol=1e-9, atol=1e-12))
+    return bool(same)
 
 
 def _dtype_name(classes: NDArray[Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +42,8 @@ class PartyModel:
     party: PartyName
     integration_function: IntegrationFunction
     estimator: Any
-    left_out: FloatArray | None = None
-    without_party: Any | None = None
+    left_out: FloatArray | None = field(default=None, repr=False)
+    without_party: Any | None = field(default=None, repr=False)
 
     def transform(self, representation: ArrayLike) -> FloatArray:
         """Collaboration representation g_k(x), of shape (n_rows, n_components).

@@ -13,19 +13,20 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
 from .._validation import FloatArray, PartyName, count_missing
-from ..errors import AgreementError, PrivateRowsWarning, RepeatableSecretWarning, ShareError
+from ..errors import AgreementError, PrivateRowsWarning, ShareError
 from ..share import Share
 from ._basis import Basis
 from ._batches import TableForm
+from ._combining import CombiningParty
 from ._defence import Defence
 from ._guarantee import PrivacyGuarantee, obstacle_before, obstacle_in
-from ._inference import LocalInference
 from ._ledger import Ledger
 from ._obfuscator import obfuscator as make_obfuscator
 from ._own_rows import OwnRows, TableDigest
+from ._parameters import check_parameters
 from ._public_fit import public_subsample, random_rotation
 from ._release import Release
-from ._secret_draws import fresh_generator, generator_for, has_fixed_seed, secretly_seeded
+from ._secret_draws import fresh_generator, generator_for, secretly_seeded
 from ._shift_or_labels import ShiftOrLabels
 
 __all__ = ["Party"]
@@ -33,7 +34,7 @@ __all__ = ["Party"]
 _SUBSAMPLE, _ROTATION, _DEFENCES = range(3)
 
 
-class Party(LocalInference):
+class Party(CombiningParty):
     """One party, with its private rows behind a secret map f_k.
 
     Parameters
@@ -49,8 +50,9 @@ class Party(LocalInference):
         private rows are only transformed.  So the map holds nothing of them.  None fits it on the private rows, which
         it then betrays, whatever defences there are: rows it was fitted on can be told from others.
     defences : sequence of Defence, default=()
-        Applied in turn to the representation of the own rows, once per `fit`; see `Microaggregation`, `GaussianNoise`
-        and `GaussianMechanism`.  The anchor's representation and the own predictions are not touched.
+        Applied in turn to the representation of the own rows, once per `fit`; see `ClassShift` and
+        `LabelledAnchors`, and also `Microaggregation`, `GaussianNoise`, `AnchorResiduals` and `GaussianMechanism`.
+        The anchor's representation and the own predictions are not touched.
     shuffle : bool, default=True
         Whether the rows leave in a random order, so that their position tells nothing.  It is drawn once per fit.
     share_again : bool, default=False
@@ -182,7 +184,9 @@ class Party(LocalInference):
         SuppressedRowsWarning
             When a defence keeps rows from being shared.
         """
-        self._check_parameters()
+        check_parameters(
+            self.name, self.obfuscator, self.defences, self.random_state, on_public_rows=self.fit_on is not None
+        )
         target = np.asarray(y)
         n_samples = _num_samples(X)
         if target.shape != (n_samples,):
@@ -206,9 +210,10 @@ class Party(LocalInference):
         noise = generator_for(_DEFENCES, self.random_state) if defences else fresh_generator()
         release = Release(self.name, representation, target, defences, noise)
         # Assigned together, at the end: a failure leaves a party that can share nothing.
-        self._form, self._table = TableForm.of(X), TableDigest(X)
+        self._form, self._table, self._targets = TableForm.of(X), TableDigest(X), TableDigest(target[:, None])
         self._release, self._basis, self._fitted_table = release, basis, fitted_table
         self._obfuscator, self._rotation = fitted, rotation
+        self._target, self._shared = target, None
         return self
 
     def share(self, anchor: ArrayLike, anchor_target: ArrayLike | None = None) -> Share:
@@ -285,12 +290,13 @@ class Party(LocalInference):
         if self._fitted_table is not None and not self._fitted_table.shared:
             self._fitted_table.mu = self._basis.mu(anchor, anchor_representation, targets)
             self._fitted_table.shared = True
-        return share, None if published.own_rows is None else published.own_rows[order]
+        self._shared = None if published.own_rows is None else published.own_rows[order]
+        return share, self._shared
 
-    def was_fitted_on(self, X: ArrayLike) -> bool:
-        """Whether these are the rows of `fit`, in the same order, with the same columns."""
+    def was_fitted_on(self, X: ArrayLike, y: ArrayLike | None = None) -> bool:
+        """Whether these are the rows of `fit`, and the targets where given, in the same order with the same columns."""
         self._check_fitted()
-        return self._table.matches(X)
+        return self._table.matches(X) and (y is None or self._targets.matches(np.reshape(y, (-1, 1))))
 
     def guarantee(self, anchor: ArrayLike, anchor_target: ArrayLike | None = None) -> PrivacyGuarantee:
         """Differential privacy of what `share` gives with this anchor, where there is any.
@@ -344,32 +350,6 @@ class Party(LocalInference):
                 f"{targets.shape}."
             )
         return representation, targets
-
-    def _check_parameters(self) -> None:
-        if not (hasattr(self.obfuscator, "fit") and hasattr(self.obfuscator, "transform")):
-            raise TypeError(
-                f"Party {self.name!r}: the obfuscator must be a transformer with fit and transform, such as "
-                f"obfuscator('pca'); got {type(self.obfuscator).__name__}."
-            )
-        given: object = self.defences
-        if not isinstance(given, Sequence) or not all(isinstance(defence, Defence) for defence in given):
-            found = given if isinstance(given, Sequence) else [given]
-            raise TypeError(
-                f"Party {self.name!r}: defences must be a list of them, such as [Microaggregation(k=5)]; got "
-                f"{[type(defence).__name__ for defence in found]}."
-            )
-        if has_fixed_seed(self.obfuscator):
-            self._warn_of_seed("the obfuscator has", "rebuild the obfuscation")
-        elif isinstance(self.random_state, int | np.integer) and (self.fit_on is not None or self.defences):
-            self._warn_of_seed("the party has", "rebuild the rotation and the noise")
-
-    def _warn_of_seed(self, who: str, what: str) -> None:
-        warnings.warn(
-            f"Party {self.name!r}: {who} a fixed random_state. Anyone who learns it can {what}; leave it None outside "
-            "experiments.",
-            RepeatableSecretWarning,
-            stacklevel=4,
-        )
 
     def _fitted_obfuscator(self, X: Any, target: NDArray[Any] | None) -> Any:
         """f_k, from public rows where there are any; these come without targets."""

@@ -16,11 +16,12 @@ which the log does not know.  Where the log was lost, its entry "share" is writt
 
 *install*
 
-1. ``.model.dcmodel.next``: the model, checked.
-2. ``log.jsonl``: the entry "install" with its digest.  **From here on it is installed.**
-3. ``model.dcmodel``: the file of step 1 under its final name.
+1. ``.personal.dcstate.next``: what the party has alone, pooled with the model.
+2. ``.model.dcmodel.next``: the model, checked.
+3. ``log.jsonl``: the entry "install" with its digest.  **From here on it is installed.**
+4. ``personal.dcstate``, then ``model.dcmodel``: the files of steps 1 and 2 under their final names.
 
-Killed before 2, the log's last installation has another digest, and the file of step 1 is removed.
+Killed before 3, the log's last installation has another digest, and the files of steps 1 and 2 are removed.
 
 *join* writes ``project.toml`` after everything else but the log; without it the folder was not set up.
 """
@@ -74,20 +75,32 @@ def commit_share(
     return _finish_share(files, party, facts)
 
 
-def commit_model(files: Files, model: bytes, entry: Mapping[str, Any]) -> None:
+def commit_model(
+    files: Files,
+    own: OwnFiles,
+    model: bytes,
+    entry: Mapping[str, Any],
+    *,
+    facts: Mapping[str, Any],
+    members: Mapping[str, bytes],
+) -> None:
     """Install a model.
 
     Parameters
     ----------
     files : Files
+    own : OwnFiles
     model : bytes
         Of the `.dcmodel` file.
+    facts, members
+        Of what the party pooled with it.
     entry : mapping of str to object
         What the log says of it, with its "digest".
     """
+    own.write(files.next_personal, facts, members)
     write_atomically(files.next_model, model, mode=0o600)
     AuditLog(files.log).append("install", **entry)
-    _move(files.next_model, files.model)
+    _finish_model(files)
 
 
 def recover(files: Files, own: OwnFiles, party: str) -> None:
@@ -106,15 +119,23 @@ def recover(files: Files, own: OwnFiles, party: str) -> None:
             entry["facts"].get("digest") for entry in AuditLog(files.log).entries() if entry["event"] == "install"
         ]
         if installed[-1:] == [_digest(files.next_model)]:
-            _move(files.next_model, files.model)
+            _finish_model(files)
         else:
             files.next_model.unlink()
+    files.next_personal.unlink(missing_ok=True)
 
 
 def _finish_share(files: Files, party: str, facts: Mapping[str, Any]) -> Path:
     _record_share(files, facts)
     _move(files.next_share(party), files.share(party))
     return files.share(party)
+
+
+def _finish_model(files: Files) -> None:
+    # The model last: as long as it waits, a kill in between is noticed.
+    if files.next_personal.exists():
+        _move(files.next_personal, files.personal)
+    _move(files.next_model, files.model)
 
 
 def _record_share(files: Files, facts: Mapping[str, Any]) -> None:

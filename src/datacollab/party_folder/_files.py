@@ -62,6 +62,16 @@ class Files:
         return self.root / ".model.dcmodel.next"
 
     @property
+    def personal(self) -> Path:
+        """What the party has alone, pooled with the installed model; as sensitive as the raw table."""
+        return self.root / "personal.dcstate"
+
+    @property
+    def next_personal(self) -> Path:
+        """The same of a model on its way to be installed."""
+        return self.root / ".personal.dcstate.next"
+
+    @property
     def log(self) -> Path:
         """What was done in the folder."""
         return self.root / "log.jsonl"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,26 +12,20 @@ from typing import Any
 
 from ..bundle import unpack
 from ..errors import ExchangeError
-from ..model import PartyModel
-from ..project import Anchor, EncodedTable, encode_table, read_table, write_table
-from ._commit import commit_model, commit_share
-from ._installation import check_model_works, check_not_older, open_model, read_model
+from ..project import Anchor, EncodedTable, encode_table, read_table
+from ._commit import commit_share
 from ._policy import Policy
-from ._prediction import predicted_frames, scored
-from ._prediction_file import check_output
+from ._predictions import Predictions
 from ._prepare import Prepared, largest_possible, prepare
 from ._release_summary import ReleaseSummary
 from ._share_file import figures, refuse, share_facts, share_file
-from ._stored import StoredParty, load_party, state_of
+from ._stored import state_of
 from ._way import USUAL_COMPONENTS
-from ._workplace import Workplace
 
 __all__ = ["PartyFolder"]
 
-BATCH_ROWS = 16_384
 
-
-class PartyFolder(Workplace):
+class PartyFolder(Predictions):
     """What a party keeps of one project, on its own disk.
 
     Holds its keys, the anchor and the secret map f_k: as sensitive as the raw table.  Only what is in the outbox may
@@ -139,7 +133,7 @@ class PartyFolder(Workplace):
         policy, anchor = self.policy, self.anchor
         prepared = self._prepared(policy, anchor, table, where, options, earlier)
         refuse(prepared.reasons)
-        state, members = state_of(prepared.party, prepared.share, anchor)
+        state, members = state_of(prepared.party, prepared.share, anchor, prepared.own)
         approved_by = approve(prepared.summary)
         if not approved_by:
             raise ExchangeError(
@@ -167,152 +161,6 @@ class PartyFolder(Workplace):
             }
             state |= {"share_digest": share_digest, "project_digest": self.project.digest, "entry": entry}
             return commit_share(self._files, self._own, self.name, data, facts=state, members=members)
-
-    def install(self, model_file: Path, *, older: bool = False) -> dict[str, Any]:
-        """Check the analyst's model, try it on the anchor, and install it.
-
-        Parameters
-        ----------
-        model_file : Path
-        older : bool, default=False
-            Whether it may take the place of a later model that was made from the same share.
-
-        Returns
-        -------
-        dict of str to object
-            What the model says of itself.
-
-        Raises
-        ------
-        ExchangeError
-            NOT_SHARED, WRONG_RECIPIENT, WRONG_SHARE, PROJECT_HASH_MISMATCH, ALREADY_THERE, and whatever makes a model
-            unfit.
-        """
-        model_file = Path(model_file)
-        with self._locked():
-            stored = load_party(self._files, self._own)
-            data = read_model(model_file)
-            model, bundle = open_model(data, model_file, self.project, self.key, self.name, stored.share_digest)
-            if not older:
-                check_not_older(bundle, model_file, self._files.model)
-            anchor = self.anchor
-            check_model_works(model, stored.party.obfuscate(anchor.rows), self.project)
-            told = {name: bundle.facts.get(name) for name in ("estimator", "created")}
-            entry = {"digest": bundle.digest, "file": model_file.name, **told}
-            commit_model(self._files, data, entry)
-        return bundle.facts
-
-    def predict_batches(
-        self, source: Path, *, proba: bool = False, keep: Sequence[str] = (), batch_rows: int = BATCH_ROWS
-    ) -> Iterator[Any]:
-        """Predict a table of any length at home, a batch of rows at a time.
-
-        Parameters
-        ----------
-        source : Path
-            CSV, Parquet or Arrow; it needs no target.
-        proba : bool, default=False
-            Whether probabilities of the classes follow, in columns "proba_CLASS".
-        keep : sequence of str, default=()
-            Columns of the table to be put in front, such as an identifier.
-        batch_rows : int, default=16384
-
-        Returns
-        -------
-        iterator of DataFrame
-            With the column "prediction", in the order of the rows.
-
-        Raises
-        ------
-        ExchangeError
-            NOT_SHARED, NOT_INSTALLED, WRONG_SHARE, or of the kind "schema".
-        """
-        stored, model = self._ready()
-        return predicted_frames(
-            self.project, stored.party, model, Path(source), proba=proba, keep=keep, batch_rows=batch_rows
-        )
-
-    def predict(
-        self,
-        source: Path,
-        output: Path,
-        *,
-        proba: bool = False,
-        keep: Sequence[str] = (),
-        force: bool = False,
-        batch_rows: int = BATCH_ROWS,
-    ) -> int:
-        """Predict a table of any length at home, into a file that is closed to others; see `predict_batches`.
-
-        Parameters
-        ----------
-        source, proba, keep, batch_rows
-            As in `predict_batches`.
-        output : Path
-            CSV, Parquet or Arrow, by its name.  Predictions that are there already are replaced.
-        force : bool, default=False
-            Whether another file may be replaced, too.
-
-        Returns
-        -------
-        int
-            How many rows there were.
-
-        Raises
-        ------
-        ExchangeError
-            ALREADY_THERE, and what `predict_batches` raises.
-        FileNotFoundError
-            When there is no folder for the output.
-        """
-        check_output(Path(output), Path(source), force=force)
-        batches = self.predict_batches(source, proba=proba, keep=keep, batch_rows=batch_rows)
-        n_rows = write_table(Path(output), batches, mode=0o600)
-        self.record("predict", file=Path(source).name, n_rows=n_rows)
-        return n_rows
-
-    def evaluate(self, source: Path, *, batch_rows: int = BATCH_ROWS) -> dict[str, Any]:
-        """Hold predictions against the targets of a table, at home.
-
-        Returns
-        -------
-        dict of str to object
-            For a classification "accuracy", "accuracy_interval" (Wilson), "balanced_accuracy", "classes" and
-            "confusion", a row for each true class; for a regression "rmse", "mae" and "r2", the first two with t
-            intervals; "n_rows" and "task" for both.  Intervals are of 95 %.
-
-        Raises
-        ------
-        ExchangeError
-            NOT_SHARED, NOT_INSTALLED, WRONG_SHARE, or of the kind "schema".
-        """
-        stored, model = self._ready()
-        scores = scored(self.project, stored.party, model, Path(source), batch_rows=batch_rows)
-        figures = {name: scores[name] for name in ("accuracy", "rmse") if name in scores}
-        self.record("evaluate", file=Path(source).name, n_rows=scores["n_rows"], **figures)
-        return scores
-
-    def _ready(self) -> tuple[StoredParty, PartyModel]:
-        """The map f_k and the model that belongs to it; another command may work here meanwhile."""
-        self._settle()
-        stored = load_party(self._files, self._own)
-        if not self._files.model.exists():
-            raise ExchangeError(
-                "NOT_INSTALLED",
-                f"{self.path} holds no model. Run `datacollab party install FILE` with the file that the analyst sent.",
-            )
-        data = read_model(self._files.model)
-        model, _ = open_model(data, self._files.model, self.project, self.key, self.name, stored.share_digest)
-        return stored, model
-
-    def _settle(self) -> None:
-        """Put in order what a killed command left, unless another one works here."""
-        try:
-            with self._locked():
-                pass
-        except ExchangeError as error:
-            if error.code != "BUSY":
-                raise
 
     def shared(self) -> str | None:
         """Identity of the last share in this project, whatever became of a command that was interrupted.

@@ -14,6 +14,7 @@ from ..errors import ExchangeError, ObfuscationError, PrivateRowsWarning, Suppre
 from ..party import Party
 from ..project import Anchor, EncodedTable, Project
 from ..share import Share
+from ._own_rows import OwnRows
 from ._policy import Policy
 from ._release_check import check_row_wise, reasons_against, reasons_before
 from ._release_summary import ReleaseSummary, release_summary
@@ -39,6 +40,8 @@ class Prepared:
     summary : ReleaseSummary
     reasons : list of ExchangeError
         Why it must not leave; empty where it may.
+    own : OwnRows
+        The rows themselves, for the party's own disk.
     """
 
     party: Party
@@ -47,6 +50,7 @@ class Prepared:
     way: Way
     summary: ReleaseSummary
     reasons: list[ExchangeError]
+    own: OwnRows = field(repr=False)
 
 
 def prepare(
@@ -172,8 +176,9 @@ def prepare_way(
         limits=policy.risk_limits,
         n_private_in_anchor=n_private,
     )
+    own = OwnRows(X=X, target=y, order=order if share.one_to_one else None, n_shared=len(share.target))
     reasons = [*reasons_against(summary, policy, project), *not_row_wise]
-    return Prepared(party=party, share=share, order=order, way=way, summary=summary, reasons=reasons)
+    return Prepared(party=party, share=share, order=order, way=way, summary=summary, reasons=reasons, own=own)
 
 
 def largest_possible(project: Project, policy: Policy, encoded: EncodedTable) -> int:

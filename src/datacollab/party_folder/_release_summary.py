@@ -20,7 +20,7 @@ from ..party import (
     Microaggregation,
     Party,
 )
-from ..project import Anchor, EncodedTable, Project
+from ..project import Adjustments, Anchor, EncodedTable, Project, adjusted_text
 from ..share import Share
 from ._risk import RiskFigures
 
@@ -92,6 +92,8 @@ class ReleaseSummary:
         Statement of differential privacy, where there is any.
     earlier_share : str or None
         When the share was made whose place this one would take; None where there is none.
+    adjusted : dict of str to object
+        Counts of entries that became something else by the project's rules, as `Adjustments.to_dict` gives them.
     """
 
     party: str
@@ -115,6 +117,7 @@ class ReleaseSummary:
     n_private_in_anchor: int
     guarantee: str | None
     earlier_share: str | None = None
+    adjusted: dict[str, Any] = field(default_factory=Adjustments().to_dict)
     stays: tuple[str, ...] = STAYS
 
     @property
@@ -145,6 +148,7 @@ class ReleaseSummary:
         kept_back = f"; {self.n_suppressed} more are kept back by the defence" if self.n_suppressed else ""
         order = "in random order" if self.row_order == "shuffled" else "IN THE ORDER OF THE TABLE"
         yield "rows", f"{self.n_rows}, {order}{kept_back}"
+        yield "adjusted entries", adjusted_text(self.adjusted)
         yield "columns", f"{self.n_components} of {self.dtype}, instead of the table's"
         yield "targets", f"one for each row, exactly as it is: {self._targets()}"
         yield "anchor", f"its {self.n_anchors} rows in the same {self.n_components} columns"
@@ -243,6 +247,7 @@ def release_summary(
         limits=dict(limits),
         n_private_in_anchor=n_private_in_anchor,
         guarantee=_guarantee(party, anchor),
+        adjusted=encoded.adjusted.to_dict(),
     )
 
 

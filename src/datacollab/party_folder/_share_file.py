@@ -77,6 +77,7 @@ def figures(summary: ReleaseSummary) -> dict[str, Any]:
         "obfuscator": summary.obfuscator,
         "defences": list(summary.defences),
         "row_order": summary.row_order,
+        "adjusted": summary.adjusted,
         **{name: value for name, value in found.items() if value is not None},
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from ..party import LocalParty, Party, local_party, party_state
 from ..project import Anchor, Project, anchor_from_bytes, anchor_to_bytes
 from ..share import Share
 from ._files import Files, OwnFiles
+from ._own_rows import OwnRows, own_rows_from, own_rows_to
 
 __all__ = ["StoredParty", "load_anchor", "load_party", "save_anchor", "state_of"]
 
@@ -30,14 +31,25 @@ class StoredParty:
         Obfuscates and predicts.
     share_digest : str
         Identity of the share whose map this is.
+    own : OwnRows or None
+        The rows that were shared; None where the state was written by a version that kept none.
     """
 
     party: LocalParty
     share_digest: str
+    own: OwnRows | None = field(default=None, repr=False)
 
 
-def state_of(party: Party, share: Share, anchor: Anchor) -> tuple[dict[str, Any], dict[str, bytes]]:
+def state_of(party: Party, share: Share, anchor: Anchor, own: OwnRows) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Facts and members of the state, after a trial that the map f_k comes back to the last bit.
+
+    Parameters
+    ----------
+    party : Party
+        Fitted.
+    share : Share
+    anchor : Anchor
+    own : OwnRows
 
     Raises
     ------
@@ -53,7 +65,8 @@ def state_of(party: Party, share: Share, anchor: Anchor) -> tuple[dict[str, Any]
             "Choose another one. Nothing left the party.",
         )
     anchor_digest = digest(np.ascontiguousarray(share.anchor_representation).tobytes())
-    return {"map": facts, "anchor_representation": anchor_digest}, members
+    own_facts, own_members = own_rows_to(own)
+    return {"map": facts, "anchor_representation": anchor_digest, "own": own_facts}, members | own_members
 
 
 def load_party(files: Files, own: OwnFiles) -> StoredParty:
@@ -78,7 +91,8 @@ def load_party(files: Files, own: OwnFiles) -> StoredParty:
         )
     bundle = own.read(files.state)
     party = local_party(bundle.facts["map"], bundle.members)
-    return StoredParty(party=party, share_digest=str(bundle.facts["share_digest"]))
+    own = own_rows_from(bundle.facts.get("own"), bundle.members)
+    return StoredParty(party=party, share_digest=str(bundle.facts["share_digest"]), own=own)
 
 
 def save_anchor(files: Files, own: OwnFiles, anchor: Anchor, project: Project) -> None:

@@ -177,6 +177,15 @@ class Workplace:
                 "BUSY", f"Another command opened another anchor in {self.path} while this one ran. Run this one again."
             )
 
+    def _settle(self) -> None:
+        """Put in order what a killed command left, unless another one works here."""
+        try:
+            with self._locked():
+                pass
+        except ExchangeError as error:
+            if error.code != "BUSY":
+                raise
+
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Keep the folder to oneself, and put in order what a killed command left."""

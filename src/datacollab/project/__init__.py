@@ -1,5 +1,6 @@
 """What parties and analyst agree on: the project file, the matrix it makes of every table, and the sealed anchor."""
 
+from ._adjusted import Adjustments, adjusted_details, adjusted_text
 from ._anchor import Anchor, anchor_from_bytes, anchor_to_bytes
 from ._anchor_making import anchor_of_rows, make_anchor
 from ._column import Column
@@ -15,12 +16,15 @@ from ._table_writing import write_table
 from ._task import Task
 
 __all__ = [
+    "Adjustments",
     "Anchor",
     "AnchorRecipe",
     "Column",
     "EncodedTable",
     "Project",
     "Task",
+    "adjusted_details",
+    "adjusted_text",
     "anchor_from_bytes",
     "anchor_of_rows",
     "anchor_to_bytes",

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 __all__ = ["affected_rows"]
 
 
-def affected_rows(rows: NDArray[np.bool_], first_row: int | None) -> str:
+def affected_rows(rows: NDArray[np.bool_], first_row: int | None, *, earlier: int = 0) -> str:
     """Count rows in the words of a refusal.
 
     Parameters
@@ -16,7 +16,9 @@ def affected_rows(rows: NDArray[np.bool_], first_row: int | None) -> str:
     rows : ndarray of shape (n_rows,)
         Which of them are meant.
     first_row : int or None
-        Rows of the file before these, in which nothing was found; None when these are all.
+        Rows of the file before these; None when these are all.
+    earlier : int, default=0
+        How many of those are meant, too; where there are any, the first is not named.
 
     Examples
     --------
@@ -25,9 +27,13 @@ def affected_rows(rows: NDArray[np.bool_], first_row: int | None) -> str:
     '2 of 3 rows (the first: row 2)'
     >>> affected_rows(rows, 16384)
     '2 of the first 16387 rows (the first: row 16386)'
+    >>> affected_rows(rows, 16384, earlier=5)
+    '7 of the first 16387 rows'
     """
     before = first_row or 0
-    counted = f"{np.count_nonzero(rows)} of {'' if first_row is None else 'the first '}{before + rows.size} rows"
-    if not before and rows.all():
+    counted = (
+        f"{earlier + np.count_nonzero(rows)} of {'' if first_row is None else 'the first '}{before + rows.size} rows"
+    )
+    if earlier or (not before and rows.all()):
         return counted
     return f"{counted} (the first: row {before + int(np.argmax(rows)) + 1})"

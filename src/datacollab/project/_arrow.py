@@ -57,7 +57,33 @@ def _frame(batch: Any, project: Project | None) -> Any:
     """A batch as a data frame, whose types do not depend on whether entries are missing in it."""
     pandas, pyarrow = require("pandas", "cli"), require("pyarrow", "tables")
     nullable = {} if project is None else {pyarrow.from_numpy_dtype(t.numpy_dtype): t for t in _nullable(pandas)}
-    return settled(batch.to_pandas(types_mapper=nullable.get).reset_index(drop=True), project)
+    frame = settled(batch.to_pandas(types_mapper=nullable.get).reset_index(drop=True), project)
+    return frame if project is None else frame.assign(**_carried(batch, project))
+
+
+def _carried(batch: Any, project: Project) -> dict[str, Any]:
+    """Columns of types that pandas has no own for, as they are: a batch without entries would not tell their type.
+
+    Only those that the project does not name, which are at most carried along.
+    """
+    pandas, pyarrow = require("pandas", "cli"), require("pyarrow", "tables")
+    named = {project.task.target, *(column.name for column in project.columns), *project.feature_names}
+    is_foreign = (
+        pyarrow.types.is_date,
+        pyarrow.types.is_time,
+        pyarrow.types.is_decimal,
+        pyarrow.types.is_binary,
+        pyarrow.types.is_large_binary,
+        pyarrow.types.is_fixed_size_binary,
+        pyarrow.types.is_nested,
+    )
+    return {
+        field.name: pandas.arrays.ArrowExtensionArray(batch.column(at))
+        for at, field in enumerate(batch.schema)
+        if field.name not in named
+        and batch.schema.names.count(field.name) == 1
+        and any(is_(field.type) for is_ in is_foreign)
+    }
 
 
 def _nullable(pandas: Any) -> list[Any]:

@@ -7,15 +7,18 @@ from dataclasses import dataclass
 
 from ._refusals import check_text, invalid, listed
 
-__all__ = ["KINDS", "MISSING_RULES", "Column", "check_range"]
+__all__ = ["KINDS", "MISSING_RULES", "OTHER", "OUTSIDE_RULES", "UNKNOWN_RULES", "Column", "check_range"]
 
 KINDS = ("number", "category")
 MISSING_RULES = ("refuse", "fill")
+OUTSIDE_RULES = ("refuse", "clip", "missing")
+UNKNOWN_RULES = ("refuse", "other", "missing")
+OTHER = "other"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """One column: what it is called, what may stand in it, and what becomes of missing entries.
+    """One column: what it is called, what may stand in it, and what becomes of entries that do not fit.
 
     Attributes
     ----------
@@ -33,6 +36,10 @@ class Column:
         What stands for a missing entry; nothing is ever computed from a party's rows.
     flag_missing : bool
         Whether one more column says, by 1, where an entry was missing.
+    outside : {"refuse", "clip", "missing"}
+        Of a number: whether one outside its range stops everything, becomes the nearer bound, or counts as missing.
+    unknown : {"refuse", "other", "missing"}
+        Of a category: whether one that was not agreed stops everything, counts as "other", or as missing.
 
     Raises
     ------
@@ -55,6 +62,8 @@ class Column:
     missing: str = "refuse"
     fill: float | str | None = None
     flag_missing: bool = False
+    outside: str = "refuse"
+    unknown: str = "refuse"
 
     def __post_init__(self) -> None:
         check_text("A column's name", self.name)
@@ -66,17 +75,30 @@ class Column:
         else:
             self._check_category()
         self._check_missing()
+        self._check_rules()
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """All that a category can become: those declared, and "other" where unknown ones become that."""
+        if self.unknown != OTHER or self.other is not None:
+            return self.categories
+        return (*self.categories, OTHER)
+
+    @property
+    def other(self) -> int | None:
+        """Position among the categories of one that means "other" already; None where there is none."""
+        return next((at for at, category in enumerate(self.categories) if category.casefold() == OTHER), None)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the columns of the matrix that this column becomes."""
-        values = tuple(f"{self.name}={each}" for each in self.categories) if self.categories else (self.name,)
+        values = tuple(f"{self.name}={each}" for each in self.levels) if self.categories else (self.name,)
         return (*values, f"{self.name} is missing") if self.flag_missing else values
 
     @property
     def n_features(self) -> int:
         """How many columns of the matrix this column becomes."""
-        return max(1, len(self.categories)) + self.flag_missing
+        return max(1, len(self.levels)) + self.flag_missing
 
     @property
     def _where(self) -> str:
@@ -104,10 +126,29 @@ class Column:
             if self.fill is not None or self.flag_missing:
                 raise invalid(self._where, 'fill and flag_missing belong to missing = "fill". Set it, or remove them.')
         elif self.kind == "category":
-            if self.fill not in self.categories:
-                raise invalid(self._where, f"fill must be one of the categories ({listed(self.categories)}).")
+            if self.fill not in self.levels:
+                raise invalid(self._where, f"fill must be one of the categories ({listed(self.levels)}).")
         elif isinstance(self.fill, bool) or not isinstance(self.fill, int | float) or not self._contains(self.fill):
             raise invalid(self._where, f"fill must be a number from {self.minimum:.10g} to {self.maximum:.10g}.")
+
+    def _check_rules(self) -> None:
+        rules = [
+            ("outside", self.outside, OUTSIDE_RULES, "number"),
+            ("unknown", self.unknown, UNKNOWN_RULES, "category"),
+        ]
+        for entry, rule, allowed, kind in rules:
+            if rule not in allowed:
+                raise invalid(
+                    self._where, f"{entry} is {rule!r}; {', '.join(allowed[:-1])} or {allowed[-1]} is wanted."
+                )
+            if rule != "refuse" and self.kind != kind:
+                raise invalid(self._where, f"{entry} belongs to a {kind}, and this is a {self.kind}. Remove it.")
+            if rule == "missing" and self.missing != "fill":
+                raise invalid(
+                    self._where,
+                    f'{entry} = "missing" makes entries missing, and missing entries stop everything here. Set '
+                    f'missing = "fill" and what to fill in, or take another rule for {entry}.',
+                )
 
     def _contains(self, number: float) -> bool:
         return self.minimum is not None and self.maximum is not None and self.minimum <= number <= self.maximum

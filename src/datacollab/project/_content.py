@@ -57,6 +57,8 @@ def _column_content(column: Column) -> dict[str, Any]:
     if column.missing == "fill":
         fill = column.fill if isinstance(column.fill, str) else _number(column.fill)
         content |= {"fill": fill, "flag_missing": column.flag_missing}
+    # Left out where they refuse, as in files from before there were such rules: their digests stay.
+    content |= {name: rule for name in ("outside", "unknown") if (rule := getattr(column, name)) != "refuse"}
     return content
 
 

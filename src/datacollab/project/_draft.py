@@ -49,8 +49,9 @@ def draft_project(
     """Guess columns and task from public rows.
 
     Numbers get the range that was found, half its width added on each side, but nothing below 0 where no number is
-    negative; text becomes categories.  Where entries are missing, the median or the most frequent category is to be
-    filled in.
+    negative, and whole bounds where all numbers are whole; text becomes categories.  So that no single row of a party
+    asks for another agreement, numbers outside are to be clipped, unknown categories to count as "other", and the
+    median or the most frequent category of the public rows to be filled in where entries are missing.
 
     Parameters
     ----------
@@ -108,15 +109,15 @@ def draft_project(
 def widened_range(numbers: FloatArray) -> tuple[float, float]:
     """The range of numbers, half its width added on each side, rounded outwards to two digits of the width.
 
-    Where none is negative it stops at 0, as most quantities do.
+    Where none is negative it stops at 0, as most quantities do; where all are whole, so are its bounds.
 
     Examples
     --------
     >>> import numpy as np
     >>> widened_range(np.array([18.0, 97.0]))
     (0.0, 140.0)
-    >>> widened_range(np.array([0.0, 1.0]))
-    (0.0, 1.5)
+    >>> widened_range(np.array([0.0, 1.0])), widened_range(np.array([0.0, 0.5, 1.0]))
+    ((0.0, 2.0), (0.0, 1.5))
     >>> widened_range(np.array([-1.0, 1.0]))
     (-2.0, 2.0)
     """
@@ -128,8 +129,9 @@ def widened_range(numbers: FloatArray) -> tuple[float, float]:
     # A power of ten as text, as 10.0**-3 is not the nearest number to 0.001.
     digits = 1 - math.floor(math.log10(high - low))
     step = float(f"1e{abs(digits)}")
-    if digits > 0:
+    if digits > 0 and not (numbers % 1 == 0).all():
         return max(lowest, math.floor(low * step) / step), math.ceil(high * step) / step
+    step = 1.0 if digits > 0 else step
     return max(lowest, math.floor(low / step) * step), math.ceil(high / step) * step
 
 
@@ -138,7 +140,6 @@ def _components(n_features: int) -> int:
 
 
 def _column(name: str, entries: Any, valid_range: tuple[float, float] | None) -> Column:
-    missing = bool(entries.isna().any())
     try:
         numbers = as_numbers(entries)
     except NotNumericError as error:
@@ -154,8 +155,10 @@ def _column(name: str, entries: Any, valid_range: tuple[float, float] | None) ->
         kind="number",
         minimum=minimum,
         maximum=maximum,
-        missing="fill" if missing else "refuse",
-        fill=float(np.median(present)) if missing else None,
+        missing="fill",
+        # In few digits, as the mean of the two in the middle may have many; and inside a range that was told.
+        fill=min(max(float(f"{np.median(present):.10g}"), minimum), maximum),
+        outside="clip",
     )
 
 
@@ -172,13 +175,13 @@ def _category(name: str, entries: Any) -> Column:
             f"text of {len(categories)} kinds in {n_rows} rows; at most {MOST_CATEGORIES} are wanted, and fewer than "
             f"rows. {_LEAVE_OUT}",
         )
-    missing = bool(entries.isna().any()) or len(categories) < len(counts)
     return Column(
         name=name,
         kind="category",
         categories=categories,
-        missing="fill" if missing else "refuse",
-        fill=max(categories, key=lambda text: (int(counts[text]), text)) if missing and categories else None,
+        missing="fill",
+        fill=max(categories, key=lambda text: (int(counts[text]), text), default=None),
+        unknown="other",
     )
 
 

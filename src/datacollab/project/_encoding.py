@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from .._typing import FloatArray
 from ..errors import ExchangeError
+from ._adjusted import Adjustments, ColumnCounts
 from ._affected import affected_rows
-from ._column import Column
+from ._column_block import Place, fill_block, outside_words
 from ._column_names import missing_columns
 from ._labels import MISSING, UNKNOWN, label_codes, spelling_hint
 from ._numbers import NotNumericError, as_numbers
 from ._project import Project
 from ._refusals import listed
 from ._task import Task
-from ._units import unit_hint
 
 __all__ = ["EncodedTable", "encode_table", "encode_target"]
 
@@ -35,20 +35,33 @@ class EncodedTable:
     target : ndarray of shape (n_rows,) or None
         Classes as declared, text or int64; float64 for a regression; None where it was not wanted.
     n_rows : int
+    adjusted : Adjustments
+        How many entries became something else, in this table and the batches before it.
     """
 
     X: FloatArray = field(repr=False)
     target: NDArray[Any] | None = field(repr=False)
     n_rows: int
+    adjusted: Adjustments = field(default_factory=Adjustments, repr=False)
 
 
 def encode_table(
-    project: Project, table: Any, *, where: str, with_target: bool = True, first_row: int | None = None
+    project: Project,
+    table: Any,
+    *,
+    where: str,
+    with_target: bool = True,
+    first_row: int | None = None,
+    before: Adjustments | None = None,
 ) -> EncodedTable:
     """Make the project's matrix from a table; nothing is learnt from its rows.
 
-    Numbers stay as they are, a category becomes columns of zeros and ones in the declared order, a missing entry is
-    what the project says.  Columns that the project does not name are left out.
+    Numbers stay as they are, a category becomes columns of zeros and ones in the declared order, and entries that are
+    missing, outside their range or unknown become what the project says: what a row becomes depends on no other row.
+    Columns that the project does not name are left out.
+
+    Where more than one entry of a column, and more than one in twenty, is outside of what was agreed, or one in so few
+    that nobody can tell an exception from another unit, all is refused: that is no exception.
 
     Parameters
     ----------
@@ -61,6 +74,8 @@ def encode_table(
     first_row : int, optional
         Where the table is a batch of a file: how many rows of it came before, so that an error counts them too and
         names the row of the file.  Rows count from 1, the header not included.
+    before : Adjustments, optional
+        Where the table is a batch: what was adjusted in those before it.
 
     Raises
     ------
@@ -79,18 +94,26 @@ def encode_table(
     ...     public, name="example", purpose="Shows.", target="ill", owner=a, analyst=analyst, parties={"a": a, "b": b}
     ... )
     >>> encode_table(project, public, where="public.csv").X
-    array([[20., 1., 0.],
-           [60., 0., 1.],
-           [40., 1., 0.]])
+    array([[20.,  1.,  0.,  0.],
+           [60.,  0.,  1.,  0.],
+           [40.,  1.,  0.,  0.]])
+    >>> project.feature_names
+    ('age', 'ward=north', 'ward=south', 'ward=other')
     """
     position_of = _positions(project, table, where, with_target)
     X = np.empty((len(table), project.n_features))
+    before = before or Adjustments()
+    counts: dict[str, ColumnCounts] = {}
+    outside_rows = np.zeros(len(table), dtype=bool)
     start, refused = 0, []
     for column in project.columns:
         block = X[:, start : start + column.n_features]
         start += column.n_features
         try:
-            _fill_block(block, column, table.iloc[:, position_of[column.name]], where, first_row)
+            entries = table.iloc[:, position_of[column.name]]
+            file = Place(f"{where}: column {column.name!r}", first_row, before.of(column.name))
+            outside, counts[column.name] = fill_block(block, column, entries, file)
+            outside_rows |= outside
         except ExchangeError as error:
             refused.append((column.name, error))
     target = None
@@ -102,7 +125,8 @@ def encode_table(
             refused.append((project.task.target, error))
     if refused:
         raise _all_refused(refused)
-    return EncodedTable(X=X, target=target, n_rows=len(table))
+    here = Adjustments(n_rows=len(table), n_rows_outside=int(np.count_nonzero(outside_rows)), columns=counts)
+    return EncodedTable(X=X, target=target, n_rows=len(table), adjusted=before + here)
 
 
 def _positions(project: Project, table: Any, where: str, with_target: bool) -> dict[str, int]:
@@ -126,67 +150,6 @@ def _all_refused(refused: list[tuple[str, ExchangeError]]) -> ExchangeError:
     return ExchangeError(first.code, f"{first}{more}")
 
 
-def _fill_block(block: FloatArray, column: Column, entries: Any, where: str, first_row: int | None) -> None:
-    """Write one column's part of the matrix, of shape (n_rows, column.n_features)."""
-    place = f"{where}: column {column.name!r}"
-    if column.kind == "number":
-        values = _numbers(entries, place, first_row)
-        missing = np.isnan(values)
-        _check_missing(missing, column, place, first_row)
-        outside = _outside(values, column.minimum, column.maximum, column.unit, first_row)
-        if outside:
-            raise ExchangeError("SCHEMA_RANGE", f"{place} has {outside} Check the unit; correct or leave out the rows.")
-        block[:, 0] = values if column.fill is None else np.where(missing, column.fill, values)
-    else:
-        codes = label_codes(entries, column.categories)
-        missing = codes == MISSING
-        _check_missing(missing, column, place, first_row)
-        if (unknown := codes == UNKNOWN).any():
-            raise ExchangeError(
-                "SCHEMA_CATEGORY_UNKNOWN",
-                f"{place} holds categories that were not agreed in {affected_rows(unknown, first_row)}."
-                f"{spelling_hint(entries, column.categories)} Agreed: {listed(column.categories)}. Map them to agreed "
-                "ones, or leave out the rows.",
-            )
-        if isinstance(column.fill, str):
-            codes[missing] = column.categories.index(column.fill)
-        block[:, : len(column.categories)] = codes[:, np.newaxis] == np.arange(len(column.categories))
-    if column.flag_missing:
-        block[:, -1] = missing
-
-
-def _check_missing(missing: NDArray[np.bool_], column: Column, place: str, first_row: int | None) -> None:
-    if column.missing == "refuse" and missing.any():
-        raise ExchangeError(
-            "SCHEMA_MISSING_ENTRY",
-            f"{place} has no entry in {affected_rows(missing, first_row)}, and the project fills none in. Fill them "
-            "in, or leave out the rows.",
-        )
-
-
-def _numbers(entries: Any, place: str, first_row: int | None) -> FloatArray:
-    try:
-        return as_numbers(entries)
-    except NotNumericError as error:
-        raise ExchangeError(
-            "SCHEMA_DTYPE",
-            f"{place} {error.said(first_row=first_row)}; numbers are wanted. Write numbers with decimal points and "
-            "nothing else.",
-        ) from None
-
-
-def _outside(values: FloatArray, minimum: float | None, maximum: float | None, unit: str, first_row: int | None) -> str:
-    """How many numbers lie outside their range, and why that might be; empty where none does."""
-    assert minimum is not None  # a number has a range
-    assert maximum is not None
-    outside = (values < minimum) | (values > maximum)
-    if not outside.any():
-        return ""
-    agreed = f"{minimum:.10g} to {maximum:.10g}{unit and ' ' + unit}"
-    hint = unit_hint(values[~np.isnan(values)], minimum, maximum, unit)
-    return f"numbers outside the agreed range, {agreed}, in {affected_rows(outside, first_row)}.{hint}"
-
-
 def encode_target(task: Task, entries: Any, where: str, *, first_row: int | None = None) -> NDArray[Any]:
     """Make the targets from a column, as `encode_table` does; shape (n_rows,)."""
     place = f"{where}: target {task.target!r}"
@@ -197,8 +160,13 @@ def encode_target(task: Task, entries: Any, where: str, *, first_row: int | None
             said = error.said(first_row=first_row)
             raise ExchangeError("TARGET_INVALID", f"{place} {said}; numbers are wanted. Correct them.") from None
         _check_targets_there(np.isnan(values), place, first_row)
-        if outside := _outside(values, task.minimum, task.maximum, task.unit, first_row):
-            raise ExchangeError("TARGET_INVALID", f"{place} has {outside} Correct them, or leave out the rows.")
+        assert task.minimum is not None  # a regression has a range
+        assert task.maximum is not None
+        outside = (values < task.minimum) | (values > task.maximum)
+        if outside.any():
+            bounds, file = (task.minimum, task.maximum), Place(place, first_row, ColumnCounts())
+            found = outside_words(values, outside, bounds, task.unit, file)
+            raise ExchangeError("TARGET_INVALID", f"{place} has {found} Correct them, or leave out the rows.")
         return values
     codes = label_codes(entries, task.classes)
     _check_targets_there(codes == MISSING, place, first_row)

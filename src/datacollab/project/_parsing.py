@@ -131,6 +131,8 @@ def _column(found: object, position: int) -> Column:
         }
     if options["missing"] == "fill":
         options |= {"fill": entries.number_or_text("fill"), "flag_missing": entries.truth("flag_missing", False)}
+    rule = "unknown" if kind == "category" else "outside"
+    options[rule] = entries.text(rule, "refuse")
     entries.finish()
     return Column(name=name, kind=kind, **options)
 

@@ -21,7 +21,7 @@ _MOST_BYTES = 8 * 2**20
 _ZIP, _UTF_16 = b"PK\x03\x04", (b"\xff\xfe", b"\xfe\xff")
 
 
-def project_text(project: Project, key: KeyPair, *, drafted: bool = False) -> str:
+def project_text(project: Project, key: KeyPair, *, drafted: bool = False, ranges_given: bool = False) -> str:
     """Write the signed project file, with comments for people.
 
     Parameters
@@ -31,13 +31,15 @@ def project_text(project: Project, key: KeyPair, *, drafted: bool = False) -> st
         The owner's.
     drafted : bool, default=False
         Whether ranges and categories were guessed from a public table, so that comments ask for a check.
+    ranges_given : bool, default=False
+        Whether the columns' ranges were told, and need none.
 
     Raises
     ------
     ExchangeError
         When the key is not the owner's.
     """
-    return unsigned_text(project, drafted=drafted) + _signature_text(project, key)
+    return unsigned_text(project, drafted=drafted, ranges_given=ranges_given) + _signature_text(project, key)
 
 
 def sign_project_text(text: str, key: KeyPair, *, what: str = "project.toml") -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Any
 
 from .._require import require
 from ._content import project_content
@@ -36,6 +35,8 @@ _COLUMNS = """\
 # The columns, in the order of the matrix that each party makes of its table; nothing is learnt from private rows.
 # kind number: minimum and maximum are what is possible, in the unit.  kind category: all categories.
 # missing: refuse, or fill (with the value of fill; flag_missing = true adds a column that says where).
+# outside, for a number out of its range: refuse, clip (to the nearer bound) or missing.  unknown, for a category that
+# is not listed: refuse, other (a category of its own) or missing.  More than one in twenty are refused all the same.
 """
 
 _MEMBERS = """\
@@ -48,32 +49,26 @@ _CHECK_RANGE = (
 _CHECK_CATEGORIES = "# CHECK: found in public rows. Are these all there are?\n"
 
 
-def unsigned_text(project: Project, *, drafted: bool) -> str:
+def unsigned_text(project: Project, *, drafted: bool, ranges_given: bool) -> str:
     """The project file without its signature."""
     content = project_content(project)
     if project.deadline is not None:
         content["rules"]["deadline"] = project.deadline
-    check_target = ""
-    if drafted:
-        check_target = _CHECK_RANGE if project.task.kind == "regression" else _CHECK_CATEGORIES
+    check = {"number": _CHECK_RANGE, "category": _CHECK_CATEGORIES} if drafted else {"number": "", "category": ""}
+    check_target = check["number" if project.task.kind == "regression" else "category"]
+    if ranges_given:
+        check["number"] = ""
     parts = [
         _HEAD + "\n" + _table("[project]", content["project"]),
         _TASK + check_target + _table("[task]", content["task"]),
         _ANCHOR + _table("[anchor]", content["anchor"]),
         _RULES + _table("[rules]", content["rules"]),
         _COLUMNS.rstrip(),
-        *(_column(column, drafted=drafted) for column in content["columns"]),
+        *(check[column["kind"]] + _table("[[columns]]", column) for column in content["columns"]),
         _MEMBERS + _table("[members]", {name: content["members"][name] for name in ("owner", "analyst")}),
         _table("[members.parties]", content["members"]["parties"]),
     ]
     return "\n\n".join(part.rstrip() for part in parts) + "\n\n"
-
-
-def _column(column: dict[str, Any], *, drafted: bool) -> str:
-    check = ""
-    if drafted:
-        check = _CHECK_RANGE if column["kind"] == "number" else _CHECK_CATEGORIES
-    return check + _table("[[columns]]", column)
 
 
 def _table(header: str, entries: dict[str, str | int | float | bool | date | list[str]]) -> str:

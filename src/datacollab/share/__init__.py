@@ -2,5 +2,14 @@
 
 from ._codec import SHARE_KIND, share_contents, share_from
 from ._share import Share
+from ._targets import check_target_facts, decode_target, encode_targets
 
-__all__ = ["SHARE_KIND", "Share", "share_contents", "share_from"]
+__all__ = [
+    "SHARE_KIND",
+    "Share",
+    "check_target_facts",
+    "decode_target",
+    "encode_targets",
+    "share_contents",
+    "share_from",
+]

@@ -25,6 +25,9 @@ SHARE_KIND = "datacollab.share"
 _MOST_NAME = 200
 _ARRAYS = "share.safetensors"
 _WANTED = {"representation", "anchor_representation", "target"}
+_OPTIONAL = {"anchor_target", "anchor_rows"}
+_SINCE = 2
+"""Version of the format from which on a share says whether its rows are the party's own."""
 
 
 def share_contents(share: Share) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -51,6 +54,7 @@ def share_contents(share: Share) -> tuple[dict[str, Any], dict[str, bytes]]:
         "n_rows": share.representation.shape[0],
         "n_components": share.representation.shape[1],
         "n_anchors": share.anchor_representation.shape[0],
+        "one_to_one": share.one_to_one,
         "target": target_facts,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"datacollab": __version__, "numpy": np.__version__, "sklearn": sklearn.__version__},
@@ -60,6 +64,8 @@ def share_contents(share: Share) -> tuple[dict[str, Any], dict[str, bytes]]:
         "anchor_representation": share.anchor_representation,
         **targets,
     }
+    if share.anchor_rows is not None:
+        arrays["anchor_rows"] = share.anchor_rows.astype(np.int64)
     return facts, {_ARRAYS: arrays_to_bytes(arrays)}
 
 
@@ -94,6 +100,7 @@ def _share_of(bundle: Bundle) -> Share:
     if bundle.members.keys() != {_ARRAYS}:
         raise _malformed(f"it has the members {sorted(bundle.members)!r}, where {_ARRAYS!r} alone is wanted")
     arrays = _read_arrays(bundle.members[_ARRAYS])
+    one_to_one = _one_to_one(bundle, arrays)
     dtype, classes = check_target_facts(bundle.facts.get("target"))
     targets = {name: decode_target(arrays[name], dtype, classes) for name in arrays if name.endswith("target")}
     try:
@@ -103,6 +110,8 @@ def _share_of(bundle: Bundle) -> Share:
             anchor_representation=arrays["anchor_representation"],
             target=targets["target"],
             anchor_target=targets.get("anchor_target"),
+            one_to_one=one_to_one,
+            anchor_rows=arrays.get("anchor_rows"),
         )
     except ShareError as error:
         raise ExchangeError("SHARE_MALFORMED", f"{error} Have the share made again.") from None
@@ -115,12 +124,26 @@ def _read_arrays(data: bytes) -> dict[str, NDArray[Any]]:
         arrays = bytes_to_arrays(data, what=_ARRAYS)
     except ExchangeError as error:
         raise ExchangeError("SHARE_MALFORMED", str(error)) from None
-    if not _WANTED <= arrays.keys() <= _WANTED | {"anchor_target"}:
+    if not _WANTED <= arrays.keys() <= _WANTED | _OPTIONAL:
         raise _malformed(f"it does not hold the arrays {sorted(_WANTED)!r}")
     for name in ("representation", "anchor_representation"):
         if arrays[name].dtype != np.float64 or arrays[name].ndim != 2:
             raise _malformed(f"its {name} is no table of double precision")
+    if "anchor_rows" in arrays and arrays["anchor_rows"].dtype not in (np.int32, np.int64):
+        raise _malformed("its anchor_rows are no whole numbers")
     return arrays
+
+
+def _one_to_one(bundle: Bundle, arrays: Mapping[str, NDArray[Any]]) -> bool:
+    """What the manifest says of it; files of version 1 cannot say that rows are not the party's own."""
+    if bundle.version < _SINCE:
+        if "one_to_one" in bundle.facts or "anchor_rows" in arrays:
+            raise _malformed(f"it says in version {bundle.version} of its format what only later ones can say")
+        return True
+    one_to_one = bundle.facts.get("one_to_one")
+    if type(one_to_one) is not bool:
+        raise _malformed("it does not say whether its rows are the party's own")
+    return one_to_one
 
 
 def _check_counts(share: Share, facts: Mapping[str, Any]) -> None:

@@ -1,0 +1,136 @@
+"""What an analyst who chooses tries: integration methods, weights of the anchor's rows, models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestRegressor
+
+from .._validation import FloatArray, PartyName
+from ..linalg import median_gamma
+from ..model import CalibratedForestClassifier, LandmarkRidgeClassifier, LandmarkRidgeRegressor
+from ..share import Share
+from ._base import BaseIntegrator
+from ._graphs import TargetSimilarityGraph
+from ._kti import KTI
+from ._lti import LTI
+from ._odc import ODC
+
+__all__ = [
+    "ANCHOR_WEIGHTS",
+    "NamedModel",
+    "default_integrators",
+    "forest",
+    "kernel_models",
+    "landmarks",
+    "name_of",
+    "with_many_landmarks",
+]
+
+ANCHOR_WEIGHTS = (0.0, 0.3, 1.0)
+"""Weights of an anchor row beside a party's row."""
+_WIDTHS = (0.5, 1.0, 2.0)
+"""Multiples of one over the median squared distance."""
+_BEYOND = 0.7
+"""Part of the difference between two anchor rows that a landmark lies beyond a third."""
+FEW_LANDMARKS, MANY_LANDMARKS = 400, 1200
+"""In the search, and for the model that is taken in the end."""
+_TREES = 200
+_PART_OF_COLUMNS = 1 / 3
+"""Tried at a split in regression: components are many and alike, and all of them take three times as long."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedModel:
+    """A model to try, and what to call it."""
+
+    name: str
+    estimator: Any
+
+
+def default_integrators(shares: Mapping[PartyName, Share]) -> list[BaseIntegrator]:
+    """Integration methods for these shares, simple ones first.
+
+    As many components as the widest share has columns, where the anchor has more rows than that.
+    """
+    columns = [share.representation.shape[1] for share in shares.values()]
+    first = next(iter(shares.values()))
+    n_anchors = first.anchor_representation.shape[0]
+    n_components = min(max(columns), n_anchors - 1)
+    integrators: list[BaseIntegrator] = [ODC(reference="consensus")] if len(set(columns)) == 1 else []
+    integrators += [LTI(n_components), KTI(n_components, alpha=0.1, center=True)]
+    if any(share.anchor_target is not None for share in shares.values()):
+        integrators.append(KTI(n_components, alpha=0.1, center=True, graph=TargetSimilarityGraph()))
+    return integrators
+
+
+def kernel_models(anchor: FloatArray, *, is_classification: bool) -> list[NamedModel]:
+    """Linear and kernel ridge regressions whose landmarks are anchor rows.
+
+    Parameters
+    ----------
+    anchor : ndarray of shape (n_anchors, n_components)
+        As the integration method sees it.
+    is_classification : bool
+    """
+    ridge = LandmarkRidgeClassifier if is_classification else LandmarkRidgeRegressor
+    models = [NamedModel(name="ridge", estimator=ridge(kernel="linear"))]
+    S = landmarks(anchor, FEW_LANDMARKS)
+    gamma = median_gamma(anchor)
+    if np.isfinite(gamma) and gamma > 0:
+        models += [
+            NamedModel(name=f"kernel ridge, width {factor:g}", estimator=ridge(S, gamma=factor * gamma))
+            for factor in _WIDTHS
+        ]
+    return models
+
+
+def with_many_landmarks(model: NamedModel, anchor: FloatArray) -> NamedModel | None:
+    """The same kernel ridge regression on more landmarks; None for other models."""
+    if getattr(model.estimator, "landmarks", None) is None:
+        return None
+    estimator = clone(model.estimator).set_params(landmarks=landmarks(anchor, MANY_LANDMARKS))
+    return NamedModel(name=f"{model.name}, more landmarks", estimator=estimator)
+
+
+def forest(*, is_classification: bool, n_jobs: int | None, random_state: int) -> NamedModel:
+    """A random forest, whose rows left out are those that a tree did not see."""
+    options: dict[str, Any] = {"n_estimators": _TREES, "n_jobs": n_jobs, "random_state": random_state}
+    estimator = (
+        CalibratedForestClassifier(**options)
+        if is_classification
+        else RandomForestRegressor(max_features=_PART_OF_COLUMNS, **options)
+    )
+    return NamedModel(name="random forest", estimator=estimator)
+
+
+def name_of(integrator: BaseIntegrator) -> str:
+    """An integration method as tables show it."""
+    graph = getattr(integrator, "graph", None)
+    return type(integrator).__name__ + ("" if graph is None else f" + {type(graph).__name__}")
+
+
+def landmarks(anchor: FloatArray, most: int) -> FloatArray:
+    r"""Rows whose kernel functions span much of what the parties' rows would, made of anchor rows alone.
+
+    Half are anchor rows; the others are :math:`a_i + \tau (a_j - a_k)`, since parties' rows lie beyond the anchor's,
+    above all where these were interpolated.  Always the same ones.
+
+    Parameters
+    ----------
+    anchor : ndarray of shape (n_anchors, n_components)
+    most : int
+
+    Returns
+    -------
+    ndarray of shape (most, n_components)
+    """
+    generator = np.random.default_rng(0)
+    n_kept = min(len(anchor), most // 2)
+    kept = anchor[np.sort(generator.choice(len(anchor), n_kept, replace=False))]
+    i, j, k = generator.integers(len(anchor), size=(3, most - n_kept))
+    return np.vstack([kept, anchor[i] + _BEYOND * (anchor[j] - anchor[k])])

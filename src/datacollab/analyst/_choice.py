@@ -1,0 +1,296 @@
+"""Choose integration method, weight of the anchor's rows and model by what they say of rows left out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from .._validation import FloatArray, PartyName
+from ..errors import AgreementError, DataCollabError
+from ..model import fit_left_out, fit_weighted, log_loss_of
+from ..share import Share
+from ._base import BaseIntegrator
+from ._candidate_table import Candidate, Selection
+from ._candidates import NamedModel, forest, kernel_models, name_of, with_many_landmarks
+from ._training import TrainingRows, mean_anchor
+
+__all__ = ["Choice", "Search", "trained_again"]
+
+_FLOOR = 1e-6
+"""Smallest probability of a class in the log loss, for classes that the training lacks."""
+_Z = 1.96
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Choice:
+    """A candidate, fitted.
+
+    Attributes
+    ----------
+    candidate : Candidate
+    integrator, estimator : fitted estimators
+    rows : ndarray of shape (n_rows, n_components)
+        All rows as the integrator sees them.
+    weights : ndarray of shape (n_rows,)
+    left_out : ndarray of shape (n_rows,) or (n_rows, n_classes)
+    losses : ndarray of shape (n_judges,)
+    """
+
+    candidate: Candidate
+    integrator: BaseIntegrator
+    estimator: Any
+    rows: FloatArray
+    weights: FloatArray
+    left_out: FloatArray
+    losses: FloatArray
+
+
+@dataclass(kw_only=True, eq=False)
+class _Ledger:
+    """What was tried so far."""
+
+    total: int
+    budget: float | None
+    progress: Callable[[int, int, str], None] | None
+    candidates: list[Candidate] = field(default_factory=list)
+    losses: list[FloatArray | None] = field(default_factory=list)
+    best: Choice | None = None
+    error: DataCollabError | ValueError | None = None
+    started: float = field(default_factory=time.monotonic)
+
+    def begin(self, name: str) -> bool:
+        """Whether there is time for one more; the first candidate is always tried."""
+        if self.best is not None and self.budget is not None and time.monotonic() - self.started > self.budget:
+            return False
+        if self.progress is not None:
+            self.progress(len(self.candidates), self.total, name)
+        return True
+
+    def add(self, choice: Choice, *, take: bool | None = None) -> None:
+        self.candidates.append(choice.candidate)
+        self.losses.append(choice.losses)
+        if take is None:
+            # Of equal losses the first stays: candidates come from simple to complicated.
+            take = self.best is None or choice.candidate.loss < self.best.candidate.loss
+        if take:
+            self.best = choice
+
+    def skip(self, candidate: Candidate, error: DataCollabError | ValueError | None = None) -> None:
+        self.candidates.append(candidate)
+        self.losses.append(None)
+        self.error = self.error or error
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Search:
+    """Candidates, to be tried one after the other.
+
+    Attributes
+    ----------
+    integrators : sequence of BaseIntegrator
+        Unfitted, simple ones first.
+    model : NamedModel or None
+        The only one to try.  None tries ridge and kernel ridge regressions on anchor rows with every weight, then a
+        random forest with the weight that was best for these.
+    anchor_weights : sequence of float
+    is_classification : bool
+    class_weight : mapping of class to float, or None
+    budget : float or None
+        Seconds after which no further candidate is begun.
+    n_jobs : int or None
+    random_state : int
+    progress : callable or None
+        Called with the number of candidates tried, of all, and the name of the next.
+    """
+
+    integrators: Sequence[BaseIntegrator]
+    model: NamedModel | None
+    anchor_weights: Sequence[float]
+    is_classification: bool
+    class_weight: Mapping[Any, float] | None
+    budget: float | None
+    n_jobs: int | None
+    random_state: int
+    progress: Callable[[int, int, str], None] | None
+
+    def run(self, shares: Mapping[PartyName, Share], training: TrainingRows) -> tuple[Choice, Selection]:
+        """Try all candidates; the smallest loss wins.
+
+        Raises
+        ------
+        DataCollabError, ValueError
+            The first candidate's, when none could be fitted.
+        """
+        weights = tuple(self.anchor_weights) if training.has_anchor else (0.0,)
+        n_models = len(weights) if self.model is not None else 4 * len(weights) + 1
+        total = len(self.integrators) * n_models + (self.model is None)
+        ledger = _Ledger(total=total, budget=self.budget, progress=self.progress)
+        for integrator in self.integrators:
+            name = name_of(integrator)
+            if not ledger.begin(name):
+                ledger.skip(Candidate(integrator=name, failure="not tried, for the budget was spent"))
+                continue
+            anchors = {party: share.anchor_representation for party, share in shares.items()}
+            try:
+                fitted = clone(integrator).fit(anchors, training.anchor_target)
+            except (DataCollabError, ValueError) as error:
+                ledger.skip(Candidate(integrator=name, failure=str(error)), error)
+                continue
+            self._try_models(fitted, shares, training, weights, ledger)
+        if ledger.best is None:
+            raise ledger.error or AgreementError("There is nothing to try; name at least one integration method.")
+        if self.model is None:
+            self._refine(ledger.best, shares, training, ledger)
+        return ledger.best, _selection(ledger, ledger.best, training)
+
+    def _try_models(
+        self,
+        integrator: BaseIntegrator,
+        shares: Mapping[PartyName, Share],
+        training: TrainingRows,
+        weights: Sequence[float],
+        ledger: _Ledger,
+    ) -> None:
+        rows = training.mapped(integrator, shares)
+        tried: list[Choice] = []
+        for model, weight in self._models(mean_anchor(integrator, shares), weights, tried):
+            if not ledger.begin(f"{name_of(integrator)}, {model.name}"):
+                ledger.skip(
+                    Candidate(
+                        integrator=name_of(integrator),
+                        model=model.name,
+                        anchor_weight=weight,
+                        failure="not tried, for the budget was spent",
+                    )
+                )
+                continue
+            tried.append(self._try(integrator, model, weight, rows, training))
+            ledger.add(tried[-1])
+
+    def _refine(self, best: Choice, shares: Mapping[PartyName, Share], training: TrainingRows, ledger: _Ledger) -> None:
+        """The best kernel ridge regression once more on more landmarks, which would be too slow for all.
+
+        It is taken unless it is clearly worse: the more landmarks, the nearer it is to one without such a restriction.
+        """
+        anchor = mean_anchor(best.integrator, shares)
+        model = with_many_landmarks(NamedModel(name=best.candidate.model, estimator=best.estimator), anchor)
+        if model is not None and ledger.begin(f"{best.candidate.integrator}, {model.name}"):
+            refined = self._try(best.integrator, model, best.candidate.anchor_weight, best.rows, training)
+            low, _ = _interval(refined.losses - best.losses)
+            ledger.add(refined, take=low <= 0)
+
+    def _models(
+        self, anchor: FloatArray, weights: Sequence[float], tried: Sequence[Choice]
+    ) -> Iterator[tuple[NamedModel, float]]:
+        if self.model is not None:
+            yield from ((self.model, weight) for weight in weights)
+            return
+        for weight in weights:
+            for model in kernel_models(anchor, is_classification=self.is_classification):
+                yield model, weight
+        best = min((choice.candidate for choice in tried), key=lambda each: each.loss, default=None)
+        trees = forest(is_classification=self.is_classification, n_jobs=self.n_jobs, random_state=self.random_state)
+        yield trees, weights[0] if best is None else best.anchor_weight
+
+    def _try(
+        self,
+        integrator: BaseIntegrator,
+        model: NamedModel,
+        anchor_weight: float,
+        rows: FloatArray,
+        training: TrainingRows,
+    ) -> Choice:
+        started = time.monotonic()
+        weights = training.weights(anchor_weight, self.class_weight)
+        counts = training.judges * training.class_weights(self.class_weight)
+        fitted, left_out = fit_left_out(
+            model.estimator, rows, training.target, weights, groups=training.groups, judges=counts
+        )
+        if left_out is None:
+            raise AgreementError(
+                f"{model.name} gives no probabilities, or there are too few rows to leave some out; choose another "
+                "model."
+            )
+        judged = training.judges > 0
+        losses = _losses(fitted, left_out[judged], training.target[judged]) * counts[judged] / counts[judged].mean()
+        candidate = Candidate(
+            integrator=name_of(integrator),
+            model=model.name,
+            anchor_weight=anchor_weight,
+            alpha=getattr(fitted, "alpha_", None),
+            loss=float(losses.mean()),
+            standard_error=float(losses.std() / np.sqrt(len(losses))),
+            seconds=time.monotonic() - started,
+        )
+        return Choice(
+            candidate=candidate,
+            integrator=integrator,
+            estimator=fitted,
+            rows=rows,
+            weights=weights,
+            left_out=left_out,
+            losses=losses,
+        )
+
+
+def trained_again(estimator: Any, rows: FloatArray, training: TrainingRows, weights: FloatArray) -> Any:
+    """A model with the same settings, those chosen on rows left out among them, trained with other weights.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+    rows : ndarray of shape (n_rows, n_components)
+    training : TrainingRows
+    weights : ndarray of shape (n_rows,)
+    """
+    copy = clone(estimator)
+    if hasattr(estimator, "alpha_") and "alphas" in copy.get_params():
+        copy.set_params(alphas=(estimator.alpha_,))
+    if not hasattr(copy, "fit_left_out"):
+        return fit_weighted(copy, rows, training.target, weights)
+    judges = training.judges * (weights > 0)
+    if not judges.any():
+        judges = (weights > 0).astype(np.float64)
+    return fit_left_out(copy, rows, training.target, weights, groups=training.groups, judges=judges)[0]
+
+
+def _losses(estimator: Any, left_out: FloatArray, target: NDArray[Any]) -> FloatArray:
+    """Log loss or squared error of each row, shape (n_rows,)."""
+    classes = getattr(estimator, "classes_", None)
+    if classes is None:
+        return np.asarray((left_out - target) ** 2)
+    known = np.isin(target, classes)
+    losses = np.full(len(target), -np.log(_FLOOR))
+    codes = np.searchsorted(classes, target[known])
+    losses[known] = np.minimum(log_loss_of(left_out[known], codes), -np.log(_FLOOR))
+    return losses
+
+
+def _interval(differences: FloatArray) -> tuple[float, float]:
+    """95 % interval of the mean."""
+    half = _Z * float(differences.std()) / np.sqrt(len(differences))
+    return float(differences.mean()) - half, float(differences.mean()) + half
+
+
+def _selection(ledger: _Ledger, best: Choice, training: TrainingRows) -> Selection:
+    """All candidates, each with an interval of its difference from the chosen one."""
+    candidates = []
+    for candidate, losses in zip(ledger.candidates, ledger.losses, strict=True):
+        if losses is None:
+            candidates.append(candidate)
+            continue
+        low, high = _interval(losses - best.losses)
+        candidates.append(candidate.compared(low, high, candidate is best.candidate))
+    is_classification = hasattr(best.estimator, "classes_")
+    return Selection(
+        candidates=tuple(candidates),
+        metric="log loss" if is_classification else "squared error",
+        judged_on=training.judged_on,
+        n_judges=int(np.sum(training.judges > 0)),
+    )

@@ -1,0 +1,193 @@
+"""The rows that h is trained on: the parties', and the anchor's where these have targets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray, PartyName
+from ..errors import AgreementError
+from ..share import Share
+from ._base import BaseIntegrator
+
+__all__ = ["TrainingRows", "common_anchor_target", "pooled_target", "training_rows"]
+
+_MEANS = 0.9
+"""Part of a share's rows that equal others, from which they are taken for means of groups, whatever it says."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TrainingRows:
+    """Targets of the parties' rows and the anchor's, and which of them may be judged by, whatever they are mapped to.
+
+    Attributes
+    ----------
+    parties : dict of party to slice
+        Where each party's rows are; the anchor's follow them.
+    are_own : dict of party to bool
+        Whether a party's shared rows are its own rows, one by one.
+    anchor : slice
+        Empty where the anchor has no targets.
+    anchor_target : ndarray of shape (n_anchors,) or None
+        For integration methods: as the parties sent it, or numbers of classes.
+    target : ndarray of shape (n_rows,)
+    groups : ndarray of shape (n_rows,)
+        Rows of one number come from the same own row, or from the same anchor row, as far as can be seen; they are
+        left out together.
+    judges : ndarray of shape (n_rows,)
+        How much each row counts in judging models: 1 or 0.
+    judged_on : {"rows", "anchor", "groups"}
+        "rows" where parties' own rows judge; "anchor" where there are none, but anchor rows with targets; "groups"
+        where only rows changed by defences are there.
+    """
+
+    parties: dict[PartyName, slice]
+    are_own: dict[PartyName, bool]
+    anchor: slice
+    anchor_target: NDArray[Any] | None
+    target: NDArray[Any]
+    groups: NDArray[np.intp]
+    judges: FloatArray
+    judged_on: str
+
+    @property
+    def has_anchor(self) -> bool:
+        """Whether the anchor has targets."""
+        return bool(self.anchor.stop > self.anchor.start)
+
+    def mapped(self, integrator: BaseIntegrator, shares: Mapping[PartyName, Share]) -> FloatArray:
+        """All rows as a fitted integration method sees them, shape (n_rows, n_components).
+
+        An anchor row is the mean of what the parties' functions make of it.
+        """
+        own = integrator.transform({party: share.representation for party, share in shares.items()})
+        rows = [own[party] for party in self.parties]
+        if self.has_anchor:
+            rows.append(mean_anchor(integrator, shares))
+        return np.vstack(rows)
+
+    def weights(self, anchor_weight: float, class_weight: Mapping[Any, float] | None) -> FloatArray:
+        """How much each row counts in training, shape (n_rows,)."""
+        weights = np.ones(len(self.target))
+        weights[self.anchor] = anchor_weight
+        return weights * self.class_weights(class_weight)
+
+    def class_weights(self, class_weight: Mapping[Any, float] | None) -> FloatArray:
+        """Weight of each row's class, shape (n_rows,)."""
+        if class_weight is None:
+            return np.ones(len(self.target))
+        return np.array([class_weight.get(value, 1.0) for value in self.target.tolist()])
+
+
+def mean_anchor(integrator: BaseIntegrator, shares: Mapping[PartyName, Share]) -> FloatArray:
+    """Mean over the parties of their mapped anchor, shape (n_anchors, n_components)."""
+    mapped = integrator.transform({party: share.anchor_representation for party, share in shares.items()})
+    return np.asarray(np.mean(list(mapped.values()), axis=0))
+
+
+def training_rows(shares: Mapping[PartyName, Share], *, as_classes: bool = False) -> TrainingRows:
+    """Targets, groups and judges of these shares.
+
+    Parameters
+    ----------
+    shares : mapping of party to Share
+    as_classes : bool, default=False
+        Whether targets are classes even where they are floating-point numbers, which graphs would read as numbers.
+
+    Raises
+    ------
+    AgreementError
+        When targets do not agree in kind, or anchor targets differ.
+    """
+    target, anchor_target = pooled_target(shares), common_anchor_target(shares)
+    n_anchors = next(iter(shares.values())).anchor_representation.shape[0]
+    n_own = len(target)
+    parties: dict[PartyName, slice] = {}
+    are_own: dict[PartyName, bool] = {}
+    # Numbers below n_anchors are anchor rows, so that what was made of one goes with it.
+    groups: list[NDArray[np.intp]] = []
+    judges: list[FloatArray] = []
+    start, next_group = 0, n_anchors
+    for party, share in shares.items():
+        n_rows = len(share.target)
+        parties[party] = slice(start, start + n_rows)
+        equal, counts = _equal_rows(share)
+        groups.append(share.anchor_rows if share.anchor_rows is not None else next_group + equal)
+        are_own[party] = bool(share.one_to_one and np.mean(counts[equal] > 1) < _MEANS)
+        judges.append(np.full(n_rows, float(are_own[party])))
+        start, next_group = start + n_rows, next_group + n_rows
+    judged_on = "rows"
+    n_labelled = 0 if anchor_target is None else n_anchors
+    if not any(each.any() for each in judges):
+        judged_on = "groups" if anchor_target is None else "anchor"
+        judges = [np.full(len(each), float(anchor_target is None)) for each in judges]
+    groups.append(np.arange(n_labelled))
+    judges.append(np.full(n_labelled, float(judged_on == "anchor")))
+    return TrainingRows(
+        parties=parties,
+        are_own=are_own,
+        anchor=slice(n_own, n_own + n_labelled),
+        anchor_target=_codes(anchor_target) if as_classes else anchor_target,
+        target=target if anchor_target is None else _joined(target, anchor_target),
+        groups=np.concatenate(groups),
+        judges=np.concatenate(judges),
+        judged_on=judged_on,
+    )
+
+
+def _codes(target: NDArray[Any] | None) -> NDArray[Any] | None:
+    return None if target is None else np.unique(target, return_inverse=True)[1]
+
+
+def _joined(target: NDArray[Any], anchor_target: NDArray[Any]) -> NDArray[Any]:
+    """Both in the type of the parties' targets, where that changes none of the anchor's."""
+    if target.dtype.kind != anchor_target.dtype.kind and "U" not in (target.dtype.kind, anchor_target.dtype.kind):
+        same = anchor_target.astype(target.dtype)
+        anchor_target = same if np.array_equal(same, anchor_target) else anchor_target
+    return np.concatenate([target, anchor_target])
+
+
+def _equal_rows(share: Share) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """A number for each row of a share, the same for equal rows, and how many rows have each number."""
+    _, numbers, counts = np.unique(share.representation, axis=0, return_inverse=True, return_counts=True)
+    return numbers.ravel(), counts
+
+
+def common_anchor_target(shares: Mapping[PartyName, Share]) -> NDArray[Any] | None:
+    """The anchor targets, which every party that sends them must send alike.
+
+    Raises
+    ------
+    AgreementError
+        When two parties' differ.
+    """
+    senders = {party: share.anchor_target for party, share in shares.items() if share.anchor_target is not None}
+    if not senders:
+        return None
+    first, reference = next(iter(senders.items()))
+    for party, target in senders.items():
+        if not np.array_equal(target, reference):
+            raise AgreementError(
+                f"Parties {first!r} and {party!r} sent different anchor targets, so they used different anchors or "
+                "row orders. Send the same anchor to all parties and ask for new shares."
+            )
+    return reference
+
+
+def pooled_target(shares: Mapping[PartyName, Share]) -> NDArray[Any]:
+    """Targets of all parties' rows, in the order of the shares.
+
+    Raises
+    ------
+    AgreementError
+        When some are numbers and others text.
+    """
+    text = {party: share.target.dtype.kind in "OSU" for party, share in shares.items()}
+    if len(set(text.values())) > 1:
+        kinds = {party: "text" if is_text else "numbers" for party, is_text in text.items()}
+        raise AgreementError(f"Some parties' targets are numbers and others' are text: {kinds}. Agree on one coding.")
+    return np.concatenate([share.target for share in shares.values()])

@@ -1,0 +1,356 @@
+"""A party's own models and the collaboration's as one, settled on left-out outputs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax
+
+from .._validation import FloatArray
+from ._opinion_pool import fit_convex_pool, fit_log_pool, log_pool, weights_by_loss
+from ._own_models import SHARE_SCALES, Candidate
+from ._own_scorers import FLOOR
+
+__all__ = [
+    "Blend",
+    "Blender",
+    "ClassBlend",
+    "ClassBlender",
+    "NumberBlend",
+    "NumberBlender",
+    "Opinions",
+]
+
+SCALE_SPREAD = 0.7
+"""Of the logarithm of a scale about what is likely before any row is seen."""
+
+BIAS_RIDGE = 1.0
+"""Of class biases, which are logarithms of ratios: without rows they stay within a factor of about three."""
+
+
+@dataclass(frozen=True, eq=False)
+class Opinions:
+    """What each side says of rows: log probabilities (n_rows, n_classes), or standardised numbers (n_rows,)."""
+
+    alone: FloatArray
+    collaboration: FloatArray
+    pooled: FloatArray
+
+
+class Blend(ABC):
+    """What was chosen and how it is weighed.
+
+    Attributes
+    ----------
+    own : tuple of int
+        Positions of the candidates, one of each family.
+    own_weights : ndarray of shape (n_families,)
+    weights : ndarray of shape (2,)
+        Of alone and collaboration.
+    """
+
+    own: tuple[int, ...]
+    own_weights: FloatArray
+    weights: FloatArray
+
+    @abstractmethod
+    def speak(self, own: Sequence[FloatArray], collaboration: FloatArray) -> Opinions:
+        """Apply it to outputs of its candidates and of the collaboration, each of shape (n_rows, n_outputs)."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClassBlend(Blend):
+    """A log-opinion pool of log-opinion pools.
+
+    Attributes
+    ----------
+    own, own_weights, weights
+        As for `Blend`.
+    own_scales : tuple of float
+    collaboration_scale : float
+    biases : dict of str to ndarray of shape (n_classes,)
+        Of "alone", "collaboration" and "pooled", where the party's own class mix counts; else empty.
+    columns : ndarray of shape (n_own_classes,)
+        Where the classes of the candidates stand among all.
+    n_classes : int
+    """
+
+    own: tuple[int, ...]
+    own_weights: FloatArray
+    weights: FloatArray
+    own_scales: tuple[float, ...]
+    collaboration_scale: float
+    biases: dict[str, FloatArray]
+    columns: NDArray[np.intp]
+    n_classes: int
+
+    def speak(self, own: Sequence[FloatArray], collaboration: FloatArray) -> Opinions:
+        """Log probabilities of all classes by each side, each of shape (n_rows, n_classes)."""
+        logs = np.stack(
+            [_logs(one, scale, self.columns, self.n_classes) for one, scale in zip(own, self.own_scales, strict=True)]
+        )
+        alone = _pooled(logs, self.own_weights, self.biases.get("alone"))
+        told = _logs(collaboration, self.collaboration_scale, np.arange(self.n_classes), self.n_classes)
+        told = _pooled(told[None], np.ones(1), self.biases.get("collaboration"))
+        pooled = log_pool(np.stack([alone, told]), self.weights, self.biases.get("pooled"))
+        return Opinions(alone, told, pooled)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NumberBlend(Blend):
+    """A weighted mean of weighted means.
+
+    Attributes
+    ----------
+    own, own_weights, weights
+        As for `Blend`.
+    """
+
+    own: tuple[int, ...]
+    own_weights: FloatArray
+    weights: FloatArray
+
+    def speak(self, own: Sequence[FloatArray], collaboration: FloatArray) -> Opinions:
+        """Numbers by each side, each of shape (n_rows,)."""
+        alone = np.column_stack(list(own)) @ self.own_weights
+        told = collaboration[:, 0]
+        return Opinions(alone, told, np.column_stack([alone, told]) @ self.weights)
+
+
+class Blender(ABC):
+    """Settles a blend on left-out outputs for a party's own rows.
+
+    Choosing among many candidates flatters the one that is chosen.  So each row's own opinion comes from a choice that
+    was made without it, and the weights of the two sides are fitted to these.
+
+    Parameters
+    ----------
+    candidates : sequence of Candidate
+    collaboration : ndarray of shape (n_own, n_outputs)
+        Left-out outputs of the collaboration for the own rows, NaN where there is none.
+    target : ndarray of shape (n_own,)
+        Columns of the classes, or standardised numbers.
+    tau : float
+        How much the weights are held to those by loss.
+    public : ndarray of shape (n_public,)
+        Targets of labelled public rows.  Together they count as much as the own rows, at most, in the choice of own
+        models, and not at all in the weights of the sides.
+    """
+
+    def __init__(
+        self,
+        candidates: Sequence[Candidate],
+        collaboration: FloatArray,
+        target: NDArray[Any],
+        tau: float,
+        public: NDArray[Any],
+    ) -> None:
+        self.candidates = candidates
+        self.collaboration = collaboration
+        self.target = target
+        self.tau = tau
+        self.public = public
+        self.public_weight = min(1.0, len(target) / max(1, len(public)))
+        self.judged = np.isfinite(collaboration).all(axis=1)
+        names = [candidate.family for candidate in candidates]
+        self.families = [
+            [place for place, name in enumerate(names) if name == family] for family in dict.fromkeys(names)
+        ]
+
+    def settle(self, folds: NDArray[np.intp]) -> tuple[Blend, Opinions]:
+        """The blend, and opinions on each own row by one that was settled without the row's fold.
+
+        Parameters
+        ----------
+        folds : ndarray of shape (n_own,)
+        """
+        everything = np.ones(len(self.target), dtype=bool)
+        own = self._own(everything)
+        parts = [(out, self._own(~out)) for out in (folds == fold for fold in np.unique(folds))]
+        alone = _joined([(out, self._say_alone(chosen, out)) for out, chosen in parts])
+        blend = self._blend(own, alone, everything)
+        said = []
+        for out, chosen in parts:
+            outputs = [self._left_out(place, out) for place in chosen.own]
+            said.append((out, self._blend(chosen, alone, ~out).speak(outputs, self.collaboration[out])))
+        sides = {
+            name: _joined([(out, getattr(opinions, name)) for out, opinions in said])
+            for name in ("alone", "collaboration", "pooled")
+        }
+        return blend, Opinions(**sides)
+
+    def _left_out(self, place: int, rows: NDArray[np.bool_]) -> FloatArray:
+        """Of one candidate, for own rows."""
+        return self.candidates[place].left_out[: len(rows)][rows]
+
+    def _say_alone(self, own: Blend, rows: NDArray[np.bool_]) -> FloatArray:
+        outputs = [self._left_out(place, rows) for place in own.own]
+        return own.speak(outputs, self.collaboration[rows]).alone
+
+    @abstractmethod
+    def _own(self, rows: NDArray[np.bool_]) -> Blend:
+        """Choose and weigh own models with nothing but these rows, a mask of shape (n_own,)."""
+
+    @abstractmethod
+    def _blend(self, own: Blend, alone: FloatArray, rows: NDArray[np.bool_]) -> Blend:
+        """Weigh the sides with nothing but these rows, by what is said of them alone."""
+
+
+class ClassBlender(Blender):
+    """For classes: log-opinion pools.
+
+    Parameters
+    ----------
+    candidates, collaboration, target, tau, public
+        As for `Blender`; `collaboration` holds logarithms of shares of all classes.
+    columns : ndarray of shape (n_own_classes,)
+        Where the classes of the candidates stand among all.
+    own_mix : bool
+        Whether class biases are fitted.
+    """
+
+    def __init__(
+        self,
+        candidates: Sequence[Candidate],
+        collaboration: FloatArray,
+        target: NDArray[np.intp],
+        tau: float,
+        public: NDArray[np.intp],
+        columns: NDArray[np.intp],
+        own_mix: bool,
+    ) -> None:
+        super().__init__(candidates, collaboration, target, tau, public)
+        self.columns = columns
+        self.n_classes = collaboration.shape[1]
+        self.bias_ridge = BIAS_RIDGE if own_mix else None
+        # Public rows say nothing of the party's own mix.
+        self.public_weight *= not own_mix
+        self._own_tables = [self._table(each.left_out, each.scales, columns) for each in candidates]
+        self._collaboration_table = self._table(np.nan_to_num(collaboration), SHARE_SCALES, np.arange(self.n_classes))
+
+    def _own(self, rows: NDArray[np.bool_]) -> ClassBlend:
+        own, scales = [], []
+        for family in self.families:
+            losses = np.array([_smoothed(self._own_tables[place], rows) for place in family])
+            best, step = np.unravel_index(np.argmin(losses), losses.shape)
+            own.append(family[best])
+            scales.append(float(self.candidates[family[best]].scales[step]))
+        logs = np.stack(
+            [
+                _logs(self._left_out(place, rows), scale, self.columns, self.n_classes)
+                for place, scale in zip(own, scales, strict=True)
+            ]
+        )
+        weights, bias = self._fitted(logs, rows)
+        return ClassBlend(
+            own=tuple(own),
+            own_weights=weights,
+            weights=np.array([0.5, 0.5]),
+            own_scales=tuple(scales),
+            collaboration_scale=1.0,
+            biases={} if bias is None else {"alone": bias},
+            columns=self.columns,
+            n_classes=self.n_classes,
+        )
+
+    def _blend(self, own: Blend, alone: FloatArray, rows: NDArray[np.bool_]) -> ClassBlend:
+        assert isinstance(own, ClassBlend)
+        judged = rows & self.judged
+        if not judged.any():
+            return own
+        scale = float(SHARE_SCALES[np.argmin(_smoothed(self._collaboration_table, judged))])
+        told = _logs(self.collaboration[judged], scale, np.arange(self.n_classes), self.n_classes)
+        biases = dict(own.biases)
+        if self.bias_ridge is not None:
+            # The scale of a single opinion is chosen already; only its bias is new.
+            biases["collaboration"] = cast(FloatArray, self._fitted(told[None], judged)[1])
+        told = _pooled(told[None], np.ones(1), biases.get("collaboration"))
+        weights, bias = self._fitted(np.stack([alone[judged], told]), judged)
+        if bias is not None:
+            biases["pooled"] = bias
+        return replace(own, weights=weights, collaboration_scale=scale, biases=biases)
+
+    def _fitted(self, logs: FloatArray, rows: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray | None]:
+        codes = self.target[rows]
+        losses = -logs[:, np.arange(len(codes)), codes].mean(axis=1) - logs.mean(axis=(1, 2)) / len(codes)
+        prior = weights_by_loss(losses)
+        if len(logs) == 1 and self.bias_ridge is None:
+            return prior, None
+        return fit_log_pool(logs, codes, prior=prior, tau=self.tau, bias_ridge=self.bias_ridge)
+
+    def _table(
+        self, scores: FloatArray, scales: FloatArray, columns: NDArray[np.intp]
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Log loss of every own row at every scale, with its class and with an even mix, each (n_scales, n_own).
+
+        And what speaks against a scale besides, shape (n_scales,): public rows, and that it is unlikely.
+        """
+        n_own = len(self.target)
+        codes = np.concatenate([self.target, self.public])[: len(scores)]
+        logs = [_logs(scores, scale, columns, self.n_classes) for scale in scales]
+        with_class = -np.stack([each[np.arange(len(codes)), codes] for each in logs])
+        even = -np.stack([each[:n_own].mean(axis=1) for each in logs])
+        unlikely = 0.5 * (np.log(scales / np.sqrt(scales[0] * scales[-1])) / SCALE_SPREAD) ** 2
+        return with_class[:, :n_own], even, self.public_weight * with_class[:, n_own:].sum(axis=1) + unlikely
+
+
+class NumberBlender(Blender):
+    """For numbers: convex pools of squared error."""
+
+    def _own(self, rows: NDArray[np.bool_]) -> NumberBlend:
+        own = []
+        for family in self.families:
+            errors = [self._squares(self._left_out(place, rows)[:, 0], rows) * rows.sum() for place in family]
+            besides = [self._public_squares(place) for place in family]
+            own.append(family[int(np.argmin(np.add(errors, besides)))])
+        left_out = np.column_stack([self._left_out(place, rows) for place in own])
+        return NumberBlend(own=tuple(own), own_weights=self._fitted(left_out, rows), weights=np.array([0.5, 0.5]))
+
+    def _blend(self, own: Blend, alone: FloatArray, rows: NDArray[np.bool_]) -> NumberBlend:
+        judged = rows & self.judged
+        weights = own.weights
+        if judged.any():
+            weights = self._fitted(np.column_stack([alone[judged], self.collaboration[judged, 0]]), judged)
+        return NumberBlend(own=own.own, own_weights=own.own_weights, weights=weights)
+
+    def _fitted(self, opinions: FloatArray, rows: NDArray[np.bool_]) -> FloatArray:
+        losses = np.array([self._squares(opinion, rows) for opinion in opinions.T])
+        return fit_convex_pool(opinions, self.target[rows], prior=weights_by_loss(losses), tau=self.tau)
+
+    def _public_squares(self, place: int) -> float:
+        said = self.candidates[place].left_out[len(self.target) :, 0]
+        return float(self.public_weight * np.sum((said - self.public) ** 2))
+
+    def _squares(self, numbers: FloatArray, rows: NDArray[np.bool_]) -> float:
+        return float(np.mean((numbers - self.target[rows]) ** 2))
+
+
+def _smoothed(table: tuple[FloatArray, FloatArray, FloatArray], rows: NDArray[np.bool_]) -> FloatArray:
+    """Loss at every scale; one row more, of no class, keeps few rows from making a scale of infinity."""
+    with_class, even, besides = table
+    return np.asarray(with_class[:, rows].sum(axis=1) + even[:, rows].mean(axis=1) + besides)
+
+
+def _joined(parts: Sequence[tuple[NDArray[np.bool_], FloatArray]]) -> FloatArray:
+    """What was said of the rows of each mask, in the order of the rows."""
+    whole = np.empty((len(parts[0][0]), *parts[0][1].shape[1:]))
+    for rows, said in parts:
+        whole[rows] = said
+    return whole
+
+
+def _logs(scores: FloatArray, scale: float, columns: NDArray[np.intp], n_classes: int) -> FloatArray:
+    """Log probabilities of all classes from scores of some, with a floor."""
+    shares = np.zeros((len(scores), n_classes))
+    shares[:, columns] = np.exp(log_softmax(scale * scores, axis=1))
+    return np.asarray(np.log((1 - FLOOR) * shares + FLOOR / n_classes))
+
+
+def _pooled(logs: FloatArray, weights: FloatArray, bias: FloatArray | None) -> FloatArray:
+    """Pool log probabilities, and let nothing be ruled out."""
+    return np.asarray(np.log((1 - FLOOR) * np.exp(log_pool(logs, weights, bias)) + FLOOR / logs.shape[2]))

@@ -1,0 +1,292 @@
+"""What a party can learn without the others: candidates, each with its left-out outputs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+
+from .._validation import FloatArray
+from ..linalg import Kernel, median_gamma, ridge_coefficients
+from ._left_out import equal_rows, fold_numbers, left_out_ridge, left_out_spreading, spreading_matrix
+from ._own_scorers import EstimatorScorer, KernelScorer, SpreadScorer, log_of_shares, nearest_weights
+
+__all__ = ["Candidate", "OwnData", "Scorer", "own_candidates"]
+
+Scorer = Callable[[FloatArray], FloatArray]
+
+RIDGES = tuple(np.geomspace(1e-3, 10, 9))
+WIDTHS = (1.0, 2.0, 0.5)
+"""Of the RBF kernel, as multiples of one over the median squared distance."""
+
+RIDGE_SCALES = np.geomspace(1, 64, 19)
+SHARE_SCALES = np.geomspace(0.25, 4, 13)
+"""What scores are multiplied by before they become probabilities: of ridge outputs, of logarithms of shares.  The
+middle of each is what is likely before any row is seen."""
+
+MOST_KERNEL_ROWS = 2500
+MOST_LOGISTIC_WORK = 2_000_000
+"""Rows times columns times classes beyond which logistic regression takes long and linear ridge regression stays."""
+
+
+@dataclass(frozen=True, eq=False)
+class OwnData:
+    """Encoded rows that a party may learn from without the others; its own come first.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_all, n_encoded)
+    target : ndarray of shape (n_labelled,)
+        Positions of classes, or standardised numbers; of own and labelled public rows.
+    n_own : int
+    n_classes : int or None
+        None for numbers.
+    common_units : ndarray of shape (n_encoded,) or None
+        See `TableEncoder`.
+    """
+
+    rows: FloatArray
+    target: NDArray[Any]
+    n_own: int
+    n_classes: int | None
+    common_units: FloatArray | None = None
+
+    def sizes(self) -> list[tuple[int, str]]:
+        """How many rows to learn from, and what to call them: the own, and with labelled public ones."""
+        own = [(self.n_own, "own rows")]
+        return own if len(self.target) == self.n_own else [*own, (len(self.target), "own and public rows")]
+
+    def one_hot(self, n: int) -> FloatArray:
+        """Targets of the first n rows as columns, shape (n, n_outputs)."""
+        if self.n_classes is None:
+            return np.asarray(self.target[:n, None], dtype=np.float64)
+        return np.asarray(np.eye(self.n_classes)[self.target[:n]])
+
+    def units(self) -> list[tuple[FloatArray, str]]:
+        """What columns may be multiplied by."""
+        standard = [(np.ones(self.rows.shape[1]), "standardised")]
+        return standard if self.common_units is None else [*standard, (self.common_units, "in common units")]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """One way to learn.
+
+    Attributes
+    ----------
+    family : str
+    name : str
+    left_out : ndarray of shape (n_labelled, n_outputs)
+        Scores of classes up to a factor, or numbers, for each own and labelled public row when it is not learnt from.
+    scales : ndarray of shape (n_scales,)
+        Factors to choose from.
+    fit : callable
+        Learns from all rows.
+    """
+
+    family: str
+    name: str
+    left_out: FloatArray
+    scales: FloatArray
+    fit: Callable[[], Scorer]
+
+
+def own_candidates(
+    data: OwnData,
+    generator: np.random.RandomState,
+    *,
+    n_trees: int = 300,
+    n_jobs: int | None = None,
+    thorough: bool = True,
+) -> list[Candidate]:
+    """All candidates for a party's own model.
+
+    Parameters
+    ----------
+    data : OwnData
+    generator : RandomState
+        Of forests and folds.
+    n_trees : int, default=300
+    n_jobs : int, optional
+        Of forests.
+    thorough : bool, default=True
+        Whether to try logistic regression and label spreading too, and twice as many kernels.
+
+    Returns
+    -------
+    list of Candidate
+    """
+    groups = equal_rows(data.rows)
+    candidates = list(_kernel_ridges(data, groups, WIDTHS if thorough else WIDTHS[:1]))
+    candidates += _forests(data, groups, generator, n_trees, n_jobs)
+    if thorough and data.n_classes is not None:
+        candidates += _logistic(data, groups, generator)
+        if len(data.rows) > len(data.target):
+            candidates += _spreadings(data, groups)
+    return candidates
+
+
+def _kernel_ridges(data: OwnData, groups: NDArray[np.intp], widths: tuple[float, ...]) -> Iterator[Candidate]:
+    for n, name in data.sizes():
+        if not 2 <= n <= MOST_KERNEL_ROWS:
+            continue
+        T = data.one_hot(n)
+        for factors, units in data.units():
+            for kernel, scaled, kind in _kernels(data.rows[:n], factors, widths):
+                gram = kernel.gram(data.rows[: len(data.target)] * scaled) + 1.0
+                eigenvalues, U = scipy.linalg.eigh(gram[:n, :n])
+                # Rounding leaves eigenvalues just below zero, which no kernel has.
+                eigenvalues = np.maximum(eigenvalues, 0.0)
+                for alpha in RIDGES:
+                    coefficients = U @ ((U.T @ T) / (eigenvalues + alpha)[:, None])
+                    left_out = left_out_ridge(eigenvalues, U, T, alpha, groups[:n])
+                    yield Candidate(
+                        family="kernel ridge",
+                        name=f"kernel ridge regression ({kind}, ridge {alpha:.2g}, columns {units}), {name}",
+                        left_out=np.concatenate([left_out, gram[n:, :n] @ coefficients]),
+                        scales=RIDGE_SCALES,
+                        fit=partial(_fit_kernel_ridge, data.rows[:n], T, kernel, scaled, alpha),
+                    )
+
+
+def _kernels(rows: FloatArray, factors: FloatArray, widths: tuple[float, ...]) -> Iterator[tuple[Kernel, Any, str]]:
+    """Kernels, what they want columns to be multiplied by, and their names; none where all rows are equal."""
+    gamma = median_gamma(rows * factors)
+    length = float(np.sqrt(np.mean(np.sum((rows * factors) ** 2, axis=1))))
+    if np.isfinite(gamma):
+        for width in widths:
+            yield Kernel(metric="rbf", parameters={"gamma": width * gamma}), factors, f"RBF, {width:g}/median"
+    yield Kernel(metric="linear"), factors / length if length > 0 else factors, "linear"
+
+
+def _fit_kernel_ridge(
+    rows: FloatArray, T: FloatArray, kernel: Kernel, factors: FloatArray, alpha: float
+) -> KernelScorer:
+    scaled = rows * factors
+    return KernelScorer(scaled, ridge_coefficients(kernel.gram(scaled) + 1.0, alpha, T), kernel, factors)
+
+
+def _forests(
+    data: OwnData, groups: NDArray[np.intp], generator: np.random.RandomState, n_trees: int, n_jobs: int | None
+) -> Iterator[Candidate]:
+    for n, name in data.sizes():
+        seed = generator.randint(np.iinfo(np.int32).max)
+        forest = (
+            RandomForestRegressor(n_trees, max_features=1 / 3, random_state=seed, n_jobs=n_jobs)
+            if data.n_classes is None
+            else RandomForestClassifier(n_trees, random_state=seed, n_jobs=n_jobs)
+        )
+        # A tree that did not draw a row may have drawn its equal: out-of-bag would not be left out.
+        alone = len(np.unique(groups[:n])) == n and n > 2
+        left_out = (
+            _out_of_bag(forest, data, n) if alone else _cross_fitted(forest, data, n, groups, generator, n_folds=10)
+        )
+        yield Candidate(
+            family="random forest",
+            name=f"random forest, {name}",
+            left_out=left_out,
+            scales=SHARE_SCALES,
+            fit=partial(_fit_estimator, forest, data, n),
+        )
+
+
+def _out_of_bag(forest: Any, data: OwnData, n: int) -> FloatArray:
+    with warnings.catch_warnings():
+        # A row that every tree has drawn gets no share, and so even ones.
+        warnings.filterwarnings("ignore", "Some inputs do not have OOB scores")
+        fitted = clone(forest).set_params(oob_score=True).fit(data.rows[:n], data.target[:n])
+    beyond = EstimatorScorer(fitted, data.n_classes)(data.rows[n : len(data.target)]) if n < len(data.target) else None
+    if data.n_classes is None:
+        left_out = np.asarray(fitted.oob_prediction_[:, None], dtype=np.float64)
+    else:
+        shares = np.zeros((n, data.n_classes))
+        shares[:, fitted.classes_] = np.nan_to_num(fitted.oob_decision_function_)
+        left_out = log_of_shares(shares)
+    return left_out if beyond is None else np.concatenate([left_out, beyond])
+
+
+def _logistic(data: OwnData, groups: NDArray[np.intp], generator: np.random.RandomState) -> Iterator[Candidate]:
+    for n, name in data.sizes():
+        work = n * data.rows.shape[1] * (data.n_classes or 1)
+        if len(np.unique(data.target[:n])) < 2 or work > MOST_LOGISTIC_WORK:
+            continue
+        for strength in (0.1, 1.0):
+            model = LogisticRegression(C=strength, max_iter=500)
+            yield Candidate(
+                family="logistic regression",
+                name=f"logistic regression (C {strength:g}), {name}",
+                left_out=_cross_fitted(model, data, n, groups, generator, n_folds=5),
+                scales=SHARE_SCALES,
+                fit=partial(_fit_estimator, model, data, n),
+            )
+
+
+def _cross_fitted(
+    model: Any, data: OwnData, n: int, groups: NDArray[np.intp], generator: np.random.RandomState, n_folds: int
+) -> FloatArray:
+    """Outputs for all labelled rows, by folds of the first n; equal rows are left out together."""
+    folds = np.full(len(data.target), -1, dtype=np.intp)
+    folds[:n] = fold_numbers(groups[:n], data.target[:n], n_folds, generator)
+    outputs = np.zeros((len(data.target), data.n_classes or 1))
+    for fold in np.unique(folds):
+        tested = np.flatnonzero(folds == fold)
+        kept = ~np.isin(groups[:n], groups[tested])
+        # Even shares, or the mean, where nothing is left to learn from.
+        if kept.any():
+            outputs[tested] = _fit_on(model, data, kept)(data.rows[tested])
+    return outputs
+
+
+def _fit_estimator(model: Any, data: OwnData, n: int) -> EstimatorScorer:
+    return _fit_on(model, data, np.ones(n, dtype=bool))
+
+
+def _fit_on(model: Any, data: OwnData, kept: NDArray[np.bool_]) -> EstimatorScorer:
+    rows, target = data.rows[: len(kept)][kept], data.target[: len(kept)][kept]
+    if data.n_classes is not None and len(np.unique(target)) == 1:
+        model = RandomForestClassifier(1)  # says that one class of every row, whatever the model would
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return EstimatorScorer(clone(model).fit(rows, target), data.n_classes)
+
+
+def _spreadings(data: OwnData, groups: NDArray[np.intp]) -> Iterator[Candidate]:
+    """Label spreading over own rows and public ones without labels."""
+    if len(data.rows) > MOST_KERNEL_ROWS:
+        return
+    Y = np.zeros((len(data.rows), data.n_classes or 1))
+    Y[: len(data.target)] = data.one_hot(len(data.target))
+    for factors, units in data.units():
+        rows = data.rows * factors
+        median = median_gamma(rows)
+        if not np.isfinite(median):
+            continue
+        for width, neighbors in ((1.0, 7), (5.0, 7), (5.0, 20)):
+            W = nearest_weights(rows, rows, width * median, neighbors + 1)
+            W = (W + W.T) / 2
+            np.fill_diagonal(W, 0.0)
+            for alpha in (0.8, 0.95):
+                M = spreading_matrix(W, alpha)
+                yield Candidate(
+                    family="label spreading",
+                    name=f"label spreading ({neighbors} neighbours, {width:g}/median, {alpha:g}, columns {units})",
+                    left_out=log_of_shares(np.maximum(left_out_spreading(M, Y, groups)[: len(data.target)], 0.0)),
+                    scales=SHARE_SCALES,
+                    fit=partial(_spread, rows, M @ Y, width * median, neighbors, factors),
+                )
+
+
+def _spread(rows: FloatArray, F: FloatArray, gamma: float, n_neighbors: int, factors: FloatArray) -> SpreadScorer:
+    # A row among labelled ones has large entries, one far from them small ones; what counts is the share of each class.
+    labels = F / np.maximum(F.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    return SpreadScorer(rows, labels, gamma, n_neighbors, factors)

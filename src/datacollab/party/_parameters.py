@@ -1,0 +1,66 @@
+"""What a party is told to do, checked before anything is fitted."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._validation import PartyName
+from ..errors import RepeatableSecretWarning
+from ._defence import Defence
+from ._secret_draws import has_fixed_seed
+
+__all__ = ["check_parameters"]
+
+
+def check_parameters(
+    party: PartyName, obfuscator: Any, defences: Any, random_state: Any, *, on_public_rows: bool
+) -> None:
+    """Check a party's parameters; called by its `fit`.
+
+    Parameters
+    ----------
+    party : str or int
+    obfuscator : transformer
+    defences : sequence of Defence
+    random_state : int, RandomState or None
+    on_public_rows : bool
+        Whether the obfuscator is fitted on public rows, and a secret half of them.
+
+    Raises
+    ------
+    TypeError
+        When the obfuscator is no transformer, or `defences` no sequence of defences.
+
+    Warns
+    -----
+    RepeatableSecretWarning
+        When a secret comes from a known number.
+    """
+    if not (hasattr(obfuscator, "fit") and hasattr(obfuscator, "transform")):
+        raise TypeError(
+            f"Party {party!r}: the obfuscator must be a transformer with fit and transform, such as "
+            f"obfuscator('pca'); got {type(obfuscator).__name__}."
+        )
+    if not isinstance(defences, Sequence) or not all(isinstance(defence, Defence) for defence in defences):
+        found = defences if isinstance(defences, Sequence) else [defences]
+        raise TypeError(
+            f"Party {party!r}: defences must be a list of them, such as [ClassShift(epsilon=4.0)]; got "
+            f"{[type(defence).__name__ for defence in found]}."
+        )
+    if has_fixed_seed(obfuscator):
+        _warn_of_seed(party, "the obfuscator has", "rebuild the obfuscation")
+    elif isinstance(random_state, int | np.integer) and (on_public_rows or defences):
+        _warn_of_seed(party, "the party has", "rebuild the rotation and the noise")
+
+
+def _warn_of_seed(party: PartyName, who: str, what: str) -> None:
+    warnings.warn(
+        f"Party {party!r}: {who} a fixed random_state. Anyone who learns it can {what}; leave it None outside "
+        "experiments.",
+        RepeatableSecretWarning,
+        stacklevel=4,
+    )

@@ -1,0 +1,324 @@
+"""A party that combines what the others brought with what it has alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _num_samples
+
+from .._validation import FloatArray, PartyName, count_missing
+from ..errors import AgreementError
+from ..model import PartyModel
+from ._benefit import Benefit, benefit_for_classes, benefit_for_numbers, nothing_to_say
+from ._blend import Blend, Blender, ClassBlender, NumberBlender, Opinions
+from ._collaboration_opinion import CollaborationOpinion
+from ._inference import LocalInference
+from ._left_out import equal_rows, fold_numbers
+from ._own_models import OwnData, Scorer, own_candidates
+from ._table_encoder import TableEncoder
+
+__all__ = ["TAU", "PersonalModel", "personalise"]
+
+TAU = 20.0
+"""How much the weights of a pool are held to those by loss."""
+
+MOST_REFITS = 60
+"""Of the weights, for the report: each own row by itself up to so many, and as many folds beyond."""
+
+Progress = Callable[[str], None]
+
+
+class PersonalModel:
+    """One party's own models and the common one, pooled: predicts raw rows at the party.
+
+    Made by `Party.personalise`, or by `personalise`.
+
+    Attributes
+    ----------
+    party : str or int
+    classes_ : ndarray of shape (n_classes,)
+        The party's own, those of labelled public rows and those of the common model; absent for numbers.
+    n_features_in_ : int or None
+    benefit_ : Benefit
+        What collaboration brought, as the party's own rows say.
+
+    Notes
+    -----
+    Leaves the party: nothing.  The own models hold the party's rows, so this is as sensitive as the raw table.
+
+    In the pool, `log p` is a weighted sum of the sides' log probabilities (a log-opinion pool [1]_); numbers are
+    averaged.  The weights are fitted to left-out predictions of the party's own rows and held to weights by loss.
+
+    References
+    ----------
+    .. [1] Genest and Zidek (1986). Combining probability distributions: a critique and an annotated bibliography.
+       Statistical Science 1(1), 114-135.
+    """
+
+    party: PartyName
+    classes_: NDArray[Any]
+    benefit_: Benefit
+
+    def __init__(
+        self,
+        home: LocalInference,
+        opinion: CollaborationOpinion,
+        encoder: TableEncoder,
+        scorers: list[Scorer],
+        blend: Blend,
+        unit: tuple[float, float] | None,
+        benefit: Benefit,
+    ) -> None:
+        self.party = home.name
+        self.n_features_in_ = encoder.n_features_in_
+        self.benefit_ = benefit
+        self._home, self._opinion, self._encoder = home, opinion, encoder
+        self._scorers, self._blend, self._unit = scorers, blend, unit
+        if opinion.classes is not None:
+            self.classes_ = opinion.classes
+
+    def predict(self, X: ArrayLike, using: str = "pooled") -> NDArray[Any]:
+        """Predict raw rows.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_features)
+        using : {"pooled", "alone", "collaboration"}, default="pooled"
+            Both sides together, the party's own models, or the common model.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+
+        Raises
+        ------
+        ValueError
+            When there is no such side.
+        AgreementError
+            When the rows are not like the party's own.
+        ObfuscationError
+            When the rows do not fit the obfuscator.
+        """
+        said = self._said(X, using)
+        if self._unit is None:
+            return np.asarray(self.classes_[said.argmax(axis=1)])
+        mean, deviation = self._unit
+        return np.asarray(mean + deviation * said)
+
+    def predict_proba(self, X: ArrayLike, using: str = "pooled") -> FloatArray:
+        """Class probabilities of raw rows, shape (n_rows, n_classes), in the order of `classes_`.
+
+        Parameters
+        ----------
+        X, using
+            As for `predict`.
+
+        Raises
+        ------
+        AttributeError
+            When numbers are predicted.
+        ValueError, AgreementError, ObfuscationError
+            As for `predict`.
+        """
+        if self._unit is not None:
+            raise AttributeError(f"Party {self.party!r}: the target is a number, so there are no class probabilities.")
+        logs = self._said(X, using)
+        shares = np.exp(logs)
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+    def _said(self, X: Any, using: str) -> FloatArray:
+        if using not in ("pooled", "alone", "collaboration"):
+            raise ValueError(f"using must be 'pooled', 'alone' or 'collaboration'; got {using!r}.")
+        Z = self._encoder.encode(X)
+        own = [score(Z) for score in self._scorers]
+        told = self._opinion.of(self._home.obfuscate(X))
+        opinions = self._blend.speak(own, told)
+        return np.asarray(getattr(opinions, using))
+
+    def __repr__(self) -> str:
+        return f"PersonalModel(party={self.party!r}, weights={self.benefit_.weights})"
+
+
+def personalise(
+    home: LocalInference,
+    model: PartyModel,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    order: NDArray[np.intp] | None = None,
+    public: ArrayLike | None = None,
+    public_target: ArrayLike | None = None,
+    prior: str = "all",
+    tau: float = TAU,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> PersonalModel:
+    """Combine a party's own models with the common one, on what each says of own rows that it did not see.
+
+    For a `LocalParty` too, which has no rows of its own any more; `Party.personalise` knows the order by itself.
+
+    Parameters
+    ----------
+    home : Party or LocalParty
+    model : PartyModel
+        What the analyst made for this party.
+    X : array-like or dataframe of shape (n_samples, n_features)
+        The own raw rows, as they were shared.
+    y : array-like of shape (n_samples,)
+    order : ndarray of shape (n_shared,), optional
+        Position in the table of each row of the share, in the share's order; wanted where the model has `left_out`.
+    public : array-like or dataframe of shape (n_public, n_features), optional
+        Rows that the party has besides: they count for "alone", so that nothing is credited to collaboration that the
+        party could have had without it.
+    public_target : array-like of shape (n_public,), optional
+    prior : {"all", "own"}, default="all"
+        Whose rows are to be predicted.  "own" fits biases of classes to the party's own mix, which pays for a party
+        that predicts its own kind of rows.  Without meaning for numbers.
+    tau : float, default=20
+        How much weights are held to those by loss, one over the square of each.
+    random_state : int, RandomState or None, default=None
+        Of forests and folds.
+    n_jobs : int, optional
+        Of forests.
+    progress : callable, optional
+        Called with the name of each step before it starts.
+
+    Returns
+    -------
+    PersonalModel
+
+    Raises
+    ------
+    AgreementError
+        When the model was made for another party; when rows, targets, order and left-out predictions do not fit
+        together; when there are fewer than two own rows.
+    ObfuscationError
+        When the rows do not fit the obfuscator.
+    ValueError
+        When `prior` is unknown.
+
+    Examples
+    --------
+    >>> import datacollab as dc
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from datacollab.party import personalise
+    >>> X, y = dc.datasets.load("digits")
+    >>> parties = [dc.Party(k, dc.obfuscator("pca")).fit(X[k:200:4], y[k:200:4]) for k in range(2)]
+    >>> analyst = dc.Analyst(dc.LTI(8), LogisticRegression(max_iter=500))
+    >>> model = analyst.fit([party.share(X[200:300]) for party in parties]).party_model(0)
+    >>> mine = personalise(parties[0], model, X[:200:4], y[:200:4], order=None, random_state=0)
+    >>> mine.predict(X[300:], using="alone").shape
+    (1497,)
+    """
+    if prior not in ("all", "own"):
+        raise ValueError(f"prior must be 'all' or 'own'; got {prior!r}.")
+    say = progress or (lambda step: None)
+    own_model = home._own(model)
+    numbers = not hasattr(own_model.estimator, "classes_")
+    target, labels = _checked_targets(home.name, X, y, public, public_target, numbers)
+    generator = check_random_state(random_state)
+    opinion = CollaborationOpinion(own_model, () if numbers else (target, labels))
+    encoder = TableEncoder(X, public, home.name)
+    rows = encoder.encode(X)
+    beside = [] if public is None else [encoder.encode(public)]
+    aims, unit, columns = _aims(opinion, target, labels)
+    data = OwnData(
+        rows=np.concatenate([rows, *beside]),
+        target=aims,
+        n_own=len(rows),
+        n_classes=None if columns is None else len(columns),
+        common_units=encoder.common_units,
+    )
+    say("own models")
+    candidates = own_candidates(data, generator, n_jobs=n_jobs)
+    say("collaboration")
+    told, basis = opinion.of_own_rows(home.obfuscate(X), order)
+    own_aims = aims[: data.n_own]
+    blender: Blender
+    if columns is None:
+        mean, deviation = unit or (0.0, 1.0)
+        blender = NumberBlender(candidates, (told - mean) / deviation, own_aims, tau, aims[data.n_own :])
+        opinion = opinion.in_units(mean, deviation)
+    else:
+        own_aims = columns[own_aims]
+        beyond = columns[aims[data.n_own :]]
+        blender = ClassBlender(candidates, told, own_aims, tau, beyond, columns, prior == "own")
+    say("pool")
+    groups = equal_rows(rows)
+    n_folds = min(MOST_REFITS, len(np.unique(groups)))
+    if n_folds < 2:
+        raise AgreementError(f"Party {home.name!r}: all its own rows are equal, so none can be held against others.")
+    blend, opinions = blender.settle(fold_numbers(groups, own_aims, n_folds, generator))
+    chosen = [candidates[place] for place in blend.own]
+    benefit = _reported(
+        blender,
+        opinions,
+        None if unit is None else unit[1],
+        party=home.name,
+        basis=basis,
+        n_rows=data.n_own,
+        own_models=tuple(candidate.name for candidate in chosen),
+        own_weights=tuple(map(float, blend.own_weights)),
+        weights=dict(zip(("alone", "collaboration"), map(float, blend.weights), strict=True)),
+    )
+    scorers = [candidate.fit() for candidate in chosen]
+    return PersonalModel(home, opinion, encoder, scorers, blend, unit, benefit)
+
+
+def _reported(blender: Blender, opinions: Opinions, unit: float | None, **facts: Any) -> Benefit:
+    judged = blender.judged
+    if not judged.any():
+        return nothing_to_say(opinions.alone, blender.target, unit, **facts)
+    sides = (opinions.alone, opinions.collaboration, opinions.pooled)
+    seen = Opinions(*(side[judged] for side in sides))
+    if unit is None:
+        return benefit_for_classes(seen, blender.target[judged].astype(np.intp), **facts)
+    return benefit_for_numbers(seen, blender.target[judged], unit, **facts)
+
+
+def _aims(
+    opinion: CollaborationOpinion, target: NDArray[Any], labels: NDArray[Any]
+) -> tuple[NDArray[Any], tuple[float, float] | None, NDArray[np.intp] | None]:
+    """What own models learn, how numbers are standardised, and where own classes stand among all."""
+    both = np.concatenate([target, labels])
+    if opinion.classes is not None:
+        own_classes, codes = np.unique(both, return_inverse=True)
+        return codes.ravel(), None, np.searchsorted(opinion.classes, own_classes)
+    deviation = float(both.std())
+    unit = float(both.mean()), deviation if deviation > 0 else 1.0
+    return (both - unit[0]) / unit[1], unit, None
+
+
+def _checked_targets(
+    party: PartyName, X: Any, y: Any, public: Any, public_target: Any, numbers: bool
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Targets of the own rows and of the labelled public ones, none of the latter where there are none."""
+    target = _checked_target(party, y, _num_samples(X), "y", numbers)
+    if len(target) < 2:
+        raise AgreementError(f"Party {party!r}: at least two own rows are wanted, to hold one against the other.")
+    if public_target is None:
+        return target, target[:0]
+    if public is None:
+        raise AgreementError(f"Party {party!r}: public_target belongs to public rows; give these as public.")
+    labels = _checked_target(party, public_target, _num_samples(public), "public_target", numbers)
+    if not numbers and {target.dtype.kind, labels.dtype.kind} & {"U", "O"}:
+        target, labels = target.astype(object), labels.astype(object)
+    return target, labels
+
+
+def _checked_target(party: PartyName, values: Any, n_rows: int, name: str, numbers: bool) -> NDArray[Any]:
+    target = np.asarray(values)
+    if target.shape != (n_rows,):
+        raise AgreementError(
+            f"Party {party!r}: {name} must have one entry per row, shape ({n_rows},); got {target.shape}."
+        )
+    if n_missing := count_missing(target):
+        raise AgreementError(f"Party {party!r}: {n_missing} of {n_rows} entries of {name} are missing; drop such rows.")
+    if numbers and (target.dtype.kind not in "biuf" or not np.isfinite(target.astype(np.float64)).all()):
+        raise AgreementError(f"Party {party!r}: the model predicts numbers, so {name} must be finite numbers.")
+    return target.astype(np.float64) if numbers else target

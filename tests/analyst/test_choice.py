@@ -1,0 +1,279 @@
+"""The analyst who chooses: what is scored, on which rows, and what goes back."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import LinearSVC
+
+import datacollab as dc
+from datacollab.errors import AgreementError, RepresentationError
+from datacollab.model import LandmarkRidgeClassifier, LandmarkRidgeRegressor
+
+
+def world(rng, *, n_parties=3, n_rows=40, n_anchors=60, d=4, target=None):
+    """Shares of parties that turn the same space, each in its own way; the class is the sign of a product."""
+    target = target or (lambda X: np.where(X[:, 0] * X[:, 1] > 0, "yes", "no"))
+    A = rng.normal(size=(n_anchors, d))
+    anchor_target = target(A)
+    shares = []
+    for k in range(n_parties):
+        X = rng.normal(size=(n_rows, d))
+        rotation = np.linalg.qr(rng.normal(size=(d, d)))[0]
+        shares.append(
+            dc.Share(
+                party=f"p{k}",
+                representation=X @ rotation,
+                anchor_representation=A @ rotation,
+                target=target(X),
+                anchor_target=anchor_target,
+            )
+        )
+    return shares
+
+
+def changed(share, **changes):
+    return dc.Share(**{**vars(share), **changes})
+
+
+def test_takes_the_integrator_and_the_model_that_predict_rows_left_out(rng):
+    collaboration = dc.Analyst().fit(world(rng))
+    chosen = collaboration.selection_.chosen
+    assert "kernel ridge" in chosen.model  # the classes are no half-spaces
+    losses = {each.model: each.loss for each in collaboration.selection_.ranked()}
+    assert chosen.loss <= losses["ridge"] - 0.1
+    assert collaboration.selection_.judged_on == "rows"
+    assert collaboration.selection_.n_judges == 120
+
+
+def test_left_out_predictions_are_those_of_a_fit_without_the_row(rng):
+    shares = world(rng, n_rows=15)
+    h = LandmarkRidgeRegressor(kernel="linear", alphas=[0.5])
+    shares = [changed(s, target=np.arange(15.0) ** k, anchor_target=np.ones(60)) for k, s in enumerate(shares, 1)]
+    collaboration = dc.Analyst(dc.ODC(), h, left_out=True, anchor_weight=0.3).fit(shares)
+    rows = np.vstack(list(collaboration.representations_.values()))
+    anchor = np.mean(
+        [collaboration.integrator_.integration_functions_[s.party](s.anchor_representation) for s in shares], axis=0
+    )
+    X = np.vstack([rows, anchor])
+    y = np.concatenate([*(s.target for s in shares), np.ones(60)])
+    weights = np.r_[np.ones(45), np.full(60, 0.3)]
+    for party, i in [(0, 3), (1, 0), (2, 14)]:
+        without = np.delete(np.arange(105), 15 * party + i)
+        refit = LandmarkRidgeRegressor(kernel="linear", alphas=[0.5]).fit(X[without], y[without], weights[without])
+        model = collaboration.party_model(f"p{party}")
+        assert_allclose(model.left_out[i], refit.predict(rows[[15 * party + i]])[0], atol=1e-8)
+        assert model.without_party is None
+
+
+def test_losses_are_those_of_what_goes_back(rng):
+    shares = world(rng)
+    collaboration = dc.Analyst([dc.LTI(4)]).fit(shares)
+    left_out = np.vstack([collaboration.left_out_[s.party] for s in shares])
+    y = np.concatenate([s.target for s in shares])
+    assert_allclose(log_loss(y, left_out), collaboration.selection_.chosen.loss, rtol=1e-6)
+
+
+def test_left_out_predictions_follow_the_rows(rng):
+    shares = world(rng)
+    order = rng.permutation(40)
+    turned = changed(shares[1], representation=shares[1].representation[order], target=shares[1].target[order])
+    first = dc.Analyst(dc.LTI(4), LandmarkRidgeClassifier(kernel="linear"), left_out=True).fit(shares)
+    second = dc.Analyst(dc.LTI(4), LandmarkRidgeClassifier(kernel="linear"), left_out=True).fit(
+        [shares[0], turned, shares[2]]
+    )
+    assert_allclose(second.left_out_["p1"], first.left_out_["p1"][order], atol=1e-8)
+    assert_allclose(second.left_out_["p2"], first.left_out_["p2"], atol=1e-8)
+
+
+def test_a_party_with_changed_rows_gets_the_model_without_it(rng):
+    shares = world(rng)
+    shares[1] = changed(shares[1], one_to_one=False)
+    h = LandmarkRidgeClassifier(kernel="linear", alphas=[0.1])
+    collaboration = dc.Analyst(dc.LTI(4), h, left_out=True).fit(shares)
+    model = collaboration.party_model("p1")
+    assert model.left_out is None
+    others = np.vstack([collaboration.representations_[p] for p in ("p0", "p2")])
+    alone = LandmarkRidgeClassifier(kernel="linear", alphas=[0.1]).fit(
+        others, np.r_[shares[0].target, shares[2].target]
+    )
+    assert_allclose(model.without_party.coefficients_, alone.coefficients_, rtol=1e-6)
+    assert collaboration.party_model("p0").without_party is None
+
+
+def test_changing_a_partys_rows_changes_nothing_in_the_model_without_it(rng):
+    shares = [changed(s, one_to_one=False) for s in world(rng)]
+    other = changed(shares[2], representation=shares[2].representation[::-1] * 2)
+    analyst = dc.Analyst(dc.LTI(4), LandmarkRidgeClassifier(kernel="linear", alphas=[0.1]), left_out=True)
+    before, after = analyst.fit(shares), analyst.fit([*shares[:2], other])
+    assert_allclose(before.without_["p2"].coefficients_, after.without_["p2"].coefficients_)
+    assert not np.allclose(before.without_["p1"].coefficients_, after.without_["p1"].coefficients_)
+
+
+def test_means_of_groups_are_judged_by_the_anchor(rng):
+    shares = world(rng)
+    means = [changed(s, representation=np.repeat(s.representation[::5], 5, axis=0)) for s in shares]
+    analyst = dc.Analyst([dc.LTI(4)], LogisticRegression())
+    selection = analyst.fit(means).selection_
+    assert (selection.judged_on, selection.n_judges) == ("anchor", 60)
+    without_targets = [changed(s, anchor_target=None) for s in means]
+    assert analyst.fit(without_targets).selection_.judged_on == "groups"
+    # A few equal rows are daily life in tables, and no means.
+    some = [changed(s, representation=np.r_[s.representation[:35], s.representation[:5]]) for s in shares]
+    assert analyst.fit(some).selection_.judged_on == "rows"
+
+
+def test_rows_made_of_one_anchor_row_are_left_out_with_it(rng):
+    """Targets are noise, and each anchor row is in every share: whoever remembers would seem to know all."""
+    A, y = rng.normal(size=(60, 4)), rng.integers(2, size=60)
+    shares = [
+        dc.Share(party=k, representation=A, anchor_representation=A, target=y, anchor_target=y,
+                 one_to_one=False, anchor_rows=np.arange(60))
+        for k in range(3)
+    ]  # fmt: skip
+    analyst = dc.Analyst([dc.ODC()], KNeighborsClassifier(1), anchor_weight=1.0)
+    assert analyst.fit(shares).selection_.chosen.loss > 3
+    forgotten = [
+        changed(s, anchor_rows=None, one_to_one=True, representation=A + 1e-9 * k) for k, s in enumerate(shares)
+    ]
+    assert analyst.fit(forgotten).selection_.chosen.loss < 0.1
+
+
+def test_anchor_rows_are_training_rows_of_the_weight_given(rng):
+    shares = world(rng)
+    h = LogisticRegression(C=1e3)
+    collaboration = dc.Analyst(dc.LTI(4), h, anchor_weight=0.4).fit(shares)
+    lti = dc.LTI(4).fit({s.party: s.anchor_representation for s in shares})
+    own = [lti.integration_functions_[s.party](s.representation) for s in shares]
+    anchor = np.mean([lti.integration_functions_[s.party](s.anchor_representation) for s in shares], axis=0)
+    y = np.concatenate([*(s.target for s in shares), shares[0].anchor_target])
+    expected = LogisticRegression(C=1e3).fit(np.vstack([*own, anchor]), y, np.r_[np.ones(120), np.full(60, 0.4)])
+    assert_allclose(collaboration.estimator_.coef_, expected.coef_, rtol=1e-5)
+
+
+def test_named_methods_are_as_before(rng):
+    shares = world(rng)
+    collaboration = dc.Analyst(dc.LTI(4), LogisticRegression()).fit(shares)
+    assert collaboration.selection_ is None
+    assert (collaboration.left_out_, collaboration.without_) == ({}, {})
+    assert collaboration.party_model("p0").left_out is None
+
+
+def test_numbers(rng):
+    shares = world(rng, target=lambda X: np.exp(X[:, 0]) + 0.1 * X[:, 1])
+    collaboration = dc.Analyst([dc.LTI(4)]).fit(shares)
+    assert collaboration.selection_.metric == "squared error"
+    y = np.concatenate([s.target for s in shares])
+    assert collaboration.selection_.chosen.loss < 0.5 * y.var()
+    assert collaboration.left_out_["p0"].shape == (40,)
+
+
+def test_whole_numbers_are_numbers_where_the_task_says_so(rng):
+    shares = world(rng, target=lambda X: np.round(10 * X[:, 0]).astype(int))
+    assert dc.Analyst([dc.LTI(4)], task="regression").fit(shares).selection_.metric == "squared error"
+
+
+def test_classes_that_only_the_anchor_has(rng):
+    shares = world(rng)
+    names = np.where(np.arange(60) < 6, "other", shares[0].anchor_target)
+    collaboration = dc.Analyst([dc.LTI(4)]).fit([changed(s, anchor_target=names) for s in shares])
+    assert np.isfinite(collaboration.selection_.chosen.loss)
+    n_classes = 3 if collaboration.selection_.chosen.anchor_weight else 2
+    assert collaboration.left_out_["p0"].shape == (40, n_classes)
+
+
+def test_balanced_weights_raise_what_is_rare(rng):
+    shares = world(rng, n_rows=150, target=lambda X: (X[:, 0] + 2 * rng.normal(size=len(X)) > 3).astype(int))
+    plain = dc.Analyst([dc.LTI(4)]).fit(shares)
+    balanced = dc.Analyst([dc.LTI(4)], class_weight="balanced").fit(shares)
+    mean = {name: np.vstack(list(c.left_out_.values()))[:, 1].mean() for name, c in [("p", plain), ("b", balanced)]}
+    assert abs(mean["p"] - np.mean(np.concatenate([s.target for s in shares]))) < 0.02
+    assert mean["b"] > 1.5 * mean["p"]
+
+
+def test_a_budget_spent_leaves_the_rest_untried(rng):
+    seen = []
+    collaboration = dc.Analyst(budget=0.0, progress=lambda *what: seen.append(what)).fit(world(rng))
+    tried = [each for each in collaboration.selection_.candidates if each.failure is None]
+    assert len(tried) == 1
+    assert tried[0].chosen
+    assert all("budget" in each.failure for each in collaboration.selection_.candidates if each is not tried[0])
+    assert seen[0][0] == 0
+
+
+def test_what_cannot_be_fitted_is_named_and_left_out(rng):
+    shares = world(rng)
+    analyst = dc.Analyst([dc.LTI(50), dc.LTI(4)], LogisticRegression())
+    selection = analyst.fit(shares).selection_
+    assert "n_components=50" in next(each.failure for each in selection.candidates if each.failure)
+    with pytest.raises(ValueError, match="n_components=50"):
+        dc.Analyst([dc.LTI(50)], LogisticRegression()).fit(shares)
+    flat = changed(shares[0], anchor_representation=np.ones((60, 4)))
+    with pytest.raises(RepresentationError, match="'p0'"):
+        dc.Analyst().fit([flat, *shares[1:]])
+
+
+def test_intervals_are_of_paired_differences(rng):
+    shares = world(rng, n_rows=80)
+    analyst = dc.Analyst([dc.LTI(4), dc.LTI(2)], LogisticRegression(), anchor_weight=0.0)
+    selection = analyst.fit(shares).selection_
+    y = np.concatenate([s.target for s in shares]) == "yes"
+    losses = []
+    for d in (4, 2):
+        left = dc.Analyst(dc.LTI(d), LogisticRegression(), left_out=True).fit(shares).left_out_
+        p = np.vstack(list(left.values()))[:, 1]
+        losses.append(-np.log(np.where(y, p, 1 - p)))
+    _, other = selection.ranked()
+    difference = max(losses, key=np.mean) - min(losses, key=np.mean)
+    assert_allclose((other.difference_low + other.difference_high) / 2, difference.mean(), atol=1e-9)
+    half = 1.96 * difference.std() / np.sqrt(240)
+    assert_allclose(other.difference_high - other.difference_low, 2 * half, rtol=1e-9)
+    assert "*" in str(selection)
+    assert selection.to_frame().shape[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"integrator": "kti"}, "integrator must be an integration method"),
+        ({"integrator": []}, "integrator must be an integration method"),
+        ({"estimator": "forest"}, "'forest'"),
+        ({"anchor_weight": -1.0}, "anchor_weight"),
+        ({"anchor_weight": "all"}, "anchor_weight='all'"),
+        ({"left_out": "no"}, "left_out='no'"),
+        ({"task": "survival"}, "task"),
+    ],
+)
+def test_parameters_without_meaning(rng, changes, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        dc.Analyst(**changes).fit(world(rng))
+
+
+def test_models_that_give_no_probabilities_cannot_be_left_out(rng):
+    with pytest.raises(AgreementError, match="LinearSVC gives no probabilities"):
+        dc.Analyst("auto", LinearSVC()).fit(world(rng))
+
+
+def test_a_dummy_is_never_chosen_over_a_model(rng):
+    shares = world(rng, target=lambda X: (X[:, 0] > 0).astype(int))
+    worse = dc.Analyst([dc.LTI(4)], DummyClassifier(strategy="prior")).fit(shares).selection_.chosen.loss
+    assert dc.Analyst([dc.LTI(4)]).fit(shares).selection_.chosen.loss < worse / 2
+    with pytest.raises(TypeError, match="takes no sample_weight"):
+        dc.Analyst(dc.LTI(4), KNeighborsClassifier(), anchor_weight=0.5).fit(shares)
+
+
+def test_one_process_estimators_leave_the_choice_too(rng):
+    X = rng.normal(size=(200, 5))
+    y = np.where(X[:, 0] > 0, 2.0, 1.0)  # classes that are floating-point numbers
+    groups = np.arange(120) % 3
+    f = dc.obfuscator("pca", n_components=5)
+    model = dc.DataCollaborationClassifier(f, "auto", "auto", random_state=0)
+    model.fit(X[:120], y[:120], groups=groups, anchor=X[120:160], anchor_target=y[120:160])
+    assert model.score(X[160:], y[160:], groups=np.zeros(40, dtype=int)) > 0.85
+    assert model.classes_.tolist() == [1.0, 2.0]
+    regressor = dc.DataCollaborationRegressor(f, "auto", random_state=0)
+    regressor.fit(X[:120], X[:120, 0], groups=groups, anchor=X[120:160], anchor_target=X[120:160, 0])
+    assert regressor.score(X[160:], X[160:, 0], groups=np.zeros(40, dtype=int)) > 0.9

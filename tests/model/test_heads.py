@@ -1,0 +1,337 @@
+"""Models h that are sent as plain numbers: the same predictions, and nothing else is taken."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sklearn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from model_examples import MAPS, ROWS, bundle_of, fitted, targets
+from scipy.special import softmax
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.pipeline import make_pipeline
+
+from datacollab.bundle import arrays_to_bytes, bytes_to_arrays
+from datacollab.errors import ExchangeError
+from datacollab.model import (
+    CalibratedForestClassifier,
+    LandmarkRidgeClassifier,
+    LandmarkRidgeRegressor,
+    PartyModel,
+    estimator_to_bytes,
+    head_from,
+    head_to,
+    model_contents,
+    model_from,
+)
+
+LANDMARKS = MAPS["rbf"](ROWS[:15])
+CLASSIFIERS = {
+    "rbf": lambda: LandmarkRidgeClassifier(LANDMARKS, gamma=0.2),
+    "linear": lambda: LandmarkRidgeClassifier(kernel="linear"),
+    "forest": lambda: CalibratedForestClassifier(5, random_state=0),
+}
+REGRESSORS = {
+    "rbf": lambda: LandmarkRidgeRegressor(LANDMARKS, gamma=0.2),
+    "linear": lambda: LandmarkRidgeRegressor(kernel="linear"),
+}
+RIDGE = fitted(CLASSIFIERS["rbf"]())
+NUMBERS = fitted(REGRESSORS["rbf"](), y=targets(regression=True))
+FOREST = fitted(CLASSIFIERS["forest"]())
+
+
+def refused(bundle):
+    with pytest.raises(ExchangeError) as caught:
+        model_from(bundle)
+    return caught.value.code
+
+
+def changed_head(bundle, **changes):
+    return replace(bundle, facts=bundle.facts | {"head": bundle.facts["head"] | changes})
+
+
+def changed_arrays(bundle, change, member="h.safetensors"):
+    arrays = bytes_to_arrays(bundle.members[member], what=member)
+    change(arrays)
+    return replace(bundle, members=bundle.members | {member: arrays_to_bytes(arrays)})
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("dtype", ["U1", object, "int64", "uint8", "float64"])
+def test_a_classifier_comes_back(name, dtype):
+    model = fitted(CLASSIFIERS[name](), y=targets(dtype=dtype))
+    read = model_from(bundle_of(model))
+    assert type(read.estimator) is type(model.estimator)
+    np.testing.assert_array_equal(read.estimator.classes_, model.estimator.classes_)
+    assert read.estimator.classes_.dtype.kind == np.dtype(dtype).kind
+    np.testing.assert_array_equal(read.predict(ROWS), model.predict(ROWS))
+    np.testing.assert_allclose(read.predict_proba(ROWS), model.predict_proba(ROWS), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_a_regressor_comes_back(name):
+    model = fitted(REGRESSORS[name](), y=targets(regression=True))
+    np.testing.assert_allclose(model_from(bundle_of(model)).predict(ROWS), model.predict(ROWS), rtol=1e-12)
+
+
+def test_the_numbers_in_the_file_are_the_documented_ones():
+    """softmax(scale (k(x, landmarks) coefficients + intercept) + offsets), from the members alone."""
+    bundle = bundle_of(RIDGE)
+    assert set(bundle.members) == {"g.safetensors", "h.safetensors"}
+    arrays = bytes_to_arrays(bundle.members["h.safetensors"], what="h")
+    kernel = rbf_kernel(RIDGE.transform(ROWS), arrays["landmarks"], gamma=bundle.facts["head"]["gamma"])
+    scores = kernel @ arrays["coefficients"] + arrays["intercept"]
+    expected = softmax(arrays["scale"] * scores + arrays["offsets"], axis=1)
+    np.testing.assert_allclose(RIDGE.predict_proba(ROWS), expected, rtol=1e-9)
+
+
+def test_numbers_are_read_whatever_scikit_learn_they_were_made_with():
+    """Plain numbers do not change with it; a forest does."""
+    for model, code in ((RIDGE, None), (FOREST, "VERSION_MISMATCH")):
+        bundle = bundle_of(model)
+        old = replace(bundle, facts=bundle.facts | {"versions": bundle.facts["versions"] | {"sklearn": "0.99.1"}})
+        if code is None:
+            np.testing.assert_array_equal(model_from(old).predict(ROWS), model.predict(ROWS))
+        else:
+            assert refused(old) == code
+    with_old = bundle_of(replace(RIDGE, without_party=fitted(LogisticRegression()).estimator))
+    facts = with_old.facts | {"versions": with_old.facts["versions"] | {"sklearn": "0.99.1"}}
+    assert refused(replace(with_old, facts=facts)) == "VERSION_MISMATCH"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"form": "pickle"},
+        {"form": None},
+        {"form": ["skops"]},
+        {"form": "skops"},
+        {"form": "calibrated-forest"},
+        {"kernel": "poly"},
+        {"kernel": ["rbf"]},
+        {"kernel": "linear"},
+        {"gamma": 0},
+        {"gamma": True},
+        {"gamma": 1e200},
+        {"alpha": -1.0},
+        {"alpha": None},
+        {"classes": None},
+        {"classes": ["x", "y"]},
+        {"classes": ["x", "y", "y"]},
+        {"classes": ["y", "x", "z"]},
+        {"classes": ["x", "y", 3]},
+        {"classes": ["x", "y", "z" * 201]},
+        {"classes": "xyz"},
+        {"classes_dtype": "int64"},
+        {"classes_dtype": ["str"]},
+        {"classes": [1, 2, 2**70], "classes_dtype": "int64"},
+        {"classes": [1, 2, 300], "classes_dtype": "uint8"},
+    ],
+    ids=str,
+)
+def test_impossible_facts_are_refused(changes):
+    assert refused(changed_head(bundle_of(RIDGE), **changes)) == "MODEL_MALFORMED"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda arrays: arrays.pop("landmarks"),
+        lambda arrays: arrays.pop("scale"),
+        lambda arrays: arrays.update(more=np.zeros(2)),
+        lambda arrays: arrays.update(landmarks=arrays["landmarks"][:, :2]),
+        lambda arrays: arrays.update(landmarks=arrays["landmarks"][:3]),
+        lambda arrays: arrays.update(landmarks=arrays["landmarks"].astype(np.float32)),
+        lambda arrays: arrays.update(landmarks=np.zeros((0, 4))),
+        lambda arrays: arrays["landmarks"].__setitem__((0, 0), np.nan),
+        lambda arrays: arrays["coefficients"].__setitem__((0, 0), np.inf),
+        lambda arrays: arrays["coefficients"].__setitem__((0, 0), 1e101),
+        lambda arrays: arrays.update(coefficients=arrays["coefficients"][:, :2]),
+        lambda arrays: arrays.update(intercept=np.zeros(2)),
+        lambda arrays: arrays.update(intercept=np.asarray(0.0)),
+        lambda arrays: arrays.update(offsets=np.zeros((3, 1))),
+        lambda arrays: arrays.update(offsets=np.full(3, 1e7)),
+        lambda arrays: arrays.update(scale=np.zeros(1)),
+        lambda arrays: arrays.update(scale=np.asarray(-1.0)),
+        lambda arrays: arrays.update(scale=np.asarray(np.nan)),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(change):
+    assert refused(changed_arrays(bundle_of(RIDGE), change)) == "MODEL_MALFORMED"
+
+
+def test_more_landmarks_than_memory_is_meant_for_are_refused():
+    def grow(arrays):
+        arrays["landmarks"], arrays["coefficients"] = np.zeros((10_001, 4)), np.zeros((10_001, 3))
+
+    assert refused(changed_arrays(bundle_of(RIDGE), grow)) == "TOO_LARGE"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda arrays: arrays.pop("offsets"),
+        lambda arrays: arrays.update(offsets=np.zeros(2)),
+        lambda arrays: arrays.update(scale=np.asarray(np.inf)),
+    ],
+)
+def test_a_calibration_that_does_not_fit_its_forest_is_refused(change):
+    assert refused(changed_arrays(bundle_of(FOREST), change)) == "MODEL_MALFORMED"
+
+
+def test_a_calibrated_forest_of_something_else_is_refused():
+    other = ExtraTreesClassifier(3, random_state=0).fit(FOREST.transform(ROWS), targets())
+    bundle = bundle_of(FOREST)
+    members = bundle.members | {"h.skops": estimator_to_bytes(other)}
+    assert refused(replace(bundle, members=members)) == "MODEL_MALFORMED"
+
+
+@given(
+    scale=hnp.arrays(np.float64, st.sampled_from([(), (1,), (2, 2)])),
+    offsets=hnp.arrays(np.float64, st.sampled_from([(3,), (2,), ()])),
+    coefficients=hnp.arrays(np.float64, st.sampled_from([(15, 3), (15,), (4, 3), (0, 3)])),
+    landmarks=hnp.arrays(np.float64, st.sampled_from([(15, 4), (4, 4), (15,), (15, 0)])),
+)
+@settings(deadline=None, max_examples=150)
+def test_any_numbers_predict_or_are_refused(scale, offsets, coefficients, landmarks):
+    bundle = bundle_of(RIDGE)
+    changed = {"scale": scale, "offsets": offsets, "coefficients": coefficients, "landmarks": landmarks}
+    changed_bundle = changed_arrays(bundle, lambda arrays: arrays.update(changed))
+    fits = [scale.shape == (), offsets.shape == (3,), coefficients.shape == (15, 3), landmarks.shape == (15, 4)]
+    if all(fits) and all((np.abs(values) < 1e3).all() for values in changed.values()) and scale >= 0:
+        assert np.isfinite(model_from(changed_bundle).predict_proba(ROWS)).all()
+    elif not all(fits):
+        assert refused(changed_bundle) == "MODEL_MALFORMED"
+
+
+@given(data=st.binary(max_size=200))
+@settings(deadline=None, max_examples=50)
+def test_any_bytes_in_place_of_the_numbers_are_refused(data):
+    bundle = bundle_of(RIDGE)
+    for member in bundle.members:
+        assert refused(replace(bundle, members=bundle.members | {member: data})) == "MODEL_MALFORMED"
+
+
+def test_members_of_other_forms_are_refused():
+    bundle = bundle_of(RIDGE)
+    archive = estimator_to_bytes(FOREST.estimator.estimator_)
+    for more in ({"h.skops": archive}, {"h-without.skops": archive}, {"x.bin": b""}, {"model.onnx": b""}):
+        assert refused(replace(bundle, members=bundle.members | more)) == "MODEL_MALFORMED"
+
+
+def test_version_1_cannot_hold_plain_numbers():
+    """A reader of that version would not know them."""
+    plain = bundle_of(fitted(LogisticRegression()))
+    old = {name: value for name, value in plain.facts.items() if name not in ("head", "without_party")}
+    assert model_from(replace(plain, version=1, facts=old)).predict(ROWS).shape == (60,)
+    for model in (RIDGE, fitted(LogisticRegression())):
+        assert refused(replace(bundle_of(model), version=1)) == "MODEL_MALFORMED"
+    left_out = replace(fitted(LogisticRegression()), left_out=np.full((2, 3), 1 / 3))
+    bundle = bundle_of(left_out)
+    assert refused(replace(bundle, version=1, facts=old)) == "MODEL_MALFORMED"
+
+
+def test_within_other_estimators_they_are_not_sent():
+    with pytest.raises(ExchangeError) as caught:
+        model_contents(fitted(make_pipeline(LandmarkRidgeClassifier(kernel="linear"))))
+    assert caught.value.code == "MODEL_UNSUPPORTED"
+
+
+@pytest.mark.parametrize("model", [RIDGE, FOREST], ids=["ridge", "forest"])
+def test_no_onnx_form_is_a_clear_refusal(model):
+    pytest.importorskip("skl2onnx")
+    with pytest.raises(ExchangeError, match="without its ONNX form") as caught:
+        model_contents(model, onnx=True)
+    assert caught.value.code == "ONNX_UNSUPPORTED"
+
+
+def test_heads_alone():
+    facts, members = head_to(RIDGE.estimator, "x")
+    read = head_from(facts, members | {"others": b""}, "x", 4)
+    np.testing.assert_array_equal(read.predict(LANDMARKS), RIDGE.estimator.predict(LANDMARKS))
+    with pytest.raises(ExchangeError):
+        head_from(facts, members, "x", 5)
+
+
+PROBABILITIES = RIDGE.predict_proba(ROWS)[:7]
+WITHOUT = fitted(CLASSIFIERS["rbf"](), y=targets()).estimator
+
+
+def test_predictions_for_rows_left_out_and_the_model_without_a_party_come_back():
+    model = replace(RIDGE, left_out=PROBABILITIES, without_party=WITHOUT)
+    bundle = bundle_of(model)
+    read = model_from(bundle)
+    np.testing.assert_array_equal(read.left_out, PROBABILITIES)
+    rows = model.transform(ROWS)
+    np.testing.assert_allclose(read.without_party.predict_proba(rows), WITHOUT.predict_proba(rows), rtol=1e-12)
+    numbers = replace(NUMBERS, left_out=NUMBERS.predict(ROWS), without_party=Ridge().fit(rows, rows[:, 0]))
+    read = model_from(bundle_of(numbers))
+    np.testing.assert_array_equal(read.left_out, numbers.left_out)
+    np.testing.assert_allclose(read.without_party.predict(rows), numbers.without_party.predict(rows))
+    assert model_from(bundle_of(RIDGE)).left_out is None
+    assert model_from(bundle_of(RIDGE)).without_party is None
+
+
+@pytest.mark.parametrize(
+    "left_out",
+    [
+        PROBABILITIES[:, :2],
+        PROBABILITIES[:, 0],
+        PROBABILITIES * 2,
+        np.where(np.eye(7, 3) > 0, np.nan, PROBABILITIES),
+        PROBABILITIES[:0],
+        PROBABILITIES[None],
+        np.asarray(0.5),
+    ],
+    ids=["classes", "numbers", "sum", "NaN", "empty", "shape", "single"],
+)
+def test_what_cannot_be_said_of_rows_left_out_is_refused(left_out):
+    bundle = bundle_of(replace(RIDGE, left_out=PROBABILITIES))
+    member = {"left-out.safetensors": arrays_to_bytes({"left_out": left_out})}
+    assert refused(replace(bundle, members=bundle.members | member)) == "MODEL_MALFORMED"
+    with pytest.raises(ExchangeError) as caught:
+        model_contents(replace(RIDGE, left_out=left_out))
+    assert caught.value.code == "MODEL_UNSUPPORTED"
+
+
+@pytest.mark.parametrize(
+    "data", [b"", arrays_to_bytes({"other": np.zeros(3)}), arrays_to_bytes({"left_out": np.zeros(3, "f4")})]
+)
+def test_what_are_no_predictions_is_refused(data):
+    bundle = bundle_of(replace(RIDGE, left_out=PROBABILITIES))
+    assert refused(replace(bundle, members=bundle.members | {"left-out.safetensors": data})) == "MODEL_MALFORMED"
+
+
+@pytest.mark.parametrize(
+    "without",
+    [
+        fitted(LandmarkRidgeClassifier(kernel="linear"), y=np.array(["x", "y", "other"])[np.arange(60) % 3]).estimator,
+        NUMBERS.estimator,
+    ],
+    ids=["another class", "another task"],
+)
+def test_a_model_without_the_party_for_something_else_is_refused(without):
+    head, members = head_to(without, "h-without")
+    bundle = bundle_of(RIDGE)
+    changed = replace(bundle, facts=bundle.facts | {"without_party": head}, members=bundle.members | members)
+    assert refused(changed) == "MODEL_MALFORMED"
+
+
+def test_a_model_without_the_party_that_takes_other_columns_is_refused():
+    other = LandmarkRidgeClassifier(kernel="linear").fit(ROWS, targets())
+    head, members = head_to(other, "h-without")
+    bundle = bundle_of(RIDGE)
+    changed = replace(bundle, facts=bundle.facts | {"without_party": head}, members=bundle.members | members)
+    assert refused(changed) == "MODEL_MALFORMED"
+
+
+def test_save_and_load(tmp_path):
+    file = tmp_path / "north.dcmodel"
+    replace(RIDGE, left_out=PROBABILITIES).save(file)
+    read = PartyModel.load(file)
+    np.testing.assert_array_equal(read.left_out, PROBABILITIES)
+    assert sklearn.__version__ in file.read_bytes().decode(errors="replace")

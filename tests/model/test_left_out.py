@@ -1,0 +1,116 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import check_estimator
+
+from datacollab.model import CalibratedForestClassifier, fit_left_out, fit_weighted
+
+
+def left_out_of(estimator, X, y, *, weights=None, groups=None):
+    weights = np.ones(len(X)) if weights is None else weights
+    groups = np.arange(len(X)) if groups is None else groups
+    return fit_left_out(estimator, X, y, weights, groups=groups, judges=np.ones(len(X)))
+
+
+@pytest.fixture
+def noise(rng):
+    """Rows and classes that have nothing to do with one another, every row three times."""
+    X, y = rng.normal(size=(80, 4)), rng.integers(2, size=80)
+    return np.repeat(X, 3, axis=0), np.repeat(y, 3), np.repeat(np.arange(80), 3)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [KNeighborsClassifier(1), CalibratedForestClassifier(50, random_state=0), RandomForestClassifier(random_state=0)],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_rows_of_a_group_are_left_out_together(noise, estimator):
+    X, y, groups = noise
+    _, together = left_out_of(estimator, X, y, groups=groups)
+    assert abs(np.mean(together.argmax(axis=1) == y) - 0.5) < 0.2
+    _, alone = left_out_of(estimator, X, y)
+    assert np.mean(alone.argmax(axis=1) == y) > 0.9  # the copies tell
+
+
+@pytest.mark.parametrize("estimator", [RandomForestRegressor(20, random_state=0), CalibratedForestClassifier(20)])
+def test_a_forest_keeps_nothing_of_rows_left_out(rng, estimator):
+    X, y = rng.normal(size=(60, 3)), rng.integers(2, size=60)
+    fitted, left_out = left_out_of(estimator, X, y)
+    forest = getattr(fitted, "estimator_", fitted)
+    assert not any("oob" in name and name != "oob_score" for name in vars(forest))
+    assert len(left_out) == 60
+
+
+def test_trees_that_saw_a_row_say_nothing_of_it(rng):
+    X, y = rng.normal(size=(200, 3)), rng.normal(size=200)
+    fitted, left_out = left_out_of(RandomForestRegressor(100, random_state=0), X, y)
+    assert np.corrcoef(fitted.predict(X), y)[0, 1] > 0.9
+    assert abs(np.corrcoef(left_out, y)[0, 1]) < 0.25
+
+
+def test_where_every_tree_saw_a_row_folds_say_it(rng):
+    X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
+    _, left_out = left_out_of(RandomForestRegressor(2, random_state=0), X, y)
+    assert abs(np.corrcoef(left_out, y)[0, 1]) < 0.5
+    assert np.all(left_out != 0)
+
+
+def test_folds_say_what_fits_without_them_say(rng):
+    X, y = rng.normal(size=(50, 3)), rng.normal(size=50)
+    fitted, left_out = left_out_of(Ridge(), X, y)
+    assert_allclose(fitted.coef_, Ridge().fit(X, y).coef_)
+    errors = [abs(Ridge().fit(np.delete(X, i, 0), np.delete(y, i)).predict(X[[i]])[0] - left_out[i]) for i in range(50)]
+    assert 0 < max(errors) < 0.5
+
+
+def test_a_class_that_a_fold_lacks_gets_no_probability_there(rng):
+    X = rng.normal(size=(40, 2))
+    y = np.array(["rare"] + ["a", "b"] * 19 + ["a"])
+    fitted, left_out = left_out_of(LogisticRegression(), X, y)
+    assert fitted.classes_.tolist() == ["a", "b", "rare"]
+    assert left_out[0, 2] == 0
+    assert_allclose(left_out.sum(axis=1), 1)
+
+
+def test_classifiers_without_probabilities_say_nothing(rng):
+    assert left_out_of(LinearSVC(), rng.normal(size=(40, 2)), np.arange(40) % 2)[1] is None
+
+
+def test_weights_reach_the_last_step_of_a_pipeline(rng):
+    X, y, weights = rng.normal(size=(40, 2)), np.arange(40) % 2, rng.uniform(0.1, 2, size=40)
+    found = fit_weighted(make_pipeline(StandardScaler(), LogisticRegression()), X, y, weights)
+    scaled = StandardScaler().fit_transform(X)
+    assert_allclose(found[-1].coef_, LogisticRegression().fit(scaled, y, weights).coef_)
+    with pytest.raises(TypeError, match="KNeighborsClassifier takes no sample_weight"):
+        fit_weighted(KNeighborsClassifier(), X, y, weights)
+    assert len(fit_weighted(KNeighborsClassifier(), X, y, (weights > 1).astype(float))._fit_X) == (weights > 1).sum()
+
+
+def test_calibration_mends_what_a_forest_is_too_sure_of(rng):
+    X = rng.normal(size=(300, 5))
+    y = (X[:, 0] + 2 * rng.normal(size=300) > 0).astype(int)
+    model = CalibratedForestClassifier(100, random_state=0)
+    left_out = model.fit_left_out(X, y)
+    plain = RandomForestClassifier(100, oob_score=True, random_state=0).fit(X, y).oob_decision_function_
+    loss = {
+        name: -np.mean(np.log(np.maximum(p[np.arange(300), y], 1e-3))) for name, p in [("a", left_out), ("b", plain)]
+    }
+    assert loss["a"] < loss["b"]
+    assert clone(model).fit(X, y).predict_proba(X).shape == (300, 2)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.EstimatorCheckFailedWarning")
+def test_scikit_learn_contract():
+    by_chance = "bootstraps differ where rows are repeated instead of weighted, as in random forests"
+    check_estimator(
+        CalibratedForestClassifier(10, random_state=0),
+        expected_failed_checks={"check_sample_weight_equivalence_on_dense_data": by_chance},
+    )
