@@ -62,6 +62,9 @@ def test_groups_are_taken_apart_and_their_members_found(grouped):
 
 def test_a_second_share_names_the_added_row(grouped):
     assert value(grouped, "added row named", "second share") > 0.9
+    assert "if you share again after adding a row, it is named among strangers 100 % of the time" in " ".join(
+        grouped.assumptions
+    )
     assert all(
         criterion.finding.metric != "added row named" for criterion in grouped.all_criteria() if criterion.finding
     )

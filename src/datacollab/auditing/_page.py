@@ -67,7 +67,7 @@ _RULE = " ".join(
 
 def _limits(result: AuditResult) -> str:
     """What figures do not say, with the attacks by name."""
-    tried = dict.fromkeys(without_labels(one.attack).removesuffix(", distance") for one in result.findings)
+    tried = dict.fromkeys(without_labels(one.attack.removesuffix(", distance")) for one in result.findings)
     proven = ", but for what is called proven" if result.proven else ""
     return _LIMITS.format(attacks=joined(list(tried)) or "none", proven=proven)
 

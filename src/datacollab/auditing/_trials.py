@@ -40,6 +40,7 @@ from ._measure import Attribute, Score, forward_chances, matched_representations
 from ._membership import membership_of_share, membership_of_subspace
 from ._scenario import Scenario
 from ._shadows import second_share_findings, shadow_findings, shadow_rows
+from ._wording import shown
 
 __all__ = ["Outcome", "Trial", "Trials"]
 
@@ -196,7 +197,14 @@ class Trials:
         estimate = AffineEstimate(self._scenario.anchor, self._scenario.anchor_representation)
         # An affine f is known to rounding, which no kernel can match.
         known = estimate if estimate.is_close else emulate().reconstruct
-        return Outcome(find(self._scenario, level, leak, known, self._random.randint(2**31)))
+        findings = find(self._scenario, level, leak, known, self._random.randint(2**31))
+        remarks = tuple(
+            f"{level}: if you share again after adding a row, it is named among strangers "
+            f"{shown(one.value, one.metric)} of the time (at most {shown(one.high, one.metric)}), by {one.leak}."
+            for one in findings
+            if one.metric == "added row named"
+        )
+        return Outcome(findings, remarks=remarks)
 
     def _demixing(
         self, level: str, leak: str, rows: NDArray[np.intp], emulate: Callable[[], ReconstructionAttack]
