@@ -1,5 +1,6 @@
 """What the audit says of shares behind defences: the attacks made for them, and what is proven."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -62,9 +63,8 @@ def test_groups_are_taken_apart_and_their_members_found(grouped):
 
 def test_a_second_share_names_the_added_row(grouped):
     assert value(grouped, "added row named", "second share") > 0.9
-    assert "if you share again after adding a row, it is named among strangers 100 % of the time" in " ".join(
-        grouped.assumptions
-    )
+    said = " ".join(grouped.assumptions)
+    assert re.search(r"share again after adding a row, it is named among strangers (9\d|100) % of the time", said)
     assert all(
         criterion.finding.metric != "added row named" for criterion in grouped.all_criteria() if criterion.finding
     )
