@@ -116,8 +116,10 @@ class Benefit:
             brought = f"Collaboration brought {self._size(gain.value)} {unit} ({interval})"
         elif gain.high < 0:
             brought = f"Collaboration cost {self._size(-gain.value)} {unit} ({interval})"
-        else:
+        elif gain.value > 0:
             brought = f"Collaboration brought {self._size(gain.value)} {unit}, or nothing ({interval})"
+        else:
+            brought = f"Collaboration brought nothing that could be told from chance ({interval})"
         return f"{brought}: {self.metric} {before}, {on}."
 
     def _size(self, gain: float) -> str:
@@ -169,7 +171,7 @@ class Benefit:
         scores = {name: side.score for name, side in sides.items() if side is not None}
         gains = {"collaboration": self.collaboration_gain, "pooled": self.pooled_gain}
         told = {name: gain for name, gain in gains.items() if gain is not None}
-        return benefit_axes(scores, told, self.metric, self.sentence.partition(":")[0], ax)
+        return benefit_axes(scores, told, self.metric, self.sentence.partition(" (")[0].partition(":")[0], ax)
 
 
 def benefit_for_classes(opinions: Opinions, codes: NDArray[np.intp], **facts: Any) -> Benefit:
