@@ -81,7 +81,10 @@ class Benefit:
     Notes
     -----
     Leaves the party: nothing, unless it shows this to somebody.  The intervals are about which rows the party happens
-    to have, the fitted models given; what is judged is the weights' worth too, which are fitted without the row.
+    to have, the fitted models given.  Weights and choices that judge a row were made without it.
+
+    All of it is about rows like the party's own.  A party of few classes that is to predict everybody's rows gains more
+    from the others than this shows.
     """
 
     party: PartyName
