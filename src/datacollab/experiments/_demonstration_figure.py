@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["demonstration_figure"]
 
 _MARKERS = ("o", "^", "s")
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#E69F00")
 """Okabe and Ito's palette, told apart by readers with any colour vision."""
 _WAY_COLOURS = {"alone": "#7f7f7f", "collaboration": "#56B4E9", "pooled": "#0072B2", "all rows in one place": "#cccccc"}
-_N_CLASSES, _N_SHOWN, _N_PUBLIC = 5, 60, 300
+_N_CLASSES, _N_SHOWN, _N_PUBLIC = 4, 60, 300
 
 
 def demonstration_figure(data: Dataset, demonstration: Demonstration) -> Figure:
@@ -96,8 +96,7 @@ def _draw_bars(axes: Axes, demonstration: Demonstration) -> None:
         range(len(SITUATIONS)), [_label(demonstration, situation) for situation in SITUATIONS], fontsize=8.5
     )
     axes.invert_yaxis()
-    lowest = min(demonstration.interval(situation, "alone")[0] for situation in SITUATIONS)
-    axes.set_xlim(max(0.0, np.floor(10 * lowest - 2) / 10), 1.0)
+    axes.set_xlim(0, 1)
     axes.set_xlabel("accuracy on new rows, mean and 95 % interval")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(fontsize=8, frameon=False, ncols=2, loc="lower center", bbox_to_anchor=(0.4, 1.0))
