@@ -19,7 +19,7 @@ from .tables import Table
 CONCENTRATION = 0.5
 """Of the Dirichlet distribution of skewed splits."""
 
-MOST_ROWS, MOST_TEST, N_ANCHORS = 6000, 1000, 500
+MOST_ROWS, MOST_TEST, N_ANCHORS = 6000, 1000, 300
 MOST_COLUMNS, MOST_PRIVATE_COLUMNS = 48, 16
 
 
@@ -138,7 +138,7 @@ def draw(table: Table, setting: Setting, seed: int) -> Draw:
 
 
 def make_anchor(table: Table, setting: Setting, public: Rows, seed: int) -> tuple[Array, NDArray[Any] | None]:
-    """The public rows; with fewer than 500, these and rows between them; with none, rows uniform in declared ranges."""
+    """The public rows; with fewer than 300, these and rows between them; with none, rows uniform in declared ranges."""
     if not setting.n_public:
         return table.uniform(N_ANCHORS, np.random.default_rng([seed, 18])), None
     target = public.y if setting.labelled else None

@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.preprocessing import StandardScaler
 
 import datacollab as dc
 from datacollab.analyst import Collaboration
 from datacollab.analyst._candidate_table import Candidate
+from datacollab.analyst._candidates import forest, kernel_models
 from datacollab.analyst._choice import Choice, Search
 from datacollab.analyst._training import training_rows
+from datacollab.model import fit_left_out
 from datacollab.party import PersonalModel, gaussian_sigma
 from datacollab.party._blend import Blender, ClassBlender, NumberBlender
 from datacollab.party._own_models import OwnData, own_candidates
@@ -23,7 +26,7 @@ from datacollab.party._table_encoder import TableEncoder
 
 from .columns import Array
 from .draws import Draw, Rows
-from .scoring import spread
+from .scoring import losses, spread
 
 Predict = Callable[[Array], Array]
 """Probabilities (n_rows, n_classes), in the order of the table's classes, or numbers (n_rows,)."""
@@ -94,13 +97,13 @@ def alone(own: Rows, drawn: Draw, *, public: bool, thorough: bool = False) -> Pr
         thorough=thorough,
     )
     nothing = np.full((len(X), 1 if numbers else drawn.n_classes), np.nan)
-    own_aims = aims[: len(X)]
+    known, beyond = (aims if numbers else classes[aims])[: len(X)], (aims if numbers else classes[aims])[len(X) :]
     blender: Blender = (
-        NumberBlender(candidates, nothing, own_aims, TAU)
+        NumberBlender(candidates, nothing, known, TAU, beyond)
         if numbers
-        else ClassBlender(candidates, nothing, classes[own_aims], TAU, classes, False)
+        else ClassBlender(candidates, nothing, known, TAU, beyond, classes, False)
     )
-    blend = blender.settle(np.ones(len(X), dtype=bool))
+    blend = blender._own(np.ones(len(X), dtype=bool))
     scorers = [candidates[place].fit() for place in blend.own]
 
     def predict(rows: Array) -> Array:
@@ -110,6 +113,32 @@ def alone(own: Rows, drawn: Draw, *, public: bool, thorough: bool = False) -> Pr
         return mean + deviation * said if numbers else softmax(said, axis=1)
 
     return predict
+
+
+def central(rows: Rows, drawn: Draw) -> Predict:
+    """What rows of several parties in one place teach, with the public ones where these have targets.
+
+    The analyst's candidates on raw, standardised rows: ridge and kernel ridge regressions and a forest, the best by
+    rows left out.
+    """
+    X, y = rows.X, rows.y
+    if drawn.labelled is not None:
+        X, y = np.vstack([X, drawn.labelled.X]), np.concatenate([y, drawn.labelled.y])
+    scaler = StandardScaler().fit(X)
+    Z, ones = scaler.transform(X), np.ones(len(y))
+    groups = np.unique(Z, axis=0, return_inverse=True)[1].ravel()
+    classify = drawn.task == "classification"
+    models = kernel_models(Z, is_classification=classify)
+    models.append(forest(is_classification=classify, n_jobs=None, random_state=drawn.seed))
+    tried = []
+    for model in models:
+        fitted, left_out = fit_left_out(model.estimator, Z, y, ones, groups=groups, judges=ones)
+        said = left_out if not classify else spread(left_out, fitted.classes_, drawn.n_classes)
+        tried.append((float(losses(y, said).mean()), fitted))
+    best = min(tried, key=lambda pair: pair[0])[1]
+    if not classify:
+        return lambda new: np.asarray(best.predict(scaler.transform(new)), dtype=np.float64)
+    return lambda new: spread(best.predict_proba(scaler.transform(new)), best.classes_, drawn.n_classes)
 
 
 def todays_way(shares: list[dc.Share], drawn: Draw) -> Collaboration:

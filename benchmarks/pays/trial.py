@@ -103,7 +103,7 @@ def _without_collaboration(trial: Trial) -> None:
         with trial.timed(PUBLIC):
             trial.add_common(PUBLIC, library.alone(drawn.labelled, drawn, public=False, thorough=True)(X))
     with trial.timed(CENTRAL):
-        trial.add_common(CENTRAL, library.alone(pooled(drawn.parties), drawn, public=True)(X))
+        trial.add_common(CENTRAL, library.central(pooled(drawn.parties), drawn)(X))
 
 
 def pooled(parties: Mapping[str, Rows]) -> Rows:
@@ -116,7 +116,7 @@ def _synthetic(trial: Trial) -> None:
     for method in (COPULA, NOISY):
         with trial.timed(method):
             made = {name: made_rows(own, drawn, method == NOISY, name) for name, own in drawn.parties.items()}
-            predict = library.alone(pooled(made), drawn, public=True)
+            predict = library.central(pooled(made), drawn)
             trial.add_common(method, predict(drawn.test.X))
 
 
