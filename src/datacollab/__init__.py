@@ -38,6 +38,7 @@ _HOME = {
     "audit": "auditing",
     "choose": "auditing",
     "find_private_rows": "anchor",
+    "foresee": "party",
     "obfuscator": "party",
 }
 _ROOMS = ("datasets", "errors", "testing")
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from .errors import DataCollabError as DataCollabError
     from .model import PartyModel as PartyModel
     from .party import Party as Party
+    from .party import foresee as foresee
     from .party import obfuscator as obfuscator
     from .share import Share as Share
 

@@ -4,6 +4,8 @@ from ._anchor_residuals import AnchorResiduals
 from ._benefit import Benefit, Side
 from ._class_shift import ClassShift
 from ._defence import Defence
+from ._foresee import foresee
+from ._foresight import Foresight
 from ._gaussian_mechanism import GaussianMechanism
 from ._gaussian_noise import gaussian_delta, gaussian_sigma
 from ._guarantee import PrivacyGuarantee
@@ -28,6 +30,7 @@ __all__ = [
     "ClassShift",
     "Defence",
     "Estimate",
+    "Foresight",
     "GaussianMechanism",
     "GaussianNoise",
     "KernelPCAObfuscator",
@@ -41,6 +44,7 @@ __all__ = [
     "Published",
     "Side",
     "UMAPObfuscator",
+    "foresee",
     "gaussian_delta",
     "gaussian_sigma",
     "local_party",

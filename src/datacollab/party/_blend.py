@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax
+from scipy.special import log_softmax, logsumexp
 
 from .._validation import FloatArray
 from ._opinion_pool import fit_convex_pool, fit_log_pool, log_pool, weights_by_loss
@@ -78,6 +78,8 @@ class ClassBlend(Blend):
     columns : ndarray of shape (n_own_classes,)
         Where the classes of the candidates stand among all.
     n_classes : int
+    own_mix : bool
+        Whether the party's own mix of classes counts; if not, its own models have no say on classes it has no row of.
     """
 
     own: tuple[int, ...]
@@ -88,6 +90,7 @@ class ClassBlend(Blend):
     biases: dict[str, FloatArray]
     columns: NDArray[np.intp]
     n_classes: int
+    own_mix: bool
 
     def speak(self, own: Sequence[FloatArray], collaboration: FloatArray) -> Opinions:
         """Log probabilities of all classes by each side, each of shape (n_rows, n_classes)."""
@@ -97,7 +100,8 @@ class ClassBlend(Blend):
         alone = _pooled(logs, self.own_weights, self.biases.get("alone"))
         told = _logs(collaboration, self.collaboration_scale, np.arange(self.n_classes), self.n_classes)
         told = _pooled(told[None], np.ones(1), self.biases.get("collaboration"))
-        pooled = log_pool(np.stack([alone, told]), self.weights, self.biases.get("pooled"))
+        heard = alone if self.own_mix else _on_known(alone, told, self.columns)
+        pooled = log_pool(np.stack([heard, told]), self.weights, self.biases.get("pooled"))
         return Opinions(alone, told, pooled)
 
 
@@ -256,6 +260,7 @@ class ClassBlender(Blender):
             biases={} if bias is None else {"alone": bias},
             columns=self.columns,
             n_classes=self.n_classes,
+            own_mix=self.bias_ridge is not None,
         )
 
     def _blend(self, own: Blend, alone: FloatArray, rows: NDArray[np.bool_]) -> ClassBlend:
@@ -270,7 +275,8 @@ class ClassBlender(Blender):
             # The scale of a single opinion is chosen already; only its bias is new.
             biases["collaboration"] = cast(FloatArray, self._fitted(told[None], judged)[1])
         told = _pooled(told[None], np.ones(1), biases.get("collaboration"))
-        weights, bias = self._fitted(np.stack([alone[judged], told]), judged)
+        heard = alone[judged] if own.own_mix else _on_known(alone[judged], told, self.columns)
+        weights, bias = self._fitted(np.stack([heard, told]), judged)
         if bias is not None:
             biases["pooled"] = bias
         return replace(own, weights=weights, collaboration_scale=scale, biases=biases)
@@ -354,3 +360,14 @@ def _logs(scores: FloatArray, scale: float, columns: NDArray[np.intp], n_classes
 def _pooled(logs: FloatArray, weights: FloatArray, bias: FloatArray | None) -> FloatArray:
     """Pool log probabilities, and let nothing be ruled out."""
     return np.asarray(np.log((1 - FLOOR) * np.exp(log_pool(logs, weights, bias)) + FLOOR / logs.shape[2]))
+
+
+def _on_known(alone: FloatArray, told: FloatArray, columns: NDArray[np.intp]) -> FloatArray:
+    """What is said alone, in the place that the other side leaves to classes that the party has rows of.
+
+    A party that has no row of a class knows nothing of it, and must not rule it out.
+    """
+    heard = told.copy()
+    room = logsumexp(told[:, columns], axis=1, keepdims=True)
+    heard[:, columns] = log_softmax(alone[:, columns], axis=1) + room
+    return heard

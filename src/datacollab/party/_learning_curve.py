@@ -29,8 +29,8 @@ class PowerLaw:
     log_factor: FloatArray
     exponent: FloatArray
 
-    def __call__(self, n_rows: float) -> FloatArray:
-        """Errors with so many rows, shape (...)."""
+    def __call__(self, n_rows: float | FloatArray) -> FloatArray:
+        """Errors with so many rows, shape (...); or one law's for several numbers of rows."""
         return np.asarray(np.exp(self.log_factor - self.exponent * np.log(n_rows)))
 
 

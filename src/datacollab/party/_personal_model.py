@@ -26,6 +26,7 @@ __all__ = ["TAU", "PersonalModel", "personalise"]
 TAU = 20.0
 """How much the weights of a pool are held to those by loss."""
 
+N_TREES = 300
 MOST_REFITS = 60
 """Of the weights, for the report: each own row by itself up to so many, and as many folds beyond."""
 
@@ -235,7 +236,7 @@ def personalise(
         common_units=encoder.common_units,
     )
     say("own models")
-    candidates = own_candidates(data, generator, n_jobs=n_jobs)
+    candidates = own_candidates(data, generator, n_trees=N_TREES, n_jobs=n_jobs)
     say("collaboration")
     told, basis = opinion.of_own_rows(home.obfuscate(X), order)
     own_aims = aims[: data.n_own]

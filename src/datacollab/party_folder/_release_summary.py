@@ -148,7 +148,8 @@ class ReleaseSummary:
         kept_back = f"; {self.n_suppressed} more are kept back by the defence" if self.n_suppressed else ""
         order = "in random order" if self.row_order == "shuffled" else "IN THE ORDER OF THE TABLE"
         yield "rows", f"{self.n_rows}, {order}{kept_back}"
-        yield "adjusted entries", adjusted_text(self.adjusted)
+        if self.adjusted["columns"]:
+            yield "adjusted entries", adjusted_text(self.adjusted)
         yield "columns", f"{self.n_components} of {self.dtype}, instead of the table's"
         yield "targets", f"one for each row, exactly as it is: {self._targets()}"
         yield "anchor", f"its {self.n_anchors} rows in the same {self.n_components} columns"

@@ -1,0 +1,334 @@
+"""A party that combines: rows are joined rightly, sides are what they are called, and the pool is insurance."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import cross_val_predict
+from sklearn.svm import LinearSVC
+
+from datacollab import Party, PartyModel
+from datacollab.errors import AgreementError
+from datacollab.model import LinearMap
+from datacollab.party import LocalParty, local_party, party_state, personalise
+from datacollab.party._obfuscator import obfuscator
+
+N_OWN, N_OTHERS = 40, 300
+MIXING = np.random.default_rng(5).normal(size=(6, 3))
+
+
+def drawn(n, seed, task="classes"):
+    """Six columns of unlike units; the target depends on three hidden ones."""
+    random = np.random.default_rng(seed)
+    hidden = random.normal(size=(n, 3))
+    X = hidden @ MIXING.T + 0.1 * random.normal(size=(n, 6))
+    if task == "numbers":
+        return X, 50 + 10 * np.sin(1.5 * hidden[:, 0]) + 5 * hidden[:, 1] + random.normal(size=n)
+    return X, (hidden[:, 0] > 0.3).astype(int) + (hidden[:, 1] > 0.5)
+
+
+class World:
+    """One party by hand; the analyst's model is trained on its f_k of many rows of the others too."""
+
+    def __init__(self, task="classes", estimator=None, relabel=lambda y: y, shuffle=True):
+        self.X, y = drawn(N_OWN, 0, task)
+        self.y = relabel(y)
+        self.X_new, y_new = drawn(400, 1, task)
+        self.y_new = relabel(y_new)
+        self.party = Party("a", obfuscator("pca", 4), fit_on=drawn(60, 2)[0], shuffle=shuffle).fit(self.X, self.y)
+        self.share, self.order = self.party.share_with_order(drawn(30, 3)[0])
+        X_others, y_others = drawn(N_OTHERS, 4, task)
+        self.g = LinearMap("a", np.linalg.qr(np.random.default_rng(6).normal(size=(4, 4)))[0])
+        Z = np.vstack([self.g(self.share.representation), self.g(self.party.obfuscate(X_others))])
+        t = np.concatenate([self.share.target, relabel(y_others)])
+        if estimator is None:
+            estimator = LogisticRegression() if task == "classes" else Ridge()
+        method = "predict_proba" if hasattr(estimator, "predict_proba") else "predict"
+        self.left_out = cross_val_predict(estimator, Z, t, cv=10, method=method)[:N_OWN]
+        self.h = estimator.fit(Z, t)
+        self.without = type(estimator)().fit(Z[N_OWN:], t[N_OWN:])
+
+    def model(self, left_out=True, without=False, **changes):
+        return PartyModel(
+            party="a",
+            integration_function=self.g,
+            estimator=changes.pop("estimator", self.h),
+            left_out=changes.pop("told", self.left_out) if left_out else None,
+            without_party=self.without if without else None,
+        )
+
+    def personal(self, model=None, **options):
+        return self.party.personalise(model or self.model(), self.X, self.y, random_state=0, **options)
+
+    def score(self, mine, using):
+        return (mine.predict(self.X_new, using=using) == self.y_new).mean()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_forests():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("datacollab.party._personal_model.N_TREES", 40)
+        yield
+
+
+@pytest.fixture(scope="module")
+def world():
+    return World()
+
+
+@pytest.fixture(scope="module")
+def mine(world):
+    return world.personal()
+
+
+def test_the_sides_are_what_they_are_called(world, mine):
+    assert (
+        mine.predict(world.X_new, using="collaboration") == world.party.predict(world.X_new, world.model())
+    ).mean() > 0.99
+    alone = world.score(mine, "alone")
+    assert alone > 0.6
+    assert world.score(mine, "pooled") >= max(alone, world.score(mine, "collaboration")) - 0.03
+    for using in ("alone", "collaboration", "pooled"):
+        p = mine.predict_proba(world.X_new, using=using)
+        assert_allclose(p.sum(axis=1), 1)
+        assert (mine.classes_[p.argmax(axis=1)] == mine.predict(world.X_new, using=using)).all()
+    with pytest.raises(ValueError, match="using must be"):
+        mine.predict(world.X_new, using="both")
+    assert mine.n_features_in_ == 6
+
+
+def test_left_out_predictions_are_joined_by_the_order_of_the_share(world, mine):
+    assert not (world.order == np.arange(N_OWN)).all()
+    by_hand = np.empty(N_OWN, dtype=int)
+    by_hand[world.order] = world.h.classes_[world.left_out.argmax(axis=1)]
+    assert_allclose(mine.benefit_.collaboration.score.value, (by_hand == world.y).mean())
+    wrong = (world.h.classes_[world.left_out.argmax(axis=1)] == world.y).mean()
+    assert mine.benefit_.collaboration.score.value > wrong + 0.2
+
+
+def test_another_order_of_the_share_changes_nothing(world, mine):
+    turned = np.random.default_rng(8).permutation(N_OWN)
+    again = personalise(
+        world.party,
+        world.model(told=world.left_out[turned]),
+        world.X,
+        world.y,
+        order=world.order[turned],
+        random_state=0,
+    )
+    assert again.benefit_ == mine.benefit_
+    assert_allclose(again.predict_proba(world.X_new), mine.predict_proba(world.X_new))
+
+
+def test_what_is_left_of_a_party_on_disk_will_do(world, mine):
+    at_home = local_party(*party_state(world.party))
+    assert isinstance(at_home, LocalParty)
+    again = personalise(at_home, world.model(), world.X, world.y, order=world.order, random_state=0)
+    assert again.benefit_ == mine.benefit_
+    assert_allclose(again.predict_proba(world.X_new), mine.predict_proba(world.X_new))
+
+
+def test_rows_that_were_not_shared_are_not_judged(world):
+    kept = world.order[:25]
+    model = world.model(told=world.left_out[:25])
+    mine = personalise(world.party, model, world.X, world.y, order=kept, random_state=0)
+    assert (mine.benefit_.n_judged, mine.benefit_.n_rows) == (25, N_OWN)
+    assert_allclose(
+        mine.benefit_.collaboration.score.value,
+        (world.h.classes_[world.left_out[:25].argmax(axis=1)] == world.y[kept]).mean(),
+    )
+
+
+def test_the_model_without_the_party_judges_all_own_rows(world):
+    mine = world.personal(world.model(left_out=False, without=True))
+    assert mine.benefit_.basis == "without the party"
+    said = world.without.predict(world.g(world.party.obfuscate(world.X)))
+    assert_allclose(mine.benefit_.collaboration.score.value, (said == world.y).mean())
+
+
+def test_a_model_with_neither_is_pooled_evenly_and_not_judged(world):
+    mine = world.personal(world.model(left_out=False))
+    assert mine.benefit_.basis is None
+    assert mine.benefit_.weights == {"alone": 0.5, "collaboration": 0.5}
+    assert "cannot be said" in mine.benefit_.sentence
+    assert world.score(mine, "pooled") > 0.6
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_pool_is_insurance_against_a_useless_model(world, seed):
+    noise = np.random.default_rng(seed).dirichlet(np.ones(3), size=N_OWN)
+    useless = RandomForestClassifier(20, random_state=seed).fit(
+        np.random.default_rng(seed).normal(size=(90, 4)), np.arange(90) % 3
+    )
+    mine = world.personal(world.model(told=noise, estimator=useless))
+    assert mine.benefit_.weights["collaboration"] < 0.35
+    assert world.score(mine, "pooled") >= world.score(mine, "alone") - 0.03
+
+
+def test_the_report_does_not_flatter():
+    """Where labels are noise, no choice among candidates looks better than chance by much."""
+    random = np.random.default_rng(3)
+    world = World()
+    y = random.integers(2, size=N_OWN)
+    party = Party("a", obfuscator("pca", 4), fit_on=drawn(60, 2)[0]).fit(world.X, y)
+    share, order = party.share_with_order(drawn(30, 3)[0])
+    scores = []
+    for seed in range(2):
+        told = np.random.default_rng(seed).dirichlet(np.ones(2), size=N_OWN)
+        h = LogisticRegression().fit(world.g(share.representation), share.target)
+        model = PartyModel(party="a", integration_function=world.g, estimator=h, left_out=told)
+        benefit = party.personalise(model, world.X, y, random_state=seed).benefit_
+        scores.append(benefit.pooled.score.value)
+        assert benefit.pooled_gain.low < 0.05
+        assert benefit.alone.loss > 0.6
+    assert np.mean(scores) < 0.72
+
+
+def test_classes_that_only_others_have(world):
+    own = world.y < 2
+    X, y = world.X[own], world.y[own]
+    party = Party("a", obfuscator("pca", 4), fit_on=drawn(60, 2)[0]).fit(X, y)
+    Z = world.g(party.share(drawn(30, 3)[0]).representation)
+    more, labels = drawn(200, 9)
+    h = LogisticRegression().fit(world.g(party.obfuscate(more)), labels)
+    model = PartyModel(party="a", integration_function=world.g, estimator=h, left_out=h.predict_proba(Z))
+    X_public, y_public = drawn(20, 10)
+    for public in ({}, {"public": X_public, "public_target": y_public}):
+        mine = party.personalise(model, X, y, random_state=0, **public)
+        assert mine.classes_.tolist() == [0, 1, 2]
+        assert (mine.predict(world.X_new) == 2).any()
+        assert (mine.predict(world.X_new, using="alone") == 2).any() == bool(public)
+
+
+@pytest.mark.parametrize("n_of_other", [0, 1])
+def test_one_class_of_its_own_and_a_single_row_of_another(world, n_of_other):
+    rows = np.concatenate([np.flatnonzero(world.y == 0)[:10], np.flatnonzero(world.y == 1)[:n_of_other]])
+    X, y = world.X[rows], world.y[rows]
+    party = Party("a", obfuscator("pca", 4), fit_on=drawn(60, 2)[0]).fit(X, y)
+    share = party.share(drawn(30, 3)[0])
+    model = PartyModel(
+        party="a",
+        integration_function=world.g,
+        estimator=world.h,
+        left_out=world.h.predict_proba(world.g(share.representation)),
+    )
+    for prior in ("all", "own"):
+        mine = party.personalise(model, X, y, prior=prior, random_state=0)
+        assert np.isfinite(mine.predict_proba(world.X_new)).all()
+
+
+def test_texts_and_a_model_without_probabilities():
+    world = World(estimator=LinearSVC(), relabel=lambda y: np.array(["mild", "grave", "none"])[y])
+    mine = world.personal(world.model(left_out=False, without=True))
+    assert set(mine.predict(world.X_new)) <= {"mild", "grave", "none"}
+    assert mine.predict(world.X_new).dtype.kind in "UO"
+    assert world.score(mine, "pooled") > 0.6
+
+
+def test_the_own_mix_of_classes_pays_for_own_rows(world):
+    skewed = np.concatenate([np.flatnonzero(world.y == 0)[:4], np.flatnonzero(world.y > 0)])
+    X, y = world.X[skewed], world.y[skewed]
+    party = Party("a", obfuscator("pca", 2), fit_on=drawn(60, 2)[0]).fit(X, y)
+    party.share(drawn(30, 3)[0])
+    g = LinearMap("a", np.eye(2))
+    even = np.full((len(y), 3), 1 / 3)
+    h = LogisticRegression(C=1e-6).fit(g(party.obfuscate(world.X_new)), world.y_new)
+    model = PartyModel(party="a", integration_function=g, estimator=h, left_out=even)
+    everybody, own = (party.personalise(model, X, y, prior=prior, random_state=0) for prior in ("all", "own"))
+    rare = [mine.predict_proba(world.X_new, using="collaboration")[:, 0].mean() for mine in (everybody, own)]
+    assert rare[1] < rare[0] - 0.05
+
+
+def test_unlabelled_public_rows_may_help(world):
+    X_public = drawn(60, 11)[0]
+    mine = world.personal(public=X_public)
+    assert any("label spreading" in name for name in mine.benefit_.own_models)
+    assert world.score(mine, "alone") > 0.6
+
+
+def test_numbers():
+    world = World("numbers")
+    mine = world.personal(public=drawn(20, 12, "numbers")[0], public_target=drawn(20, 12, "numbers")[1])
+    assert mine.benefit_.metric == "RMSE"
+    errors = {
+        using: np.sqrt(np.mean((mine.predict(world.X_new, using=using) - world.y_new) ** 2))
+        for using in ("alone", "collaboration", "pooled")
+    }
+    assert errors["pooled"] < 1.05 * min(errors["alone"], errors["collaboration"])
+    assert errors["alone"] < 0.7 * world.y_new.std()
+    assert_allclose(mine.predict(world.X_new, using="collaboration"), world.party.predict(world.X_new, world.model()))
+    by_hand = np.empty(N_OWN)
+    by_hand[world.order] = world.left_out
+    assert_allclose(mine.benefit_.collaboration.score.value, np.sqrt(np.mean((by_hand - world.y) ** 2)))
+    assert_allclose(sum(mine.benefit_.weights.values()), 1)
+    assert not hasattr(mine, "classes_")
+    with pytest.raises(AttributeError, match="number"):
+        mine.predict_proba(world.X_new)
+
+
+def test_frames_and_gaps(world):
+    from sklearn.compose import make_column_transformer
+    from sklearn.decomposition import PCA
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    def table(X, y):
+        frame = pd.DataFrame(X[:, :4], columns=list("abcd")).assign(ward=np.where(X[:, 4] > 0, "north", "south"))
+        frame.loc[2, "a"] = np.nan
+        return frame
+
+    f = make_pipeline(
+        make_column_transformer((SimpleImputer(), list("abcd")), (OneHotEncoder(sparse_output=False), ["ward"])), PCA(4)
+    )
+    X, X_new = table(world.X, world.y), table(world.X_new, world.y_new)
+    party = Party("a", f).fit(X, world.y)
+    share = party.share(X_new[:30])
+    Z = world.g(share.representation)
+    h = LogisticRegression().fit(Z, share.target)
+    told = cross_val_predict(h, Z, share.target, cv=5, method="predict_proba")
+    model = PartyModel(party="a", integration_function=world.g, estimator=h, left_out=told)
+    mine = party.personalise(model, X, world.y, random_state=0)
+    assert (mine.predict(X_new, using="alone") == world.y_new).mean() > 0.5
+    turned = X_new[["ward", *"dcba"]]
+    assert (mine.predict(turned, using="alone") == mine.predict(X_new, using="alone")).all()
+
+
+def test_equal_seeds_give_equal_models(world, mine):
+    again = world.personal()
+    assert again.benefit_ == mine.benefit_
+    assert_allclose(again.predict_proba(world.X_new), mine.predict_proba(world.X_new))
+
+
+def test_refusals(world):
+    model = world.model()
+    with pytest.raises(AgreementError, match="rows and targets of fit"):
+        world.party.personalise(model, world.X[::-1], world.y[::-1])
+    with pytest.raises(AgreementError, match="rows and targets of fit"):
+        world.party.personalise(model, world.X, world.y[::-1])
+    fresh = Party("a", obfuscator("pca", 4)).fit(world.X, world.y)
+    with pytest.raises(AgreementError, match="has shared nothing"):
+        fresh.personalise(model, world.X, world.y)
+    for order in (None, world.order[:-1], np.zeros(N_OWN, dtype=int), world.order + 1):
+        with pytest.raises(AgreementError, match="Party 'a'"):
+            personalise(world.party, model, world.X, world.y, order=order)
+    with pytest.raises(AgreementError, match="public_target"):
+        world.personal(public_target=[1, 2])
+    with pytest.raises(AgreementError, match="public_target must have one entry per row"):
+        world.personal(public=world.X_new[:3], public_target=[1, 2])
+    with pytest.raises(ValueError, match="prior"):
+        world.personal(prior="mine")
+    with pytest.raises(AgreementError, match="another kind"):
+        party = Party("a", obfuscator("pca", 4), fit_on=drawn(60, 2)[0]).fit(world.X, world.y.astype(str))
+        party.personalise(world.model(left_out=False), world.X, world.y.astype(str))
+
+
+def test_neither_text_form_shows_a_row(mine, world):
+    text = repr(mine) + repr(mine.benefit_) + mine.benefit_.sentence
+    assert not any(f"{entry:.3f}" in text for entry in np.abs(world.X[:20]).ravel() if entry > 1)
+
+
+def test_the_share_has_one_order(world):
+    assert (world.party.share_with_order(drawn(30, 3)[0])[1] == world.order).all()
