@@ -45,7 +45,7 @@ accuracy: $(VENV)/.demo  ## MNIST and Fashion-MNIST under the paper's condition,
 federated: $(VENV)/.demo  ## Federated averaging (Flower, in an environment of its own) beside data collaboration: one table.
 	$(BIN)/python benchmarks/federated/compare.py $(if $(DATA),--data-dir $(DATA))
 
-pays: $(VENV)/.pays  ## Does collaborating pay? What docs/results/pays holds. Takes hours; goes on where it was.
+pays: $(VENV)/.pays  ## Does collaborating pay? What docs/results/pays holds. Takes two hours or more; goes on where it was.
 	PYTHONPATH=benchmarks $(BIN)/python -m pays --preset quick $(if $(DATA),--data-dir $(DATA)) --n-jobs 2 --output output/pays \
 		--copy-to docs/results/pays
 

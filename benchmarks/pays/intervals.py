@@ -72,4 +72,5 @@ def coverage(
     shares = [float(held[names == name].mean()) for name in dict.fromkeys(clusters)]
     interval = student(shares)
     mean = float(held.mean()) if len(held) else math.nan
-    return Difference(mean, mean - (interval.mean - interval.low), mean + (interval.high - interval.mean)), len(held)
+    low, high = mean - (interval.mean - interval.low), mean + (interval.high - interval.mean)
+    return Difference(mean, max(low, 0.0), min(high, 1.0)), len(held)

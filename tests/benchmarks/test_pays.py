@@ -21,7 +21,7 @@ from pays.draws import draw
 from pays.intervals import coverage, paired, student
 from pays.results import Measured, collect, rows_of
 from pays.scoring import losses, score, spread
-from pays.settings import PRESETS, Setting
+from pays.settings import PRESETS, Preset, Setting
 from pays.store import Task, read, run, tasks_of
 from pays.synthetic import _shrinkage, bins_of, copula_rows, noisy_marginal_rows
 
@@ -419,17 +419,20 @@ def test_gains_are_better_when_above_zero_for_errors_too():
 
 
 @pytest.mark.slow
-def test_a_small_run_makes_its_report(tmp_path, capsys):
+def test_a_small_run_makes_its_report(tmp_path, capsys, monkeypatch):
+    private = Setting(dataset="breast-cancer", n_parties=2, n_per_party=40, defence="private")
+    numbers = Setting(dataset="diabetes", n_parties=2, n_per_party=40, split="feature-shift", labelled=False)
+    monkeypatch.setitem(PRESETS, "smoke", Preset((private, numbers), (0,)))
     command = ["--preset", "smoke", "--output", str(tmp_path / "run"), "--copy-to", str(tmp_path / "docs")]
-    command += ["--dataset", "breast-cancer"]
     assert main(command) == 0
     text = (tmp_path / "docs" / "README.md").read_text(encoding="utf-8")
     assert (tmp_path / "docs" / "differences.png").stat().st_size > 10_000
     table = pd.read_csv(tmp_path / "docs" / "scores.csv")
     assert set(table.method) == set(trial.METHODS)
-    assert table.groupby("method").size()["pool"] == 2 * 2 * trial.N_SCORED
+    assert table.groupby("method").size()["pool"] == 2 * trial.N_SCORED
     assert "## What failed" not in text
-    assert "breast-cancer 3×40, iid, 100 with targets, private" in text
+    assert "breast-cancer 2×40, iid, 100 with targets, private" in text
+    assert "| all | 4 |" in text
     # Nothing is left to do, and the same report comes out.
     capsys.readouterr()
     assert main(command) == 0
