@@ -40,7 +40,7 @@ from privacy_audit import (
 
 import datacollab as dc
 from datacollab.errors import DataCollabWarning
-from datacollab.party import Defence, GaussianMechanism, GaussianNoise, Microaggregation
+from datacollab.party import ClassShift, Defence, GaussianMechanism, GaussianNoise, Microaggregation
 
 FAMILIES: dict[str, list[tuple[str, Sequence[Defence], bool]]] = {
     "none": [("", (), False)],
@@ -48,11 +48,14 @@ FAMILIES: dict[str, list[tuple[str, Sequence[Defence], bool]]] = {
     "noise": [(f"{scale} sd", (GaussianNoise(scale),), False) for scale in (0.5, 1.0, 1.5)],
     "microaggregation": [(f"k={k}", (Microaggregation(k),), False) for k in (3, 5, 10)],
     "f on public rows, microaggregation": [(f"k={k}", (Microaggregation(k),), True) for k in (3, 5, 10)],
+    "f on public rows, class shift": [
+        (f"epsilon={epsilon}", (ClassShift(float(epsilon)),), True) for epsilon in (1, 4, 8)
+    ],
     "f on public rows, Gaussian mechanism": [
         (f"epsilon={epsilon}", (GaussianMechanism(float(epsilon)),), True) for epsilon in (16, 64)
     ],
 }
-MARKERS = dict(zip(FAMILIES, "o*sD^v", strict=True))
+MARKERS = dict(zip(FAMILIES, "o*sD^Pv", strict=True))
 N_COMPONENTS = 16
 N_PUBLIC = 1000
 

@@ -122,10 +122,12 @@ class Check:
 
 
 def draw(X: Array, y: NDArray[np.int64], seed: int) -> Draw:
+    """A party with ten rows of each digit."""
     order = np.random.RandomState(seed).permutation(len(X))
     anchor = np.concatenate([order[y[order] == digit][:100] for digit in range(10)])
-    rest = order[~np.isin(order, anchor)]
-    parts = anchor, rest[:100], rest[100:5100], rest[5100:5600]
+    own = np.concatenate([order[y[order] == digit][100:110] for digit in range(10)])
+    rest = order[~np.isin(order, np.concatenate([anchor, own]))]
+    parts = anchor, np.random.RandomState(seed).permutation(own), rest[:5000], rest[5000:5500]
     anchors, own, public, outsiders = (Rows(X[part], y[part]) for part in parts)
     return Draw(seed, own, anchors, public, outsiders)
 

@@ -39,6 +39,7 @@ PUBLIC = [
     "datasets",
     "errors",
     "find_private_rows",
+    "foresee",
     "obfuscator",
     "testing",
 ]

@@ -77,13 +77,13 @@ def seal(place, *more, source="public.csv", owner="a", output="anchor.dcanchor")
 def test_from_public_rows_to_the_parties_folders(place, table):
     result = seal(place)
     assert result.exit_code == 0, result.output
-    assert "60 rows, 3 columns, with targets; sealed to a, b" in result.stdout
+    assert "60 rows, 4 columns, with targets; sealed to a, b" in result.stdout
     opened = {}
     for name in ("a", "b"):
         PartyFolder.join(place / name, place / "project.toml")
         result = run("open", place / "anchor.dcanchor", "-C", place / name)
         assert result.exit_code == 0, result.output
-        assert result.stdout == f"Party {name}: the anchor has 60 rows, 3 columns, with targets\n"
+        assert result.stdout == f"Party {name}: the anchor has 60 rows, 4 columns, with targets\n"
         kept = place / name / "anchor.dcstate"
         if os.name == "posix":
             assert stat.S_IMODE(kept.stat().st_mode) == 0o600
@@ -97,10 +97,10 @@ def test_from_public_rows_to_the_parties_folders(place, table):
 
 def test_facts_as_json(place):
     facts = json.loads(seal(place, "--json").stdout)
-    assert facts.items() >= {"n_rows": 60, "n_features": 3, "with_target": True, "parties": ["a", "b"]}.items()
+    assert facts.items() >= {"n_rows": 60, "n_features": 4, "with_target": True, "parties": ["a", "b"]}.items()
     PartyFolder.join(place / "b", place / "project.toml")
     facts = json.loads(run("open", place / "anchor.dcanchor", "-C", place / "b", "--json").stdout)
-    assert facts.items() >= {"party": "b", "n_rows": 60, "n_features": 3, "with_target": True}.items()
+    assert facts.items() >= {"party": "b", "n_rows": 60, "n_features": 4, "with_target": True}.items()
 
 
 def test_the_analyst_cannot_open_it(place):
@@ -149,7 +149,7 @@ def test_what_anchor_make_made_can_be_sealed(place, tmp_path):
     """Columns of the matrix, made elsewhere."""
     project = PartyFolder.join(place / "a", place / "project.toml").project
     rng = np.random.default_rng(1)
-    frame = pd.DataFrame(rng.random((90, 3)) * [60, 1, 1], columns=project.feature_names)
+    frame = pd.DataFrame(rng.random((90, 4)) * [60, 1, 1, 1], columns=project.feature_names)
     frame.to_csv(place / "matrix.csv", index=False)
     assert run("make", place / "matrix.csv", place / "made.csv", "--rows", 60).exit_code == 0
     assert seal(place, "--rows-from", place / "made.csv", source=None).exit_code == 0

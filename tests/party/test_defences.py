@@ -3,10 +3,13 @@
 import copy
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
@@ -26,9 +29,11 @@ from datacollab.errors import (
     ObfuscationError,
     PrivateRowsWarning,
     RepeatableSecretWarning,
+    SharedBeforeError,
     SuppressedRowsWarning,
 )
 from datacollab.party import (
+    ClassShift,
     Defence,
     GaussianMechanism,
     GaussianNoise,
@@ -317,6 +322,10 @@ def test_rotations_are_uniform():
     assert abs(np.mean(np.linalg.det(matrices) > 0) - 0.5) < 0.04
 
 
+def shifted_by(values):
+    return lambda X: X - values
+
+
 class TestGuarantee:
     def party(self, public, defences=None, obfuscator=None, **options):
         defences = (GaussianMechanism(4.0, 1e-6),) if defences is None else defences
@@ -359,6 +368,12 @@ class TestGuarantee:
                 "holds a FrozenEstimator",
             ),
             ({"obfuscator": FunctionTransformer(lambda X: X - X.mean(axis=0))}, "maps a row differently"),
+            (
+                {"obfuscator": FunctionTransformer(np.clip, kw_args={"a_min": np.zeros(6), "a_max": None})},
+                r"holds a ndarray of shape \(6,\)",
+            ),
+            ({"obfuscator": FunctionTransformer(shifted_by(np.ones(6)))}, "holds a function with values of its own"),
+            ({"obfuscator": FunctionTransformer(partial(np.add, 1.0))}, "holds a partial with values of its own"),
         ],
     )
     def test_is_refused_with_a_reason(self, table, public, anchor, changes, reason):
@@ -389,6 +404,32 @@ class TestGuarantee:
         twice = (GaussianMechanism(3.0), GaussianMechanism(1.0))
         assert self.party(public, twice).fit(*table).guarantee(anchor).epsilon in (1.0, 3.0)
 
+    def test_binds_the_anchor_and_its_targets(self, table, public, anchor):
+        party = self.party(public, [ClassShift()]).fit(*table)
+        party.guarantee(anchor, ANCHOR_CLASSES)
+        with pytest.raises(AnchorError, match="another anchor, or a guarantee was given for that"):
+            party.share(anchor[::-1], ANCHOR_CLASSES)
+        with pytest.raises(AnchorError, match="other targets of the anchor"):
+            party.share(anchor, 2 - ANCHOR_CLASSES)
+        assert party.share(anchor, ANCHOR_CLASSES).representation.shape == (60, 3)
+
+    def test_what_is_refused_binds_nothing(self, table, public, anchor):
+        party = self.party(public, [ClassShift()]).fit(*table)
+        with pytest.raises(NoGuaranteeError, match="promises nothing with an anchor whose rows have no targets"):
+            party.guarantee(anchor[::-1])
+        party.share(anchor, ANCHOR_CLASSES)
+
+    @pytest.mark.parametrize("hide", [lambda X: X.astype(np.float32), lambda X: X + 1e-9, lambda X: X * (1 - 1e-9)])
+    def test_rounded_private_rows_are_found(self, table, public, anchor, hide):
+        X, y = table
+        with pytest.warns(PrivateRowsWarning, match="60 of 140 rows in fit_on"):
+            party = self.party(np.vstack([public, hide(X)])).fit(X, y)
+        with pytest.raises(NoGuaranteeError, match="60 rows of fit_on are also among its private rows"):
+            party.guarantee(anchor)
+        party = self.party(public).fit(X, y)
+        with pytest.raises(NoGuaranteeError, match="7 rows of the anchor are also among its private rows"):
+            party.guarantee(np.vstack([anchor, hide(X[:7])]))
+
     def test_later_changes_of_a_defence_change_no_promise(self, table, public, anchor):
         mechanism = GaussianMechanism(4.0)
         party = self.party(public, [mechanism]).fit(*table)
@@ -396,7 +437,72 @@ class TestGuarantee:
         assert party.guarantee(anchor).epsilon == 4.0
 
 
+class TestSharedBefore:
+    """A second fit of the same rows spends noise once more, or gives a difference away."""
+
+    def party(self, public, defence, **options):
+        return dc.Party("clinic", PCA(3), fit_on=public, defences=[defence], **options)
+
+    @pytest.mark.parametrize(
+        "defence", [Microaggregation(3), GaussianNoise(), ClassShift(), LabelledAnchors(9)], ids=str
+    )
+    def test_is_refused(self, table, public, anchor, defence):
+        X, y = table
+        party = self.party(public, defence).fit(X[:-1], y[:-1])
+        party.fit(X[:-1], y[:-1]).share(anchor, ANCHOR_CLASSES)
+        party.share(anchor, ANCHOR_CLASSES)
+        for again in (copied(party).fit(X, y), copy.deepcopy(party).fit(X, y), party.fit(X, y)):
+            with pytest.raises(SharedBeforeError, match="Party 'clinic': 59 of its rows were shared after an earlier"):
+                again.share(anchor, ANCHOR_CLASSES)
+
+    def test_is_no_matter_for_other_rows_or_without_a_share(self, rng, table, public, anchor):
+        X, y = table
+        party = self.party(public, Microaggregation(3)).fit(X[:30], y[:30]).fit(X[:30], y[:30])
+        party.share(anchor)
+        party.fit(X[30:], y[30:]).share(anchor)
+        undefended = dc.Party("a", PCA(3)).fit(X, y)
+        undefended.share(anchor)
+        undefended.fit(X, y).share(anchor)
+
+    def test_adds_up_where_it_is_allowed(self, table, public, anchor):
+        party = self.party(public, ClassShift(1.0), share_again=True)
+        found = []
+        for _ in range(3):
+            party.fit(*table)
+            found.append(party.guarantee(anchor, ANCHOR_CLASSES))
+            party.share(anchor, ANCHOR_CLASSES)
+        assert [each.n_shares for each in found] == [1, 2, 3]
+        assert found[0].epsilon == 1.0 < found[1].epsilon < found[2].epsilon < 3.0
+        assert found[2].mu == pytest.approx(np.sqrt(3) * found[0].mu)
+        # What was promised for the third share stays promised once it has left.
+        assert party.guarantee(anchor, ANCHOR_CLASSES) == found[2]
+
+    def test_what_was_shared_without_a_promise_leaves_none(self, table, public, anchor):
+        party = self.party(public, GaussianNoise(), share_again=True).fit(*table)
+        party.share(anchor)
+        party.defences = [ClassShift()]
+        with pytest.raises(NoGuaranteeError, match="shared before, and nothing was promised then"):
+            party.fit(*table).guarantee(anchor, ANCHOR_CLASSES)
+
+
 class TestOwnRows:
+    @given(st.integers(0, 10**6), st.integers(1, 300), st.integers(-6, 6))
+    def test_a_row_within_the_tolerance_is_found(self, seed, n_columns, exponent):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(20, n_columns)) * 10.0**exponent + 10.0 ** rng.integers(-3, 3)
+        moved = X + 1e-7 * rng.choice([-1, 1], size=X.shape) * np.abs(X).max(axis=0)
+        assert OwnRows(X).count_in(moved) == 20
+        if n_columns > 1:
+            assert OwnRows(X).count_in(rng.normal(size=(500, n_columns)) * 10.0**exponent) == 0
+
+    def test_rows_that_differ_in_one_entry_are_others(self, rng):
+        X = rng.integers(0, 2, size=(200, 12)).astype(float)
+        known = {tuple(row) for row in X[:100]}
+        assert OwnRows(X[:100]).count_in(X[100:]) == sum(tuple(row) in known for row in X[100:])
+        missing = np.where(X[:100] == 1, np.nan, X[:100])
+        assert OwnRows(missing).count_in(missing) == 100
+        assert OwnRows(missing[(missing != 0).any(axis=1)]).count_in(np.zeros((5, 12))) == 0
+
     def test_finds_equal_rows_whatever_holds_them(self, rng):
         X = rng.normal(size=(30, 3))
         frame = pd.DataFrame(X, columns=list("abc"))
@@ -404,6 +510,8 @@ class TestOwnRows:
         assert OwnRows(frame).count_in(frame[["c", "a", "b"]][:7]) == 7
         assert OwnRows(X.tolist()).count_in(X) == 30
         assert OwnRows(X).count_in(X[:, :2]) == 0
+        assert OwnRows(frame).count_in(frame.astype(np.float32)) == 30
+        assert OwnRows(X).count_in(X + 1e-4) == 0
         assert OwnRows(frame).count_in(frame.rename(columns={"a": "z"})) == 0
 
     def test_numbers_count_by_value_and_texts_as_they_are(self):

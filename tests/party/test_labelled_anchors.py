@@ -12,7 +12,7 @@ import datacollab as dc
 from datacollab.errors import NoGuaranteeError, ObfuscationError
 from datacollab.party import AnchorResiduals, GaussianNoise, LabelledAnchors, Microaggregation, gaussian_sigma
 from datacollab.party._labelled_anchors import ROWS_OF_TEACHER
-from datacollab.party._labeller import best_labels, kernel_labels
+from datacollab.party._labeller import KernelModel, best_labels
 
 
 class Silent(np.random.RandomState):
@@ -69,13 +69,25 @@ def test_the_better_of_two_models_is_taken(rng, numeric):
 def test_kernel_model_is_kernel_ridge_regression(rng):
     X, new = rng.normal(size=(40, 3)), rng.normal(size=(30, 3))
     y = X[:, 0] + rng.normal(size=40)
-    # With an intercept that is not penalised: centred features and targets.
-    found = kernel_labels(X, y, new, numeric=True, gamma=0.3)
-    gram, between = (np.exp(-0.3 * ((A[:, None] - X) ** 2).sum(axis=2)) for A in (X, new))
-    centring = np.eye(40) - 1 / 40
-    model = KernelRidge(alpha=0.1, kernel="precomputed").fit(centring @ gram @ centring, y - y.mean())
-    centred = between - between.mean(axis=1, keepdims=True) - gram.mean(axis=0) + gram.mean()
-    assert_allclose(found, model.predict(centred) + y.mean(), atol=1e-6)
+    model = KernelModel(0.3, 0.1, numeric=True).fit(X, y, np.random.RandomState(0))
+    # A constant that is penalised like the rest is a kernel with one added.
+    gram, between = (np.exp(-0.3 * ((A[:, None] - X) ** 2).sum(axis=2)) + 1 for A in (X, new))
+    naive = KernelRidge(alpha=0.1, kernel="precomputed")
+    assert_allclose(model.predict(new), naive.fit(gram, y).predict(between), atol=1e-6)
+    for row in range(0, 40, 7):
+        others = np.arange(40) != row
+        alone = naive.fit(gram[np.ix_(others, others)], y[others]).predict(gram[[row]][:, others])
+        assert_allclose(model.left_out[row], alone[0], atol=1e-6)
+    assert model.score == pytest.approx(-np.mean((model.left_out - y) ** 2))
+
+
+def test_left_out_score_of_pure_noise_is_that_of_chance(rng):
+    X, y = rng.normal(size=(300, 4)), rng.integers(0, 4, size=300)
+    model = KernelModel(0.3, 0.01, numeric=False).fit(X, y, np.random.RandomState(0))
+    assert np.mean(model.predict(X) == y) > 0.7
+    assert abs(np.mean(model.left_out == y) - 0.25) < 0.1
+    # Worse than to say 1/4 of every class, whose error is 3/16.
+    assert model.score < -3 / 16
 
 
 def test_one_class_labels_all(rng):
@@ -116,7 +128,8 @@ class TestVotes:
         chosen = generator.permutation(30)
         teachers = np.array_split(generator.permutation(90), 3)
         gamma = 1 / np.median([((a - b) ** 2).sum() for i, a in enumerate(anchor) for b in anchor[:i]])
-        answers = [kernel_labels(X[own], y[own], anchor[chosen], numeric=False, gamma=gamma) for own in teachers]
+        model = KernelModel(gamma, 0.1, numeric=False)
+        answers = [model.fit(X[own], y[own], generator).predict(anchor[chosen]) for own in teachers]
         assert_array_equal(published.target, (np.sum(answers, axis=0) >= 2).astype(int))
 
     def test_noise_is_that_of_all_votes_together(self, rng, monkeypatch):

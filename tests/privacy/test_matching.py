@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from datacollab.errors import AgreementError, RepresentationError
 from datacollab.privacy import _matching as matching
-from datacollab.privacy import linked, match_margins, nearest_ranks
+from datacollab.privacy import link_chances, linked, match_margins, nearest_ranks
 
 SEEDS = st.integers(0, 1000)
 
@@ -188,3 +188,23 @@ def test_bad_input_is_refused(measure):
 def test_a_margin_needs_two_candidates():
     with pytest.raises(AgreementError, match="second candidate"):
         match_margins([[1.0]], [[1.0]])
+
+
+def test_chances_are_the_mean_over_all_draws(rng):
+    """Rows in pairs with one reconstruction each: what random draws come to on average."""
+    candidates = rng.normal(size=(10, 2))
+    guesses = np.repeat(candidates[::2] + 0.4 * rng.normal(size=(5, 2)), 2, axis=0)
+    chances = link_chances(candidates, guesses, random_state=0)
+    drawn = np.mean([linked(candidates, guesses, random_state=seed) for seed in range(400)], axis=0)
+    assert_allclose(chances, drawn, atol=0.11)
+    assert set(chances) <= {0.0, 0.5, 1.0}
+
+
+def test_a_hit_is_any_equal_original(rng):
+    candidates = np.repeat(rng.normal(size=(5, 2)), 2, axis=0)
+    persons = np.arange(10) // 2
+    assert_allclose(link_chances(candidates, candidates, persons=persons), 1)
+    assert (nearest_ranks(candidates, candidates, persons=persons, random_state=0) == 1).all()
+    assert_allclose(link_chances(candidates, candidates), 0.5)
+    with pytest.raises(AgreementError, match="one number per candidate"):
+        link_chances(candidates, candidates, persons=[1])

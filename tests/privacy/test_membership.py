@@ -27,12 +27,43 @@ def test_auc_is_scikit_learns(members, others):
 
 
 @given(members=SCORES, others=SCORES, confidence=st.sampled_from([0.8, 0.95]))
-def test_interval_is_delongs(members, others, confidence):
+def test_interval_has_delongs_variance(members, others, confidence):
     auc, variance = naive_delong(members, others)
     result = membership(members, others, confidence=confidence)
-    if variance > 1e-12:
-        half_width = stats.norm.ppf((1 + confidence) / 2) * np.sqrt(variance)
-        assert_allclose([result.low, result.high], np.clip([auc - half_width, auc + half_width], 0, 1), atol=1e-9)
+    if 0 < auc < 1 and variance > 1e-12:
+        half_width = stats.t.ppf((1 + confidence) / 2, min(len(members), len(others)) - 1) * np.sqrt(variance)
+        odds = np.log(auc / (1 - auc)) + np.array([-1, 1]) * half_width / (auc * (1 - auc))
+        assert_allclose([result.low, result.high], 1 / (1 + np.exp(-odds)), atol=1e-9)
+
+
+def test_groups_count_once():
+    """Oracle: the variance of the members' part from sums over groups; members alone in a group change nothing."""
+    members, others, groups = np.arange(12) ** 2 % 17.0, np.arange(30) % 11.0, np.arange(12) // 3
+    wins = ((members[:, None] > others) + 0.5 * (members[:, None] == others)).astype(float)
+    auc = wins.mean()
+    sums = [(wins[groups == group].mean(axis=1) - auc).sum() for group in range(4)]
+    variance = 4 / 3 * np.square(sums).sum() / 12**2 + wins.mean(axis=0).var(ddof=1) / 30
+    odds = np.log(auc / (1 - auc)) + np.array([-1, 1]) * stats.t.ppf(0.975, 3) * np.sqrt(variance) / (auc * (1 - auc))
+    result = membership(members, others, groups=groups)
+    assert_allclose([result.low, result.high], 1 / (1 + np.exp(-odds)))
+    assert membership(members, others, groups=range(12)) == membership(members, others)
+    with pytest.raises(ValueError, match=r"groups must have one entry per member, shape \(12,\); got \(3,\)"):
+        membership(members, others, groups=[0, 1, 2])
+
+
+@pytest.mark.parametrize("distance", [0.0, 0.8, 1.5])
+def test_interval_covers_with_thirty_members_in_six_groups(rng, distance):
+    """The members of a group are alike; intervals that count each covered seven in ten."""
+    true, groups = stats.norm.cdf(distance / np.sqrt(2)), np.arange(30) // 5
+    covered, alone = [], []
+    for _ in range(300):
+        members = distance + np.sqrt(0.5) * (rng.normal(size=6)[groups] + rng.normal(size=30))
+        others = rng.normal(size=300)
+        for found, given_groups in ((covered, groups), (alone, None)):
+            result = membership(members, others, groups=given_groups)
+            found.append(result.low <= true <= result.high)
+    assert np.mean(covered) >= 0.9
+    assert np.mean(alone) < 0.85
 
 
 def test_interval_is_as_wide_as_a_bootstraps(rng):
@@ -68,7 +99,8 @@ def test_only_the_order_of_the_scores_counts(members, others):
     assert membership(*moved) == membership(members, others)
     swapped = membership(others, members)
     result = membership(members, others)
-    assert_allclose([swapped.auc, swapped.low, swapped.high], [1 - result.auc, 1 - result.high, 1 - result.low])
+    wanted = [1 - result.auc, 1 - result.high, 1 - result.low]
+    assert_allclose([swapped.auc, swapped.low, swapped.high], wanted, atol=1e-12)
 
 
 def test_telling_all_apart_is_no_certainty():

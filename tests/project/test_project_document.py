@@ -37,7 +37,7 @@ def plain_json(value):
 
 
 def test_the_example_is_a_signed_project(example):
-    assert example.n_features == 6
+    assert example.n_features == 7
     assert example.seal_shares
 
 
@@ -75,10 +75,12 @@ def test_every_entry_is_on_the_page_and_no_other(example, regression):
 def test_the_matrix_on_the_page_is_the_programs(example):
     section = PAGE[PAGE.index("With the example, the matrix") :]
     lines = [
-        [cell.strip() for cell in line.strip("|").split("|")] for line in re.findall(r"^\|.*\|$", section, re.M)[:4]
+        [cell.strip() for cell in line.strip("|").split("|")] for line in re.findall(r"^\|.*\|$", section, re.M)[:5]
     ]
     assert [name.strip("`") for name in lines[0][1:]] == list(example.feature_names)
-    table = pd.DataFrame({"age": [64, 71], "glucose": [6.1, np.nan], "ward": ["neurology", None]})
+    table = pd.DataFrame(
+        {"age": [64, 71, 112], "glucose": [6.1, np.nan, 41], "ward": ["neurology", None, "geriatrics"]}
+    )
     X = encode_table(example, table, where="x", with_target=False).X
     assert [[float(cell) for cell in line[1:]] for line in lines[2:]] == X.tolist()
 

@@ -2,10 +2,13 @@
 
 import csv
 import os
+from datetime import date, time
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.feather as feather
 import pyarrow.ipc as ipc
 import pyarrow.parquet as pq
 import pytest
@@ -390,3 +393,29 @@ def test_a_large_table_goes_through_batch_by_batch(tmp_path):
     assert write_table(out, watched()) == 20_000
     assert order == [0, -1, 5000, -1, 10_000, -1, 15_000, -1]
     assert out.read_bytes() == path.read_bytes()
+
+
+CARRIED = {
+    "dates": ([None, date(2026, 1, 2)], lambda: pa.date32()),
+    "times": ([None, time(1, 2)], lambda: pa.time64("us")),
+    "decimals": ([Decimal("1.25"), Decimal("12345.25")], lambda: pa.decimal128(12, 2)),
+    "bytes": ([None, b"ab"], lambda: pa.binary()),
+    "lists": ([None, [1, 2]], lambda: pa.list_(pa.int64())),
+    "records": ([None, {"a": 1}], lambda: pa.struct([("a", pa.int64())])),
+    "nothing": ([None, None], lambda: pa.date32()),
+}
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+@pytest.mark.parametrize("kind", CARRIED)
+def test_what_the_project_does_not_name_is_carried_as_it_is(project, tmp_path, kind, suffix):
+    """Also where a first batch has no entry that would tell the type."""
+    (first, later), type_of = CARRIED[kind]
+    column = pa.array([first] * 3 + [later] * 3, type_of())
+    source, output = tmp_path / "in.parquet", tmp_path / f"out.{suffix}"
+    for n_rows in (6, 0):
+        pq.write_table(pa.table({"visit": column[:n_rows]}), source)
+        write_table(output, table_batches(source, batch_rows=3, project=project))
+        found = pq.read_table(output) if suffix == "parquet" else feather.read_table(output)
+        assert found.schema.field("visit").type == type_of()
+        assert found.column("visit").to_pylist() == column[:n_rows].to_pylist()

@@ -130,7 +130,9 @@ class Analyst:
     -----
     Losses are exact for rows left out: in closed form for ridge regressions, from trees that did not see the row for
     forests, by folds for other models.  Equal rows, and rows made of one anchor row, are left out together.  Where all
-    shared rows were changed by defences, the anchor's rows judge, if they have targets.
+    shared rows were changed by defences, the anchor's rows judge, if they have targets, near ones left out together.
+    They cannot tell how a method does on rows unlike them, so candidates are few and cautious then: `ODC` and `KTI`
+    without a graph, ridge and kernel ridge regression with large penalties, anchor rows of weight 1.
 
     Examples
     --------
@@ -236,10 +238,12 @@ class Analyst:
     def _wants_left_out(self) -> bool:
         return self._has_choice if isinstance(self.left_out, str) else self.left_out
 
-    def _weights(self) -> tuple[float, ...]:
+    def _weights(self, cautious: bool = False) -> tuple[float, ...]:
         if not isinstance(self.anchor_weight, str):
             return (float(self.anchor_weight),)
-        return ANCHOR_WEIGHTS if self._has_choice else (0.0,)
+        if not self._has_choice:
+            return (0.0,)
+        return ANCHOR_WEIGHTS[-1:] if cautious else ANCHOR_WEIGHTS
 
     def _check_parameters(self) -> None:
         given = self.integrator
@@ -275,15 +279,17 @@ class Analyst:
     def _search(self, shares: Mapping[PartyName, Share], training: TrainingRows) -> Search:
         is_classification = self._is_classification(training.target)
         given: Any = self.integrator
+        cautious = training.judged_on != "rows"
         if isinstance(given, str):
-            integrators = default_integrators(shares)
+            integrators = default_integrators(shares, cautious=cautious)
         else:
             integrators = [given] if isinstance(given, BaseIntegrator) else list(given)
         named = not isinstance(self.estimator, str)
         return Search(
             integrators=integrators,
             model=NamedModel(name=type(self.estimator).__name__, estimator=self.estimator) if named else None,
-            anchor_weights=self._weights(),
+            anchor_weights=self._weights(cautious),
+            cautious=cautious,
             is_classification=is_classification,
             class_weight=self._class_weights(training.target, is_classification),
             budget=self.budget,

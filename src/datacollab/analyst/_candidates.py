@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestRegressor
 
 from .._validation import FloatArray, PartyName
 from ..linalg import median_gamma
-from ..model import CalibratedForestClassifier, LandmarkRidgeClassifier, LandmarkRidgeRegressor
+from ..model import ALPHAS, CalibratedForestClassifier, LandmarkRidgeClassifier, LandmarkRidgeRegressor
 from ..share import Share
 from ._base import BaseIntegrator
 from ._graphs import TargetSimilarityGraph
@@ -35,6 +35,7 @@ ANCHOR_WEIGHTS = (0.0, 0.3, 1.0)
 """Weights of an anchor row beside a party's row."""
 _WIDTHS = (0.5, 1.0, 2.0)
 """Multiples of one over the median squared distance."""
+_LARGE_ALPHAS = (0.1, 1.0, 10.0)
 _BEYOND = 0.7
 """Part of the difference between two anchor rows that a landmark lies beyond a third."""
 FEW_LANDMARKS, MANY_LANDMARKS = 400, 1200
@@ -52,39 +53,53 @@ class NamedModel:
     estimator: Any
 
 
-def default_integrators(shares: Mapping[PartyName, Share]) -> list[BaseIntegrator]:
+def default_integrators(shares: Mapping[PartyName, Share], *, cautious: bool = False) -> list[BaseIntegrator]:
     """Integration methods for these shares, simple ones first.
 
     As many components as the widest share has columns, where the anchor has more rows than that.
+
+    Parameters
+    ----------
+    shares : mapping of party to Share
+    cautious : bool, default=False
+        Only those that do not follow the anchor's rows closely: where these judge, they cannot tell what a method makes
+        of rows that are unlike them, as LTI may multiply directions in which the anchor hardly extends.
     """
     columns = [share.representation.shape[1] for share in shares.values()]
     first = next(iter(shares.values()))
     n_anchors = first.anchor_representation.shape[0]
     n_components = min(max(columns), n_anchors - 1)
     integrators: list[BaseIntegrator] = [ODC(reference="consensus")] if len(set(columns)) == 1 else []
-    integrators += [LTI(n_components), KTI(n_components, alpha=0.1, center=True)]
+    kti = KTI(n_components, alpha=0.1, center=True)
+    if cautious:
+        return [*integrators, kti]
+    integrators += [LTI(n_components), kti]
     if any(share.anchor_target is not None for share in shares.values()):
         integrators.append(KTI(n_components, alpha=0.1, center=True, graph=TargetSimilarityGraph()))
     return integrators
 
 
-def kernel_models(anchor: FloatArray, *, is_classification: bool) -> list[NamedModel]:
-    """Linear and kernel ridge regressions whose landmarks are anchor rows.
+def kernel_models(anchor: FloatArray, *, is_classification: bool, cautious: bool = False) -> list[NamedModel]:
+    """Linear and kernel ridge regressions whose landmarks are made of anchor rows.
 
     Parameters
     ----------
     anchor : ndarray of shape (n_anchors, n_components)
         As the integration method sees it.
     is_classification : bool
+    cautious : bool, default=False
+        Only large penalties, and no wide kernels; see `default_integrators`.
     """
+    alphas = _LARGE_ALPHAS if cautious else ALPHAS
     ridge = LandmarkRidgeClassifier if is_classification else LandmarkRidgeRegressor
-    models = [NamedModel(name="ridge", estimator=ridge(kernel="linear"))]
+    models = [NamedModel(name="ridge", estimator=ridge(kernel="linear", alphas=alphas))]
     S = landmarks(anchor, FEW_LANDMARKS)
     gamma = median_gamma(anchor)
     if np.isfinite(gamma) and gamma > 0:
         models += [
-            NamedModel(name=f"kernel ridge, width {factor:g}", estimator=ridge(S, gamma=factor * gamma))
+            NamedModel(name=f"kernel ridge, width {factor:g}", estimator=ridge(S, gamma=factor * gamma, alphas=alphas))
             for factor in _WIDTHS
+            if not (cautious and factor < 1)
         ]
     return models
 

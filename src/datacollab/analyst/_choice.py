@@ -100,6 +100,9 @@ class Search:
         random forest with the weight that was best for these.
     anchor_weights : sequence of float
     is_classification : bool
+    cautious : bool
+        Whether rows judge that cannot tell how a model does on rows unlike them; then there is no forest, and the
+        default models are few.
     class_weight : mapping of class to float, or None
     budget : float or None
         Seconds after which no further candidate is begun.
@@ -113,6 +116,7 @@ class Search:
     model: NamedModel | None
     anchor_weights: Sequence[float]
     is_classification: bool
+    cautious: bool
     class_weight: Mapping[Any, float] | None
     budget: float | None
     n_jobs: int | None
@@ -128,7 +132,7 @@ class Search:
             The first candidate's, when none could be fitted.
         """
         weights = tuple(self.anchor_weights) if training.has_anchor else (0.0,)
-        n_models = len(weights) if self.model is not None else 4 * len(weights) + 1
+        n_models = len(weights) if self.model is not None else 3 if self.cautious else 4 * len(weights) + 1
         total = len(self.integrators) * n_models + (self.model is None)
         ledger = _Ledger(total=total, budget=self.budget, progress=self.progress)
         for integrator in self.integrators:
@@ -192,8 +196,10 @@ class Search:
             yield from ((self.model, weight) for weight in weights)
             return
         for weight in weights:
-            for model in kernel_models(anchor, is_classification=self.is_classification):
+            for model in kernel_models(anchor, is_classification=self.is_classification, cautious=self.cautious):
                 yield model, weight
+        if self.cautious:
+            return
         best = min((choice.candidate for choice in tried), key=lambda each: each.loss, default=None)
         trees = forest(is_classification=self.is_classification, n_jobs=self.n_jobs, random_state=self.random_state)
         yield trees, weights[0] if best is None else best.anchor_weight

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.cluster import KMeans
 
 from .._validation import FloatArray, PartyName
 from ..errors import AgreementError
@@ -16,6 +17,9 @@ from ._base import BaseIntegrator
 
 __all__ = ["TrainingRows", "common_anchor_target", "pooled_target", "training_rows"]
 
+_CLUSTER = 10
+"""Anchor rows that are left out together on average, where they judge; as many as are made of one public row, often."""
+_MOST_CLUSTERS = 100
 _MEANS = 0.9
 """Part of a share's rows that equal others, from which they are taken for means of groups, whatever it says."""
 
@@ -127,13 +131,16 @@ def training_rows(shares: Mapping[PartyName, Share], *, as_classes: bool = False
         judges = [np.full(len(each), float(anchor_target is None)) for each in judges]
     groups.append(np.arange(n_labelled))
     judges.append(np.full(n_labelled, float(judged_on == "anchor")))
+    numbers = np.concatenate(groups)
+    if judged_on != "rows":
+        numbers = _related(numbers, next(iter(shares.values())).anchor_representation)
     return TrainingRows(
         parties=parties,
         are_own=are_own,
         anchor=slice(n_own, n_own + n_labelled),
         anchor_target=_codes(anchor_target) if as_classes else anchor_target,
         target=target if anchor_target is None else _joined(target, anchor_target),
-        groups=np.concatenate(groups),
+        groups=numbers,
         judges=np.concatenate(judges),
         judged_on=judged_on,
     )
@@ -149,6 +156,22 @@ def _joined(target: NDArray[Any], anchor_target: NDArray[Any]) -> NDArray[Any]:
         same = anchor_target.astype(target.dtype)
         anchor_target = same if np.array_equal(same, anchor_target) else anchor_target
     return np.concatenate([target, anchor_target])
+
+
+def _related(numbers: NDArray[np.intp], anchor: FloatArray) -> NDArray[np.intp]:
+    """Numbers in which near anchor rows go together: interpolated ones have close relatives that would give them away.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (n_rows,)
+        Those below the number of anchor rows are of anchor rows.
+    anchor : ndarray of shape (n_anchors, n_intermediate)
+        As one party sees it.
+    """
+    n_clusters = min(_MOST_CLUSTERS, max(2, len(anchor) // _CLUSTER))
+    clusters = KMeans(n_clusters, n_init=1, random_state=0).fit_predict(anchor)
+    made = numbers < len(anchor)
+    return np.where(made, clusters[np.where(made, numbers, 0)], numbers)
 
 
 def _equal_rows(share: Share) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -22,8 +22,11 @@ from ..privacy import (
 __all__ = [
     "AVERAGED",
     "AVERAGED_NAME",
+    "DEMIXING",
     "FORWARD",
     "PAIRED_ATTACKS",
+    "SECOND_SHARE",
+    "SHADOWS",
     "SLOW",
     "averaged_reconstructions",
     "with_labels",
@@ -62,6 +65,12 @@ AVERAGED = ("kernel ridge", with_labels("kernel ridge"), with_labels("emulator")
 AVERAGED_NAME = "kernel ridge and emulator, averaged"
 FORWARD = "forward emulator"
 """An estimate of f_k brings the candidates to the share, rather than the share to the candidates."""
+DEMIXING = "demixing"
+"""Means of groups are taken apart into the records that they are the means of."""
+SHADOWS = "shadow shares"
+"""Shares of made-up tables, with the record and without it, show what the record changes."""
+SECOND_SHARE = "second share"
+"""What is new in a share after a row was added names the row."""
 
 
 def averaged_reconstructions(found: Mapping[str, FloatArray]) -> FloatArray:

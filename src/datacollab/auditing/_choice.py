@@ -37,6 +37,8 @@ _ATTACKS = (
     "Procrustes",
     "subspace",
     "membership",
+    "demixing",
+    "shadow shares",
 )
 _LEVELS = ("T0", "T2", "T2f")
 _DEFENCES: dict[str, tuple[Defence, str]] = {

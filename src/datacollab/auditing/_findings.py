@@ -20,8 +20,8 @@ class Finding:
         What the attacker holds besides: "nothing", "30 anchor rows", "labels 0, 1, 2", "all anchor rows".
     metric : str
         "re-identification@1", "re-identification@5", "linkage" (closed world), "open-world re-identification",
-        "open-world linkage", "R2", "R2c", "membership AUC", "membership TPR", "attribute <name>", "label match" or
-        "training rows in files".
+        "open-world linkage", "R2", "R2c", "membership AUC", "membership TPR", "attribute <name>", "label match",
+        "added row named" or "training rows in files".
     attack : str
         Name of the attack.
     value : float

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ._attacks import AVERAGED_NAME, FORWARD, PAIRED_ATTACKS, SLOW
+from ._attacks import AVERAGED_NAME, DEMIXING, FORWARD, PAIRED_ATTACKS, SECOND_SHARE, SHADOWS, SLOW
 from ._findings import Level
 
 __all__ = ["LEAKS", "LEVELS", "Leak", "leaked_rows"]
 
-_PAIRED = (*(name for name in PAIRED_ATTACKS if name not in SLOW), AVERAGED_NAME, FORWARD)
+_PAIRED = (*(name for name in PAIRED_ATTACKS if name not in SLOW), AVERAGED_NAME, FORWARD, DEMIXING)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ LEVELS: Mapping[str, Level] = MappingProxyType(
                 name="T2",
                 title="The analyst and another party together",
                 holds=("the share", "a public sample", "all anchor rows"),
-                attacks=_PAIRED,
+                attacks=(*_PAIRED, SHADOWS, SECOND_SHARE),
             ),
             Level(
                 name="T2f",

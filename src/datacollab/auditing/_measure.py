@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..privacy import Rate, linked, nearest_ranks
+from ..privacy import Rate, clustered_interval, link_chances, nearest_ranks
 from ._scenario import Scenario
 
 __all__ = [
     "Attribute",
     "Measured",
     "Score",
+    "forward_chances",
     "matched_representations",
     "measure",
     "measure_control",
@@ -50,7 +51,8 @@ def measure(
     random: np.random.RandomState,
 ) -> Score:
     """All measures that need nothing but reconstructions of the attacked rows, shape (n_attacked, n_features)."""
-    scores = dict(_matches(scenario.X, reconstructions, scenario.groups, scenario.decoys, random))
+    candidates, persons = (scenario.X, scenario.decoys), _persons_of(scenario)
+    scores = dict(_matches(candidates, reconstructions, scenario.groups, persons, random, scenario.clusters))
     squared = ((scenario.X - reconstructions) ** 2).sum(axis=1)
     within = min((((scenario.X - rows) ** 2).sum(axis=1) for rows in scenario.label_only), key=np.sum)
     overall = ((scenario.X - scenario.mean_rows) ** 2).sum(axis=1)
@@ -66,7 +68,8 @@ def measure_control(scenario: Scenario, reconstructions: FloatArray, random: np.
     """The same rates for rows that are not the party's, shape (n_control, n_features)."""
     assert scenario.outsiders is not None
     originals = scenario.outsiders[: len(reconstructions)]
-    return dict(_matches(originals, reconstructions, [np.arange(len(originals))], originals[:0], random))
+    alone = np.arange(len(originals))
+    return dict(_matches((originals, originals[:0]), reconstructions, [alone], alone, random, alone))
 
 
 def matched_representations(
@@ -74,7 +77,20 @@ def matched_representations(
 ) -> Score:
     """Rates where candidates are mapped by an estimate of f_k and compared with the share itself."""
     decoys = emulate(scenario.decoys) if len(scenario.decoys) else scenario.Z[:0]
-    return dict(_matches(emulate(scenario.X), scenario.Z, scenario.groups, decoys, random))
+    candidates, persons = (emulate(scenario.X), decoys), _persons_of(scenario)
+    return dict(_matches(candidates, scenario.Z, scenario.groups, persons, random, scenario.clusters))
+
+
+def forward_chances(
+    scenario: Scenario, emulate: Callable[[FloatArray], FloatArray], is_open: bool, random: np.random.RandomState
+) -> FloatArray:
+    """Chance of each attacked row to be linked, by an estimate of f_k; among decoys in an open world."""
+    decoys = emulate(scenario.decoys) if is_open and len(scenario.decoys) else scenario.Z[:0]
+    images, chances, persons = emulate(scenario.X), np.empty(len(scenario.X)), _persons_of(scenario)
+    for group in scenario.groups:
+        rows, among = np.vstack([images[group], decoys]), _persons_among(persons, group, len(decoys))
+        chances[group] = link_chances(rows, scenario.Z[group], persons=among, random_state=random)
+    return chances
 
 
 def strongest_of(scores: Sequence[Score], n_draws: int) -> Score:
@@ -87,28 +103,50 @@ def strongest_of(scores: Sequence[Score], n_draws: int) -> Score:
 
 
 def _matches(
-    originals: FloatArray,
+    candidates: tuple[FloatArray, FloatArray],
     reconstructions: FloatArray,
     groups: list[NDArray[np.intp]],
-    decoys: FloatArray,
+    persons: NDArray[np.intp],
     random: np.random.RandomState,
+    clusters: NDArray[np.intp],
 ) -> Iterator[tuple[str, Measured]]:
-    n = len(originals)
-    closed = [(originals[group], reconstructions[group]) for group in groups]
-    worlds = {"": closed}
-    if len(decoys):
-        worlds["open-world "] = [(np.vstack([rows, decoys]), guesses) for rows, guesses in closed]
-    for world, cases in worlds.items():
-        ranks = np.concatenate([nearest_ranks(*case, random_state=random) for case in cases])
-        right = np.concatenate([linked(*case, random_state=random) for case in cases])
+    """Rates in closed worlds, and in open ones where there are decoys.
+
+    `candidates` are originals and decoys, as they are or through an estimate of f_k, and `persons` their numbers.
+    """
+    originals, decoys = candidates
+    for world, strangers in {"": decoys[:0], "open-world ": decoys}.items():
+        if world and not len(decoys):
+            continue
+        cases = [
+            (
+                np.vstack([originals[group], strangers]),
+                reconstructions[group],
+                _persons_among(persons, group, len(strangers)),
+            )
+            for group in groups
+        ]
+        ranks = np.concatenate([nearest_ranks(C, R, persons=who, random_state=random) for C, R, who in cases])
+        right = np.concatenate([link_chances(C, R, persons=who, random_state=random) for C, R, who in cases])
         n_candidates = len(cases[0][0])
         hits = {"re-identification@1": ranks <= 1, "re-identification@5": ranks <= 5, "linkage": right}
         if world:
             hits = {"re-identification": ranks <= 1, "linkage": right}
         for name, hit in hits.items():
-            rate = Rate(int(hit.sum()), n)
+            low, high = clustered_interval(hit, clusters)
             tries = 5 if name.endswith("@5") else 1
-            yield world + name, Measured(rate.value, rate.low, rate.high, min(1.0, tries / n_candidates))
+            yield world + name, Measured(float(hit.mean()), low, high, min(1.0, tries / n_candidates))
+
+
+def _persons_of(scenario: Scenario) -> NDArray[np.intp]:
+    """Numbers of originals and decoys, the same for equal rows."""
+    rows = np.vstack([scenario.X, scenario.decoys])
+    return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1).astype(np.intp)
+
+
+def _persons_among(persons: NDArray[np.intp], group: NDArray[np.intp], n_decoys: int) -> NDArray[np.intp]:
+    """Those of a group of originals, and of the decoys, which come last."""
+    return np.concatenate([persons[group], persons[len(persons) - n_decoys :]])
 
 
 def _values(attribute: Attribute, rows: FloatArray) -> NDArray[Any]:

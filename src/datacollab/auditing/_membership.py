@@ -9,7 +9,6 @@ import numpy as np
 
 from .._validation import FloatArray
 from ..privacy import (
-    Rate,
     membership,
     reconstruction_distance_scores,
     representation_distance_scores,
@@ -19,7 +18,7 @@ from ._attacks import AVERAGED, AVERAGED_NAME, averaged_reconstructions
 from ._findings import Finding
 from ._scenario import Scenario
 
-__all__ = ["membership_of_share", "membership_of_subspace"]
+__all__ = ["membership_findings", "membership_of_share", "membership_of_subspace"]
 
 _FALSE_POSITIVES = 0.01
 
@@ -53,7 +52,9 @@ def membership_of_share(
         for attack, reconstructions in averaged.items():
             scores[f"{attack}, distance"] = reconstruction_distance_scores(people, reconstructions, scenario.public)
     return tuple(
-        finding for attack, values in scores.items() for finding in _findings(scenario, level, leak, attack, values)
+        finding
+        for attack, values in scores.items()
+        for finding in membership_findings(scenario, level, leak, attack, values)
     )
 
 
@@ -70,13 +71,19 @@ def membership_of_subspace(scenario: Scenario, level: str) -> tuple[Finding, ...
             scores = subspace_scores(
                 people * unit, scenario.anchor * unit, scenario.anchor_representation, scenario.public * unit
             )
-            found += _findings(scenario, level, "all anchor rows", attack, scores)
+            found += membership_findings(scenario, level, "all anchor rows", attack, scores)
     return found
 
 
-def _findings(scenario: Scenario, level: str, leak: str, attack: str, scores: FloatArray) -> tuple[Finding, Finding]:
+def membership_findings(
+    scenario: Scenario, level: str, leak: str, attack: str, scores: FloatArray
+) -> tuple[Finding, Finding]:
+    """AUC and TPR of scores for the rows under attack, then the strangers; shape (n_attacked + n_outsiders,).
+
+    Intervals count rows of one published mean as one.
+    """
     n = len(scenario.X)
-    found = membership(scores[:n], scores[n:], fpr=_FALSE_POSITIVES)
+    found = membership(scores[:n], scores[n:], fpr=_FALSE_POSITIVES, groups=scenario.clusters)
     curve = Finding(
         level=level,
         leak=leak,
@@ -88,7 +95,11 @@ def _findings(scenario: Scenario, level: str, leak: str, attack: str, scores: Fl
         chance=0.5,
         n=n,
     )
-    told = Rate(round(found.tpr * n), n)
     return curve, replace(
-        curve, metric="membership TPR", value=found.tpr, low=told.low, high=told.high, chance=_FALSE_POSITIVES
+        curve,
+        metric="membership TPR",
+        value=found.tpr,
+        low=found.tpr_low,
+        high=found.tpr_high,
+        chance=_FALSE_POSITIVES,
     )

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ._appendix import appendix_html
+from ._attacks import without_labels
 from ._bar import bar_svg
 from ._criteria import LIGHTS, Criterion, criterion_of
 from ._html import bullets, light_badge, light_class, shape_html, table_html, text_html
 from ._metrics import AMBER_LIMIT, CRITERIA, GREEN_LIMIT, OPEN_WORLD_LIMIT
 from ._sentences import Sentence, sentence_of
 from ._style import STYLE
-from ._text import STOPPED_EARLY, facts
+from ._text import STOPPED_EARLY, facts, proven_text
 from ._wording import decimal, grouped, joined, percent
 
 if TYPE_CHECKING:
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["audit_page"]
 
 _LIMITS = (
-    "Limits. A better attack than those tried may exist: a low figure says what these attacks reached, and no more. "
-    "Intervals are too narrow, since the rows of a party share one obfuscator. Averages hide "
-    "single records."
+    "Limits. “At most” is over the attacks tried ({attacks}) and their intervals{proven}. A better attack may exist: a "
+    "low figure says what these attacks reached, and no more. Intervals are too narrow, since the rows of a party "
+    "share one obfuscator. Averages hide single records."
 )
 
 
@@ -44,7 +45,7 @@ def audit_page(result: AuditResult) -> str:
 {_defences(result)}
 <div class="columns">
 {_records(result)}{_assumed(result)}{_gaps(result)}</div>
-<p class="note">{text_html(_LIMITS)}</p>
+<p class="note">{text_html(_limits(result))}</p>
 {_guarantee(result)}<p class="signature"><span>Read by</span><span>Date</span><span>Decision and signature</span></p>
 </main>
 {appendix_html(result)}
@@ -62,6 +63,13 @@ _RULE = " ".join(
         "of the three criteria; it is judged alike.",
     )
 )
+
+
+def _limits(result: AuditResult) -> str:
+    """What figures do not say, with the attacks by name."""
+    tried = dict.fromkeys(without_labels(one.attack.removesuffix(", distance")) for one in result.findings)
+    proven = ", but for what is called proven" if result.proven else ""
+    return _LIMITS.format(attacks=joined(list(tried)) or "none", proven=proven)
 
 
 def _verdict(criteria: tuple[Criterion, ...]) -> str:
@@ -87,7 +95,7 @@ def _card(result: AuditResult, criterion: Criterion) -> str:
     return (
         f'<article class="card {light_class(criterion.light)}"><h3>{text_html(criterion.name.capitalize())} '
         f'{light_badge(criterion.light)}</h3><p class="question">{text_html(CRITERIA[criterion.name])}</p>'
-        f'<p class="reason">{text_html(criterion.reason)}</p>{levels}</article>'
+        f'<p class="reason">{text_html(criterion.reason + proven_text(result, criterion.name))}</p>{levels}</article>'
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -57,6 +57,8 @@ class AuditResult:
         False where the time budget ended it early.
     guarantee : str or None
         The statement of a differential-privacy guarantee, where the party can give one.
+    proven : dict of str to float
+        What no attack on the share exceeds, by measure, where that is proven; findings are of the attacks tried.
     """
 
     party: str
@@ -78,6 +80,7 @@ class AuditResult:
     version: str
     complete: bool = True
     guarantee: str | None = None
+    proven: dict[str, float] = field(default_factory=dict)
 
     def headline(self, criterion: str) -> Finding | None:
         """Find what decides a criterion: the strongest attack, at the upper end of its interval.
@@ -199,7 +202,7 @@ class AuditResult:
             When it is not the JSON of an audit.
         """
         text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source
-        return cls(**fields_of(text, {field.name for field in fields(cls)}))
+        return cls(**fields_of(text, {each.name for each in fields(cls)}))
 
     def __repr__(self) -> str:
         lights = ", ".join(f"{criterion.name}: {criterion.light}" for criterion in self.all_criteria())

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from .. import __version__
 from .._validation import FloatArray
-from ..errors import AgreementError
+from ..errors import AgreementError, NoGuaranteeError
 from ..party import Party
 from ..share import Share
 from ._attacks import SLOW, without_labels
@@ -53,6 +54,7 @@ def audit(
     random_state: int | np.random.RandomState | None = None,
     time_budget: float | None = None,
     progress: Progress | None = None,
+    proven: Mapping[str, float] | None = None,
 ) -> AuditResult:
     """Attack what a party would share, with everything an attacker may hold.
 
@@ -66,7 +68,8 @@ def audit(
         The rows the party was fitted on, in the same order.
     anchor : array-like or dataframe of shape (n_anchors, n_features)
     y : array-like of shape (n_samples,), optional
-        Checked against what is shared; not needed.
+        Targets of these rows, checked against those that are shared.  Needed only where rows are suppressed, or no
+        shared row stands for a row of the table.
     anchor_target : array-like of shape (n_anchors,), optional
         Targets of the anchor rows, where all parties know them.
     public : array-like or dataframe of shape (n_public, n_features), optional
@@ -97,6 +100,9 @@ def audit(
         Seconds after which no further attack is begun; the result then says what was not tested.
     progress : callable, optional
         Called with a line before each attack.
+    proven : mapping of str to float, optional
+        What no attack exceeds, by measure ("membership AUC", "membership TPR"), to stand beside what the attacks reach.
+        By default what the party guarantees.
 
     Returns
     -------
@@ -137,22 +143,20 @@ def audit(
         public_target=public_target,
         control=control,
         control_target=control_target,
+        y=y,
         n_attacked=n_attacked,
         random=random,
     )
-    if y is not None and not _has_targets(party, X, np.asarray(y), scenario):
-        raise AgreementError(
-            f"Party {scenario.party!r}: y differs from the targets that are shared; give the rows and targets the "
-            "party was fitted on, in the same order."
-        )
-    trials = Trials(scenario, attributes or {}, artefacts or {}, random)
+    statement, promised = _promised(party, anchor, anchor_target)
+    deadline = math.inf if time_budget is None else started + time_budget
+    trials = Trials(scenario, attributes or {}, artefacts or {}, random, deadline)
     made: list[tuple[int, Trial, Outcome]] = []
     left: set[str] = set()
     for seed in range(n_seeds):
         for trial in (trial for level in wanted for trial in trials.of(level)):
             if not _is_wanted(without_labels(trial.attack), attacks):
                 continue
-            if left or (time_budget is not None and time.monotonic() - started > time_budget):
+            if left or time.monotonic() > deadline:
                 left.add(f"{trial.level}: {trial.attack}")
                 continue
             if progress is not None:
@@ -181,14 +185,23 @@ def audit(
         seconds=time.monotonic() - started,
         version=__version__,
         complete=not left,
+        guarantee=statement,
+        proven=dict(promised if proven is None else proven),
     )
 
 
-def _has_targets(party: Party | Share, X: ArrayLike, y: NDArray[Any], scenario: Scenario) -> bool:
-    """Whether these are the targets of the rows; a defence may share others."""
-    if isinstance(party, Party):
-        return party.was_fitted_on(X, y)
-    return len(y) == len(scenario.table) and np.array_equal(y[scenario.index], scenario.target)
+def _promised(
+    party: Party | Share, anchor: ArrayLike, anchor_target: ArrayLike | None
+) -> tuple[str | None, dict[str, float]]:
+    """A party's guarantee in words, and what it bounds; nothing where there is none."""
+    if isinstance(party, Share):
+        return None, {}
+    try:
+        guarantee = party.guarantee(anchor, anchor_target)
+    except NoGuaranteeError:
+        return None, {}
+    bounds = {"membership AUC": guarantee.auc_at_most, "membership TPR": guarantee.tpr_at_most(0.01)}
+    return guarantee.statement, bounds
 
 
 def _checked_levels(levels: Collection[str] | None) -> list[str]:

@@ -19,6 +19,7 @@ from ..privacy import KernelRidgeAttack, class_means
 from ..privacy._checks import check_rows
 from ..share import Share
 from ._alignment import check_alignment
+from ._recipe import recipe_of
 
 __all__ = ["Scenario", "make_scenario", "split_public"]
 
@@ -68,6 +69,20 @@ class Scenario:
     scale : ndarray of shape (n_features,)
     remarks : tuple of str
         What was left out, and why.
+    share : Share
+        With all rows and the whole anchor.
+    places : ndarray of shape (n_attacked,)
+        Positions of the attacked rows in the share.
+    is_paired : bool
+        Whether shared rows stand for rows of the table.
+    table_target : ndarray of shape (n_samples,)
+        Of the table; of the share where that is not known.
+    record_target, outsider_target : ndarray or None
+        Of the originals under attack, and of the outsiders, where known.
+    images : ndarray of shape (n_samples, n_intermediate) or None
+        All rows of the table through f_k, before any defence; None where a share was given.
+    recipe : callable or None
+        The party's way of sharing images, see `recipe_of`; None without defences, or where a share was given.
     """
 
     party: PartyName
@@ -90,6 +105,25 @@ class Scenario:
     control_target: NDArray[Any] | None
     scale: FloatArray
     remarks: tuple[str, ...]
+    share: Share
+    places: NDArray[np.intp]
+    is_paired: bool
+    table_target: NDArray[Any]
+    record_target: NDArray[Any] | None
+    outsider_target: NDArray[Any] | None
+    images: FloatArray | None
+    recipe: Callable[[FloatArray, NDArray[Any], np.random.RandomState], Share] | None
+
+    @cached_property
+    def clusters(self) -> NDArray[np.intp]:
+        """Numbers of the attacked rows, the same for those that are shared as one; shape (n_attacked,)."""
+        return np.unique(self.Z, axis=0, return_inverse=True)[1].reshape(-1).astype(np.intp)
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether some shared rows are equal, and every group of them stands for rows of the table."""
+        made_of_rows = self.is_paired and self.share.anchor_rows is None
+        return made_of_rows and len(np.unique(self.shared, axis=0)) < len(self.shared)
 
     @property
     def decoys(self) -> FloatArray:
@@ -127,6 +161,7 @@ def make_scenario(
     public_target: ArrayLike | None,
     control: ArrayLike | None,
     control_target: ArrayLike | None,
+    y: ArrayLike | None,
     n_attacked: int,
     random: np.random.RandomState,
 ) -> Scenario:
@@ -149,6 +184,8 @@ def make_scenario(
     known_target = _targets(public_target, known, share.party, "public_target")
     other_target = _targets(control_target, others, share.party, "control_target")
     remarks = []
+    is_paired = order is not None
+    own_target = _own_targets(y, party, X, share, order)
     if order is None:
         # Who took part can be asked all the same; which row is whose has no answer but chance.
         n_pairs = min(len(raw), len(places))
@@ -203,7 +240,39 @@ def make_scenario(
         control_target=None if other_target is None or not compared else other_target[controls],
         scale=scale,
         remarks=tuple(remarks),
+        share=share,
+        places=places[chosen],
+        is_paired=is_paired,
+        table_target=share.target if own_target is None else own_target,
+        record_target=None if own_target is None else own_target[order[chosen]],
+        outsider_target=None if other_target is None or outsiders is None else other_target[kept],
+        images=party.obfuscate(X) if isinstance(party, Party) and own_target is not None else None,
+        recipe=recipe_of(party, share.anchor_representation, share.anchor_target)
+        if isinstance(party, Party) and party.defences
+        else None,
     )
+
+
+def _own_targets(
+    y: ArrayLike | None, party: Party | Share, X: ArrayLike, share: Share, order: NDArray[np.intp] | None
+) -> NDArray[Any] | None:
+    """Targets of the whole table: those given, else those shared where every row is shared."""
+    n_samples = _num_samples(X)
+    if y is not None:
+        target = np.asarray(y)
+        # A defence may share others than the party has.
+        fits = party.was_fitted_on(X, y) if isinstance(party, Party) else np.array_equal(target, share.target)
+        if not fits:
+            raise AgreementError(
+                f"Party {share.party!r}: y differs from the targets that are shared; give the rows and targets the "
+                "party was fitted on, in the same order."
+            )
+        return target
+    if order is None or len(order) < n_samples:
+        return None
+    target = np.empty_like(share.target)
+    target[order] = share.target
+    return target
 
 
 def _is_in(rows: FloatArray, others: FloatArray) -> NDArray[np.bool_]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from ._attacks import SLOW, without_labels
+from ._attacks import SHADOWS, SLOW, without_labels
 from ._findings import Finding
 from ._levels import LEAKS, LEVELS
 from ._scenario import Scenario
@@ -71,5 +71,17 @@ def not_tested(
         )
     if found & set(LEAKS) and not any(without_labels(finding.attack) in SLOW for finding in findings):
         sentences.append("The multilayer perceptron of the published experiments is made only where it is named.")
+    if found & {"T2"}:
+        sentences += _not_remade(scenario, {finding.attack for finding in findings})
     sentences.append("Attacks not known today, several shares of the same rows, and side information about a person.")
     return tuple(sentences)
+
+
+def _not_remade(scenario: Scenario, attacks: Collection[str]) -> list[str]:
+    """Why shares of the same kind were not made, where they were not."""
+    if scenario.recipe is None or SHADOWS in attacks or scenario.outsiders is None:
+        return []
+    return [
+        f"{SHADOWS.capitalize()}: not asked for, or there are fewer rows with targets than twice the table's, or more "
+        "than 3,000 rows in the table."
+    ]

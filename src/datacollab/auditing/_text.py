@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._wording import grouped
+from ._metrics import metric_of
+from ._wording import grouped, shown
 
 if TYPE_CHECKING:
     from ._result import AuditResult
 
-__all__ = ["STOPPED_EARLY", "facts", "summary_text", "worst_text"]
+__all__ = ["STOPPED_EARLY", "facts", "proven_text", "summary_text", "worst_text"]
 
 STOPPED_EARLY = "The time budget ended this audit early: what was not tried may be worse than what was."
 
@@ -25,6 +26,16 @@ def facts(result: AuditResult) -> list[str]:
     ]
 
 
+def proven_text(result: AuditResult, criterion: str) -> str:
+    """What no attack exceeds, after a criterion's reason; empty where nothing is proven about it."""
+    told = [
+        f"{metric.partition(' ')[2]} {shown(bound, metric)}"
+        for metric, bound in result.proven.items()
+        if metric_of(metric).criterion == criterion
+    ]
+    return f" Proven, for any attack on the share: {', '.join(told)} at most." if told else ""
+
+
 def worst_text(result: AuditResult) -> str:
     """The worst-placed records by position, the first record being 0."""
     return ", ".join(str(record.index) for record in result.worst_records) or "none listed"
@@ -37,7 +48,8 @@ def summary_text(result: AuditResult) -> str:
         lines.append(f"  {STOPPED_EARLY}")
     lines.append("")
     for criterion in result.all_criteria():
-        lines.append(f"  {criterion.name:<13} {criterion.light.upper():<13} {criterion.reason}")
+        reason = criterion.reason + proven_text(result, criterion.name)
+        lines.append(f"  {criterion.name:<13} {criterion.light.upper():<13} {reason}")
     lines.append("")
     lines += [f"  {name:<4} {sentence}" for name, sentence in result.sentences().items()]
     lines += ["", f"  Worst-placed records (positions): {worst_text(result)}"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
@@ -11,20 +13,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..privacy import KernelRidgeAttack, ProcrustesAttack, ReconstructionAttack, find_training_rows, match_margins
-from ._attacks import AVERAGED, AVERAGED_NAME, FORWARD, PAIRED_ATTACKS, averaged_reconstructions, with_labels
+from ..privacy import (
+    AffineEstimate,
+    KernelRidgeAttack,
+    ProcrustesAttack,
+    ReconstructionAttack,
+    find_training_rows,
+    match_margins,
+)
+from ._attacks import (
+    AVERAGED,
+    AVERAGED_NAME,
+    DEMIXING,
+    FORWARD,
+    PAIRED_ATTACKS,
+    SECOND_SHARE,
+    SHADOWS,
+    averaged_reconstructions,
+    with_labels,
+)
 from ._collusion import Collusion
+from ._demixing import demixing_findings
 from ._findings import Finding
 from ._levels import LEAKS, LEVELS, leaked_rows
-from ._measure import Attribute, Score, matched_representations, measure, measure_control, strongest_of
+from ._measure import Attribute, Score, forward_chances, matched_representations, measure, measure_control, strongest_of
 from ._membership import membership_of_share, membership_of_subspace
 from ._scenario import Scenario
+from ._shadows import second_share_findings, shadow_findings, shadow_rows
+from ._wording import shown
 
 __all__ = ["Outcome", "Trial", "Trials"]
 
 NO_LEAK = "nothing"
 _TIE_DRAWS = 5
 """Guesses of equal rows are matched at random; their average counts."""
+DEMIXING_SECONDS = 120.0
+"""Of one search; what is not found by then counts as not found."""
 STORED_ROWS = "search for stored rows"
 
 Reconstruct = Callable[[FloatArray, NDArray[Any] | None], FloatArray]
@@ -72,6 +96,8 @@ class Trials:
     artefacts : mapping of str to object
     random : numpy.random.RandomState
         Of leaks, ties and attacks.
+    deadline : float, default=inf
+        Of `time.monotonic`, after which searches are given up.
     """
 
     def __init__(
@@ -80,7 +106,9 @@ class Trials:
         attributes: Mapping[str, Attribute],
         artefacts: Mapping[str, Any],
         random: np.random.RandomState,
+        deadline: float = math.inf,
     ) -> None:
+        self._deadline = deadline
         self._scenario = scenario
         self._attributes = attributes
         self._artefacts = artefacts
@@ -144,6 +172,56 @@ class Trials:
             yield Trial(level, name, FORWARD, partial(self._forward, level, name, emulate))
             if scenario.outsiders is not None:
                 yield Trial(level, name, "membership", partial(self._membership, level, name, emulate, found))
+            if scenario.has_groups:
+                yield Trial(level, name, DEMIXING, partial(self._demixing, level, name, rows, emulate))
+            if leak.kind == "all":
+                yield from self._remade(level, name, emulate)
+
+    def _remade(self, level: str, leak: str, emulate: Callable[[], ReconstructionAttack]) -> Iterator[Trial]:
+        """Attacks that make shares as the party does."""
+        scenario = self._scenario
+        if scenario.recipe is None or scenario.outsiders is None:
+            return
+        for attack, find in ((SHADOWS, shadow_findings), (SECOND_SHARE, second_share_findings)):
+            if shadow_rows(scenario) is None if attack == SHADOWS else scenario.images is None:
+                continue
+            yield Trial(level, leak, attack, partial(self._by_remaking, find, level, leak, emulate))
+
+    def _by_remaking(
+        self,
+        find: Callable[[Scenario, str, str, Callable[[FloatArray], FloatArray], int], tuple[Finding, ...]],
+        level: str,
+        leak: str,
+        emulate: Callable[[], ReconstructionAttack],
+    ) -> Outcome:
+        estimate = AffineEstimate(self._scenario.anchor, self._scenario.anchor_representation)
+        # An affine f is known to rounding, which no kernel can match.
+        known = estimate if estimate.is_close else emulate().reconstruct
+        findings = find(self._scenario, level, leak, known, self._random.randint(2**31))
+        remarks = tuple(
+            f"{level}: if you share again after adding a row, it is named among strangers "
+            f"{shown(one.value, one.metric)} of the time (at most {shown(one.high, one.metric)}), by {one.leak}."
+            for one in findings
+            if one.metric == "added row named"
+        )
+        return Outcome(findings, remarks=remarks)
+
+    def _demixing(
+        self, level: str, leak: str, rows: NDArray[np.intp], emulate: Callable[[], ReconstructionAttack]
+    ) -> Outcome:
+        seconds = min(DEMIXING_SECONDS, self._deadline - time.monotonic())
+        worlds = {"linkage": False} if len(self._scenario.groups) == 1 else {}
+        worlds |= {"open-world linkage": True} if len(self._scenario.decoys) else {}
+        forward = {
+            metric: forward_chances(self._scenario, emulate().reconstruct, is_open, self._random)
+            for metric, is_open in worlds.items()
+        }
+        findings, remarks = demixing_findings(self._scenario, level, leak, rows, forward, seconds)
+        told = tuple(replace(each, baseline=self._baseline(each.metric)) for each in findings)
+        return Outcome(told, remarks=remarks)
+
+    def _baseline(self, metric: str) -> float | None:
+        return self._label_only[metric].value if metric in self._label_only else None
 
     def _subspace(self, level: str) -> Iterator[Trial]:
         if self._scenario.public is not None and self._scenario.outsiders is not None:

@@ -228,6 +228,8 @@ def _print_summary(result: AuditResult) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from ..auditing._text import proven_text
+
     console = Console()
     console.print(Text(f"Privacy audit of party {result.party!r}", style="bold"))
     if not result.complete:
@@ -235,7 +237,7 @@ def _print_summary(result: AuditResult) -> None:
     lights = Table(box=None, padding=(0, 2, 1, 0), show_header=False)
     for criterion in result.all_criteria():
         light = Text(criterion.light.upper(), style=_STYLES.get(criterion.light, "bold"))
-        lights.add_row(Text(criterion.name), light, Text(criterion.reason))
+        lights.add_row(Text(criterion.name), light, Text(criterion.reason + proven_text(result, criterion.name)))
     sentences = Table(box=None, padding=(0, 2, 1, 0), show_header=False)
     for name, sentence in result.sentences().items():
         sentences.add_row(Text(name, style="bold"), Text(sentence))

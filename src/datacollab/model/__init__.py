@@ -5,7 +5,7 @@ from ._calibration import log_loss_of
 from ._codec import MODEL_KIND, ONNX_MEMBER, model_contents, model_from
 from ._facts import plain_facts
 from ._heads import head_from, head_to
-from ._landmark_ridge import LandmarkRidgeClassifier, LandmarkRidgeRegressor
+from ._landmark_ridge import ALPHAS, LandmarkRidgeClassifier, LandmarkRidgeRegressor
 from ._left_out import fit_left_out, fit_weighted
 from ._map_codec import map_from, map_to
 from ._maps import IntegrationFunction, KernelMap, LinearMap
@@ -14,6 +14,7 @@ from ._party_model import PartyModel
 from ._skops_file import estimator_from_bytes, estimator_to_bytes
 
 __all__ = [
+    "ALPHAS",
     "MODEL_KIND",
     "ONNX_MEMBER",
     "CalibratedForestClassifier",

@@ -26,7 +26,7 @@ from ._table_encoder import TableEncoder
 
 __all__ = ["foresee"]
 
-PARTS = ((0.25, 8), (0.5, 4))
+PARTS = ((0.25, 6), (0.5, 3))
 """Parts of the rows to learn from, and how often; then all, each row left out."""
 N_FOLDS = 5
 N_TREES = 50

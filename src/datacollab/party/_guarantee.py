@@ -6,6 +6,7 @@ import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ LONE_ROWS = 10
 """Rows that are transformed one by one, to see whether the obfuscator maps each row by itself."""
 MOST_NUMBERS = 8
 """Entries of a list that still is a setting rather than data."""
+_TEXTS = "OUS"
 SAME_ROW = 1e-6
 """Largest difference, relative to the largest entry, between a row alone and among others."""
 
@@ -223,14 +225,18 @@ def _what_is_kept(value: Any) -> str | None:
         return f"{name} with values of its own"
     if isinstance(value, Mapping):
         return next((kept for each in value.values() if (kept := _what_is_kept(each))), None)
-    if isinstance(value, list | tuple) and not any(isinstance(each, str) for each in value):
-        if len(value) > MOST_NUMBERS and np.asarray(value, dtype=object).ndim:
-            return f"{name} of {len(value)} values"
+    if isinstance(value, list | tuple):
+        numbers = [each for each in value if isinstance(each, Real)]
+        if len(numbers) > MOST_NUMBERS:
+            return f"{name} of {len(numbers)} numbers"
         return next((kept for each in value if (kept := _what_is_kept(each))), None)
-    table = sparse.issparse(value) or isinstance(value, np.ndarray) or hasattr(value, "__dataframe__")
-    if table and getattr(getattr(value, "dtype", None), "kind", "f") not in "OUSb":
-        return f"{name} of shape {value.shape}"
-    return None
+    shape = np.shape(value) if sparse.issparse(value) or hasattr(value, "__array__") else ()
+    # Names of columns and of categories are texts.
+    return (
+        None
+        if shape == () or getattr(getattr(value, "dtype", None), "kind", "f") in _TEXTS
+        else f"{name} of shape {shape}"
+    )
 
 
 def _maps_rows_alone(transform: Callable[[Any], FloatArray], X: Any) -> bool:

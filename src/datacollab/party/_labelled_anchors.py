@@ -12,12 +12,13 @@ from .._validation import FloatArray, Interval, StrOptions
 from ..errors import ObfuscationError
 from ._defence import Defence
 from ._gaussian_noise import SMALLEST_DELTA, gaussian_sigma, noisy
-from ._labeller import best_labels, kernel_labels, usable_gamma
+from ._labeller import KernelModel, best_labels, usable_gamma
 from ._promise import Promise
 from ._published import Published
 
 __all__ = ["LabelledAnchors"]
 
+RIDGE_OF_TEACHER = 0.1
 ROWS_OF_TEACHER = 10
 """Own rows of a teacher where none is said: about as few as a model can learn from."""
 
@@ -151,11 +152,9 @@ class LabelledAnchors(Defence):
             # The kernel's width is the anchor's, for it must not depend on the rows of other teachers.
             gamma = usable_gamma(anchor_representation)
             teachers = self._teachers(len(target), generator)
+            model = KernelModel(gamma, RIDGE_OF_TEACHER, bool(numeric))
             answers = np.array(
-                [
-                    kernel_labels(representation[own], target[own], rows, numeric=bool(numeric), gamma=gamma)
-                    for own in teachers
-                ]
+                [model.fit(representation[own], target[own], generator).predict(rows) for own in teachers]
             )
             labels = self._mean(answers, generator) if numeric else self._vote(answers, np.unique(target), generator)
         return Published(rows=rows, target=labels, own_rows=None, anchor_rows=chosen)

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.kernel_approximation import Nystroem
-from sklearn.linear_model import Ridge, RidgeClassifier, RidgeClassifierCV, RidgeCV
-from sklearn.metrics import mean_squared_error
-from sklearn.pipeline import make_pipeline
 
 from .._validation import FloatArray
 from ..linalg import median_gamma
 
-__all__ = ["best_labels", "kernel_labels", "usable_gamma"]
+__all__ = ["KernelModel", "best_labels", "usable_gamma"]
 
 RIDGES = (1e-2, 1e-1, 1.0)
 WIDTHS = (0.5, 1.0, 2.0)
 """Of the kernel, in multiples of one over the median squared distance."""
 MOST_LANDMARKS = 500
 N_TREES = 200
-RIDGE_OF_FEW = 0.1
 
 
 def best_labels(
@@ -49,17 +47,8 @@ def best_labels(
     """
     if len(np.unique(y)) == 1:
         return np.full(len(new), y[0], dtype=y.dtype)
-    fitted = list(_fitted(X, y, numeric, generator))
-    _, best = max(fitted, key=lambda pair: pair[0])
+    _, best = max(_fitted(X, y, numeric, generator), key=lambda pair: pair[0])
     return np.asarray(best.predict(new), dtype=np.float64 if numeric else y.dtype)
-
-
-def kernel_labels(X: FloatArray, y: NDArray[Any], new: FloatArray, *, numeric: bool, gamma: float) -> NDArray[Any]:
-    """Targets of new rows from a kernel ridge model whose width is given; for very few rows."""
-    if len(np.unique(y)) == 1:
-        return np.full(len(new), y[0], dtype=y.dtype)
-    ridge = Ridge(RIDGE_OF_FEW) if numeric else RidgeClassifier(RIDGE_OF_FEW)
-    return np.asarray(make_pipeline(_features(len(X), gamma, np.random.RandomState(0)), ridge).fit(X, y).predict(new))
 
 
 def usable_gamma(X: FloatArray) -> float:
@@ -71,22 +60,64 @@ def usable_gamma(X: FloatArray) -> float:
 def _fitted(
     X: FloatArray, y: NDArray[Any], numeric: bool, generator: np.random.RandomState
 ) -> Iterator[tuple[float, Any]]:
+    """Models with minus their mean squared error on rows that were left out: of numbers, or of class indicators."""
     gamma = usable_gamma(X)
     for width in WIDTHS:
-        chosen = (RidgeCV, "neg_mean_squared_error") if numeric else (RidgeClassifierCV, "accuracy")
-        ridge = chosen[0](RIDGES, scoring=chosen[1])
-        model = make_pipeline(_features(len(X), width * gamma, generator), ridge).fit(X, y)
-        yield float(model[-1].best_score_), model
-    if numeric:
-        forest = RandomForestRegressor(
-            N_TREES, oob_score=lambda known, found: -mean_squared_error(known, found), random_state=generator
-        )
-    else:
-        forest = RandomForestClassifier(N_TREES, oob_score=True, random_state=generator)
+        for ridge in RIDGES:
+            model = KernelModel(width * gamma, ridge, numeric).fit(X, y, generator)
+            yield model.score, model
+    forest: Any = (RandomForestRegressor if numeric else RandomForestClassifier)(
+        N_TREES, oob_score=True, random_state=generator
+    )
     forest.fit(X, y)
-    yield float(forest.oob_score_), forest
+    found = forest.oob_prediction_[:, None] if numeric else np.nan_to_num(forest.oob_decision_function_)
+    yield -float(np.mean((_indicators(y, numeric) - found) ** 2)), forest
 
 
-def _features(n_rows: int, gamma: float, generator: np.random.RandomState) -> Nystroem:
-    # With as many landmarks as rows, a ridge model after it is kernel ridge regression itself, with an intercept.
-    return Nystroem("rbf", gamma=gamma, n_components=min(n_rows, MOST_LANDMARKS), random_state=generator)
+def _indicators(y: NDArray[Any], numeric: bool) -> FloatArray:
+    """Numbers as they are, shape (n_rows, 1), or a column for each class."""
+    return np.asarray(y[:, None] if numeric else y[:, None] == np.unique(y), dtype=np.float64)
+
+
+@dataclass(eq=False)
+class KernelModel:
+    """Kernel ridge regression on the target, or on an indicator of each class of which the largest wins.
+
+    Parameters
+    ----------
+    gamma : float
+        Of the Gaussian kernel.
+    ridge : float
+    numeric : bool
+        Whether the target is a number.
+    """
+
+    gamma: float
+    ridge: float
+    numeric: bool
+
+    def fit(self, X: FloatArray, y: NDArray[Any], generator: np.random.RandomState) -> Self:
+        """Fit rows X, shape (n_rows, n_columns), to targets y, shape (n_rows,)."""
+        # With as many landmarks as rows this is the kernel itself; the constant stands for an intercept.
+        n_landmarks = min(len(X), MOST_LANDMARKS)
+        self._map = Nystroem("rbf", gamma=self.gamma, n_components=n_landmarks, random_state=generator).fit(X)
+        self._classes = np.unique(y)
+        T = _indicators(y, self.numeric)
+        U, s, Vt = scipy.linalg.svd(self._features(X), full_matrices=False)
+        kept = s**2 / (s**2 + self.ridge)
+        self._coefficients = Vt.T @ ((s / (s**2 + self.ridge))[:, None] * (U.T @ T))
+        # What a model without the row would say of it.
+        residuals = (T - U @ (kept[:, None] * (U.T @ T))) / (1 - (U**2) @ kept)[:, None]
+        self.left_out = self._answers(T - residuals)
+        self.score = -float(np.mean(residuals**2))
+        return self
+
+    def predict(self, X: FloatArray) -> NDArray[Any]:
+        """Targets of new rows, shape (n_rows,)."""
+        return self._answers(self._features(X) @ self._coefficients)
+
+    def _features(self, X: FloatArray) -> FloatArray:
+        return np.column_stack([self._map.transform(X), np.ones(len(X))])
+
+    def _answers(self, outputs: FloatArray) -> NDArray[Any]:
+        return outputs[:, 0] if self.numeric else np.asarray(self._classes[outputs.argmax(axis=1)])

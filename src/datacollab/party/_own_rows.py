@@ -15,10 +15,10 @@ from .._validation import FloatArray
 __all__ = ["OwnRows", "TableDigest"]
 
 
-TOLERANCE = 1e-6
+TOLERANCE = 1e-7
 """How far an entry may be from the own one, relative to the largest entry of its column, and still be the same."""
 _PROJECTIONS = 4
-_CELL = 100.0
+_CELL = 10.0
 """Width of a cell, in multiples of what entries that are the same may add up to."""
 
 
@@ -47,8 +47,8 @@ class OwnRows:
         generator = np.random.default_rng(secrets.randbits(128))
         directions = generator.standard_normal((numbers.shape[1], _PROJECTIONS))
         self._directions = directions / np.where(largest > 0, largest, 1.0)[:, None]
-        # Errors of all columns add up in a random direction; four standard deviations.
-        self._width = _CELL * TOLERANCE * 4 * np.sqrt(max(1, numbers.shape[1]))
+        # Errors of all columns add up in a random direction; six standard deviations.
+        self._width = _CELL * TOLERANCE * 6 * np.sqrt(max(1, numbers.shape[1]))
         cells = np.floor(self._places(numbers))
         self._digests = frozenset(map(self._digest, cells, rest))
 

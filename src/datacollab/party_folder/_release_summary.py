@@ -179,7 +179,8 @@ class ReleaseSummary:
         kept_back = f"; {self.n_suppressed} more are kept back by the defence" if self.n_suppressed else ""
         order = "in random order" if self.row_order == "shuffled" else "IN THE ORDER OF THE TABLE"
         yield "rows", f"{self.n_rows}, {order}{kept_back}; {_STANDS_FOR[self.stands_for]}"
-        yield "adjusted entries", adjusted_text(self.adjusted)
+        if self.adjusted["columns"]:
+            yield "adjusted entries", adjusted_text(self.adjusted)
         yield "columns", f"{self.n_components} of {self.dtype}, instead of the table's"
         exact = "from a model made here" if self.stands_for == "no row" else "exactly as it is"
         yield "targets", f"one for each row, {exact}: {self._targets()}"

@@ -34,6 +34,8 @@ ATTACKS = (
     "linear regression",
     "subspace",
     "membership",
+    "demixing",
+    "shadow shares",
 )
 """The strongest of those that an audit makes; the others find less, and take as long again."""
 Progress = Callable[[str], None]

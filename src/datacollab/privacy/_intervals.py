@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import stats
 
-__all__ = ["Rate", "mean_interval", "wilson_interval"]
+__all__ = ["Rate", "clustered_interval", "mean_interval", "wilson_interval"]
 
 
 @dataclass(frozen=True)
@@ -98,11 +99,59 @@ def wilson_interval(hits: int, n: int, confidence: float = 0.95) -> tuple[float,
     if not 0 <= hits <= n or n < 1:
         raise ValueError(f"hits={hits} of n={n} is no rate; at least one try is wanted, and no more hits than tries.")
     z = float(stats.norm.ppf((1 + _checked(confidence)) / 2))
-    share = hits / n
+    return _wilson(hits / n, n, z)
+
+
+def clustered_interval(values: ArrayLike, groups: ArrayLike, confidence: float = 0.95) -> tuple[float, float]:
+    """Interval of a mean of values from 0 to 1 that come in groups, as hits among rows that share a published mean.
+
+    Wilson's, for as many independent tries as would give the variance of the mean over groups, and no more than there
+    are values; with Student's t for as many degrees of freedom as there are groups, less one.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+    groups : array-like of shape (n,)
+        Numbers of the groups.
+    confidence : float, default=0.95
+
+    Returns
+    -------
+    low, high : float
+        Wilson's interval where every value is a group of its own and 0 or 1; [0, 1] with a single group.
+
+    Raises
+    ------
+    ValueError
+        When there is no value, or one is not from 0 to 1.
+
+    Examples
+    --------
+    >>> from datacollab.privacy import clustered_interval
+    >>> [round(bound, 3) for bound in clustered_interval([1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1])]
+    [0.002, 0.998]
+    """
+    found, group = np.asarray(values, dtype=np.float64), np.unique(np.asarray(groups), return_inverse=True)[1]
+    if not found.size or found.min() < 0 or found.max() > 1:
+        raise ValueError("values must be one or more numbers from 0 to 1.")
+    n, n_groups, share = len(found), int(group.max()) + 1, float(found.mean())
+    if n_groups == n and np.isin(found, (0, 1)).all():
+        return wilson_interval(round(float(found.sum())), n, confidence)
+    if n_groups == 1:
+        return 0.0, 1.0
+    sums = np.bincount(group, found - share)
+    variance = n_groups / (n_groups - 1) * float((sums**2).sum()) / n**2
+    # All groups alike show as much as so many groups, each of one try, could.
+    tries = min(n, share * (1 - share) / variance) if variance > 0 else n_groups
+    z = float(stats.t.ppf((1 + _checked(confidence)) / 2, n_groups - 1))
+    return _wilson(share, tries, z)
+
+
+def _wilson(share: float, n: float, z: float) -> tuple[float, float]:
     centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half_width = z / (1 + z**2 / n) * math.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2)
     # At the ends the interval touches 0 or 1 exactly, which rounding would miss.
-    return (0.0 if hits == 0 else centre - half_width, 1.0 if hits == n else centre + half_width)
+    return (0.0 if share == 0 else centre - half_width, 1.0 if share == 1 else centre + half_width)
 
 
 def mean_interval(values: Iterable[float], confidence: float = 0.95) -> tuple[float, float, float]:

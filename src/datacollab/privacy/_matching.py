@@ -13,7 +13,7 @@ from .._validation import FloatArray
 from ..errors import AgreementError
 from ._checks import check_rows
 
-__all__ = ["linked", "match_margins", "nearest_ranks"]
+__all__ = ["link_chances", "linked", "match_margins", "nearest_ranks"]
 
 _JITTER = 1e-15
 """Size of the noise that decides ties, relative to the terms of a squared distance: that of rounding."""
@@ -25,7 +25,11 @@ _BLOCK_ENTRIES = 2**22
 
 
 def nearest_ranks(
-    candidates: ArrayLike, reconstructions: ArrayLike, *, random_state: int | np.random.RandomState | None = None
+    candidates: ArrayLike,
+    reconstructions: ArrayLike,
+    *,
+    persons: ArrayLike | None = None,
+    random_state: int | np.random.RandomState | None = None,
 ) -> NDArray[np.intp]:
     """Rank of each row's original among the candidates, by distance from its reconstruction.
 
@@ -34,6 +38,9 @@ def nearest_ranks(
     candidates : array-like of shape (n_candidates, n_features)
         First the originals of the reconstructions, in the same order; after them any number of decoys.
     reconstructions : array-like of shape (n_rows, n_features)
+    persons : array-like of shape (n_candidates,), optional
+        Numbers of the candidates, the same for those whose originals are equal: to point to one of them is to point to
+        all.
     random_state : int, RandomState or None, default=None
         Decides between equally near candidates.
 
@@ -67,8 +74,9 @@ def nearest_ranks(
     order = random.permutation(len(C))
     places = np.argsort(order)
     ranks = np.empty(len(R), dtype=np.intp)
+    known = _persons(persons, C)[order]
     for rows, costs in _cost_blocks(C[order], R, random):
-        own = costs[np.arange(len(costs)), places[rows]]
+        own = np.where(known == known[places[rows]][:, None], costs, np.inf).min(axis=1)
         ranks[rows] = 1 + (costs < own[:, None]).sum(axis=1)
     return ranks
 
@@ -114,13 +122,76 @@ def linked(
     array([ True,  True])
     """
     C, R = _checked(candidates, reconstructions)
-    random = _generator(random_state)
+    result: NDArray[np.bool_] = _assigned(C, R, _generator(random_state)) == np.arange(len(R))
+    return result
+
+
+def link_chances(
+    candidates: ArrayLike,
+    reconstructions: ArrayLike,
+    *,
+    persons: ArrayLike | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> FloatArray:
+    """Chance that each row is linked to its original, over all ways to decide between equal rows.
+
+    Rows with equal reconstructions get some candidates together; which of them gets which is the attacker's guess.  So
+    each is linked with the chance of one over their number, if its original is among these, or a candidate that equals
+    it.
+
+    Parameters
+    ----------
+    candidates, reconstructions, random_state
+        As in `linked`.
+    persons : array-like of shape (n_candidates,), optional
+        As in `nearest_ranks`.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Their mean is the linkage rate.
+
+    Raises
+    ------
+    AgreementError, RepresentationError
+        As in `nearest_ranks`.
+
+    Examples
+    --------
+    >>> from datacollab.privacy import link_chances
+    >>> link_chances([[0.0], [2.0], [7.0]], [[1.0], [1.0], [6.0]])
+    array([0.5, 0.5, 1. ])
+    """
+    C, R = _checked(candidates, reconstructions)
+    known, guesses = _persons(persons, C), _numbers(R)
+    named = known[_assigned(C, R, _generator(random_state))]
+    among = (guesses[:, None] == guesses[None, :]) & (named[None, :] == known[: len(R), None])
+    return np.asarray(among.sum(axis=1) / np.bincount(guesses)[guesses])
+
+
+def _assigned(C: FloatArray, R: FloatArray, random: np.random.RandomState) -> NDArray[np.intp]:
+    """The candidate of each row in the one-to-one assignment of least cost."""
     rows, columns = random.permutation(len(R)), random.permutation(len(C))
     costs = np.concatenate([block for _, block in _cost_blocks(C[columns], R[rows], random)])
     chosen_rows, chosen_columns = linear_sum_assignment(costs)
-    result = np.zeros(len(R), dtype=np.bool_)
-    result[rows[chosen_rows]] = rows[chosen_rows] == columns[chosen_columns]
+    result = np.empty(len(R), dtype=np.intp)
+    result[rows[chosen_rows]] = columns[chosen_columns]
     return result
+
+
+def _persons(given: ArrayLike | None, C: FloatArray) -> NDArray[np.intp]:
+    if given is None:
+        return np.arange(len(C))
+    persons = np.asarray(given)
+    if persons.shape != (len(C),):
+        raise AgreementError(f"persons must have one number per candidate, shape ({len(C)},); got {persons.shape}.")
+    return persons.astype(np.intp)
+
+
+def _numbers(rows: FloatArray) -> NDArray[np.intp]:
+    """The same number for rows that are equal but for rounding."""
+    scale = float(np.abs(rows).max()) or 1.0
+    return np.unique(np.round(rows / scale, 11), axis=0, return_inverse=True)[1].reshape(-1).astype(np.intp)
 
 
 def match_margins(candidates: ArrayLike, reconstructions: ArrayLike) -> FloatArray:
