@@ -81,7 +81,10 @@ class Benefit:
     Notes
     -----
     Leaves the party: nothing, unless it shows this to somebody.  The intervals are about which rows the party happens
-    to have, the fitted models given; what is judged is the weights' worth too, which are fitted without the row.
+    to have, the fitted models given.  Weights and choices that judge a row were made without it.
+
+    All of it is about rows like the party's own.  A party of few classes that is to predict everybody's rows gains more
+    from the others than this shows.
     """
 
     party: PartyName
@@ -116,8 +119,10 @@ class Benefit:
             brought = f"Collaboration brought {self._size(gain.value)} {unit} ({interval})"
         elif gain.high < 0:
             brought = f"Collaboration cost {self._size(-gain.value)} {unit} ({interval})"
-        else:
+        elif gain.value > 0:
             brought = f"Collaboration brought {self._size(gain.value)} {unit}, or nothing ({interval})"
+        else:
+            brought = f"Collaboration brought nothing that could be told from chance ({interval})"
         return f"{brought}: {self.metric} {before}, {on}."
 
     def _size(self, gain: float) -> str:
@@ -169,7 +174,7 @@ class Benefit:
         scores = {name: side.score for name, side in sides.items() if side is not None}
         gains = {"collaboration": self.collaboration_gain, "pooled": self.pooled_gain}
         told = {name: gain for name, gain in gains.items() if gain is not None}
-        return benefit_axes(scores, told, self.metric, self.sentence.partition(":")[0], ax)
+        return benefit_axes(scores, told, self.metric, self.sentence.partition(" (")[0].partition(":")[0], ax)
 
 
 def benefit_for_classes(opinions: Opinions, codes: NDArray[np.intp], **facts: Any) -> Benefit:

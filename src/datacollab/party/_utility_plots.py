@@ -33,7 +33,7 @@ def benefit_axes(
     scores: Mapping[str, Estimate], gains: Mapping[str, Estimate], metric: str, title: str, ax: Axes | None
 ) -> Axes:
     """Draw scores by side, and beside each how much better it is than alone on the same rows."""
-    axes = new_axes(6.4, 0.9 + 0.55 * len(scores)) if ax is None else ax
+    axes = new_axes(7.2, 1.1 + 0.55 * len(scores)) if ax is None else ax
     names, values = list(scores), list(scores.values())
     reach = [[one.value - one.low for one in values], [one.high - one.value for one in values]]
     colours = ["0.45" if name == "alone" else BLUE for name in names]
@@ -42,12 +42,14 @@ def benefit_axes(
         axes.errorbar([one.value], [row], xerr=sides, fmt="o", color=colour, ecolor=colour, capsize=3, markersize=6)
     axes.axvline(scores["alone"].value, color="0.7", linewidth=0.8, linestyle=":", zorder=0)
     for name, gain in gains.items():
-        unit = "" if metric == "accuracy" else " %, less error"
-        text = f"{100 * gain.value:+.1f} [{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]{unit}"
+        text = f"{100 * gain.value:+.1f} [{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]"
         axes.text(1.02, names.index(name), text, transform=axes.get_yaxis_transform(), va="center", fontsize=9)
+    if gains:
+        unit = "better than alone,\npoints" if metric == "accuracy" else "less error than alone,\npercent"
+        axes.text(1.02, names.index("alone"), unit, transform=axes.get_yaxis_transform(), va="center", fontsize=9)
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.set_xlabel(f"{metric}, 95 % interval; on the right what it is better than alone on the same rows", fontsize=9)
+    axes.set_xlabel(f"{metric} on own rows, left out; 95 % intervals", fontsize=9)
     axes.set_title(title, fontsize=10, loc="left")
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="x", alpha=0.3, linewidth=0.6)
