@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import _analyst, _anchor, _audit, _bundle, _data, _demo, _experiment, _keys, _log, _party, _project
+from . import _analyst, _anchor, _audit, _bundle, _compare, _data, _demo, _experiment, _keys, _log, _party, _project
 
 __all__ = ["app"]
 
@@ -19,6 +19,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("demo")(_demo.demo)
+app.command("compare")(_compare.compare)
 app.command("audit")(_audit.audit)
 app.add_typer(_keys.app, name="keys")
 app.add_typer(_project.app, name="project")

@@ -1,4 +1,4 @@
-"""``datacollab demo``: what data collaboration buys on real data."""
+"""``datacollab demo``: whether collaborating pays, and at what risk."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shlex
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Option
@@ -17,52 +17,44 @@ from ._errors import one_line_errors
 from ._roles import play_roles
 
 if TYPE_CHECKING:
-    from ..experiments import Comparison
+    from ..experiments import Demonstration
 
 __all__ = ["demo"]
 
-DEFAULT_METHODS = ["MPP", "GEP", "ODC", "LTI", "KTI", "KTI+TSL", "KTI+TSL+Center"]
-
 
 def demo(
-    dataset: Annotated[str, Option(help="One of the names that `datacollab data list` shows.")] = "digits",
+    dataset: Annotated[str, Option(help="One of the names that `datacollab data list` shows; of classes.")] = "digits",
     data_dir: Annotated[Path | None, Option(help="Directory that holds the data set's files.")] = None,
-    parties: Annotated[int, Option(min=2, help="Number of parties.")] = 10,
-    rows: Annotated[int, Option(min=15, help="Rows per party.")] = 25,
-    test_rows: Annotated[int, Option(min=10, help="Common test rows.")] = 500,
-    anchors: Annotated[int, Option(min=20, help="Anchor rows.")] = 500,
-    sources: Annotated[int, Option(min=0, help="Real rows SMOTE starts from; 0: all anchors are real.")] = 100,
-    obfuscator: Annotated[str, Option(help="umap, pca, kernel-pca, random-projection.")] = "umap",
-    out_of_sample: Annotated[str, Option(help="UMAP of new rows: row-wise, or umap (umap-learn's own).")] = "row-wise",
-    components: Annotated[int, Option(min=1, help="Columns of the representations.")] = 10,
-    method: Annotated[list[str] | None, Option(help=f"Repeatable. Default: {', '.join(DEFAULT_METHODS)}.")] = None,
-    hyperparameters: Annotated[str, Option(help="Those of KTI: recommended, paper.")] = "recommended",
-    seeds: Annotated[int, Option(min=1, help="Random draws of parties, anchors and test rows.")] = 5,
-    output: Annotated[Path, Option(help="Directory for figures, page and scores.")] = Path("output/demo"),
+    parties: Annotated[int, Option(min=3, help="Number of parties.")] = 10,
+    rows: Annotated[int, Option(min=10, help="Rows per party.")] = 25,
+    seeds: Annotated[int, Option(min=1, help="Random draws of parties, public and test rows.")] = 2,
+    output: Annotated[Path, Option("--output", "-o", help="Directory for figure, page and scores.")] = Path(
+        "output/demo"
+    ),
     roles: Annotated[
         bool, Option("--roles", help="Play an exchange of files instead, every command a process of its own.")
     ] = False,
     as_json: Annotated[bool, Option("--json", help="Print the scores as JSON instead of a table.")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
-    """Show what data collaboration buys on real data.
+    """Show whether collaborating pays, and at what risk.
 
-    Parties obfuscate their rows, every method integrates them, a random forest
-    is trained on the result, and each party tests it alone. Prints a table
-    with 95 % confidence intervals beside the baselines Local (every party
-    alone), Local+Public (the same, with the labelled public rows behind the
-    anchor) and Central (all raw rows in one place), and writes figures and an
-    HTML page.
+    Parties have few rows of their own and a hundred public ones, with targets
+    or without. They share undefended or by the defence that measured best,
+    the analyst chooses a method and a model, and each party pools the result
+    with the best that it has alone. Prints accuracies with 95 % confidence
+    intervals beside "alone" and beside all rows in one place, and how many
+    rows an attacker links; writes a figure and an HTML page.
 
     For example:
 
       datacollab demo
-      datacollab demo --dataset mnist --parties 10 --rows 100 --output mnist
-      datacollab demo --obfuscator pca --method LTI --method KTI --json
+      datacollab demo --dataset mnist --rows 100 --output mnist
       datacollab demo --roles --output exchange
 
     With --roles, hospitals and an analyst exchange files in directories of
-    their own, as in the README; the other options are not used.
+    their own, as in the README; the other options are not used. `datacollab
+    compare` holds integration methods against one another.
     """
     if roles:
         with one_line_errors(f"The files in {output} are as the last step left them."):
@@ -71,99 +63,70 @@ def demo(
                 typer.echo(json.dumps({"predictions": str(predictions)}, indent=2))
         return
     with one_line_errors("Nothing was written; run the command again, with fewer --seeds if it takes too long."):
-        from ..experiments import Condition, check_methods
-
-        condition = Condition(
-            dataset=dataset,
-            n_parties=parties,
-            n_per_party=rows,
-            n_test=test_rows,
-            n_anchors=anchors,
-            n_sources=sources or None,
-            obfuscator=obfuscator,
-            out_of_sample=out_of_sample,
-            n_components=components,
-            hyperparameters=hyperparameters,
-        )
-        methods = list(dict.fromkeys(["Local", "Local+Public", *(method or DEFAULT_METHODS), "Central"]))
-        check_methods(methods)
         start = time.perf_counter()
         output.mkdir(parents=True, exist_ok=True)
-        comparison, figures = _run(condition, data_dir, methods, seeds, quiet)
-    with one_line_errors(f"The files in {output} may be incomplete; run the command again."):
-        written = _write(comparison, figures, output)
-        if as_json:
-            typer.echo(json.dumps(comparison.as_dict(), indent=2))
-        else:
-            _print_table(comparison)
-            typer.echo("\n".join([*(f"  {path}" for path in written), f"Done in {time.perf_counter() - start:.0f} s."]))
+        demonstration, written = _run(dataset, data_dir, parties, rows, seeds, output, quiet)
+    if as_json:
+        typer.echo(json.dumps(demonstration.as_dict(), indent=2))
+    else:
+        _print_table(demonstration, dataset)
+        typer.echo("\n".join([*(f"  {path}" for path in written), f"Done in {time.perf_counter() - start:.0f} s."]))
 
 
 def _run(
-    condition: Any, data_dir: Path | None, methods: list[str], seeds: int, quiet: bool
-) -> tuple[Comparison, dict[str, Any]]:
+    dataset: str, data_dir: Path | None, parties: int, rows: int, seeds: int, output: Path, quiet: bool
+) -> tuple[Demonstration, list[Path]]:
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    columns = TextColumn("{task.description:<42}"), BarColumn(), TimeElapsedColumn()
+    columns = TextColumn("{task.description:<60}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn()
     console = Console(stderr=True)
     with Progress(*columns, console=console, disable=quiet or not console.is_terminal, transient=True) as bar:
-        steps = 2 + seeds * (1 + len(methods))
-        task = bar.add_task("loading", total=steps)
+        from ..datasets import load
+        from ..experiments import SITUATIONS, demonstrate, demonstration_figure, demonstration_page
+
+        task = bar.add_task("loading", total=2 + seeds * len(SITUATIONS))
 
         def progress(step: str) -> None:
-            # A step may be over before the bar is drawn by itself.
             bar.update(task, advance=1, description=step, refresh=True)
 
-        from ..datasets import load
-        from ..experiments import alignment_figure, compare_methods, score_figure
-
-        data = load(condition.dataset, data_dir=data_dir)
-        comparison = compare_methods(condition, data, methods, range(seeds), progress)
+        data = load(dataset, data_dir=data_dir)
+        if data.task != "classification":
+            raise ValueError(f"The demonstration is of classes, and {dataset!r} has numbers; try `datacollab compare`.")
+        demonstration = demonstrate(data, n_parties=parties, n_rows=rows, seeds=range(seeds), progress=progress)
         progress("drawing")
-        figures = {
-            "Scores of all methods on common test rows.": score_figure(comparison),
-            "Rows of three parties (markers), obfuscated by UMAP into two dimensions, and aligned. Colours: "
-            f"{'three classes' if data.task == 'classification' else 'the target'}. Percentages: how much of the "
-            "variance of the same new rows, as all three parties see them, lies between the parties.": alignment_figure(
-                data, out_of_sample=condition.out_of_sample
-            ),
-        }
-    return comparison, figures
+        figure = demonstration_figure(data, demonstration)
+        picture, page, scores = output / "pays.png", output / "index.html", output / "scores.json"
+        figure.savefig(picture, dpi=144)
+        command = shlex.join(["datacollab", *sys.argv[1:]])
+        page.write_text(demonstration_page(demonstration, dataset, figure, command), encoding="utf-8")
+        scores.write_text(json.dumps(demonstration.as_dict(), indent=2), encoding="utf-8")
+    return demonstration, [picture, page, scores]
 
 
-def _write(comparison: Comparison, figures: dict[str, Any], output: Path) -> list[Path]:
-    from ..experiments import comparison_page
-
-    written = []
-    for name, figure in zip(("scores", "alignment"), figures.values(), strict=True):
-        written.append(output / f"{name}.png")
-        figure.savefig(written[-1], dpi=144)
-    page, scores = output / "index.html", output / "scores.json"
-    page.write_text(comparison_page(comparison, figures, shlex.join(["datacollab", *sys.argv[1:]])), encoding="utf-8")
-    scores.write_text(json.dumps(comparison.as_dict(), indent=2), encoding="utf-8")
-    return [*written, page, scores]
-
-
-def _print_table(comparison: Comparison) -> None:
+def _print_table(demonstration: Demonstration, dataset: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from ..experiments import BASELINES, verdicts
+    from ..experiments import SITUATIONS, WAYS
 
     console = Console()
-    table = Table(title=f"{comparison.condition.dataset}: {comparison.measure} on common test rows")
-    table.add_column("method")
-    for heading in ("mean", "95 % interval", "gain over Local", "seconds"):
+    table = Table(title=f"{dataset}: accuracy on new rows, and own rows that an attacker links")
+    table.add_column("public rows, sharing")
+    for heading in (*WAYS, "linked"):
         table.add_column(heading, justify="right")
-    for name in comparison.methods:
-        mean, half_width = comparison.interval(name)
-        interval = "" if math.isnan(half_width) else f"± {half_width:.3f}"
-        gain = "" if name == "Local" else f"{comparison.gain(name, 'Local')[0]:+.3f}"
+    for situation in SITUATIONS:
+        risk = demonstration.linked[situation]
+        public = "with targets" if situation.labelled else "without targets"
         table.add_row(
-            name, f"{mean:.3f}", interval, gain, f"{comparison.seconds(name):.2f}",
-            style="dim" if name in BASELINES else None,
-        )  # fmt: skip
+            f"{public}, {'private' if situation.private else 'undefended'}",
+            *(_number(*demonstration.interval(situation, way)) for way in WAYS),
+            "no own row" if risk is None else f"{100 * risk[0]:.0f} %",
+        )
     console.print(table)
-    for sentence in verdicts(comparison):
+    for sentence in demonstration.sentences():
         console.print(f"• {sentence}", highlight=False)
+
+
+def _number(mean: float, half_width: float) -> str:
+    return f"{mean:.3f}" if math.isnan(half_width) else f"{mean:.3f} ± {half_width:.3f}"

@@ -3,6 +3,9 @@
 from ._comparison import Comparison, compare_methods
 from ._condition import Condition
 from ._definition import AUDIT, Attacks, Experiment, definition_text, experiment_names, load_experiment, preset_names
+from ._demonstration import SITUATIONS, WAYS, Demonstration, Situation, demonstrate
+from ._demonstration_figure import demonstration_figure
+from ._demonstration_page import demonstration_page
 from ._figure import alignment_figure, disagreement, score_figure
 from ._methods import BASELINES, METHODS, check_methods, method
 from ._page import comparison_page, verdicts
@@ -17,15 +20,19 @@ __all__ = [
     "AUDIT",
     "BASELINES",
     "METHODS",
+    "SITUATIONS",
+    "WAYS",
     "Attacks",
     "Comparison",
     "Condition",
+    "Demonstration",
     "Experiment",
     "ExperimentResults",
     "Progress",
     "ResultStore",
     "Row",
     "Score",
+    "Situation",
     "Task",
     "Trial",
     "alignment_figure",
@@ -33,6 +40,9 @@ __all__ = [
     "compare_methods",
     "comparison_page",
     "definition_text",
+    "demonstrate",
+    "demonstration_figure",
+    "demonstration_page",
     "disagreement",
     "draw_trial",
     "experiment_names",

@@ -1,4 +1,4 @@
-"""What collaborating brings to parties as they are: few own rows, some public ones, and a choice of how much to risk."""
+"""What collaborating brings to parties as they are: few own rows, some public ones, and a risk to choose."""
 
 from __future__ import annotations
 
@@ -179,13 +179,17 @@ class _Play:
         """Mean accuracy of each way over the judging parties."""
         collaboration = Analyst().fit(party.share(self.anchor, self.anchor_target) for party in self.parties)
         X_test, y_test = self.data.X[self.test], self.data.y[self.test]
-        public = {"public": self.data.X[self.public]}
-        if self.situation.labelled:
-            public["public_target"] = self.data.y[self.public]
+        public = self.data.X[self.public]
+        public_target = self.data.y[self.public] if self.situation.labelled else None
         right: dict[str, list[float]] = {way: [] for way in WAYS[:3]}
         for party, own in list(zip(self.parties, self.split.values(), strict=True))[:N_JUDGING]:
             model = party.personalise(
-                collaboration.party_model(party.name), own.X, own.y, random_state=self.seed, **public
+                collaboration.party_model(party.name),
+                own.X,
+                own.y,
+                public=public,
+                public_target=public_target,
+                random_state=self.seed,
             )
             self.benefits.append(model.benefit_)
             for way, found in right.items():
@@ -209,6 +213,8 @@ class _Play:
             attacks=["linear regression"],
             random_state=self.seed,
         ).headline("linkability")
+        if found is None or found.baseline is None:
+            return None
         return float(found.value), float(found.baseline)
 
     def _party(self, name: Any) -> Party:

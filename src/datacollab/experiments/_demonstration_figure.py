@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["demonstration_figure"]
 
 _MARKERS = ("o", "^", "s")
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#E69F00")
 """Okabe and Ito's palette, told apart by readers with any colour vision."""
 _WAY_COLOURS = {"alone": "#7f7f7f", "collaboration": "#56B4E9", "pooled": "#0072B2", "all rows in one place": "#cccccc"}
-_N_CLASSES, _N_SHOWN, _N_PUBLIC = 5, 60, 300
+_N_CLASSES, _N_SHOWN, _N_PUBLIC = 4, 60, 300
 
 
 def demonstration_figure(data: Dataset, demonstration: Demonstration) -> Figure:
@@ -64,7 +64,7 @@ def _draw_alignment(before: Axes, after: Axes, data: Dataset) -> None:
     for axes, rows, reference in panels:
         flat = LinearDiscriminantAnalysis(n_components=2).fit(reference, target)
         for marker, (name, share) in zip(_MARKERS, shares.items(), strict=True):
-            _draw_rows(axes, flat.transform(rows[name]), share.target, classes, marker, str(name))
+            _draw_rows(axes, flat.transform(rows[name]), share.target, classes, marker)
         axes.set_xticks([])
         axes.set_yticks([])
     before.set_title("As shared: each party's map is its secret", fontsize=10.5)
@@ -77,9 +77,9 @@ def _draw_alignment(before: Axes, after: Axes, data: Dataset) -> None:
     before.legend(handles=handles, fontsize=8, frameon=False, loc="best")
 
 
-def _draw_rows(axes: Axes, rows: FloatArray, target: Any, classes: Any, marker: str, party: str) -> None:
+def _draw_rows(axes: Axes, rows: FloatArray, target: Any, classes: Any, marker: str) -> None:
     colours = np.array(_COLOURS)[np.searchsorted(classes, target)]
-    axes.scatter(*rows.T, c=colours, marker=marker, s=24, linewidths=0.4, edgecolors="white", alpha=0.85)
+    axes.scatter(rows[:, 0], rows[:, 1], c=colours, marker=marker, s=24, linewidths=0.4, edgecolors="white", alpha=0.85)
 
 
 def _draw_bars(axes: Axes, demonstration: Demonstration) -> None:
@@ -90,14 +90,13 @@ def _draw_bars(axes: Axes, demonstration: Demonstration) -> None:
             position = number + (offset - (len(_WAY_COLOURS) - 1) / 2) * height
             axes.barh(position, mean, height, color=colour, label=way if number == 0 else None,
                       xerr=np.nan_to_num(half_width), error_kw={"elinewidth": 1, "ecolor": "#444444"})  # fmt: skip
-            axes.annotate(f"{mean:.3f}", (0.02, position), xycoords=("axes fraction", "data"), va="center", fontsize=7.5,
-                          color="white" if way in ("alone", "pooled") else "#222222")  # fmt: skip
+            axes.annotate(f"{mean:.3f}", (0.02, position), xycoords=("axes fraction", "data"), va="center",
+                          fontsize=7.5, color="white" if way in ("alone", "pooled") else "#222222")  # fmt: skip
     axes.set_yticks(
         range(len(SITUATIONS)), [_label(demonstration, situation) for situation in SITUATIONS], fontsize=8.5
     )
     axes.invert_yaxis()
-    lowest = min(demonstration.interval(situation, "alone")[0] for situation in SITUATIONS)
-    axes.set_xlim(max(0.0, np.floor(10 * lowest - 2) / 10), 1.0)
+    axes.set_xlim(0, 1)
     axes.set_xlabel("accuracy on new rows, mean and 95 % interval")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(fontsize=8, frameon=False, ncols=2, loc="lower center", bbox_to_anchor=(0.4, 1.0))

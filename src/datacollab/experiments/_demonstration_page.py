@@ -52,27 +52,30 @@ def demonstration_page(demonstration: Demonstration, dataset: str, figure: Figur
     heads = "".join(f"<th>{escape(way)}</th>" for way in WAYS)
     rows = "".join(_row(demonstration, situation) for situation in SITUATIONS)
     told = "".join(f"<li>{escape(benefit.sentence)}</li>" for benefit in demonstration.benefits[SITUATIONS[2]])
+    parties = f"{demonstration.n_parties} parties with {demonstration.n_rows} rows each of {escape(dataset)}"
+    drawn = f"{N_JUDGING} parties and {len(demonstration.seeds)} draws"
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>datacollab: does collaborating pay?</title><style>{_STYLE}</style></head><body>
-<h1>Does collaborating pay? {demonstration.n_parties} parties with {demonstration.n_rows} rows each of {escape(dataset)}</h1>
+<h1>Does collaborating pay? {parties}</h1>
 <ul>{said}</ul>
 <div class="wide"><table><tr><th>what parties have besides, and how they share</th>{heads}<th>pooled − alone</th>
 <th>own rows linked (by targets alone)</th></tr>{rows}</table></div>
 <figure><img alt="Rows of three parties as shared and integrated, and accuracies of all situations"
-src="data:image/png;base64,{_png(figure)}"><figcaption class="note">Left and middle: rows of three parties (markers) and
-five classes (colours), read by one projection. Right: accuracy on {N_TEST} new rows.</figcaption></figure>
+src="data:image/png;base64,{_png(figure)}"><figcaption class="note">Left and middle: rows of three parties (markers)
+and four classes (colours), read by one projection. Right: accuracy on {N_TEST} new rows.</figcaption></figure>
 <h2>How to read this</h2>
 <p class="note"><b>alone</b>: the best that a party has without the others, of forests, kernel ridge and logistic
 regressions on its own rows and on the {N_PUBLIC} public rows; where these have no targets, it learns from them by
-self-training and label spreading. <b>collaboration</b>: the common model, chosen by the analyst among integration methods and
-models. <b>pooled</b>: what the party uses in the end, both of them weighted by what they say of its own rows when these
-are left out. <b>all rows in one place</b>: the raw rows of all parties, which is what may not be done.</p>
-<p class="note"><b>undefended</b>: PCA with {N_COMPONENTS} columns, fitted on the public rows and rotated in secret; each shared
-row stands for one of a party's. <b>private</b>: with targets, the anchor's rows shifted by means of classes under
-differential privacy; without, anchor rows labelled at the party, with no guarantee. The anchor has {N_ANCHORS} rows, interpolated
-between the public ones. Means are over {N_JUDGING} parties and {len(demonstration.seeds)} draws, intervals Student's t over the draws.
-Linkage is that of the first draw and one attacker who holds the anchor; <code>datacollab audit</code> tries more.</p>
+self-training and label spreading. <b>collaboration</b>: the common model, chosen by the analyst among integration
+methods and models. <b>pooled</b>: what the party uses in the end, both of them weighted by what they say of its own
+rows when these are left out. <b>all rows in one place</b>: a kernel ridge regression on the raw rows of all parties,
+which is what may not be done.</p>
+<p class="note"><b>undefended</b>: PCA with {N_COMPONENTS} columns, fitted on the public rows and rotated in secret;
+each shared row stands for one of a party's. <b>private</b>: with targets, the anchor's rows shifted by means of classes
+under differential privacy; without, anchor rows labelled at the party, with no guarantee. The anchor has {N_ANCHORS}
+rows, interpolated between the public ones. Means are over {drawn}, intervals Student's t over the draws. Linkage is
+that of the first draw and one attacker who holds the anchor; <code>datacollab audit</code> tries more.</p>
 <h2>What parties are told</h2>
 <p class="note">Without looking at new rows; here with public rows without targets, undefended, in the first draw.</p>
 <ul>{told}</ul>
