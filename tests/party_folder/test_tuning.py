@@ -12,7 +12,8 @@ from datacollab.party_folder._prepare import prepare_way
 from datacollab.party_folder._tuning import tune, ways_to_try
 from datacollab.party_folder._way import Way
 
-POLICY = Policy(min_rows=1, min_class_rows=1)
+NO_LIMITS = {"max_linkage": None, "max_reidentification": None, "max_membership": None}
+POLICY = Policy(min_rows=1, min_class_rows=1, audit="warn", **NO_LIMITS)
 PLAIN = Way(obfuscator="pca", n_components=8, standardize=False)
 GROUPED = replace(PLAIN, fit_on_anchor=True, group_size=10)
 
@@ -125,7 +126,18 @@ def test_only_what_the_policy_allows_is_tried(allowed, most, defence):
     assert all(way.group_size for way in ways) or defence != "microaggregation"
     assert all(way.defences for way in ways) or defence == "none"
     assert len({way.name for way in ways}) == len({way.options for way in ways}) == len(ways)
-    assert ways[0].group_size == 5
+    strongest = ways[0].epsilon if "pca" in allowed and defence != "microaggregation" else ways[0].group_size
+    assert strongest in (4, 5)
+
+
+def test_the_private_preset_is_tried_with_the_targets_of_the_anchor(example):
+    project, encoded, _ = example
+    ways = ways_to_try(project, replace(POLICY, defence="private"), encoded, dimensions=[8])
+    assert [way.epsilon for way in ways] == [4.0, 2.0, 8.0]
+    found = tuned(example, replace(POLICY, max_membership=0.75), [ways[0]])
+    (private,) = found.choice.assessments
+    assert private.utility > 0.7  # three classes
+    assert private.allowed
 
 
 @pytest.mark.parametrize("n_rows", [12, 60, 90, 300])

@@ -51,7 +51,7 @@ def steps(parties: tuple[str, ...]) -> Iterator[Step]:
     for party in parties:
         known = ("--owner", f"{owner}/public.key")
         yield Step("A party joins.", ("party", "join", "project.toml", "anchor.dcanchor", *known, "-C", party))
-        share = ("party", "share", f"tables/{party}.csv", "--preset", "private", "--approve", "-C", party)
+        share = ("party", "share", f"tables/{party}.csv", "--approve", "-C", party)
         yield Step("It looks at what would leave, and shares once.", share)
     shares = [f"{party}/outbox/{party}.dcshare" for party in parties]
     yield Step(

@@ -39,7 +39,9 @@ _DEFENCES: tuple[dict[str, Any], ...] = (
     {"preset": "private", "epsilon": 8.0},
     {"fit_on_anchor": True, "group_size": 5},
     {"fit_on_anchor": True, "group_size": 10},
+    {"fit_on_anchor": True, "group_size": 20},
     {"fit_on_anchor": True, "noise": 1.0},
+    {"fit_on_anchor": True, "group_size": 3},
     {"preset": "none", "fit_on_anchor": True},
     {"preset": "none"},
 )
@@ -292,7 +294,7 @@ def _utility(option: Option, X: FloatArray, y: NDArray[Any], anchor: Anchor, see
     with warnings.catch_warnings():
         # Folds with few rows of a class are no news in a rehearsal.
         warnings.simplefilter("ignore", UserWarning)
-        return local_utility(option, X, y, anchor.rows, anchor.rows, cv=_FOLDS, seed=seed)
+        return local_utility(option, X, y, anchor.rows, anchor.rows, anchor_target=anchor.target, cv=_FOLDS, seed=seed)
 
 
 def _has_rows_enough(way: Way, encoded: EncodedTable) -> bool:
