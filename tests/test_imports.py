@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "privacy": {"linalg", "share", "anchor"},
     "auditing": {"linalg", "share", "model", "anchor", "party", "analyst", "privacy"},
     "experiments": {
-        *("datasets", "anchor", "share", "model", "party", "analyst", "collaboration"),
+        *("datasets", "linalg", "anchor", "share", "model", "party", "analyst", "collaboration"),
         *("privacy", "auditing"),
     },
     "claims": {"experiments"},
