@@ -9,7 +9,7 @@ DATA ?= $(firstword $(DATACOLLAB_DATA) $(wildcard ../shared/data))
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test check smoke results risks accuracy federated clean
+.PHONY: demo test check smoke results risks accuracy federated pays clean
 
 demo: $(VENV)/.demo  ## What data collaboration buys on real data: prints a table, writes figures and a page.
 	$(BIN)/datacollab demo --output output/demo
@@ -45,6 +45,10 @@ accuracy: $(VENV)/.demo  ## MNIST and Fashion-MNIST under the paper's condition,
 federated: $(VENV)/.demo  ## Federated averaging (Flower, in an environment of its own) beside data collaboration: one table.
 	$(BIN)/python benchmarks/federated/compare.py $(if $(DATA),--data-dir $(DATA))
 
+pays: $(VENV)/.pays  ## Does collaborating pay? What docs/results/pays holds. Takes two hours or more; goes on where it was.
+	PYTHONPATH=benchmarks $(BIN)/python -m pays --preset quick $(if $(DATA),--data-dir $(DATA)) --n-jobs 2 --output output/pays \
+		--copy-to docs/results/pays
+
 clean:
 	rm -rf $(VENV) output build dist
 
@@ -56,6 +60,10 @@ $(BIN)/python:
 $(VENV)/.demo: $(BIN)/python pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[umap,anchors,data,exchange,cli]'
 	@mkdir -p output && touch $@
+
+$(VENV)/.pays: $(VENV)/.demo
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[umap,anchors,data,exchange,cli,pays]'
+	@touch $@
 
 $(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test]'

@@ -51,7 +51,7 @@ def accuracies(seed: int) -> dict[str, float]:
 
 
 # %%
-# Three seeds show the order of magnitude of the differences, and of chance.  `datacollab demo` reports intervals.
+# Three seeds show the order of magnitude of the differences, and of chance.  `datacollab compare` reports intervals.
 
 draws = [accuracies(seed) for seed in range(3)]
 for name in draws[0]:

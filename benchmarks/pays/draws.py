@@ -1,0 +1,148 @@
+"""Who gets which rows, what is public, and the anchor."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datacollab.anchor import SMOTEAnchor
+from datacollab.datasets import split_parties
+
+from .columns import Array
+from .settings import Setting
+from .tables import Table
+
+CONCENTRATION = 0.5
+"""Of the Dirichlet distribution of skewed splits."""
+
+MOST_ROWS, MOST_TEST, N_ANCHORS = 6000, 1000, 300
+MOST_COLUMNS, MOST_PRIVATE_COLUMNS = 48, 16
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows and their targets."""
+
+    X: Array
+    y: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """Everybody's rows in one trial.
+
+    Attributes
+    ----------
+    setting : Setting
+    seed : int
+    task : {"classification", "regression"}
+    metric : {"AUC", "accuracy", "RMSE"}
+    n_classes : int
+        Of the whole table; 0 for numbers.
+    parties : dict of str to Rows
+    public : Rows
+        Nobody but the evaluation sees their targets where they are not labelled.
+    anchor : ndarray of shape (n_anchors, n_columns)
+    anchor_target : ndarray of shape (n_anchors,) or None
+    test : Rows
+        Of the whole table: every party wants to predict everybody's rows.
+    held : Rows
+        Of nobody, for attacks.
+    bounds : ndarray of shape (2, n_columns)
+        Declared range of each column of the matrix.
+    target_range : tuple of float
+        Declared range of numbers to predict.
+    """
+
+    setting: Setting
+    seed: int
+    task: str
+    metric: str
+    n_classes: int
+    parties: dict[str, Rows]
+    public: Rows
+    anchor: Array
+    anchor_target: NDArray[Any] | None
+    test: Rows
+    held: Rows
+    bounds: Array
+    target_range: tuple[float, float]
+    standardize: bool
+
+    @property
+    def labelled(self) -> Rows | None:
+        """Public rows with targets, if these are known."""
+        return self.public if self.setting.labelled else None
+
+    @property
+    def n_components(self) -> int:
+        """Columns of the intermediate representation: three quarters of the table's, at most 48 or 16."""
+        most = MOST_PRIVATE_COLUMNS if self.setting.defence == "private" else MOST_COLUMNS
+        n_fit = self.setting.n_per_party if self.setting.f == "own" else self.setting.n_public or len(self.anchor)
+        return max(2, min(most, math.ceil(0.75 * self.anchor.shape[1]), 2 * n_fit // 3))
+
+
+def draw(table: Table, setting: Setting, seed: int) -> Draw:
+    """Draw one trial.
+
+    Raises
+    ------
+    ValueError
+        When the table has too few rows.
+    """
+    random = np.random.RandomState([seed, 17])
+    pool = random.permutation(len(table.y))[:MOST_ROWS]
+    n_private = setting.n_parties * setting.n_per_party
+    if len(pool) < n_private + setting.n_public + 100:
+        raise ValueError(f"{setting.label}: {len(table.y)} rows are too few for parties, public and 100 test rows.")
+    # Regions of a table without its public rows' medians: who owns which row does not hang on what is public.
+    matrix = table.matrix(pool, pool[:0])
+    split = split_parties(
+        matrix,
+        table.y[pool],
+        setting.n_parties,
+        setting.n_per_party,
+        scheme=setting.split,
+        concentration=CONCENTRATION,
+        random_state=random,
+    )
+    public, test, held = np.split(pool[split.rest], [setting.n_public, setting.n_public + MOST_TEST])
+
+    def rows(index: NDArray[np.intp]) -> Rows:
+        return Rows(table.matrix(index, public), table.y[index])
+
+    anchor, anchor_target = make_anchor(table, setting, rows(public), seed)
+    return Draw(
+        setting=setting,
+        seed=seed,
+        task=table.task,
+        metric=table.metric,
+        n_classes=len(np.unique(table.y)) if table.task == "classification" else 0,
+        parties={name: rows(pool[index]) for name, index in split.indices.items()},
+        public=rows(public),
+        anchor=anchor,
+        anchor_target=anchor_target,
+        test=rows(test),
+        held=rows(held[:1500]),
+        bounds=table.bounds,
+        target_range=table.target_range,
+        standardize=table.standardize,
+    )
+
+
+def make_anchor(table: Table, setting: Setting, public: Rows, seed: int) -> tuple[Array, NDArray[Any] | None]:
+    """The public rows; with fewer than 300, these and rows between them; with none, rows uniform in declared ranges."""
+    if not setting.n_public:
+        return table.uniform(N_ANCHORS, np.random.default_rng([seed, 18])), None
+    target = public.y if setting.labelled else None
+    if setting.n_public >= N_ANCHORS:
+        return public.X, target
+    sampler = SMOTEAnchor(N_ANCHORS, include_sources=True)
+    return sampler.sample(public.X, target, random_state=np.random.RandomState([seed, 18]))

@@ -1,0 +1,209 @@
+"""Where the comparison calls the library: parties, what they have alone, the analyst, and the two together."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.preprocessing import StandardScaler
+
+import datacollab as dc
+from datacollab.analyst import Collaboration
+from datacollab.analyst._candidate_table import Candidate
+from datacollab.analyst._candidates import forest, kernel_models
+from datacollab.analyst._choice import Choice, Search
+from datacollab.analyst._training import training_rows
+from datacollab.model import fit_left_out
+from datacollab.party import PersonalModel, gaussian_sigma
+from datacollab.party._blend import Blender, ClassBlender, NumberBlender
+from datacollab.party._own_models import OwnData, own_candidates
+from datacollab.party._personal_model import TAU
+from datacollab.party._table_encoder import TableEncoder
+
+from .columns import Array
+from .draws import Draw, Rows
+from .scoring import losses, spread
+
+Predict = Callable[[Array], Array]
+"""Probabilities (n_rows, n_classes), in the order of the table's classes, or numbers (n_rows,)."""
+
+EPSILON, DELTA = 4.0, 1e-5
+"""Of `Party.private`'s promise, which noisy synthetic rows are given too."""
+
+
+def noise() -> float:
+    """Standard deviation of the Gaussian mechanism at sensitivity 1."""
+    return float(gaussian_sigma(EPSILON, DELTA))
+
+
+def secrets(drawn: Draw, name: str) -> np.random.RandomState:
+    """A party's generator: repeatable here, as it never should be outside of a comparison."""
+    digest = hashlib.sha256(f"{drawn.seed} {name}".encode()).digest()
+    return np.random.RandomState(np.frombuffer(digest, dtype=np.uint32))
+
+
+def make_party(drawn: Draw, name: str) -> dc.Party:
+    """A party of the setting, fitted on its own rows."""
+    own, random = drawn.parties[name], secrets(drawn, name)
+    if drawn.setting.defence == "private":
+        party = dc.Party.private(
+            name,
+            drawn.anchor,
+            n_components=drawn.n_components,
+            standardize=drawn.standardize,
+            random_state=random,
+        )
+    else:
+        f = dc.obfuscator("pca", drawn.n_components, standardize=drawn.standardize)
+        fit_on = drawn.anchor if drawn.setting.f == "public" else None
+        party = dc.Party(name, f, fit_on=fit_on, random_state=random)
+    return party.fit(own.X, own.y)
+
+
+N_TREES = 100
+"""Of forests of `alone` where it is not thorough."""
+
+
+def alone(own: Rows, drawn: Draw, *, public: bool, thorough: bool = False) -> Predict:
+    """What rows teach by themselves, or with the public ones: the party's own models of the library, pooled.
+
+    A forest and kernel ridge regressions; if thorough a larger forest, more kernels, logistic regression and, where
+    public rows have no targets, label spreading.  All are chosen and weighed on rows left out.
+    """
+    random = np.random.RandomState([drawn.seed, 20])
+    numbers = drawn.task == "regression"
+    labelled = drawn.labelled if public else None
+    beside = drawn.public.X if public and drawn.setting.n_public else None
+    encoder = TableEncoder(own.X, beside, "alone")
+    X = encoder.encode(own.X)
+    target = own.y if labelled is None else np.concatenate([own.y, labelled.y])
+    classes, codes = (np.arange(0), target) if numbers else np.unique(target, return_inverse=True)
+    mean, deviation = (float(target.mean()), float(target.std()) or 1.0) if numbers else (0.0, 1.0)
+    aims = (codes - mean) / deviation if numbers else codes
+    candidates = own_candidates(
+        OwnData(
+            rows=X if beside is None else np.concatenate([X, encoder.encode(beside)]),
+            target=aims,
+            n_own=len(X),
+            n_classes=None if numbers else len(classes),
+            common_units=encoder.common_units,
+        ),
+        random,
+        n_trees=3 * N_TREES if thorough else N_TREES,
+        thorough=thorough,
+    )
+    nothing = np.full((len(X), 1 if numbers else drawn.n_classes), np.nan)
+    known, beyond = (aims if numbers else classes[aims])[: len(X)], (aims if numbers else classes[aims])[len(X) :]
+    blender: Blender = (
+        NumberBlender(candidates, nothing, known, TAU, beyond)
+        if numbers
+        else ClassBlender(candidates, nothing, known, TAU, beyond, classes, False)
+    )
+    blend = blender._own(np.ones(len(X), dtype=bool))
+    scorers = [candidates[place].fit() for place in blend.own]
+
+    def predict(rows: Array) -> Array:
+        encoded = encoder.encode(rows)
+        told = np.zeros((len(rows), nothing.shape[1]))
+        said = blend.speak([scorer(encoded) for scorer in scorers], told).alone
+        return mean + deviation * said if numbers else softmax(said, axis=1)
+
+    return predict
+
+
+def central(rows: Rows, drawn: Draw) -> Predict:
+    """What rows of several parties in one place teach, with the public ones where these have targets.
+
+    The analyst's candidates on raw, standardised rows: ridge and kernel ridge regressions and a forest, the best by
+    rows left out.
+    """
+    X, y = rows.X, rows.y
+    if drawn.labelled is not None:
+        X, y = np.vstack([X, drawn.labelled.X]), np.concatenate([y, drawn.labelled.y])
+    scaler = StandardScaler().fit(X)
+    Z, ones = scaler.transform(X), np.ones(len(y))
+    groups = np.unique(Z, axis=0, return_inverse=True)[1].ravel()
+    classify = drawn.task == "classification"
+    models = kernel_models(Z, is_classification=classify)
+    models.append(forest(is_classification=classify, n_jobs=None, random_state=drawn.seed))
+    tried = []
+    for model in models:
+        fitted, left_out = fit_left_out(model.estimator, Z, y, ones, groups=groups, judges=ones)
+        said = left_out if not classify else spread(left_out, fitted.classes_, drawn.n_classes)
+        tried.append((float(losses(y, said).mean()), fitted))
+    best = min(tried, key=lambda pair: pair[0])[1]
+    if not classify:
+        return lambda new: np.asarray(best.predict(scaler.transform(new)), dtype=np.float64)
+    return lambda new: spread(best.predict_proba(scaler.transform(new)), best.classes_, drawn.n_classes)
+
+
+def todays_way(shares: list[dc.Share], drawn: Draw) -> Collaboration:
+    """Kernels, a graph of targets where there are any, centring, and a random forest."""
+    graph = dc.TargetSimilarityGraph() if drawn.anchor_target is not None else None
+    integrator = dc.KTI(drawn.n_components, graph=graph, center=True)
+    forest = RandomForestRegressor if drawn.task == "regression" else RandomForestClassifier
+    return dc.Analyst(integrator, forest(random_state=drawn.seed)).fit(shares)
+
+
+def chosen_way(shares: list[dc.Share], drawn: Draw) -> Collaboration:
+    """Whatever the analyst finds best by rows left out."""
+    return _analyst(drawn).fit(shares)
+
+
+def _analyst(drawn: Draw) -> dc.Analyst:
+    return dc.Analyst("auto", "auto", task=drawn.task, random_state=drawn.seed)
+
+
+def every_choice(shares: list[dc.Share], drawn: Draw) -> list[Choice]:
+    """All candidates of the analyst, fitted."""
+    named = {share.party: share for share in shares}
+    analyst = _analyst(drawn)
+    training = training_rows(named, as_classes=drawn.task == "classification")
+    tried: list[Choice] = []
+
+    class Keeping(Search):
+        """The analyst's search, which keeps what it tried."""
+
+        def _try(self, *arguments: Any, **named: Any) -> Choice:
+            tried.append(super()._try(*arguments, **named))
+            return tried[-1]
+
+    Keeping(**vars(analyst._search(named, training))).run(named, training)
+    return tried
+
+
+def candidate_name(candidate: Candidate) -> str:
+    """A candidate in words, without its penalty, which it chooses by itself."""
+    return f"{candidate.integrator}, {candidate.model}, anchor rows × {candidate.anchor_weight:g}"
+
+
+def by_model(party: dc.Party, model: Any, drawn: Draw) -> Predict:
+    """A party's predictions with what it got back."""
+    if drawn.task == "regression":
+        return lambda rows: np.asarray(party.predict(rows, model), dtype=np.float64)
+    return lambda rows: spread(party.predict_proba(rows, model), model.estimator.classes_, drawn.n_classes)
+
+
+def personalised(party: dc.Party, model: Any, own: Rows, drawn: Draw) -> tuple[Predict, Predict, Mapping[str, float]]:
+    """The party's own models and what it got back as one; its own models by themselves; and what it is told.
+
+    The last is the gain of the first over the second that the party's own rows say, with its 95 % interval: of
+    accuracy, or the part of the RMSE that goes away.
+    """
+    public = drawn.public.X if drawn.setting.n_public else None
+    labelled = None if drawn.labelled is None else drawn.labelled.y
+    random = np.random.RandomState([drawn.seed, 21])
+    mine = party.personalise(model, own.X, own.y, public=public, public_target=labelled, random_state=random)
+    gain = mine.benefit_.pooled_gain
+    told = {} if gain is None else {"value": gain.value, "low": gain.low, "high": gain.high}
+    return _side(mine, "pooled", drawn), _side(mine, "alone", drawn), told
+
+
+def _side(mine: PersonalModel, using: str, drawn: Draw) -> Predict:
+    if drawn.task == "regression":
+        return lambda rows: mine.predict(rows, using=using)
+    return lambda rows: spread(mine.predict_proba(rows, using=using), mine.classes_, drawn.n_classes)

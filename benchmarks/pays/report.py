@@ -1,0 +1,190 @@
+"""The report: Markdown, a CSV file and a figure."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from .calibration import calibration_text
+from .figure import draw_figure
+from .intervals import Difference
+from .results import Measured, rows_of
+from .risks import FIGURES
+from .tables import UNSEEN
+from .trial import AVERAGE, CHOSEN, COPULA, METHODS, NOISY, POOL, PUBLIC, TODAY
+
+TOLERANCE = 0.01
+
+
+def write_report(measured: Sequence[Measured], directory: Path, *, expected: int, preset: str) -> Path:
+    """Write README.md, scores.csv and differences.png; the path of the first."""
+    directory.mkdir(parents=True, exist_ok=True)
+    rows = rows_of(measured)
+    with (directory / "scores.csv").open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, list(rows[0]) if rows else ["dataset"])
+        writer.writeheader()
+        writer.writerows({k: f"{v:.5g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows)
+    there = [each for each in measured if POOL in each.scores]
+    if there:
+        draw_figure(there).savefig(directory / "differences.png", dpi=110)
+    path = directory / "README.md"
+    path.write_text(text(measured, expected=expected, preset=preset), encoding="utf-8")
+    return path
+
+
+def text(measured: Sequence[Measured], *, expected: int, preset: str) -> str:
+    """The report in Markdown."""
+    there = [each for each in measured if POOL in each.scores]
+    n_trials = sum(len(each.seconds) for each in there)
+    parts = [
+        "# Does collaborating pay?",
+        f"Preset `{preset}`: {len(there)} settings, {n_trials} of {expected} trials. What the words mean stands in "
+        "`benchmarks/pays/README.md`; all scores in `scores.csv`.",
+    ]
+    if there:
+        parts += [
+            _summary(there),
+            "![Differences by setting](differences.png)",
+            "## Means\n\n" + _means(there),
+            "## What collaborating brings\n\nMean paired differences over parties and draws with 95 % intervals. "
+            "Differences of AUC and accuracy; of RMSE the part of the error that goes away. `own` is the better, with "
+            "hindsight, of Local and Local+Public.\n\n" + _differences(there),
+        ]
+    defended = [each for each in there if each.setting.defence != "none"]
+    if defended:
+        parts.append("## Behind a defence\n\n" + _defended(defended))
+    parts += ["## What parties were told, and what is true\n\n" + calibration_text(there)] if there else []
+    if any(each.chosen for each in there):
+        parts.append("## What the analyst chose\n\n" + _choices(there))
+    if any(each.candidates for each in measured):
+        parts.append("## The choice beside every single candidate\n\n" + _candidates(measured))
+    parts.append(_costs(there))
+    if errors := [error for each in measured for error in each.errors]:
+        parts.append("## What failed\n\n" + "\n".join(f"* {error}" for error in errors))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _summary(there: Sequence[Measured]) -> str:
+    """How often what is above, not told from, or below what."""
+    contrasts: list[tuple[str, Callable[[Measured], Difference]]] = [
+        ("pool against own", lambda each: each.gain(POOL, each.own)),
+        ("DC* against own", lambda each: each.gain(CHOSEN, each.own)),
+        ("pool against the public rows alone", lambda each: each.gain(POOL, PUBLIC)),
+        ("pool against the average of locals", lambda each: each.gain(POOL, AVERAGE)),
+        ("pool against synthetic rows", lambda each: each.gain(POOL, COPULA)),
+        ("pool against synthetic rows, DP", lambda each: each.gain(POOL, NOISY)),
+        ("DC* against today's way", lambda each: each.gain(CHOSEN, TODAY)),
+    ]
+    groups: list[tuple[str, Callable[[Measured], bool]]] = [
+        ("undefended", lambda each: each.setting.defence == "none"),
+        ("private", lambda each: each.setting.defence != "none"),
+        ("unseen tables", lambda each: each.setting.dataset in UNSEEN),
+    ]
+    rows = []
+    for name, contrast in contrasts:
+        cells = [name]
+        for _, belongs in groups:
+            found = [
+                difference for each in there if belongs(each) and not math.isnan((difference := contrast(each)).mean)
+            ]
+            verdicts = [difference.verdict for difference in found]
+            above = sum(difference.mean > 0 for difference in found)
+            cells.append(
+                f"{above} of {len(found)}; {verdicts.count('+')} / {verdicts.count('0')} / {verdicts.count('-')}"
+            )
+        rows.append(cells)
+    head = ["", *(name for name, _ in groups)]
+    return (
+        "In how many settings the mean is above; and how often the 95 % interval is above zero / holds zero / is below "
+        "zero.\n\n" + markdown(head, rows)
+    )
+
+
+def _means(there: Sequence[Measured]) -> str:
+    head = ["setting", "measure", *METHODS]
+    return markdown(head, [[e.setting.label, e.metric, *(_number(e.mean(m), e) for m in METHODS)] for e in there])
+
+
+def _number(value: float, each: Measured) -> str:
+    if math.isnan(value):
+        return "–"
+    return f"{value:.1f}" if each.is_error else f"{value:.3f}"
+
+
+def _differences(there: Sequence[Measured]) -> str:
+    head = ["setting", "own", "pool − own", "DC* − own", "pool − public alone", "pool − average", "pool − synthetic"]
+    rows = []
+    for each in sorted(there, key=lambda each: -each.gain(POOL, each.own).mean):
+        against = [each.gain(POOL, other) for other in (PUBLIC, AVERAGE, COPULA)]
+        gains = [each.gain(POOL, each.own), each.gain(CHOSEN, each.own), *against]
+        rows.append([each.setting.label, each.own, *(shown(gain) for gain in gains)])
+    return markdown(head, rows)
+
+
+def shown(difference: Difference) -> str:
+    """A difference with its interval, bold where the interval does not hold zero."""
+    if math.isnan(difference.mean):
+        return "–"
+    mean = f"{difference.mean:+.3f}"
+    if math.isnan(difference.low):
+        return mean
+    return f"{f'**{mean}**' if difference.verdict != '0' else mean} ({difference.low:+.3f} to {difference.high:+.3f})"
+
+
+def _defended(defended: Sequence[Measured]) -> str:
+    head = ["setting", "own", "pool − own", "pool − public alone", "pool − synthetic, DP", *FIGURES]
+    rows = []
+    for each in defended:
+        gains = [each.gain(POOL, other) for other in (each.own, PUBLIC, NOISY)]
+        risks = [f"{each.risks[name]:.2f}" if name in each.risks else "–" for name in FIGURES]
+        rows.append([each.setting.label, each.own, *(shown(gain) for gain in gains), *risks])
+    return markdown(head, rows) + (
+        "\n\nRisks are those of the strongest of six attacks on one party of one draw by somebody who has the share, "
+        "all anchor rows and other rows of the kind: what was measured, and no bound."
+    )
+
+
+def _choices(there: Sequence[Measured]) -> str:
+    total: dict[str, int] = {}
+    for each in there:
+        for name, count in each.chosen.items():
+            total[name] = total.get(name, 0) + count
+    ranked = sorted(total.items(), key=lambda pair: (-pair[1], pair[0]))
+    return markdown(["candidate", "times"], [[name, str(count)] for name, count in ranked[:20]])
+
+
+def _candidates(measured: Iterable[Measured]) -> str:
+    rows = []
+    for each in measured:
+        if not each.candidates:
+            continue
+        singles = {name: _mean(by_seed) for name, by_seed in each.candidates.items() if name != CHOSEN}
+        best = (min if each.is_error else max)(singles, key=lambda name: singles[name])
+        chosen = _mean(each.candidates[CHOSEN])
+        behind = (chosen / singles[best] - 1) if each.is_error else singles[best] - chosen
+        held = "yes" if behind <= TOLERANCE else "**no**"
+        rows.append(
+            [each.setting.label, _number(chosen, each), _number(singles[best], each), best, f"{behind:+.3f}", held]
+        )
+    head = ["setting", "chosen", "best single", "which", "behind by", f"within {TOLERANCE}"]
+    return markdown(head, rows) + "\n\nThe best single candidate is named with hindsight, by its mean on the test rows."
+
+
+def _mean(by_seed: dict[int, dict[str, float]]) -> float:
+    values = [value for parties in by_seed.values() for value in parties.values()]
+    return sum(values) / len(values)
+
+
+def _costs(there: Sequence[Measured]) -> str:
+    seconds = [second for each in there for second in each.seconds]
+    if not seconds:
+        return ""
+    return f"A trial took {sum(seconds) / len(seconds):.0f} CPU seconds on average, {max(seconds):.0f} at most."
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table."""
+    rule = ["---"] * len(head)
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows))

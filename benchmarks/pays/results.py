@@ -1,0 +1,140 @@
+"""Results by setting, as the report wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .intervals import Difference, paired, student
+from .settings import Setting
+from .store import Found, Task
+from .tables import load_table
+from .trial import LOCAL, LOCAL_PUBLIC, METHODS
+
+BySeed = dict[int, dict[str, float]]
+"""Scores by seed and party."""
+
+
+@dataclass
+class Measured:
+    """Everything measured under one setting.
+
+    Attributes
+    ----------
+    setting : Setting
+    metric : str
+    scores, losses : dict of str to dict
+        Of a method, by seed and party.
+    benefits : dict of str to dict
+        Ends and middle of what parties were told it brought, by seed and party.
+    chosen : dict of str to int
+        How often the analyst took which candidate.
+    risks : dict of str to float
+    candidates : dict of str to dict
+        Of single candidates.
+    seconds : list of float
+        CPU seconds of each trial's main part.
+    errors : list of str
+    """
+
+    setting: Setting
+    metric: str
+    scores: dict[str, BySeed] = field(default_factory=dict)
+    losses: dict[str, BySeed] = field(default_factory=dict)
+    benefits: dict[str, BySeed] = field(default_factory=dict)
+    chosen: dict[str, int] = field(default_factory=dict)
+    risks: dict[str, float] = field(default_factory=dict)
+    candidates: dict[str, BySeed] = field(default_factory=dict)
+    seconds: list[float] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    @property
+    def is_error(self) -> bool:
+        """Whether less is better."""
+        return self.metric == "RMSE"
+
+    def mean(self, method: str) -> float:
+        """Mean over seeds of the mean over parties; not a number where there is none."""
+        by_seed = self.scores.get(method, {})
+        return student([float(np.mean(list(parties.values()))) for parties in by_seed.values()]).mean
+
+    def best_of(self, methods: Iterable[str]) -> str:
+        """Of some methods the one with the best mean: chosen with hindsight, which favours it."""
+        there = [method for method in methods if method in self.scores]
+        return min(there, key=lambda m: self.mean(m) * (1 if self.is_error else -1))
+
+    def gain(self, method: str, over: str) -> Difference:
+        """How much better a method is: differences of AUC or accuracy, or the part of the error that it takes away."""
+        left, right = self.scores.get(method, {}), self.scores.get(over, {})
+        if not self.is_error:
+            return paired(left, right)
+        loss = paired(left, right, relative=True)
+        return Difference(-loss.mean, -loss.high, -loss.low)
+
+    @property
+    def own(self) -> str:
+        """The better of what a party has without the others."""
+        return self.best_of((LOCAL, LOCAL_PUBLIC))
+
+
+def collect(found: Iterable[tuple[Task, Found]]) -> list[Measured]:
+    """Results by setting, in the order of the tasks."""
+    measured: dict[Setting, Measured] = {}
+    for task, result in found:
+        setting = task.setting
+        if setting not in measured:
+            measured[setting] = Measured(setting, metric_of(setting))
+        _add(measured[setting], task, result)
+    return list(measured.values())
+
+
+def metric_of(setting: Setting) -> str:
+    """What is reported for a data set, without its rows where these are many."""
+    known = {"digits": "accuracy", "mnist": "accuracy", "fashion-mnist": "accuracy", "ujiindoorloc": "RMSE"}
+    return known.get(setting.dataset) or load_table(setting.dataset).metric
+
+
+def _add(measured: Measured, task: Task, result: Found) -> None:
+    if result.error is not None:
+        measured.errors.append(f"{task.label}: {result.error}")
+    elif task.part == "risks":
+        measured.risks |= result.scores
+    else:
+        if task.part == "main":
+            measured.seconds.append(sum(result.seconds.values()))
+        kinds = {"score": measured.scores, "loss": measured.losses, "benefit": measured.benefits}
+        kinds["candidate"] = measured.candidates
+        for key, value in result.scores.items():
+            kind, name, *party = key.split("|")
+            if kind == "chosen":
+                measured.chosen[name] = measured.chosen.get(name, 0) + 1
+            else:
+                kinds[kind].setdefault(name, {}).setdefault(task.seed, {})[party[0]] = value
+
+
+def rows_of(measured: Iterable[Measured]) -> list[Mapping[str, object]]:
+    """Every score as a row: what the CSV file holds."""
+    return [
+        {
+            "dataset": each.setting.dataset,
+            "parties": each.setting.n_parties,
+            "rows": each.setting.n_per_party,
+            "split": each.setting.split,
+            "public": each.setting.n_public,
+            "labelled": each.setting.labelled,
+            "f": each.setting.f,
+            "defence": each.setting.defence,
+            "metric": each.metric,
+            "method": method,
+            "seed": seed,
+            "party": party,
+            "score": score,
+            "loss": each.losses[method][seed][party],
+        }
+        for each in measured
+        for method in METHODS
+        for seed, parties in sorted(each.scores.get(method, {}).items())
+        for party, score in parties.items()
+    ]

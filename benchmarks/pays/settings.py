@@ -1,0 +1,146 @@
+"""What is compared under which conditions: presets of settings, fixed before they were run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+PROTOCOL = 1
+"""To be raised whenever the same setting would give other scores, so that older results are not taken for new ones."""
+
+Split = Literal["iid", "label-skew", "feature-shift"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """Parties, public rows, f_k and defence.
+
+    Attributes
+    ----------
+    dataset : str
+    n_parties, n_per_party : int
+    split : {"iid", "label-skew", "feature-shift"}
+        Skews draw each party's mix of classes, or of ten slices of the table, from a Dirichlet distribution of .5.
+    n_public : int
+        Public rows.  With 0 there are declared ranges alone, and the anchor is uniform in them.
+    labelled : bool
+        Whether public rows have targets.
+    f : {"public", "own"}
+        PCA fitted on the anchor, or on the party's own rows.
+    defence : {"none", "private"}
+        "private" is `datacollab.Party.private`.
+    """
+
+    dataset: str
+    n_parties: int
+    n_per_party: int
+    split: Split = "iid"
+    n_public: int = 100
+    labelled: bool = True
+    f: Literal["public", "own"] = "public"
+    defence: Literal["none", "private"] = "none"
+
+    def __post_init__(self) -> None:
+        if self.n_public == 0 and self.labelled:
+            raise ValueError(f"{self.dataset}: without public rows there are none with targets; set labelled=False.")
+
+    @property
+    def public(self) -> str:
+        """Public rows in words."""
+        return (
+            "no rows" if self.n_public == 0 else f"{self.n_public:,} {'with' if self.labelled else 'without'} targets"
+        )
+
+    @property
+    def label(self) -> str:
+        """The setting in words."""
+        words = [f"{self.dataset} {self.n_parties}×{self.n_per_party}", self.split, self.public]
+        words += ["own PCA"] if self.f == "own" else []
+        return ", ".join([*words, "private"] if self.defence == "private" else words)
+
+    def cell(self, part: str) -> str:
+        """Hash of all that determines scores but the seed."""
+        text = json.dumps({"protocol": PROTOCOL, "part": part, **asdict(self)}, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Settings and seeds."""
+
+    settings: tuple[Setting, ...]
+    seeds: tuple[int, ...]
+
+
+SIZES = {
+    "digits": (10, 25),
+    "mnist": (10, 100),
+    "fashion-mnist": (10, 100),
+    "ujiindoorloc": (10, 100),
+    "breast-cancer": (5, 30),
+    "diabetes": (5, 30),
+    "whas500": (5, 40),
+    "gbsg2": (5, 50),
+    "flchain": (10, 50),
+    "attrition": (10, 50),
+    "mlc_churn": (10, 100),
+    "hmda": (10, 50),
+}
+"""Parties and rows of each."""
+
+_REGRESSION = ("diabetes", "ujiindoorloc")
+_MANY_ROWS = ("digits", "mnist", "flchain", "mlc_churn", "hmda", "attrition")
+_SKEWED = ("digits", "mnist", "breast-cancer", "flchain", "attrition", "mlc_churn", "hmda")
+_UNLABELLED = (*_SKEWED, *_REGRESSION)
+_RANGES_SUFFICE = ("digits", "breast-cancer", "flchain", "attrition", "mlc_churn", "hmda")
+
+
+def _of(dataset: str, **changes: object) -> Setting:
+    n_parties, n_per_party = SIZES[dataset]
+    return Setting(dataset=dataset, n_parties=n_parties, n_per_party=n_per_party, **changes)  # type: ignore[arg-type]
+
+
+def _quick() -> Iterator[Setting]:
+    for dataset in SIZES:
+        yield _of(dataset)
+        yield _of(dataset, defence="private")
+    for dataset in _UNLABELLED:
+        yield _of(dataset, labelled=False)
+    for dataset in _SKEWED:
+        yield _of(dataset, split="label-skew")
+    for dataset in _RANGES_SUFFICE:
+        yield _of(dataset, n_public=0, labelled=False, f="own")
+    for dataset in ("flchain", "hmda"):
+        yield _of(dataset, split="feature-shift")
+    for dataset, n_public in (("digits", 50), ("mlc_churn", 500)):
+        yield _of(dataset, n_public=n_public)
+
+
+def _full() -> Iterator[Setting]:
+    yield from _quick()
+    for dataset in SIZES:
+        for split in ("iid", "feature-shift") if dataset in _REGRESSION else ("iid", "label-skew", "feature-shift"):
+            for n_public in (50, 100, 500, 1000) if dataset in _MANY_ROWS else (50, 100):
+                for labelled in (True, False):
+                    for f, defence in (("public", "none"), ("own", "none"), ("public", "private")):
+                        yield _of(dataset, split=split, n_public=n_public, labelled=labelled, f=f, defence=defence)
+    for dataset in _RANGES_SUFFICE:
+        for f, defence in (("own", "none"), ("public", "none"), ("public", "private")):
+            yield _of(dataset, n_public=0, labelled=False, f=f, defence=defence)
+
+
+def _smoke() -> Iterator[Setting]:
+    yield Setting(dataset="digits", n_parties=3, n_per_party=40)
+    yield Setting(dataset="breast-cancer", n_parties=3, n_per_party=40, defence="private")
+    yield Setting(dataset="breast-cancer", n_parties=3, n_per_party=40, n_public=0, labelled=False, f="own")
+    yield Setting(dataset="diabetes", n_parties=3, n_per_party=40, split="feature-shift", labelled=False)
+
+
+PRESETS = {
+    "smoke": Preset(tuple(_smoke()), (0, 1)),
+    "quick": Preset(tuple(dict.fromkeys(_quick())), (0, 1, 2, 3, 4)),
+    "full": Preset(tuple(dict.fromkeys(_full())), tuple(range(10))),
+}

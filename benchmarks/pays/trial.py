@@ -1,0 +1,182 @@
+"""One trial: every way to predict, scored on the test rows for each party."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+import datacollab as dc
+from datacollab.errors import DataCollabWarning
+
+from . import library
+from .columns import Array
+from .draws import Draw, Rows, draw
+from .scoring import losses, score
+from .settings import Setting
+from .store import Measure
+from .synthetic import bins_of, copula_rows, noisy_marginal_rows
+from .tables import load_table
+
+LOCAL, LOCAL_PUBLIC, AVERAGE, PUBLIC = "Local", "Local+Public", "average of locals", "public alone"
+TODAY, CHOSEN, POOL, CENTRAL = "today", "DC*", "pool", "Central+Public"
+COPULA, NOISY = "synthetic rows", "synthetic rows, DP"
+METHODS = (LOCAL, LOCAL_PUBLIC, PUBLIC, AVERAGE, COPULA, NOISY, TODAY, CHOSEN, POOL, CENTRAL)
+
+N_SCORED = 2
+"""Parties scored in a trial, the first ones: more of one draw tell little more."""
+
+
+class Trial:
+    """Scores and seconds, as they are found.
+
+    Attributes
+    ----------
+    scores : dict of str to float
+        "score|method|party", "loss|method|party", "benefit|end|party" and "chosen|candidate".
+    seconds : dict of str to float
+    """
+
+    def __init__(self, drawn: Draw) -> None:
+        self.drawn = drawn
+        self.scored = list(drawn.parties)[:N_SCORED]
+        self.scores: dict[str, float] = {}
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def timed(self, step: str) -> Iterator[None]:
+        """Add to a step's seconds of this process."""
+        started = time.process_time()
+        yield
+        self.seconds[step] = self.seconds.get(step, 0.0) + time.process_time() - started
+
+    def add(self, method: str, party: str, predicted: Array) -> None:
+        """Score one party's predictions of the test rows."""
+        test = self.drawn.test
+        self.scores[f"score|{method}|{party}"] = score(self.drawn.metric, test.y, predicted)
+        self.scores[f"loss|{method}|{party}"] = float(losses(test.y, predicted).mean())
+
+    def add_common(self, method: str, predicted: Array) -> None:
+        """Score what is the same at every party."""
+        for party in self.scored:
+            self.add(method, party, predicted)
+
+
+def measure(
+    setting: Setting, seed: int, *, data_dir: Path | None = None
+) -> tuple[Mapping[str, float], Mapping[str, float]]:
+    """All scores of one trial, and seconds of its steps."""
+    # Fixed seeds are wanted here, and classes too small for a defence are part of the comparison.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataCollabWarning)
+        trial = Trial(draw(load_table(setting.dataset, data_dir), setting, seed))
+        _without_collaboration(trial)
+        _synthetic(trial)
+        _collaborating(trial)
+    return trial.scores, trial.seconds
+
+
+def measures(data_dir: Path | None) -> dict[str, Measure]:
+    """The parts of a trial, by name."""
+    from .candidates import measure_candidates
+    from .risks import measure_risks
+
+    parts = {"main": measure, "risks": measure_risks, "candidates": measure_candidates}
+    return {name: partial(part, data_dir=data_dir) for name, part in parts.items()}
+
+
+def _without_collaboration(trial: Trial) -> None:
+    drawn = trial.drawn
+    X = drawn.test.X
+    with trial.timed(LOCAL):
+        for name in trial.scored:
+            trial.add(LOCAL, name, library.alone(drawn.parties[name], drawn, public=False, thorough=True)(X))
+    with trial.timed(AVERAGE):
+        every = [library.alone(own, drawn, public=False)(X) for own in drawn.parties.values()]
+        trial.add_common(AVERAGE, np.mean(every, axis=0))
+    if drawn.labelled is not None:
+        with trial.timed(PUBLIC):
+            trial.add_common(PUBLIC, library.alone(drawn.labelled, drawn, public=False, thorough=True)(X))
+    with trial.timed(CENTRAL):
+        trial.add_common(CENTRAL, library.central(pooled(drawn.parties), drawn)(X))
+
+
+def pooled(parties: Mapping[str, Rows]) -> Rows:
+    """All parties' rows in one place."""
+    return Rows(np.vstack([rows.X for rows in parties.values()]), np.concatenate([rows.y for rows in parties.values()]))
+
+
+def _synthetic(trial: Trial) -> None:
+    drawn = trial.drawn
+    for method in (COPULA, NOISY):
+        with trial.timed(method):
+            made = {name: made_rows(own, drawn, method == NOISY, name) for name, own in drawn.parties.items()}
+            predict = library.central(pooled(made), drawn)
+            trial.add_common(method, predict(drawn.test.X))
+
+
+def made_rows(own: Rows, drawn: Draw, noisy: bool, name: str) -> Rows:
+    """As many made-up rows as a party has, of each of its classes; numbers go along as a column of their own."""
+    generator = np.random.default_rng(library.secrets(drawn, f"synthetic {name}").randint(2**31, size=4))
+    if drawn.task == "regression" and not noisy:
+        both = copula_rows(np.column_stack([own.X, own.y]), len(own), generator)
+        return Rows(both[:, :-1], both[:, -1])
+    numbers = drawn.task == "regression"
+    classes = bins_of(own.y, drawn.target_range) if numbers else own.y
+    bounds = np.column_stack([drawn.bounds, drawn.target_range]) if numbers else drawn.bounds
+    entries = np.column_stack([own.X, own.y]) if numbers else own.X
+    made = []
+    for each in np.unique(classes):
+        rows = entries[classes == each]
+        made.append(
+            noisy_marginal_rows(rows, len(rows), bounds, library.noise(), generator)
+            if noisy
+            else copula_rows(rows, len(rows), generator)
+        )
+    table = np.vstack(made)
+    return Rows(table[:, :-1], table[:, -1]) if numbers else Rows(table, np.sort(own.y))
+
+
+def exchanged(drawn: Draw) -> tuple[dict[str, dc.Party], list[dc.Share]]:
+    """All parties, and what they share."""
+    parties = {name: library.make_party(drawn, name) for name in drawn.parties}
+    return parties, [party.share(drawn.anchor, drawn.anchor_target) for party in parties.values()]
+
+
+def _collaborating(trial: Trial) -> None:
+    drawn = trial.drawn
+    X = drawn.test.X
+    with trial.timed("shares"):
+        parties, shares = exchanged(drawn)
+    for method, way in ((TODAY, library.todays_way), (CHOSEN, library.chosen_way)):
+        with trial.timed(method):
+            collaboration = way(shares, drawn)
+            for name in trial.scored:
+                predict = library.by_model(parties[name], collaboration.party_model(name), drawn)
+                trial.add(method, name, predict(X))
+    if (selection := getattr(collaboration, "selection_", None)) is not None:
+        trial.scores[f"chosen|{library.candidate_name(selection.chosen)}"] = 1.0
+    with trial.timed(POOL):
+        for name in trial.scored:
+            model = collaboration.party_model(name)
+            pool, own, told = library.personalised(parties[name], model, drawn.parties[name], drawn)
+            predicted, without = pool(X), own(X)
+            trial.add(POOL, name, predicted)
+            if drawn.setting.n_public:
+                # The pool's own side has seen the party's rows and the public ones, and nothing else.
+                trial.add(LOCAL_PUBLIC, name, without)
+            truth = gain(drawn, predicted, without)
+            trial.scores |= {f"benefit|{key}|{name}": value for key, value in {**told, "truth": truth}.items()}
+
+
+def gain(drawn: Draw, pooled: Array, alone: Array) -> float:
+    """What parties are told, but on the test rows: of accuracy, or the part of the RMSE that goes away."""
+    if drawn.task == "regression":
+        before = score("RMSE", drawn.test.y, alone)
+        return 1 - score("RMSE", drawn.test.y, pooled) / before
+    return score("accuracy", drawn.test.y, pooled) - score("accuracy", drawn.test.y, alone)
