@@ -7,8 +7,8 @@ signed project, the sealed anchor, a share of each party, and a model for each.
     python play_030_files_that_cross.py                                    # handwritten digits, from scikit-learn
     python play_030_files_that_cross.py ujiindoorloc --data-dir DIRECTORY  # where a phone is, from radio signals
 
-With `--keep-order` the parties share their own rows, undefended and in the order of their tables, and the analyst is told
-what to do, so that the predictions of the collaboration can be held against those of
+With `--keep-order` the parties share their own rows, undefended and in the order of their tables, and the analyst is
+told what to do, so that the predictions of the collaboration can be held against those of
 `datacollab.DataCollaborationClassifier` to the last digit.  In life none of that is a good idea.
 """
 
