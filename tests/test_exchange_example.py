@@ -16,6 +16,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 import datacollab as dc
 from datacollab.bundle import AuditLog
 from datacollab.party_folder import PartyFolder
+from datacollab.party_folder._stored import load_party
 from datacollab.project import read_table
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "play_030_files_that_cross.py"
@@ -24,7 +25,7 @@ SECRET = ["keys.json", "anchor.dcstate", "party.dcstate", "log.jsonl"]
 
 
 def play(directory, *options):
-    command = [sys.executable, "-W", "error", str(EXAMPLE), "--output", str(directory), "--keep-order", *options]
+    command = [sys.executable, "-W", "error", str(EXAMPLE), "--output", str(directory), *options]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -33,13 +34,18 @@ def play(directory, *options):
 
 @pytest.fixture(scope="module")
 def digits(tmp_path_factory):
-    return play(tmp_path_factory.mktemp("digits") / "exchange")
+    return play(tmp_path_factory.mktemp("digits") / "exchange", "--keep-order")
+
+
+@pytest.fixture(scope="module")
+def by_default(tmp_path_factory):
+    return play(tmp_path_factory.mktemp("default") / "exchange")
 
 
 @pytest.fixture(scope="module")
 def ujiindoorloc(tmp_path_factory, real_data_dir):
     directory = tmp_path_factory.mktemp("uji") / "exchange"
-    return play(directory, "ujiindoorloc", "--data-dir", str(real_data_dir))
+    return play(directory, "ujiindoorloc", "--data-dir", str(real_data_dir), "--keep-order")
 
 
 def table(directory, who, name):
@@ -143,6 +149,27 @@ def test_the_analysts_directory_never_held_a_row_an_anchor_row_or_a_map(dataset,
         assert held(directory / party, components)
     assert not held(directory / "analyst", anchor.rows)
     assert held(directory / "clinic-b", anchor.rows)
+
+
+@pytest.mark.slow
+def test_by_default_no_row_leaves_in_any_form_and_parties_predict_with_the_pool(by_default):
+    """The analyst has rows of the anchor, moved, and each party what it has alone, pooled with what came back."""
+    anchor = anchor_of(by_default)
+    assert not held(by_default / "analyst", anchor.rows)
+    for party in PARTIES:
+        own, _ = table(by_default, party, "own.csv")
+        assert not held(by_default / "analyst", own)
+        folder = PartyFolder(by_default / party)
+        stored = load_party(folder._files, folder._own)
+        obfuscated = stored.party.obfuscate(stored.own.X)
+        assert not held(by_default / "analyst", obfuscated)
+        assert held(by_default / "analyst", stored.party.obfuscate(anchor.rows))  # the search finds what is there
+        assert "ollaboration" in folder.sentence
+        found = read_table(by_default / party / "predictions.csv")["prediction"]
+        expected = [frame["prediction"] for frame in folder.predict_batches(by_default / party / "new.csv")]
+        assert_array_equal(found, np.concatenate(expected))
+    _, y_new = table(by_default, "outside", "new.csv")
+    assert (found == y_new).mean() > 0.8  # chance is .1
 
 
 @pytest.mark.slow

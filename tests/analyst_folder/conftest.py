@@ -82,6 +82,7 @@ def make_share(
         "n_rows": len(share.target),
         "n_components": n_components,
         "n_anchors": len(anchor.rows),
+        "one_to_one": share.one_to_one,
         "task": project.task.kind,
         "row_order": "shuffled",
         "supersedes": None,

@@ -12,7 +12,7 @@ from datacollab.analyst_folder import Integration
 from datacollab.analyst_folder._integration import _training_rows
 from datacollab.bundle import AuditLog, unpack, unseal
 from datacollab.model import LandmarkRidgeClassifier, model_from
-from datacollab.party import Microaggregation
+from datacollab.party import LabelledAnchors, Microaggregation
 from datacollab.project import Task
 
 FOREST = RandomForestClassifier(n_estimators=20, random_state=0)
@@ -166,6 +166,13 @@ def test_anchor_rows_in_a_model_are_no_training_rows_and_parties_rows_are(place)
     mapped = dc.Analyst(dc.LTI(8), FOREST).fit(each.share for each in there.folder.shares()).representations_["north"]
     found = lint(there, LandmarkRidgeClassifier(mapped[:30], gamma=1.0))
     assert [each.n_rows for each in found if "landmarks" in each.path] == [30]
+
+
+def test_rows_of_the_anchor_that_a_party_labelled_are_nobodys(place):
+    there = place()
+    there.folder.add([there.send(name, defences=[LabelledAnchors(60)]) for name in ("north", "south")])
+    mapped = dc.Analyst(dc.LTI(8), FOREST).fit(each.share for each in there.folder.shares()).representations_["north"]
+    assert lint(there, LandmarkRidgeClassifier(mapped[:30], gamma=1.0)) == []
 
 
 def test_predictions_for_rows_left_out_are_no_training_rows(chosen):

@@ -109,6 +109,14 @@ def test_a_share_that_is_not_in_order_is_refused_and_leaves_no_trace(place, code
     assert everything_in(there.folder.path) == before
 
 
+def test_a_sealed_share_says_outside_whether_its_rows_are_the_partys_own(place):
+    there = place(seal_shares=True)
+    with refused("SHARE_MALFORMED", "one_to_one"):
+        there.folder.add([there.send("north", said={"one_to_one": False})])
+    (added,) = there.folder.add([there.send("north", defences=[Microaggregation(3, small_classes="group")])])
+    assert not added.share.one_to_one
+
+
 def test_targets_nobody_agreed_on_are_refused(place):
     there = place(task=Task(kind="classification", target="digit", classes=tuple(range(9))))
     with refused("TARGET_INVALID", "of 80 targets"):

@@ -99,7 +99,8 @@ def training_rows_in(estimator: Any, representations: Sequence[FloatArray]) -> l
     if len(rows) > _MOST_ROWS:
         rows = rows[np.random.default_rng(0).choice(len(rows), size=_MOST_ROWS, replace=False)]
     within = tuple(path.rpartition(".")[0] for path in known)
-    for found in find_training_rows(estimator, rows):
+    # Without rows there is nothing to look for, but an estimator that keeps its rows still does.
+    for found in find_training_rows(estimator, rows) if len(rows) else ():
         if found.n_found and not (within and found.path.startswith(within)):
             known[found.path] = RowFinding(path=found.path, n_rows=found.n_found)
     return sorted(known.values(), key=lambda finding: finding.path)
