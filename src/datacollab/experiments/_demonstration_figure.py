@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["demonstration_figure"]
 
 _MARKERS = ("o", "^", "s")
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#E69F00")
+_COLOURS = ("#0072B2", "#D55E00", "#009E73")
 """Okabe and Ito's palette, told apart by readers with any colour vision."""
 _WAY_COLOURS = {"alone": "#7f7f7f", "collaboration": "#56B4E9", "pooled": "#0072B2", "all rows in one place": "#cccccc"}
-_N_CLASSES, _N_SHOWN, _N_PUBLIC = 4, 60, 300
+_N_CLASSES, _N_SHOWN, _N_PUBLIC = 3, 60, 300
 
 
 def demonstration_figure(data: Dataset, demonstration: Demonstration) -> Figure:

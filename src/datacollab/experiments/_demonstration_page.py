@@ -63,7 +63,7 @@ def demonstration_page(demonstration: Demonstration, dataset: str, figure: Figur
 <th>own rows linked (by targets alone)</th></tr>{rows}</table></div>
 <figure><img alt="Rows of three parties as shared and integrated, and accuracies of all situations"
 src="data:image/png;base64,{_png(figure)}"><figcaption class="note">Left and middle: rows of three parties (markers)
-and four classes (colours), read by one projection. Right: accuracy on {N_TEST} new rows.</figcaption></figure>
+and three classes (colours), read by one projection. Right: accuracy on {N_TEST} new rows.</figcaption></figure>
 <h2>How to read this</h2>
 <p class="note"><b>alone</b>: the best that a party has without the others, of forests, kernel ridge and logistic
 regressions on its own rows and on the {N_PUBLIC} public rows; where these have no targets, it learns from them by
