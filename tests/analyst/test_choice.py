@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.decomposition import PCA
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
@@ -10,6 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
 import datacollab as dc
+from datacollab.analyst._training import looks_interpolated
 from datacollab.errors import AgreementError, RepresentationError
 from datacollab.model import LandmarkRidgeClassifier, LandmarkRidgeRegressor
 
@@ -124,6 +126,34 @@ def test_means_of_groups_are_judged_by_the_anchor(rng):
     # A few equal rows are daily life in tables, and no means.
     some = [changed(s, representation=np.r_[s.representation[:35], s.representation[:5]]) for s in shares]
     assert analyst.fit(some).selection_.judged_on == "rows"
+
+
+def test_interpolated_anchors_are_seen():
+    X, y = dc.datasets.load("digits")
+    f = PCA(16).fit(X[:300])
+    for real in (f.transform(X[:300]), np.random.default_rng(0).normal(size=(300, 6))):
+        assert not looks_interpolated(real)
+    for n_made in (300, 1000):
+        made, _ = dc.SMOTEAnchor(n_made).sample(X[:100], y[:100], random_state=0)
+        assert looks_interpolated(f.transform(made))
+
+
+def test_interpolated_anchors_do_not_talk_the_analyst_into_following_them():
+    """Targets are half noise, and SMOTE hands each on to its relatives."""
+    rng = np.random.default_rng(0)
+    public = rng.normal(size=(60, 6))
+    noisy = np.where(rng.random(60) < 0.3, public[:, 0] < 0, public[:, 0] > 0).astype(int)
+    A, target = dc.SMOTEAnchor(300).sample(public, noisy, random_state=0)
+    share = {"anchor_representation": A, "anchor_target": target, "one_to_one": False}
+    shares = [
+        dc.Share(party=k, representation=A[k::3], target=target[k::3], anchor_rows=np.arange(300)[k::3], **share)
+        for k in range(3)
+    ]
+    collaboration = dc.Analyst().fit(shares)
+    new = rng.normal(size=(500, 6))
+    right = collaboration.party_model(0).predict(new) == (new[:, 0] > 0)
+    close = dc.Analyst(dc.ODC(), KNeighborsClassifier(1)).fit(shares).party_model(0)
+    assert right.mean() > np.mean(close.predict(new) == (new[:, 0] > 0)) + 0.03
 
 
 def test_rows_made_of_one_anchor_row_are_left_out_with_it(rng):

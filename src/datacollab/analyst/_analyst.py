@@ -130,9 +130,10 @@ class Analyst:
     -----
     Losses are exact for rows left out: in closed form for ridge regressions, from trees that did not see the row for
     forests, by folds for other models.  Equal rows, and rows made of one anchor row, are left out together.  Where all
-    shared rows were changed by defences, the anchor's rows judge, if they have targets, near ones left out together.
-    They cannot tell how a method does on rows unlike them, so candidates are few and cautious then: `ODC` and `KTI`
-    without a graph, ridge and kernel ridge regression with large penalties, anchor rows of weight 1.
+    shared rows were changed by defences, the anchor's rows judge, if they have targets.  They cannot tell how a method
+    does on rows unlike them, so candidates are few and cautious then: `ODC` and `KTI` without a graph, ridge and kernel
+    ridge regression with large penalties, anchor rows of weight 1.  Where they look interpolated, as by SMOTE, near
+    ones are left out together, and a kernel must be better by far than a linear model.
 
     Examples
     --------
@@ -290,6 +291,7 @@ class Analyst:
             model=NamedModel(name=type(self.estimator).__name__, estimator=self.estimator) if named else None,
             anchor_weights=self._weights(cautious),
             cautious=cautious,
+            interpolated=training.interpolated,
             is_classification=is_classification,
             class_weight=self._class_weights(training.target, is_classification),
             budget=self.budget,

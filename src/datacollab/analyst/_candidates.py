@@ -36,6 +36,7 @@ ANCHOR_WEIGHTS = (0.0, 0.3, 1.0)
 _WIDTHS = (0.5, 1.0, 2.0)
 """Multiples of one over the median squared distance."""
 _LARGE_ALPHAS = (0.1, 1.0, 10.0)
+_VERY_LARGE_ALPHAS = (1.0, 10.0)
 _BEYOND = 0.7
 """Part of the difference between two anchor rows that a landmark lies beyond a third."""
 FEW_LANDMARKS, MANY_LANDMARKS = 400, 1200
@@ -79,7 +80,9 @@ def default_integrators(shares: Mapping[PartyName, Share], *, cautious: bool = F
     return integrators
 
 
-def kernel_models(anchor: FloatArray, *, is_classification: bool, cautious: bool = False) -> list[NamedModel]:
+def kernel_models(
+    anchor: FloatArray, *, is_classification: bool, cautious: bool = False, interpolated: bool = False
+) -> list[NamedModel]:
     """Linear and kernel ridge regressions whose landmarks are made of anchor rows.
 
     Parameters
@@ -89,8 +92,10 @@ def kernel_models(anchor: FloatArray, *, is_classification: bool, cautious: bool
     is_classification : bool
     cautious : bool, default=False
         Only large penalties, and no wide kernels; see `default_integrators`.
+    interpolated : bool, default=False
+        Only very large penalties, since the smaller ones look best on interpolated rows whatever they are worth.
     """
-    alphas = _LARGE_ALPHAS if cautious else ALPHAS
+    alphas = _VERY_LARGE_ALPHAS if interpolated else _LARGE_ALPHAS if cautious else ALPHAS
     ridge = LandmarkRidgeClassifier if is_classification else LandmarkRidgeRegressor
     models = [NamedModel(name="ridge", estimator=ridge(kernel="linear", alphas=alphas))]
     S = landmarks(anchor, FEW_LANDMARKS)

@@ -25,6 +25,8 @@ __all__ = ["Choice", "Search", "trained_again"]
 _FLOOR = 1e-6
 """Smallest probability of a class in the log loss, for classes that the training lacks."""
 _Z = 1.96
+_FLATTERED = 0.75
+"""Part of the best loss so far that a more complicated candidate may have at most, where interpolated rows judge."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,6 +58,7 @@ class _Ledger:
     """What was tried so far."""
 
     total: int
+    handicap: float
     budget: float | None
     progress: Callable[[int, int, str], None] | None
     candidates: list[Candidate] = field(default_factory=list)
@@ -77,7 +80,7 @@ class _Ledger:
         self.losses.append(choice.losses)
         if take is None:
             # Of equal losses the first stays: candidates come from simple to complicated.
-            take = self.best is None or choice.candidate.loss < self.best.candidate.loss
+            take = self.best is None or choice.candidate.loss < self.handicap * self.best.candidate.loss
         if take:
             self.best = choice
 
@@ -103,6 +106,9 @@ class Search:
     cautious : bool
         Whether rows judge that cannot tell how a model does on rows unlike them; then there is no forest, and the
         default models are few.
+    interpolated : bool
+        Whether these rows were made between others.  They flatter what follows them closely, so a later candidate must
+        then be better by far.
     class_weight : mapping of class to float, or None
     budget : float or None
         Seconds after which no further candidate is begun.
@@ -117,6 +123,7 @@ class Search:
     anchor_weights: Sequence[float]
     is_classification: bool
     cautious: bool
+    interpolated: bool
     class_weight: Mapping[Any, float] | None
     budget: float | None
     n_jobs: int | None
@@ -134,7 +141,8 @@ class Search:
         weights = tuple(self.anchor_weights) if training.has_anchor else (0.0,)
         n_models = len(weights) if self.model is not None else 3 if self.cautious else 4 * len(weights) + 1
         total = len(self.integrators) * n_models + (self.model is None)
-        ledger = _Ledger(total=total, budget=self.budget, progress=self.progress)
+        handicap = _FLATTERED if self.interpolated and self.model is None else 1.0
+        ledger = _Ledger(total=total, handicap=handicap, budget=self.budget, progress=self.progress)
         for integrator in self.integrators:
             name = name_of(integrator)
             if not ledger.begin(name):
@@ -196,8 +204,15 @@ class Search:
             yield from ((self.model, weight) for weight in weights)
             return
         for weight in weights:
-            for model in kernel_models(anchor, is_classification=self.is_classification, cautious=self.cautious):
-                yield model, weight
+            yield from (
+                (model, weight)
+                for model in kernel_models(
+                    anchor,
+                    is_classification=self.is_classification,
+                    cautious=self.cautious,
+                    interpolated=self.interpolated,
+                )
+            )
         if self.cautious:
             return
         best = min((choice.candidate for choice in tried), key=lambda each: each.loss, default=None)
