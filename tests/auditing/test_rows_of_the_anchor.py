@@ -17,9 +17,9 @@ def rows():
 
 
 def scenario(party, rows, anchor_target):
-    X, _, anchor, _, public, target = rows
+    X, y, anchor, _, public, target = rows
     return make_scenario(
-        party, X, anchor, anchor_target=anchor_target, public=public, public_target=target, control=None,
+        party, X, anchor, y=y, anchor_target=anchor_target, public=public, public_target=target, control=None,
         control_target=None, n_attacked=100, random=np.random.RandomState(0),
     )  # fmt: skip
 

@@ -37,6 +37,14 @@ def test_left_out_is_what_a_fit_without_the_group_says(seed, n_groups, alpha):
         assert_allclose(found[rows], refit.predict(X[rows]), atol=1e-7)
 
 
+def test_a_group_of_more_rows_than_features(rng):
+    X, T, weights = problem(rng, n=60, r=3)
+    groups = np.r_[np.zeros(40, dtype=int), np.arange(1, 21)]
+    found = weighted_ridge_path(X, weights).left_out(0.7, T, groups)
+    refit = Ridge(0.7).fit(X[40:], T[40:], sample_weight=weights[40:])
+    assert_allclose(found[:40], refit.predict(X[:40]), atol=1e-8)
+
+
 def test_more_features_than_rows(rng):
     X, T, weights = problem(rng, n=10, r=25)
     found = weighted_ridge_path(X, weights).left_out(0.5, T, np.arange(10))

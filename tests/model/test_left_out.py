@@ -79,6 +79,37 @@ def test_a_class_that_a_fold_lacks_gets_no_probability_there(rng):
     assert_allclose(left_out.sum(axis=1), 1)
 
 
+def test_a_class_of_weight_nothing_is_no_class_of_the_model(rng):
+    X = rng.normal(size=(60, 2))
+    y = np.where(X[:, 0] > 0, "b", "c")
+    y[40:] = "a"
+    weights = np.r_[np.ones(40), np.zeros(20)]
+    groups = np.repeat(np.arange(30), 2)
+    for estimator in (LogisticRegression(), CalibratedForestClassifier(30, random_state=0)):
+        fitted, left_out = left_out_of(estimator, X, y, weights=weights, groups=groups)
+        assert fitted.classes_.tolist() == ["b", "c"]
+        assert left_out.shape == (60, 2)
+        assert np.mean(fitted.classes_[left_out[:40].argmax(axis=1)] == y[:40]) > 0.8
+        assert fitted.predict_proba(X).shape == (60, 2)
+
+
+def test_forests_asked_for_rows_out_of_bag_keep_nothing_of_them(rng):
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
+    forest = RandomForestClassifier(100, oob_score=True, random_state=0)
+    for fitted in (fit_weighted(clone(forest), X, y, np.ones(60)), left_out_of(forest, X, y)[0]):
+        assert not {"oob_decision_function_", "oob_score_"} & vars(fitted).keys()
+    piped = fit_weighted(make_pipeline(StandardScaler(), clone(forest)), X, y, np.ones(60))
+    assert "oob_decision_function_" not in vars(piped[-1])
+
+
+def test_few_rows_of_each_class_and_one_group(rng):
+    X, y = rng.normal(size=(6, 2)), np.array([0, 0, 1, 1, 2, 2])
+    assert left_out_of(LogisticRegression(), X, y)[1].shape == (6, 3)
+    assert left_out_of(LogisticRegression(), X, y, groups=np.zeros(6, dtype=int))[1] is None
+    with pytest.raises(ValueError, match="of one group"):
+        left_out_of(CalibratedForestClassifier(5), X, y, groups=np.zeros(6, dtype=int))
+
+
 def test_classifiers_without_probabilities_say_nothing(rng):
     assert left_out_of(LinearSVC(), rng.normal(size=(40, 2)), np.arange(40) % 2)[1] is None
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
-from sklearn.utils.class_weight import compute_class_weight
 
 from .._validation import FloatArray, PartyName
 from ..errors import AgreementError, UnknownPartyError
@@ -269,14 +268,6 @@ class Analyst:
             return bool(is_classifier(self.estimator))
         return target.dtype.kind != "f" if self.task == "auto" else self.task == "classification"
 
-    def _class_weights(self, target: NDArray[Any], is_classification: bool) -> dict[Any, float] | None:
-        if self.class_weight is None or not is_classification:
-            return None
-        classes = np.unique(target)
-        given: Any = self.class_weight
-        weights = compute_class_weight(given, classes=classes, y=target)
-        return dict(zip(classes.tolist(), weights.tolist(), strict=True))
-
     def _search(self, shares: Mapping[PartyName, Share], training: TrainingRows) -> Search:
         is_classification = self._is_classification(training.target)
         given: Any = self.integrator
@@ -293,7 +284,7 @@ class Analyst:
             cautious=cautious,
             interpolated=training.interpolated,
             is_classification=is_classification,
-            class_weight=self._class_weights(training.target, is_classification),
+            class_weight=self.class_weight if is_classification else None,
             budget=self.budget,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
@@ -306,9 +297,8 @@ class Analyst:
         anchors = {party: share.anchor_representation for party, share in shares.items()}
         integrator = clone(given).fit(anchors, training.anchor_target)
         (anchor_weight,) = self._weights()
-        weights = training.weights(
-            anchor_weight, self._class_weights(training.target, self._is_classification(training.target))
-        )
+        is_classification = self._is_classification(training.target)
+        weights = training.weights(anchor_weight, self.class_weight if is_classification else None)
         rows = training.mapped(integrator, shares)
         estimator = fit_weighted(clone(self.estimator), rows, training.target, weights)
         representations = {party: rows[place] for party, place in training.parties.items()}
@@ -318,7 +308,11 @@ class Analyst:
         self, shares: Mapping[PartyName, Share], training: TrainingRows, choice: Choice
     ) -> tuple[dict[PartyName, FloatArray], dict[PartyName, Any]]:
         """For parties that shared their own rows, what is said of each left out; for others, the model without them."""
-        left_out = {party: choice.left_out[rows] for party, rows in training.parties.items() if training.are_own[party]}
+        left_out = {
+            party: rounded(choice.left_out[rows], training.target[rows])
+            for party, rows in training.parties.items()
+            if training.are_own[party]
+        }
         without = {}
         for party, place in training.parties.items():
             if party in left_out:
@@ -346,3 +340,30 @@ def _by_party(shares: Iterable[Share]) -> dict[PartyName, Share]:
     if not named:
         raise AgreementError("No share was given; at least two are wanted.")
     return named
+
+
+def rounded(left_out: FloatArray, target: NDArray[Any]) -> FloatArray:
+    """What is said of rows left out, no finer than a party needs it.
+
+    Exact numbers would give away leverages, and with them and the model sums over the other parties' rows.
+
+    Parameters
+    ----------
+    left_out : ndarray of shape (n_rows,) or (n_rows, n_classes)
+        Numbers, or probabilities, which become hundredths that add up to one.
+    target : ndarray of shape (n_rows,)
+        Of the party's own rows; numbers are rounded to a hundredth of their standard deviation, which it knows.
+    """
+    if left_out.ndim == 2:
+        return _hundredths(left_out)
+    spread = float(np.std(target))
+    step = spread / 100 if spread > 0 else 0.01
+    return np.asarray(np.round(left_out / step) * step)
+
+
+def _hundredths(probabilities: FloatArray) -> FloatArray:
+    """Rounded down, and what is missing to one given to those that lost most."""
+    parts = np.floor(100 * probabilities)
+    missing = np.round(100 - parts.sum(axis=1)).astype(int)
+    places = np.argsort(np.argsort(parts - 100 * probabilities, axis=1, kind="stable"), axis=1)
+    return np.asarray((parts + (places < missing[:, None])) / 100)

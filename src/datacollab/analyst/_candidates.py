@@ -15,8 +15,9 @@ from ..linalg import median_gamma
 from ..model import ALPHAS, CalibratedForestClassifier, LandmarkRidgeClassifier, LandmarkRidgeRegressor
 from ..share import Share
 from ._base import BaseIntegrator
-from ._graphs import TargetSimilarityGraph
+from ._graphs import TargetDissimilarityGraph, TargetSimilarityGraph
 from ._kti import KTI
+from ._kti_cv import KTICV
 from ._lti import LTI
 from ._odc import ODC
 
@@ -28,6 +29,7 @@ __all__ = [
     "kernel_models",
     "landmarks",
     "name_of",
+    "reads_targets",
     "with_many_landmarks",
 ]
 
@@ -126,6 +128,13 @@ def forest(*, is_classification: bool, n_jobs: int | None, random_state: int) ->
         else RandomForestRegressor(max_features=_PART_OF_COLUMNS, **options)
     )
     return NamedModel(name="random forest", estimator=estimator)
+
+
+def reads_targets(integrator: BaseIntegrator) -> bool:
+    """Whether an integration method looks at the targets of the anchor's rows."""
+    graphs = (getattr(integrator, "graph", None), getattr(integrator, "penalty_graph", None))
+    reads = any(isinstance(each, TargetSimilarityGraph | TargetDissimilarityGraph) for each in graphs)
+    return reads or isinstance(integrator, KTICV)
 
 
 def name_of(integrator: BaseIntegrator) -> str:

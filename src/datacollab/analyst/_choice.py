@@ -17,7 +17,7 @@ from ..model import fit_left_out, fit_weighted, log_loss_of
 from ..share import Share
 from ._base import BaseIntegrator
 from ._candidate_table import Candidate, Selection
-from ._candidates import NamedModel, forest, kernel_models, name_of, with_many_landmarks
+from ._candidates import NamedModel, forest, kernel_models, name_of, reads_targets, with_many_landmarks
 from ._training import TrainingRows, mean_anchor
 
 __all__ = ["Choice", "Search", "trained_again"]
@@ -109,7 +109,7 @@ class Search:
     interpolated : bool
         Whether these rows were made between others.  They flatter what follows them closely, so a later candidate must
         then be better by far.
-    class_weight : mapping of class to float, or None
+    class_weight : "balanced", mapping of class to float, or None
     budget : float or None
         Seconds after which no further candidate is begun.
     n_jobs : int or None
@@ -124,7 +124,7 @@ class Search:
     is_classification: bool
     cautious: bool
     interpolated: bool
-    class_weight: Mapping[Any, float] | None
+    class_weight: str | Mapping[Any, float] | None
     budget: float | None
     n_jobs: int | None
     random_state: int
@@ -147,6 +147,9 @@ class Search:
             name = name_of(integrator)
             if not ledger.begin(name):
                 ledger.skip(Candidate(integrator=name, failure="not tried, for the budget was spent"))
+                continue
+            if training.judged_on == "anchor" and reads_targets(integrator) and len(self.integrators) > 1:
+                ledger.skip(Candidate(integrator=name, failure="it reads the anchor's targets, which judge here"))
                 continue
             anchors = {party: share.anchor_representation for party, share in shares.items()}
             try:
@@ -229,7 +232,7 @@ class Search:
     ) -> Choice:
         started = time.monotonic()
         weights = training.weights(anchor_weight, self.class_weight)
-        counts = training.judges * training.class_weights(self.class_weight)
+        counts = training.counts(self.class_weight)
         fitted, left_out = fit_left_out(
             model.estimator, rows, training.target, weights, groups=training.groups, judges=counts
         )

@@ -23,6 +23,8 @@ _CLUSTER = 10
 _MOST_CLUSTERS = 100
 _ON_SEGMENTS = 0.36
 _MOST_LOOKED_AT = 1000
+_FEWEST_JUDGES = 50
+"""Own rows that judge for everybody, where some parties' shares were changed by defences."""
 _MEANS = 0.9
 """Part of a share's rows that equal others, from which they are taken for means of groups, whatever it says."""
 
@@ -81,17 +83,28 @@ class TrainingRows:
             rows.append(mean_anchor(integrator, shares))
         return np.vstack(rows)
 
-    def weights(self, anchor_weight: float, class_weight: Mapping[Any, float] | None) -> FloatArray:
+    def weights(self, anchor_weight: float, class_weight: str | Mapping[Any, float] | None) -> FloatArray:
         """How much each row counts in training, shape (n_rows,)."""
         weights = np.ones(len(self.target))
         weights[self.anchor] = anchor_weight
-        return weights * self.class_weights(class_weight)
+        return weights * self._class_weights(class_weight, weights)
 
-    def class_weights(self, class_weight: Mapping[Any, float] | None) -> FloatArray:
-        """Weight of each row's class, shape (n_rows,)."""
+    def counts(self, class_weight: str | Mapping[Any, float] | None) -> FloatArray:
+        """How much each row counts in judging, shape (n_rows,)."""
+        return self.judges * self._class_weights(class_weight, self.judges)
+
+    def _class_weights(self, class_weight: str | Mapping[Any, float] | None, beside: FloatArray) -> FloatArray:
+        """Weight of each row's class; "balanced" makes all classes weigh the same together with `beside`."""
         if class_weight is None:
             return np.ones(len(self.target))
-        return np.array([class_weight.get(value, 1.0) for value in self.target.tolist()])
+        classes, codes = np.unique(self.target, return_inverse=True)
+        if isinstance(class_weight, str):
+            totals = np.bincount(codes, weights=beside, minlength=len(classes))
+            there = totals > 0
+            factors = np.divide(totals.sum() / there.sum(), totals, out=np.ones(len(classes)), where=there)
+        else:
+            factors = np.array([class_weight.get(each, 1.0) for each in classes.tolist()])
+        return np.asarray(factors[codes])
 
 
 def mean_anchor(integrator: BaseIntegrator, shares: Mapping[PartyName, Share]) -> FloatArray:
@@ -133,7 +146,8 @@ def training_rows(shares: Mapping[PartyName, Share], *, as_classes: bool = False
         start, next_group = start + n_rows, next_group + n_rows
     judged_on = "rows"
     n_labelled = 0 if anchor_target is None else n_anchors
-    if not any(each.any() for each in judges):
+    n_judges = sum(int(each.sum()) for each in judges)
+    if n_judges < _FEWEST_JUDGES and not all(are_own.values()):
         judged_on = "groups" if anchor_target is None else "anchor"
         judges = [np.full(len(each), float(anchor_target is None)) for each in judges]
     groups.append(np.arange(n_labelled))

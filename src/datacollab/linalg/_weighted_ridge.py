@@ -80,8 +80,10 @@ class WeightedRidgePath:
         leverage = self.weights * (1 / self.weights.sum() + np.einsum("ij,ij->i", scaled, self.scores))
         left = residuals / (1 - leverage)[:, None]
         for rows in _together(groups):
-            H = (1 / self.weights.sum() + scaled[rows] @ self.scores[rows].T) * self.weights[rows]
-            left[rows] = scipy.linalg.solve(np.eye(len(rows)) - H, residuals[rows])
+            ones = np.ones((len(rows), 1))
+            U = np.hstack([ones / self.weights.sum(), scaled[rows]])
+            V = np.hstack([ones, self.scores[rows]]).T * self.weights[rows]
+            left[rows] = _solve_identity_less(U, V, residuals[rows])
         return np.asarray(T - left)
 
     def _moments(self, alpha: float, centred: FloatArray) -> FloatArray:
@@ -105,6 +107,13 @@ def weighted_ridge_path(features: FloatArray, weights: FloatArray) -> WeightedRi
     kept = eigenvalues > _NEGLIGIBLE * max(float(eigenvalues[-1]), np.finfo(float).tiny)
     V = vectors[:, kept]
     return WeightedRidgePath(weights, mean, V, eigenvalues[kept], centred @ V)
+
+
+def _solve_identity_less(U: FloatArray, V: FloatArray, R: FloatArray) -> FloatArray:
+    """:math:`(I - U V)^{-1} R`, through whichever of I - U V and I - V U is smaller."""
+    if U.shape[0] <= U.shape[1]:
+        return np.asarray(scipy.linalg.solve(np.eye(len(U)) - U @ V, R))
+    return np.asarray(R + U @ scipy.linalg.solve(np.eye(len(V)) - V @ U, V @ R))
 
 
 def _together(groups: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:

@@ -100,6 +100,8 @@ class CalibratedForestClassifier(ClassifierMixin, BaseEstimator):
         judges = np.ones(len(rows)) if judges is None else judges
         forest = RandomForestClassifier(self.n_estimators, n_jobs=self.n_jobs, random_state=self.random_state)
         self.estimator_, left_out = forest_left_out(forest, rows, target, weights, groups)
+        if left_out is None:
+            raise ValueError(f"{type(self).__name__}: n_samples={len(rows)} of one group, so none can be left out.")
         self.classes_ = self.estimator_.classes_
         scores = _log(left_out)
         judged = (judges > 0) & np.isin(target, self.classes_)

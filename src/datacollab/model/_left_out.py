@@ -17,6 +17,7 @@ from .._validation import FloatArray
 __all__ = ["fit_left_out", "fit_weighted", "forest_left_out"]
 
 _FOLDS = 5
+_OF_ROWS = ("oob_decision_function_", "oob_prediction_", "oob_score_")
 _FORESTS = ("RandomForestRegressor", "ExtraTreesRegressor")
 
 
@@ -64,15 +65,16 @@ def fit_left_out(
 
 def forest_left_out(
     forest: Any, X: FloatArray, y: NDArray[Any], weights: FloatArray, groups: NDArray[np.intp]
-) -> tuple[Any, FloatArray]:
-    """A fitted forest, and its predictions by trees that did not see the row; by folds where rows go together."""
+) -> tuple[Any, FloatArray | None]:
+    """A fitted forest, and its predictions by trees that did not see the row; by folds where rows go together.
+
+    None in place of predictions where there are not two groups to leave out.
+    """
     if len(np.unique(groups)) == len(groups):
         fitted, left_out = _by_trees(forest, X, y, weights)
         if left_out is not None:
             return fitted, left_out
-    left_out = _by_folds(forest, X, y, weights, groups)
-    fitted = fit_weighted(clone(forest), X, y, weights)
-    return fitted, _predicted(fitted, X) if left_out is None else left_out
+    return fit_weighted(clone(forest), X, y, weights), _by_folds(forest, X, y, weights, groups)
 
 
 def _by_trees(forest: Any, X: FloatArray, y: NDArray[Any], weights: FloatArray) -> tuple[Any, FloatArray | None]:
@@ -84,10 +86,8 @@ def _by_trees(forest: Any, X: FloatArray, y: NDArray[Any], weights: FloatArray) 
     name = "oob_decision_function_" if is_classifier(fitted) else "oob_prediction_"
     left_out = _predicted(fitted, X)
     left_out[there] = getattr(fitted, name)
-    # The model goes to all parties, what it says of a row to the row's own party only.
-    for attribute in (name, "oob_score_"):
-        delattr(fitted, attribute)
     fitted.set_params(oob_score=False)
+    _forget_rows(fitted)
     return fitted, None if any("OOB" in str(each.message) for each in caught) else left_out
 
 
@@ -105,32 +105,48 @@ def fit_weighted(estimator: Any, X: FloatArray, y: NDArray[Any], weights: FloatA
     """
     there = weights > 0
     X, y, weights = X[there], y[there], weights[there]
-    if np.all(weights == weights[0]):
-        return estimator.fit(X, y)
-    last, name = (estimator, "sample_weight")
-    if isinstance(estimator, Pipeline):
-        step, last = estimator.steps[-1]
-        name = f"{step}__sample_weight"
-    if not has_fit_parameter(last, "sample_weight"):
-        raise TypeError(
-            f"{type(last).__name__} takes no sample_weight, so rows cannot weigh differently; set anchor_weight to 0 "
-            "or 1 and class_weight to None, or take another model."
-        )
-    return estimator.fit(X, y, **{name: weights})
+    options = {}
+    if not np.all(weights == weights[0]):
+        last, name = (estimator, "sample_weight")
+        if isinstance(estimator, Pipeline):
+            step, last = estimator.steps[-1]
+            name = f"{step}__sample_weight"
+        if not has_fit_parameter(last, "sample_weight"):
+            raise TypeError(
+                f"{type(last).__name__} takes no sample_weight, so rows cannot weigh differently; set anchor_weight to "
+                "0 or 1 and class_weight to None, or take another model."
+            )
+        options[name] = weights
+    fitted = estimator.fit(X, y, **options)
+    _forget_rows(fitted)
+    return fitted
+
+
+def _forget_rows(fitted: Any) -> None:
+    """Take out what a forest says of each row out of its bag: the model goes to all parties, that to the row's own."""
+    for part in [fitted, *(step for _, step in getattr(fitted, "steps", ()))]:
+        for name in _OF_ROWS:
+            if name in vars(part):
+                delattr(part, name)
 
 
 def _by_folds(
     estimator: Any, X: FloatArray, y: NDArray[Any], weights: FloatArray, groups: NDArray[np.intp]
 ) -> FloatArray | None:
     n_folds = min(_FOLDS, len(np.unique(groups)))
+    there = weights > 0
+    classes = np.unique(y[there]) if is_classifier(estimator) else None
+    if classes is not None:
+        n_folds = min(n_folds, int(np.unique(y, return_counts=True)[1].max()))
     if n_folds < 2:
         return None
-    classes = np.unique(y) if is_classifier(estimator) else None
     left_out = np.zeros(len(y) if classes is None else (len(y), len(classes)))
     folds = (GroupKFold if classes is None else StratifiedGroupKFold)(n_folds, shuffle=True, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of rare classes and of solvers that stop early; the scores show it
         for train, held_out in folds.split(X, y, groups):
+            if not there[train].any():
+                return None
             fitted = fit_weighted(clone(estimator), X[train], y[train], weights[train])
             if classes is None:
                 left_out[held_out] = fitted.predict(X[held_out])

@@ -32,8 +32,8 @@ class PartyModel:
         h, fitted on the collaboration representations of all parties.
     left_out : ndarray of shape (n_shared,) or (n_shared, n_classes), or None
         What h says of each row of the party's share, in the order of the share, when that row is left out of its
-        training: class probabilities in the order of ``estimator.classes_``, or numbers.  Nothing else is new in it,
-        and it goes to this party alone.
+        training: class probabilities in the order of ``estimator.classes_``, or numbers.  It goes to this party alone,
+        and rounded: with the model, exact ones would tell sums over the other parties' rows.
     without_party : estimator or None
         h as it is without any row of this party, where its shared rows are not its own rows one by one, so that
         nothing can be left out for one of them.  The party scores its own rows with it.

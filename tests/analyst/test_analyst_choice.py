@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
@@ -11,7 +12,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
 import datacollab as dc
-from datacollab.analyst._training import looks_interpolated
+from datacollab.analyst._analyst import rounded
+from datacollab.analyst._training import looks_interpolated, training_rows
 from datacollab.errors import AgreementError, RepresentationError
 from datacollab.model import LandmarkRidgeClassifier, LandmarkRidgeRegressor
 
@@ -67,7 +69,8 @@ def test_left_out_predictions_are_those_of_a_fit_without_the_row(rng):
         without = np.delete(np.arange(105), 15 * party + i)
         refit = LandmarkRidgeRegressor(kernel="linear", alphas=[0.5]).fit(X[without], y[without], weights[without])
         model = collaboration.party_model(f"p{party}")
-        assert_allclose(model.left_out[i], refit.predict(rows[[15 * party + i]])[0], atol=1e-8)
+        step = np.std(shares[party].target) / 100
+        assert_allclose(model.left_out[i], refit.predict(rows[[15 * party + i]])[0], atol=step / 2 + 1e-8)
         assert model.without_party is None
 
 
@@ -76,7 +79,23 @@ def test_losses_are_those_of_what_goes_back(rng):
     collaboration = dc.Analyst([dc.LTI(4)]).fit(shares)
     left_out = np.vstack([collaboration.left_out_[s.party] for s in shares])
     y = np.concatenate([s.target for s in shares])
-    assert_allclose(log_loss(y, left_out), collaboration.selection_.chosen.loss, rtol=1e-6)
+    smoothed = np.clip(left_out, 0.005, 1)
+    loss = log_loss(y, smoothed / smoothed.sum(axis=1, keepdims=True))
+    assert_allclose(loss, collaboration.selection_.chosen.loss, atol=0.02)
+
+
+def test_left_out_predictions_are_no_finer_than_needed(rng):
+    """With exact ones and h, a party could compute sums over the other parties' rows."""
+    shares = world(rng)
+    said = np.vstack(list(dc.Analyst([dc.LTI(4)]).fit(shares).left_out_.values()))
+    assert_allclose(said * 100, np.round(said * 100), atol=1e-9)
+    assert_allclose(said.sum(axis=1), 1)
+    exact = rng.dirichlet(np.ones(12), size=50)
+    assert abs(rounded(exact, np.arange(50)) - exact).max() <= 0.01
+    assert_allclose(rounded(exact, np.arange(50)).sum(axis=1), 1)
+    numbers = [changed(s, target=s.representation[:, 0], anchor_target=None) for s in shares]
+    said = dc.Analyst([dc.LTI(4)]).fit(numbers).left_out_["p1"]
+    assert len(np.unique(np.round(said / (np.std(numbers[1].target) / 100), 6) % 1)) == 1
 
 
 def test_left_out_predictions_follow_the_rows(rng):
@@ -87,8 +106,9 @@ def test_left_out_predictions_follow_the_rows(rng):
     second = dc.Analyst(dc.LTI(4), LandmarkRidgeClassifier(kernel="linear"), left_out=True).fit(
         [shares[0], turned, shares[2]]
     )
-    assert_allclose(second.left_out_["p1"], first.left_out_["p1"][order], atol=1e-8)
-    assert_allclose(second.left_out_["p2"], first.left_out_["p2"], atol=1e-8)
+    assert_allclose(second.left_out_["p1"], first.left_out_["p1"][order], atol=0.011)
+    assert_allclose(second.left_out_["p2"], first.left_out_["p2"], atol=0.011)
+    assert not np.allclose(second.left_out_["p1"], first.left_out_["p1"], atol=0.1)
 
 
 def test_a_party_with_changed_rows_gets_the_model_without_it(rng):
@@ -224,6 +244,36 @@ def test_balanced_weights_raise_what_is_rare(rng):
     assert mean["b"] > 1.5 * mean["p"]
 
 
+def test_balanced_classes_weigh_the_same_whatever_the_anchor_holds(rng):
+    shares = world(rng, n_rows=100, target=lambda X: (X[:, 0] > 1).astype(int))
+    training = training_rows({s.party: s for s in shares})
+    for anchor_weight in (0.0, 0.3):
+        weights = training.weights(anchor_weight, "balanced")
+        totals = [weights[training.target == each].sum() for each in (0, 1)]
+        assert_allclose(*totals)
+        assert np.all(weights[training.anchor] == 0) == (anchor_weight == 0)
+    counts = training.counts("balanced")
+    assert_allclose(counts[training.target == 0].sum(), counts[training.target == 1].sum())
+    assert training.weights(1.0, {1: 3.0}).max() == 3.0
+
+
+def test_a_handful_of_own_rows_does_not_judge_for_everybody(rng):
+    few, *many = world(rng, n_parties=4, n_rows=60)
+    few = changed(few, representation=few.representation[:4], target=few.target[:4])
+    many = [changed(s, one_to_one=False) for s in many]
+    assert training_rows({s.party: s for s in [few, *many]}).judged_on == "anchor"
+    assert training_rows({few.party: few}).judged_on == "rows"
+
+
+def test_methods_that_read_the_judges_targets_are_not_judged_by_them(rng):
+    shares = [changed(s, one_to_one=False) for s in world(rng)]
+    kti = dc.KTI(4, graph=dc.TargetSimilarityGraph(5))
+    selection = dc.Analyst([kti, dc.LTI(4)], LogisticRegression()).fit(shares).selection_
+    assert "reads the anchor's targets" in selection.candidates[0].failure
+    assert selection.chosen.integrator == "LTI"
+    assert dc.Analyst(kti, LogisticRegression(), left_out=True).fit(shares).without_.keys() == {"p0", "p1", "p2"}
+
+
 def test_a_budget_spent_leaves_the_rest_untried(rng):
     seen = []
     collaboration = dc.Analyst(budget=0.0, progress=lambda *what: seen.append(what)).fit(world(rng))
@@ -248,13 +298,14 @@ def test_what_cannot_be_fitted_is_named_and_left_out(rng):
 
 def test_intervals_are_of_paired_differences(rng):
     shares = world(rng, n_rows=80)
-    analyst = dc.Analyst([dc.LTI(4), dc.LTI(2)], LogisticRegression(), anchor_weight=0.0)
+    h = LandmarkRidgeClassifier(kernel="linear", alphas=[0.01])
+    analyst = dc.Analyst([dc.LTI(4), dc.LTI(2)], h, anchor_weight=0.0)
     selection = analyst.fit(shares).selection_
     y = np.concatenate([s.target for s in shares]) == "yes"
     losses = []
     for d in (4, 2):
-        left = dc.Analyst(dc.LTI(d), LogisticRegression(), left_out=True).fit(shares).left_out_
-        p = np.vstack(list(left.values()))[:, 1]
+        rows = np.vstack(list(dc.Analyst(dc.LTI(d), h).fit(shares).representations_.values()))
+        p = clone(h).fit_left_out(rows, np.concatenate([s.target for s in shares]))[:, 1]
         losses.append(-np.log(np.where(y, p, 1 - p)))
     _, other = selection.ranked()
     difference = max(losses, key=np.mean) - min(losses, key=np.mean)
