@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._validation import FloatArray, Interval
 from ._calibration import calibrate, calibrated
-from ._left_out import forest_left_out
+from ._left_out import checked_for_fit, forest_left_out
 
 __all__ = ["CalibratedForestClassifier"]
 
@@ -94,10 +94,7 @@ class CalibratedForestClassifier(ClassifierMixin, BaseEstimator):
             Probabilities in the order of `classes_`.  They stay with whoever has the rows.
         """
         self._validate_params()
-        rows, target = _checked(self, X, y)
-        weights = np.asarray(_check_sample_weight(sample_weight, rows, dtype=np.float64))
-        groups = np.arange(len(rows)) if groups is None else groups
-        judges = np.ones(len(rows)) if judges is None else judges
+        rows, target, weights, groups, judges = checked_for_fit(self, X, y, sample_weight, groups, judges)
         forest = RandomForestClassifier(self.n_estimators, n_jobs=self.n_jobs, random_state=self.random_state)
         self.estimator_, left_out = forest_left_out(forest, rows, target, weights, groups)
         if left_out is None:
@@ -119,11 +116,6 @@ class CalibratedForestClassifier(ClassifierMixin, BaseEstimator):
         """The most probable class of each row, shape (n_rows,)."""
         most = np.argmax(self.predict_proba(X), axis=1)
         return np.asarray(self.classes_[most])
-
-
-def _checked(estimator: Any, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, NDArray[Any]]:
-    rows, target = validate_data(estimator, X, y, dtype=np.float64)
-    return rows, target
 
 
 def _log(probabilities: FloatArray) -> FloatArray:

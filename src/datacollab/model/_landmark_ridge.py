@@ -15,11 +15,12 @@ import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._validation import FloatArray, Interval, StrOptions
 from ..linalg import Kernel, WeightedRidgePath, weighted_ridge_path
 from ._calibration import calibrate, calibrated, log_loss_of
+from ._left_out import checked_for_fit
 
 __all__ = ["ALPHAS", "LandmarkRidgeClassifier", "LandmarkRidgeRegressor"]
 
@@ -88,10 +89,7 @@ class _LandmarkRidge(BaseEstimator):
             these: nothing of them is kept in the model but what is learnt.
         """
         self._validate_params()
-        rows, target = _checked(self, X, y)
-        weights = np.asarray(_check_sample_weight(sample_weight, rows, dtype=np.float64))
-        groups = np.arange(len(rows)) if groups is None else groups
-        judges = np.ones(len(rows)) if judges is None else judges
+        rows, target, weights, groups, judges = checked_for_fit(self, X, y, sample_weight, groups, judges)
         root = self._root(rows.shape[1])
         path = weighted_ridge_path(self._features(rows) @ root, weights)
         return self._choose(path, root, target, groups, judges)
@@ -131,11 +129,6 @@ class _LandmarkRidge(BaseEstimator):
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         return np.asarray(self._features(rows) @ self.coefficients_ + self.intercept_)
-
-
-def _checked(estimator: Any, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, NDArray[Any]]:
-    rows, target = validate_data(estimator, X, y, dtype=np.float64)
-    return rows, target
 
 
 class LandmarkRidgeClassifier(ClassifierMixin, _LandmarkRidge):

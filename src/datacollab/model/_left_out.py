@@ -6,15 +6,15 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import _check_sample_weight, has_fit_parameter, validate_data
 
 from .._validation import FloatArray
 
-__all__ = ["fit_left_out", "fit_weighted", "forest_left_out"]
+__all__ = ["checked_for_fit", "fit_left_out", "fit_weighted", "forest_left_out"]
 
 _FOLDS = 5
 _OF_ROWS = ("oob_decision_function_", "oob_prediction_", "oob_score_")
@@ -61,6 +61,25 @@ def fit_left_out(
     if is_classifier(fitted) and not hasattr(fitted, "predict_proba"):
         return fitted, None
     return fitted, _by_folds(estimator, X, y, weights, groups)
+
+
+def checked_for_fit(
+    estimator: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    groups: NDArray[np.intp] | None,
+    judges: FloatArray | None,
+) -> tuple[FloatArray, NDArray[Any], FloatArray, NDArray[np.intp], FloatArray]:
+    """Rows, targets, weights, groups and judges, of an estimator that is fitted with rows left out.
+
+    Without weights or judges all rows count alike; without groups each is left out by itself.
+    """
+    rows, target = validate_data(estimator, X, y, dtype=np.float64)
+    weights = np.asarray(_check_sample_weight(sample_weight, rows, dtype=np.float64))
+    groups = np.arange(len(rows)) if groups is None else groups
+    judges = np.ones(len(rows)) if judges is None else judges
+    return rows, target, weights, groups, judges
 
 
 def forest_left_out(
