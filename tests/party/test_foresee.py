@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose
 
 import datacollab as dc
 from datacollab.errors import AgreementError
-from datacollab.party import Foresight, GaussianNoise, Microaggregation, obfuscator
+from datacollab.party import ClassShift, Foresight, GaussianNoise, Microaggregation, Party, obfuscator
+from datacollab.party._foresee import _drawn
 from datacollab.party._learning_curve import power_law, resampled_means
 
 
@@ -123,6 +124,43 @@ def test_numbers():
     assert "% of the error" in plan.sentence
 
 
+def test_many_equal_rows_come_to_an_end():
+    X, y = blobs(40)
+    X[:30], y[:30] = X[0], y[0]
+    plan = dc.foresee(X, y, n_total_rows=400, obfuscator=obfuscator("pca", 3), fit_on=blobs(100, 1)[0], random_state=0)
+    assert plan.sizes[0] <= 10
+    assert plan.sizes[1] <= 20
+    assert plan.sizes[2] == 40
+    assert all(np.isfinite(error.value) for error in plan.errors)
+
+
+@pytest.mark.parametrize("untested", [[], [0], [2, 3]])
+def test_a_part_leaves_out_a_group_that_was_never_tested(untested):
+    groups = np.array([0] * 12 + [1, 2, 3, 4])
+    for seed in range(30):
+        drawn = _drawn(groups, np.array(untested, dtype=int), 8, np.random.RandomState(seed))
+        assert 0 < len(set(drawn)) == len(drawn) <= 8
+        left_out = set(range(5)) - set(groups[drawn])
+        assert left_out & set(untested or range(5))
+
+
+def test_public_rows_that_stand_for_the_anchor_bring_their_targets(monkeypatch):
+    """Else another defence is measured than will be used."""
+    X, y = blobs(48)
+    public, labels = blobs(100, 2)
+    seen, share = [], Party.share
+
+    def spied(self, anchor, anchor_target=None, **rest):
+        seen.append(anchor_target)
+        return share(self, anchor, anchor_target, **rest)
+
+    monkeypatch.setattr(Party, "share", spied)
+    way = {"obfuscator": obfuscator("pca", 5), "fit_on": public, "defences": [ClassShift()], "random_state": 0}
+    plan = dc.foresee(X, y, n_total_rows=960, public=public, public_target=labels, **way)
+    assert plan.defence_cost is not None
+    assert all(target is labels for target in seen)
+
+
 def test_it_is_repeatable_json_and_frozen(hopeful):
     X, y = blobs(48)
     way = {"obfuscator": obfuscator("pca", 5), "fit_on": blobs(100, 1)[0], "random_state": 0}
@@ -154,6 +192,7 @@ def test_the_figure_shows_the_curve_and_what_to_expect(hopeful):
         ({"y": blobs(5)[1]}, "A target is wanted for each"),
         ({"public_target": [1]}, "A target is wanted for each"),
         ({"y": np.full(48, np.nan)}, "missing"),
+        ({"X": np.ones((48, 6))}, "All own rows are equal"),
     ],
 )
 def test_refusals(changes, message):

@@ -171,6 +171,29 @@ class TestVotes:
         with pytest.raises(ObfuscationError, match="bounds=.low, high. must say"):
             released(LabelledAnchors(epsilon=1.0), X, X[:, 0], anchor)
 
+    @pytest.mark.parametrize("bounds", [None, (0.0, 1.0)])
+    def test_no_target_decides_what_is_published(self, rng, bounds):
+        """Of two tables that differ in one target, 1 or 0.5, both are voted on, averaged, or refused."""
+        X, anchor = rng.normal(size=(60, 2)), rng.normal(size=(15, 2))
+        whole = (X[:, 0] > 0).astype(float)
+        other = np.where(np.arange(60) == 0, 0.5, whole)
+        defence = LabelledAnchors(10, epsilon=2.0, bounds=bounds)
+        for target in (whole, other):
+            if bounds is None:
+                with pytest.raises(ObfuscationError, match="bounds=.low, high. must say"):
+                    released(defence, X, target, anchor)
+            else:
+                # Means with noise, which hardly ever are whole between the bounds.
+                found = released(defence, X, target, anchor, Silent(0)).target
+                assert np.any((found > 0) & (found < 1))
+
+    def test_what_targets_are_can_be_said(self, rng):
+        X, anchor = rng.normal(size=(60, 2)), rng.normal(size=(15, 2))
+        defence = LabelledAnchors(10, epsilon=2.0, regression=False)
+        assert set(released(defence, X, (X[:, 0] > 0).astype(float), anchor).target) <= {0.0, 1.0}
+        with pytest.raises(ObfuscationError, match="targets must be numbers; got type"):
+            released(LabelledAnchors(epsilon=1.0, bounds=(0, 1)), X, ["ill"] * 60, anchor)
+
     def test_a_guarantee_covers_targets_too(self, rng):
         X, public = rng.normal(size=(100, 4)), rng.normal(size=(60, 4))
         party = dc.Party("a", PCA(3), fit_on=public, defences=[LabelledAnchors(5, epsilon=3.0)])

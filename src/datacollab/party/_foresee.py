@@ -32,6 +32,7 @@ N_FOLDS = 5
 N_TREES = 50
 N_DRAWS = 2000
 SURE = 0.9
+PUBLIC = ("public", "public_target")
 FEWEST = 8
 """A quarter of fewer rows would be a single one."""
 
@@ -95,8 +96,8 @@ def foresee(
     Raises
     ------
     AgreementError
-        When there are fewer than eight own rows, when tables and targets do not fit together, or when the rows of all
-        parties are not more than the own ones.
+        When there are fewer than eight own rows or all are equal, when tables and targets do not fit together, or when
+        the rows of all parties are not more than the own ones.
     ObfuscationError
         When the obfuscator or a defence cannot be applied.
 
@@ -120,6 +121,8 @@ def foresee(
     total = _total(n_total_rows, parties, len(own))
     table = TableEncoder(X, public if len(beside) else None, "this party")
     rows = table.encode(X)
+    if equal_rows(rows).max() == 0:
+        raise AgreementError("All own rows are equal; at least two different ones are wanted, to learn and to test.")
     more = table.encode(public) if len(beside) else rows[:0]
     bench = _Bench(n_classes, generator, n_jobs)
     columns, sizes = [], []
@@ -135,7 +138,8 @@ def foresee(
     ways: list[tuple[Defence, ...]] = [(), tuple(defences)] if defences else [()]
     say("learning from raw rows")
     columns.append(_by_folds(bench, folds, own, beside, lambda kept: (rows[kept], own[kept], more, rows)))
-    held = {"public": public if len(beside) else None, "anchor": anchor, "anchor_target": anchor_target}
+    held = {"anchor": anchor, "anchor_target": anchor_target}
+    held |= {"public": public, "public_target": public_target} if len(beside) else dict.fromkeys(PUBLIC)
     for way in ways:
         say("learning from representations" if not way else "learning from defended representations")
 
@@ -207,16 +211,29 @@ def _with_part(
     """Mean loss on each own row of models that learnt from a part of the others, and of how many rows."""
     groups = equal_rows(rows)
     n, n_more = max(2, round(part * len(own))), round(part * len(beside))
-    sums, counts = np.zeros(len(own)), np.zeros(len(own))
+    sums, counts, sizes = np.zeros(len(own)), np.zeros(len(own)), []
     while counts.min() == 0 or repeats > 0:
         repeats -= 1
-        drawn = bench.generator.permutation(len(own))[:n]
+        drawn = _drawn(groups, groups[counts == 0], n, bench.generator)
+        sizes.append(len(drawn))
         public = bench.generator.permutation(len(beside))[:n_more]
         tested = np.flatnonzero(~np.isin(groups, groups[drawn]))
         data = bench.data(rows[drawn], own[drawn], more[public], beside[public], table.common_units)
         sums[tested] += bench.losses(data, rows[tested], own[tested])
         counts[tested] += 1
-    return sums / counts, n + n_more
+    return sums / counts, round(np.mean(sizes)) + n_more
+
+
+def _drawn(
+    groups: NDArray[np.intp], untested: NDArray[np.intp], n_rows: int, generator: np.random.RandomState
+) -> NDArray[np.intp]:
+    """At most so many rows of groups drawn one after the other, an untested group (if there is any) not among them."""
+    order = generator.permutation(groups.max() + 1)
+    # Left out first, so that each round tests a group that none did before, and rounds come to an end.
+    left_out = order[np.isin(order, untested)][-1] if len(untested) else order[-1]
+    shuffled = generator.permutation(len(groups))
+    shuffled = shuffled[groups[shuffled] != left_out]
+    return np.asarray(shuffled[np.argsort(np.argsort(order)[groups[shuffled]], kind="stable")][:n_rows])
 
 
 def _by_folds(
@@ -246,6 +263,7 @@ def _represented(
     kept: NDArray[np.intp],
     *,
     public: Any,
+    public_target: Any,
     anchor: Any,
     anchor_target: Any,
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -255,8 +273,10 @@ def _represented(
         # Nothing of this is shared: what is warned of here comes again, where it counts.
         warnings.simplefilter("ignore", DataCollabWarning)
         party.fit(table, own[kept])
-        if anchor is None:
-            anchor = next(rows for rows in (public, party.fit_on, table) if rows is not None)
+        if anchor is None and public is not None:
+            anchor, anchor_target = public, public_target
+        elif anchor is None:
+            anchor = table if party.fit_on is None else party.fit_on
         share = party.share(anchor, anchor_target)
     everything = party.obfuscate(X)
     more = everything[:0] if public is None else party.obfuscate(public)

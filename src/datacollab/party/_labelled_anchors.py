@@ -41,14 +41,16 @@ class LabelledAnchors(Defence):
     n_teachers : int or None, default=None
         With `epsilon`: how many teachers there are.  None makes one for ten own rows.
     regression : bool or "auto", default="auto"
-        Whether targets are numbers; "auto" asks whether they are floating-point and not all whole.
+        Whether targets are numbers.  "auto" asks without `epsilon` whether they are floating-point and not all whole,
+        and with it whether there are `bounds`, for what targets are must not decide what is published.
     bounds : tuple of float or None, default=None
         With `epsilon` and numeric targets: between which they lie.  To be known beforehand, not looked up in the table.
 
     Raises
     ------
     ObfuscationError
-        When there are fewer own rows than teachers, or bounds are missing.
+        When there are fewer own rows than teachers, or with `epsilon`, when bounds are missing where targets are said
+        to be numbers or have a floating-point type, or when numbers are wanted and the type is none of numbers.
 
     Notes
     -----
@@ -60,8 +62,8 @@ class LabelledAnchors(Defence):
     target included, changes one teacher, and that takes one vote from a class and gives one to another, for each of the
     n published rows: :math:`\sqrt{2n}` in the Euclidean norm for all votes together.  So they are one Gaussian
     mechanism with noise :math:`\sigma(\varepsilon, \delta) \sqrt{2n}`.  Numbers are clipped to `bounds` and averaged,
-    which changes by :math:`(b - a) \sqrt{n} / T` together.  Which classes occur and the number of own rows are taken as
-    public.
+    which changes by :math:`(b - a) \sqrt{n} / T` together.  Which classes occur, the type of
+    targets and the number of own rows are taken as public.
 
     The noise has to be small beside the number of teachers: with n = 10 and an epsilon of 4 it is five votes, so that
     some 200 own rows are the least of which anything is left.
@@ -143,21 +145,35 @@ class LabelledAnchors(Defence):
         assert anchor_representation is not None  # release() refuses otherwise
         chosen = generator.permutation(len(anchor_representation))[: self.n_rows]
         rows = anchor_representation[chosen]
-        numeric = self.regression
-        if numeric == "auto":
-            numeric = target.dtype.kind == "f" and bool((target != np.floor(target)).any())
+        numeric = self._is_numeric(target)
         if self.epsilon is None:
-            labels = best_labels(representation, target, rows, numeric=bool(numeric), generator=generator)
+            labels = best_labels(representation, target, rows, numeric=numeric, generator=generator)
         else:
             # The kernel's width is the anchor's, for it must not depend on the rows of other teachers.
             gamma = usable_gamma(anchor_representation)
             teachers = self._teachers(len(target), generator)
-            model = KernelModel(gamma, RIDGE_OF_TEACHER, bool(numeric))
+            model = KernelModel(gamma, RIDGE_OF_TEACHER, numeric)
             answers = np.array(
                 [model.fit(representation[own], target[own], generator).predict(rows) for own in teachers]
             )
             labels = self._mean(answers, generator) if numeric else self._vote(answers, np.unique(target), generator)
         return Published(rows=rows, target=labels, own_rows=None, anchor_rows=chosen)
+
+    def _is_numeric(self, target: NDArray[Any]) -> bool:
+        """Whether numbers are published; with a promise no target's value decides this, nor whether it is refused."""
+        if self.epsilon is None:
+            are_numbers = target.dtype.kind == "f" and bool((target != np.floor(target)).any())
+            return are_numbers if self.regression == "auto" else bool(self.regression)
+        numeric = self.bounds is not None if self.regression == "auto" else bool(self.regression)
+        if numeric and target.dtype.kind not in "biuf":
+            raise ObfuscationError(
+                f"LabelledAnchors: with bounds or regression=True targets must be numbers; got type {target.dtype}. "
+                "Leave out bounds, or say regression=False, where they are classes."
+            )
+        if self.regression == "auto" and not numeric and target.dtype.kind == "f":
+            # As classes, numbers would be published as they are.
+            self._checked_bounds()
+        return numeric
 
     def _teachers(self, n_rows: int, generator: np.random.RandomState) -> list[NDArray[np.intp]]:
         """Own rows of each teacher, drawn without looking at them."""
@@ -188,6 +204,7 @@ class LabelledAnchors(Defence):
         if bounds.shape != (2,) or not bounds[0] < bounds[1]:
             raise ObfuscationError(
                 "LabelledAnchors: with epsilon and numeric targets, bounds=(low, high) must say between which numbers "
-                "targets lie. Take them from what is known of the quantity, not from the table."
+                "targets lie. Take them from what is known of the quantity, not from the table. Where floating-point "
+                "targets are classes, say regression=False."
             )
         return float(bounds[0]), float(bounds[1])
