@@ -96,8 +96,8 @@ def foresee(
     Raises
     ------
     AgreementError
-        When there are fewer than eight own rows or all are equal, when tables and targets do not fit together, or when
-        the rows of all parties are not more than the own ones.
+        When there are fewer than eight own rows or three different ones, when tables and targets do not fit
+        together, or when the rows of all parties are not more than the own ones.
     ObfuscationError
         When the obfuscator or a defence cannot be applied.
 
@@ -121,8 +121,8 @@ def foresee(
     total = _total(n_total_rows, parties, len(own))
     table = TableEncoder(X, public if len(beside) else None, "this party")
     rows = table.encode(X)
-    if equal_rows(rows).max() == 0:
-        raise AgreementError("All own rows are equal; at least two different ones are wanted, to learn and to test.")
+    if equal_rows(rows).max() < 2:
+        raise AgreementError("At least three different own rows are wanted, to learn, choose and test models.")
     more = table.encode(public) if len(beside) else rows[:0]
     bench = _Bench(n_classes, generator, n_jobs)
     columns, sizes = [], []
@@ -233,7 +233,10 @@ def _drawn(
     left_out = order[np.isin(order, untested)][-1] if len(untested) else order[-1]
     shuffled = generator.permutation(len(groups))
     shuffled = shuffled[groups[shuffled] != left_out]
-    return np.asarray(shuffled[np.argsort(np.argsort(order)[groups[shuffled]], kind="stable")][:n_rows])
+    ranked = shuffled[np.argsort(np.argsort(order)[groups[shuffled]], kind="stable")]
+    # Two groups at least, for a model is chosen by rows that it did not learn from.
+    second = np.flatnonzero(groups[ranked] != groups[ranked[0]])[0]
+    return np.append(ranked[: min(n_rows - 1, second)], ranked[second:])[:n_rows]
 
 
 def _by_folds(
