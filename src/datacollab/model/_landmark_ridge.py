@@ -6,6 +6,7 @@ r"""Kernel ridge regression on landmarks: models h that hold anchor rows and coe
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -29,7 +30,7 @@ _RANK = 1e-9
 """Directions of the landmarks' span with a smaller part of the largest eigenvalue are rounding."""
 
 
-class _LandmarkRidge(BaseEstimator):
+class _LandmarkRidge(BaseEstimator, ABC):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "landmarks": ["array-like", None],
         "gamma": [Interval(Real, 0, None, closed="neither")],
@@ -94,6 +95,7 @@ class _LandmarkRidge(BaseEstimator):
         path = weighted_ridge_path(self._features(rows) @ root, weights)
         return self._choose(path, root, target, groups, judges)
 
+    @abstractmethod
     def _choose(
         self,
         path: WeightedRidgePath,
@@ -102,7 +104,7 @@ class _LandmarkRidge(BaseEstimator):
         groups: NDArray[np.intp],
         judges: FloatArray,
     ) -> FloatArray:
-        raise NotImplementedError
+        """Choose the penalty, keep what it gives, and say what that makes of rows left out."""
 
     def _features(self, X: FloatArray) -> FloatArray:
         if self.kernel == "linear":
