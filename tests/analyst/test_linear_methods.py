@@ -200,6 +200,9 @@ def test_a_consensus_is_nearer_to_all_than_any_party_or_their_mean(rng):
     views = rotated(rng, rng.normal(size=(40, 5)), 4, noise=0.5)
     consensus = ODC(reference="consensus").fit(views).objective_
     assert all(consensus < ODC(reference=other).fit(views).objective_ for other in [*views, "mean"])
+    fitted = ODC(reference="consensus").fit(views)
+    mean = np.mean(list(fitted.transform(views).values()), axis=0)  # of all once turned onto it
+    assert_allclose(mean, fitted.target_, atol=1e-3 * abs(mean).max())
     turned = {k: A @ np.linalg.qr(rng.normal(size=(5, 5)))[0] for k, A in views.items()}
     again = ODC(reference="consensus").fit(turned)
     assert_allclose(again.objective_, consensus, rtol=1e-6)
