@@ -173,7 +173,7 @@ def test_interpolated_anchors_do_not_talk_the_analyst_into_following_them():
     new = rng.normal(size=(500, 6))
     right = collaboration.party_model(0).predict(new) == (new[:, 0] > 0)
     chosen, best = collaboration.selection_.chosen, collaboration.selection_.ranked()[0]
-    assert 0.75 * chosen.loss < best.loss < chosen.loss  # a little better is not enough for what comes later
+    assert 0.75 * chosen.loss < best.loss < 0.95 * chosen.loss  # a little better is not enough for what comes later
     close = dc.Analyst(dc.ODC(), KNeighborsClassifier(1)).fit(shares).party_model(0)
     assert right.mean() > np.mean(close.predict(new) == (new[:, 0] > 0)) + 0.03
 
