@@ -84,7 +84,7 @@ class Draw:
     @property
     def n_components(self) -> int:
         """Columns of the intermediate representation: three quarters of the table's, at most 48 or 16."""
-        most = MOST_PRIVATE_COLUMNS if self.setting.defence == "private" else MOST_COLUMNS
+        most = MOST_COLUMNS if self.setting.defence == "none" else MOST_PRIVATE_COLUMNS
         n_fit = self.setting.n_per_party if self.setting.f == "own" else self.setting.n_public or len(self.anchor)
         return max(2, min(most, math.ceil(0.75 * self.anchor.shape[1]), 2 * n_fit // 3))
 

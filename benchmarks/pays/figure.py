@@ -11,7 +11,7 @@ from .results import Measured
 from .tables import UNSEEN
 from .trial import POOL
 
-_COLOURS = {"none": "#1b6ca8", "private": "#c0562b"}
+_COLOURS = {"none": "#1b6ca8", "private": "#c0562b", "proven": "#7a4fa3"}
 
 
 def draw_figure(measured: Sequence[Measured]) -> Figure:
@@ -35,8 +35,9 @@ def draw_figure(measured: Sequence[Measured]) -> Figure:
     axes.set_xlabel("better than without the others by: points of AUC or accuracy, % of RMSE (95 % intervals)")
     axes.grid(axis="x", alpha=0.3, linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
-    for defence, colour in _COLOURS.items():
-        axes.plot([], [], "o-", color=colour, markersize=4, label="private" if defence == "private" else "undefended")
+    for defence in dict.fromkeys(each.setting.defence for each in ordered):
+        label = "undefended" if defence == "none" else defence
+        axes.plot([], [], "o-", color=_COLOURS[defence], markersize=4, label=label)
     axes.plot([], [], " ", label="* unseen tables")
     axes.legend(frameon=False, fontsize=8, loc="lower right")
     return figure

@@ -32,7 +32,7 @@ Predict = Callable[[Array], Array]
 """Probabilities (n_rows, n_classes), in the order of the table's classes, or numbers (n_rows,)."""
 
 EPSILON, DELTA = 4.0, 1e-5
-"""Of `Party.private`'s promise, which noisy synthetic rows are given too."""
+"""Of what is proven of `Party.private` with an epsilon; noisy synthetic rows are given it, too."""
 
 
 def noise() -> float:
@@ -49,11 +49,12 @@ def secrets(drawn: Draw, name: str) -> np.random.RandomState:
 def make_party(drawn: Draw, name: str) -> dc.Party:
     """A party of the setting, fitted on its own rows."""
     own, random = drawn.parties[name], secrets(drawn, name)
-    if drawn.setting.defence == "private":
+    if drawn.setting.defence != "none":
         party = dc.Party.private(
             name,
             drawn.anchor,
             n_components=drawn.n_components,
+            epsilon=EPSILON if drawn.setting.defence == "proven" else None,
             standardize=drawn.standardize,
             random_state=random,
         )

@@ -79,7 +79,7 @@ def _summary(there: Sequence[Measured]) -> str:
     ]
     groups: list[tuple[str, Callable[[Measured], bool]]] = [
         ("undefended", lambda each: each.setting.defence == "none"),
-        ("private", lambda each: each.setting.defence != "none"),
+        ("defended", lambda each: each.setting.defence != "none"),
         ("unseen tables", lambda each: each.setting.dataset in UNSEEN),
     ]
     rows = []
@@ -96,6 +96,11 @@ def _summary(there: Sequence[Measured]) -> str:
             )
         rows.append(cells)
     head = ["", *(name for name, _ in groups)]
+    cells = ["pool better than own by two points, or 5 % of the error"]
+    for _, belongs in groups:
+        worth = [each.gain(POOL, each.own).mean >= (0.05 if each.is_error else 0.02) for each in there if belongs(each)]
+        cells.append(f"{sum(worth)} of {len(worth)}")
+    rows.append(cells)
     return (
         "In how many settings the mean is above; and how often the 95 % interval is above zero / holds zero / is below "
         "zero.\n\n" + markdown(head, rows)
@@ -141,7 +146,7 @@ def _defended(defended: Sequence[Measured]) -> str:
         risks = [f"{each.risks[name]:.2f}" if name in each.risks else "–" for name in FIGURES]
         rows.append([each.setting.label, each.own, *(shown(gain) for gain in gains), *risks])
     return markdown(head, rows) + (
-        "\n\nRisks are those of the strongest of six attacks on one party of one draw by somebody who has the share, "
+        "\n\nRisks are those of the strongest of eight attacks on one party of one draw by somebody who has the share, "
         "all anchor rows and other rows of the kind: what was measured, and no bound."
     )
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from datacollab.auditing import AuditResult, audit
-from datacollab.auditing._attacks import AVERAGED_NAME, FORWARD
+from datacollab.auditing._attacks import AVERAGED_NAME, DEMIXING, FORWARD, SHADOWS
 from datacollab.errors import DataCollabWarning
 
 from .draws import draw
@@ -19,7 +19,7 @@ from .library import make_party
 from .settings import Setting
 from .tables import load_table
 
-ATTACKS = ("kernel ridge", "emulator", AVERAGED_NAME, FORWARD, "membership", "subspace")
+ATTACKS = ("kernel ridge", "emulator", AVERAGED_NAME, FORWARD, DEMIXING, "membership", SHADOWS, "subspace")
 LINKAGE, LABELS, MEMBERSHIP = "linkage", "linkage by targets alone", "membership AUC"
 FIGURES = (LINKAGE, LABELS, MEMBERSHIP)
 
@@ -42,6 +42,7 @@ def measure_risks(
             make_party(drawn, name),
             drawn.parties[name].X,
             drawn.anchor,
+            y=drawn.parties[name].y,
             anchor_target=drawn.anchor_target,
             public=held.X,
             public_target=held.y,

@@ -9,6 +9,7 @@ from numpy.random import RandomState
 
 import datacollab as dc
 from datacollab.auditing import AuditResult, audit
+from datacollab.auditing._scenario import make_scenario
 from datacollab.party import ClassShift, LabelledAnchors, Microaggregation
 
 ATTACKS = ("forward emulator", "membership", "demixing", "shadow shares", "second share")
@@ -136,3 +137,16 @@ def test_an_older_result_without_what_is_proven_is_read(grouped):
     text = grouped.to_json().replace(',\n  "proven": {}', "")
     assert '"proven"' not in text
     assert AuditResult.from_json(text).proven == {}
+
+
+@pytest.mark.parametrize("n_labelled", [20, 60, 200])
+def test_made_up_tables_are_of_the_tables_size_whatever_is_shared(digits, n_labelled):
+    """Without the table's targets these are drawn from the share's, which has more rows or fewer."""
+    (X, y), (anchor, _), _, _ = digits
+    defence = LabelledAnchors(n_labelled)
+    party = dc.Party("a", dc.obfuscator("pca", 12), fit_on=anchor, defences=[defence]).fit(X, y)
+    known = dict.fromkeys(("anchor_target", "public", "public_target", "control", "control_target"))
+    scenario = make_scenario(party, X, anchor, y=None, n_attacked=20, random=RandomState(0), **known)
+    assert len(scenario.share.target) == n_labelled
+    assert len(scenario.table_target) == len(X) == 60
+    assert set(scenario.table_target) <= set(scenario.share.target)

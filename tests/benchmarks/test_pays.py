@@ -325,13 +325,15 @@ def test_too_few_rows_are_an_error_with_the_setting():
 
 def test_presets_hold_every_setting_once_and_none_impossible():
     quick = PRESETS["quick"].settings
-    assert 45 <= len(quick) <= 60
+    assert 55 <= len(quick) <= 70
     for preset in PRESETS.values():
         cells = [setting.cell("main") for setting in preset.settings]
         assert len(set(cells)) == len(cells)
     assert set(quick) <= set(PRESETS["full"].settings)
     with pytest.raises(ValueError, match="labelled=False"):
         Setting(dataset="digits", n_parties=2, n_per_party=9, n_public=0)
+    with pytest.raises(ValueError, match="labelled=True"):
+        Setting(dataset="digits", n_parties=2, n_per_party=9, labelled=False, defence="proven")
 
 
 def test_attacks_are_made_once_a_defended_setting_and_candidates_tried_on_unseen_tables():

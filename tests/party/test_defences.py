@@ -527,24 +527,30 @@ class TestOwnRows:
 
 
 class TestPreset:
-    def test_moves_classes_where_the_anchor_has_targets(self, table, public, anchor):
+    @pytest.mark.parametrize("target", [None, ANCHOR_CLASSES], ids=["without targets", "with targets"])
+    def test_labels_anchors_at_home(self, table, public, anchor, target):
+        party = dc.Party.private("a", public, n_components=3).fit(*table)
+        with pytest.raises(NoGuaranteeError, match="no ClassShift or GaussianMechanism"):
+            party.guarantee(anchor, target)
+        share, order = party.share_with_order(anchor, target)
+        assert order is None
+        assert_array_equal(share.representation, share.anchor_representation[share.anchor_rows])
+        assert sorted(share.anchor_rows) == list(range(40))
+        assert party.fit_on is public
+        assert repr(party.obfuscator) == "PCA(n_components=3)"
+
+    def test_with_epsilon_moves_classes(self, table, public, anchor):
         party = dc.Party.private("a", public, n_components=3, epsilon=2.0).fit(*table)
         share, order = party.share_with_order(anchor, ANCHOR_CLASSES)
         assert share.representation.shape == (60, 3)
         assert_array_equal(share.target, table[1][order])
         assert_array_equal(ANCHOR_CLASSES[share.anchor_rows], share.target)
         assert party.guarantee(anchor, ANCHOR_CLASSES).epsilon == 2.0
-        assert party.fit_on is public
-        assert repr(party.obfuscator) == "PCA(n_components=3)"
 
-    def test_labels_anchors_at_home_where_it_has_none(self, table, public, anchor):
-        party = dc.Party.private("a", public, n_components=3).fit(*table)
-        with pytest.raises(NoGuaranteeError, match="ShiftOrLabels promises nothing with an anchor whose rows have no"):
-            party.guarantee(anchor)
-        share, order = party.share_with_order(anchor)
-        assert order is None
-        assert_array_equal(share.representation, share.anchor_representation[share.anchor_rows])
-        assert sorted(share.anchor_rows) == list(range(40))
+    def test_with_epsilon_wants_targets_of_the_anchor(self, table, public, anchor):
+        party = dc.Party.private("a", public, n_components=3, epsilon=2.0).fit(*table)
+        with pytest.raises(ObfuscationError, match="ClassShift"):
+            party.share(anchor)
 
     def test_scales_columns_where_asked(self, table, public):
         X, y = table

@@ -12,7 +12,7 @@ import datacollab as dc
 from datacollab.errors import NoGuaranteeError, ObfuscationError
 from datacollab.party import AnchorResiduals, GaussianNoise, LabelledAnchors, Microaggregation, gaussian_sigma
 from datacollab.party._labelled_anchors import ROWS_OF_TEACHER
-from datacollab.party._labeller import KernelModel, best_labels
+from datacollab.party._labeller import KernelModel, best_labels, offsets_for_counts
 
 
 class Silent(np.random.RandomState):
@@ -77,17 +77,51 @@ def test_kernel_model_is_kernel_ridge_regression(rng):
     for row in range(0, 40, 7):
         others = np.arange(40) != row
         alone = naive.fit(gram[np.ix_(others, others)], y[others]).predict(gram[[row]][:, others])
-        assert_allclose(model.left_out[row], alone[0], atol=1e-6)
-    assert model.score == pytest.approx(-np.mean((model.left_out - y) ** 2))
+        assert_allclose(model.left_out_scores[row], alone[0], atol=1e-6)
 
 
 def test_left_out_score_of_pure_noise_is_that_of_chance(rng):
     X, y = rng.normal(size=(300, 4)), rng.integers(0, 4, size=300)
     model = KernelModel(0.3, 0.01, numeric=False).fit(X, y, np.random.RandomState(0))
     assert np.mean(model.predict(X) == y) > 0.7
-    assert abs(np.mean(model.left_out == y) - 0.25) < 0.1
+    assert abs(np.mean(model.left_out_scores.argmax(axis=1) == y) - 0.25) < 0.1
     # Worse than to say 1/4 of every class, whose error is 3/16.
-    assert model.score < -3 / 16
+    assert np.mean((model.left_out_scores - np.eye(4)[y]) ** 2) > 3 / 16
+
+
+def test_two_anchor_rows_are_labelled_for_each_own_row_and_300_at_most(rng):
+    anchor = rng.normal(size=(400, 2))
+    for n_own, n_published in ((20, 40), (149, 298), (300, 300)):
+        own = rng.normal(size=(n_own, 2))
+        assert len(released(LabelledAnchors(), own, own[:, 0] > 0, anchor).rows) == n_published
+    assert len(released(LabelledAnchors(), anchor[:100], anchor[:100, 0] > 0, anchor[:50]).rows) == 50
+
+
+def test_a_rare_class_is_named(rng):
+    """One row in eight, hardly told from the others: its score is hardly ever the larger one."""
+    X = rng.normal(size=(800, 3))
+    y = X[:, 0] + 2 * rng.normal(size=800) > 2.6
+    found = best_labels(X[:400], y[:400], X[400:], numeric=False, generator=np.random.RandomState(0))
+    timid = KernelModel(0.1, 1.0, numeric=False).fit(X[:400], y[:400], np.random.RandomState(0))
+    assert 0.08 < y[:400].mean() < 0.16
+    assert timid.predict(X[400:]).mean() < 0.02
+    assert 0.06 < found.mean() < 0.18
+    assert X[400:, 0][found].mean() > X[400:, 0].mean() + 0.5
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 10])
+def test_offsets_give_each_class_its_rows(rng, n_classes):
+    scores = rng.normal(size=(300, n_classes)) + rng.normal(size=n_classes)
+    counts = np.bincount(rng.integers(0, n_classes, size=300), minlength=n_classes)
+    found = np.bincount((scores + offsets_for_counts(scores, counts)).argmax(axis=1), minlength=n_classes)
+    assert np.abs(found - counts).sum() <= 2
+    assert np.abs(np.bincount(scores.argmax(axis=1), minlength=n_classes) - counts).sum() > 10
+
+
+def test_offsets_are_none_where_counts_fit_already(rng):
+    scores = rng.normal(size=(50, 3))
+    counts = np.bincount(scores.argmax(axis=1), minlength=3)
+    assert_array_equal(offsets_for_counts(scores, counts), 0)
 
 
 def test_one_class_labels_all(rng):

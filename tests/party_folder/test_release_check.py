@@ -111,10 +111,10 @@ def test_means_of_groups_stand_for_several_rows_each(example):
     assert (made.own.order is None, made.own.n_shared) == (True, 60)
 
 
-def test_the_private_preset_shares_moved_anchor_rows_and_proves_bounds(example):
+def test_with_an_epsilon_anchor_rows_are_moved_and_bounds_proven(example):
     """The bounds are those of two normal distributions that lie mu standard deviations apart."""
     _, encoded, anchor = example
-    made = prepared(example, preset="private", n_components=4)
+    made = prepared(example, preset="private", epsilon=4.0, n_components=4)
     assert made.way == Way(obfuscator="pca", n_components=4, standardize=False, epsilon=4.0, fit_on_anchor=True)
     share, summary = made.share, made.summary
     assert not share.one_to_one
@@ -133,9 +133,14 @@ def test_the_private_preset_shares_moved_anchor_rows_and_proves_bounds(example):
     assert max(map(len, text.splitlines())) <= 100
 
 
-def test_without_targets_of_the_anchor_these_come_from_a_model_made_here():
+@pytest.mark.parametrize("has_targets", [True, False])
+def test_the_private_preset_has_targets_from_a_model_made_here(has_targets):
     project, encoded, anchor = digits(60, classes=3)
-    made = prepared((project, encoded, Anchor(rows=anchor.rows)), preset="private", n_components=4)
+    anchor = anchor if has_targets else Anchor(rows=anchor.rows)
+    made = prepared((project, encoded, anchor), preset="private", n_components=4)
+    assert not made.share.one_to_one
+    np.testing.assert_array_equal(made.share.representation, made.share.anchor_representation[made.share.anchor_rows])
+    assert made.summary.kinds_of_defence == ("private",)
     assert (made.summary.stands_for, made.order, made.own.order) == ("no row", None, None)
     assert made.summary.proven == {}
     assert "from a model made here" in made.summary.to_text()
@@ -143,9 +148,9 @@ def test_without_targets_of_the_anchor_these_come_from_a_model_made_here():
 
 def test_private_is_what_is_done_where_nothing_is_named(example):
     project, encoded, anchor = example
-    assert prepare(project, LENIENT, "north", encoded, anchor).way.epsilon == 4
+    assert prepare(project, LENIENT, "north", encoded, anchor).way.labels_anchor
     assert Way.of(largest=8) == Way.of(preset="private", largest=8)
-    assert Way.of(epsilon=1.0, largest=8).epsilon == 1.0
+    assert (Way.of(epsilon=1.0, largest=8).epsilon, Way.of(epsilon=1.0, largest=8).labels_anchor) == (1.0, False)
     assert Way.of(noise=0.5, largest=8).epsilon is None
     assert Way.of(preset="none", largest=8).defences == ()
     for wrong in ({"preset": "private", "noise": 0.5}, {"preset": "none", "group_size": 3}, {"preset": "none"}):

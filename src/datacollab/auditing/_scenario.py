@@ -76,7 +76,7 @@ class Scenario:
     is_paired : bool
         Whether shared rows stand for rows of the table.
     table_target : ndarray of shape (n_samples,)
-        Of the table; of the share where that is not known.
+        Of the table; where that is not known, drawn from the share's, as many as the table has rows.
     record_target, outsider_target : ndarray or None
         Of the originals under attack, and of the outsiders, where known.
     images : ndarray of shape (n_samples, n_intermediate) or None
@@ -243,7 +243,7 @@ def make_scenario(
         share=share,
         places=places[chosen],
         is_paired=is_paired,
-        table_target=share.target if own_target is None else own_target,
+        table_target=own_target if own_target is not None else _drawn_targets(share, len(raw), random),
         record_target=None if own_target is None else own_target[order[chosen]],
         outsider_target=None if other_target is None or outsiders is None else other_target[kept],
         images=party.obfuscate(X) if isinstance(party, Party) and own_target is not None else None,
@@ -273,6 +273,14 @@ def _own_targets(
     target = np.empty_like(share.target)
     target[order] = share.target
     return target
+
+
+def _drawn_targets(share: Share, n_rows: int, random: np.random.RandomState) -> NDArray[Any]:
+    """As many as there are rows: a share may have others, and a made-up table has to be of the table's size."""
+    n_shared = len(share.target)
+    if n_shared == n_rows:
+        return share.target
+    return share.target[random.choice(n_shared, n_rows, replace=n_shared < n_rows)]
 
 
 def _is_in(rows: FloatArray, others: FloatArray) -> NDArray[np.bool_]:

@@ -89,12 +89,19 @@ Preset = Annotated[
     Option(
         metavar="NAME",
         callback=_known_preset,
-        help="private: rows of the anchor leave in place of yours, with noise. none: your rows, undefended. Default: "
-        "private, where no defence is named.",
+        help="private: rows of the anchor leave in place of yours, labelled here. none: your rows, undefended. "
+        "Default: private, where no defence is named.",
     ),
 ]
 Standardize = Annotated[bool, Option(help="Bring columns to mean 0 and variance 1 first.")]
-Epsilon = Annotated[float | None, Option(min=0, metavar="E", help="Of --preset private; smaller is safer. Default: 4.")]
+Epsilon = Annotated[
+    float | None,
+    Option(
+        min=0,
+        metavar="E",
+        help="Have something proven: anchor rows moved by noisy class means. 4 is usual, smaller is safer.",
+    ),
+]
 GroupSize = Annotated[int | None, Option(min=2, metavar="K", help="Share means of at least so many rows of a class.")]
 Noise = Annotated[float | None, Option(min=0, metavar="SD", help="Add noise of so many standard deviations.")]
 FitOnAnchor = Annotated[bool, Option("--fit-on-anchor", help="Learn the map from the anchor, not your rows.")]

@@ -171,7 +171,11 @@ def tune(
         opened = _opened(folder, passphrase_file)
         project, policy, encoded = opened.project, opened.policy, opened.encoded(table)
         ways = ways_to_try(
-            project, policy, encoded, obfuscators=obfuscator, dimensions=components, standardize=standardize
+            *(project, policy, encoded),
+            obfuscators=obfuscator,
+            dimensions=components,
+            standardize=standardize,
+            anchor_has_targets=opened.anchor.target is not None,
         )
         found = assess(
             *(project, policy, opened.name, encoded, opened.anchor, ways),

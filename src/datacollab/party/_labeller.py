@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -15,13 +15,18 @@ from sklearn.kernel_approximation import Nystroem
 from .._validation import FloatArray
 from ..linalg import median_gamma
 
-__all__ = ["KernelModel", "best_labels", "usable_gamma"]
+__all__ = ["KernelModel", "best_labels", "offsets_for_counts", "usable_gamma"]
 
 RIDGES = (1e-2, 1e-1, 1.0)
 WIDTHS = (0.5, 1.0, 2.0)
 """Of the kernel, in multiples of one over the median squared distance."""
 MOST_LANDMARKS = 500
 N_TREES = 200
+_STEPS, _STEPS_AT_FULL_LENGTH = 200, 20
+"""Of the search for offsets, whose steps become shorter after the first ones."""
+
+Score = Callable[[FloatArray], FloatArray]
+"""From rows (n_rows, n_columns) to outputs (n_rows, n_classes), or (n_rows, 1) for numbers."""
 
 
 def best_labels(
@@ -30,7 +35,9 @@ def best_labels(
     """Targets of new rows from the model that does best on own rows that it was not fitted on.
 
     The candidates are kernel ridge models of three widths, each with the best of three penalties by leave-one-out, and
-    a random forest by its out-of-bag rows.  Of equals, the first is taken.
+    a random forest by its out-of-bag rows.  Of equals, the first is taken.  Its scores of classes are raised or lowered
+    until each class is its answer for as many own rows, left out, as there are of that class: models of few rows are
+    timid, and a rare class would hardly be named.
 
     Parameters
     ----------
@@ -45,10 +52,39 @@ def best_labels(
     -------
     ndarray of shape (n_new,)
     """
-    if len(np.unique(y)) == 1:
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) == 1:
         return np.full(len(new), y[0], dtype=y.dtype)
-    _, best = max(_fitted(X, y, numeric, generator), key=lambda pair: pair[0])
-    return np.asarray(best.predict(new), dtype=np.float64 if numeric else y.dtype)
+    left_out, score = max(_fitted(X, y, numeric, generator), key=lambda pair: _fit(pair[0], y, numeric))
+    if numeric:
+        return np.asarray(score(new)[:, 0], dtype=np.float64)
+    offsets = offsets_for_counts(left_out, np.bincount(codes))
+    return np.asarray(classes[(score(new) + offsets).argmax(axis=1)])
+
+
+def offsets_for_counts(scores: FloatArray, counts: NDArray[np.intp]) -> FloatArray:
+    """What to add to each class's scores for it to be the largest in as many rows as wanted, or nearly.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows, n_classes)
+    counts : ndarray of shape (n_classes,)
+        Rows wanted of each class, `n_rows` together.
+
+    Returns
+    -------
+    ndarray of shape (n_classes,)
+    """
+    offsets = best = np.zeros(len(counts))
+    nearest = np.inf
+    for step in range(_STEPS):
+        missing = counts - np.bincount((scores + offsets).argmax(axis=1), minlength=len(counts))
+        if (distance := np.abs(missing).sum()) < nearest:
+            nearest, best = distance, offsets
+        if not distance:
+            break
+        offsets = offsets + scores.std() * missing / len(scores) / (1 + step / _STEPS_AT_FULL_LENGTH)
+    return best
 
 
 def usable_gamma(X: FloatArray) -> float:
@@ -59,19 +95,26 @@ def usable_gamma(X: FloatArray) -> float:
 
 def _fitted(
     X: FloatArray, y: NDArray[Any], numeric: bool, generator: np.random.RandomState
-) -> Iterator[tuple[float, Any]]:
-    """Models with minus their mean squared error on rows that were left out: of numbers, or of class indicators."""
+) -> Iterator[tuple[FloatArray, Score]]:
+    """Each model's scores of the own rows, left out, and what scores new ones; a column for each class, or one."""
     gamma = usable_gamma(X)
     for width in WIDTHS:
         for ridge in RIDGES:
             model = KernelModel(width * gamma, ridge, numeric).fit(X, y, generator)
-            yield model.score, model
+            yield model.left_out_scores, model.scores
     forest: Any = (RandomForestRegressor if numeric else RandomForestClassifier)(
         N_TREES, oob_score=True, random_state=generator
     )
     forest.fit(X, y)
-    found = forest.oob_prediction_[:, None] if numeric else np.nan_to_num(forest.oob_decision_function_)
-    yield -float(np.mean((_indicators(y, numeric) - found) ** 2)), forest
+    if numeric:
+        yield forest.oob_prediction_[:, None], lambda new: forest.predict(new)[:, None]
+    else:
+        yield np.nan_to_num(forest.oob_decision_function_), forest.predict_proba
+
+
+def _fit(left_out: FloatArray, y: NDArray[Any], numeric: bool) -> float:
+    """Minus the mean squared error: of numbers, or of class indicators."""
+    return -float(np.mean((_indicators(y, numeric) - left_out) ** 2))
 
 
 def _indicators(y: NDArray[Any], numeric: bool) -> FloatArray:
@@ -108,16 +151,17 @@ class KernelModel:
         self._coefficients = Vt.T @ ((s / (s**2 + self.ridge))[:, None] * (U.T @ T))
         # What a model without the row would say of it.
         residuals = (T - U @ (kept[:, None] * (U.T @ T))) / (1 - (U**2) @ kept)[:, None]
-        self.left_out = self._answers(T - residuals)
-        self.score = -float(np.mean(residuals**2))
+        self.left_out_scores = np.asarray(T - residuals)
         return self
+
+    def scores(self, X: FloatArray) -> FloatArray:
+        """Outputs for new rows, shape (n_rows, 1) or (n_rows, n_classes)."""
+        return np.asarray(self._features(X) @ self._coefficients)
 
     def predict(self, X: FloatArray) -> NDArray[Any]:
         """Targets of new rows, shape (n_rows,)."""
-        return self._answers(self._features(X) @ self._coefficients)
+        outputs = self.scores(X)
+        return outputs[:, 0] if self.numeric else np.asarray(self._classes[outputs.argmax(axis=1)])
 
     def _features(self, X: FloatArray) -> FloatArray:
         return np.column_stack([self._map.transform(X), np.ones(len(X))])
-
-    def _answers(self, outputs: FloatArray) -> NDArray[Any]:
-        return outputs[:, 0] if self.numeric else np.asarray(self._classes[outputs.argmax(axis=1)])

@@ -17,9 +17,11 @@ from ..errors import AgreementError, PrivateRowsWarning, ShareError
 from ..share import Share
 from ._basis import Basis
 from ._batches import TableForm
+from ._class_shift import ClassShift
 from ._combining import CombiningParty
 from ._defence import Defence
 from ._guarantee import PrivacyGuarantee, obstacle_before, obstacle_in
+from ._labelled_anchors import LabelledAnchors
 from ._ledger import Ledger
 from ._obfuscator import obfuscator as make_obfuscator
 from ._own_rows import OwnRows, TableDigest
@@ -27,7 +29,6 @@ from ._parameters import check_parameters
 from ._public_fit import public_subsample, random_rotation
 from ._release import Release
 from ._secret_draws import fresh_generator, generator_for, secretly_seeded
-from ._shift_or_labels import ShiftOrLabels
 
 __all__ = ["Party"]
 
@@ -117,14 +118,16 @@ class Party(CombiningParty):
         fit_on: Any,
         *,
         n_components: int = 16,
-        epsilon: float = 4.0,
+        epsilon: float | None = None,
         standardize: bool = False,
         random_state: int | np.random.RandomState | None = None,
     ) -> Self:
         """A party of which no row leaves: PCA of public rows, rotated, and rows of the anchor in place of its own.
 
-        Where the anchor has targets, its rows are moved to where the party's classes lie, with noise (`ClassShift`).
-        Where it has none, 300 of its rows get their targets from a model made at home (`LabelledAnchors`).
+        Some of the anchor's rows get their targets from a model made at home (`LabelledAnchors`): no row, target or
+        count leaves, and nothing is proven of what the targets tell.  With `epsilon` rows of the anchor are moved to
+        where the party's classes lie instead, with noise (`ClassShift`), of which `guarantee` states what is proven;
+        targets and counts leave as they are then, and a model learns less from it unless parties have many rows.
 
         Parameters
         ----------
@@ -133,8 +136,8 @@ class Party(CombiningParty):
             Public rows or the anchor.
         n_components : int, default=16
             Columns of the intermediate representation.
-        epsilon : float, default=4.0
-            What `guarantee` states where the anchor has targets, with a delta of 1e-5.  Without targets there is none.
+        epsilon : float or None, default=None
+            What `guarantee` states, with a delta of 1e-5; the anchor must have targets then.  4 is usual.
         standardize : bool, default=False
             Whether columns are brought to mean 0 and variance 1 over the public rows; for tables whose columns have
             units.
@@ -144,14 +147,17 @@ class Party(CombiningParty):
         --------
         >>> import datacollab as dc
         >>> X, y = dc.datasets.load("digits")
-        >>> party = dc.Party.private("a", X[200:400], n_components=8).fit(X[:200], y[:200])
-        >>> party.share(X[200:400], y[200:400]).one_to_one
-        False
-        >>> round(party.guarantee(X[200:400], y[200:400]).auc_at_most, 2)
+        >>> public, target = X[200:400], y[200:400]
+        >>> party = dc.Party.private("a", public, n_components=8).fit(X[:100], y[:100])
+        >>> party.share(public, target)
+        Share(party='a', representation=(200, 8), anchor_representation=(200, 8), target=(200,), anchor_target=(200,))
+        >>> proven = dc.Party.private("b", public, n_components=8, epsilon=4.0).fit(X[100:200], y[100:200])
+        >>> round(proven.guarantee(public, target).auc_at_most, 2)
         0.74
         """
         f = make_obfuscator("pca", n_components, standardize=standardize)
-        return cls(name, f, fit_on=fit_on, defences=(ShiftOrLabels(epsilon),), random_state=random_state)
+        defence = LabelledAnchors() if epsilon is None else ClassShift(epsilon)
+        return cls(name, f, fit_on=fit_on, defences=(defence,), random_state=random_state)
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Fit the obfuscator, on the party's own rows or `fit_on`, and apply the defences.

@@ -22,7 +22,6 @@ from ..party import (
     Party,
     PrivacyGuarantee,
 )
-from ..party._shift_or_labels import ShiftOrLabels
 from ..project import Adjustments, Anchor, EncodedTable, Project, adjusted_text
 from ..share import Share
 from ._risk import RiskFigures
@@ -60,7 +59,6 @@ _KINDS: dict[type, str] = {
     GaussianNoise: "noise",
     LabelledAnchors: "private",
     Microaggregation: "microaggregation",
-    ShiftOrLabels: "private",
 }
 FIGURES = {
     "linkage": "rows linked to their originals",
@@ -288,7 +286,7 @@ def release_summary(
         fitted_on_private_rows=party.fit_on is None,
         kinds_of_defence=kinds_of(party.defences),
         stands_for=_stands_for(party, share, order),
-        defences=tuple(_in_words(defence, anchor.target) for defence in party.defences),
+        defences=tuple(_in_words(defence) for defence in party.defences),
         risk=risk,
         limits=dict(limits),
         n_private_in_anchor=n_private_in_anchor,
@@ -316,7 +314,7 @@ def _class_counts(project: Project, share: Share) -> dict[str, int] | None:
     return {str(label): int(np.count_nonzero(share.target == label)) for label in project.task.classes}
 
 
-def _in_words(defence: Defence, anchor_target: NDArray[Any] | None = None) -> str:
+def _in_words(defence: Defence) -> str:
     if isinstance(defence, Microaggregation):
         return f"every row is the mean of at least {defence.k} of yours"
     if isinstance(defence, GaussianNoise):
@@ -325,8 +323,6 @@ def _in_words(defence: Defence, anchor_target: NDArray[Any] | None = None) -> st
         return f"Gaussian mechanism, epsilon {defence.epsilon:g}, delta {defence.delta:g}"
     if isinstance(defence, ClassShift):
         return f"rows of the anchor, moved by noisy class means, epsilon {defence.epsilon:g}, delta {defence.delta:g}"
-    if isinstance(defence, ShiftOrLabels):
-        return _in_words(defence.chosen(anchor_target))
     if isinstance(defence, LabelledAnchors):
         return "rows of the anchor, with targets from a model made here; no row of yours"
     return type(defence).__name__

@@ -36,6 +36,7 @@ _USUAL = ("pca", "kernel-pca")
 _DEFENCES: tuple[dict[str, Any], ...] = (
     {"preset": "private"},
     {"preset": "private", "epsilon": 2.0},
+    {"preset": "private", "epsilon": 4.0},
     {"preset": "private", "epsilon": 8.0},
     {"fit_on_anchor": True, "group_size": 5},
     {"fit_on_anchor": True, "group_size": 10},
@@ -149,6 +150,7 @@ def ways_to_try(
     obfuscators: Collection[str] | None = None,
     dimensions: Collection[int] | None = None,
     standardize: bool | None = None,
+    anchor_has_targets: bool = True,
 ) -> list[Way]:
     """Ways of sharing that the policy allows as such, the best defended first.
 
@@ -163,6 +165,8 @@ def ways_to_try(
         Columns of the representation.  By default 4, 8, 16 and 32, as far as they are possible.
     standardize : bool, optional
         As in `Way.of`.
+    anchor_has_targets : bool, default=True
+        Without them classes cannot be moved, and there is no way with an epsilon.
 
     Raises
     ------
@@ -197,7 +201,7 @@ def ways_to_try(
             **defence,
         )
         for defence, width, kind in product(_DEFENCES, widths, kinds)
-        if kind == "pca" or defence.get("preset") != PRIVATE
+        if (kind == "pca" or defence.get("preset") != PRIVATE) and (anchor_has_targets or "epsilon" not in defence)
     )
     return [way for way in ways if _is_defended_enough(way, policy) and _has_rows_enough(way, encoded)]
 
@@ -313,6 +317,6 @@ def _is_defended_enough(way: Way, policy: Policy) -> bool:
     return {
         "none": True,
         "any": bool(way.defences),
-        "private": way.epsilon is not None,
+        "private": way.is_private,
         "microaggregation": way.group_size is not None,
     }[policy.defence]

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..party import Defence, GaussianNoise, Microaggregation, Party
+from ..party import ClassShift, Defence, GaussianNoise, LabelledAnchors, Microaggregation, Party
 from ..party import obfuscator as make_obfuscator
 from ..party._microaggregation import AUTO_BINS
 from ..party._obfuscator import STANDARDIZED
-from ..party._shift_or_labels import ShiftOrLabels
 from ..project import Anchor
 from ._policy import OBFUSCATORS
 
@@ -20,7 +19,6 @@ __all__ = ["PRESETS", "Way"]
 
 PRIVATE, UNDEFENDED = PRESETS = ("private", "none")
 USUAL_COMPONENTS = 16
-USUAL_EPSILON = 4.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +31,10 @@ class Way:
         As for `datacollab.obfuscator`.
     n_components : int
     standardize : bool
+    labels_anchor : bool
+        Whether rows of the anchor leave in place of the party's own, with targets from a model made here.
     epsilon : float or None
-        Of the class shift of the preset "private", where rows of the anchor leave in place of the party's own.
+        Of the class shift, by which rows of the anchor leave, moved to where the party's classes lie.
     group_size : int or None
         Rows that share a published row, at least.
     noise : float or None
@@ -48,6 +48,7 @@ class Way:
     obfuscator: str
     n_components: int
     standardize: bool
+    labels_anchor: bool = False
     epsilon: float | None = None
     group_size: int | None = None
     noise: float | None = None
@@ -79,11 +80,12 @@ class Way:
             By default 16, or `largest` where that is less.
         preset : {"private", "none"}, optional
             "private", which is taken where no defence is named: PCA of anchor rows, rotated, and rows of the anchor in
-            place of the party's own, see `datacollab.Party.private`.  "none" is no defence, and has to be named.
+            place of the party's own, labelled here, see `datacollab.Party.private`.  "none" is no defence, and has to
+            be named.
         standardize : bool, optional
             By default as for `datacollab.obfuscator`.
         epsilon : float, optional
-            Of the preset "private"; by default 4.
+            Has the preset "private" move rows of the anchor by noisy class means, instead of labelling them.
         group_size : int, optional
         noise : float, optional
         fit_on_anchor : bool, default=False
@@ -111,7 +113,7 @@ class Way:
                     f"The preset {PRIVATE!r}, which is taken where no defence is named, is made with pca; leave out "
                     f"the obfuscator, or name a defence (a group size or noise), or the preset {UNDEFENDED!r}."
                 )
-            epsilon, fit_on_anchor = USUAL_EPSILON if epsilon is None else epsilon, True
+            fit_on_anchor = True
         kind = obfuscator or "pca"
         if kind not in OBFUSCATORS:
             raise ValueError(f"Unknown obfuscator {kind!r}; choose one of {', '.join(OBFUSCATORS)}.")
@@ -121,6 +123,7 @@ class Way:
             obfuscator=kind,
             n_components=min(USUAL_COMPONENTS, largest) if n_components is None else n_components,
             standardize=kind in STANDARDIZED if standardize is None else standardize,
+            labels_anchor=is_private and epsilon is None,
             epsilon=epsilon,
             group_size=group_size,
             noise=noise,
@@ -131,10 +134,11 @@ class Way:
     @property
     def defences(self) -> tuple[Defence, ...]:
         """In the order in which they are applied."""
-        shift = () if self.epsilon is None else (ShiftOrLabels(self.epsilon),)
+        labels = (LabelledAnchors(regression=self.n_bins is not None),) if self.labels_anchor else ()
+        shift = () if self.epsilon is None else (ClassShift(self.epsilon),)
         groups = () if self.group_size is None else (Microaggregation(self.group_size, n_bins=self.n_bins),)
         noise = () if self.noise is None else (GaussianNoise(self.noise),)
-        return (*shift, *groups, *noise)
+        return (*labels, *shift, *groups, *noise)
 
     def party(self, name: str, anchor: Anchor, *, shuffle: bool = True) -> Party:
         """A party that shares in this way, not fitted; its secrets come from the operating system."""
@@ -147,11 +151,17 @@ class Way:
         )
 
     @property
+    def is_private(self) -> bool:
+        """Whether rows of the anchor leave in place of the party's own."""
+        return self.labels_anchor or self.epsilon is not None
+
+    @property
     def name(self) -> str:
         """In a few words."""
         parts = [f"{self.obfuscator} {self.n_components}"]
-        parts += [f"private, epsilon {self.epsilon:g}"] if self.epsilon is not None else []
-        parts += ["fitted on the anchor"] if self.fit_on_anchor and self.epsilon is None else []
+        parts += ["private"] if self.is_private else []
+        parts += [f"epsilon {self.epsilon:g}"] if self.epsilon is not None else []
+        parts += ["fitted on the anchor"] if self.fit_on_anchor and not self.is_private else []
         parts += [f"groups of {self.group_size}"] if self.group_size is not None else []
         parts += [f"noise {self.noise:g} sd"] if self.noise is not None else []
         return ", ".join(parts)
@@ -174,11 +184,13 @@ class Way:
         """The options of `datacollab party share` that mean this."""
         parts = [f"--obfuscator {self.obfuscator}", f"--components {self.n_components}"]
         parts.append("--standardize" if self.standardize else "--no-standardize")
-        if self.epsilon is not None:
-            parts.append(f"--preset {PRIVATE} --epsilon {self.epsilon:g}")
+        if self.is_private:
+            parts.append(f"--preset {PRIVATE}")
         elif not self.defences:
             parts.append(f"--preset {UNDEFENDED}")
-        if self.fit_on_anchor and self.epsilon is None:
+        if self.epsilon is not None:
+            parts.append(f"--epsilon {self.epsilon:g}")
+        if self.fit_on_anchor and not self.is_private:
             parts.append("--fit-on-anchor")
         if self.group_size is not None:
             parts.append(f"--group-size {self.group_size}")
