@@ -18,8 +18,8 @@ from ._published import Published
 
 __all__ = ["LabelledAnchors"]
 
-LABELS_OF_ROW, MOST_LABELS = 2, 300
-"""Anchor rows labelled for each own row, and at most, where no number is said."""
+MOST_LABELS = 300
+"""Anchor rows that are labelled at most, where no number is said."""
 RIDGE_OF_TEACHER = 0.1
 ROWS_OF_TEACHER = 10
 """Own rows of a teacher where none is said: about as few as a model can learn from."""
@@ -35,7 +35,7 @@ class LabelledAnchors(Defence):
     ----------
     n_rows : int or "auto", default="auto"
         Anchor rows that are published, drawn at random; all where the anchor has no more.  The more there are for each
-        own row, the more is told of these.  "auto" takes two for each own row, and 300 at most.
+        own row, the more is told of these.  "auto" takes as many as there are own rows, and 300 at most.
     epsilon : float or None, default=None
         Above 0.  None promises nothing.  A number has teachers vote, see Notes.
     delta : float, default=1e-5
@@ -57,8 +57,8 @@ class LabelledAnchors(Defence):
     Notes
     -----
     Without `epsilon` nothing is proven.  Predictions tell something of the rows that a model was fitted on, most where
-    it was fitted on few; `n_rows` limits how many.  How many own rows there are is seen where there are fewer than 150
-    and `n_rows` is "auto".
+    it was fitted on few; `n_rows` limits how many.  Up to 300, how many own rows there are is seen where
+    `n_rows` is "auto".
 
     With `epsilon` the own rows are divided among T teachers at random, each of which fits a small model and labels the
     published anchor rows; targets are those with most votes, once noise was added [1]_.  Replacing one own row, its
@@ -146,7 +146,7 @@ class LabelledAnchors(Defence):
         generator: np.random.RandomState,
     ) -> Published:
         assert anchor_representation is not None  # release() refuses otherwise
-        n_rows = min(LABELS_OF_ROW * len(target), MOST_LABELS) if self.n_rows == "auto" else int(self.n_rows)
+        n_rows = min(len(target), MOST_LABELS) if self.n_rows == "auto" else int(self.n_rows)
         chosen = generator.permutation(len(anchor_representation))[:n_rows]
         rows = anchor_representation[chosen]
         numeric = self._is_numeric(target)
