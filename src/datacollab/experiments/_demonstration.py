@@ -198,8 +198,8 @@ class _Play:
         yield WAYS[3], self._in_one_place(X_test, y_test)
 
     def linked(self) -> tuple[float, float] | None:
-        """Linkage of the first party's rows by the strongest simple attack, beside targets alone."""
-        if self.situation.private and not self.situation.labelled:
+        """Linkage of the first party's rows by the strongest simple attack, beside targets alone; None if they stay."""
+        if self.situation.private:
             return None
         own = next(iter(self.split.values()))
         found = audit(

@@ -72,8 +72,8 @@ methods and models. <b>pooled</b>: what the party uses in the end, both of them 
 rows when these are left out. <b>all rows in one place</b>: a kernel ridge regression on the raw rows of all parties,
 which is what may not be done.</p>
 <p class="note"><b>undefended</b>: PCA with {N_COMPONENTS} columns, fitted on the public rows and rotated in secret;
-each shared row stands for one of a party's. <b>private</b>: with targets, the anchor's rows shifted by means of classes
-under differential privacy; without, anchor rows labelled at the party, with no guarantee. The anchor has {N_ANCHORS}
+each shared row stands for one of a party's. <b>private</b>: as many of the anchor's rows as the party
+has, labelled at the party; no row or target of its own, and nothing proven. The anchor has {N_ANCHORS}
 rows, interpolated between the public ones. Means are over {drawn}, intervals Student's t over the draws. Linkage is
 that of the first draw and one attacker who holds the anchor; <code>datacollab audit</code> tries more.</p>
 <h2>What parties are told</h2>

@@ -150,7 +150,7 @@ class Party(CombiningParty):
         >>> public, target = X[200:400], y[200:400]
         >>> party = dc.Party.private("a", public, n_components=8).fit(X[:100], y[:100])
         >>> party.share(public, target)
-        Share(party='a', representation=(200, 8), anchor_representation=(200, 8), target=(200,), anchor_target=(200,))
+        Share(party='a', representation=(100, 8), anchor_representation=(200, 8), target=(100,), anchor_target=(200,))
         >>> proven = dc.Party.private("b", public, n_components=8, epsilon=4.0).fit(X[100:200], y[100:200])
         >>> round(proven.guarantee(public, target).auc_at_most, 2)
         0.74

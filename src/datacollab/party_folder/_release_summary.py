@@ -48,6 +48,7 @@ _AGAIN = (
     "working until a new one comes."
 )
 _FALSE_POSITIVES = 0.01
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 _STANDS_FOR = {
     "one row": "each stands for one of yours",
     "several rows": "none is one of yours",
@@ -199,7 +200,7 @@ class ReleaseSummary:
         present = {name: count for name, count in self.class_counts.items() if count}
         if len(present) > _MOST_CLASSES:
             return f"{len(present)} classes of {min(present.values())} to {max(present.values())} rows"
-        return ", ".join(f"{name}: {count}" for name, count in present.items())
+        return ", ".join(f"{name}:{_NO_BREAK}{count}" for name, count in present.items())
 
     def _risk_lines(self) -> Iterator[str]:
         if self.risk is None:
@@ -364,4 +365,5 @@ def _risk_dict(risk: RiskFigures | None) -> dict[str, Any]:
 
 def _entry(name: str, text: str) -> list[str]:
     indent = " " * (_MARGIN + 4)
-    return textwrap.wrap(text, _WIDTH, initial_indent=f"  {name:<{_MARGIN}}  ", subsequent_indent=indent)
+    lines = textwrap.wrap(text, _WIDTH, initial_indent=f"  {name:<{_MARGIN}}  ", subsequent_indent=indent)
+    return [line.replace(_NO_BREAK, " ") for line in lines]
