@@ -16,9 +16,9 @@ fitted on the anchor: of 300 rows that SMOTE made of 100, and of as many real on
 
     python benchmarks/cited.py demixing [--data-dir DIR] [--draws 5]
     python benchmarks/cited.py left-out [--draws 100]
-    PYTHONPATH=benchmarks python benchmarks/cited.py neighbours [--data-dir DIR] [--draws 3] [--datasets digits ...]
+    python benchmarks/cited.py neighbours [--data-dir DIR] [--draws 10] [--datasets digits ...]
 
-Prints a table.  Demixing takes five minutes, the others one; neighbours wants the extra `pays`.
+Prints a table.  Demixing takes six minutes, the others less than one; neighbours wants the extra `pays`.
 """
 
 from __future__ import annotations
@@ -60,18 +60,19 @@ SHRINKAGE = 1e-2
 
 @dataclass(frozen=True)
 class Demixed:
-    """What became of one party's share: its groups, how many were solved, how many of these wrongly, and AUCs."""
+    """What became of parties' shares: sizes of groups, those of groups taken apart, how many of these wrongly, AUCs."""
 
-    n_groups: int
-    n_solved: int
+    sizes: tuple[int, ...]
+    solved: tuple[int, ...]
     n_wrong: int
     auc: float
     auc_by_distance: float
     seconds: float
 
     def cells(self) -> list[str]:
-        counts = (self.n_groups, self.n_solved, self.n_wrong)
-        return [*map(str, counts), f"{self.auc:.3f}", f"{self.auc_by_distance:.3f}", f"{self.seconds:.0f}"]
+        counts = (len(self.sizes), len(self.solved), self.n_wrong)
+        fives = f"{self.solved.count(5)} of {self.sizes.count(5)}"
+        return [*map(str, counts), fives, f"{self.auc:.3f}", f"{self.auc_by_distance:.3f}", f"{self.seconds:.0f}"]
 
 
 def demixed(
@@ -91,8 +92,9 @@ def demixed(
     random = np.random.RandomState(seed)
     party = dc.Party("attacked", f, fit_on=X[public], defences=[Microaggregation(5)], random_state=random)
     share, places = party.fit(X[own], y[own]).share_with_order(X[public], y[public])
-    assert places is not None
-    people = np.vstack([X[own], X[strangers]])
+    n_members = len(share.target)
+    # Candidate i stands behind shared row i, as far as there are rows; of classes that are too small none is shared.
+    people = np.vstack([X[own][places], X[strangers]])
     estimate = AffineEstimate(X[public], share.anchor_representation)
     started = time.process_time()
     found = demix(
@@ -104,25 +106,27 @@ def demixed(
         anchor_target=y[public],
     )
     seconds = time.process_time() - started
-    distances = representation_distance_scores(people, share.representation, estimate)
-    solved = [
-        set(members) == set(places[rows])
-        for rows, members in zip(found.groups, found.members, strict=True)
-        if members is not None
-    ]
+    pairs = [(rows, each) for rows, each in zip(found.groups, found.members, strict=True) if each is not None]
 
     def auc(scores: Array) -> float:
-        return membership(scores[:n_own], scores[n_own:]).auc
+        return membership(scores[:n_members], scores[n_members:]).auc
 
-    by_demixing, by_distance = auc(found.scores(distances)), auc(distances)
-    return Demixed(len(found.groups), len(solved), solved.count(False), by_demixing, by_distance, seconds)
+    distances = representation_distance_scores(people, share.representation, estimate)
+    return Demixed(
+        sizes=tuple(len(rows) for rows in found.groups),
+        solved=tuple(len(rows) for rows, _ in pairs),
+        n_wrong=sum(set(rows) != set(members) for rows, members in pairs),
+        auc=auc(found.scores(distances)),
+        auc_by_distance=auc(distances),
+        seconds=seconds,
+    )
 
 
 def demixing_figures(found: Sequence[Demixed]) -> list[list[str]]:
     rows = [[str(number), *one.cells()] for number, one in enumerate(found, 1)]
     everybody = Demixed(
-        n_groups=sum(one.n_groups for one in found),
-        n_solved=sum(one.n_solved for one in found),
+        sizes=tuple(size for one in found for size in one.sizes),
+        solved=tuple(size for one in found for size in one.solved),
         n_wrong=sum(one.n_wrong for one in found),
         auc=float(np.mean([one.auc for one in found])),
         auc_by_distance=float(np.mean([one.auc_by_distance for one in found])),
@@ -399,7 +403,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("figure", choices=("demixing", "left-out", "neighbours"))
     parser.add_argument("--data-dir", type=Path, help="directory that holds MNIST; ../shared/data where it is there")
-    parser.add_argument("--draws", type=int, help="how many; by default 5, 100 and 3")
+    parser.add_argument("--draws", type=int, help="how many; by default 5, 100 and 10")
     parser.add_argument("--datasets", nargs="+", choices=SIZES, default=list(SIZES), help="of neighbours")
     options = parser.parse_args(arguments)
     # Fixed seeds are wanted here.
@@ -407,7 +411,7 @@ def main(arguments: list[str] | None = None) -> None:
     if options.figure == "demixing":
         X, y = load_table("mnist", options.data_dir)
         found = [demixed(X, y, seed) for seed in range(options.draws or 5)]
-        head = ["party", "groups", "taken apart", "wrongly", "AUC", "AUC by distance", "CPU s"]
+        head = ["party", "groups", "taken apart", "wrongly", "of five rows", "AUC", "AUC by distance", "CPU s"]
         print(markdown(head, demixing_figures(found)))
     elif options.figure == "left-out":
         head = ["sought", "left-out predictions", "shrinkage", "correlation, median", "told"]
@@ -415,7 +419,7 @@ def main(arguments: list[str] | None = None) -> None:
     else:
         rows = []
         for dataset in options.datasets:
-            pairs = [ratios(dataset, seed, data_directory(options.data_dir)) for seed in range(options.draws or 3)]
+            pairs = [ratios(dataset, seed, data_directory(options.data_dir)) for seed in range(options.draws or 10)]
             made, real = zip(*pairs, strict=True)
             rows.append([dataset, *(f"{min(each):.2f} to {max(each):.2f}" for each in (made, real))])
         print(markdown(["table", "interpolated", "real"], rows))
