@@ -53,7 +53,8 @@ def test_takes_the_integrator_and_the_model_that_predict_rows_left_out(rng):
     assert collaboration.selection_.n_judges == 120
 
 
-def test_left_out_predictions_are_those_of_a_fit_without_the_row(rng):
+def test_left_out_predictions_are_those_of_a_fit_without_the_row(rng, monkeypatch):
+    monkeypatch.setattr("datacollab.analyst._analyst.rounded", lambda left_out, target: left_out)
     shares = world(rng, n_rows=15)
     h = LandmarkRidgeRegressor(kernel="linear", alphas=[0.5])
     shares = [changed(s, target=np.arange(15.0) ** k, anchor_target=np.ones(60)) for k, s in enumerate(shares, 1)]
@@ -69,8 +70,7 @@ def test_left_out_predictions_are_those_of_a_fit_without_the_row(rng):
         without = np.delete(np.arange(105), 15 * party + i)
         refit = LandmarkRidgeRegressor(kernel="linear", alphas=[0.5]).fit(X[without], y[without], weights[without])
         model = collaboration.party_model(f"p{party}")
-        step = np.std(shares[party].target) / 100
-        assert_allclose(model.left_out[i], refit.predict(rows[[15 * party + i]])[0], atol=step / 2 + 1e-8)
+        assert_allclose(model.left_out[i], refit.predict(rows[[15 * party + i]])[0], atol=1e-8)
         assert model.without_party is None
 
 
@@ -95,7 +95,15 @@ def test_left_out_predictions_are_no_finer_than_needed(rng):
     assert_allclose(rounded(exact, np.arange(50)).sum(axis=1), 1)
     numbers = [changed(s, target=s.representation[:, 0], anchor_target=None) for s in shares]
     said = dc.Analyst([dc.LTI(4)]).fit(numbers).left_out_["p1"]
-    assert len(np.unique(np.round(said / (np.std(numbers[1].target) / 100), 6) % 1)) == 1
+    steps = np.diff(np.unique(said))
+    assert_allclose(steps / steps.min(), np.round(steps / steps.min()), atol=1e-6)
+    target, noise = rng.normal(size=500), 0.3 * rng.normal(size=500)
+    for scale in (1, 1e-6, 1e6):
+        said = rounded(scale * (target + noise), scale * target) / scale
+        assert np.min(np.diff(np.unique(said))) == pytest.approx(np.sqrt(np.mean(noise**2)) / 2)
+        assert np.mean((said - target) ** 2) == pytest.approx(np.mean(noise**2), rel=0.05)
+    assert_allclose(rounded(target, target), target, atol=0.01)
+    assert_allclose(rounded(np.ones(5), np.ones(5)), 1)
 
 
 def test_left_out_predictions_follow_the_rows(rng):

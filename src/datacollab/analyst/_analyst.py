@@ -352,12 +352,12 @@ def rounded(left_out: FloatArray, target: NDArray[Any]) -> FloatArray:
     left_out : ndarray of shape (n_rows,) or (n_rows, n_classes)
         Numbers, or probabilities, which become hundredths that add up to one.
     target : ndarray of shape (n_rows,)
-        Of the party's own rows; numbers are rounded to a hundredth of their standard deviation, which it knows.
+        Of the party's own rows; numbers are rounded to multiples of half the root mean squared error on them.
     """
     if left_out.ndim == 2:
         return _hundredths(left_out)
-    spread = float(np.std(target))
-    step = spread / 100 if spread > 0 else 0.01
+    error = float(np.sqrt(np.mean((left_out - target) ** 2)))
+    step = error / 2 if error > 0 else 0.01 * (float(np.std(target)) or 1.0)
     return np.asarray(np.round(left_out / step) * step)
 
 
