@@ -146,6 +146,18 @@ def test_the_private_preset_has_targets_from_a_model_made_here(has_targets):
     assert "from a model made here" in made.summary.to_text()
 
 
+def test_a_rare_label_is_no_small_class(example):
+    """Targets from a model single nobody out; the same counts of own targets would be refused."""
+    rare = summary_of(class_counts={"0": 39, "1": 1}, stands_for="no row")
+    strict = replace(LENIENT, min_class_rows=5)
+    assert not reasons_against(rare, strict, example[0])
+    assert [each.code for each in reasons_against(replace(rare, stands_for="one row"), strict, example[0])] == [
+        "CLASS_TOO_SMALL"
+    ]
+    # Of what the project wants, the analyst refuses less.
+    assert reasons_against(rare, strict, replace(example[0], min_class_rows=2))
+
+
 def test_private_is_what_is_done_where_nothing_is_named(example):
     project, encoded, anchor = example
     assert prepare(project, LENIENT, "north", encoded, anchor).way.labels_anchor
