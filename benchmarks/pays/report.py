@@ -70,6 +70,7 @@ def _summary(there: Sequence[Measured]) -> str:
     """How often what is above, not told from, or below what."""
     contrasts: list[tuple[str, Callable[[Measured], Difference]]] = [
         ("pool against own", lambda each: each.gain(POOL, each.own)),
+        ("pool against Local+Public", lambda each: each.gain(POOL, LOCAL_PUBLIC)),
         ("DC* against own", lambda each: each.gain(CHOSEN, each.own)),
         ("pool against the public rows alone", lambda each: each.gain(POOL, PUBLIC)),
         ("pool against the average of locals", lambda each: each.gain(POOL, AVERAGE)),
