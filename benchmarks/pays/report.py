@@ -13,7 +13,7 @@ from .intervals import Difference
 from .results import Measured, rows_of
 from .risks import FIGURES
 from .tables import UNSEEN
-from .trial import AVERAGE, CHOSEN, COPULA, METHODS, NOISY, POOL, PUBLIC, TODAY
+from .trial import AVERAGE, CHOSEN, COPULA, LOCAL_PUBLIC, METHODS, NOISY, POOL, PUBLIC, TODAY
 
 TOLERANCE = 0.01
 
