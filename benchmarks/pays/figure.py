@@ -11,7 +11,7 @@ from .results import Measured
 from .tables import UNSEEN
 from .trial import POOL
 
-COLOURS = {
+COLOURS: dict[str, str] = {
     "none": "#1b6ca8",
     "means of 5": "#3a8f5c",
     "epsilon 8": "#b39ad0",

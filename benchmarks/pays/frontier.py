@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -19,7 +20,7 @@ from .risks import FIGURES, MEMBERSHIP
 from .settings import DEFENCES
 from .trial import CHOSEN, LOCAL_PUBLIC, POOL, PUBLIC
 
-MARKERS = dict(zip(DEFENCES, "os^Dv*", strict=True))
+MARKERS: dict[str, str] = dict(zip(DEFENCES, "os^Dv*", strict=True))
 
 
 @dataclass(frozen=True)
@@ -96,8 +97,8 @@ def text(measured: Sequence[Measured], *, expected: int, preset: str) -> str:
         parts.append(
             "Linkage and membership are those of the strongest of eight attacks on one party of one draw by somebody "
             "who has the share, all anchor rows and other rows of the kind: what was measured, and no bound. Proven is "
-            "a bound for every attack that tells whether a row is in the table by its features; targets leave as "
-            "they are."
+            "a bound for every attack that tells whether a row is in the table by its features, where a party's noise "
+            "is secret; targets leave as they are."
         )
     if errors := [error for each in measured for error in each.errors]:
         parts.append("## What failed\n\n" + "\n".join(f"* {error}" for error in errors))
@@ -107,11 +108,15 @@ def text(measured: Sequence[Measured], *, expected: int, preset: str) -> str:
 def _summary(data_sets: Sequence[DataSet]) -> str:
     """Which defence is on the frontier how often, and which above the labelled public rows alone."""
     known = [each for each in data_sets if not math.isnan(each.public_alone)]
+    frontiers = [
+        _counts(data_sets, partial(DataSet.frontier, labelled=labelled), labelled=labelled)
+        for labelled in (True, False)
+    ]
     return (
-        "On the frontier, where no other defence has a DC* and a membership AUC as good and one of them better, are "
-        f"with targets of public rows {_counts(data_sets, lambda each: each.frontier(labelled=True))}; without, "
-        f"{_counts(data_sets, lambda each: each.frontier(labelled=False))}. With targets, DC* is better than labelled "
-        f"public rows alone, which cost nobody anything, behind {_counts(known, _above_public)}."
+        "A defence is on the frontier of a data set where no other has a DC* and a membership AUC as good and one of "
+        f"them better. With targets of public rows these are {frontiers[0]}; without targets, {frontiers[1]}. DC* is "
+        "better than labelled public rows alone, of which no private row leaves, with "
+        f"{_counts(known, _above_public, labelled=True)}."
     )
 
 
@@ -120,11 +125,16 @@ def _above_public(data_set: DataSet) -> list[Measured]:
     return [each for each in data_set.behind if each.setting.labelled and data_set.gains(each) > alone]
 
 
-def _counts(data_sets: Sequence[DataSet], chosen: Callable[[DataSet], Sequence[Measured]]) -> str:
-    """Each defence with the number of data sets in which it was chosen."""
+def _counts(data_sets: Sequence[DataSet], chosen: Callable[[DataSet], Sequence[Measured]], *, labelled: bool) -> str:
+    """Each defence that was measured, with the number of data sets in which it was chosen."""
+    every = {e.setting.defence for data_set in data_sets for e in data_set.behind if e.setting.labelled == labelled}
     names = [each.setting.defence for data_set in data_sets for each in chosen(data_set)]
-    counted = [f"{defence} in {names.count(defence)}" for defence in DEFENCES if defence in names]
-    return f"{', '.join(counted) or 'none'} of {len(data_sets)} data sets"
+    counted = [
+        f"{'no defence' if defence == 'none' else defence} in {names.count(defence)}"
+        for defence in DEFENCES
+        if defence in every
+    ]
+    return f"{', '.join(counted)} of {len(data_sets)} data sets" if counted else "none measured"
 
 
 def _head(data_set: DataSet) -> str:
@@ -159,12 +169,11 @@ def draw_frontier(data_sets: Sequence[DataSet]) -> Figure:
     n_columns = min(3, len(data_sets))
     n_rows = math.ceil(len(data_sets) / n_columns)
     figure = Figure(figsize=(1.2 + 3.3 * n_columns, 1.0 + 3.1 * n_rows), layout="constrained")
-    panels = figure.subplots(n_rows, n_columns, squeeze=False, sharex=True).ravel()
+    panels = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
     for axes, data_set in zip(panels, data_sets, strict=False):
         _draw_panel(axes, data_set)
     for axes in panels[len(data_sets) :]:
         axes.set_axis_off()
-    figure.supxlabel("membership AUC of the strongest attack", fontsize=9)
     keys = [_key(defence, filled=True, label=defence) for defence in DEFENCES]
     keys.append(_key("none", filled=False, label="open: public rows without targets"))
     keys.append(Line2D([], [], color="0.4", linestyle=":", label="labelled public rows alone"))
@@ -182,7 +191,8 @@ def _draw_panel(axes: Axes, data_set: DataSet) -> None:
     if not math.isnan(data_set.public_alone):
         axes.axhline(data_set.public_alone, color="0.4", linestyle=":", linewidth=1)
     axes.margins(0.12)
-    axes.set_xlim(0.48, 1.02)
+    axes.set_xlim(0.46, 1.03)
+    axes.set_xlabel("membership AUC of the strongest attack", fontsize=8)
     axes.set_title(data_set.name, fontsize=10)
     axes.set_ylabel(f"{data_set.behind[0].metric} of {CHOSEN}", fontsize=8)
     axes.tick_params(labelsize=8)
