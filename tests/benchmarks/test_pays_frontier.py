@@ -107,6 +107,15 @@ def test_columns_are_as_many_as_the_setting_says_and_no_more_behind_a_defence():
         assert draw(table, replace(SMALL, most_columns=most, defence=defence), 0).n_components == wanted
 
 
+def test_everybodys_rows_do_not_hang_on_the_defence():
+    table = load_table("digits")
+    one, other = (draw(table, replace(SMALL, defence=defence), 1) for defence in ("none", "private"))
+    np.testing.assert_array_equal(one.public.X, other.public.X)
+    np.testing.assert_array_equal(one.test.X, other.test.X)
+    np.testing.assert_array_equal(one.anchor, other.anchor)
+    np.testing.assert_array_equal(one.parties["party-1"].X, other.parties["party-1"].X)
+
+
 def test_frontier_holds_what_nothing_else_beats():
     digits, diabetes = by_data_set(made_up())
 
