@@ -49,7 +49,7 @@ pays: $(VENV)/.pays  ## Does collaborating pay? What docs/results/pays holds. Ta
 	PYTHONPATH=benchmarks $(BIN)/python -m pays --preset quick $(if $(DATA),--data-dir $(DATA)) --n-jobs 2 --output output/pays \
 		--copy-to docs/results/pays
 
-frontier: $(VENV)/.pays  ## Accuracy against risk for every defence: what docs/results/frontier holds. Takes HOURS; goes on where it was.
+frontier: $(VENV)/.pays  ## Accuracy against risk for every defence: what docs/results/frontier holds. Takes an hour; goes on where it was.
 	PYTHONPATH=benchmarks $(BIN)/python -m pays --preset frontier $(if $(DATA),--data-dir $(DATA)) --n-jobs 2 --output output/frontier \
 		--copy-to docs/results/frontier
 
