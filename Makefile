@@ -9,7 +9,7 @@ DATA ?= $(firstword $(DATACOLLAB_DATA) $(wildcard ../shared/data))
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test check smoke results risks accuracy federated pays clean
+.PHONY: demo test check smoke results risks accuracy federated pays frontier clean
 
 demo: $(VENV)/.demo  ## What data collaboration buys on real data: prints a table, writes figures and a page.
 	$(BIN)/datacollab demo --output output/demo
@@ -48,6 +48,10 @@ federated: $(VENV)/.demo  ## Federated averaging (Flower, in an environment of i
 pays: $(VENV)/.pays  ## Does collaborating pay? What docs/results/pays holds. Takes two hours or more; goes on where it was.
 	PYTHONPATH=benchmarks $(BIN)/python -m pays --preset quick $(if $(DATA),--data-dir $(DATA)) --n-jobs 2 --output output/pays \
 		--copy-to docs/results/pays
+
+frontier: $(VENV)/.pays  ## Accuracy against risk for every defence: what docs/results/frontier holds. Takes an hour; goes on where it was.
+	PYTHONPATH=benchmarks $(BIN)/python -m pays --preset frontier $(if $(DATA),--data-dir $(DATA)) --n-jobs 2 --output output/frontier \
+		--copy-to docs/results/frontier
 
 clean:
 	rm -rf $(VENV) output build dist

@@ -6,8 +6,10 @@ import argparse
 import shutil
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
+from .frontier import write_frontier
 from .report import write_report
 from .results import collect
 from .settings import PRESETS, Setting
@@ -15,20 +17,20 @@ from .store import FILE, read, run, tasks_of
 from .tables import UNSEEN, load_table
 from .trial import measures
 
-PARTS = ("main", "risks", "candidates")
+PARTS = ("main", "frontier", "risks", "candidates")
 
 
-def is_wanted(part: str, setting: Setting, seed: int) -> bool:
-    """Attacks once a defended setting; single candidates on undefended unseen tables."""
+def is_wanted(part: str, setting: Setting, seed: int, *, attacks_undefended: bool = False) -> bool:
+    """Attacks once a defended setting, or every setting; single candidates on undefended unseen tables."""
     if part == "risks":
-        return setting.defence != "none" and seed == 0
-    return part == "main" or (setting.dataset in UNSEEN and setting.defence == "none")
+        return seed == 0 and (attacks_undefended or setting.defence != "none")
+    return part != "candidates" or (setting.dataset in UNSEEN and setting.defence == "none")
 
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m pays", description=__doc__)
     parser.add_argument("--preset", choices=list(PRESETS), default="quick")
-    parser.add_argument("--part", action="append", choices=PARTS, help="main and risks by default; may be repeated")
+    parser.add_argument("--part", action="append", choices=PARTS, help="the preset's first two by default")
     parser.add_argument("--output", type=Path, default=Path("output/pays"), help="directory of results and report")
     parser.add_argument(
         "--data-dir", type=Path, help="directory that holds MNIST and others; see `datacollab data fetch`"
@@ -38,15 +40,20 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--retry-failed", action="store_true", help="compute again what failed before")
     parser.add_argument("--report-only", action="store_true", help="compute nothing")
     parser.add_argument("--copy-to", type=Path, help="where a copy of the report goes when all of it is there")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    parts = PRESETS[options.preset].parts
+    if unknown := set(options.part or ()) - set(parts):
+        parser.error(f"the preset {options.preset} has no part {', '.join(sorted(unknown))}; it has {', '.join(parts)}")
+    return options
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parsed(arguments)
     preset, path = PRESETS[options.preset], options.output / FILE
     wanted = options.dataset or sorted({setting.dataset for setting in preset.settings})
-    every = [task for task in tasks_of(preset, PARTS, is_wanted) if task.setting.dataset in wanted]
-    asked = [task for task in every if task.part in (options.part or PARTS[:2])]
+    is_task = partial(is_wanted, attacks_undefended=preset.is_frontier)
+    every = [task for task in tasks_of(preset, preset.parts, is_task) if task.setting.dataset in wanted]
+    asked = [task for task in every if task.part in (options.part or preset.parts[:2])]
     if not options.report_only:
         fingerprints = {name: load_table(name, options.data_dir).fingerprint for name in wanted}
         try:
@@ -63,8 +70,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print("Stopped; the same command goes on where it was.", file=sys.stderr)
             return 130
     found = list(read(path, every))
-    expected = sum(task.part == "main" for task in every)
-    report = write_report(collect(found), options.output / "report", expected=expected, preset=options.preset)
+    expected = sum(task.part == preset.parts[0] for task in every)
+    write = write_frontier if preset.is_frontier else write_report
+    report = write(collect(found), options.output / "report", expected=expected, preset=options.preset)
     print(report)
     missing = len(asked) - sum(task in set(asked) for task, _ in found)
     if missing or any(result.error for _, result in found):

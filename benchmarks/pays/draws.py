@@ -13,14 +13,13 @@ from datacollab.anchor import SMOTEAnchor
 from datacollab.datasets import split_parties
 
 from .columns import Array
-from .settings import Setting
+from .settings import MOST_PRIVATE_COLUMNS, Setting
 from .tables import Table
 
 CONCENTRATION = 0.5
 """Of the Dirichlet distribution of skewed splits."""
 
 MOST_ROWS, MOST_TEST, N_ANCHORS = 6000, 1000, 300
-MOST_COLUMNS, MOST_PRIVATE_COLUMNS = 48, 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +82,10 @@ class Draw:
 
     @property
     def n_components(self) -> int:
-        """Columns of the intermediate representation: three quarters of the table's, at most 48 or 16."""
-        most = MOST_COLUMNS if self.setting.defence == "none" else MOST_PRIVATE_COLUMNS
+        """Columns of the intermediate representation: three quarters of the table's, at most 16 behind a defence."""
+        most = self.setting.most_columns
+        if self.setting.defence != "none":
+            most = min(most, MOST_PRIVATE_COLUMNS)
         n_fit = self.setting.n_per_party if self.setting.f == "own" else self.setting.n_public or len(self.anchor)
         return max(2, min(most, math.ceil(0.75 * self.anchor.shape[1]), 2 * n_fit // 3))
 

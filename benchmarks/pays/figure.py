@@ -11,7 +11,15 @@ from .results import Measured
 from .tables import UNSEEN
 from .trial import POOL
 
-_COLOURS = {"none": "#1b6ca8", "private": "#c0562b", "proven": "#7a4fa3"}
+COLOURS: dict[str, str] = {
+    "none": "#1b6ca8",
+    "means of 5": "#3a8f5c",
+    "epsilon 8": "#b39ad0",
+    "epsilon 4": "#7a4fa3",
+    "epsilon 2": "#43235f",
+    "private": "#c0562b",
+}
+"""Of defences."""
 
 
 def draw_figure(measured: Sequence[Measured]) -> Figure:
@@ -21,7 +29,7 @@ def draw_figure(measured: Sequence[Measured]) -> Figure:
     axes = figure.subplots()
     for place, each in enumerate(ordered):
         gain = each.gain(POOL, each.own)
-        colour = _COLOURS[each.setting.defence]
+        colour = COLOURS[each.setting.defence]
         axes.plot(100 * gain.mean, place, "o", markersize=4, color=colour)
         if np.isfinite(gain.low):
             axes.plot([100 * gain.low, 100 * gain.high], [place, place], "-", linewidth=1.4, color=colour)
@@ -37,7 +45,7 @@ def draw_figure(measured: Sequence[Measured]) -> Figure:
     axes.spines[["top", "right"]].set_visible(False)
     for defence in dict.fromkeys(each.setting.defence for each in ordered):
         label = "undefended" if defence == "none" else defence
-        axes.plot([], [], "o-", color=_COLOURS[defence], markersize=4, label=label)
+        axes.plot([], [], "o-", color=COLOURS[defence], markersize=4, label=label)
     axes.plot([], [], " ", label="* unseen tables")
     axes.legend(frameon=False, fontsize=8, loc="lower right")
     return figure

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import ndtr, softmax
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.preprocessing import StandardScaler
 
@@ -18,7 +18,7 @@ from datacollab.analyst._candidates import forest, kernel_models
 from datacollab.analyst._choice import Choice, Search
 from datacollab.analyst._training import training_rows
 from datacollab.model import fit_left_out
-from datacollab.party import PersonalModel, gaussian_sigma
+from datacollab.party import Microaggregation, PersonalModel, gaussian_sigma
 from datacollab.party._blend import Blender, ClassBlender, NumberBlender
 from datacollab.party._own_models import OwnData, own_candidates
 from datacollab.party._personal_model import TAU
@@ -32,12 +32,24 @@ Predict = Callable[[Array], Array]
 """Probabilities (n_rows, n_classes), in the order of the table's classes, or numbers (n_rows,)."""
 
 EPSILON, DELTA = 4.0, 1e-5
-"""Of what is proven of `Party.private` with an epsilon; noisy synthetic rows are given it, too."""
+"""Of noisy synthetic rows; the delta is also that of `Party.private` with an epsilon."""
+
+N_BINS = 10
+"""Intervals of numbers within which means are taken, as many as exchanged folders take."""
 
 
 def noise() -> float:
     """Standard deviation of the Gaussian mechanism at sensitivity 1."""
     return float(gaussian_sigma(EPSILON, DELTA))
+
+
+def proven_auc(epsilon: float) -> float:
+    r"""Area under the curve that no membership attack exceeds.
+
+    It is :math:`\Phi(\mu/\sqrt 2)` where the mechanism's noise is one over :math:`\mu` (Dong, Roth and Su 2022), as in
+    `datacollab.party.PrivacyGuarantee`.
+    """
+    return float(ndtr(1 / gaussian_sigma(epsilon, DELTA) / np.sqrt(2)))
 
 
 def secrets(drawn: Draw, name: str) -> np.random.RandomState:
@@ -49,20 +61,28 @@ def secrets(drawn: Draw, name: str) -> np.random.RandomState:
 def make_party(drawn: Draw, name: str) -> dc.Party:
     """A party of the setting, fitted on its own rows."""
     own, random = drawn.parties[name], secrets(drawn, name)
-    if drawn.setting.defence != "none":
+    if drawn.setting.defence not in ("none", "means of 5"):
         party = dc.Party.private(
             name,
             drawn.anchor,
             n_components=drawn.n_components,
-            epsilon=EPSILON if drawn.setting.defence == "proven" else None,
+            epsilon=drawn.setting.epsilon,
             standardize=drawn.standardize,
             random_state=random,
         )
     else:
         f = dc.obfuscator("pca", drawn.n_components, standardize=drawn.standardize)
         fit_on = drawn.anchor if drawn.setting.f == "public" else None
-        party = dc.Party(name, f, fit_on=fit_on, random_state=random)
+        party = dc.Party(name, f, fit_on=fit_on, defences=_defences(drawn), random_state=random)
     return party.fit(own.X, own.y)
+
+
+def _defences(drawn: Draw) -> tuple[Microaggregation, ...]:
+    """Means of rows of one class, and across classes where these are small; or none."""
+    if drawn.setting.defence == "none":
+        return ()
+    n_bins = N_BINS if drawn.task == "regression" else None
+    return (Microaggregation(5, small_classes="group", n_bins=n_bins),)
 
 
 N_TREES = 100

@@ -21,17 +21,22 @@ TOLERANCE = 0.01
 def write_report(measured: Sequence[Measured], directory: Path, *, expected: int, preset: str) -> Path:
     """Write README.md, scores.csv and differences.png; the path of the first."""
     directory.mkdir(parents=True, exist_ok=True)
-    rows = rows_of(measured)
-    with (directory / "scores.csv").open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, list(rows[0]) if rows else ["dataset"])
-        writer.writeheader()
-        writer.writerows({k: f"{v:.5g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows)
+    write_scores(measured, directory / "scores.csv")
     there = [each for each in measured if POOL in each.scores]
     if there:
         draw_figure(there).savefig(directory / "differences.png", dpi=110)
     path = directory / "README.md"
     path.write_text(text(measured, expected=expected, preset=preset), encoding="utf-8")
     return path
+
+
+def write_scores(measured: Sequence[Measured], path: Path) -> None:
+    """Write every score as a row of a CSV file."""
+    rows = rows_of(measured)
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, list(rows[0]) if rows else ["dataset"])
+        writer.writeheader()
+        writer.writerows({k: f"{v:.5g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows)
 
 
 def text(measured: Sequence[Measured], *, expected: int, preset: str) -> str:
@@ -110,10 +115,11 @@ def _summary(there: Sequence[Measured]) -> str:
 
 def _means(there: Sequence[Measured]) -> str:
     head = ["setting", "measure", *METHODS]
-    return markdown(head, [[e.setting.label, e.metric, *(_number(e.mean(m), e) for m in METHODS)] for e in there])
+    return markdown(head, [[e.setting.label, e.metric, *(number(e.mean(m), e) for m in METHODS)] for e in there])
 
 
-def _number(value: float, each: Measured) -> str:
+def number(value: float, each: Measured) -> str:
+    """A score with as many digits as its measure needs."""
     if math.isnan(value):
         return "–"
     return f"{value:.1f}" if each.is_error else f"{value:.3f}"
@@ -172,7 +178,7 @@ def _candidates(measured: Iterable[Measured]) -> str:
         behind = (chosen / singles[best] - 1) if each.is_error else singles[best] - chosen
         held = "yes" if behind <= TOLERANCE else "**no**"
         rows.append(
-            [each.setting.label, _number(chosen, each), _number(singles[best], each), best, f"{behind:+.3f}", held]
+            [each.setting.label, number(chosen, each), number(singles[best], each), best, f"{behind:+.3f}", held]
         )
     head = ["setting", "chosen", "best single", "which", "behind by", f"within {TOLERANCE}"]
     return markdown(head, rows) + "\n\nThe best single candidate is named with hindsight, by its mean on the test rows."

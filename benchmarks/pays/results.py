@@ -35,7 +35,7 @@ class Measured:
     candidates : dict of str to dict
         Of single candidates.
     seconds : list of float
-        CPU seconds of each trial's main part.
+        CPU seconds of each trial's part "main" or "frontier".
     errors : list of str
     """
 
@@ -102,7 +102,7 @@ def _add(measured: Measured, task: Task, result: Found) -> None:
     elif task.part == "risks":
         measured.risks |= result.scores
     else:
-        if task.part == "main":
+        if task.part in ("main", "frontier"):
             measured.seconds.append(sum(result.seconds.values()))
         kinds = {"score": measured.scores, "loss": measured.losses, "benefit": measured.benefits}
         kinds["candidate"] = measured.candidates

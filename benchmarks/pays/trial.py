@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import datacollab as dc
+from datacollab.analyst import Collaboration
 from datacollab.errors import DataCollabWarning
 
 from . import library
@@ -77,7 +78,23 @@ def measure(
         trial = Trial(draw(load_table(setting.dataset, data_dir), setting, seed))
         _without_collaboration(trial)
         _synthetic(trial)
-        _collaborating(trial)
+        _collaborating(trial, {TODAY: library.todays_way, CHOSEN: library.chosen_way})
+    return trial.scores, trial.seconds
+
+
+def measure_frontier(
+    setting: Setting, seed: int, *, data_dir: Path | None = None
+) -> tuple[Mapping[str, float], Mapping[str, float]]:
+    """What is held against risks: scores of `CHOSEN` and `POOL`, `LOCAL_PUBLIC` and `PUBLIC`.
+
+    The last does not hang on the defence, and is scored in the undefended trial alone.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataCollabWarning)
+        trial = Trial(draw(load_table(setting.dataset, data_dir), setting, seed))
+        if setting.defence == "none":
+            _public_alone(trial)
+        _collaborating(trial, {CHOSEN: library.chosen_way})
     return trial.scores, trial.seconds
 
 
@@ -86,7 +103,12 @@ def measures(data_dir: Path | None) -> dict[str, Measure]:
     from .candidates import measure_candidates
     from .risks import measure_risks
 
-    parts = {"main": measure, "risks": measure_risks, "candidates": measure_candidates}
+    parts = {
+        "main": measure,
+        "frontier": measure_frontier,
+        "risks": measure_risks,
+        "candidates": measure_candidates,
+    }
     return {name: partial(part, data_dir=data_dir) for name, part in parts.items()}
 
 
@@ -99,11 +121,17 @@ def _without_collaboration(trial: Trial) -> None:
     with trial.timed(AVERAGE):
         every = [library.alone(own, drawn, public=False)(X) for own in drawn.parties.values()]
         trial.add_common(AVERAGE, np.mean(every, axis=0))
-    if drawn.labelled is not None:
-        with trial.timed(PUBLIC):
-            trial.add_common(PUBLIC, library.alone(drawn.labelled, drawn, public=False, thorough=True)(X))
+    _public_alone(trial)
     with trial.timed(CENTRAL):
         trial.add_common(CENTRAL, library.central(pooled(drawn.parties), drawn)(X))
+
+
+def _public_alone(trial: Trial) -> None:
+    drawn = trial.drawn
+    if drawn.labelled is not None:
+        with trial.timed(PUBLIC):
+            predict = library.alone(drawn.labelled, drawn, public=False, thorough=True)
+            trial.add_common(PUBLIC, predict(drawn.test.X))
 
 
 def pooled(parties: Mapping[str, Rows]) -> Rows:
@@ -148,12 +176,13 @@ def exchanged(drawn: Draw) -> tuple[dict[str, dc.Party], list[dc.Share]]:
     return parties, [party.share(drawn.anchor, drawn.anchor_target) for party in parties.values()]
 
 
-def _collaborating(trial: Trial) -> None:
+def _collaborating(trial: Trial, ways: Mapping[str, Callable[[list[dc.Share], Draw], Collaboration]]) -> None:
+    """Score the ways, and the pool with the last of them."""
     drawn = trial.drawn
     X = drawn.test.X
     with trial.timed("shares"):
         parties, shares = exchanged(drawn)
-    for method, way in ((TODAY, library.todays_way), (CHOSEN, library.chosen_way)):
+    for method, way in ways.items():
         with trial.timed(method):
             collaboration = way(shares, drawn)
             for name in trial.scored:

@@ -333,7 +333,7 @@ def test_presets_hold_every_setting_once_and_none_impossible():
     with pytest.raises(ValueError, match="labelled=False"):
         Setting(dataset="digits", n_parties=2, n_per_party=9, n_public=0)
     with pytest.raises(ValueError, match="labelled=True"):
-        Setting(dataset="digits", n_parties=2, n_per_party=9, labelled=False, defence="proven")
+        Setting(dataset="digits", n_parties=2, n_per_party=9, labelled=False, defence="epsilon 4")
 
 
 def test_attacks_are_made_once_a_defended_setting_and_candidates_tried_on_unseen_tables():
