@@ -40,7 +40,7 @@ def draw_figure(measured: Sequence[Measured]) -> Figure:
     axes.set_xscale("symlog", linthresh=2.0)
     ticks = [-20, -5, -2, -1, 0, 1, 2, 5, 10, 20, 50]
     axes.set_xticks(ticks, [f"{tick:+d}" if tick else "0" for tick in ticks])
-    axes.set_xlabel("better than without the others by: points of AUC or accuracy, % of RMSE (95 % intervals)")
+    axes.set_xlabel("gain over own and public rows: points of AUC or accuracy, % of RMSE (95 % intervals)", fontsize=9)
     axes.grid(axis="x", alpha=0.3, linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
     for defence in dict.fromkeys(each.setting.defence for each in ordered):
