@@ -19,6 +19,7 @@ from pays.__main__ import is_wanted, main
 from pays.columns import Column, bounds, encode, fills, uniform
 from pays.draws import draw
 from pays.intervals import coverage, paired, student
+from pays.report import best_single, candidates_table
 from pays.results import Measured, collect, rows_of
 from pays.scoring import losses, score, spread
 from pays.settings import PRESETS, Preset, Setting
@@ -342,6 +343,20 @@ def test_attacks_are_made_once_a_defended_setting_and_candidates_tried_on_unseen
     assert not is_wanted("risks", SMALL, 0)
     assert is_wanted("candidates", replace(SMALL, dataset="hmda"), 3)
     assert not is_wanted("candidates", SMALL, 0)
+
+
+def test_the_choice_is_held_against_the_best_single_candidate_with_hindsight_and_without():
+    """ "a" is best in the first draw and overall, "b" in the second; "c" is better, but was not tried in both."""
+    scores = {trial.CHOSEN: (0.6, 0.6), "a": (0.9, 0.6), "b": (0.5, 0.8), "c": (None, 1.0)}
+    candidates = {
+        name: {seed: {"party-0": value} for seed, value in enumerate(values) if value is not None}
+        for name, values in scores.items()
+    }
+    each = Measured(replace(SMALL, dataset="hmda"), "AUC", candidates=candidates)
+    assert (best_single(each), best_single(each, without=0), best_single(each, without=1)) == ("a", "b", "a")
+    line = next(line for line in candidates_table([each]).splitlines() if line.startswith("| hmda"))
+    # a: (.9 + .6) / 2 - .6; without the draw itself: (b in the first + a in the second) / 2 - .6.
+    assert line.endswith("| 0.600 | 0.750 | a | +0.150 | -0.050 |")
 
 
 # resumption
