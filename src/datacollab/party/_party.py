@@ -124,10 +124,11 @@ class Party(CombiningParty):
     ) -> Self:
         """A party of which no row leaves: PCA of public rows, rotated, and rows of the anchor in place of its own.
 
-        Some of the anchor's rows get their targets from a model made at home (`LabelledAnchors`): no row, target or
-        count leaves, and nothing is proven of what the targets tell.  With `epsilon` rows of the anchor are moved to
-        where the party's classes lie instead, with noise (`ClassShift`), of which `guarantee` states what is proven;
-        targets and counts leave as they are then, and a model learns less from it unless parties have many rows.
+        As many of the anchor's rows as the party has, 300 at most, get their targets from a model made at home
+        (`LabelledAnchors`): no row and no target leaves, and nothing is proven of what the labels tell.  With `epsilon`
+        rows of the anchor are moved to where the party's classes lie instead, with noise (`ClassShift`), of which
+        `guarantee` states what is proven; targets and counts leave as they are then, and a model learns less from it
+        unless parties have many rows.
 
         Parameters
         ----------
