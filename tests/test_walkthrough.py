@@ -39,7 +39,7 @@ def documented():
 
 def masked(lines):
     """Lines without figures and keys; risks, labels, candidates and gains, which are drawn anew, are left out."""
-    drawn_anew = re.compile(r" %|AUC|^  lights|^  targets|^ {22}\d+: \d| ± ")
+    drawn_anew = re.compile(r" %|AUC|^  lights|^  targets|^ {22}(\d+: \d|(?:membership )?(?:red|amber|green)$)| ± ")
     return [VARYING.sub("#", line) for line in lines if not drawn_anew.search(line)]
 
 

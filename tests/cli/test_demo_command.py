@@ -44,8 +44,8 @@ def test_collaborating_pays_where_public_rows_have_no_targets(played):
     assert without["accuracy"]["pooled"][0] > without["accuracy"]["alone"][0] + 0.05
     assert open_["accuracy"]["all rows in one place"][0] > 0.9
     assert open_["linked"][0] > 0.9
-    assert told[1]["linked"][0] < 0.6
-    assert told[3]["linked"] is None
+    # Behind the defence no shared row stands for one of a party's.
+    assert [told[place]["linked"] for place in (1, 3)] == [None, None]
 
 
 def made_up(alone, pooled, linked):
