@@ -242,7 +242,7 @@ def test_parameters_are_checked(rng, wrong):
 
 def test_a_collaboration_of_shifted_classes_learns():
     X, y = dc.datasets.load("digits")
-    parties = [dc.Party.private(k, X[:400], n_components=16).fit(X[400 + 100 * k :][:100], y[400 + 100 * k :][:100])
+    parties = [dc.Party.private(k, X[:400], epsilon=4.0).fit(X[400 + 100 * k :][:100], y[400 + 100 * k :][:100])
                for k in range(4)]  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("error")
