@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,10 @@ from sklearn.preprocessing import StandardScaler
 import datacollab as dc
 from datacollab.analyst import Collaboration
 from datacollab.analyst._candidate_table import Candidate
-from datacollab.analyst._candidates import forest, kernel_models
-from datacollab.analyst._choice import Choice, Search
-from datacollab.analyst._training import training_rows
+from datacollab.analyst._candidates import NamedModel, forest, is_ridge, kernel_models, with_many_landmarks
+from datacollab.analyst._choice import Search
+from datacollab.analyst._fitted import Choice
+from datacollab.analyst._training import mean_anchor, training_rows
 from datacollab.model import fit_left_out
 from datacollab.party import Microaggregation, PersonalModel, gaussian_sigma
 from datacollab.party._blend import Blender, ClassBlender, NumberBlender
@@ -180,26 +182,41 @@ def _analyst(drawn: Draw) -> dc.Analyst:
 
 
 def every_choice(shares: list[dc.Share], drawn: Draw) -> list[Choice]:
-    """All candidates of the analyst, fitted."""
+    """All candidates that the analyst may come to try, fitted: each by itself, and no average.
+
+    The analyst gives some of its candidates more landmarks, and the forest one weight of the anchor's rows, as it goes
+    along; here all have all of them, so that the same ones are tried in every draw.
+    """
     named = {share.party: share for share in shares}
     analyst = _analyst(drawn)
     training = training_rows(named, as_classes=drawn.task == "classification")
-    tried: list[Choice] = []
+    tried: dict[str, Choice] = {}
 
     class Keeping(Search):
         """The analyst's search, which keeps what it tried."""
 
         def _try(self, *arguments: Any, **named: Any) -> Choice:
-            tried.append(super()._try(*arguments, **named))
-            return tried[-1]
+            choice = super()._try(*arguments, **named)
+            return tried.setdefault(candidate_name(choice.candidate), choice)
 
-    Keeping(**vars(analyst._search(named, training))).run(named, training)
-    return tried
+    search = Keeping(**vars(analyst._search(named, training)))
+    search.run(named, training)
+    weights = search.anchor_weights if training.has_anchor else (0.0,)
+    for choice in list(tried.values()):
+        own = NamedModel(name=choice.candidate.model, estimator=choice.estimator)
+        wide = None if "more" in own.name else with_many_landmarks(own, mean_anchor(choice.integrator, named))
+        more = [] if wide is None else [(wide, choice.candidate.anchor_weight)]
+        more += [(own, weight) for weight in weights if not is_ridge(own.estimator)]
+        for model, weight in more:
+            candidate = replace(choice.candidate, model=model.name, anchor_weight=weight)
+            if candidate_name(candidate) not in tried:
+                search._try(choice.integrator, model, weight, choice.rows, training)
+    return list(tried.values())
 
 
 def candidate_name(candidate: Candidate) -> str:
     """A candidate in words, without its penalty, which it chooses by itself."""
-    return f"{candidate.integrator}, {candidate.model}, anchor rows × {candidate.anchor_weight:g}"
+    return f"{candidate.integrator}, {candidate.model}, anchor rows × {candidate.anchor_weight:.2g}"
 
 
 def by_model(party: dc.Party, model: Any, drawn: Draw) -> Predict:

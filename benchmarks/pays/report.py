@@ -171,37 +171,33 @@ def candidates_table(measured: Iterable[Measured]) -> str:
     """The choice beside the best single candidate of each setting."""
     rows, behind = [], []
     for each in measured:
-        if not each.candidates:
+        if len(each.candidates.get(CHOSEN, ())) < 2:
             continue
-        best = best_single(each, in_every_draw=False)
-        gaps = [_behind(each, name) for name in (best, best_single(each), None)]
-        if any(math.isnan(gap) for gap in gaps):
-            continue
+        best = best_single(each)
+        gaps = (_behind(each, best), _behind(each, None))
         behind.append(gaps)
-        first, *others = (f"{gap:+.3f}" for gap in gaps)
-        held = "yes" if gaps[0] <= TOLERANCE else "**no**"
         means = [number(_mean(each.candidates[name]), each) for name in (CHOSEN, best)]
-        rows.append([each.setting.label, *means, best, first, held, *others])
+        held = "yes" if gaps[0] <= TOLERANCE else "**no**"
+        rows.append([each.setting.label, *means, best, f"{gaps[0]:+.3f}", held, f"{gaps[1]:+.3f}"])
     if not rows:
         return "Too few draws."
-    first, *others = (f"{sum(column) / len(column):+.3f}" for column in zip(*behind, strict=True))
-    rows.append(["mean", "", "", "", first, "", *others])
+    first, second = (f"{sum(column) / len(column):+.3f}" for column in zip(*behind, strict=True))
+    rows.append(["mean", "", "", "", first, "", second])
     head = ["setting", "chosen", "best single", "which", "behind it by", f"within {TOLERANCE}"]
-    head += ["behind the best of those tried in every draw by", "behind the best of the other draws by"]
-    return markdown(head, rows) + (
-        "\n\nThe best single candidate is named with hindsight, by its mean on the test rows. Some were tried in some "
-        "draws only, and their means are of other draws than the choice's; so the best of those tried in every draw "
-        "stands beside it. The best of the other draws is named without a look at the draw in which it is compared."
+    return markdown([*head, "behind the best of the other draws by"], rows) + (
+        "\n\nThe best single candidate is named with hindsight, by its mean on the test rows; every candidate was tried "
+        "in every draw, also those that the analyst would not have come to. The best of the other draws is named without "
+        "a look at the draw in which it is compared."
     )
 
 
-def best_single(each: Measured, without: int | None = None, *, in_every_draw: bool = True) -> str:
-    """The candidate with the best mean over all draws, or all but one; of those tried in every draw, or of all."""
+def best_single(each: Measured, without: int | None = None) -> str:
+    """The candidate with the best mean over all draws, or all but one; those that failed in some do not count."""
     n_draws = len(each.candidates[CHOSEN])
     singles = {
         name: _mean({seed: found for seed, found in by_seed.items() if seed != without})
         for name, by_seed in each.candidates.items()
-        if name != CHOSEN and (not in_every_draw or len(by_seed) == n_draws)
+        if name != CHOSEN and len(by_seed) == n_draws
     }
     return (min if each.is_error else max)(singles, key=lambda name: singles[name])
 
@@ -209,11 +205,8 @@ def best_single(each: Measured, without: int | None = None, *, in_every_draw: bo
 def _behind(each: Measured, single: str | None) -> float:
     """By how much the choice is worse than one candidate, or than the best of the other draws in each draw."""
     chosen = each.candidates[CHOSEN]
-    if single is None and len(chosen) < 2:
-        return math.nan
     names = {seed: best_single(each, without=seed) if single is None else single for seed in chosen}
-    found = {seed: each.candidates[name].get(seed) for seed, name in names.items()}
-    other = _mean({seed: parties for seed, parties in found.items() if parties is not None})
+    other = _mean({seed: each.candidates[name][seed] for seed, name in names.items()})
     return _mean(chosen) / other - 1 if each.is_error else other - _mean(chosen)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Literal, get_args
 
-PROTOCOL = 2
+PROTOCOL = 3
 """To be raised whenever the same setting would give other scores, so that older results are not taken for new ones."""
 
 Split = Literal["iid", "label-skew", "feature-shift"]

@@ -122,7 +122,7 @@ def test_a_part_can_be_left_to_the_analyst(place, integrator, estimator):
     seen = []
     result = there.folder.integrate(integrator, estimator, progress=lambda done, total, name: seen.append(name))
     assert result.selection is not None
-    assert len(seen) >= len(result.selection.ranked())
+    assert len(seen) >= len([each for each in result.selection.ranked() if "average" not in each.model])
     tried = {each.model for each in result.selection.ranked()}
     assert (tried == {"RandomForestClassifier"}) == (estimator is FOREST)
     assert len({each.integrator for each in result.selection.ranked()}) == (1 if estimator == "auto" else 4)

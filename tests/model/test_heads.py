@@ -18,6 +18,8 @@ from sklearn.pipeline import make_pipeline
 from datacollab.bundle import arrays_to_bytes, bytes_to_arrays
 from datacollab.errors import ExchangeError
 from datacollab.model import (
+    AveragedClassifier,
+    AveragedRegressor,
     CalibratedForestClassifier,
     LandmarkRidgeClassifier,
     LandmarkRidgeRegressor,
@@ -34,14 +36,27 @@ CLASSIFIERS = {
     "rbf": lambda: LandmarkRidgeClassifier(LANDMARKS, gamma=0.2),
     "linear": lambda: LandmarkRidgeClassifier(kernel="linear"),
     "forest": lambda: CalibratedForestClassifier(5, random_state=0),
+    "average": lambda: AveragedClassifier(
+        [
+            LandmarkRidgeClassifier(LANDMARKS, gamma=0.2),
+            LandmarkRidgeClassifier(LANDMARKS, gamma=0.5),
+            LandmarkRidgeClassifier(LANDMARKS[:9], gamma=0.2),
+            LandmarkRidgeClassifier(kernel="linear"),
+        ],
+        weights=[1, 2, 3, 4],
+    ),
 }
 REGRESSORS = {
     "rbf": lambda: LandmarkRidgeRegressor(LANDMARKS, gamma=0.2),
     "linear": lambda: LandmarkRidgeRegressor(kernel="linear"),
+    "average": lambda: AveragedRegressor(
+        [LandmarkRidgeRegressor(LANDMARKS, gamma=0.2), LandmarkRidgeRegressor(kernel="linear")]
+    ),
 }
 RIDGE = fitted(CLASSIFIERS["rbf"]())
 NUMBERS = fitted(REGRESSORS["rbf"](), y=targets(regression=True))
 FOREST = fitted(CLASSIFIERS["forest"]())
+AVERAGE = fitted(CLASSIFIERS["average"]())
 
 
 def refused(bundle):
@@ -91,7 +106,7 @@ def test_the_numbers_in_the_file_are_the_documented_ones():
 
 def test_numbers_are_read_whatever_scikit_learn_they_were_made_with():
     """Plain numbers do not change with it; a forest does."""
-    for model, code in ((RIDGE, None), (FOREST, "VERSION_MISMATCH")):
+    for model, code in ((RIDGE, None), (AVERAGE, None), (FOREST, "VERSION_MISMATCH")):
         bundle = bundle_of(model)
         old = replace(bundle, facts=bundle.facts | {"versions": bundle.facts["versions"] | {"sklearn": "0.99.1"}})
         if code is None:
@@ -241,12 +256,91 @@ def test_within_other_estimators_they_are_not_sent():
     assert caught.value.code == "MODEL_UNSUPPORTED"
 
 
-@pytest.mark.parametrize("model", [RIDGE, FOREST], ids=["ridge", "forest"])
+@pytest.mark.parametrize("model", [RIDGE, FOREST, AVERAGE], ids=["ridge", "forest", "average"])
 def test_no_onnx_form_is_a_clear_refusal(model):
     pytest.importorskip("skl2onnx")
     with pytest.raises(ExchangeError, match="without its ONNX form") as caught:
         model_contents(model, onnx=True)
     assert caught.value.code == "ONNX_UNSUPPORTED"
+
+
+def test_an_average_is_numbers_with_common_landmarks_once():
+    bundle = bundle_of(AVERAGE)
+    assert set(bundle.members) == {"g.safetensors", "h.safetensors"}
+    arrays = bytes_to_arrays(bundle.members["h.safetensors"], what="h")
+    assert {name: arrays[name].shape for name in arrays if "landmarks" in name} == {
+        "landmarks.0": (15, 4),
+        "landmarks.1": (9, 4),
+    }
+    assert [each.get("landmarks") for each in bundle.facts["head"]["averaged"]] == [0, 0, 1, None]
+    np.testing.assert_allclose(bundle.facts["head"]["weights"], [0.1, 0.2, 0.3, 0.4])
+
+
+def test_averages_of_other_models_are_not_sent():
+    with pytest.raises(ExchangeError) as caught:
+        model_contents(fitted(AveragedClassifier([LogisticRegression(), CLASSIFIERS["linear"]()])))
+    assert caught.value.code == "MODEL_UNSUPPORTED"
+
+
+def one(change):
+    """The facts of an average with those of its first model changed."""
+    first, *others = bundle_of(AVERAGE).facts["head"]["averaged"]
+    return {"averaged": [change(first), *others]}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"form": "landmark-ridge"},
+        {"averaged": []},
+        {"averaged": [], "weights": []},
+        {"averaged": {}},
+        {"averaged": None},
+        {"weights": None},
+        {"weights": [1.0]},
+        {"weights": [0.1, 0.2, 0.3, 0.5]},
+        {"weights": [0.6, 0.6, -0.1, -0.1]},
+        {"weights": [True, 0, 0, 0]},
+        {"weights": ["1", 0, 0, 0]},
+        {"weights": [float("inf"), 0, 0, 0]},
+        one(lambda facts: None),
+        one(lambda facts: bundle_of(AVERAGE).facts["head"]),
+        one(lambda facts: facts | {"form": "skops"}),
+        one(lambda facts: facts | {"landmarks": 1}),
+        one(lambda facts: facts | {"landmarks": 2}),
+        one(lambda facts: facts | {"landmarks": -1}),
+        one(lambda facts: facts | {"landmarks": "0"}),
+        one(lambda facts: facts | {"landmarks": None}),
+        one(lambda facts: facts | {"gamma": 0.0}),
+        one(lambda facts: facts | {"classes": None}),
+        one(lambda facts: facts | {"classes": ["x", "y", "unheard-of"]}),
+    ],
+    ids=str,
+)
+def test_impossible_facts_of_an_average_are_refused(changes):
+    assert refused(changed_head(bundle_of(AVERAGE), **changes)) == "MODEL_MALFORMED"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda arrays: arrays.pop("landmarks.0"),
+        lambda arrays: arrays.pop("0.scale"),
+        lambda arrays: arrays.update({"9.scale": np.asarray(1.0)}),
+        lambda arrays: arrays.update({"0.landmarks": arrays["landmarks.0"]}),
+        lambda arrays: arrays.update({"landmarks.2": arrays["landmarks.0"]}),
+        lambda arrays: arrays.update({"landmarks.0": arrays["landmarks.0"][:, :2]}),
+        lambda arrays: arrays["3.coefficients"].__setitem__((0, 0), np.nan),
+    ],
+)
+def test_arrays_that_do_not_fit_an_average_are_refused(change):
+    assert refused(changed_arrays(bundle_of(AVERAGE), change)) == "MODEL_MALFORMED"
+
+
+def test_averages_of_more_models_than_anybody_needs_are_refused():
+    head = bundle_of(AVERAGE).facts["head"]
+    many = {"averaged": head["averaged"][3:] * 51, "weights": [1 / 51] * 51}
+    assert refused(changed_head(bundle_of(AVERAGE), **many)) == "TOO_LARGE"
 
 
 def test_heads_alone():

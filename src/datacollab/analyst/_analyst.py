@@ -16,7 +16,8 @@ from ..share import Share
 from ._base import BaseIntegrator
 from ._candidate_table import Selection
 from ._candidates import ANCHOR_WEIGHTS, NamedModel, default_integrators
-from ._choice import Choice, Search, trained_again
+from ._choice import Search
+from ._fitted import Choice, trained_again
 from ._training import TrainingRows, training_rows
 
 __all__ = ["Analyst", "Collaboration"]
@@ -92,7 +93,8 @@ class Analyst:
     """Aligns the parties' shares and trains one model on all of them.
 
     Left to choose, the analyst tries integration methods, weights of the anchor's rows and models, and takes what
-    predicts best the parties' rows that it was not trained on.  Named, both are taken as they are.
+    predicts best the parties' rows that it was not trained on: a forest, or the average of ridge regressions that do
+    nearly as well as each other.  Named, both are taken as they are.
 
     Parameters
     ----------
@@ -103,7 +105,8 @@ class Analyst:
     estimator : estimator or "auto", default="auto"
         Any scikit-learn classifier or regressor; cloned before it is fitted.  "auto" tries ridge regression, kernel
         ridge regressions on anchor rows, each with the best of five penalties, and a random forest; all with calibrated
-        probabilities.
+        probabilities.  Of the ridge regressions an average is taken, in which each weighs the more, the smaller its
+        loss.
     anchor_weight : float or "auto", default="auto"
         Weight of an anchor row beside a party's row in the training of h, where the anchor has targets; 0 leaves them
         out.  An anchor row is the mean of what the parties' functions make of it.  "auto" takes the best of 0, 0.3 and
@@ -131,8 +134,8 @@ class Analyst:
     forests, by folds for other models.  Equal rows, and rows made of one anchor row, are left out together.  Where all
     shared rows were changed by defences, the anchor's rows judge, if they have targets.  They cannot tell how a method
     does on rows unlike them, so candidates are few and cautious then: `ODC` and `KTI` without a graph, ridge and kernel
-    ridge regression with large penalties, anchor rows of weight 1.  Where they look interpolated, as by SMOTE, near
-    ones are left out together, and a kernel must be better by far than a linear model.
+    ridge regression with large penalties, anchor rows of weight 1; none are averaged.  Where they look interpolated, as
+    by SMOTE, near ones are left out together, and a kernel must be better by far than a linear model.
 
     Examples
     --------
@@ -317,10 +320,11 @@ class Analyst:
         for party, place in training.parties.items():
             if party in left_out:
                 continue
-            weights = choice.weights.copy()
-            weights[place] = 0.0
-            if weights.any():
-                without[party] = trained_again(choice.estimator, choice.rows, training, weights)
+            there = np.ones(len(training.target))
+            there[place] = 0.0
+            again = trained_again(choice, training, there)
+            if again is not None:
+                without[party] = again
         return left_out, without
 
     def __repr__(self) -> str:

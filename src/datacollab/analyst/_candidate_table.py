@@ -17,13 +17,13 @@ _JUDGED_ON = {
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """An integration method, a weight of the anchor's rows and a model, and how they did.
+    """An integration method, a weight of the anchor's rows and a model, and how they did; or an average of such.
 
     Attributes
     ----------
     integrator, model : str
     anchor_weight : float
-        Of an anchor row beside a party's row in the training of h.
+        Of an anchor row beside a party's row in the training of h; of an average the mean.
     alpha : float or None
         The ridge penalty, chosen on rows left out, where the model has one.
     loss : float
@@ -34,6 +34,8 @@ class Candidate:
         95 % interval of the loss minus that of the chosen candidate, row by row.
     seconds : float
     chosen : bool
+    part : float
+        Of the chosen average, where it was averaged; from 0 to 1.
     failure : str or None
         Why it was not tried or could not be fitted.
     """
@@ -48,11 +50,12 @@ class Candidate:
     difference_high: float = math.nan
     seconds: float = 0.0
     chosen: bool = False
+    part: float = 0.0
     failure: str | None = None
 
-    def compared(self, low: float, high: float, chosen: bool) -> Self:
+    def compared(self, low: float, high: float, chosen: bool, part: float) -> Self:
         """The same beside the chosen one."""
-        return replace(self, difference_low=float(low), difference_high=float(high), chosen=chosen)
+        return replace(self, difference_low=float(low), difference_high=float(high), chosen=chosen, part=float(part))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +100,8 @@ class Selection:
         for each in self.ranked()[:most]:
             mark = "*" if each.chosen else " "
             alpha = "" if each.alpha is None else f", penalty {each.alpha:g}"
-            what = f"{each.integrator}, {each.model}{alpha}, anchor rows × {each.anchor_weight:g}"
+            what = f"{each.integrator}, {each.model}{alpha}, anchor rows × {each.anchor_weight:.2g}"
+            what += f", {each.part:.0%} of the average" if each.part else ""
             interval = "" if each.chosen else f"  ({each.difference_low:+.4f} to {each.difference_high:+.4f})"
             lines.append(f" {mark} {each.loss:.4f} ± {each.standard_error:.4f}  {what}{interval}")
         return "\n".join(lines)

@@ -26,6 +26,7 @@ __all__ = [
     "NamedModel",
     "default_integrators",
     "forest",
+    "is_ridge",
     "kernel_models",
     "landmarks",
     "name_of",
@@ -128,6 +129,11 @@ def forest(*, is_classification: bool, n_jobs: int | None, random_state: int) ->
         else RandomForestRegressor(max_features=_PART_OF_COLUMNS, **options)
     )
     return NamedModel(name="random forest", estimator=estimator)
+
+
+def is_ridge(estimator: Any) -> bool:
+    """Whether a model is one of `kernel_models`."""
+    return isinstance(estimator, LandmarkRidgeClassifier | LandmarkRidgeRegressor)
 
 
 def reads_targets(integrator: BaseIntegrator) -> bool:

@@ -8,49 +8,24 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from .._validation import FloatArray, PartyName
 from ..errors import AgreementError, DataCollabError
-from ..model import fit_left_out, fit_weighted, log_loss_of
+from ..model import fit_left_out
 from ..share import Share
+from ._averaging import averaged
 from ._base import BaseIntegrator
 from ._candidate_table import Candidate, Selection
-from ._candidates import NamedModel, forest, kernel_models, name_of, reads_targets, with_many_landmarks
+from ._candidates import NamedModel, forest, is_ridge, kernel_models, name_of, reads_targets, with_many_landmarks
+from ._fitted import Choice, judged_losses
 from ._training import TrainingRows, mean_anchor
 
-__all__ = ["Choice", "Search", "trained_again"]
+__all__ = ["Search"]
 
-_FLOOR = 1e-6
-"""Smallest probability of a class in the log loss, for classes that the training lacks."""
 _Z = 1.96
 _FLATTERED = 0.75
 """Part of the best loss so far that a more complicated candidate may have at most, where interpolated rows judge."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Choice:
-    """A candidate, fitted.
-
-    Attributes
-    ----------
-    candidate : Candidate
-    integrator, estimator : fitted estimators
-    rows : ndarray of shape (n_rows, n_components)
-        All rows as the integrator sees them.
-    weights : ndarray of shape (n_rows,)
-    left_out : ndarray of shape (n_rows,) or (n_rows, n_classes)
-    losses : ndarray of shape (n_judges,)
-    """
-
-    candidate: Candidate
-    integrator: BaseIntegrator
-    estimator: Any
-    rows: FloatArray
-    weights: FloatArray
-    left_out: FloatArray
-    losses: FloatArray
 
 
 @dataclass(kw_only=True, eq=False)
@@ -69,19 +44,21 @@ class _Ledger:
 
     def begin(self, name: str) -> bool:
         """Whether there is time for one more; the first candidate is always tried."""
-        if self.best is not None and self.budget is not None and time.monotonic() - self.started > self.budget:
+        some = any(losses is not None for losses in self.losses)
+        if some and self.budget is not None and time.monotonic() - self.started > self.budget:
             return False
         if self.progress is not None:
             self.progress(len(self.candidates), self.total, name)
         return True
 
-    def add(self, choice: Choice, *, take: bool | None = None) -> None:
+    def add(self, choice: Choice) -> None:
         self.candidates.append(choice.candidate)
         self.losses.append(choice.losses)
-        if take is None:
-            # Of equal losses the first stays: candidates come from simple to complicated.
-            take = self.best is None or choice.candidate.loss < self.handicap * self.best.candidate.loss
-        if take:
+
+    def offer(self, choice: Choice) -> None:
+        """Take a candidate where it beats what was best so far; of equal losses the first stays."""
+        # Candidates come from simple to complicated.
+        if self.best is None or choice.candidate.loss < self.handicap * self.best.candidate.loss:
             self.best = choice
 
     def skip(self, candidate: Candidate, error: DataCollabError | ValueError | None = None) -> None:
@@ -99,13 +76,13 @@ class Search:
     integrators : sequence of BaseIntegrator
         Unfitted, simple ones first.
     model : NamedModel or None
-        The only one to try.  None tries ridge and kernel ridge regressions on anchor rows with every weight, then a
-        random forest with the weight that was best for these.
+        The only one to try.  None tries ridge and kernel ridge regressions on anchor rows with every weight, a random
+        forest with the weight that was best for these, and the average of the ridge regressions.
     anchor_weights : sequence of float
     is_classification : bool
     cautious : bool
-        Whether rows judge that cannot tell how a model does on rows unlike them; then there is no forest, and the
-        default models are few.
+        Whether rows judge that cannot tell how a model does on rows unlike them; then there is no forest and no
+        average, and the default models are few.
     interpolated : bool
         Whether these rows were made between others.  They flatter what follows them closely, so a later candidate must
         then be better by far.
@@ -139,7 +116,7 @@ class Search:
             The first candidate's, when none could be fitted.
         """
         weights = tuple(self.anchor_weights) if training.has_anchor else (0.0,)
-        n_models = len(weights) if self.model is not None else 3 if self.cautious else 4 * len(weights) + 1
+        n_models = len(weights) if self.model is not None else 3 if self.cautious else 4 * len(weights) + 2
         total = len(self.integrators) * n_models + (self.model is None)
         handicap = _FLATTERED if self.interpolated and self.model is None else 1.0
         ledger = _Ledger(total=total, handicap=handicap, budget=self.budget, progress=self.progress)
@@ -187,18 +164,53 @@ class Search:
                 continue
             tried.append(self._try(integrator, model, weight, rows, training))
             ledger.add(tried[-1])
+        average = self._average(tried, training)
+        if average is not None:
+            ledger.add(average)
+            # It stands for its parts, of which one may have a smaller loss by chance alone.
+            tried = [average, *(each for each in tried if not is_ridge(each.estimator))]
+        for each in tried:
+            ledger.offer(each)
+
+    def _average(self, tried: Sequence[Choice], training: TrainingRows) -> Choice | None:
+        """Of the ridge regressions, where the parties' own rows judge."""
+        if self.model is not None or self.cautious:
+            return None
+        ridges = [each for each in tried if is_ridge(each.estimator)]
+        return averaged(ridges, training, training.counts(self.class_weight))
 
     def _refine(self, best: Choice, shares: Mapping[PartyName, Share], training: TrainingRows, ledger: _Ledger) -> None:
-        """The best kernel ridge regression once more on more landmarks, which would be too slow for all.
+        """The best kernel ridge regressions once more on more landmarks, which would be too slow for all.
 
-        It is taken unless it is clearly worse: the more landmarks, the nearer it is to one without such a restriction.
+        What they give is taken unless it is clearly worse: the more landmarks, the nearer they are to ones without such
+        a restriction.
         """
         anchor = mean_anchor(best.integrator, shares)
-        model = with_many_landmarks(NamedModel(name=best.candidate.model, estimator=best.estimator), anchor)
-        if model is not None and ledger.begin(f"{best.candidate.integrator}, {model.name}"):
-            refined = self._try(best.integrator, model, best.candidate.anchor_weight, best.rows, training)
-            low, _ = _interval(refined.losses - best.losses)
-            ledger.add(refined, take=low <= 0)
+        parts = best.averaged or (best,)
+        refined: list[Choice] = []
+        for part in parts:
+            model = with_many_landmarks(NamedModel(name=part.candidate.model, estimator=part.estimator), anchor)
+            if model is None:
+                refined.append(part)
+            elif ledger.begin(f"{part.candidate.integrator}, {model.name}"):
+                refined.append(self._try(part.integrator, model, part.candidate.anchor_weight, part.rows, training))
+            else:
+                return
+        again = [each for each, part in zip(refined, parts, strict=True) if each is not part]
+        if not again:
+            return
+        for each in again:
+            ledger.add(each)
+        new = again[0]
+        if best.averaged:
+            average = self._average(refined, training)
+            if average is None:
+                return
+            new = average
+            ledger.add(new)
+        low, _ = _interval(new.losses - best.losses)
+        if low <= 0:
+            ledger.best = new
 
     def _models(
         self, anchor: FloatArray, weights: Sequence[float], tried: Sequence[Choice]
@@ -241,8 +253,7 @@ class Search:
                 f"{model.name} gives no probabilities, or there are too few rows to leave some out; choose another "
                 "model."
             )
-        judged = training.judges > 0
-        losses = _losses(fitted, left_out[judged], training.target[judged]) * counts[judged] / counts[judged].mean()
+        losses = judged_losses(getattr(fitted, "classes_", None), left_out, training, counts)
         candidate = Candidate(
             integrator=name_of(integrator),
             model=model.name,
@@ -263,39 +274,6 @@ class Search:
         )
 
 
-def trained_again(estimator: Any, rows: FloatArray, training: TrainingRows, weights: FloatArray) -> Any:
-    """A model with the same settings, those chosen on rows left out among them, trained with other weights.
-
-    Parameters
-    ----------
-    estimator : fitted estimator
-    rows : ndarray of shape (n_rows, n_components)
-    training : TrainingRows
-    weights : ndarray of shape (n_rows,)
-    """
-    copy = clone(estimator)
-    if hasattr(estimator, "alpha_") and "alphas" in copy.get_params():
-        copy.set_params(alphas=(estimator.alpha_,))
-    if not hasattr(copy, "fit_left_out"):
-        return fit_weighted(copy, rows, training.target, weights)
-    judges = training.judges * (weights > 0)
-    if not judges.any():
-        judges = (weights > 0).astype(np.float64)
-    return fit_left_out(copy, rows, training.target, weights, groups=training.groups, judges=judges)[0]
-
-
-def _losses(estimator: Any, left_out: FloatArray, target: NDArray[Any]) -> FloatArray:
-    """Log loss or squared error of each row, shape (n_rows,)."""
-    classes = getattr(estimator, "classes_", None)
-    if classes is None:
-        return np.asarray((left_out - target) ** 2)
-    known = np.isin(target, classes)
-    losses = np.full(len(target), -np.log(_FLOOR))
-    codes = np.searchsorted(classes, target[known])
-    losses[known] = np.minimum(log_loss_of(left_out[known], codes), -np.log(_FLOOR))
-    return losses
-
-
 def _interval(differences: FloatArray) -> tuple[float, float]:
     """95 % interval of the mean."""
     half = _Z * float(differences.std()) / np.sqrt(len(differences))
@@ -304,13 +282,18 @@ def _interval(differences: FloatArray) -> tuple[float, float]:
 
 def _selection(ledger: _Ledger, best: Choice, training: TrainingRows) -> Selection:
     """All candidates, each with an interval of its difference from the chosen one."""
+    parts: dict[int, float] = {}
+    if best.averaged:
+        parts = {
+            id(part.candidate): weight for part, weight in zip(best.averaged, best.estimator.weights_, strict=True)
+        }
     candidates = []
     for candidate, losses in zip(ledger.candidates, ledger.losses, strict=True):
         if losses is None:
             candidates.append(candidate)
             continue
         low, high = _interval(losses - best.losses)
-        candidates.append(candidate.compared(low, high, candidate is best.candidate))
+        candidates.append(candidate.compared(low, high, candidate is best.candidate, parts.get(id(candidate), 0.0)))
     is_classification = hasattr(best.estimator, "classes_")
     return Selection(
         candidates=tuple(candidates),

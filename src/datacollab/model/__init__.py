@@ -1,5 +1,6 @@
 """What goes back to a party: its integration function g_k and the model h, how to apply them, and their files."""
 
+from ._averaged import AveragedClassifier, AveragedRegressor, probabilities_of
 from ._calibrated_forest import CalibratedForestClassifier
 from ._calibration import log_loss_of
 from ._codec import MODEL_KIND, ONNX_MEMBER, model_contents, model_from
@@ -17,6 +18,8 @@ __all__ = [
     "ALPHAS",
     "MODEL_KIND",
     "ONNX_MEMBER",
+    "AveragedClassifier",
+    "AveragedRegressor",
     "CalibratedForestClassifier",
     "IntegrationFunction",
     "KernelMap",
@@ -37,4 +40,5 @@ __all__ = [
     "model_contents",
     "model_from",
     "plain_facts",
+    "probabilities_of",
 ]

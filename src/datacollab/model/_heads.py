@@ -5,33 +5,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
-from .._typing import FloatArray
 from ..bundle import arrays_to_bytes, bytes_to_arrays
 from ..errors import ExchangeError
 from ._calibrated_forest import CalibratedForestClassifier
-from ._class_names import check_classes, class_names
 from ._estimator_check import check_estimator
 from ._landmark_ridge import LandmarkRidgeClassifier, LandmarkRidgeRegressor
-from ._refusal import malformed, too_large
+from ._refusal import malformed
+from ._ridge_heads import (
+    average_from,
+    average_to,
+    calibration_from,
+    calibration_to,
+    is_of_ridges,
+    ridge_from,
+    ridge_to,
+)
 from ._skops_file import estimator_from_bytes, estimator_to_bytes
 
 __all__ = ["head_from", "head_to", "needs_scikit_learn"]
-
-_MOST_LANDMARKS = 10_000
-_MOST_NUMBER = 1e100
-_MOST_CALIBRATION = 1e6
-_KERNELS = ("linear", "rbf")
 
 
 def head_to(estimator: Any, stem: str) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Facts and members of a fitted estimator.
 
-    Landmark ridge models are sent as their numbers, and so is what calibrates a forest; the forest itself and all
-    other estimators go as skops archives.
+    Landmark ridge models and averages of them are sent as their numbers, and so is what calibrates a forest; the forest
+    itself and all other estimators go as skops archives.
 
     Parameters
     ----------
@@ -46,12 +47,15 @@ def head_to(estimator: Any, stem: str) -> tuple[dict[str, Any], dict[str, bytes]
         MODEL_UNSUPPORTED, or TOO_LARGE.
     """
     if isinstance(estimator, LandmarkRidgeClassifier | LandmarkRidgeRegressor):
-        facts, arrays = _ridge_to(estimator)
+        facts, arrays = ridge_to(estimator)
+        return facts, {f"{stem}.safetensors": arrays_to_bytes(arrays)}
+    if is_of_ridges(estimator):
+        facts, arrays = average_to(estimator)
         return facts, {f"{stem}.safetensors": arrays_to_bytes(arrays)}
     if isinstance(estimator, CalibratedForestClassifier):
         return {"form": "calibrated-forest"}, {
             f"{stem}.skops": estimator_to_bytes(estimator.estimator_),
-            f"{stem}.safetensors": arrays_to_bytes(_calibration_of(estimator)),
+            f"{stem}.safetensors": arrays_to_bytes(calibration_to(estimator)),
         }
     return {"form": "skops"}, {f"{stem}.skops": estimator_to_bytes(estimator)}
 
@@ -81,7 +85,9 @@ def head_from(facts: Any, members: Mapping[str, bytes], stem: str, n_components:
     if names != {f"{stem}.{ending}" for ending in _MEMBERS[form]}:
         raise malformed(f"it has the members {sorted(names)!r}, which is not what {form!r} is made of")
     if form == "landmark-ridge":
-        return _ridge_from(facts, _arrays(members, stem), n_components)
+        return ridge_from(facts, _arrays(members, stem), n_components)
+    if form == "average":
+        return average_from(facts, _arrays(members, stem), n_components)
     estimator = estimator_from_bytes(members[f"{stem}.skops"])
     check_estimator(estimator, n_components)
     return estimator if form == "skops" else _forest_from(estimator, _arrays(members, stem))
@@ -89,72 +95,16 @@ def head_from(facts: Any, members: Mapping[str, bytes], stem: str, n_components:
 
 def needs_scikit_learn(facts: Any) -> bool:
     """Whether an estimator of these facts can be read only with the scikit-learn it was made with."""
-    return not (isinstance(facts, Mapping) and facts.get("form") == "landmark-ridge")
+    return not (isinstance(facts, Mapping) and facts.get("form") in ("average", "landmark-ridge"))
 
 
 _MEMBERS = {
+    "average": ("safetensors",),
     "calibrated-forest": ("safetensors", "skops"),
     "landmark-ridge": ("safetensors",),
     "skops": ("skops",),
 }
 """Endings of the members of each form."""
-
-
-def _ridge_to(
-    estimator: LandmarkRidgeClassifier | LandmarkRidgeRegressor,
-) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    classes = getattr(estimator, "classes_", None)
-    names, dtype = (None, None) if classes is None else class_names(classes)
-    facts = {
-        "form": "landmark-ridge",
-        "kernel": estimator.kernel,
-        "gamma": float(estimator.gamma),
-        "alpha": float(estimator.alpha_),
-        "classes": names,
-        "classes_dtype": dtype,
-    }
-    arrays: dict[str, Any] = {"coefficients": estimator.coefficients_, "intercept": estimator.intercept_}
-    if estimator.kernel == "rbf":
-        arrays["landmarks"] = estimator.landmarks
-    if isinstance(estimator, LandmarkRidgeClassifier):
-        arrays |= _calibration_of(estimator)
-    return facts, {name: np.asarray(values, dtype=np.float64) for name, values in arrays.items()}
-
-
-def _calibration_of(estimator: LandmarkRidgeClassifier | CalibratedForestClassifier) -> dict[str, Any]:
-    return {"scale": np.asarray(float(estimator.scale_)), "offsets": np.asarray(estimator.offsets_, dtype=np.float64)}
-
-
-def _ridge_from(
-    facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], n_components: int
-) -> LandmarkRidgeClassifier | LandmarkRidgeRegressor:
-    kernel = facts.get("kernel")
-    if kernel not in _KERNELS:
-        raise _malformed("has no known kernel")
-    gamma, alpha = _positive(facts, "gamma"), _positive(facts, "alpha")
-    classes = check_classes(facts.get("classes"), facts.get("classes_dtype"))
-    n_rows = n_components
-    names = {"coefficients", "intercept"} | ({"scale", "offsets"} if classes is not None else set())
-    if kernel == "rbf":
-        names |= {"landmarks"}
-        n_rows = _n_landmarks(arrays)
-    if arrays.keys() != names:
-        raise _malformed(f"does not have the arrays {sorted(names)!r}")
-    each = () if classes is None else (len(classes),)
-    _check_array(arrays["coefficients"], (n_rows, *each), "coefficients")
-    _check_array(arrays["intercept"], each, "intercept")
-    landmarks = None
-    if kernel == "rbf":
-        landmarks = arrays["landmarks"]
-        _check_array(landmarks, (n_rows, n_components), "landmarks")
-    kind = LandmarkRidgeRegressor if classes is None else LandmarkRidgeClassifier
-    estimator = kind(landmarks, kernel=kernel, gamma=gamma, alphas=(alpha,))
-    estimator.coefficients_, estimator.intercept_ = arrays["coefficients"], arrays["intercept"]
-    estimator.alpha_, estimator.n_features_in_ = alpha, n_components
-    if isinstance(estimator, LandmarkRidgeClassifier) and classes is not None:
-        estimator.classes_ = classes
-        estimator.scale_, estimator.offsets_ = _calibration(arrays, len(estimator.classes_))
-    return estimator
 
 
 def _forest_from(forest: Any, arrays: Mapping[str, NDArray[Any]]) -> CalibratedForestClassifier:
@@ -165,25 +115,8 @@ def _forest_from(forest: Any, arrays: Mapping[str, NDArray[Any]]) -> CalibratedF
     estimator = CalibratedForestClassifier(len(forest.estimators_))
     estimator.estimator_, estimator.classes_ = forest, forest.classes_
     estimator.n_features_in_ = forest.n_features_in_
-    estimator.scale_, estimator.offsets_ = _calibration(arrays, len(forest.classes_))
+    estimator.scale_, estimator.offsets_ = calibration_from(arrays, len(forest.classes_))
     return estimator
-
-
-def _calibration(arrays: Mapping[str, NDArray[Any]], n_classes: int) -> tuple[float, FloatArray]:
-    _check_array(arrays["scale"], (), "scale", most=_MOST_CALIBRATION)
-    _check_array(arrays["offsets"], (n_classes,), "offsets", most=_MOST_CALIBRATION)
-    if arrays["scale"] < 0:
-        raise _malformed("has a scale below 0, which would turn its answers round")
-    return float(arrays["scale"]), arrays["offsets"]
-
-
-def _n_landmarks(arrays: Mapping[str, NDArray[Any]]) -> int:
-    landmarks = arrays.get("landmarks")
-    if landmarks is None or landmarks.ndim != 2 or len(landmarks) == 0:
-        raise _malformed("has no landmarks")
-    if len(landmarks) > _MOST_LANDMARKS:
-        raise too_large(f"has {len(landmarks)} landmarks; {_MOST_LANDMARKS} are allowed")
-    return len(landmarks)
 
 
 def _arrays(members: Mapping[str, bytes], stem: str) -> dict[str, NDArray[Any]]:
@@ -191,21 +124,3 @@ def _arrays(members: Mapping[str, bytes], stem: str) -> dict[str, NDArray[Any]]:
         return bytes_to_arrays(members[f"{stem}.safetensors"], what=f"{stem}.safetensors")
     except ExchangeError:
         raise malformed("the numbers of its estimator cannot be read") from None
-
-
-def _check_array(array: NDArray[Any], shape: tuple[int, ...], name: str, *, most: float = _MOST_NUMBER) -> None:
-    if array.dtype != np.float64 or array.shape != shape:
-        raise _malformed(f"has {name} of another shape or type than its landmarks, columns and classes want")
-    if not (np.abs(array) <= most).all():
-        raise _malformed(f"has {name} that are not finite, or beyond {most:g}")
-
-
-def _positive(facts: Mapping[str, Any], name: str) -> float:
-    value = facts.get(name)
-    if isinstance(value, bool) or not isinstance(value, float | int) or not 0 < value <= _MOST_NUMBER:
-        raise _malformed(f"has a {name} that is no positive number")
-    return float(value)
-
-
-def _malformed(what: str) -> ExchangeError:
-    return malformed(f"its estimator {what}")

@@ -1,0 +1,120 @@
+"""The analyst's average of ridge regressions: its weights, its losses, and what goes back to the parties."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.metrics import log_loss
+
+import datacollab as dc
+from datacollab.analyst._averaging import tempered_weights
+from datacollab.model import AveragedClassifier, AveragedRegressor, LandmarkRidgeClassifier, LandmarkRidgeRegressor
+
+LOSSES = hnp.arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(1, 30)), elements=st.floats(0, 50))
+
+
+def world(rng, numbers=False, n_rows=40, one_to_one=True):
+    """Shares of three turned views on one space; the target is curved, and noisy."""
+
+    def target(X):
+        signal = X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=len(X))
+        return signal if numbers else np.where(signal > 0, "yes", "no")
+
+    A = rng.normal(size=(60, 4))
+    anchor_target = target(A)
+    shares = []
+    for k in range(3):
+        X, rotation = rng.normal(size=(n_rows, 4)), np.linalg.qr(rng.normal(size=(4, 4)))[0]
+        shares.append(
+            dc.Share(
+                party=f"p{k}",
+                representation=X @ rotation,
+                anchor_representation=A @ rotation,
+                target=target(X),
+                anchor_target=anchor_target,
+                one_to_one=one_to_one or k != 1,
+            )
+        )
+    return shares
+
+
+@given(LOSSES, st.booleans())
+@settings(deadline=None)
+def test_weights_are_a_distribution_that_follows_the_losses(losses, squared):
+    weights = tempered_weights(list(losses), squared=squared)
+    assert_allclose(weights.sum(), 1)
+    assert ((weights == 0) | (weights >= 0.02 - 1e-12)).all()
+    order = np.argsort(losses.sum(axis=1))
+    assert (np.diff(weights[order]) <= 1e-12).all()
+
+
+def test_weights_are_the_formula():
+    losses = np.array([[0.2, 0.4, 1.0], [0.1, 0.9, 2.0], [0.5, 0.5, 0.5]])
+    expected = np.exp(-0.1 * np.array([1.6, 3.0, 1.5]))
+    assert_allclose(tempered_weights(list(losses), squared=False), expected / expected.sum())
+    # Squared errors are log losses of normal errors, up to a constant.
+    normal = np.exp(-0.1 * np.array([1.6, 3.0, 1.5]) / (2 * 0.5))
+    assert_allclose(tempered_weights(list(losses), squared=True), normal / normal.sum())
+
+
+def test_squared_errors_have_no_unit():
+    losses = [np.array([1.0, 4.0]), np.array([2.0, 5.0])]
+    in_metres = tempered_weights(losses, squared=True)
+    assert_allclose(tempered_weights([1e6 * each for each in losses], squared=True), in_metres)
+    assert_allclose(tempered_weights([np.zeros(2), *losses], squared=True), [1, 0, 0])
+
+
+@pytest.mark.parametrize("numbers", [False, True])
+def test_parties_get_the_average_that_was_judged(rng, numbers, monkeypatch):
+    monkeypatch.setattr("datacollab.analyst._analyst.rounded", lambda left_out, target: left_out)
+    shares = world(rng, numbers)
+    collaboration = dc.Analyst([dc.LTI(4)]).fit(shares)
+    chosen, h = collaboration.selection_.chosen, collaboration.estimator_
+    assert chosen.model.startswith("average of ")
+    assert isinstance(h, AveragedRegressor if numbers else AveragedClassifier)
+    assert all(isinstance(each, LandmarkRidgeClassifier | LandmarkRidgeRegressor) for each in h.estimators_)
+    parts = [each.part for each in collaboration.selection_.candidates if each.part]
+    assert_allclose(sorted(parts), sorted(h.weights_))
+    target = np.concatenate([share.target for share in shares])
+    told = np.concatenate([collaboration.left_out_[share.party] for share in shares])
+    found = np.mean((told - target) ** 2) if numbers else log_loss(target, told)
+    assert_allclose(chosen.loss, found, rtol=1e-6)
+    # By Jensen's inequality it is at least as good as its parts are on average.
+    of_parts = sum(each.part * each.loss for each in collaboration.selection_.candidates if each.part)
+    assert chosen.loss <= of_parts + 1e-12
+    assert str(collaboration.selection_).count(" of the average") >= 1
+
+
+def test_the_average_stands_for_its_parts(rng):
+    """Also where one of them has, by chance, a smaller loss."""
+    analyst = dc.Analyst([dc.LTI(4)], anchor_weight=1.0)
+    found = [analyst.fit(world(np.random.default_rng(seed))).selection_ for seed in range(3)]
+    smaller = [each.loss < selection.chosen.loss for selection in found for each in selection.candidates if each.part]
+    assert any(smaller)
+    assert all(selection.chosen.model.startswith(("average", "random forest")) for selection in found)
+
+
+def test_a_party_with_changed_rows_gets_the_average_without_it(rng):
+    shares = world(rng, one_to_one=False)
+    collaboration = dc.Analyst([dc.LTI(4)], anchor_weight=1.0).fit(shares)
+    h, without = collaboration.estimator_, collaboration.party_model("p1").without_party
+    assert_allclose(without.weights_, h.weights_)
+    rows = collaboration.representations_
+    anchors = {share.party: share.anchor_representation for share in shares}
+    anchor = np.mean(list(collaboration.integrator_.transform(anchors).values()), axis=0)
+    X = np.vstack([rows["p0"], rows["p2"], anchor])
+    y = np.concatenate([shares[0].target, shares[2].target, shares[0].anchor_target])
+    for part, of_all in zip(without.estimators_, h.estimators_, strict=True):
+        alone = clone(of_all).set_params(alphas=(of_all.alpha_,)).fit(X, y)
+        assert_allclose(part.coefficients_, alone.coefficients_, rtol=1e-5, atol=1e-7)
+        assert not np.allclose(part.coefficients_, of_all.coefficients_)
+
+
+def test_nothing_is_averaged_where_other_rows_than_the_parties_judge(rng):
+    shares = [dc.Share(**{**vars(share), "one_to_one": False}) for share in world(rng)]
+    selection = dc.Analyst().fit(shares).selection_
+    assert selection.judged_on == "anchor"
+    assert not any(each.model.startswith("average") for each in selection.candidates)
