@@ -185,9 +185,9 @@ def candidates_table(measured: Iterable[Measured]) -> str:
     rows.append(["mean", "", "", "", first, "", second])
     head = ["setting", "chosen", "best single", "which", "behind it by", f"within {TOLERANCE}"]
     return markdown([*head, "behind the best of the other draws by"], rows) + (
-        "\n\nThe best single candidate is named with hindsight, by its mean on the test rows; every candidate was tried "
-        "in every draw, also those that the analyst would not have come to. The best of the other draws is named without "
-        "a look at the draw in which it is compared."
+        "\n\nThe best single candidate is named with hindsight, by its mean on the test rows; every candidate was "
+        "tried in every draw, also those that the analyst would not have come to. The best of the other draws is named "
+        "without a look at the draw in which it is compared."
     )
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from .._validation import FloatArray
 from ..model import AveragedClassifier, AveragedRegressor, probabilities_of
 from ._candidate_table import Candidate
+from ._candidates import MORE_LANDMARKS
 from ._fitted import Choice, judged_losses
 from ._training import TrainingRows
 
@@ -57,9 +58,10 @@ def averaged(choices: Sequence[Choice], training: TrainingRows, counts: FloatArr
         said = [each.left_out for each in parts]
     left_out = np.tensordot(weights, np.stack(said), axes=1)
     losses = judged_losses(classes, left_out, training, counts)
+    refined = any(each.candidate.model.endswith(MORE_LANDMARKS) for each in parts)
     candidate = Candidate(
         integrator=parts[0].candidate.integrator,
-        model=f"average of {len(parts)}",
+        model=f"average of {len(parts)}" + (MORE_LANDMARKS if refined else ""),
         anchor_weight=float(weights @ [each.candidate.anchor_weight for each in parts]),
         loss=float(losses.mean()),
         standard_error=float(losses.std() / np.sqrt(len(losses))),

@@ -23,6 +23,7 @@ from ._odc import ODC
 
 __all__ = [
     "ANCHOR_WEIGHTS",
+    "MORE_LANDMARKS",
     "NamedModel",
     "default_integrators",
     "forest",
@@ -44,6 +45,8 @@ _BEYOND = 0.7
 """Part of the difference between two anchor rows that a landmark lies beyond a third."""
 FEW_LANDMARKS, MANY_LANDMARKS = 400, 1200
 """In the search, and for the model that is taken in the end."""
+MORE_LANDMARKS = ", more landmarks"
+"""What is added to the name of a model that has many."""
 _TREES = 200
 _PART_OF_COLUMNS = 1 / 3
 """Tried at a split in regression: components are many and alike, and all of them take three times as long."""
@@ -117,7 +120,7 @@ def with_many_landmarks(model: NamedModel, anchor: FloatArray) -> NamedModel | N
     if getattr(model.estimator, "landmarks", None) is None:
         return None
     estimator = clone(model.estimator).set_params(landmarks=landmarks(anchor, MANY_LANDMARKS))
-    return NamedModel(name=f"{model.name}, more landmarks", estimator=estimator)
+    return NamedModel(name=model.name + MORE_LANDMARKS, estimator=estimator)
 
 
 def forest(*, is_classification: bool, n_jobs: int | None, random_state: int) -> NamedModel:
