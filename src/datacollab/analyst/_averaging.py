@@ -26,7 +26,7 @@ from ._training import TrainingRows
 __all__ = ["averaged"]
 
 _TAU = 0.1
-"""Chosen on draws of other tables than those that judge the choice."""
+"""Of flchain, gbsg2, whas500, breast cancer, digits and diabetes; from .05 to .3 there is hardly a difference."""
 _LEAST = 0.02
 """Part of the average below which a candidate is left out of it, so that models stay small."""
 
