@@ -15,14 +15,7 @@ from sklearn.preprocessing import StandardScaler
 import datacollab as dc
 from datacollab.analyst import Collaboration
 from datacollab.analyst._candidate_table import Candidate
-from datacollab.analyst._candidates import (
-    MORE_LANDMARKS,
-    NamedModel,
-    forest,
-    is_ridge,
-    kernel_models,
-    with_many_landmarks,
-)
+from datacollab.analyst._candidates import NamedModel, forest, is_ridge, kernel_models, with_many_landmarks
 from datacollab.analyst._choice import Search
 from datacollab.analyst._fitted import Choice
 from datacollab.analyst._training import mean_anchor, training_rows
@@ -211,11 +204,7 @@ def every_choice(shares: list[dc.Share], drawn: Draw) -> list[Choice]:
     weights = search.anchor_weights if training.has_anchor else (0.0,)
     for choice in list(tried.values()):
         own = NamedModel(name=choice.candidate.model, estimator=choice.estimator)
-        wide = (
-            None
-            if own.name.endswith(MORE_LANDMARKS)
-            else with_many_landmarks(own, mean_anchor(choice.integrator, named))
-        )
+        wide = with_many_landmarks(own, mean_anchor(choice.integrator, named))
         more = [] if wide is None else [(wide, choice.candidate.anchor_weight)]
         more += [(own, weight) for weight in weights if not is_ridge(own.estimator)]
         for model, weight in more:

@@ -337,6 +337,33 @@ def test_arrays_that_do_not_fit_an_average_are_refused(change):
     assert refused(changed_arrays(bundle_of(AVERAGE), change)) == "MODEL_MALFORMED"
 
 
+def average_of_classes(*classes):
+    """An average of linear models as it is written, of these classes each."""
+    X = np.random.default_rng(0).normal(size=(max(map(len, classes)), 4))
+    models = [LandmarkRidgeClassifier(kernel="linear", alphas=[1.0]).fit(X[: len(y)], y) for y in classes]
+    return head_to(AveragedClassifier.of(models, np.ones(len(models))), "h")
+
+
+def test_classes_of_one_type_and_not_too_many_together(monkeypatch):
+    facts, members = average_of_classes(np.arange(3), np.arange(2, 6))
+    np.testing.assert_array_equal(head_from(facts, members, "h", 4).classes_, range(6))
+    texts, _ = average_of_classes(np.array(["a", "b", "c"]))
+    mixed = facts | {"averaged": [texts["averaged"][0], facts["averaged"][1]]}
+    with pytest.raises(ExchangeError, match="different types") as caught:
+        head_from(mixed, members, "h", 4)
+    assert caught.value.code == "MODEL_MALFORMED"
+    monkeypatch.setattr("datacollab.model._ridge_heads.MOST_CLASSES", 5)
+    with pytest.raises(ExchangeError, match="6 classes") as caught:
+        head_from(facts, members, "h", 4)
+    assert caught.value.code == "TOO_LARGE"
+
+
+def test_common_landmarks_are_in_memory_once():
+    """Else a small file would take much more when it is read."""
+    first, second, *_ = model_from(bundle_of(AVERAGE)).estimator.estimators
+    assert first.landmarks is second.landmarks
+
+
 def test_averages_of_more_models_than_anybody_needs_are_refused():
     head = bundle_of(AVERAGE).facts["head"]
     many = {"averaged": head["averaged"][3:] * 51, "weights": [1 / 51] * 51}

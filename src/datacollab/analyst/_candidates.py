@@ -116,8 +116,8 @@ def kernel_models(
 
 
 def with_many_landmarks(model: NamedModel, anchor: FloatArray) -> NamedModel | None:
-    """The same kernel ridge regression on more landmarks; None for other models."""
-    if getattr(model.estimator, "landmarks", None) is None:
+    """The same kernel ridge regression on more landmarks; None for other models, and those that have many."""
+    if getattr(model.estimator, "landmarks", None) is None or model.name.endswith(MORE_LANDMARKS):
         return None
     estimator = clone(model.estimator).set_params(landmarks=landmarks(anchor, MANY_LANDMARKS))
     return NamedModel(name=model.name + MORE_LANDMARKS, estimator=estimator)

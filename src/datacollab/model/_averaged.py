@@ -2,7 +2,7 @@ r"""The weighted mean of several models: :math:`h(x) = \sum_j w_j h_j(x)`, of pr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -35,8 +35,7 @@ class _Averaged(BaseEstimator):
         weights : sequence of float
             From 0 on, not all 0.
         """
-        average = cls([clone(each) for each in fitted], weights=[float(weight) for weight in weights])
-        return average._keep(list(fitted))
+        return cls(list(fitted), weights=[float(weight) for weight in weights])._keep(list(fitted))
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit all models to the same rows.
@@ -69,8 +68,9 @@ class _Averaged(BaseEstimator):
         self.n_features_in_ = fitted[0].n_features_in_
         return self
 
-    def _mean(self, said: Sequence[FloatArray]) -> FloatArray:
-        return np.asarray(np.tensordot(self.weights_, np.stack(said), axes=1))
+    def _mean(self, said: Iterable[FloatArray]) -> FloatArray:
+        """One after the other, so that no more than one of them is in memory beside the sum."""
+        return np.asarray(sum(weight * each for weight, each in zip(self.weights_, said, strict=True)))
 
 
 class AveragedClassifier(ClassifierMixin, _Averaged):
@@ -116,7 +116,7 @@ class AveragedClassifier(ClassifierMixin, _Averaged):
         check_is_fitted(self)
         rows = validate_data(self, X, reset=False)
         return self._mean(
-            [probabilities_of(each.predict_proba(rows), each.classes_, self.classes_) for each in self.estimators_]
+            probabilities_of(each.predict_proba(rows), each.classes_, self.classes_) for each in self.estimators_
         )
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -154,7 +154,7 @@ class AveragedRegressor(RegressorMixin, _Averaged):
         """Predicted numbers, shape (n_rows,)."""
         check_is_fitted(self)
         rows = validate_data(self, X, reset=False)
-        return self._mean([each.predict(rows) for each in self.estimators_])
+        return self._mean(each.predict(rows) for each in self.estimators_)
 
 
 def probabilities_of(probabilities: FloatArray, known: NDArray[Any], classes: NDArray[Any]) -> FloatArray:

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from ..errors import ExchangeError
 from ._refusal import malformed
 
-__all__ = ["check_classes", "class_names"]
+__all__ = ["MOST_CLASSES", "check_classes", "class_names"]
 
 _TYPES = (
     *("bool", "float32", "float64", "int8", "int16", "int32", "int64"),
     *("object", "str", "uint8", "uint16", "uint32"),
 )
-_MOST_CLASSES = 10_000
+MOST_CLASSES = 10_000
 _MOST_TEXT = 200
 
 
@@ -48,7 +48,7 @@ def check_classes(names: Any, dtype: Any) -> NDArray[Any] | None:
     if names is None:
         return None
     plain = isinstance(names, list) and names and all(isinstance(name, str | int | float) for name in names)
-    if not plain or len(names) > _MOST_CLASSES or dtype not in _TYPES or len(set(names)) != len(names):
+    if not plain or len(names) > MOST_CLASSES or dtype not in _TYPES or len(set(names)) != len(names):
         raise _malformed("does not list its classes")
     are_texts = dtype in ("object", "str")
     if any(isinstance(name, str) != are_texts or (are_texts and len(name) > _MOST_TEXT) for name in names):

@@ -12,7 +12,7 @@ from .._typing import FloatArray
 from ..errors import ExchangeError
 from ._averaged import AveragedClassifier, AveragedRegressor
 from ._calibrated_forest import CalibratedForestClassifier
-from ._class_names import check_classes, class_names
+from ._class_names import MOST_CLASSES, check_classes, class_names
 from ._landmark_ridge import LandmarkRidgeClassifier, LandmarkRidgeRegressor
 from ._refusal import malformed, too_large
 
@@ -132,6 +132,11 @@ def average_from(
     kinds = {type(each) for each in estimators}
     if len(kinds) > 1:
         raise _malformed("is an average of classifiers and regressors")
+    if len({each.get("classes_dtype") for each in averaged}) > 1:
+        raise _malformed("is an average of models whose classes are of different types")
+    known = {name for each in averaged for name in each.get("classes") or ()}
+    if len(known) > MOST_CLASSES:
+        raise too_large(f"is an average of models of {len(known)} classes; {MOST_CLASSES} are allowed")
     average = AveragedClassifier if kinds == {LandmarkRidgeClassifier} else AveragedRegressor
     return average.of(estimators, weights)
 
