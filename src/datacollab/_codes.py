@@ -167,11 +167,16 @@ CODES = {
     "SHARE_MALFORMED": Code("model", "The arrays of a share do not fit together.", "Have it made again."),
     "MODEL_MALFORMED": Code("model", "A model is inconsistent in itself.", "Do not use it; ask the analyst."),
     "MODEL_UNSUPPORTED": Code("model", "A model of this kind cannot be sent.", "Train another kind of model."),
+    "OBJECTS_REFUSED": Code(
+        "model",
+        "A model is made of objects of scikit-learn instead of plain numbers.",
+        "Ask for it as numbers; take objects by name only where you trust who sent them.",
+    ),
     "UNTRUSTED_TYPE": Code("model", "A model contains types that are not trusted.", "Do not use it; ask the analyst."),
     "VERSION_MISMATCH": Code(
         "model",
         "A model was made with another version of scikit-learn.",
-        "Install that version, or use the ONNX form.",
+        "Install that version, or ask for the model as numbers.",
     ),
     "ONNX_UNSUPPORTED": Code("model", "This model has no ONNX form.", "Send it without."),
 }

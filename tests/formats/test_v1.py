@@ -36,7 +36,7 @@ def test_shares(name):
 @pytest.mark.skipif(not SAME_VERSION, reason=f"the estimators are of scikit-learn {EXPECTED['sklearn']}")
 @pytest.mark.parametrize("name", EXPECTED["models"])
 def test_models(name):
-    model = PartyModel.load(FOLDER / f"{name}.dcmodel", signed_by=signer_of(name))
+    model = PartyModel.load(FOLDER / f"{name}.dcmodel", signed_by=signer_of(name), objects=True)
     expected = EXPECTED["models"][name]
     np.testing.assert_allclose(model.transform(ROWS), expected["transformed"], rtol=1e-12)
     if expected["probabilities"] is None:
@@ -47,11 +47,18 @@ def test_models(name):
 
 
 @pytest.mark.parametrize("name", EXPECTED["models"])
+def test_models_are_objects_and_taken_only_by_who_asks(name):
+    with pytest.raises(ExchangeError, match="--objects") as caught:
+        PartyModel.load(FOLDER / f"{name}.dcmodel")
+    assert caught.value.code == "OBJECTS_REFUSED"
+
+
+@pytest.mark.parametrize("name", EXPECTED["models"])
 def test_their_onnx_form_is_read_whatever_scikit_learn_is_there(name, monkeypatch):
     pytest.importorskip("onnxruntime")
     monkeypatch.setattr(sklearn, "__version__", "99.0")
     with pytest.raises(ExchangeError) as caught:
-        PartyModel.load(FOLDER / f"{name}.dcmodel")
+        PartyModel.load(FOLDER / f"{name}.dcmodel", objects=True)
     assert caught.value.code == "VERSION_MISMATCH"
     model = PartyModel.load(FOLDER / f"{name}.dcmodel", prefer_onnx=True)
     expected = EXPECTED["models"][name]

@@ -30,7 +30,7 @@ from sklearn.pipeline import make_pipeline
 
 from datacollab.bundle import Bundle
 from datacollab.linalg import Kernel
-from datacollab.model import MODEL_KIND, KernelMap, LinearMap, PartyModel, model_contents
+from datacollab.model import MODEL_KIND, KernelMap, LinearMap, PartyModel, head_to, model_contents
 
 N_INTERMEDIATE, N_COMPONENTS = 3, 4
 
@@ -177,4 +177,13 @@ def fitted(estimator, g=None, y=None):
 def bundle_of(model, *, onnx=False):
     """What a party would unpack."""
     facts, members = model_contents(model, onnx=onnx)
-    return Bundle(kind=MODEL_KIND, version=2, facts=facts, members=members, signer=None, digest="")
+    return Bundle(kind=MODEL_KIND, version=3, facts=facts, members=members, signer=None, digest="")
+
+
+def bundle_of_objects(model, *, onnx=False):
+    """The same with the estimator as an object of scikit-learn, also where it could be numbers."""
+    facts, members = model_contents(model, onnx=onnx, objects=True)
+    estimator = getattr(model.estimator, "best_estimator_", model.estimator)
+    head, objects = head_to(estimator, "h", objects=True)
+    members = {name: data for name, data in members.items() if not name.startswith("h.")} | objects
+    return Bundle(kind=MODEL_KIND, version=3, facts=facts | {"head": head}, members=members, signer=None, digest="")

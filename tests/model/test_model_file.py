@@ -15,6 +15,7 @@ from model_examples import (
     ROW_CARRYING_REGRESSORS,
     ROWS,
     bundle_of,
+    bundle_of_objects,
     fitted,
     targets,
 )
@@ -24,6 +25,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer
+from sklearn.svm import SVC
 
 from datacollab.bundle import KeyPair, unpack
 from datacollab.errors import ExchangeError
@@ -44,33 +46,33 @@ def assert_same_answers(loaded, saved):
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_a_classifier_predicts_bit_for_bit(name):
+def test_a_classifier_sent_as_an_object_predicts_bit_for_bit(name):
     model = fitted(clone(CLASSIFIERS[name]))
-    assert_same_answers(model_from(bundle_of(model)), model)
+    assert_same_answers(model_from(bundle_of_objects(model), objects=True), model)
 
 
 @pytest.mark.parametrize("name", ["gradient boosting", "histogram boosting", "network", "logistic", "linear svc"])
-def test_two_classes_are_another_shape(name):
+def test_two_classes_are_another_shape_of_objects(name):
     model = fitted(clone(CLASSIFIERS[name]), y=targets(n_classes=2))
-    assert_same_answers(model_from(bundle_of(model)), model)
+    assert_same_answers(model_from(bundle_of_objects(model), objects=True), model)
 
 
 @pytest.mark.parametrize("name", REGRESSORS)
-def test_a_regressor_predicts_bit_for_bit(name):
+def test_a_regressor_sent_as_an_object_predicts_bit_for_bit(name):
     model = fitted(clone(REGRESSORS[name]), y=targets(regression=True))
-    assert_same_answers(model_from(bundle_of(model)), model)
+    assert_same_answers(model_from(bundle_of_objects(model), objects=True), model)
 
 
 @pytest.mark.parametrize("name", ROW_CARRIERS)
 def test_a_classifier_that_carries_rows_can_be_sent_where_someone_answers_for_it(name):
     model = fitted(clone(ROW_CARRIERS[name]))
-    assert_same_answers(model_from(bundle_of(model)), model)
+    assert_same_answers(model_from(bundle_of_objects(model), objects=True), model)
 
 
 @pytest.mark.parametrize("name", ROW_CARRYING_REGRESSORS)
 def test_a_regressor_that_carries_rows_can_be_sent_where_someone_answers_for_it(name):
     model = fitted(clone(ROW_CARRYING_REGRESSORS[name]), y=targets(regression=True))
-    assert_same_answers(model_from(bundle_of(model)), model)
+    assert_same_answers(model_from(bundle_of_objects(model), objects=True), model)
 
 
 @pytest.mark.parametrize("name", MAPS)
@@ -118,7 +120,9 @@ def test_equal_models_give_equal_members():
     estimator = ("stacking", "forest", "calibrated")
     for name in estimator:
         first, second = (fitted(clone(CLASSIFIERS[name]).set_params(**_seeds(CLASSIFIERS[name]))) for _ in range(2))
-        assert model_contents(first)[1] == model_contents(second)[1], name
+        assert bundle_of_objects(first).members == bundle_of_objects(second).members, name
+        if name != "stacking":
+            assert model_contents(first)[1] == model_contents(second)[1], name
 
 
 def _seeds(estimator):
@@ -127,17 +131,18 @@ def _seeds(estimator):
 
 def test_no_state_of_a_random_generator_leaves():
     model = fitted(RandomForestClassifier(2, random_state=np.random.RandomState(0)))
-    assert model_from(bundle_of(model)).estimator.random_state is None
+    assert model_from(bundle_of_objects(model), objects=True).estimator.random_state is None
 
 
 def test_of_a_search_the_best_estimator_is_sent():
     model = fitted(clone(CLASSIFIERS["search"]))
-    assert type(model_from(bundle_of(model)).estimator) is LogisticRegression
+    assert model_from(bundle_of(model)).estimator.name == "LogisticRegression"
+    assert type(model_from(bundle_of_objects(model), objects=True).estimator) is LogisticRegression
 
 
 def test_whoever_loads_decides_on_the_number_of_jobs():
     model = fitted(RandomForestClassifier(2, n_jobs=2, verbose=0))
-    assert model_from(bundle_of(model)).estimator.n_jobs is None
+    assert model_from(bundle_of_objects(model), objects=True).estimator.n_jobs is None
 
 
 class _HomeMade(ClassifierMixin, BaseEstimator):
@@ -159,10 +164,41 @@ class _HomeMade(ClassifierMixin, BaseEstimator):
     ],
     ids=["home-made", "function", "bins", "no function"],
 )
-def test_an_estimator_beyond_the_list_is_not_sent(estimator):
+@pytest.mark.parametrize("objects", [False, True])
+def test_an_estimator_beyond_the_list_is_not_sent(estimator, objects):
     with pytest.raises(ExchangeError, match="Train") as caught:
-        model_contents(fitted(estimator))
+        model_contents(fitted(estimator), objects=objects)
     assert caught.value.code == "MODEL_UNSUPPORTED"
+
+
+def test_what_no_numbers_describe_is_sent_and_taken_only_where_both_ask_for_it(tmp_path):
+    model, file = fitted(SVC()), tmp_path / "north.dcmodel"
+    with pytest.raises(ExchangeError, match="SVC cannot be sent") as caught:
+        model.save(file)
+    assert caught.value.code == "MODEL_UNSUPPORTED"
+    model.save(file, objects=True)
+    with pytest.raises(ExchangeError, match="objects of scikit-learn") as caught:
+        PartyModel.load(file)
+    assert caught.value.code == "OBJECTS_REFUSED"
+    assert_same_answers(PartyModel.load(file, objects=True), model)
+
+
+def test_numbers_are_sent_also_where_objects_would_be_taken():
+    facts, members = model_contents(fitted(RandomForestClassifier(2)), objects=True)
+    assert facts["head"]["form"] == "steps"
+    assert "h.skops" not in members
+
+
+def test_objects_of_a_model_without_the_party_are_refused_as_well():
+    model = fitted(LogisticRegression())
+    bundle = bundle_of(replace(model, without_party=model.estimator))
+    members = {name: data for name, data in bundle.members.items() if not name.startswith("h-without")}
+    members["h-without.skops"] = bundle_of_objects(model).members["h.skops"]
+    mixed = replace(bundle, members=members, facts=bundle.facts | {"without_party": {"form": "skops"}})
+    with pytest.raises(ExchangeError) as caught:
+        model_from(mixed)
+    assert caught.value.code == "OBJECTS_REFUSED"
+    assert model_from(mixed, objects=True).without_party is not None
 
 
 @pytest.mark.parametrize(
@@ -191,16 +227,16 @@ def test_a_map_that_does_not_fit_the_estimator_is_not_sent():
 
 
 def test_another_minor_version_of_scikit_learn_is_refused():
-    bundle = bundle_of(fitted(LogisticRegression()))
+    bundle = bundle_of_objects(fitted(LogisticRegression()))
     major, minor, *_ = sklearn.__version__.split(".")
     other = bundle.facts["versions"] | {"sklearn": f"{major}.{int(minor) + 1}.0"}
     with pytest.raises(ExchangeError, match=sklearn.__version__) as caught:
-        model_from(replace(bundle, facts=bundle.facts | {"versions": other}))
+        model_from(replace(bundle, facts=bundle.facts | {"versions": other}), objects=True)
     assert caught.value.code == "VERSION_MISMATCH"
     same = bundle.facts["versions"] | {"sklearn": f"{major}.{minor}.99"}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model_from(replace(bundle, facts=bundle.facts | {"versions": same}))
+        model_from(replace(bundle, facts=bundle.facts | {"versions": same}), objects=True)
 
 
 def test_made_up_rows_far_from_the_training_rows_are_no_reason_to_refuse():

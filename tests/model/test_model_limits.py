@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from model_examples import CLASSIFIERS, bundle_of, fitted
+from model_examples import CLASSIFIERS, bundle_of_objects, fitted
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.kernel_approximation import RBFSampler
@@ -35,7 +35,7 @@ CLASSES = np.arange(50) % 2
 
 def outcome_of(estimator, **facts):
     """Of a model that carries whatever was made of an estimator, with facts that fit it."""
-    base = bundle_of(fitted(clone(CLASSIFIERS["logistic"]), y=np.tile([0, 1, 0], 20)))
+    base = bundle_of_objects(fitted(clone(CLASSIFIERS["logistic"]), y=np.tile([0, 1, 0], 20)))
     classes = getattr(estimator, "classes_", None)
     facts = {
         "estimator": type(estimator).__name__,
@@ -136,11 +136,11 @@ def test_an_ensemble_whose_estimators_take_other_columns_is_refused(name):
     else:
         whole.estimators_[0] = other
     with pytest.raises(ExchangeError, match="columns that it is given"):
-        model_from(_carrying(whole))
+        model_from(_carrying(whole), objects=True)
 
 
 def _carrying(estimator):
-    base = bundle_of(fitted(clone(CLASSIFIERS["logistic"]), y=np.tile([0, 1, 0], 20)))
+    base = bundle_of_objects(fitted(clone(CLASSIFIERS["logistic"]), y=np.tile([0, 1, 0], 20)))
     return replace(base, members=base.members | {"h.skops": estimator_to_bytes(estimator)})
 
 
@@ -148,7 +148,7 @@ def test_a_step_of_a_pipeline_that_takes_other_columns_is_refused():
     pipeline = make_pipeline(MinMaxScaler(), KNeighborsClassifier(1)).fit(ROWS, CLASSES)
     pipeline.steps[1] = ("last", KNeighborsClassifier(1).fit(ROWS[:, :2], CLASSES))
     with pytest.raises(ExchangeError, match="4 columns that it is given"):
-        model_from(_carrying(pipeline))
+        model_from(_carrying(pipeline), objects=True)
 
 
 @pytest.mark.parametrize("name", ["predict", "score", "named_steps", "more"])
@@ -180,7 +180,7 @@ def repeated(n_times, *, numbered=None):
         content["key_types"]["content"].append(kind)
         arrays[node["file"]] = np.zeros(10**6)
 
-    outline, arrays = archive_of(bundle_of(MODELS["logistic"]()))
+    outline, arrays = archive_of(bundle_of_objects(MODELS["logistic"]()))
     change(outline, arrays)
     return outline, arrays
 
@@ -198,18 +198,18 @@ def repeated(n_times, *, numbered=None):
 def test_a_small_file_that_would_take_much_memory_is_refused(n_times, numbered, wanted):
     """Skops makes an array anew for each of its names, unless they have one number."""
     outline, arrays = repeated(n_times, numbered=numbered)
-    bundle = with_archive(bundle_of(MODELS["logistic"]()), outline, arrays)
+    bundle = with_archive(bundle_of_objects(MODELS["logistic"]()), outline, arrays)
     assert len(bundle.members["h.skops"]) < 50_000
     assert outcome(bundle) == wanted
 
 
 def test_an_outline_of_too_many_parts_is_refused():
-    outline, arrays = archive_of(bundle_of(MODELS["logistic"]()))
+    outline, arrays = archive_of(bundle_of_objects(MODELS["logistic"]()))
     kind = {"__class__": "str", "__module__": "builtins", "__loader__": "TypeNode"}
     outline["content"]["key_types"]["content"].append(kind)
     node = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "content": []}
     outline["content"]["content"]["more"] = node | {"content": [node] * (2 * 10**5 + 1)}
-    assert outcome(with_archive(bundle_of(MODELS["logistic"]()), outline, arrays)) == "TOO_LARGE"
+    assert outcome(with_archive(bundle_of_objects(MODELS["logistic"]()), outline, arrays)) == "TOO_LARGE"
 
 
 def test_the_limits_leave_room_for_a_forest_of_a_thousand_trees():
@@ -223,10 +223,10 @@ def test_the_limits_leave_room_for_a_forest_of_a_thousand_trees():
 
 @pytest.mark.parametrize("name", ["\x1b[31mrun this", "call 555-0199 at once", "x" * 101, "", "a..b", "\u0430b"])
 def test_text_that_is_no_name_is_not_repeated(name):
-    outline, arrays = archive_of(bundle_of(MODELS["logistic"]()))
+    outline, arrays = archive_of(bundle_of_objects(MODELS["logistic"]()))
     outline["content"]["content"]["C"] |= {"__class__": name, "__loader__": "ObjectNode", "__id__": 10**6}
     with pytest.raises(ExchangeError) as caught:
-        model_from(with_archive(bundle_of(MODELS["logistic"]()), outline, arrays))
+        model_from(with_archive(bundle_of_objects(MODELS["logistic"]()), outline, arrays), objects=True)
     assert caught.value.code == "UNTRUSTED_TYPE"
     assert "a name that is none" in str(caught.value)
     assert not name or name not in str(caught.value)
@@ -256,15 +256,15 @@ def test_text_that_is_no_name_is_not_repeated(name):
     ],
 )
 def test_facts_that_are_shown_are_of_their_types_and_short(fact, value):
-    bundle = bundle_of(MODELS["logistic"]())
+    bundle = bundle_of_objects(MODELS["logistic"]())
     with pytest.raises(ExchangeError) as caught:
-        model_from(replace(bundle, facts=bundle.facts | {fact: value}))
+        model_from(replace(bundle, facts=bundle.facts | {fact: value}), objects=True)
     assert caught.value.code == "MODEL_MALFORMED"
     assert json.dumps(value).strip('"') not in str(caught.value)
 
 
 def test_the_facts_of_a_project_are_taken():
-    bundle = bundle_of(MODELS["logistic"]())
+    bundle = bundle_of_objects(MODELS["logistic"]())
     of_project = {
         "n_rows": 300,
         "n_parties": 2,
@@ -274,4 +274,4 @@ def test_the_facts_of_a_project_are_taken():
     }
     bundle = replace(bundle, facts=bundle.facts | of_project)
     assert plain_facts(bundle) == bundle.facts
-    model_from(bundle)
+    model_from(bundle, objects=True)

@@ -4,7 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from model_examples import CLASSIFIERS, MAPS, N_INTERMEDIATE, REGRESSORS, ROW_CARRIERS, bundle_of, fitted, targets
+from model_examples import (
+    CLASSIFIERS,
+    MAPS,
+    N_INTERMEDIATE,
+    REGRESSORS,
+    ROW_CARRIERS,
+    bundle_of,
+    bundle_of_objects,
+    fitted,
+    targets,
+)
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -46,7 +56,6 @@ def test_maps(name, estimator):
 @pytest.mark.parametrize(
     "name",
     [
-        "bagging",
         "calibrated",
         "gaussian",
         "gradient boosting",
@@ -84,10 +93,10 @@ def test_save_and_load(tmp_path):
 
 
 def test_it_outlives_versions_of_scikit_learn():
-    bundle = bundle_of(fitted(LogisticRegression()), onnx=True)
+    bundle = bundle_of_objects(fitted(LogisticRegression()), onnx=True)
     later = replace(bundle, facts=bundle.facts | {"versions": bundle.facts["versions"] | {"sklearn": "99.0.0"}})
     with pytest.raises(ExchangeError, match="ONNX") as caught:
-        model_from(later)
+        model_from(later, objects=True)
     assert caught.value.code == "VERSION_MISMATCH"
     assert model_from(later, prefer_onnx=True).predict(NEW_ROWS).shape == (200,)
 
@@ -119,7 +128,7 @@ def test_rows_that_do_not_fit_are_refused_as_by_any_model():
 )
 def test_what_has_no_onnx_form_is_said(model):
     with pytest.raises(ExchangeError, match="Export without") as caught:
-        model_contents(model(), onnx=True)
+        model_contents(model(), onnx=True, objects=True)
     assert caught.value.code == "ONNX_UNSUPPORTED"
 
 

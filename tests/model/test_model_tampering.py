@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model_examples import CLASSIFIERS, bundle_of, fitted
+from model_examples import CLASSIFIERS, bundle_of_objects, fitted
 from sklearn.base import clone
 from tampering import MODELS, archive_of, nodes_of, outcome, with_archive
 
@@ -28,7 +28,7 @@ JSON_NULL = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNo
 
 @cache
 def bundle_of_(name):
-    return bundle_of(MODELS[name]())
+    return bundle_of_objects(MODELS[name]())
 
 
 def changed(name, change):
@@ -181,7 +181,10 @@ def test_what_could_run_is_refused(name):
 
 def test_types_are_named():
     with pytest.raises(ExchangeError, match="subprocess.Popen"):
-        model_from(changed("logistic", lambda outline, _: outline["content"]["content"].update(C=DANGEROUS["object"])))
+        model_from(
+            changed("logistic", lambda outline, _: outline["content"]["content"].update(C=DANGEROUS["object"])),
+            objects=True,
+        )
 
 
 def test_a_node_cannot_pass_for_another():
@@ -347,7 +350,7 @@ def test_a_version_is_not_repeated_unless_it_looks_like_one():
 
 
 def test_a_network_whose_layers_do_not_chain_is_refused():
-    bundle = bundle_of(fitted(clone(CLASSIFIERS["network by lbfgs"])))
+    bundle = bundle_of_objects(fitted(clone(CLASSIFIERS["network by lbfgs"])))
     outline, arrays = archive_of(bundle)
     name = next(name for name, array in arrays.items() if array.shape == (5, 4))
     arrays[name] = arrays[name][:, :3]

@@ -28,6 +28,8 @@ _OLD_HEAD = {"form": "skops"}
 def pack_collaboration(collaboration: Collaboration, result: Integration) -> bytes:
     """All parties' g_k, h once, and for each party what its own model says besides; no collaboration representation.
 
+    h stays the object that was trained, of which an ONNX form can be made; this file is its writer's own.
+
     Raises
     ------
     ExchangeError
@@ -46,7 +48,7 @@ def pack_collaboration(collaboration: Collaboration, result: Integration) -> byt
         # Members of a bundle are few, and parties may be many: so their models follow one another in one member.
         without.append(_packed_head(model.without_party))
         facts.append({"party": party, "map": map_facts, "without_bytes": len(without[-1])})
-    head, members = head_to(_best(collaboration.estimator_), _HEAD)
+    head, members = head_to(_best(collaboration.estimator_), _HEAD, objects=True)
     members |= {
         _MAPS: arrays_to_bytes(arrays),
         _LEFT_OUT: arrays_to_bytes(left_out),
@@ -81,7 +83,7 @@ def _models(bundle: Bundle) -> Iterator[tuple[str, PartyModel]]:
         party, end = entry["party"], start + entry.get("without_bytes", 0)
         g = map_from(party, entry["map"], _of(arrays, number))
         if estimator is None:
-            estimator = head_from(head, bundle.members, _HEAD, g.n_components)
+            estimator = head_from(head, bundle.members, _HEAD, g.n_components, objects=True)
         yield (
             party,
             PartyModel(
@@ -98,7 +100,7 @@ def _models(bundle: Bundle) -> Iterator[tuple[str, PartyModel]]:
 def _packed_head(estimator: Any | None) -> bytes:
     if estimator is None:
         return b""
-    head, members = head_to(_best(estimator), _HEAD)
+    head, members = head_to(_best(estimator), _HEAD, objects=True)
     return pack(COLLABORATION_KIND, {"head": head}, members)
 
 
@@ -106,7 +108,7 @@ def _opened_head(data: bytes, n_components: int) -> Any | None:
     if not data:
         return None
     bundle = unpack(data, kind=COLLABORATION_KIND)
-    return head_from(bundle.facts["head"], bundle.members, _HEAD, n_components)
+    return head_from(bundle.facts["head"], bundle.members, _HEAD, n_components, objects=True)
 
 
 def _best(estimator: Any) -> Any:

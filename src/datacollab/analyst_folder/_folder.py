@@ -231,6 +231,7 @@ class AnalystFolder:
         self,
         *,
         onnx: bool = False,
+        objects: bool = False,
         allow_training_rows: str | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> list[Path]:
@@ -240,6 +241,9 @@ class AnalystFolder:
         ----------
         onnx : bool, default=False
             Whether the models carry an ONNX form too.
+        objects : bool, default=False
+            Whether an estimator that cannot be written as plain numbers may go as an object of scikit-learn; parties
+            have to ask for it, too.
         allow_training_rows : str, optional
             Who takes it on themselves that a model carries training rows; recorded in the models and in the log.
         progress : callable, optional
@@ -259,12 +263,20 @@ class AnalystFolder:
                 if progress is not None:
                     progress(party)
                 data = signed_model(
-                    model, result, self.project, self._key, onnx=onnx, overridden_by=allow_training_rows
+                    model,
+                    result,
+                    self.project,
+                    self._key,
+                    onnx=onnx,
+                    objects=objects,
+                    overridden_by=allow_training_rows,
                 )
                 file = self.path / "outbox" / f"{party}.dcmodel"
                 write_atomically(file, data, mode=0o600)
                 written.append(file)
-            self._log.append("export", parties=list(models), overridden_by=allow_training_rows, onnx=onnx)
+            self._log.append(
+                "export", parties=list(models), overridden_by=allow_training_rows, onnx=onnx, objects=objects
+            )
         return written
 
     def check_quorum(self, n_shares: int) -> None:

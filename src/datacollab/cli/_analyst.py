@@ -153,6 +153,10 @@ def integrate(
 @app.command("export")
 def export(
     onnx: Annotated[bool, Option("--onnx", help="Add a form that runs without scikit-learn.")] = False,
+    objects: Annotated[
+        bool,
+        Option("--objects", help="Send what cannot be plain numbers as objects, for parties who ask for them as well."),
+    ] = False,
     allow_training_rows: Annotated[
         str | None,
         Option(metavar="NAME", help="Send a model that carries training rows; NAME answers for it, in the records."),
@@ -167,7 +171,7 @@ def export(
     """
     with reported(as_json) as report:
         opened = _opened(folder, passphrase_file)
-        written = opened.export(onnx=onnx, allow_training_rows=allow_training_rows)
+        written = opened.export(onnx=onnx, objects=objects, allow_training_rows=allow_training_rows)
         report.facts = {"models": [str(file) for file in written]}
         for file in written:
             report.line(f"{file}: {file.stat().st_size:,} bytes, for {file.stem} alone")

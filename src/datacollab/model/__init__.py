@@ -5,7 +5,7 @@ from ._calibrated_forest import CalibratedForestClassifier
 from ._calibration import log_loss_of
 from ._codec import MODEL_KIND, ONNX_MEMBER, model_contents, model_from
 from ._facts import plain_facts
-from ._heads import head_from, head_to
+from ._heads import estimator_kind, head_from, head_to
 from ._landmark_ridge import ALPHAS, LandmarkRidgeClassifier, LandmarkRidgeRegressor
 from ._left_out import fit_left_out, fit_weighted
 from ._map_codec import map_from, map_to
@@ -13,11 +13,13 @@ from ._maps import IntegrationFunction, KernelMap, LinearMap
 from ._onnx_model import OnnxModel
 from ._party_model import PartyModel
 from ._skops_file import estimator_from_bytes, estimator_to_bytes
+from .predictors import SENDABLE, ReceivedClassifier, ReceivedRegressor
 
 __all__ = [
     "ALPHAS",
     "MODEL_KIND",
     "ONNX_MEMBER",
+    "SENDABLE",
     "AveragedClassifier",
     "AveragedRegressor",
     "CalibratedForestClassifier",
@@ -28,7 +30,10 @@ __all__ = [
     "LinearMap",
     "OnnxModel",
     "PartyModel",
+    "ReceivedClassifier",
+    "ReceivedRegressor",
     "estimator_from_bytes",
+    "estimator_kind",
     "estimator_to_bytes",
     "fit_left_out",
     "fit_weighted",

@@ -15,9 +15,9 @@ from .._validation import FloatArray, Interval
 from ._calibration import calibrate, calibrated
 from ._left_out import checked_for_fit, forest_left_out
 
-__all__ = ["CalibratedForestClassifier"]
+__all__ = ["FLOOR", "CalibratedForestClassifier"]
 
-_FLOOR = 1e-3
+FLOOR = 1e-3
 """Smallest probability before its logarithm is taken: trees that agree are not certain."""
 
 
@@ -119,4 +119,4 @@ class CalibratedForestClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _log(probabilities: FloatArray) -> FloatArray:
-    return np.asarray(np.log(np.maximum(probabilities, _FLOOR)))
+    return np.asarray(np.log(np.maximum(probabilities, FLOOR)))

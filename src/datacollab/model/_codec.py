@@ -18,7 +18,7 @@ from .._typing import FloatArray
 from ..bundle import Bundle, arrays_to_bytes, bytes_to_arrays
 from ..errors import ExchangeError
 from ._facts import plain_facts
-from ._heads import head_from, head_to, needs_scikit_learn
+from ._heads import estimator_kind, head_from, head_to, needs_scikit_learn
 from ._left_out_codec import check_left_out, left_out_from, left_out_to
 from ._map_codec import map_from, map_to
 from ._maps import IntegrationFunction, KernelMap
@@ -39,10 +39,13 @@ _HEAD, _WITHOUT = "h", "h-without"
 """What the names of the members begin with that hold h, and h without the party."""
 _ARCHIVE = f"{_HEAD}.skops"
 _SINCE = 2
-"""Version of the format from which on h may be plain numbers, and more than h may be sent."""
+"""Version of the format from which on there is a head, and more than h may be sent."""
+_STEPS_SINCE = 3
 
 
-def model_contents(model: PartyModel, *, onnx: bool = False) -> tuple[dict[str, Any], dict[str, bytes]]:
+def model_contents(
+    model: PartyModel, *, onnx: bool = False, objects: bool = False
+) -> tuple[dict[str, Any], dict[str, bytes]]:
     """What a `.dcmodel` file says and holds of a model.
 
     What is written is read again with all checks, so that the party's program will take it.  Of a search over
@@ -52,7 +55,10 @@ def model_contents(model: PartyModel, *, onnx: bool = False) -> tuple[dict[str, 
     ----------
     model : PartyModel
     onnx : bool, default=False
-        Whether to add h∘g_k as an ONNX graph, which other versions of scikit-learn and other languages can run.
+        Whether to add h∘g_k as an ONNX graph, which other languages can run.
+    objects : bool, default=False
+        Whether an estimator that cannot be written as plain numbers may go as an object of scikit-learn.  Its receiver
+        has to ask for it, too.
 
     Returns
     -------
@@ -79,15 +85,15 @@ def model_contents(model: PartyModel, *, onnx: bool = False) -> tuple[dict[str, 
         without_party=without,
     )
     map_facts, arrays = map_to(g)
-    head, members = head_to(estimator, _HEAD)
-    without_head, without_members = (None, {}) if without is None else head_to(without, _WITHOUT)
+    head, members = _head_of(estimator, _HEAD, objects)
+    without_head, without_members = (None, {}) if without is None else _head_of(without, _WITHOUT, objects)
     classes = getattr(estimator, "classes_", None)
     facts = {
         "party": model.party,
         "integration_function": map_facts,
         "n_intermediate": g.n_intermediate,
         "n_components": g.n_components,
-        "estimator": type(estimator).__name__,
+        "estimator": estimator_kind(estimator),
         "head": head,
         "without_party": without_head,
         "task": "classification" if is_classifier(estimator) else "regression",
@@ -110,7 +116,16 @@ def model_contents(model: PartyModel, *, onnx: bool = False) -> tuple[dict[str, 
     return facts, members
 
 
-def model_from(bundle: Bundle, *, prefer_onnx: bool = False) -> PartyModel:
+def _head_of(estimator: Any, stem: str, objects: bool) -> tuple[dict[str, Any], dict[str, bytes]]:
+    try:
+        return head_to(estimator, stem)
+    except ExchangeError as error:
+        if not objects or error.code != "MODEL_UNSUPPORTED":
+            raise
+    return head_to(estimator, stem, objects=True)
+
+
+def model_from(bundle: Bundle, *, prefer_onnx: bool = False, objects: bool = False) -> PartyModel:
     """The model in a bundle, after checks of every part; nothing that the bundle brings along is run.
 
     Parameters
@@ -118,11 +133,14 @@ def model_from(bundle: Bundle, *, prefer_onnx: bool = False) -> PartyModel:
     bundle : Bundle
     prefer_onnx : bool, default=False
         Whether to take the ONNX form, where there is one.
+    objects : bool, default=False
+        Whether to make objects of scikit-learn, where the model consists of them.  They are checked, but compiled code
+        believes what is in them, and no list of checks is known to be complete: it takes trust in whoever signed.
 
     Raises
     ------
     ExchangeError
-        WRONG_KIND, TOO_LARGE, UNTRUSTED_TYPE, VERSION_MISMATCH or MODEL_MALFORMED.
+        WRONG_KIND, TOO_LARGE, OBJECTS_REFUSED, UNTRUSTED_TYPE, VERSION_MISMATCH or MODEL_MALFORMED.
     """
     if bundle.kind != MODEL_KIND:
         raise ExchangeError("WRONG_KIND", f"A model is wanted, but this is a bundle of kind {bundle.kind!r}.")
@@ -130,13 +148,29 @@ def model_from(bundle: Bundle, *, prefer_onnx: bool = False) -> PartyModel:
     if bundle.version < _SINCE:
         _check_old(facts, bundle.members)
         facts = facts | {"head": {"form": "skops"}, "without_party": None}
+    if bundle.version < _STEPS_SINCE:
+        _check_without_steps(facts)
     if prefer_onnx and ONNX_MEMBER in bundle.members:
         g = _map_of(facts, bundle.members)
         model = onnx_party_model(g, bundle.members[ONNX_MEMBER], facts)
-        _check_facts(facts, model, estimator=estimator_name(bundle.members[_ARCHIVE]))
+        _check_facts(facts, model, estimator=_name_of(facts, bundle.members))
         # What else was written with another scikit-learn cannot be read here, and is not needed to predict.
         return replace(model, left_out=_left_out_of(bundle.members, model.estimator))
-    return _model_of(facts, bundle.members)
+    return _model_of(facts, bundle.members, objects=objects)
+
+
+def _name_of(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> str | None:
+    """Class of the estimator that a graph was made of, by what lies beside it."""
+    if _ARCHIVE in members:
+        return estimator_name(members[_ARCHIVE])
+    head = facts.get("head")
+    return head.get("name") if isinstance(head, Mapping) else None
+
+
+def _check_without_steps(facts: Mapping[str, Any]) -> None:
+    heads = [facts.get("head"), facts.get("without_party")]
+    if any(isinstance(head, Mapping) and head.get("form") == "steps" for head in heads):
+        raise malformed(f"its estimator is of steps, which only version {_STEPS_SINCE} of the format has")
 
 
 def _check_old(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> None:
@@ -145,19 +179,20 @@ def _check_old(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> None:
         raise malformed("it says in version 1 of its format what only later ones can say")
 
 
-def _model_of(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> PartyModel:
+def _model_of(facts: Mapping[str, Any], members: Mapping[str, bytes], *, objects: bool) -> PartyModel:
     heads = [head for head in (facts.get("head"), facts.get("without_party")) if head is not None]
-    _check_version(facts, ONNX_MEMBER in members, needed=not heads or any(map(needs_scikit_learn, heads)))
+    # Objects that are not taken at all need no version.
+    _check_version(facts, ONNX_MEMBER in members, needed=objects and (not heads or any(map(needs_scikit_learn, heads))))
     g = _map_of(facts, members)
-    estimator = head_from(facts.get("head"), members, _HEAD, g.n_components)
+    estimator = head_from(facts.get("head"), members, _HEAD, g.n_components, objects=objects)
     model = PartyModel(
         party=g.party,
         integration_function=g,
         estimator=estimator,
         left_out=_left_out_of(members, estimator),
-        without_party=_without_party(facts, members, g, estimator),
+        without_party=_without_party(facts, members, g, estimator, objects),
     )
-    _check_facts(facts, model, estimator=type(estimator).__name__)
+    _check_facts(facts, model, estimator=estimator_kind(estimator))
     try_prediction(model)
     return model
 
@@ -177,7 +212,8 @@ def _map_of(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> Integrati
 def _check_members(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> None:
     known = {_MAP, ONNX_MEMBER, _LEFT_OUT}
     known |= {f"{stem}.{ending}" for stem in (_HEAD, _WITHOUT) for ending in ("safetensors", "skops")}
-    with_graph = ONNX_MEMBER in members and _ARCHIVE not in members
+    has_graph = ONNX_MEMBER in members
+    with_graph = has_graph and (facts.get("onnx") is None or not members.keys() & {_ARCHIVE, f"{_HEAD}.safetensors"})
     without = facts.get("without_party") is None and any(name.startswith(f"{_WITHOUT}.") for name in members)
     if _MAP not in members or not members.keys() <= known or with_graph or without:
         raise malformed(f"it has the members {sorted(members)!r}, which are not those of a model")
@@ -192,12 +228,12 @@ def _left_out_of(members: Mapping[str, bytes], estimator: Any) -> FloatArray | N
 
 
 def _without_party(
-    facts: Mapping[str, Any], members: Mapping[str, bytes], g: IntegrationFunction, estimator: Any
+    facts: Mapping[str, Any], members: Mapping[str, bytes], g: IntegrationFunction, estimator: Any, objects: bool
 ) -> Any | None:
     """The model without this party's rows, which has to be one for the same targets."""
     if facts.get("without_party") is None:
         return None
-    without = head_from(facts["without_party"], members, _WITHOUT, g.n_components)
+    without = head_from(facts["without_party"], members, _WITHOUT, g.n_components, objects=objects)
     if is_classifier(without) != is_classifier(estimator):
         raise malformed("its estimator without the party is for another task")
     if is_classifier(estimator) and not np.isin(without.classes_, estimator.classes_).all():
@@ -213,11 +249,11 @@ def _check_version(facts: Mapping[str, Any], has_onnx: bool, *, needed: bool) ->
     if not isinstance(made_with, str) or not _VERSION.fullmatch(made_with):
         raise malformed("it does not say with which scikit-learn it was made")
     if needed and made_with.split(".")[:2] != sklearn.__version__.split(".")[:2]:
-        otherwise = "or take its ONNX form" if has_onnx else "or ask the analyst for the ONNX form"
+        otherwise = "take its ONNX form" if has_onnx else "ask the analyst to export it anew, as numbers"
         raise ExchangeError(
             "VERSION_MISMATCH",
             f"The model was made with scikit-learn {made_with}, but {sklearn.__version__} is installed. Install "
-            f"scikit-learn {made_with}, {otherwise}.",
+            f"scikit-learn {made_with}, or {otherwise}.",
         )
 
 
@@ -241,7 +277,7 @@ def _check_written(facts: Mapping[str, Any], members: Mapping[str, bytes], model
     """A model that would be refused, or would predict otherwise, is not sent."""
     name = type(model.estimator).__name__
     try:
-        read, rows = _model_of(facts, members), try_prediction(model)
+        read, rows = _model_of(facts, members, objects=True), try_prediction(model)
     except ExchangeError as error:
         if error.code == "TOO_LARGE":
             raise

@@ -1,4 +1,4 @@
-"""The model h as facts and members of a bundle: plain numbers where that is possible, else what skops writes."""
+"""The model h as facts and members of a bundle: plain numbers, or, where both ends ask for it, what skops writes."""
 
 from __future__ import annotations
 
@@ -24,15 +24,13 @@ from ._ridge_heads import (
     ridge_to,
 )
 from ._skops_file import estimator_from_bytes, estimator_to_bytes
+from .predictors import ReceivedClassifier, ReceivedRegressor, read_predictor, sent_form, write_predictor
 
-__all__ = ["head_from", "head_to", "needs_scikit_learn"]
+__all__ = ["estimator_kind", "head_from", "head_to", "needs_scikit_learn"]
 
 
-def head_to(estimator: Any, stem: str) -> tuple[dict[str, Any], dict[str, bytes]]:
+def head_to(estimator: Any, stem: str, *, objects: bool = False) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Facts and members of a fitted estimator.
-
-    Landmark ridge models and averages of them are sent as their numbers, and so is what calibrates a forest; the forest
-    itself and all other estimators go as skops archives.
 
     Parameters
     ----------
@@ -40,6 +38,9 @@ def head_to(estimator: Any, stem: str) -> tuple[dict[str, Any], dict[str, bytes]
         Fitted.
     stem : str
         What the names of the members begin with.
+    objects : bool, default=False
+        Whether to keep the estimator as the object of scikit-learn that it is, in a skops archive, rather than what it
+        computes.  Landmark ridge models and their averages are numbers in either case.
 
     Raises
     ------
@@ -48,10 +49,17 @@ def head_to(estimator: Any, stem: str) -> tuple[dict[str, Any], dict[str, bytes]
     """
     if isinstance(estimator, LandmarkRidgeClassifier | LandmarkRidgeRegressor):
         facts, arrays = ridge_to(estimator)
-        return facts, {f"{stem}.safetensors": arrays_to_bytes(arrays)}
-    if is_of_ridges(estimator):
+    elif is_of_ridges(estimator):
         facts, arrays = average_to(estimator)
-        return facts, {f"{stem}.safetensors": arrays_to_bytes(arrays)}
+    elif objects and not isinstance(estimator, ReceivedClassifier | ReceivedRegressor):
+        return _objects_to(estimator, stem)
+    else:
+        facts, arrays = write_predictor(sent_form(estimator))
+        facts = {"form": "steps"} | facts
+    return facts, {f"{stem}.safetensors": arrays_to_bytes(arrays)}
+
+
+def _objects_to(estimator: Any, stem: str) -> tuple[dict[str, Any], dict[str, bytes]]:
     if isinstance(estimator, CalibratedForestClassifier):
         return {"form": "calibrated-forest"}, {
             f"{stem}.skops": estimator_to_bytes(estimator.estimator_),
@@ -60,7 +68,7 @@ def head_to(estimator: Any, stem: str) -> tuple[dict[str, Any], dict[str, bytes]
     return {"form": "skops"}, {f"{stem}.skops": estimator_to_bytes(estimator)}
 
 
-def head_from(facts: Any, members: Mapping[str, bytes], stem: str, n_components: int) -> Any:
+def head_from(facts: Any, members: Mapping[str, bytes], stem: str, n_components: int, *, objects: bool = False) -> Any:
     """The estimator that `head_to` took apart, after checks of every part.
 
     Parameters
@@ -72,11 +80,14 @@ def head_from(facts: Any, members: Mapping[str, bytes], stem: str, n_components:
     stem : str
     n_components : int
         Columns that the estimator has to take.
+    objects : bool, default=False
+        Whether to make objects of scikit-learn of what skops wrote.  They are checked first, but no such check is known
+        to be complete: compiled code believes what it finds in them.
 
     Raises
     ------
     ExchangeError
-        MODEL_MALFORMED, UNTRUSTED_TYPE or TOO_LARGE.
+        MODEL_MALFORMED, OBJECTS_REFUSED, UNTRUSTED_TYPE or TOO_LARGE.
     """
     form = facts.get("form") if isinstance(facts, Mapping) else None
     if not isinstance(form, str) or form not in _MEMBERS:
@@ -88,14 +99,30 @@ def head_from(facts: Any, members: Mapping[str, bytes], stem: str, n_components:
         return ridge_from(facts, _arrays(members, stem), n_components)
     if form == "average":
         return average_from(facts, _arrays(members, stem), n_components)
+    if form == "steps":
+        return read_predictor(facts, _arrays(members, stem), n_components)
+    if not objects:
+        raise ExchangeError(
+            "OBJECTS_REFUSED",
+            "The model is made of objects of scikit-learn rather than of plain numbers, and was written by an earlier "
+            "version or where someone asked for it. Ask the analyst to export it anew, as numbers. Only if you trust "
+            "the analyst as far as a program that you install, take it all the same: `datacollab party install "
+            "--objects`, or objects=True in Python.",
+        )
     estimator = estimator_from_bytes(members[f"{stem}.skops"])
     check_estimator(estimator, n_components)
     return estimator if form == "skops" else _forest_from(estimator, _arrays(members, stem))
 
 
+def estimator_kind(estimator: Any) -> str:
+    """Name of the class that was trained, also where only its steps are there."""
+    received = isinstance(estimator, ReceivedClassifier | ReceivedRegressor)
+    return str(estimator.name) if received else type(estimator).__name__
+
+
 def needs_scikit_learn(facts: Any) -> bool:
     """Whether an estimator of these facts can be read only with the scikit-learn it was made with."""
-    return not (isinstance(facts, Mapping) and facts.get("form") in ("average", "landmark-ridge"))
+    return not (isinstance(facts, Mapping) and facts.get("form") in ("average", "landmark-ridge", "steps"))
 
 
 _MEMBERS = {
@@ -103,6 +130,7 @@ _MEMBERS = {
     "calibrated-forest": ("safetensors", "skops"),
     "landmark-ridge": ("safetensors",),
     "skops": ("skops",),
+    "steps": ("safetensors",),
 }
 """Endings of the members of each form."""
 

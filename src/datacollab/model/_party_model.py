@@ -69,7 +69,7 @@ class PartyModel:
         """
         return np.asarray(self.estimator.predict_proba(self.transform(representation)))
 
-    def save(self, path: str | Path, *, key: KeyPair | None = None, onnx: bool = False) -> None:
+    def save(self, path: str | Path, *, key: KeyPair | None = None, onnx: bool = False, objects: bool = False) -> None:
         """Write the model to a `.dcmodel` file (no pickle).
 
         Parameters
@@ -79,7 +79,10 @@ class PartyModel:
         key : KeyPair, optional
             Whose signature it gets.
         onnx : bool, default=False
-            Whether to add the ONNX form, which outlives versions of scikit-learn.
+            Whether to add the ONNX form, which other languages can run.
+        objects : bool, default=False
+            Whether an estimator that cannot be written as plain numbers may go as an object of scikit-learn.  Its
+            receiver has to ask for it, too.
 
         Raises
         ------
@@ -88,11 +91,13 @@ class PartyModel:
         """
         from ._codec import MODEL_KIND, model_contents
 
-        facts, members = model_contents(self, onnx=onnx)
+        facts, members = model_contents(self, onnx=onnx, objects=objects)
         write_atomically(Path(path), pack(MODEL_KIND, facts, members, key=key), mode=0o600)
 
     @staticmethod
-    def load(path: str | Path, *, signed_by: PublicKey | None = None, prefer_onnx: bool = False) -> PartyModel:
+    def load(
+        path: str | Path, *, signed_by: PublicKey | None = None, prefer_onnx: bool = False, objects: bool = False
+    ) -> PartyModel:
         """Read a model that `save` wrote; nothing that the file brings along is run.
 
         Parameters
@@ -102,12 +107,16 @@ class PartyModel:
             Who has to have signed it.
         prefer_onnx : bool, default=False
             Whether to take the ONNX form, where there is one.
+        objects : bool, default=False
+            Whether to make objects of scikit-learn, where the model consists of them: only where you trust whoever
+            signed it as far as a program that you install.
 
         Raises
         ------
         ExchangeError
-            When the file is damaged, not signed as wanted, inconsistent, or made with another version of scikit-learn.
+            When the file is damaged, not signed as wanted, inconsistent, or made of objects.
         """
         from ._codec import MODEL_KIND, model_from
 
-        return model_from(unpack(Path(path), kind=MODEL_KIND, signed_by=signed_by), prefer_onnx=prefer_onnx)
+        bundle = unpack(Path(path), kind=MODEL_KIND, signed_by=signed_by)
+        return model_from(bundle, prefer_onnx=prefer_onnx, objects=objects)

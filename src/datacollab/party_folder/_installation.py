@@ -12,7 +12,7 @@ from sklearn.base import is_classifier, is_regressor
 from .._typing import FloatArray
 from ..bundle import Bundle, KeyPair, Limits, is_container, is_encrypted, unpack, unseal
 from ..errors import DataCollabError, ExchangeError
-from ..model import MODEL_KIND, ONNX_MEMBER, OnnxModel, PartyModel, model_from, plain_facts
+from ..model import MODEL_KIND, ONNX_MEMBER, OnnxModel, PartyModel, estimator_kind, model_from, plain_facts
 from ..project import Project
 from ._share_file import SEALED
 
@@ -34,7 +34,14 @@ def read_model(path: Path) -> bytes:
 
 
 def open_model(
-    data: bytes, source: Path, project: Project, key: KeyPair, party: str, share_digest: str | None
+    data: bytes,
+    source: Path,
+    project: Project,
+    key: KeyPair,
+    party: str,
+    share_digest: str | None,
+    *,
+    objects: bool | str = False,
 ) -> tuple[PartyModel, Bundle]:
     """Read a model, and check that it was made for this party from its last share.
 
@@ -50,6 +57,8 @@ def open_model(
     party : str
     share_digest : str or None
         Identity of the party's last share.
+    objects : bool or str, default=False
+        Whether objects of scikit-learn are taken; a text: only in the model of this digest.
 
     Raises
     ------
@@ -80,10 +89,13 @@ def open_model(
             f"{source} was made from another share of party {party!r} than its last one. Send the file in the outbox "
             "to the analyst, and install the model made from it.",
         )
-    return _unsealed(bundle, source, project, key, party), bundle
+    takes_objects = objects == bundle.digest if isinstance(objects, str) else objects
+    return _unsealed(bundle, source, project, key, party, takes_objects), bundle
 
 
-def _unsealed(bundle: Bundle, source: Path, project: Project, key: KeyPair, party: str) -> PartyModel:
+def _unsealed(
+    bundle: Bundle, source: Path, project: Project, key: KeyPair, party: str, takes_objects: bool
+) -> PartyModel:
     """The model inside, which has to be what is said of it outside."""
     if bundle.members.keys() != {SEALED}:
         raise _malformed(f"{source} is not sealed to party {party!r}, as every model of a project is")
@@ -92,13 +104,13 @@ def _unsealed(bundle: Bundle, source: Path, project: Project, key: KeyPair, part
     except ExchangeError as error:
         raise ExchangeError(error.code, f"{source}: {error}") from None
     opened = unpack(inner, kind=MODEL_KIND, what=f"What is sealed in {source}")
-    model, from_onnx = _model_of(opened)
+    model, from_onnx = _model_of(opened, takes_objects)
     found = {
         "party": model.party,
         "task": _kind(model.estimator),
         "n_components": model.integration_function.n_components,
         # A graph does not say what it was made of.
-        "estimator": opened.facts.get("estimator") if from_onnx else type(model.estimator).__name__,
+        "estimator": opened.facts.get("estimator") if from_onnx else estimator_kind(model.estimator),
     }
     wrong = [
         name for name, value in found.items() if any(facts.get(name) != value for facts in (bundle.facts, opened.facts))
@@ -112,10 +124,10 @@ def _unsealed(bundle: Bundle, source: Path, project: Project, key: KeyPair, part
     return model
 
 
-def _model_of(opened: Bundle) -> tuple[PartyModel, bool]:
-    """The model, and whether it is the ONNX form, which another version of scikit-learn needs."""
+def _model_of(opened: Bundle, takes_objects: bool) -> tuple[PartyModel, bool]:
+    """The model, and whether it is the ONNX form, which objects of another version of scikit-learn need."""
     try:
-        return model_from(opened), False
+        return model_from(opened, objects=takes_objects), False
     except ExchangeError as error:
         if error.code != "VERSION_MISMATCH" or ONNX_MEMBER not in opened.members:
             raise

@@ -32,6 +32,7 @@ class Predictions(Workplace):
         model_file: Path,
         *,
         older: bool = False,
+        objects: bool = False,
         public: Any = None,
         random_state: int | None = None,
         progress: Callable[[str], None] | None = None,
@@ -43,6 +44,9 @@ class Predictions(Workplace):
         model_file : Path
         older : bool, default=False
             Whether it may take the place of a later model that was made from the same share.
+        objects : bool, default=False
+            Whether a model made of objects of scikit-learn is taken: only where you trust the analyst as far as a
+            program that you install.
         public : Path or DataFrame, optional
             Public rows that the party has besides its own, with targets or without; by default the anchor's.
         random_state : int, optional
@@ -66,7 +70,9 @@ class Predictions(Workplace):
         self._settle()
         stored = load_party(self._files, self._own)
         data = read_model(model_file)
-        model, bundle = open_model(data, model_file, self.project, self.key, self.name, stored.share_digest)
+        model, bundle = open_model(
+            data, model_file, self.project, self.key, self.name, stored.share_digest, objects=objects
+        )
         if not older:
             check_not_older(bundle, model_file, self._files.model)
         pooled = self._pooled(stored, model, public, random_state, progress)
@@ -82,7 +88,8 @@ class Predictions(Workplace):
                 check_not_older(bundle, model_file, self._files.model)
             told = {name: bundle.facts.get(name) for name in ("estimator", "created")}
             entry = {"digest": bundle.digest, "file": model_file.name, "pooled": bool(pooled.members), **told}
-            facts = {"model_digest": bundle.digest, **pooled.facts}
+            entry |= {"objects": True} if objects else {}
+            facts = {"model_digest": bundle.digest, "objects": objects, **pooled.facts}
             commit_model(self._files, self._own, data, entry, facts=facts, members=pooled.members)
         return bundle.facts | pooled.facts
 
@@ -253,12 +260,15 @@ class Predictions(Workplace):
                 f"{self.path} holds no model. Run `datacollab party install FILE` with the file that the analyst sent.",
             )
         data = read_model(self._files.model)
-        model, bundle = open_model(data, self._files.model, self.project, self.key, self.name, stored.share_digest)
+        kept = self._own.read(self._files.personal) if self._files.personal.exists() else None
+        known = None if kept is None else kept.facts.get("model_digest")
+        # Objects are taken in the one model that was installed with them, and in no other.
+        objects = known if kept is not None and known is not None and kept.facts.get("objects") is True else False
+        model, bundle = open_model(
+            data, self._files.model, self.project, self.key, self.name, stored.share_digest, objects=objects
+        )
         again = f"{NOT_SAID}: nothing was pooled with the installed model. Run `datacollab party install` again."
-        if not self._files.personal.exists():
-            return AtHome(party=stored.party, model=model, personal=None, sentence=again)
-        kept = self._own.read(self._files.personal)
-        if kept.facts.get("model_digest") != bundle.digest:
+        if kept is None or known != bundle.digest:
             return AtHome(party=stored.party, model=model, personal=None, sentence=again)
         personal = pooled_from(kept.members, stored.party, model)
         return AtHome(party=stored.party, model=model, personal=personal, sentence=str(kept.facts["sentence"]))

@@ -1,0 +1,261 @@
+"""Steps as a hostile sender could write them: a clean refusal, or a model that answers; never a crash or a hang."""
+
+import copy
+import json
+import time
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+from predictor_examples import CLASSIFIERS, N_COLUMNS, REGRESSORS, TWO_CLASSES_ONLY, fitted
+
+from datacollab.errors import ExchangeError
+from datacollab.model.predictors import Parts, read_predictor, sent_form, write_predictor
+from datacollab.model.predictors._parts import MOST_WIDTH
+
+N_MUTANTS = 175
+"""For each model and number of classes: about 20,000 in all."""
+MOST_SECONDS, MOST_BYTES = 5, 2**30
+NUMBERS = [0, 1, -1, 2, 1e-300, 1e308, -1e308, float("nan"), float("inf"), 2**31 - 1, -(2**31), 2**53, 0.5, True, None]
+WORDS = ["", "trees", "affine", "mean", "radial", "exp", "float32", "no such word", "../../etc/passwd", [], {}, [[]]]
+SHAPES = [(), (0,), (1,), (2,), (3,), (4,), (1, 1), (4, 1), (1, 4), (4, 4), (100_000,), (1, 1, 1)]
+ROWS = np.random.default_rng(0).normal(size=(8, N_COLUMNS))
+
+
+def written(model):
+    facts, arrays = write_predictor(sent_form(model))
+    return json.loads(json.dumps(facts)), arrays
+
+
+EXAMPLES = {
+    f"{name} {n_classes}": written(fitted(model, n_classes=n_classes))
+    for name, model in CLASSIFIERS.items()
+    for n_classes in ((2,) if name in TWO_CLASSES_ONLY else (2, 3))
+} | {name: written(fitted(model)) for name, model in REGRESSORS.items()}
+FOREST, VOTE, BOOSTING = (EXAMPLES[name] for name in ("forest 3", "vote 3", "boosting 3"))
+
+
+def outcome(facts, arrays):
+    """ "answers", or the code of the refusal.  Everything else is let through."""
+    try:
+        model = read_predictor(facts, arrays, N_COLUMNS)
+    except ExchangeError as error:
+        return error.code
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        said = model.predict(ROWS)
+        if hasattr(model, "predict_proba"):
+            assert model.predict_proba(ROWS).shape == (len(ROWS), len(model.classes_))
+    assert said.shape == (len(ROWS),)
+    return "answers"
+
+
+def places(facts, path=()):
+    """Ways to every entry of nested facts."""
+    yield path
+    items = facts.items() if isinstance(facts, dict) else enumerate(facts) if isinstance(facts, list) else ()
+    for key, value in items:
+        yield from places(value, (*path, key))
+
+
+def mutant(facts, arrays, generator):
+    """One change of the structure: of a fact, a step, a shape, a type, a name or an entry."""
+    facts, arrays = copy.deepcopy(facts), dict(arrays)
+    name = str(generator.choice(sorted(arrays)))
+    kind = generator.integers(10)
+    if kind < 3:
+        path = [way for way in places(facts) if way][generator.integers(len(list(places(facts))) - 1)]
+        holder = facts
+        for key in path[:-1]:
+            holder = holder[key]
+        change = generator.integers(4)
+        if change == 0:
+            del holder[path[-1]]
+        elif change == 1 and isinstance(holder, list):
+            holder.insert(path[-1], copy.deepcopy(holder[generator.integers(len(holder))]))
+        else:
+            pool = NUMBERS if generator.random() < 0.5 else WORDS
+            holder[path[-1]] = copy.deepcopy(pool[generator.integers(len(pool))])
+    elif kind == 3:
+        arrays.pop(name)
+    elif kind == 4:
+        arrays[str(generator.choice(["x", "0.x", "9.feature", "0.0.0.value"]))] = arrays.pop(name)
+    elif kind == 5:
+        arrays[name] = np.zeros(SHAPES[generator.integers(len(SHAPES))], dtype=arrays[name].dtype)
+    elif kind == 6:
+        arrays[name] = arrays[name].astype(generator.choice(["float32", "float64", "int32", "int64", "bool"]))
+    elif kind == 7:
+        arrays[name] = np.resize(arrays[name], (*arrays[name].shape, 2))[..., 0][: generator.integers(1, 5)]
+    elif kind == 8:
+        arrays[name] = generator.permutation(arrays[name])
+    else:
+        changed = arrays[name].copy()
+        value = NUMBERS[generator.integers(len(NUMBERS) - 2)]
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            changed.flat[generator.integers(changed.size)] = np.asarray(value, dtype=np.float64).astype(changed.dtype)
+        arrays[name] = changed
+    return facts, arrays
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_structural_changes(name):
+    generator = np.random.default_rng(sum(map(ord, name)))
+    seen = set()
+    tracemalloc.start()
+    for _ in range(N_MUTANTS):
+        start = time.process_time()
+        seen.add(outcome(*mutant(*EXAMPLES[name], generator)))
+        assert time.process_time() - start < MOST_SECONDS
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < MOST_BYTES
+    assert seen <= {"answers", "MODEL_MALFORMED", "TOO_LARGE"}
+    assert "MODEL_MALFORMED" in seen
+
+
+def changed(example, **changes):
+    """Arrays by name, with double underscores for dots; None takes one away."""
+    facts, arrays = example
+    arrays = dict(arrays)
+    for name, value in changes.items():
+        name = name.removeprefix("a").replace("__", ".")
+        if value is None:
+            arrays.pop(name)
+        else:
+            arrays[name] = value
+    return facts, arrays
+
+
+def with_steps(example, steps, **more):
+    facts, arrays = example
+    return facts | {"steps": steps} | more, arrays
+
+
+FEATURES = FOREST[1]["0.feature"]
+
+
+@pytest.mark.parametrize(
+    "example",
+    [
+        changed(FOREST, a0__feature=FEATURES[:-1]),
+        changed(FOREST, a0__feature=np.where(FEATURES == 0, N_COLUMNS, FEATURES).astype(np.int32)),
+        changed(FOREST, a0__feature=np.where(FEATURES == 0, -2, FEATURES).astype(np.int32)),
+        changed(FOREST, a0__feature=FEATURES.astype(np.int64)),
+        changed(FOREST, a0__feature=np.append(FEATURES, np.int32(-1))),
+        changed(FOREST, a0__threshold=np.full_like(FOREST[1]["0.threshold"], np.nan)),
+        changed(FOREST, a0__threshold=None),
+        changed(FOREST, a0__value=FOREST[1]["0.value"][:-1]),
+        changed(FOREST, a0__value=FOREST[1]["0.value"][:, :2]),
+        changed(FOREST, a0__base=np.zeros(4)),
+        changed(FOREST, a0__output=np.zeros(4, dtype=np.int32)),
+        changed(BOOSTING, a0__output=np.full(12, 3, dtype=np.int32)),
+        changed(BOOSTING, a0__output=np.full(12, -1, dtype=np.int32)),
+        changed(BOOSTING, a0__output=np.zeros(11, dtype=np.int32)),
+        changed(VOTE, a0__weights=np.array([0.5, 0.5, 0.5])),
+        changed(VOTE, a0__weights=np.array([-1.0, 1.0, 1.0])),
+        changed(VOTE, a0__weights=np.ones(1)),
+        changed(FOREST, extra=np.zeros(1)),
+        with_steps(FOREST, []),
+        with_steps(FOREST, None),
+        with_steps(FOREST, [{"kind": "no such kind"}]),
+        with_steps(FOREST, [{"kind": ["trees"]}]),
+        with_steps(FOREST, ["trees"]),
+        with_steps(FOREST, [{"kind": "trees", "precision": "float16"}]),
+        with_steps(FOREST, [{"kind": "trees", "precision": "float32", "more": 1}]),
+        with_steps(FOREST, [*FOREST[0]["steps"], {"kind": "binary"}]),
+        with_steps(FOREST, FOREST[0]["steps"], decides=0),
+        with_steps(FOREST, FOREST[0]["steps"], decides=2),
+        with_steps(FOREST, FOREST[0]["steps"], decides=True),
+        with_steps(FOREST, FOREST[0]["steps"], probabilities=1),
+        with_steps(FOREST, FOREST[0]["steps"], zero_is_second=None),
+        with_steps(FOREST, FOREST[0]["steps"], name="os.system"),
+        with_steps(FOREST, FOREST[0]["steps"], name="x" * 300),
+        with_steps(FOREST, FOREST[0]["steps"], classes=["a", "b"]),
+        with_steps(FOREST, FOREST[0]["steps"], classes=None, classes_dtype=None),
+    ],
+)
+def test_what_does_not_fit_is_refused(example):
+    assert outcome(*example) == "MODEL_MALFORMED"
+
+
+@pytest.mark.parametrize(
+    ("steps", "arrays"),
+    [
+        ([{"kind": "clip", "low": 1.0, "high": 0.0}], {}),
+        ([{"kind": "clip", "low": float("nan"), "high": 0.0}], {}),
+        ([{"kind": "log", "least": 0}], {}),
+        ([{"kind": "elementwise", "function": "eval"}], {}),
+        ([{"kind": "scale"}], {"0.centre": np.zeros(4), "0.spread": np.zeros(4)}),
+        ([{"kind": "radial", "gamma": -1}], {"0.landmarks": np.zeros((2, 4))}),
+        ([{"kind": "affine"}], {"0.coefficients": np.full((4, 1), 1e101), "0.intercept": np.zeros(1)}),
+        ([{"kind": "affine"}], {"0.coefficients": np.zeros((3, 1)), "0.intercept": np.zeros(1)}),
+        (
+            [{"kind": "normal"}],
+            {"0.means": np.zeros((2, 4)), "0.variances": np.zeros((2, 4)), "0.log_priors": np.zeros(2)},
+        ),
+        (
+            [{"kind": "isotonic"}],
+            {
+                "0.lengths": np.array([1, 1, 1, 2], dtype=np.int32),
+                "0.knots": np.array([0.0, 0, 0, 1, 0]),
+                "0.heights": np.zeros(5),
+            },
+        ),
+        (
+            [{"kind": "isotonic"}],
+            {"0.lengths": np.ones(3, dtype=np.int32), "0.knots": np.zeros(3), "0.heights": np.zeros(3)},
+        ),
+        ([{"kind": "complement"}], {}),
+        ([{"kind": "mean", "chains": []}], {"0.weights": np.ones(1)}),
+        (
+            [{"kind": "mean", "chains": [[{"kind": "softmax"}], [{"kind": "softmax"}, 3]]}],
+            {"0.weights": np.full(2, 0.5)},
+        ),
+    ],
+)
+def test_steps_out_of_their_bounds_are_refused(steps, arrays):
+    facts = {"name": "x", "classes": None, "classes_dtype": None, "steps": steps}
+    assert outcome(facts, arrays) == "MODEL_MALFORMED"
+
+
+def test_what_would_take_too_much_is_refused():
+    wide = {"0.coefficients": np.zeros((N_COLUMNS, MOST_WIDTH + 1)), "0.intercept": np.zeros(MOST_WIDTH + 1)}
+    facts = {"name": "x", "classes": None, "classes_dtype": None, "steps": [{"kind": "affine"}]}
+    assert outcome(facts, wide) == "TOO_LARGE"
+    assert outcome(facts | {"steps": [{"kind": "softmax"}] * 101}, {}) == "TOO_LARGE"
+    nested = [{"kind": "softmax"}]
+    arrays = {}
+    for level in range(6):
+        nested = [{"kind": "mean", "chains": [nested]}]
+        arrays |= {"0." * (2 * level + 1) + "weights": np.ones(1)}
+    assert outcome(facts | {"steps": nested}, arrays) == "TOO_LARGE"
+    chain = np.array([0] * 20_000 + [-1] * 20_001, dtype=np.int32)
+    trees = {"0.feature": chain, "0.threshold": np.zeros(20_000), "0.value": np.zeros((20_001, 1))}
+    deep = [{"kind": "trees", "precision": "float32"}]
+    assert outcome(facts | {"steps": deep}, trees) == "TOO_LARGE"
+
+
+def test_a_hostile_tree_is_only_as_slow_as_it_is_long():
+    """As deep as may be, and many: the walk is bounded by rows, trees and depth."""
+    n_trees = 200
+    chain = np.tile(np.array([0] * 1000 + [-1] * 1001, dtype=np.int32), n_trees)
+    arrays = {
+        "0.feature": chain,
+        "0.threshold": np.full(1000 * n_trees, 1e9),
+        "0.value": np.zeros((1001 * n_trees, 1)),
+    }
+    facts = {"name": "x", "classes": None, "classes_dtype": None, "steps": [{"kind": "trees", "precision": "float64"}]}
+    start = time.process_time()
+    assert outcome(facts, arrays) == "answers"
+    assert time.process_time() - start < MOST_SECONDS
+
+
+def test_what_is_asked_twice_is_there_once():
+    """Two steps cannot have an array in common, and so no array counts more often than it is there."""
+    arrays = {"0.weights": np.ones(1)}
+    parts = Parts({"kind": "mean"}, arrays, "0.")
+    parts.table("weights", (1,))
+    with pytest.raises(ExchangeError):
+        parts.table("weights", (1,))

@@ -1,0 +1,200 @@
+"""Models that cross as steps predict what scikit-learn's own do."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from predictor_examples import CLASSIFIERS, N_COLUMNS, REGRESSORS, TWO_CLASSES_ONLY, fitted
+from sklearn import ensemble, gaussian_process, linear_model, naive_bayes, neighbors, preprocessing, svm
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.validation import check_is_fitted
+
+from datacollab.bundle import arrays_to_bytes, bytes_to_arrays
+from datacollab.errors import ExchangeError
+from datacollab.model.predictors import SENDABLE, read_predictor, sent_form, write_predictor
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::FutureWarning:sklearn"),
+]
+
+
+def received(estimator):
+    """What is read of what is written of it, by way of JSON and bytes."""
+    facts, arrays = write_predictor(sent_form(estimator))
+    arrays = bytes_to_arrays(arrays_to_bytes(arrays), what="h")
+    return read_predictor(json.loads(json.dumps(facts)), arrays, N_COLUMNS)
+
+
+def new_rows(seed, n_rows=200):
+    return 2 * np.random.default_rng([seed, 1]).normal(size=(n_rows, N_COLUMNS))
+
+
+def parts_of(estimator):
+    """Types of an estimator and of all that it is made of."""
+    yield type(estimator).__name__
+    for _, part in (
+        getattr(estimator, "steps", getattr(estimator, "estimators", ()))
+        if not hasattr(estimator, "weights") or hasattr(estimator, "voting")
+        else ()
+    ):
+        if not isinstance(part, str):
+            yield from parts_of(part)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", CLASSIFIERS)
+@given(seed=st.integers(0, 2**31 - 1))
+@settings(max_examples=5, deadline=None)
+def test_a_classifier_says_what_scikit_learn_says(name, n_classes, seed):
+    if n_classes > 2 and name in TWO_CLASSES_ONLY:
+        return
+    model = fitted(CLASSIFIERS[name], n_classes=n_classes, seed=seed)
+    read, rows = received(model), new_rows(seed)
+    np.testing.assert_array_equal(read.predict(rows), model.predict(rows))
+    assert hasattr(read, "predict_proba") == hasattr(model, "predict_proba")
+    if hasattr(model, "predict_proba"):
+        np.testing.assert_allclose(read.predict_proba(rows), model.predict_proba(rows), rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(read.classes_, model.classes_)
+    assert read.name == type(model).__name__
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+@given(seed=st.integers(0, 2**31 - 1))
+@settings(max_examples=5, deadline=None)
+def test_a_regressor_says_what_scikit_learn_says(name, seed):
+    model = fitted(REGRESSORS[name], seed=seed)
+    read, rows = received(model), new_rows(seed)
+    np.testing.assert_allclose(read.predict(rows), model.predict(rows), rtol=1e-12, atol=1e-12)
+
+
+def test_every_kind_that_is_named_is_among_the_examples():
+    seen = {kind for model in (*CLASSIFIERS.values(), *REGRESSORS.values()) for kind in parts_of(model)}
+    assert set(SENDABLE) - seen == set()
+
+
+def test_a_score_of_zero_is_the_class_that_it_is_to_scikit_learn():
+    """Of gradient boosting the second; of all others the first."""
+    X, y = np.array([[0.0], [0.0], [1.0], [1.0]]), np.array([0, 1, 0, 1])
+    for model in (
+        ensemble.GradientBoostingClassifier(n_estimators=1),
+        ensemble.HistGradientBoostingClassifier(max_iter=1),
+        ensemble.RandomForestClassifier(2, bootstrap=False),
+    ):
+        model.fit(X, y)
+        facts, arrays = write_predictor(sent_form(model))
+        read = read_predictor(facts, arrays, 1)
+        np.testing.assert_array_equal(read.predict_proba(X), np.full((4, 2), 0.5))
+        np.testing.assert_array_equal(read.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("n_rows", [1, 1000, 70_000])
+def test_batches_of_rows_do_not_show(n_rows):
+    model = fitted(CLASSIFIERS["forest"], n_classes=3)
+    rows = np.resize(new_rows(0), (n_rows, N_COLUMNS))
+    np.testing.assert_array_equal(received(model).predict_proba(rows), model.predict_proba(rows))
+
+
+def test_rows_counts_and_what_inner_nodes_say_stay_at_home():
+    """Of a forest there is its splits, and what its leaves say."""
+    facts, arrays = write_predictor(sent_form(fitted(CLASSIFIERS["forest"], n_classes=3)))
+    assert [step["kind"] for step in facts["steps"]] == ["trees"]
+    n_leaves = np.count_nonzero(arrays["0.feature"] == -1)
+    assert {name: array.shape for name, array in arrays.items()} == {
+        "0.feature": (2 * n_leaves - 4,),
+        "0.threshold": (n_leaves - 4,),
+        "0.value": (n_leaves, 3),
+    }
+
+
+def test_it_is_an_estimator_that_cannot_be_trained():
+    read = received(fitted(CLASSIFIERS["logistic"], n_classes=2))
+    check_is_fitted(read)
+    assert is_classifier(read)
+    assert is_regressor(received(fitted(REGRESSORS["ridge"])))
+    assert "affine, binary" in repr(read)
+    with pytest.raises(NotImplementedError, match="cannot be trained"):
+        read.fit(new_rows(0), np.zeros(200))
+    with pytest.raises(ValueError, match="features"):
+        read.predict(np.zeros((3, N_COLUMNS + 1)))
+    with pytest.raises(ValueError, match="NaN"):
+        read.predict(np.full((1, N_COLUMNS), np.nan))
+
+
+def test_what_was_received_can_be_sent_on():
+    once = received(fitted(CLASSIFIERS["vote"], n_classes=3))
+    facts, arrays = write_predictor(once)
+    again, other = write_predictor(sent_form(once))
+    assert facts == again
+    assert arrays_to_bytes(arrays) == arrays_to_bytes(other)
+
+
+def test_of_a_search_the_best_estimator_is_sent():
+    search = GridSearchCV(linear_model.LogisticRegression(), {"C": [0.1, 1.0]}, cv=2)
+    assert received(fitted(search, n_classes=2)).name == "LogisticRegression"
+
+
+class _Louder(linear_model.LogisticRegression):
+    def predict(self, X):
+        return np.repeat(self.classes_[:1], len(X))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "named"),
+    [
+        (neighbors.KNeighborsClassifier(), "KNeighborsClassifier"),
+        (svm.SVC(), "SVC"),
+        (gaussian_process.GaussianProcessClassifier(), "GaussianProcessClassifier"),
+        (_Louder(), "_Louder"),
+        (make_pipeline(FunctionTransformer(np.tanh), linear_model.LogisticRegression()), "FunctionTransformer"),
+        (make_pipeline(preprocessing.StandardScaler(), svm.SVC()), "SVC"),
+        (ensemble.VotingClassifier([("a", naive_bayes.GaussianNB())]), "majority"),
+        (linear_model.SGDClassifier(loss="modified_huber"), "modified_huber"),
+        (ensemble.GradientBoostingClassifier(init=linear_model.LogisticRegression(), n_estimators=2), "another model"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_no_steps_describe_is_refused_by_name(estimator, named):
+    with pytest.raises(ExchangeError, match=named) as caught:
+        sent_form(fitted(estimator, n_classes=2))
+    assert caught.value.code == "MODEL_UNSUPPORTED"
+    assert "forest" in str(caught.value)
+
+
+def test_what_is_not_fitted_is_refused():
+    with pytest.raises(ExchangeError, match="not fitted") as caught:
+        sent_form(linear_model.LogisticRegression())
+    assert caught.value.code == "MODEL_UNSUPPORTED"
+
+
+def test_several_targets_are_refused():
+    X, y = np.zeros((8, N_COLUMNS)), np.zeros((8, 2))
+    y[4:] = 1
+    for model in (
+        linear_model.LinearRegression(),
+        ensemble.RandomForestRegressor(2),
+        ensemble.RandomForestClassifier(2),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = clone(model).fit(X, y)
+        with pytest.raises(ExchangeError, match="several targets"):
+            sent_form(model)
+
+
+def test_categories_are_refused():
+    X = np.column_stack([np.arange(60) % 3, np.zeros((60, N_COLUMNS - 1))])
+    model = ensemble.HistGradientBoostingClassifier(categorical_features=[0], max_iter=2, min_samples_leaf=2)
+    with pytest.raises(ExchangeError, match="categories"):
+        sent_form(model.fit(X, (X[:, 0] == 1).astype(int)))
+
+
+def test_an_empty_pipeline_step_changes_nothing():
+    model = Pipeline([("nothing", None), ("model", linear_model.Ridge())])
+    alone = fitted(linear_model.Ridge())
+    np.testing.assert_array_equal(received(fitted(model)).predict(new_rows(0)), alone.predict(new_rows(0)))
