@@ -43,7 +43,13 @@ class Code:
 CODES = {
     # keys
     "KEY_MISSING": Code("keys", "There is no key where one is needed.", "Make one with `datacollab keys new`."),
+    "KEY_EXPOSED": Code(
+        "keys", "Others than their owner can read the secret keys.", "Close the file, or make new keys."
+    ),
     "KEY_MALFORMED": Code("keys", "A file or text is no key of this program.", "Ask its owner to send it again."),
+    "PASSPHRASE_WEAK": Code(
+        "keys", "The passphrase for new keys is too short.", "Give a longer one, such as four words."
+    ),
     "PASSPHRASE_WRONG": Code("keys", "The passphrase does not open the file.", "Try again; it cannot be recovered."),
     "NOT_A_MEMBER": Code(
         "keys", "A key is not the one that the project names for this role.", "Ask the project's owner to add the key."

@@ -54,3 +54,14 @@ def test_repr_shows_parameters_only(sampler):
     sampler.sample(np.eye(5) * 4711, random_state=0)
     assert repr(sampler).startswith(f"{type(sampler).__name__}(n_samples=3")
     assert "4711" not in repr(sampler)
+
+
+@pytest.mark.parametrize("sampler", [SMOTEAnchor(20), SampleAnchor(20), GaussianAnchor(20), UniformAnchor(20)])
+def test_no_seed_of_numpy_makes_an_anchor_predictable(sampler):
+    """Who guesses the anchor can test the guess against a share, to the last digit."""
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    drawn = []
+    for _ in range(2):
+        np.random.seed(0)  # noqa: NPY002
+        drawn.append(sampler.sample(X)[0])
+    assert not np.array_equal(*drawn)

@@ -67,10 +67,12 @@ def test_bundles_are_still_written_the_same():
     assert (first.facts, first.members) == (second.facts, second.members)
 
 
-def test_keys_seals_passphrases_and_logs_of_version_1():
+def test_keys_seals_passphrases_and_logs_of_version_1(tmp_path):
     assert PublicKey.load(HERE / "v1-public.key") == KEY.public
-    assert KeyPair.load(HERE / "v1-keys.json").public == KEY.public
-    assert KeyPair.load(HERE / "v1-encrypted-keys.json", PASSPHRASE).public == KEY.public
+    for name, passphrase in (("v1-keys.json", None), ("v1-encrypted-keys.json", PASSPHRASE)):
+        (tmp_path / name).write_bytes(file(name))
+        (tmp_path / name).chmod(0o600)
+        assert KeyPair.load(tmp_path / name, passphrase).public == KEY.public
     for key in (KEY, OTHER):
         assert unseal(file("v1-seal.bin"), key, purpose=PURPOSE) == b"the anchor"
     assert sealed_to(file("v1-seal.bin")) == [OTHER.public.fingerprint, KEY.public.fingerprint]

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datacollab.bundle import KeyFile, KeyPair, PublicKey
+from datacollab.bundle._public_key import _SMALL_ORDER
 from datacollab.errors import ExchangeError
 
 KEY = KeyPair(b"\1" * 32, b"\2" * 32)
@@ -202,3 +203,50 @@ def test_any_change_of_a_file_of_keys_is_noticed_or_harmless(tmp_path_factory, d
     except ExchangeError as error:
         loaded = error.code
     assert loaded in (KEY.public, "KEY_MALFORMED", "FORMAT_TOO_NEW")
+
+
+def test_a_short_passphrase_is_refused(path):
+    assert_refused("PASSPHRASE_WEAK", KEY.save, path, "seven77", words=["8 or more"])
+    assert not path.exists()
+    KEY.save(path, "eight888")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o620, 0o601])
+def test_keys_that_others_can_read_are_not_used(path, mode):
+    KEY.save(path)
+    path.chmod(mode)
+    assert_refused("KEY_EXPOSED", KeyPair.load, path, words=["chmod 600", f"{mode:o}"])
+    path.chmod(0o400)
+    assert KeyPair.load(path).public == KEY.public
+
+
+P, D = 2**255 - 19, -121665 * pow(121666, -1, 2**255 - 19) % (2**255 - 19)
+
+
+def times_eight(encoded):
+    """Eight times a point of Ed25519, by its own addition law; None where the bytes are no point."""
+    y = (int.from_bytes(encoded, "little") & (2**255 - 1)) % P
+    square = (y * y - 1) * pow(D * y * y + 1, -1, P) % P
+    x = pow(square, (P + 3) // 8, P)
+    if (x * x - square) % P:
+        x = x * pow(2, (P - 1) // 4, P) % P
+    if (x * x - square) % P:
+        return None
+    for _ in range(3):
+        product = D * x * x * y * y
+        x, y = 2 * x * y * pow(1 + product, -1, P) % P, (y * y + x * x) * pow(1 - product, -1, P) % P
+    return x, y
+
+
+@pytest.mark.parametrize("point", sorted(_SMALL_ORDER), ids=bytes.hex)
+@pytest.mark.parametrize("sign", [0, 0x80])
+def test_points_under_which_everybody_can_sign_are_no_keys(point, sign):
+    assert times_eight(point) == (0, 1)
+    signing = point[:31] + bytes([point[31] | sign])
+    text = PublicKey(signing, KEY.public.sealing).text
+    assert_refused("KEY_MALFORMED", PublicKey.from_text, text, words=["everybody"])
+
+
+def test_an_honest_key_is_of_large_order():
+    assert times_eight(KEY.public.signing) not in (None, (0, 1))

@@ -4,7 +4,7 @@ import time
 
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from datacollab.bundle import decrypt, encrypt, is_encrypted
@@ -55,7 +55,9 @@ def test_an_empty_passphrase_closes_nothing():
         encrypt(b"x", "")
 
 
+# Each costs what guessing a passphrase does.
 @given(st.integers(11, len(CLOSED) - 1), st.integers(0, 7))
+@settings(max_examples=20, deadline=None)
 def test_every_byte_counts(position, bit):
     changed = bytearray(CLOSED)
     changed[position] ^= 1 << bit
@@ -63,6 +65,7 @@ def test_every_byte_counts(position, bit):
 
 
 @given(st.integers(0, len(CLOSED) - 17) | st.just(54))
+@settings(max_examples=30, deadline=None)
 def test_a_cut_file_is_refused(length):
     assert outcome(CLOSED[:length]) in ("BUNDLE_MALFORMED", "PASSPHRASE_WRONG")
 
@@ -92,6 +95,12 @@ def test_a_file_cannot_ask_for_gigabytes_or_minutes(log2_n, r, p):
     start = time.perf_counter()
     assert outcome(with_parameters(log2_n, r, p)) == "BUNDLE_MALFORMED"
     assert time.perf_counter() - start < 0.5
+
+
+def test_guessing_costs_what_is_recommended():
+    """OWASP: 2^17 rounds of blocks of 8; and a file may not ask for so much that honest ones are refused."""
+    log2_n, r, p = struct.unpack(">8xBBB", CLOSED[:11])
+    assert (log2_n, r, p) >= (17, 8, 1)
 
 
 def test_a_file_with_other_parameters_opens():

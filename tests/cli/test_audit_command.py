@@ -1,4 +1,6 @@
 import json
+import os
+import stat
 
 import numpy as np
 import pandas as pd
@@ -82,6 +84,8 @@ def test_a_page_a_result_and_a_table_are_written(files, calls, tmp_path):
     assert (output / "audit.html").read_text(encoding="utf-8") == expected.to_html()
     assert datacollab.auditing.AuditResult.from_json(output / "audit.json") == expected
     assert len(pd.read_csv(output / "audit.csv")) == len(expected.findings)
+    if os.name == "posix":
+        assert {stat.S_IMODE(path.stat().st_mode) for path in output.iterdir()} == {0o600}
     for words in ("private", "RED", "17, 3, 88", "Attacks not known today", "audit.html", "Inconclusive"):
         assert words in result.stdout
     assert result.stderr == ""

@@ -1,6 +1,8 @@
 import json
 import os
 import stat
+import subprocess
+import sys
 
 import pytest
 from typer.testing import CliRunner
@@ -105,10 +107,10 @@ def test_keys_under_a_passphrase_from_the_environment(tmp_path):
 
 
 def test_keys_under_a_passphrase_that_is_asked_for(tmp_path, monkeypatch):
-    monkeypatch.setattr(_keys, "ask", lambda *, twice: "typed" if twice else "")
+    monkeypatch.setattr(_keys, "ask", lambda *, twice: "typed twice" if twice else "")
     monkeypatch.setattr(_keys, "at_terminal", lambda: True)
     assert run("new", tmp_path / "a", "--encrypt").exit_code == 0
-    KeyPair.load(tmp_path / "a" / "keys.json", "typed")
+    KeyPair.load(tmp_path / "a" / "keys.json", "typed twice")
 
 
 def test_no_passphrase_and_nobody_to_ask(tmp_path, word_file):
@@ -145,3 +147,16 @@ def test_show_where_there_are_no_keys(tmp_path):
 @pytest.mark.parametrize("command", ["new", "show"])
 def test_help_shows_an_example(command):
     assert f"Example: datacollab keys {command}" in run(command, "--help").stdout
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no core dumps elsewhere")
+def test_no_command_leaves_its_memory_on_the_disk(tmp_path):
+    """A process that crashes would write keys and rows into a core dump where the machine allows one."""
+    code = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_CORE, (4096, resource.RLIM_INFINITY));"
+        "sys.argv = ['datacollab', '--version']; from datacollab.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: print(resource.getrlimit(resource.RLIMIT_CORE))"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.endswith("(0, 0)\n")

@@ -1,7 +1,10 @@
 """The file that everyone holds: what counts as the same, what is refused, and who may have signed it."""
 
+import contextlib
 import dataclasses
+import io
 import re
+import time
 import tomllib
 from datetime import date
 
@@ -19,8 +22,10 @@ from datacollab.project import (
     load_project,
     project_content,
     project_text,
+    read_project,
     sign_project_text,
 )
+from datacollab.project._toml_keys import check_keys
 
 FROM_FIXTURES = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -257,7 +262,7 @@ def test_files_that_are_no_project(text, write):
     refused("SPEC_INVALID", load_project, write("project.toml", b"\xff\xfe" + text.encode("utf-16-le")))
     refused("SPEC_INVALID", load_project, write("project.toml", ""))
     assert "no text" in refused("SPEC_INVALID", load_project, write("project.toml", b"\x89PNG\r\n\x1a\n\0\0\0"))
-    refused("TOO_LARGE", load_project, write("project.toml", "#" * (8 * 2**20 + 1)))
+    refused("TOO_LARGE", load_project, write("project.toml", "#" * (2**20 + 1)))
     message = refused("FORMAT_TOO_NEW", load_project, write("project.toml", "[project]\nformat_version = 2\nnew = 1"))
     assert "Upgrade" in message
     message = refused(
@@ -373,3 +378,70 @@ def test_whatever_the_file_holds_it_is_refused_or_equal(text, project, write, da
 def test_a_project_is_frozen(project):
     with pytest.raises(dataclasses.FrozenInstanceError):
         project.quorum = 1
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "a" + ".a" * 40_000,
+        "a . b . c . d . e",
+        '"a b".c.d."e".f',
+        "[a.b.c.d.e]\nx",
+        "[[a.b.c.d.e]]\nx",
+        "x = {a.b.c.d.e",
+    ],
+    ids=["many", "with spaces", "quoted", "table", "tables", "inline"],
+)
+def test_keys_of_many_names_are_refused_before_the_file_is_parsed(text, write, key):
+    """Eighty kilobytes of them keep the parser busy for two minutes, before any signature can be looked at."""
+    start = time.process_time()
+    refused("TOO_LARGE", load_project, write("project.toml", f"{text}\n{key} = 1\n"))
+    assert time.process_time() - start < 10
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "# see www.a.b.c.d.e for more",
+        'purpose = "www.a.b.c.d.e"',
+        "purpose = 'a.b.c.d.e'",
+        'purpose = """\na.b.c.d.e"""',
+    ],
+)
+def test_dots_in_texts_and_comments_are_no_keys(text, write, line, keys):
+    old = next(each for each in text.splitlines() if each.startswith("purpose"))
+    changed = text.replace(old, line if line.startswith("purpose") else f"{line}\n{old}")
+    signed = sign_project_text(changed, keys["a"])
+    load_project(write("project.toml", signed))
+
+
+@given(pieces=st.lists(st.sampled_from(['"', "'", "#", "\n", "\\", "a", ".", " ", "=", "[", '"""', "'''"]), max_size=8))
+@settings(deadline=None, max_examples=50)
+def test_no_text_keeps_the_look_at_its_keys_busy(pieces):
+    text = ("".join(pieces) * 2**17)[: 2**20]
+    start = time.process_time()
+    with contextlib.suppress(ExchangeError):
+        check_keys(text, "project.toml")
+    assert time.process_time() - start < 20
+
+
+def test_more_columns_than_anybody_agrees_on(text, write):
+    column = '\n[[columns]]\nname = "many"\nkind = "category"\ncategories = ["a"'
+    many = column + "".join(f', "a{number}"' for number in range(10_000)) + "]\n"
+    message = refused("TOO_LARGE", load_project, write("project.toml", text + many))
+    assert "10000 are allowed" in message
+
+
+def test_what_was_verified_is_what_is_kept(project, text, write, monkeypatch):
+    """A file that is exchanged between two looks at it is read once."""
+    path = write("project.toml", text)
+    reads = []
+
+    def swapped(file, *arguments, **options):
+        reads.append(file)
+        return io.BytesIO(text.encode() if len(reads) == 1 else b"another project")
+
+    monkeypatch.setattr("datacollab.project._signing.open", swapped, raising=False)
+    loaded, data = read_project(path)
+    assert (loaded, data) == (project, text.encode())
+    assert len(reads) == 1

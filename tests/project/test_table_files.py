@@ -419,3 +419,15 @@ def test_what_the_project_does_not_name_is_carried_as_it_is(project, tmp_path, k
         found = pq.read_table(output) if suffix == "parquet" else feather.read_table(output)
         assert found.schema.field("visit").type == type_of()
         assert found.column("visit").to_pylist() == column[:n_rows].to_pylist()
+
+
+def test_texts_that_point_to_nowhere_are_refused(tmp_path):
+    """An Arrow file says where each text begins; beyond its end lies other memory, or the end of the process."""
+    path = tmp_path / "table.arrow"
+    table = pa.table({"name": ["ab", "cd", "ef"]})
+    with ipc.new_file(path, table.schema) as writer:
+        writer.write_table(table)
+    good, bad = (np.array(offsets, dtype="<i4").tobytes() for offsets in ([0, 2, 4, 6], [0, 2, 2**30, 6]))
+    assert path.read_bytes().count(good) == 1
+    path.write_bytes(path.read_bytes().replace(good, bad))
+    refusal(path)

@@ -74,3 +74,16 @@ def test_malformed_shares_are_refused(changes, message):
     with pytest.raises(ShareError, match=f"Party 'a'.*{message}") as caught:
         Share(**arrays(**changes))
     assert "Smith" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["representation", "anchor_representation"])
+@pytest.mark.parametrize("entry", [1.1e30, -1e308])
+def test_entries_that_would_drown_everybody_are_refused_by_name(name, entry):
+    changed = arrays()
+    changed[name] = changed[name].copy()
+    changed[name][1, 0] = entry
+    with pytest.raises(ShareError, match=r"Party 'a'.*1e\+30") as caught:
+        Share(**changed)
+    assert "308" not in str(caught.value)
+    changed[name][1, 0] = -1e30
+    Share(**changed)

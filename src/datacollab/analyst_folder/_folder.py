@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ..bundle import AuditLog, KeyPair, PublicKey, locked, write_atomically
 from ..errors import ExchangeError
-from ..project import Project, load_project
+from ..project import Project, load_project, read_project
 from ._collaboration import pack_collaboration, unpack_collaboration
 from ._export import refuse_training_rows, signed_model
 from ._integration import Integration, describe
@@ -93,7 +93,7 @@ class AnalystFolder:
         ExchangeError
             When the project file cannot be trusted, the key is not the one it names, or another project is there.
         """
-        project = load_project(project_file)
+        project, text = read_project(project_file)
         if owner is not None and project.owner != owner:
             raise ExchangeError(
                 "SIGNATURE_INVALID",
@@ -103,7 +103,6 @@ class AnalystFolder:
         _analysts_key(path, project, passphrase)
         with locked(path):
             target = path / "project.toml"
-            text = project_file.read_bytes()
             if target.exists():
                 _check_same_project(load_project(target), project, path)
             is_new = not (path / "shares").is_dir()

@@ -8,10 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
 
 from .._validation import FloatArray
 
-__all__ = ["AnchorSampler"]
+__all__ = ["AnchorSampler", "drawing_generator"]
+
+
+def drawing_generator(random_state: int | np.random.RandomState | None) -> np.random.RandomState:
+    """What an anchor is drawn by: by default 128 bits of the operating system, whatever was done to NumPy's generator.
+
+    Who knows the anchor can invert what parties share, and a guess of it can be tested against a share.
+    """
+    if random_state is None:
+        return np.random.RandomState(np.random.MT19937(np.random.SeedSequence()))
+    generator: np.random.RandomState = check_random_state(random_state)
+    return generator
 
 
 class AnchorSampler(BaseEstimator, ABC):
@@ -35,7 +47,7 @@ class AnchorSampler(BaseEstimator, ABC):
         y_source : array-like of shape (n_sources,), optional
             Targets of the source rows.
         random_state : int, RandomState instance or None
-            The same int gives the same anchor.
+            The same int gives the same anchor; None draws from the operating system.
 
         Returns
         -------

@@ -7,11 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
 
 from .._validation import FloatArray, Interval, StrOptions
 from ..errors import AnchorError
-from ._base import AnchorSampler
+from ._base import AnchorSampler, drawing_generator
 from ._checks import check_table
 
 __all__ = ["GaussianAnchor"]
@@ -67,7 +66,7 @@ class GaussianAnchor(AnchorSampler):
         y_source : ignored
             A random row has no target.
         random_state : int, RandomState instance or None
-            The same int gives the same anchor.
+            The same int gives the same anchor; None draws from the operating system.
 
         Returns
         -------
@@ -80,7 +79,7 @@ class GaussianAnchor(AnchorSampler):
             When the source cannot be used or has one row only.
         """
         self._validate_params()
-        generator = check_random_state(random_state)
+        generator = drawing_generator(random_state)
         X = check_table(X_source, "X_source")
         if X.shape[0] == 1:
             raise AnchorError("X_source has one row, so it has no covariance. Give at least two public rows.")

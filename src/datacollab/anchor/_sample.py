@@ -7,11 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
 from .._validation import FloatArray, Interval
 from ..errors import AnchorError
-from ._base import AnchorSampler
+from ._base import AnchorSampler, drawing_generator
 from ._checks import balanced_totals, check_table, check_target, encode_classes
 
 __all__ = ["SampleAnchor"]
@@ -67,7 +66,7 @@ class SampleAnchor(AnchorSampler):
         y_source : array-like of shape (n_sources,), optional
             Targets of any kind; class labels where `balanced`.
         random_state : int, RandomState instance or None
-            The same int gives the same anchor.
+            The same int gives the same anchor; None draws from the operating system.
 
         Returns
         -------
@@ -82,7 +81,7 @@ class SampleAnchor(AnchorSampler):
             When the source, or one of its classes where `balanced`, has too few rows, or labels are missing.
         """
         self._validate_params()
-        generator = check_random_state(random_state)
+        generator = drawing_generator(random_state)
         X = check_table(X_source, "X_source")
         y = None if y_source is None else check_target(y_source, X.shape[0])
         if X.shape[0] < self.n_samples:

@@ -7,11 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
 from .._validation import FloatArray, Interval, StrOptions
 from ..errors import AnchorError
-from ._base import AnchorSampler
+from ._base import AnchorSampler, drawing_generator
 from ._checks import as_numbers, balanced_totals, check_table, check_target, encode_classes
 from ._interpolation import between_neighbors, redraw_copies, within_classes
 from ._rows import distinct_rows
@@ -112,7 +111,7 @@ class SMOTEAnchor(AnchorSampler):
         y_source : array-like of shape (n_sources,), optional
             Class labels or numbers; see `task`.
         random_state : int, RandomState instance or None
-            The same int gives the same anchor.
+            The same int gives the same anchor; None draws from the operating system.
 
         Returns
         -------
@@ -129,7 +128,7 @@ class SMOTEAnchor(AnchorSampler):
             When class labels are given and imbalanced-learn is not installed.
         """
         self._validate_params()
-        generator = check_random_state(random_state)
+        generator = drawing_generator(random_state)
         X = check_table(X_source, "X_source")
         n_sources, n_features = X.shape
         no_classes = np.zeros(n_sources, dtype=np.intp)

@@ -7,11 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
 
 from .._validation import FloatArray, Interval
 from ..errors import AnchorError
-from ._base import AnchorSampler
+from ._base import AnchorSampler, drawing_generator
 from ._checks import check_table
 
 __all__ = ["UniformAnchor"]
@@ -78,7 +77,7 @@ class UniformAnchor(AnchorSampler):
         y_source : ignored
             A random row has no target.
         random_state : int, RandomState instance or None
-            The same int gives the same anchor.
+            The same int gives the same anchor; None draws from the operating system.
 
         Returns
         -------
@@ -92,7 +91,7 @@ class UniformAnchor(AnchorSampler):
             lower bound is above the upper one.
         """
         self._validate_params()
-        generator = check_random_state(random_state)
+        generator = drawing_generator(random_state)
         X = None if X_source is None else check_table(X_source, "X_source")
         low = self._bound("low", None if X is None else X.min(axis=0))
         high = self._bound("high", None if X is None else X.max(axis=0))

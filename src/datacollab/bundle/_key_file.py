@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import os
+import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -87,6 +89,23 @@ class KeyFile:
             raise (error if error.code == "FORMAT_TOO_NEW" else keys_malformed(path)) from None
         except (KeyError, TypeError, ValueError, AttributeError):
             raise keys_malformed(path) from None
+
+
+def check_closed(path: Path) -> None:
+    """Refuse secret keys that others than their owner can read or change.
+
+    Raises
+    ------
+    ExchangeError
+        ``KEY_EXPOSED``.
+    """
+    mode = path.stat().st_mode
+    if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise ExchangeError(
+            "KEY_EXPOSED",
+            f"{path} can be read or changed by others than its owner (mode {stat.S_IMODE(mode):03o}). If nobody may "
+            f"have taken the keys, close it with `chmod 600 {path}`; otherwise make new ones.",
+        )
 
 
 def keys_malformed(path: Path) -> ExchangeError:

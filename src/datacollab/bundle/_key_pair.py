@@ -8,11 +8,13 @@ from typing import Any
 
 from .._require import require
 from ..errors import ExchangeError
-from ._key_file import KeyFile, keys_malformed
+from ._key_file import KeyFile, check_closed, keys_malformed
 from ._passphrase import decrypt, encrypt
 from ._public_key import PublicKey
 
 __all__ = ["KeyPair"]
+
+_LEAST_LETTERS = 8
 
 
 class KeyPair:
@@ -77,13 +79,20 @@ class KeyPair:
         ----------
         path : Path
         passphrase : str, optional
-            What to encrypt them with.
+            What to encrypt them with, of eight letters or more.
 
         Raises
         ------
         ExchangeError
-            ``ALREADY_THERE``, when there is a file already: a key that is lost cannot be made again.
+            ``PASSPHRASE_WEAK``; ``ALREADY_THERE``, when there is a file already: a key that is lost cannot be made
+            again.
         """
+        if passphrase is not None and len(passphrase) < _LEAST_LETTERS:
+            raise ExchangeError(
+                "PASSPHRASE_WEAK",
+                f"The passphrase has {len(passphrase)} letters; whoever gets hold of the file could try all short "
+                f"ones. Give one of {_LEAST_LETTERS} or more, such as four words.",
+            )
         secret = self._secret if passphrase is None else encrypt(self._secret, passphrase)
         KeyFile(self.public, passphrase is not None, secret).write(Path(path))
 
@@ -94,11 +103,13 @@ class KeyPair:
         Raises
         ------
         ExchangeError
-            ``KEY_MISSING``, when there is no such file; ``KEY_MALFORMED``, when it holds no keys; ``PASSPHRASE_WRONG``,
-            when the passphrase does not open it or is missing; ``FORMAT_TOO_NEW``.
+            ``KEY_MISSING``, when there is no such file; ``KEY_EXPOSED``, when others than its owner can read it;
+            ``KEY_MALFORMED``, when it holds no keys; ``PASSPHRASE_WRONG``, when the passphrase does not open it or is
+            missing; ``FORMAT_TOO_NEW``.
         """
         path = Path(path)
         file = KeyFile.read(path)
+        check_closed(path)
         secret = _opened(file.secret, passphrase, path) if file.encrypted else file.secret
         if len(secret) != 64:
             raise keys_malformed(path)

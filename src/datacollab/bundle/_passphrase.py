@@ -16,8 +16,8 @@ MAGIC = b"dcpass01"
 HEADER = struct.Struct(">8sBBB16s12s")
 """Magic, log2 of n, r, p, salt, nonce."""
 
-LOG2_N, R, P = 15, 8, 1
-"""What scrypt takes: 32 MiB, and a tenth of a second."""
+LOG2_N, R, P = 17, 8, 1
+"""What scrypt takes, as OWASP recommends: 128 MiB, and less than half a second."""
 
 MAX_MEMORY = 256 * 1024**2
 """A file may not ask for more, in bytes."""

@@ -18,6 +18,21 @@ MAX_BYTES = 1024
 CHECKSUM = 4
 """Bytes of a hash at the end of the text, against misreading."""
 
+_SMALL_ORDER = frozenset(
+    bytes.fromhex(point)
+    for point in (
+        "00" * 32,
+        "01" + "00" * 31,
+        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+        "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+        "ec" + "ff" * 30 + "7f",
+        "ed" + "ff" * 30 + "7f",
+        "ee" + "ff" * 30 + "7f",
+    )
+)
+"""Points of Ed25519 whose order divides 8, in all spellings of y, without the sign of x: signatures under them can be
+made that fit any contents."""
+
 
 @dataclass(frozen=True)
 class PublicKey:
@@ -87,6 +102,8 @@ class PublicKey:
         key = cls(data[:32], data[32:64])
         if len(data) != 64 + CHECKSUM or key.text != stripped:
             raise _malformed(what, "its letters do not fit one another, so some were changed or cut")
+        if _without_sign(key.signing) in _SMALL_ORDER:
+            raise _malformed(what, "signatures under it can be made by everybody")
         return key
 
     @classmethod
@@ -130,6 +147,10 @@ class PublicKey:
 
     def __repr__(self) -> str:
         return f"PublicKey({self.fingerprint})"
+
+
+def _without_sign(point: bytes) -> bytes:
+    return point[:31] + bytes([point[31] & 0x7F])
 
 
 def _letters(data: bytes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 
@@ -10,6 +11,7 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run ``datacollab``; the entry point of the installed program."""
+    _no_core_dumps()
     try:
         try:
             from ._app import app
@@ -25,3 +27,11 @@ def main() -> None:
             told = {"code": "USAGE", "message": "The command was not understood; standard error says why."}
             sys.stdout.write(json.dumps({"error": told}, indent=2) + "\n")
         raise
+
+
+def _no_core_dumps() -> None:
+    """A process that crashes would leave its memory on the disk: keys, f_k and rows among it."""
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

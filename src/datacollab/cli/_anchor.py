@@ -12,7 +12,7 @@ from ..errors import ExchangeError
 from ._errors import one_line_errors
 from ._output import reported
 from ._passphrase import PassphraseFile, passphrase_for
-from ._tables import check_numeric, listed, read_table
+from ._tables import check_numeric, closed_file, listed, read_table
 
 if TYPE_CHECKING:
     from ..anchor import AnchorSampler
@@ -60,7 +60,7 @@ def make(
         made = pandas.DataFrame(anchor, columns=X.columns)
         if anchor_target is not None:
             made[target] = anchor_target
-        output.write_text(made.to_csv(index=False), encoding="utf-8", newline="")
+        closed_file(output).write_text(made.to_csv(index=False), encoding="utf-8", newline="")
         with_target = "" if target is None else f", target {target}" if target in made else ", without a target"
         typer.echo(f"{output}: {len(made)} rows, {X.shape[1]} columns{with_target}")
 
@@ -117,7 +117,6 @@ def seal(
     rows_from: Annotated[
         Path | None, typer.Option(exists=True, dir_okay=False, help="Take the rows of this table as the anchor.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="For repeatable rows; leave out for fresh ones.")] = None,
     folder: Annotated[Path, typer.Option("--folder", "-C", help="The owner's folder, with the keys.")] = HERE,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
@@ -143,7 +142,7 @@ def seal(
         else:
             assert public is not None
             table = read(public, project=agreed)
-            anchor = make_anchor(agreed, table, where=str(public), random_state=seed)
+            anchor = make_anchor(agreed, table, where=str(public))
         write_atomically(output, seal_anchor(anchor, agreed, owner), overwrite=False)
         report.facts = {
             "written": str(output),
@@ -158,6 +157,11 @@ def seal(
             f"{'with' if anchor.target is not None else 'without'} targets; sealed to {', '.join(agreed.parties)}"
         )
         report.line("Send this one file to every party; it is of no use to anybody else.")
+        if rows_from is None and agreed.anchor.method == "sample":
+            report.line(
+                "Its rows are rows of the public table: keep from the analyst which table that is, or agree on another "
+                "method. Whoever has the anchor can undo a linear map."
+            )
 
 
 @app.command("open")

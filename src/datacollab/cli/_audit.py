@@ -14,7 +14,7 @@ from typer import Option
 
 from ._errors import one_line_errors
 from ._features import Features, encode
-from ._tables import listed, read_table
+from ._tables import closed_file, listed, read_table
 
 if TYPE_CHECKING:
     from ..auditing import AuditResult
@@ -215,7 +215,7 @@ def shown_progress(quiet: bool = False) -> Iterator[Callable[[str], None]]:
 
 
 def _write(result: AuditResult, output: Path) -> list[Path]:
-    page, told, table = (output / f"audit.{ending}" for ending in ("html", "json", "csv"))
+    page, told, table = (closed_file(output / f"audit.{ending}") for ending in ("html", "json", "csv"))
     result.to_html(page)
     result.to_json(told)
     table.write_text(result.table().to_csv(index=False), encoding="utf-8", newline="")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["check_numeric", "listed", "read_table"]
+__all__ = ["check_numeric", "closed_file", "listed", "read_table"]
 
 
 def read_table(path: Path) -> Any:
@@ -41,6 +41,17 @@ def check_numeric(path: Path, table: Any) -> None:
 
 
 def listed(names: Iterable[object]) -> str:
-    """The first ten names, with commas between."""
-    texts = [str(name) for name in names]
+    """The first ten names, with commas between, without what would steer a terminal."""
+    texts = [_printable(str(name)) for name in names]
     return ", ".join(texts[:10]) + (", ..." if len(texts) > 10 else "")
+
+
+def _printable(text: str) -> str:
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+
+
+def closed_file(path: Path) -> Path:
+    """An empty file that its owner alone can read, to be written to; a file that is there already is closed."""
+    path.touch(mode=0o600)
+    path.chmod(0o600)
+    return path

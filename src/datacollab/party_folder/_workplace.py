@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from ..bundle import AuditLog, KeyPair, PublicKey, locked, write_atomically
 from ..errors import ExchangeError
-from ..project import Anchor, Project, load_project, open_anchor
+from ..project import Anchor, Project, load_project, open_anchor, read_project
 from ._commit import recover
 from ._files import Files, OwnFiles
 from ._policy import Policy, default_policy_text, load_policy
@@ -94,7 +94,7 @@ class Workplace:
             and what reading keys, project and anchor may raise.
         """
         files = Files(Path(path))
-        project = load_project(project_file)
+        project, verified = read_project(project_file)
         _check_owner(project, owner, project_file)
         key = KeyPair.load(files.keys, passphrase)
         name = _member(project, key)
@@ -118,7 +118,7 @@ class Workplace:
                 write_atomically(files.policy, default_policy_text().encode(), mode=0o600)
             if anchor is not None:
                 save_anchor(files, own, anchor, project)
-            write_atomically(files.project, Path(project_file).read_bytes())
+            write_atomically(files.project, verified)
             AuditLog(files.log).append(
                 "join", project=project.name, project_digest=project.digest, party=name, anchor=anchor is not None
             )

@@ -11,7 +11,7 @@ from ._project import Project
 from ._reading import read_table, table_batches
 from ._recipe import AnchorRecipe
 from ._sealed_anchor import open_anchor, seal_anchor
-from ._signing import load_project, project_text, read_project_text, sign_project_text
+from ._signing import load_project, project_text, read_project, read_project_text, sign_project_text
 from ._table_writing import write_table
 from ._task import Task
 
@@ -35,6 +35,7 @@ __all__ = [
     "open_anchor",
     "project_content",
     "project_text",
+    "read_project",
     "read_project_text",
     "read_table",
     "seal_anchor",

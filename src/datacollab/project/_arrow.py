@@ -42,6 +42,8 @@ def arrow_batches(path: Path, kind: str, batch_rows: int, project: Project | Non
             schema, batches = (_parquet if kind == "Parquet" else _arrow)(file, batch_rows)
             n_batches = 0
             for batch in batches:
+                # Offsets that point to nowhere would be followed.
+                batch.validate(full=True)
                 for start in range(0, batch.num_rows, batch_rows):
                     n_batches += 1
                     yield _frame(batch.slice(start, batch_rows), project)

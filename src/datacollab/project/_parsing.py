@@ -16,8 +16,11 @@ from ._project import Project
 from ._recipe import AnchorRecipe
 from ._refusals import invalid
 from ._task import Task
+from ._toml_keys import check_keys
 
-__all__ = ["parse_project"]
+__all__ = ["MOST_FEATURES", "parse_project"]
+
+MOST_FEATURES = 10_000
 
 
 def parse_project(text: str, *, what: str = "project.toml") -> tuple[Project, bytes | None]:
@@ -48,6 +51,7 @@ def parse_project(text: str, *, what: str = "project.toml") -> tuple[Project, by
 
 
 def _parsed(text: str, what: str) -> dict[str, Any]:
+    check_keys(text, what)
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
@@ -72,6 +76,7 @@ def _project(found: dict[str, Any]) -> tuple[Project, bytes | None]:
         raise invalid("[project], format_version", f"{version}; {FORMAT_VERSION} is wanted.")
     task, recipe, rules = (Entries(file.table(name), f"[{name}]") for name in ("task", "anchor", "rules"))
     columns = file.tables("columns")
+    _check_size(columns)
     members = Entries(file.table("members"), "[members]")
     signature = _signature(Entries(file.table("signature"), "[signature]")) if file.has("signature") else None
     file.drop("signature")
@@ -98,6 +103,19 @@ def _project(found: dict[str, Any]) -> tuple[Project, bytes | None]:
     for entries in (general, recipe, rules, members, parties):
         entries.finish()
     return project, signature
+
+
+def _check_size(columns: list[Any]) -> None:
+    """Before anything is made of them: what a file of a megabyte can list takes gigabytes as a matrix."""
+    n_features = len(columns)
+    for column in columns:
+        categories = column.get("categories") if isinstance(column, dict) else None
+        n_features += len(categories) if isinstance(categories, list) else 0
+    if n_features > MOST_FEATURES:
+        raise ExchangeError(
+            "TOO_LARGE",
+            f"[[columns]]: {n_features} columns and categories; {MOST_FEATURES} are allowed. Merge rare categories.",
+        )
 
 
 def _task(entries: Entries) -> Task:

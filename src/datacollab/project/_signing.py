@@ -14,10 +14,10 @@ from ._project import Project
 from ._refusals import invalid
 from ._writing import unsigned_text
 
-__all__ = ["load_project", "project_text", "read_project_text", "sign_project_text"]
+__all__ = ["load_project", "project_text", "read_project", "read_project_text", "sign_project_text"]
 
 _DOMAIN = b"datacollab project file, format 1\n"
-_MOST_BYTES = 8 * 2**20
+_MOST_BYTES = 2**20
 _ZIP, _UTF_16 = b"PK\x03\x04", (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -70,7 +70,19 @@ def load_project(path: Path) -> Project:
     ExchangeError
         When the file says something impossible, carries no signature, or another one than its owner's.
     """
-    project, signature = parse_project(read_project_text(path), what=str(path))
+    return read_project(path)[0]
+
+
+def read_project(path: Path) -> tuple[Project, bytes]:
+    """The project, as by `load_project`, and the very bytes that were verified, to be kept.
+
+    Raises
+    ------
+    ExchangeError
+        As `load_project`.
+    """
+    data = _read(path)
+    project, signature = parse_project(_text(data, path), what=str(path))
     if signature is None:
         raise ExchangeError(
             "SIGNATURE_MISSING",
@@ -84,7 +96,7 @@ def load_project(path: Path) -> Project:
             f"{path} was changed after its owner (key {project.owner.fingerprint}) signed it. Ask the owner for the "
             "file by another way; after an edit of your own, sign again with `datacollab project sign`.",
         ) from None
-    return project
+    return project, data
 
 
 def read_project_text(path: Path) -> str:
@@ -95,6 +107,10 @@ def read_project_text(path: Path) -> str:
     ExchangeError
         When it is a bundle, too large, or no UTF-8 text.
     """
+    return _text(_read(path), path)
+
+
+def _read(path: Path) -> bytes:
     with open(path, "rb") as file:
         data = file.read(_MOST_BYTES + 1)
     if data.startswith(_ZIP):
@@ -103,6 +119,10 @@ def read_project_text(path: Path) -> str:
         raise ExchangeError(
             "TOO_LARGE", f"{path} has more than {_MOST_BYTES:,} bytes, which no project file needs. Check its origin."
         )
+    return data
+
+
+def _text(data: bytes, path: Path) -> str:
     try:
         # Some editors put a mark before the first letter.
         return data.decode("utf-8-sig")

@@ -17,6 +17,10 @@ from ._codec import SHARE_KIND, share_contents, share_from
 __all__ = ["Share"]
 
 
+_MOST_ENTRY = 1e30
+"""Products of four are finite in double precision, and entries are in single."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Share:
     r"""What the analyst gets from one party: every field here, and nothing else.
@@ -73,6 +77,12 @@ class Share:
                 f"Party {self.party!r}: its rows have {X.shape[1]} columns but its anchor has {A.shape[1]}; transform "
                 "both with the same fitted obfuscator."
             )
+        for what, table in (("representation", X), ("anchor representation", A)):
+            if np.abs(table).max() > _MOST_ENTRY:
+                raise ShareError(
+                    f"Party {self.party!r}: the {what} has entries beyond {_MOST_ENTRY:g}, with which nobody's "
+                    "could be integrated. Scale the columns before or after the obfuscator."
+                )
         self._freeze("representation", X)
         self._freeze("anchor_representation", A)
         self._freeze("target", self._checked_target(self.target, X.shape[0], "target"))
