@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
+from .._threads import one_thread, one_thread_if_small
 from .._validation import FloatArray, PartyName
 from ..errors import AgreementError, UnknownPartyError
 from ..model import PartyModel, fit_weighted
@@ -220,7 +221,13 @@ class Analyst:
         named = _by_party(shares)
         training = training_rows(named, as_classes=self.task == "classification")
         if not self._has_choice and not self._wants_left_out:
-            return self._as_named(named, training)
+            with one_thread_if_small(max(len(training.target), len(next(iter(named.values())).anchor_representation))):
+                return self._as_named(named, training)
+        return self._chosen(named, training)
+
+    @one_thread
+    def _chosen(self, named: Mapping[PartyName, Share], training: TrainingRows) -> Collaboration:
+        """The integrator and the model that predict best what was left out."""
         choice, selection = self._search(named, training).run(named, training)
         representations = {party: choice.rows[rows] for party, rows in training.parties.items()}
         left_out, without = self._left_out(named, training, choice) if self._wants_left_out else ({}, {})

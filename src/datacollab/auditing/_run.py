@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from .. import __version__
+from .._threads import one_thread
 from .._validation import FloatArray
 from ..errors import AgreementError, NoGuaranteeError
 from ..party import Party
@@ -34,6 +35,7 @@ _LARGEST = 1e6
 Progress = Callable[[str], None]
 
 
+@one_thread
 def audit(
     party: Party | Share,
     X: ArrayLike,

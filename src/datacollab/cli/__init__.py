@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 
 __all__ = ["main"]
@@ -12,6 +13,7 @@ __all__ = ["main"]
 def main() -> None:
     """Run ``datacollab``; the entry point of the installed program."""
     _no_core_dumps()
+    _one_thread()
     try:
         try:
             from ._app import app
@@ -35,3 +37,9 @@ def _no_core_dumps() -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _one_thread() -> None:
+    """One thread of linear algebra unless the user says otherwise: more spin on a machine that does other work, too."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples
 
+from .._threads import one_thread
 from .._validation import FloatArray, count_missing
 from ..errors import AgreementError, DataCollabWarning
 from ._blend import Blend, Blender, ClassBlender, NumberBlender, Opinions
@@ -39,6 +40,7 @@ FEWEST = 8
 Progress = Callable[[str], None]
 
 
+@one_thread
 def foresee(
     X: ArrayLike,
     y: ArrayLike,

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
+from .._threads import one_thread
 from .._validation import FloatArray, PartyName, count_missing
 from ..errors import AgreementError, PrivateRowsWarning, ShareError
 from ..share import Share
@@ -160,6 +161,7 @@ class Party(CombiningParty):
         defence = LabelledAnchors() if epsilon is None else ClassShift(epsilon)
         return cls(name, f, fit_on=fit_on, defences=(defence,), random_state=random_state)
 
+    @one_thread
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Fit the obfuscator, on the party's own rows or `fit_on`, and apply the defences.
 
@@ -250,6 +252,7 @@ class Party(CombiningParty):
         """
         return self.share_with_order(anchor, anchor_target)[0]
 
+    @one_thread
     def share_with_order(
         self, anchor: ArrayLike, anchor_target: ArrayLike | None = None
     ) -> tuple[Share, NDArray[np.intp] | None]:

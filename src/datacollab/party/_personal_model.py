@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
+from .._threads import one_thread
 from .._validation import FloatArray, PartyName, count_missing
 from ..errors import AgreementError
 from ..model import PartyModel
@@ -144,6 +145,7 @@ class PersonalModel:
         return f"PersonalModel(party={self.party!r}, weights={self.benefit_.weights})"
 
 
+@one_thread
 def personalise(
     home: LocalInference,
     model: PartyModel,

@@ -1,0 +1,97 @@
+"""Linear algebra takes one thread inside fits and commands: on a busy machine, more cost ten times as much."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_info, threadpool_limits
+
+import datacollab as dc
+from datacollab._threads import SMALL, one_thread, one_thread_if_small
+
+GENERATOR = np.random.default_rng(0)
+X, ANCHOR = GENERATOR.normal(size=(60, 5)), GENERATOR.normal(size=(80, 5))
+Y = (X[:, 0] > 0).astype(int)
+
+
+def n_threads():
+    return {library["num_threads"] for library in threadpool_info()}
+
+
+@pytest.fixture(autouse=True)
+def several():
+    """More than one by default, whatever the environment says."""
+    with threadpool_limits(limits=2):
+        if n_threads() != {2}:
+            pytest.skip("some library cannot be told to take two threads")
+        yield
+
+
+class Watching(LogisticRegression):
+    """Keeps how many threads there were while it was fitted."""
+
+    seen = None
+
+    def fit(self, X, y, sample_weight=None):
+        type(self).seen = n_threads()
+        return super().fit(X, y, sample_weight)
+
+
+class WatchingMap(TransformerMixin, BaseEstimator):
+    seen = None
+
+    def fit(self, X, y=None):
+        type(self).seen = n_threads()
+        self.pca_ = PCA(3, random_state=0).fit(X)
+        return self
+
+    def transform(self, X):
+        return self.pca_.transform(X)
+
+
+def shares(anchor):
+    parties = [dc.Party(name, PCA(3)).fit(X, Y) for name in ("a", "b")]
+    return [party.share(anchor) for party in parties]
+
+
+def test_the_context_and_the_decorator():
+    assert one_thread(n_threads)() == {1}
+    assert one_thread(n_threads).__name__ == "n_threads"
+    with one_thread_if_small(SMALL):
+        assert n_threads() == {1}
+    with one_thread_if_small(SMALL + 1):
+        assert n_threads() == {2}
+    assert n_threads() == {2}
+
+
+def test_fits_of_parties_and_analysts():
+    dc.Party("a", WatchingMap()).fit(X, Y)
+    assert WatchingMap.seen == {1}
+    dc.Analyst(dc.LTI(2), Watching()).fit(shares(ANCHOR))
+    assert Watching.seen == {1}
+    dc.Analyst("auto", Watching()).fit(shares(ANCHOR))
+    assert Watching.seen == {1}
+    assert n_threads() == {2}
+
+
+def test_large_problems_keep_their_threads():
+    dc.Analyst(dc.LTI(2), Watching()).fit(shares(GENERATOR.normal(size=(SMALL + 1, 5))))
+    assert Watching.seen == {2}
+
+
+@pytest.mark.parametrize(("given", "taken"), [(None, "1"), ("3", "3")])
+def test_commands_take_one_unless_told_otherwise(given, taken):
+    code = (
+        "import os, sys; sys.argv = ['datacollab', '--version']; from datacollab.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: print(os.environ['OMP_NUM_THREADS'], os.environ['OPENBLAS_NUM_THREADS'])"
+    )
+    environment = {name: value for name, value in os.environ.items() if "NUM_THREADS" not in name}
+    environment |= {} if given is None else {"OMP_NUM_THREADS": given}
+    told = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert told.stdout.splitlines()[-1] == f"{taken} 1"
