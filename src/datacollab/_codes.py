@@ -73,6 +73,11 @@ CODES = {
         "verification", "A file is sealed to other keys than this one.", "Ask the sender to seal it to your key."
     ),
     "SEAL_DAMAGED": Code("verification", "A sealed file was changed on its way.", "Have it sent again."),
+    "PROJECT_OLDER": Code(
+        "verification",
+        "A project file is an older revision than the one that is there.",
+        "Use the newer one; ask the owner by another way if in doubt.",
+    ),
     "PROJECT_HASH_MISMATCH": Code(
         "verification",
         "A file belongs to another version of the project.",

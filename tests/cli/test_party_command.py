@@ -6,6 +6,8 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+from sklearn.dummy import DummyClassifier
+from sklearn.metrics import roc_auc_score
 from typer.testing import CliRunner
 
 import datacollab.party_folder
@@ -78,6 +80,37 @@ def test_from_joining_to_predictions(ready):
     scores = json.loads(done(ready, "evaluate", ready.root / "new.csv", "--json"))
     predicted = pd.read_csv(output)["prediction"]
     assert scores["accuracy"] == (predicted == ready.table["ill"]).mean()
+
+
+def test_how_well_probabilities_find_the_ill(ready):
+    output, table = ready.root / "out.csv", ready.root / "new.csv"
+    done(ready, "predict", table, "-o", output, "--proba")
+    found, ill = pd.read_csv(output)["proba_yes"], ready.table["ill"] == "yes"
+    told = done(ready, "evaluate", table, "--find", "0.9")
+    scores = json.loads(done(ready, "evaluate", table, "--find", "0.9", "--json"))["ranking"]
+    assert (scores["positive"], scores["prevalence"]) == ("yes", ill.mean())
+    assert scores["auc"] == pytest.approx(roc_auc_score(ill, found))
+    threshold = scores["threshold"]
+    assert threshold["n_positive"] == ill.sum()
+    assert threshold["n_found"] >= 0.9 * ill.sum()
+    for words in (
+        "AUC ",
+        "average precision",
+        "of the rows are 'yes'",
+        f"among {threshold['n_called']} rows (--find 0.9)",
+    ):
+        assert words in told
+    assert "No row is called" not in told
+
+
+def test_where_nobody_is_called_that_is_said(ready):
+    world = ready
+    model = DummyClassifier(strategy="constant", constant="no")
+    folders = [PartyFolder(world.root / name) for name in ("a", "b")]
+    done(world, "install", world.model_file(*folders, estimator=model))
+    told = done(world, "evaluate", world.root / "new.csv", "--collaboration")
+    assert "No row is called 'yes', for no probability reaches one half" in told
+    assert "AUC                0.500" in told
 
 
 def test_join_says_who_one_is(world):

@@ -225,7 +225,7 @@ def test_an_edited_project_is_signed_again(file, keys):
     after = load_project(file)
     assert after.digest != before
     first, second = result.stdout.splitlines()
-    assert first == f"{file}: signed. New digest {after.digest}"
+    assert first == f"{file}: signed, revision 2. New digest {after.digest}"
     assert "datacollab anchor seal" in second
     assert "datacollab party join" in second
     assert "# years" in file.read_text()

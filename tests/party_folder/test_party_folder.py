@@ -2,14 +2,17 @@ import json
 import os
 import stat
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from datacollab.analyst_folder import AnalystFolder
 from datacollab.bundle import locked
 from datacollab.errors import ExchangeError
 from datacollab.party_folder import PartyFolder
 from datacollab.party_folder._files import OwnFiles
+from datacollab.project import load_project
 from party_world import NAMES, contents, events, new_world, refused
 
 
@@ -186,3 +189,29 @@ def test_facts_are_plain_json(world):
     folder = world.installed()
     assert json.loads(json.dumps(folder.evaluate(world.root / "new.csv")))["task"] == "classification"
     assert os.fspath(folder.path) in repr(folder)
+
+
+def test_a_project_that_was_replaced_does_not_come_back(world):
+    """An older file is signed as well; it may name a key that was stolen since."""
+    old = world.project
+    world.write_project(replace(old, revision=2))
+    folder = world.join()
+    kept = (folder.path / "project.toml").read_bytes()
+    world.write_project(old)
+    with refused("PROJECT_OLDER"):
+        world.join()
+    assert (folder.path / "project.toml").read_bytes() == kept
+    world.write_project(replace(old, revision=3))
+    assert world.join().project.revision == 3
+
+
+def test_nor_does_it_at_the_analyst(world):
+    def init():
+        return AnalystFolder.init(world.root / "analyst", world.root / "project.toml")
+
+    world.write_project(replace(world.project, revision=2))
+    init()
+    world.write_project(world.project)
+    with refused("PROJECT_OLDER"):
+        init()
+    assert load_project(world.root / "analyst" / "project.toml").revision == 2

@@ -7,6 +7,7 @@ import re
 import time
 import tomllib
 from datetime import date
+from pathlib import Path
 
 import pytest
 import tomli_w
@@ -187,6 +188,34 @@ def test_signing_again_keeps_comments_and_takes_the_edit(project, text, keys, wr
     assert "# nobody is older" in signed
     assert signed.count("[signature]") == 1
     assert sign_project_text(signed, keys["a"]) == signed
+
+
+def test_every_change_of_a_signed_file_is_a_later_revision(project, text, keys, write):
+    assert "revision" not in text
+    first = sign_project_text(text, keys["a"])
+    assert first == text
+    second = sign_project_text(text.replace("maximum = 120.0", "maximum = 110"), keys["a"])
+    third = sign_project_text(second.replace("maximum = 110", "maximum = 100"), keys["a"])
+    loaded = [load_project(write(f"{n}.toml", each)) for n, each in enumerate((first, second, third))]
+    assert [each.revision for each in loaded] == [1, 2, 3]
+    assert third.count("revision") == 1
+    undone = third.replace("maximum = 100", "maximum = 120")
+    back = load_project(write("back.toml", sign_project_text(undone, keys["a"])))
+    assert back.columns == project.columns
+    assert (back.revision, back.digest != project.digest) == (4, True)
+    unsigned_text = text[: text.index("[signature]")]
+    assert load_project(write("new.toml", sign_project_text(unsigned_text, keys["a"]))).revision == 1
+
+
+def test_an_older_revision_is_refused_of_the_same_owner(project, make_project, keys):
+    later = dataclasses.replace(project, revision=7)
+    later.check_not_older(project, Path("here"))
+    later.check_not_older(later, Path("here"))
+    message = refused("PROJECT_OLDER", project.check_not_older, later, Path("here"))
+    assert "revision 1" in message
+    assert "here has 7" in message
+    dataclasses.replace(project, owner=keys["b"].public).check_not_older(later, Path("here"))
+    refused("SPEC_INVALID", make_project, revision=0)
 
 
 def test_signing_copes_with_a_signature_elsewhere(text, keys, write):

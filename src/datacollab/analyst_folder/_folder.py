@@ -104,7 +104,9 @@ class AnalystFolder:
         with locked(path):
             target = path / "project.toml"
             if target.exists():
-                _check_same_project(load_project(target), project, path)
+                there = load_project(target)
+                _check_same_project(there, project, path)
+                project.check_not_older(there, path)
             is_new = not (path / "shares").is_dir()
             if is_new or target.read_bytes() != text:
                 write_atomically(target, text)

@@ -262,6 +262,9 @@ def evaluate(
     pooled: Pooled = False,
     alone: Alone = False,
     collaboration: Collaboration = False,
+    find: Annotated[
+        float, Option(min=0.0, max=1.0, help="Of two classes, how much of the second a threshold is to find.")
+    ] = 0.8,
     details: Details = False,
     folder: Folder = HERE,
     passphrase_file: PassphraseFile = None,
@@ -272,7 +275,9 @@ def evaluate(
     Example: datacollab party evaluate known.csv -C hospital-a
     """
     with reported(as_json) as report:
-        report.facts = _opened(folder, passphrase_file).evaluate(table, using=_using(pooled, alone, collaboration))
+        report.facts = _opened(folder, passphrase_file).evaluate(
+            table, using=_using(pooled, alone, collaboration), find=find
+        )
         _show_scores(report.facts, report)
         show_adjusted(report.facts["adjusted"], report, details=details)
 
@@ -352,12 +357,32 @@ def _show_scores(scores: dict[str, Any], report: Report) -> None:
     if scores["task"] == "classification":
         report.line(f"  accuracy           {_figure(scores, 'accuracy', 3)}")
         report.line(f"  balanced accuracy  {_figure(scores, 'balanced_accuracy', 3)}")
+        if "ranking" in scores:
+            _show_ranking(scores["ranking"], report)
+            if not any(row[1] for row in scores["confusion"]):
+                report.line(
+                    f"  No row is called {scores['classes'][1]!r}, for no probability reaches one half. Take the "
+                    "probabilities (predict --proba) and a threshold."
+                )
         _show_confusion(scores, report)
     else:
         unit = f" {scores['unit']}" if scores["unit"] else ""
         report.line(f"  root mean squared error  {_figure(scores, 'rmse')}{unit}")
         report.line(f"  mean absolute error      {_figure(scores, 'mae')}{unit}")
         report.line(f"  R2                       {_figure(scores, 'r2', 3)}")
+
+
+def _show_ranking(ranking: dict[str, Any], report: Report) -> None:
+    positive, threshold = ranking["positive"], ranking["threshold"]
+    report.line(f"  AUC                {_figure(ranking, 'auc', 3)}")
+    chance = "" if ranking["auc"] is None else f"  (by chance {ranking['prevalence']:.3f})"
+    report.line(f"  average precision  {_figure(ranking, 'average_precision', 3)}{chance}")
+    report.line(f"  {ranking['prevalence']:.1%} of the rows are {positive!r}, {ranking['expected']:.1%} were expected")
+    if threshold is not None:
+        report.line(
+            f"  from a probability of {threshold['least']:.3f} on, {threshold['n_found']} of {threshold['n_positive']} "
+            f"{positive!r} are found, among {threshold['n_called']} rows (--find {threshold['find']:g})"
+        )
 
 
 def _show_confusion(scores: dict[str, Any], report: Report) -> None:

@@ -179,12 +179,13 @@ def sign(
             "changed": changed,
             "written": str(file) if changed else None,
             "project": project.name,
+            "revision": project.revision,
             "project_digest": project.digest,
         }
         if not changed:
             report.line(f"{file}: unchanged, and signed already. Digest {project.digest}")
             return
-        report.line(f"{file}: signed. New digest {project.digest}")
+        report.line(f"{file}: signed, revision {project.revision}. New digest {project.digest}")
         report.line(
             "The digest is in the anchor and in the parties' folders: send the file to all, seal the anchor again "
             "(datacollab anchor seal), and let the parties join again (datacollab party join)."
@@ -272,7 +273,7 @@ def _show(project: Project, report: Report) -> None:
     deadline = "none" if project.deadline is None else project.deadline.isoformat()
     owner = next((name for name, key in project.parties.items() if key == project.owner), None)
     lines = [
-        f"Project   {project.name}",
+        f"Project   {project.name}" + (f", revision {project.revision}" if project.revision > 1 else ""),
         *(f"          {line}" for line in project.purpose.splitlines()),
         f"Task      {task.kind} of {task.target}: {what}",
         f"Anchor    {project.anchor.n_rows} rows by {project.anchor.method}"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from .._require import require
@@ -13,6 +14,7 @@ from .._typing import FloatArray
 from ..errors import ExchangeError, ObfuscationError
 from ..project import Adjustments, Project, encode_table, table_batches
 from ._installation import are_targets
+from ._ranking import RankingScores
 from ._scores import ClassificationScores, RegressionScores
 from ._sides import Side
 
@@ -72,12 +74,15 @@ def _frames(
     tell(adjusted)
 
 
-def scored(project: Project, sides: Mapping[str, Side], source: Path, *, batch_rows: int) -> dict[str, dict[str, Any]]:
+def scored(
+    project: Project, sides: Mapping[str, Side], source: Path, *, batch_rows: int, find: float
+) -> dict[str, dict[str, Any]]:
     """How well each side predicts a file's targets; see `PartyFolder.evaluate`."""
     is_classification = project.task.kind == "classification"
     scores = {
         name: ClassificationScores(project.task.classes) if is_classification else RegressionScores() for name in sides
     }
+    ranked = _ranked(project, sides, find)
     adjusted = Adjustments()
     for table in table_batches(source, batch_rows=batch_rows, project=project):
         encoded = encode_table(project, table, where=str(source), first_row=adjusted.n_rows, before=adjusted)
@@ -86,8 +91,31 @@ def scored(project: Project, sides: Mapping[str, Side], source: Path, *, batch_r
         if encoded.n_rows:
             for name, side in sides.items():
                 scores[name].add(encoded.target, _predicted(project, side, encoded.X, source))
+                if name in ranked:
+                    probabilities = _probabilities(side, encoded.X, source)
+                    ranked[name].add(encoded.target, _of_class(side, project.task.classes[1], probabilities))
     told = {"task": project.task.kind, "target": project.task.target, "unit": project.task.unit}
-    return {name: {**told, **each.to_dict(), "adjusted": adjusted.to_dict()} for name, each in scores.items()}
+    return {
+        name: {**told, **each.to_dict(), "adjusted": adjusted.to_dict()}
+        | ({"ranking": ranked[name].to_dict()} if name in ranked else {})
+        for name, each in scores.items()
+    }
+
+
+def _ranked(project: Project, sides: Mapping[str, Side], find: float) -> dict[str, RankingScores]:
+    """For two classes, of each side that gives probabilities."""
+    if len(project.task.classes) != 2:
+        return {}
+    return {
+        name: RankingScores(project.task.classes[1], find) for name, side in sides.items() if side.classes is not None
+    }
+
+
+def _of_class(side: Side, name: str | int, probabilities: NDArray[Any]) -> FloatArray:
+    """The column of a class; zeros where the model does not know it."""
+    assert side.classes is not None
+    (there,) = np.nonzero(side.classes == name)
+    return np.asarray(probabilities[:, there[0]] if len(there) else np.zeros(len(probabilities)))
 
 
 def _predicted(project: Project, side: Side, X: FloatArray, source: Path) -> NDArray[Any]:

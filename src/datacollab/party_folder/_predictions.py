@@ -175,7 +175,9 @@ class Predictions(Workplace):
         self.record("predict", file=Path(source).name, n_rows=n_rows)
         return n_rows
 
-    def evaluate(self, source: Path, *, using: str | None = None, batch_rows: int = BATCH_ROWS) -> dict[str, Any]:
+    def evaluate(
+        self, source: Path, *, using: str | None = None, find: float = 0.8, batch_rows: int = BATCH_ROWS
+    ) -> dict[str, Any]:
         """Hold predictions against the targets of a table, at home.
 
         Parameters
@@ -183,6 +185,8 @@ class Predictions(Workplace):
         source : Path
         using : {"pooled", "alone", "collaboration"}, optional
             Whose figures come first; as in `predict_batches`.
+        find : float, default=0.8
+            Of two classes, the share of the second one's rows that a threshold is to find; above 0, at most 1.
         batch_rows : int, default=16384
 
         Returns
@@ -190,8 +194,11 @@ class Predictions(Workplace):
         dict of str to object
             For a classification "accuracy", "accuracy_interval" (Wilson), "balanced_accuracy", "classes" and
             "confusion", a row for each true class; for a regression "rmse", "mae" and "r2", the first two with t
-            intervals; "n_rows", "task" and "adjusted", the counts of entries that the project's rules made something
-            else, for both.  Intervals are of 95 %.  "using" says whose they are, and "sides" has the same figures of
+            intervals; where there are two classes and probabilities, "ranking" of the second: "auc" with DeLong's
+            interval, "average_precision", "prevalence", "expected" (the mean probability), "brier" and "threshold",
+            from which probability on the wanted share is found; "n_rows", "task" and "adjusted", the counts of entries
+            that the project's rules made something else, for both.  Intervals are of 95 %.  "using" says whose they
+            are, and "sides" has the same figures of
             all that there are, by name.
 
         Raises
@@ -199,11 +206,13 @@ class Predictions(Workplace):
         ExchangeError
             NOT_SHARED, NOT_INSTALLED, NOT_POOLED, WRONG_SHARE, or of the kind "schema".
         """
+        if not 0 < find <= 1:
+            raise ValueError(f"find must be above 0 and at most 1; got {find}.")
         at_home = self._at_home()
         at_home.side(using)
         sides = at_home.sides()
         chosen = using or next(iter(sides))
-        scores = scored(self.project, sides, Path(source), batch_rows=batch_rows)
+        scores = scored(self.project, sides, Path(source), batch_rows=batch_rows, find=find)
         figures = {name: scores[chosen][name] for name in ("accuracy", "rmse") if name in scores[chosen]}
         self.record("evaluate", file=Path(source).name, n_rows=scores[chosen]["n_rows"], using=chosen, **figures)
         return scores[chosen] | {"using": chosen, "sides": scores}

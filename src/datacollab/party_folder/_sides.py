@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .._typing import FloatArray
 from ..errors import ExchangeError
-from ..model import PartyModel
+from ..model import PartyModel, estimator_kind
 from ..party import LocalParty, PersonalModel
 
 __all__ = ["SIDES", "AtHome", "Side"]
@@ -41,7 +41,7 @@ class CommonSide:
 
     def __init__(self, party: LocalParty, model: PartyModel) -> None:
         self.party, self.model = party, model
-        self.name = type(model.estimator).__name__
+        self.name = estimator_kind(model.estimator)
         has_probabilities = hasattr(model.estimator, "predict_proba")
         self.classes: NDArray[Any] | None = model.estimator.classes_ if has_probabilities else None
 

@@ -103,7 +103,9 @@ class Workplace:
         with locked(files.root):
             recover(files, own, name)
             if files.project.exists():
-                _check_same_people(load_project(files.project), project, files)
+                there = load_project(files.project)
+                _check_same_people(there, project, files)
+                project.check_not_older(there, files.root)
             if files.state.exists() and own.read(files.state).facts["project_digest"] != project.digest:
                 raise ExchangeError(
                     "ALREADY_THERE",

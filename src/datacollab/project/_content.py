@@ -26,8 +26,11 @@ def project_content(project: Project) -> dict[str, Any]:
     if project.deadline is not None:
         rules["deadline"] = project.deadline.isoformat()
     recipe = project.anchor
+    general: dict[str, Any] = {"format_version": FORMAT_VERSION}
+    # Left out where it is the first, as in files from before there were any: their digests stay.
+    general |= {"revision": project.revision} if project.revision > 1 else {}
     return {
-        "project": {"format_version": FORMAT_VERSION, "name": project.name, "purpose": project.purpose},
+        "project": general | {"name": project.name, "purpose": project.purpose},
         "task": _task_content(project.task),
         "anchor": {"method": recipe.method, "n_rows": recipe.n_rows, "source": recipe.source},
         "rules": rules,

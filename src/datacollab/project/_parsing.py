@@ -96,6 +96,7 @@ def _project(found: dict[str, Any]) -> tuple[Project, bytes | None]:
         quorum=rules.whole("quorum", 2),
         deadline=rules.day("deadline"),
         seal_shares=rules.truth("seal_shares", False),
+        revision=general.whole("revision", 1),
         owner=_key(members, "owner"),
         analyst=_key(members, "analyst"),
         parties={name: _key(parties, name) for name in parties.names()},

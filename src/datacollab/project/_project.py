@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
+from pathlib import Path
 
 from ..bundle import PublicKey, canonical_json, digest
 from ..errors import ExchangeError
@@ -30,6 +31,8 @@ class Project:
     name : str
     purpose : str
         What the model is for, in words.
+    revision : int
+        Raised whenever a signed agreement is changed, so that an older one is not taken for a newer.
     columns : tuple of Column
         In the order of the columns of the matrix.
     task : Task
@@ -66,6 +69,7 @@ class Project:
     quorum: int = 2
     deadline: date | None = None
     seal_shares: bool = False
+    revision: int = 1
     owner: PublicKey
     analyst: PublicKey
     parties: dict[str, PublicKey]
@@ -143,7 +147,33 @@ class Project:
                 "must not know. Let a party own the project."
             )  # fmt: skip
 
+    def check_not_older(self, than: Project, where: Path) -> None:
+        """Refuse this agreement in place of a later one of the same owner.
+
+        Whoever can make an old file look new, such as one that still names a key that was stolen, could undo a change.
+
+        Parameters
+        ----------
+        than : Project
+            The one that is there.
+        where : Path
+            Its folder, for errors.
+
+        Raises
+        ------
+        ExchangeError
+            PROJECT_OLDER.
+        """
+        if self.owner == than.owner and self.revision < than.revision:
+            raise ExchangeError(
+                "PROJECT_OLDER",
+                f"This file is revision {self.revision} of project {self.name!r}; {where} has {than.revision}. "
+                "Do not use the older one; if the owner means it, they sign it again with a higher revision.",
+            )
+
     def _check_rules(self) -> None:
+        if self.revision < 1:
+            raise invalid("[project], revision", f"{self.revision}; 1 or more is wanted.")
         most = {"max_components": self.n_features, "quorum": len(self.parties)}
         for name in ("max_components", "min_rows", "min_class_rows", "quorum"):
             number = getattr(self, name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from ..bundle import KeyPair, canonical_json, unpack
@@ -45,6 +46,8 @@ def project_text(project: Project, key: KeyPair, *, drafted: bool = False, range
 def sign_project_text(text: str, key: KeyPair, *, what: str = "project.toml") -> str:
     """Sign a project file again after an edit by hand; comments stay as they are.
 
+    Where it was signed before, and says something else now, its revision is raised.
+
     Raises
     ------
     ExchangeError
@@ -54,6 +57,8 @@ def sign_project_text(text: str, key: KeyPair, *, what: str = "project.toml") ->
     project, remaining = parse_project(unsigned, what=what)
     if remaining is not None:
         raise invalid(what, "the signature is not in a table [signature] of its own. Remove it by hand, then sign.")
+    if unsigned is not text and not _is_signature_of(text, project, what):
+        unsigned, project = _raised(unsigned, project, what)
     signed = unsigned.rstrip() + "\n\n" + _signature_text(project, key)
     if parse_project(signed, what=what)[0] != project:
         raise invalid(what, "the signature cannot be added at the end. Put it after all other entries.")
@@ -154,6 +159,28 @@ def _signature_text(project: Project, key: KeyPair) -> str:
         )
     signature = base64.b64encode(key.sign(_signed_bytes(project))).decode()
     return f'[signature]\ned25519 = "{signature}"\n'
+
+
+def _is_signature_of(text: str, project: Project, what: str) -> bool:
+    """Whether the signature in a file is the owner's of this very agreement."""
+    try:
+        signature = parse_project(text, what=what)[1]
+        project.owner.verify(signature or b"", _signed_bytes(project))
+    except ExchangeError:
+        return False
+    return True
+
+
+def _raised(unsigned: str, project: Project, what: str) -> tuple[str, Project]:
+    """The same agreement with the next revision."""
+    line = f"revision = {project.revision + 1}"
+    told, n_told = re.subn(r"(?m)^[ \t]*revision[ \t]*=[ \t]*[0-9_]+", line, unsigned, count=1)
+    if not n_told:
+        told = re.sub(r"(?m)^([ \t]*format_version[ \t]*=[^\r\n]*)$", rf"\1\n{line}", unsigned, count=1)
+    raised = replace(project, revision=project.revision + 1)
+    if parse_project(told, what=what)[0] != raised:
+        raise invalid(what, f"the revision cannot be raised. Write `{line}` under [project] by hand, then sign.")
+    return told, raised
 
 
 def _without_signature(text: str) -> str:
