@@ -114,6 +114,7 @@ def step(facts, arrays, x):
     return {
         "affine": lambda: x @ arrays["coefficients"] + arrays["intercept"],
         "scale": lambda: (x - arrays["centre"]) / arrays["spread"],
+        "stretch": lambda: x * arrays["factor"] + arrays["offset"],
         "clip": lambda: [min(max(each, facts["low"]), facts["high"]) for each in x],
         "elementwise": lambda: [FUNCTIONS[facts["function"]](each) for each in x],
         "log": lambda: [math.log(max(each, facts["least"])) for each in x],

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import sklearn
 from sklearn import (
     calibration,
     compose,
@@ -20,6 +21,7 @@ from sklearn import (
 )
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
+from sklearn.utils.fixes import parse_version
 
 from datacollab.model import (
     AveragedClassifier,
@@ -89,6 +91,15 @@ CLASSIFIERS = {
     "pipeline of svd": make_pipeline(
         feature_selection.SelectPercentile(percentile=80), decomposition.TruncatedSVD(2, random_state=0), _forest
     ),
+    "pipeline that only centres": make_pipeline(
+        preprocessing.StandardScaler(with_std=False), preprocessing.RobustScaler(with_centering=False), _logistic
+    ),
+    "pipeline that only scales": make_pipeline(
+        preprocessing.StandardScaler(with_mean=False), preprocessing.RobustScaler(with_scaling=False), _logistic
+    ),
+    "pipeline within a pipeline": make_pipeline(
+        preprocessing.StandardScaler(), make_pipeline(decomposition.PCA(2), _logistic)
+    ),
     "ridge": linear_model.RidgeClassifier(),
     "ridge by folds": linear_model.RidgeClassifierCV(),
     "sgd": linear_model.SGDClassifier(random_state=0),
@@ -101,6 +112,13 @@ CLASSIFIERS = {
         [("a", _logistic), ("b", "drop"), ("c", _bayes)], voting="soft", weights=[1, 2, 3]
     ),
 }
+if parse_version(sklearn.__version__) >= parse_version("1.8"):
+    for _name, _model in {"bayes": _bayes, "discriminant": discriminant_analysis.LinearDiscriminantAnalysis()}.items():
+        CLASSIFIERS[f"calibrated {_name} by temperature"] = calibration.CalibratedClassifierCV(
+            _model, cv=2, method="temperature"
+        )
+if parse_version(sklearn.__version__) >= parse_version("1.9"):
+    CLASSIFIERS["pipeline that cuts off"] = make_pipeline(preprocessing.MaxAbsScaler(clip=True), _logistic)
 REGRESSORS = {
     "averaged": AveragedRegressor([LandmarkRidgeRegressor(LANDMARKS, gamma=0.2), linear_model.Ridge()], weights=[1, 3]),
     "ard": linear_model.ARDRegression(),
@@ -142,6 +160,9 @@ REGRESSORS = {
     "ridge": linear_model.Ridge(),
     "ridge by folds": linear_model.RidgeCV(),
     "scaled target": compose.TransformedTargetRegressor(_, transformer=preprocessing.StandardScaler()),
+    "scaled target, not centred": compose.TransformedTargetRegressor(
+        _, transformer=preprocessing.StandardScaler(with_mean=False)
+    ),
     "sgd": linear_model.SGDRegressor(random_state=0),
     "theil-sen": linear_model.TheilSenRegressor(random_state=0, max_subpopulation=100),
     "tree": tree.DecisionTreeRegressor(random_state=0),

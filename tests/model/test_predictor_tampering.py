@@ -12,6 +12,7 @@ from predictor_examples import CLASSIFIERS, N_COLUMNS, REGRESSORS, TWO_CLASSES_O
 
 from datacollab.errors import ExchangeError
 from datacollab.model.predictors import Parts, read_predictor, sent_form, write_predictor
+from datacollab.model.predictors._budget import Budget
 from datacollab.model.predictors._parts import MOST_WIDTH
 
 N_MUTANTS = 175
@@ -174,6 +175,9 @@ FEATURES = FOREST[1]["0.feature"]
         with_steps(FOREST, FOREST[0]["steps"], name="x" * 300),
         with_steps(FOREST, FOREST[0]["steps"], classes=["a", "b"]),
         with_steps(FOREST, FOREST[0]["steps"], classes=None, classes_dtype=None),
+        with_steps(FOREST, FOREST[0]["steps"], more=1),
+        with_steps(EXAMPLES["forest"], EXAMPLES["forest"][0]["steps"], decides=1),
+        with_steps(EXAMPLES["forest"], EXAMPLES["forest"][0]["steps"], classes_dtype="str"),
     ],
 )
 def test_what_does_not_fit_is_refused(example):
@@ -237,25 +241,71 @@ def test_what_would_take_too_much_is_refused():
     assert outcome(facts | {"steps": deep}, trees) == "TOO_LARGE"
 
 
-def test_a_hostile_tree_is_only_as_slow_as_it_is_long():
-    """As deep as may be, and many: the walk is bounded by rows, trees and depth."""
-    n_trees = 200
-    chain = np.tile(np.array([0] * 1000 + [-1] * 1001, dtype=np.int32), n_trees)
-    arrays = {
-        "0.feature": chain,
-        "0.threshold": np.full(1000 * n_trees, 1e9),
-        "0.value": np.zeros((1001 * n_trees, 1)),
-    }
-    facts = {"name": "x", "classes": None, "classes_dtype": None, "steps": [{"kind": "trees", "precision": "float64"}]}
+NUMBER = {"name": "x", "classes": None, "classes_dtype": None}
+STUMPS = {"kind": "trees", "precision": "float64"}
+
+
+def mapped_to(n_columns):
+    """An affine step to many columns."""
+    return {"0.coefficients": np.zeros((N_COLUMNS, n_columns)), "0.intercept": np.zeros(n_columns)}
+
+
+def costly(name):
+    """Files of up to some megabytes that would take minutes or gigabytes."""
+    to_one = {"2.coefficients": np.zeros((20_000, 1)), "2.intercept": np.zeros(1)}
+    affine, tanh = {"kind": "affine"}, {"kind": "elementwise", "function": "tanh"}
+    if name == "many trees":
+        return [STUMPS], {"0.feature": np.full(300_000, -1, dtype=np.int32), "0.value": np.zeros((300_000, 1))}
+    if name == "many nodes":
+        feature = np.array([0] * 3 * 10**6 + [-1] * (3 * 10**6 + 1), dtype=np.int32)
+        return [STUMPS], {"0.feature": feature}
+    if name == "deep trees":
+        feature = np.tile(np.array([0] * 1000 + [-1] * 1001, dtype=np.int32), 600)
+        arrays = {"0.feature": feature, "0.threshold": np.zeros(600_000), "0.value": np.zeros((600_600, 1))}
+        return [STUMPS], arrays
+    if name == "wide and long":
+        last = {name.replace("2.", "99."): array for name, array in to_one.items()}
+        return [affine, *[tanh] * 98, affine], mapped_to(20_000) | last
+    if name == "a mean of many":
+        mean = {"kind": "mean", "chains": [[tanh] * 100] * 230}
+        return [affine, mean, affine], mapped_to(20_000) | {"1.weights": np.full(230, 1 / 230)} | to_one
+    one = np.ones(20_000, dtype=np.int32)
+    lines = {f"1.{i}.0.lengths": one for i in range(20)}
+    lines |= {f"1.{i}.0.{what}": np.zeros(20_000) for i in range(20) for what in ("knots", "heights")}
+    mean = {"kind": "mean", "chains": [[{"kind": "isotonic"}]] * 20}
+    return [affine, mean, affine], mapped_to(20_000) | lines | {"1.weights": np.full(20, 0.05)} | to_one
+
+
+@pytest.mark.parametrize(
+    "name", ["many trees", "many nodes", "deep trees", "wide and long", "a mean of many", "lines in many columns"]
+)
+def test_what_is_short_and_takes_long_is_refused(name):
+    steps, arrays = costly(name)
     start = time.process_time()
-    assert outcome(facts, arrays) == "answers"
+    assert outcome(NUMBER | {"steps": steps}, arrays) == "TOO_LARGE"
     assert time.process_time() - start < MOST_SECONDS
+
+
+def test_what_is_within_the_budget_is_soon_done():
+    """As deep as may be, and in columns by which few trees split."""
+    chain = np.tile(np.array([0] * 1000 + [-1] * 1001, dtype=np.int32), 400)
+    trees = {"1.feature": chain, "1.threshold": np.full(400_000, 1e9), "1.value": np.zeros((400_400, 1))}
+    start = time.process_time()
+    assert outcome(NUMBER | {"steps": [{"kind": "affine"}, STUMPS]}, mapped_to(10_000) | trees) == "answers"
+    assert time.process_time() - start < 2 * MOST_SECONDS
+
+
+def test_rows_beyond_all_bounds_are_answered():
+    arrays = {"1.landmarks": np.zeros((2, N_COLUMNS)), "2.coefficients": np.ones((2, 1)), "2.intercept": np.zeros(1)}
+    steps = [{"kind": "elementwise", "function": "exp"}, {"kind": "radial", "gamma": 1.0}, {"kind": "affine"}]
+    with np.errstate(all="ignore"):
+        assert read_predictor(NUMBER | {"steps": steps}, arrays, N_COLUMNS).predict(1e4 * np.abs(ROWS)).shape == (8,)
 
 
 def test_what_is_asked_twice_is_there_once():
     """Two steps cannot have an array in common, and so no array counts more often than it is there."""
     arrays = {"0.weights": np.ones(1)}
-    parts = Parts({"kind": "mean"}, arrays, "0.")
+    parts = Parts({"kind": "mean"}, arrays, "0.", Budget())
     parts.table("weights", (1,))
     with pytest.raises(ExchangeError):
         parts.table("weights", (1,))

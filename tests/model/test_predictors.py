@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from predictor_examples import CLASSIFIERS, N_COLUMNS, REGRESSORS, TWO_CLASSES_ONLY, fitted
 from sklearn import ensemble, gaussian_process, linear_model, naive_bayes, neighbors, preprocessing, svm
 from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -155,6 +156,8 @@ class _Louder(linear_model.LogisticRegression):
         (make_pipeline(preprocessing.StandardScaler(), svm.SVC()), "SVC"),
         (ensemble.VotingClassifier([("a", naive_bayes.GaussianNB())]), "majority"),
         (linear_model.SGDClassifier(loss="modified_huber"), "modified_huber"),
+        (ensemble.GradientBoostingClassifier(init=DummyClassifier(strategy="stratified"), n_estimators=2), "drawn"),
+        (DummyClassifier(strategy="uniform"), "draws"),
         (ensemble.GradientBoostingClassifier(init=linear_model.LogisticRegression(), n_estimators=2), "another model"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -185,6 +188,29 @@ def test_several_targets_are_refused():
             model = clone(model).fit(X, y)
         with pytest.raises(ExchangeError, match="several targets"):
             sent_form(model)
+
+
+def test_several_targets_of_classifiers_are_refused():
+    X, y = new_rows(0), np.zeros((200, 2), dtype=int)
+    y[100:, 0] = y[::2, 1] = 1
+    with pytest.raises(ExchangeError, match="several targets"):
+        sent_form(linear_model.RidgeClassifier().fit(X, y))
+    with pytest.raises(ExchangeError, match="several targets"):
+        sent_form(DummyRegressor().fit(X, y))
+
+
+def test_sparse_coefficients_are_written_in_full():
+    model = fitted(CLASSIFIERS["logistic"], n_classes=3)
+    expected = model.predict_proba(new_rows(0))
+    np.testing.assert_allclose(received(model.sparsify()).predict_proba(new_rows(0)), expected, rtol=1e-12)
+
+
+def test_rows_on_thresholds_stay_on_their_side_behind_a_scaler():
+    """Histogram boosting splits at values of the data; a scaler that rounds otherwise would move rows across."""
+    X = np.random.default_rng(0).normal(size=(5000, N_COLUMNS))
+    model = make_pipeline(preprocessing.MinMaxScaler(), ensemble.HistGradientBoostingRegressor(max_iter=5))
+    model.fit(X, X[:, 0] + X[:, 1])
+    np.testing.assert_allclose(received(model).predict(X), model.predict(X), rtol=1e-12)
 
 
 def test_categories_are_refused():

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._typing import FloatArray
-from ._columns import Affine, Clip, Elementwise, LogFloor, Scale
+from ._budget import Budget
+from ._columns import Affine, Clip, Elementwise, LogFloor, Scale, Stretch
 from ._links import Binary, Complement, Isotonic, Normalise, Softmax
 from ._normal import NormalDensities
 from ._parts import MOST_WIDTH, Parts, bad_predictor, large_predictor
@@ -84,6 +85,11 @@ class Mean(Step):
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         total = np.zeros((len(rows), self.n_out))
+        if (self.weights == self.weights[0]).all():
+            # In scikit-learn's order of adding and dividing, so that ties stay ties.
+            for chain in self.chains:
+                total += chain(rows)
+            return total / len(self.chains)
         for weight, chain in zip(self.weights, self.chains, strict=True):
             total += weight * chain(rows)
         return total
@@ -109,7 +115,7 @@ class Mean(Step):
         if (weights < 0).any() or abs(weights.sum() - 1) > 1e-9:
             raise bad_predictor("has weights that are not positive, or do not add up to one")
         chains = [
-            read_chain(steps, parts.arrays, n_in, path=f"{parts.path}{number}.", nested=nested + 1)
+            read_chain(steps, parts.arrays, n_in, path=f"{parts.path}{number}.", nested=nested + 1, budget=parts.budget)
             for number, steps in enumerate(listed)
         ]
         if len({chain.n_out for chain in chains}) > 1:
@@ -121,12 +127,20 @@ _KINDS: dict[str, type[Step]] = {
     step.kind: step
     for step in (
         *(Affine, Binary, Clip, Complement, Elementwise, Isotonic, LogFloor, Mean, NormalDensities, Normalise),
-        *(Radial, Scale, Softmax, Trees),
+        *(Radial, Scale, Softmax, Stretch, Trees),
     )
 }
 
 
-def read_chain(facts: Any, arrays: dict[str, NDArray[Any]], n_in: int, *, path: str = "", nested: int = 0) -> Chain:
+def read_chain(
+    facts: Any,
+    arrays: dict[str, NDArray[Any]],
+    n_in: int,
+    *,
+    path: str = "",
+    nested: int = 0,
+    budget: Budget | None = None,
+) -> Chain:
     """The chain that facts and arrays describe; arrays that belong to it are removed from the mapping.
 
     Parameters
@@ -146,15 +160,17 @@ def read_chain(facts: Any, arrays: dict[str, NDArray[Any]], n_in: int, *, path: 
         raise bad_predictor("has no list of steps")
     if len(facts) > _MOST_STEPS:
         raise large_predictor(f"{len(facts)} steps; {_MOST_STEPS} are allowed")
+    budget = Budget() if budget is None else budget
     steps: list[Step] = []
     n_columns = n_in
     for number, each in enumerate(facts):
-        parts = Parts(each, arrays, f"{path}{number}.")
+        parts = Parts(each, arrays, f"{path}{number}.", budget)
         if parts.kind not in _KINDS:
             raise bad_predictor("has a step of a kind that is not known")
         kind = _KINDS[parts.kind]
         step = Mean.read(parts, n_columns, nested) if kind is Mean else kind.read(parts, n_columns)
         parts.finish()
+        budget.spend(step.work, step.calls)
         n_columns = step.n_out
         if n_columns > MOST_WIDTH:
             raise large_predictor(f"{n_columns} columns on the way; {MOST_WIDTH} are allowed")

@@ -16,7 +16,7 @@ from .._averaged import AveragedClassifier, AveragedRegressor
 from .._calibrated_forest import FLOOR, CalibratedForestClassifier
 from .._landmark_ridge import LandmarkRidgeClassifier, LandmarkRidgeRegressor
 from ._chain import Chain, Mean
-from ._columns import Affine, Elementwise, LogFloor, Scale
+from ._columns import Affine, Elementwise, LogFloor, Scale, Stretch
 from ._export_columns import TRANSFORMERS, inverse_of_target, transformer
 from ._export_linear import LINEAR_CLASSIFIERS, LINEAR_REGRESSORS, linear_classifier, linear_regressor, network
 from ._export_trees import gradient_boosting, histogram_boosting, tree_model
@@ -24,7 +24,7 @@ from ._links import Complement, Isotonic, Normalise, Softmax
 from ._normal import NormalDensities
 from ._radial import Radial
 from ._received import ReceivedClassifier, ReceivedRegressor
-from ._sent import NotSendableError, Sent, diagonal, floats, picked
+from ._sent import NotSendableError, Sent, floats, picked, stretch
 from ._step import Step
 
 __all__ = ["SENDABLE", "sent_form"]
@@ -107,6 +107,8 @@ def _constant(estimator: Any) -> Sent:
         said = estimator.predict_proba(np.zeros((1, estimator.n_features_in_)))[0]
     else:
         said = np.reshape(estimator.constant_, -1)
+        if len(said) != 1:
+            raise NotSendableError("a model of several targets")
     affine = Affine(np.zeros((estimator.n_features_in_, len(said))), floats(said))
     return Sent((affine,), () if isinstance(estimator, dummy.DummyClassifier) else None)
 
@@ -127,8 +129,8 @@ def _calibrated_forest(estimator: Any) -> Sent:
     return Sent((*forest, LogFloor(forest[-1].n_out, FLOOR), _calibration(estimator)), (Softmax(forest[-1].n_out),))
 
 
-def _calibration(estimator: Any) -> Affine:
-    return diagonal(np.full(len(estimator.offsets_), float(estimator.scale_)), estimator.offsets_)
+def _calibration(estimator: Any) -> Stretch:
+    return stretch(np.full(len(estimator.offsets_), float(estimator.scale_)), estimator.offsets_)
 
 
 def _vote(estimator: Any) -> Sent:
@@ -174,7 +176,7 @@ def _calibrated_once(each: Any, n_classes: int) -> tuple[Step, ...]:
         steps = (*steps, picked(2, [1]))
     if each.method == "sigmoid":
         factors, offsets = ([-getattr(one, name) for one in each.calibrators] for name in ("a_", "b_"))
-        steps = (*steps, diagonal(factors, offsets), Elementwise(len(factors), "logistic"))
+        steps = (*steps, stretch(factors, offsets), Elementwise(len(factors), "logistic"))
     else:
         knots, heights = (
             [floats(getattr(one, name)) for one in each.calibrators] for name in ("X_thresholds_", "y_thresholds_")
@@ -190,9 +192,9 @@ def _temperature(factor: float, n_scores: int, *, scores: bool) -> tuple[Step, .
     logits: tuple[Step, ...] = ()
     if not scores:
         # The logarithm of probabilities has a little added, as in scikit-learn.
-        least = np.finfo(np.float64).eps
+        least = 1e-12
         logits = (Scale(np.full(n_scores, -least), np.ones(n_scores)), LogFloor(n_scores, least))
-    return (*logits, diagonal(np.full(n_scores, factor), np.zeros(n_scores)), Softmax(n_scores))
+    return (*logits, stretch(np.full(n_scores, factor), np.zeros(n_scores)), Softmax(n_scores))
 
 
 _EXPORTS: dict[type, Callable[[Any], Sent]] = {

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn import decomposition, feature_selection, preprocessing
 
 from ._columns import Affine, Clip, Elementwise, Scale
-from ._sent import NotSendableError, diagonal, floats, picked
+from ._sent import NotSendableError, floats, picked, stretch
 from ._step import Step
 
 __all__ = ["TRANSFORMERS", "inverse_of_target", "transformer"]
@@ -38,15 +38,16 @@ def inverse_of_target(fitted: Any) -> tuple[Step, ...]:
         if fitted.inverse_func is np.exp:
             return (Elementwise(1, "exp"),)
         if fitted.inverse_func is np.expm1:
-            return (Elementwise(1, "exp"), diagonal([1.0], [-1.0]))
+            return (Elementwise(1, "exp"), stretch([1.0], [-1.0]))
     elif isinstance(fitted, preprocessing.StandardScaler):
-        centre = 0.0 if fitted.mean_ is None else fitted.mean_[0]
-        return (diagonal([1.0 if fitted.scale_ is None else fitted.scale_[0]], [centre]),)
+        centre = fitted.mean_[0] if fitted.with_mean else 0.0
+        return (stretch([1.0 if fitted.scale_ is None else fitted.scale_[0]], [centre]),)
     raise NotSendableError(f"a target transformed by a {type(fitted).__name__}, other than log or log1p")
 
 
 def _standard(fitted: Any) -> tuple[Step, ...]:
-    return _scale(fitted, fitted.mean_, fitted.scale_)
+    # The means are there also where they are not taken off.
+    return _scale(fitted, fitted.mean_ if fitted.with_mean else None, fitted.scale_)
 
 
 def _robust(fitted: Any) -> tuple[Step, ...]:
@@ -54,11 +55,13 @@ def _robust(fitted: Any) -> tuple[Step, ...]:
 
 
 def _largest(fitted: Any) -> tuple[Step, ...]:
-    return _scale(fitted, None, fitted.scale_)
+    steps = _scale(fitted, None, fitted.scale_)
+    # Since scikit-learn 1.9.
+    return (*steps, Clip(fitted.n_features_in_, -1.0, 1.0)) if getattr(fitted, "clip", False) else steps
 
 
 def _smallest_and_largest(fitted: Any) -> tuple[Step, ...]:
-    steps = _scale(fitted, -fitted.min_ / fitted.scale_, 1 / fitted.scale_)
+    steps: tuple[Step, ...] = (stretch(fitted.scale_, fitted.min_),)
     if not fitted.clip:
         return steps
     low, high = fitted.feature_range
@@ -73,7 +76,7 @@ def _scale(fitted: Any, centre: Any, spread: Any) -> tuple[Step, ...]:
 
 def _principal(fitted: Any) -> tuple[Step, ...]:
     directions = floats(fitted.components_.T)
-    steps: tuple[Step, ...] = (Affine(directions, -(fitted.mean_ @ directions)),)
+    steps: tuple[Step, ...] = (Affine(directions, -floats(fitted.mean_ @ fitted.components_.T)),)
     if not fitted.whiten:
         return steps
     # As scikit-learn, which does not divide by the spread of a column that has none.

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn import linear_model, svm
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from ._columns import Affine, Elementwise
 from ._links import Binary, Normalise, Softmax
-from ._sent import NotSendableError, Sent, floats
+from ._sent import NotSendableError, Sent, floats, stretch
 from ._step import Step
 
 __all__ = ["LINEAR_CLASSIFIERS", "LINEAR_REGRESSORS", "linear_classifier", "linear_regressor", "network"]
@@ -57,6 +58,9 @@ _ACTIVATIONS = {"exp": "exp", "logistic": "logistic", "relu": "relu", "tanh": "t
 def linear_classifier(estimator: Any) -> Sent:
     """Scores x A + b, and the link that the model uses for its probabilities, if any."""
     scores = (_affine(estimator),)
+    n_classes = len(estimator.classes_)
+    if scores[0].n_out not in (1, n_classes) or (scores[0].n_out == 1) != (n_classes == 2):
+        raise NotSendableError("a model of several targets")
     return Sent(scores, _link(estimator), response=True)
 
 
@@ -92,7 +96,8 @@ def network(estimator: Any) -> Sent:
 
 
 def _affine(estimator: Any) -> Affine:
-    coefficients = np.atleast_2d(floats(estimator.coef_)).T
+    dense = estimator.coef_.toarray() if sparse.issparse(estimator.coef_) else estimator.coef_
+    coefficients = np.atleast_2d(floats(dense)).T
     intercept = np.broadcast_to(floats(estimator.intercept_).ravel(), (coefficients.shape[1],))
     return Affine(floats(coefficients), floats(intercept))
 
@@ -106,6 +111,8 @@ def _link(estimator: Any) -> tuple[Step, ...] | None:
             return None
     elif not isinstance(estimator, LinearDiscriminantAnalysis | linear_model.LogisticRegression):
         return None
+    if n_classes == 2 and getattr(estimator, "multi_class", "") == "multinomial":
+        return (stretch([2.0], [0.0]), Binary())
     if n_classes == 2:
         return (Binary(),)
     # Before scikit-learn 1.8 the parameter said so, besides the solver.

@@ -12,7 +12,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from ..._typing import FloatArray
 from ._columns import Elementwise
 from ._links import Binary, Softmax
-from ._sent import NotSendableError, Sent, diagonal, floats
+from ._sent import NotSendableError, Sent, floats, stretch
 from ._step import Step
 from ._tree_layout import LEAF, places_in_order
 from ._trees import Trees
@@ -37,7 +37,11 @@ def tree_model(estimator: Any) -> Sent:
 
 def gradient_boosting(estimator: Any) -> Sent:
     """Gradient boosting that starts from a constant."""
-    if not isinstance(estimator.init_, DummyClassifier | DummyRegressor) and estimator.init_ != "zero":
+    starts_from = estimator.init_
+    is_constant = isinstance(starts_from, DummyClassifier | DummyRegressor)
+    if is_constant and starts_from.strategy in ("stratified", "uniform"):
+        raise NotSendableError("gradient boosting that starts from answers that are drawn")
+    if not is_constant and starts_from != "zero":
         raise NotSendableError("gradient boosting that starts from another model")
     n_steps, n_out = estimator.estimators_.shape
     is_classifier = hasattr(estimator, "classes_")
@@ -59,7 +63,7 @@ def gradient_boosting(estimator: Any) -> Sent:
         return Sent((step,), (Softmax(n_out),), response=True)
     link: tuple[Step, ...] = (Binary(),)
     if estimator.loss == "exponential":
-        link = (diagonal([2.0], [0.0]), Binary())
+        link = (stretch([2.0], [0.0]), Binary())
     return Sent((step,), link, zero_is_second=True, response=True)
 
 

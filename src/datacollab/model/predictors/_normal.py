@@ -38,6 +38,16 @@ class NormalDensities(Step):
         ]
         return np.column_stack(densities)
 
+    @property
+    def work(self) -> float:
+        """Each column of each class."""
+        return 5.0 * self.n_in * self.n_out
+
+    @property
+    def calls(self) -> int:
+        """One for each class."""
+        return self.n_out
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {"means": self.means, "variances": self.variances, "log_priors": self.log_priors}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from ..._typing import FloatArray
 from ...errors import ExchangeError
 from .._refusal import malformed, too_large
+
+if TYPE_CHECKING:
+    from ._budget import Budget
 
 __all__ = ["MOST_NUMBER", "MOST_WIDTH", "Parts", "bad_predictor", "large_predictor"]
 
@@ -31,6 +34,8 @@ class Parts:
         All arrays of the predictor.  Those that are taken out are removed.
     path : str
         What the names of this step's arrays begin with, as ``"3."``.
+    budget : Budget
+        Of the whole predictor.
 
     Raises
     ------
@@ -38,10 +43,10 @@ class Parts:
         MODEL_MALFORMED, also by all methods.
     """
 
-    def __init__(self, facts: Any, arrays: dict[str, NDArray[Any]], path: str) -> None:
+    def __init__(self, facts: Any, arrays: dict[str, NDArray[Any]], path: str, budget: Budget) -> None:
         if not isinstance(facts, Mapping) or not isinstance(facts.get("kind"), str):
             raise bad_predictor("has a step that does not say what it is")
-        self.arrays, self.path = arrays, path
+        self.arrays, self.path, self.budget = arrays, path, budget
         self._facts = dict(facts)
         self.kind: str = self._facts.pop("kind")
 

@@ -181,6 +181,10 @@ def read_predictor(
     ExchangeError
         MODEL_MALFORMED or TOO_LARGE.
     """
+    wanted = {"form", "name", "steps", "classes", "classes_dtype"}
+    wanted |= set() if facts.get("classes") is None else {"decides", "zero_is_second", "probabilities"}
+    if not facts.keys() <= wanted:
+        raise bad_predictor("says more than an estimator of steps has to say")
     name = facts.get("name")
     if not isinstance(name, str) or not name.isidentifier() or not name.isascii() or len(name) > _MOST_NAME:
         raise bad_predictor("does not have a name that is one")
@@ -190,6 +194,8 @@ def read_predictor(
     if left:
         raise bad_predictor("has arrays of none of its steps")
     if classes is None:
+        if facts.get("classes_dtype") is not None:
+            raise bad_predictor("has a type of classes, and none")
         if chain.n_out != 1:
             raise bad_predictor(f"predicts {chain.n_out} numbers for a row; one is wanted")
         return ReceivedRegressor(chain, name=name)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..._typing import FloatArray
-from ._columns import Affine
+from ._columns import Affine, Stretch
 from ._step import Step
 
-__all__ = ["NotSendableError", "Sent", "diagonal", "floats", "picked"]
+__all__ = ["NotSendableError", "Sent", "floats", "picked", "stretch"]
 
 
 class NotSendableError(Exception):
@@ -56,9 +56,9 @@ def floats(values: Any) -> FloatArray:
     return np.ascontiguousarray(values, dtype=np.float64)
 
 
-def diagonal(factors: Any, offsets: Any) -> Affine:
-    """A x + b, column by column."""
-    return Affine(np.diag(floats(factors)), floats(offsets))
+def stretch(factors: Any, offsets: Any) -> Stretch:
+    """X a + b, column by column."""
+    return Stretch(floats(factors), floats(offsets))
 
 
 def picked(n_columns: int, columns: Any) -> Affine:

@@ -25,6 +25,16 @@ class Step(ABC):
     n_in: int
     n_out: int
 
+    @property
+    def work(self) -> float:
+        """What one row costs, in nanoseconds, roughly."""
+        return 10.0 * (self.n_in + self.n_out)
+
+    @property
+    def calls(self) -> int:
+        """How many calls of compiled functions a batch of rows costs."""
+        return 1
+
     @abstractmethod
     def __call__(self, rows: FloatArray) -> FloatArray:
         """The step's values, shape (n_rows, n_out)."""

@@ -33,16 +33,11 @@ class Walk:
         self, structure: Structure, feature: NDArray[Any], threshold: FloatArray, n_columns: int, *, exact: bool
     ) -> None:
         is_leaf = feature == LEAF
-        self._ranked: list[FloatArray] | None = None
+        self._ranked: dict[int, FloatArray] | None = {} if exact else None
         thresholds = np.zeros(len(feature))
         thresholds[~is_leaf] = threshold
-        if exact:
-            self._ranked = [np.unique(thresholds[feature == column]) for column in range(n_columns)]
-            if max(map(len, self._ranked)) >= _MOST_THRESHOLDS:
-                raise large_predictor(f"{_MOST_THRESHOLDS} thresholds of one column, or more")
-            for column, ordered in enumerate(self._ranked):
-                here = feature == column
-                thresholds[here] = np.searchsorted(ordered, thresholds[here])
+        if self._ranked is not None:
+            thresholds[~is_leaf] = _ranks_of(threshold, feature[~is_leaf], self._ranked)
         # Number of each leaf among all leaves.
         self._leaf = np.cumsum(is_leaf) - 1
         self._starts = np.concatenate([[0], structure.ends[:-1]])
@@ -68,10 +63,25 @@ class Walk:
             # Beyond single precision's range a number is larger than every threshold, which infinity is too.
             with np.errstate(over="ignore"):
                 return rows.astype(np.float32)
-        ready = np.empty(rows.shape, dtype=np.float32)
-        for column, ordered in enumerate(self._ranked):
+        # Columns by which no tree splits are not looked at.
+        ready = np.zeros(rows.shape, dtype=np.float32)
+        for column, ordered in self._ranked.items():
             ready[:, column] = np.searchsorted(ordered, rows[:, column])
         return ready
+
+
+def _ranks_of(threshold: FloatArray, feature: NDArray[Any], ranked: dict[int, FloatArray]) -> FloatArray:
+    """The rank of each threshold among those of its column, which are put into the mapping in ascending order."""
+    if not len(threshold):
+        return threshold
+    order = np.lexsort((threshold, feature))
+    columns, starts = np.unique(feature[order], return_index=True)
+    ranks = np.empty(len(threshold))
+    for column, places in zip(columns.tolist(), np.split(order, starts[1:]), strict=True):
+        ranked[column], ranks[places] = np.unique(threshold[places], return_inverse=True)
+        if len(ranked[column]) >= _MOST_THRESHOLDS:
+            raise large_predictor(f"{_MOST_THRESHOLDS} thresholds of one column, or more")
+    return ranks
 
 
 @cache

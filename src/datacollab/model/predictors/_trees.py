@@ -8,14 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._typing import FloatArray
-from ._parts import Parts, bad_predictor, large_predictor
+from ._parts import Parts, bad_predictor
 from ._step import Step
 from ._tree_layout import LEAF, Structure, structure_of
 from ._tree_walk import Walk
 
 __all__ = ["Trees"]
-
-_MOST_NODES = 5 * 10**7
 
 
 class Trees(Step):
@@ -61,7 +59,7 @@ class Trees(Step):
         self.feature, self.threshold, self.value = feature, threshold, value
         self.base, self.precision, self.output = base, precision, output
         structure = structure_of(feature) if structure is None else structure
-        self.n_trees = structure.n_trees
+        self.n_trees, self._depth = structure.n_trees, structure.depth
         self._walk = Walk(structure, feature, threshold, n_in, exact=precision == "float64")
 
     def __call__(self, rows: FloatArray) -> FloatArray:
@@ -75,6 +73,16 @@ class Trees(Step):
             else:
                 total[:, self.output[tree]] += self.value[leaves, 0]
         return total / self.n_trees if self.base is None else total
+
+    @property
+    def work(self) -> float:
+        """The way down each tree."""
+        return float(10 * self.n_trees * (self._depth + self.value.shape[1]))
+
+    @property
+    def calls(self) -> int:
+        """One for each tree."""
+        return self.n_trees
 
     def facts(self) -> dict[str, Any]:
         return {"precision": self.precision}
@@ -90,9 +98,9 @@ class Trees(Step):
     @classmethod
     def read(cls, parts: Parts, n_in: int) -> Self:
         feature = parts.integers("feature", least=LEAF, most=n_in - 1)
-        if len(feature) > _MOST_NODES:
-            raise large_predictor(f"{len(feature)} nodes; {_MOST_NODES} are allowed")
+        parts.budget.take_nodes(len(feature))
         structure = structure_of(feature)
+        parts.budget.take_trees(structure.n_trees)
         n_splits = int(np.count_nonzero(feature != LEAF))
         threshold = parts.table("threshold", (n_splits,), most=np.finfo(np.float64).max) if n_splits else np.empty(0)
         base = parts.table("base", (None,)) if parts.has("base") else None
