@@ -6,6 +6,7 @@ import hmac
 import json
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -62,7 +63,8 @@ def entry_names(value):
 
 
 def test_every_entry_is_on_the_page_and_no_other(example, regression):
-    content, other = project_content(example), project_content(regression)
+    # A first revision is left out of the content.
+    content, other = project_content(replace(example, revision=2)), project_content(regression)
     names = {*entry_names({**content, "members": {**content["members"], "parties": {}}}), *entry_names(other["task"])}
     names = (names - {"project", "task", "anchor", "rules", "columns", "members"}) | {"ed25519"}
     section = PAGE[PAGE.index("## Entry by entry") : PAGE.index("## From a table")]
