@@ -11,7 +11,7 @@ import datacollab
 
 SRC = Path(datacollab.__file__).parent
 
-EVERYWHERE = {"errors", "_validation", "_codes", "_require", "_threads", "_typing"}
+EVERYWHERE = {"errors", "_validation", "_codes", "_require", "_secrets", "_threads", "_typing"}
 MAY_IMPORT = {
     "linalg": set(),
     "bundle": set(),
@@ -44,6 +44,7 @@ MAY_IMPORT = {
     "testing": set(),
     "_codes": set(),
     "_require": set(),
+    "_secrets": set(),
     "_threads": set(),
     "_typing": set(),
     "errors": set(),

@@ -1,4 +1,4 @@
-"""Linear algebra takes one thread inside fits and commands: on a busy machine, more cost ten times as much."""
+"""Linear algebra takes one thread inside small fits and commands."""
 
 import os
 import subprocess

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 __all__ = ["SMALL", "one_thread", "one_thread_if_small"]
 
 SMALL = 3_000
-"""Rows up to which several threads cost more than they bring, and on a busy machine ten times as much."""
+"""Rows up to which several threads hardly bring anything, and on a busy machine cost much."""
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

@@ -10,18 +10,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
+from .._secrets import fresh_generator
 from .._validation import FloatArray
 
 __all__ = ["AnchorSampler", "drawing_generator"]
 
 
 def drawing_generator(random_state: int | np.random.RandomState | None) -> np.random.RandomState:
-    """What an anchor is drawn by: by default 128 bits of the operating system, whatever was done to NumPy's generator.
+    """What an anchor is drawn by: by default the operating system, whatever was done to NumPy's generator.
 
     Who knows the anchor can invert what parties share, and a guess of it can be tested against a share.
     """
     if random_state is None:
-        return np.random.RandomState(np.random.MT19937(np.random.SeedSequence()))
+        return fresh_generator()
     generator: np.random.RandomState = check_random_state(random_state)
     return generator
 

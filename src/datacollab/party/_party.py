@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
+from .._secrets import fresh_generator
 from .._threads import one_thread
 from .._validation import FloatArray, PartyName, count_missing
 from ..errors import AgreementError, PrivateRowsWarning, ShareError
@@ -29,7 +30,7 @@ from ._own_rows import OwnRows, TableDigest
 from ._parameters import check_parameters
 from ._public_fit import public_subsample, random_rotation
 from ._release import Release
-from ._secret_draws import fresh_generator, generator_for, secretly_seeded
+from ._secret_draws import generator_for, secretly_seeded
 
 __all__ = ["Party"]
 

@@ -8,12 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-__all__ = ["fresh_generator", "generator_for", "has_fixed_seed", "secretly_seeded"]
+from .._secrets import fresh_generator
 
-
-def fresh_generator() -> np.random.RandomState:
-    """A generator with 128 bits from the operating system, whatever was done to NumPy's global one."""
-    return np.random.RandomState(np.random.MT19937(np.random.SeedSequence()))
+__all__ = ["generator_for", "has_fixed_seed", "secretly_seeded"]
 
 
 def generator_for(purpose: int, random_state: int | np.random.RandomState | None) -> np.random.RandomState:

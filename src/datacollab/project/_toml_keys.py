@@ -1,7 +1,7 @@
 """Whether the keys of a TOML file are short, before it is parsed.
 
-The parser of the standard library takes time in proportion to the square of the number of parts of a dotted key: a file
-of 80 KB keeps it busy for minutes, long before any signature can be looked at.
+The parser of the standard library takes time in proportion to the square of the number of parts of a dotted key, so
+that a small file can keep it busy for long before any signature can be looked at.
 """
 
 from __future__ import annotations

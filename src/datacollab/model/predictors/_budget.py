@@ -20,7 +20,7 @@ class Budget:
     Raises
     ------
     ExchangeError
-        TOO_LARGE, by both methods.
+        TOO_LARGE, by all methods.
     """
 
     def __init__(self) -> None:

@@ -1,0 +1,12 @@
+"""Randomness of what must not be guessed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["fresh_generator"]
+
+
+def fresh_generator() -> np.random.RandomState:
+    """A generator with 128 bits from the operating system, whatever was done to NumPy's global one."""
+    return np.random.RandomState(np.random.MT19937(np.random.SeedSequence()))
