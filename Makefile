@@ -9,13 +9,16 @@ DATA ?= $(firstword $(DATACOLLAB_DATA) $(wildcard ../shared/data))
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test check smoke results risks accuracy federated pays frontier clean
+.PHONY: demo test test-all check smoke results risks accuracy federated pays frontier clean
 
 demo: $(VENV)/.demo  ## What data collaboration buys on real data: prints a table, writes figures and a page.
 	$(BIN)/datacollab demo --output output/demo
 
-test: $(VENV)/.test  ## The whole test suite, doctests and documents included.
-	$(BIN)/python -m pytest -n auto
+test: $(VENV)/.test  ## The tests, doctests and documents included, but for the slow quarter.
+	$(BIN)/python -m pytest -n auto -m "not slow"
+
+test-all: test  ## And the slow ones: whole commands on real data, kills, thousands of hostile changes.
+	$(BIN)/python -m pytest -n auto -m slow
 
 check: $(VENV)/.test  ## Style, formatting and types.
 	$(BIN)/ruff check .

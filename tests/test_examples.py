@@ -23,7 +23,7 @@ def test_example_runs(example, tmp_path):
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=3600,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()

@@ -27,7 +27,7 @@ SECRET = ["keys.json", "anchor.dcstate", "party.dcstate", "log.jsonl"]
 def play(directory, *options):
     command = [sys.executable, "-W", "error", str(EXAMPLE), "--output", str(directory), *options]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=3600)
     assert done.returncode == 0, done.stdout + done.stderr
     return directory
 

@@ -57,7 +57,7 @@ def test_it_is_what_the_program_does_and_says(tmp_path):
         capture_output=True,
         text=True,
         check=False,
-        timeout=900,
+        timeout=3600,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     played = commands_and_outputs(done.stdout)

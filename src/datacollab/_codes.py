@@ -180,8 +180,9 @@ CODES = {
     "MODEL_UNSUPPORTED": Code("model", "A model of this kind cannot be sent.", "Train another kind of model."),
     "OBJECTS_REFUSED": Code(
         "model",
-        "A model is made of objects of scikit-learn instead of plain numbers.",
-        "Ask for it as numbers; take objects by name only where you trust who sent them.",
+        "A model is made of objects of scikit-learn instead of plain numbers, and nobody asked for them, or this "
+        "machine cannot confine them.",
+        "Ask for it as numbers, or take objects by name, on Linux.",
     ),
     "UNTRUSTED_TYPE": Code("model", "A model contains types that are not trusted.", "Do not use it; ask the analyst."),
     "VERSION_MISMATCH": Code(

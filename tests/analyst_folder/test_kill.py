@@ -21,7 +21,7 @@ def test_an_export_killed_at_any_moment_leaves_whole_files(place):
         capture_output=True,
         text=True,
         check=False,
-        timeout=600,
+        timeout=3600,
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) >= N_KILLS / 2  # most were killed before they were done

@@ -92,9 +92,9 @@ def test_other_bytes_are_refused(data):
     ],
 )
 def test_a_file_cannot_ask_for_gigabytes_or_minutes(log2_n, r, p):
-    start = time.perf_counter()
+    start = time.process_time()
     assert outcome(with_parameters(log2_n, r, p)) == "BUNDLE_MALFORMED"
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 0.5
 
 
 def test_guessing_costs_what_is_recommended():

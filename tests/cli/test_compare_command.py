@@ -195,7 +195,7 @@ main()
     ) as process:
         assert process.stdout.readline() == "loading\n"
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=30)
+        _, told = process.communicate(timeout=600)
     assert process.returncode == 130
     assert told.strip().startswith("datacollab: interrupted. Nothing was written")
     assert "Traceback" not in told

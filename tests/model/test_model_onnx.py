@@ -71,6 +71,12 @@ def test_classifiers(name):
     assert_nearly_same_answers(model_from(bundle_of(model, onnx=True), prefer_onnx=True), model)
 
 
+@pytest.mark.parametrize("name", ["k-nn", "svc"])
+def test_what_no_steps_describe_may_have_a_graph(name):
+    model = fitted(clone(ROW_CARRIERS[name]))
+    assert_nearly_same_answers(model_from(bundle_of_objects(model, onnx=True), prefer_onnx=True), model)
+
+
 @pytest.mark.parametrize("name", ["forest", "gradient boosting", "lasso", "poisson", "ridge", "tree"])
 def test_regressors(name):
     model = fitted(clone(REGRESSORS[name]), y=targets(regression=True))
@@ -121,10 +127,8 @@ def test_rows_that_do_not_fit_are_refused_as_by_any_model():
         lambda: fitted(LogisticRegression(), MAPS["laplacian"]),
         lambda: fitted(clone(CLASSIFIERS["histogram boosting"])),
         lambda: fitted(clone(CLASSIFIERS["dummy"])),
-        lambda: fitted(clone(ROW_CARRIERS["k-nn"])),
-        lambda: fitted(clone(ROW_CARRIERS["svc"])),
     ],
-    ids=["laplacian kernel", "histogram boosting", "dummy", "k-nn", "svc"],
+    ids=["laplacian kernel", "histogram boosting", "dummy"],
 )
 def test_what_has_no_onnx_form_is_said(model):
     with pytest.raises(ExchangeError, match="Export without") as caught:
@@ -132,54 +136,91 @@ def test_what_has_no_onnx_form_is_said(model):
     assert caught.value.code == "ONNX_UNSUPPORTED"
 
 
-def refusal_of(change, estimator=None):
+def outcome_of(change, estimator=None):
+    """Code of the refusal of a changed graph, or "answered"."""
     bundle = bundle_of(fitted(estimator or RandomForestClassifier(2, max_depth=2, random_state=0)), onnx=True)
     graph = onnx.load_model_from_string(bundle.members["model.onnx"])
     change(graph)
-    data = graph.SerializeToString()
-    with pytest.raises(ExchangeError) as caught:
-        model_from(replace(bundle, members=bundle.members | {"model.onnx": data}), prefer_onnx=True)
-    return caught.value.code
+    members = bundle.members | {"model.onnx": graph.SerializeToString()}
+    try:
+        model_from(replace(bundle, members=members), prefer_onnx=True).predict(NEW_ROWS)
+    except ExchangeError as error:
+        return error.code
+    return "answered"
 
 
-def set_in_trees(name, position, value):
-    def change(model):
-        (node,) = [node for node in model.graph.node if node.op_type.startswith("TreeEnsemble")]
-        (attribute,) = [attribute for attribute in node.attribute if attribute.name == name]
-        attribute.ints[position] = value
-
-    return change
+def trees_of(model):
+    (node,) = [node for node in model.graph.node if node.op_type.startswith("TreeEnsemble")]
+    return {attribute.name: attribute for attribute in node.attribute}
 
 
 @pytest.mark.parametrize(
-    ("name", "position", "value"),
-    [
-        ("nodes_featureids", 0, 10**6),
-        ("nodes_featureids", 0, -1),
-        ("nodes_truenodeids", 0, 0),
-        ("nodes_truenodeids", 0, 10**6),
-        ("nodes_falsenodeids", 0, 1),
-        ("nodes_nodeids", 0, 5),
-        ("nodes_treeids", 0, 1),
-        ("class_ids", 0, 3),
-        ("class_ids", 0, -1),
-        ("class_nodeids", 0, 10**6),
-        ("class_treeids", 0, 10**6),
-    ],
+    ("name", "value"), [("nodes_featureids", 10**6), ("nodes_truenodeids", 0), ("class_ids", 2**40)]
 )
-def test_tampered_trees_are_refused(name, position, value):
-    assert refusal_of(set_in_trees(name, position, value)) == "MODEL_MALFORMED"
-
-
-def add_operator(domain, operator, **attributes):
+def test_tampered_trees_break_their_own_process_at_most(name, value):
     def change(model):
-        node = onnx.helper.make_node(operator, ["representation"], ["beside"], domain=domain, **attributes)
-        model.graph.node.append(node)
+        trees_of(model)[name].ints[0] = value
 
-    return change
+    assert outcome_of(change) in {"answered", "MODEL_MALFORMED", "TOO_LARGE"}
 
 
-def set_external(model):
+def chain(model, depth=20_000):
+    """A tree that is a list: every node but the last has a leaf and another such node below it."""
+    attributes = trees_of(model)
+    n_nodes = 2 * depth + 1
+    is_leaf = [number % 2 == 1 or number == n_nodes - 1 for number in range(n_nodes)]
+    columns = {
+        "nodes_treeids": [0] * n_nodes,
+        "nodes_nodeids": list(range(n_nodes)),
+        "nodes_featureids": [0] * n_nodes,
+        "nodes_truenodeids": [0 if leaf else number + 1 for number, leaf in enumerate(is_leaf)],
+        "nodes_falsenodeids": [0 if leaf else number + 2 for number, leaf in enumerate(is_leaf)],
+        "nodes_missing_value_tracks_true": [0] * n_nodes,
+        "class_treeids": [0],
+        "class_nodeids": [1],
+        "class_ids": [0],
+    }
+    for name, values in columns.items():
+        del attributes[name].ints[:]
+        attributes[name].ints.extend(values)
+    for name, values in {
+        "nodes_values": [0.0] * n_nodes,
+        "nodes_hitrates": [1.0] * n_nodes,
+        "class_weights": [1.0],
+    }.items():
+        if name in attributes:
+            del attributes[name].floats[:]
+            attributes[name].floats.extend(values)
+    del attributes["nodes_modes"].strings[:]
+    attributes["nodes_modes"].strings.extend([b"LEAF" if leaf else b"BRANCH_LEQ" for leaf in is_leaf])
+
+
+def divide_the_least_number(model):
+    for name, value in (("least", -(2**63)), ("less", -1)):
+        model.graph.initializer.append(onnx.numpy_helper.from_array(np.full(1, value), name=name))
+    # Of a number computed from rows, for what is constant would be divided when the graph is prepared.
+    whole = onnx.helper.make_node("Shape", ["representation"], ["shape"])
+    least = onnx.helper.make_node("Min", ["shape", "least"], ["least_of_both"])
+    model.graph.node.extend([whole, least, onnx.helper.make_node("Div", ["least_of_both", "less"], ["beside"])])
+    value = onnx.helper.make_tensor_value_info("beside", onnx.TensorProto.INT64, [2])
+    model.graph.output.append(value)
+
+
+def gather_one_long_text(model):
+    text = onnx.helper.make_tensor("text", onnx.TensorProto.STRING, [1], [b"x" * 10**6])
+    model.graph.initializer.extend([text, onnx.numpy_helper.from_array(np.zeros(10_000, np.int64), name="often")])
+    model.graph.node.append(onnx.helper.make_node("Gather", ["text", "often"], ["texts"]))
+    model.graph.output.append(onnx.helper.make_tensor_value_info("texts", onnx.TensorProto.STRING, [10_000]))
+
+
+def double_again_and_again(model):
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.full(1024, 1e-9), name="x0"))
+    for number in range(24):
+        model.graph.node.append(onnx.helper.make_node("Concat", [f"x{number}"] * 2, [f"x{number + 1}"], axis=0))
+    model.graph.output.append(onnx.helper.make_tensor_value_info("x24", onnx.TensorProto.DOUBLE, [None]))
+
+
+def read_a_file(model):
     tensor = model.graph.initializer[0]
     tensor.ClearField("raw_data")
     tensor.data_location = onnx.TensorProto.EXTERNAL
@@ -187,74 +228,25 @@ def set_external(model):
     entry.key, entry.value = "location", "/etc/passwd"
 
 
-def widen_input(model):
-    model.graph.input[0].type.tensor_type.shape.dim[1].dim_value = 5
+@pytest.mark.parametrize(
+    "change", [chain, divide_the_least_number, gather_one_long_text, double_again_and_again, read_a_file]
+)
+def test_graphs_that_ended_the_process_or_took_its_memory_do_neither(change):
+    assert outcome_of(change) in {"answered", "MODEL_MALFORMED", "TOO_LARGE"}
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        add_operator("", "Scan"),
-        add_operator("", "Loop"),
-        add_operator("com.microsoft", "Gelu"),
-        add_operator("ai.onnx.ml", "SVMClassifier"),
-        set_external,
-        widen_input,
-        lambda model: model.opset_import.add(domain="com.microsoft", version=1),
         lambda model: model.graph.output.pop() and model.graph.output.pop(),
-        lambda model: model.functions.add(name="f", domain="d"),
         lambda model: model.graph.node.pop(0),
+        read_a_file,
+        double_again_and_again,
     ],
-    ids=["scan", "loop", "domain", "svm", "external", "columns", "library", "outputs", "functions", "missing node"],
+    ids=["outputs", "missing node", "external", "memory"],
 )
-def test_graphs_beyond_the_list_are_refused(change):
-    assert refusal_of(change) == "MODEL_MALFORMED"
-
-
-def test_what_a_graph_says_of_its_own_shapes_is_not_believed():
-    """Trees that split by four columns are given one, of a shape that cannot be inferred."""
-
-    def change(model):
-        (trees,) = [node for node in model.graph.node if node.op_type == "TreeEnsembleClassifier"]
-        position = list(model.graph.node).index(trees)
-        names = ["starts", "ends", "axes"]
-        picked = onnx.helper.make_node("Slice", [trees.input[0], *(f"computed_{name}" for name in names)], ["picked"])
-        model.graph.node.insert(position, picked)
-        for name, value in zip(names, [0, 1, 1], strict=True):
-            model.graph.initializer.append(onnx.numpy_helper.from_array(np.array([value]), name=name))
-            model.graph.node.insert(position, onnx.helper.make_node("Abs", [name], [f"computed_{name}"]))
-        model.graph.value_info.append(onnx.helper.make_tensor_value_info("picked", onnx.TensorProto.FLOAT, [None, 4]))
-        trees.input[0] = "picked"
-
-    assert refusal_of(change) == "MODEL_MALFORMED"
-
-
-def test_a_linear_classifier_for_other_columns_is_refused():
-    def change(model):
-        (node,) = [node for node in model.graph.node if node.op_type == "LinearClassifier"]
-        (attribute,) = [attribute for attribute in node.attribute if attribute.name == "coefficients"]
-        del attribute.floats[5:]
-
-    assert refusal_of(change, LogisticRegression()) == "MODEL_MALFORMED"
-
-
-def test_a_small_graph_that_computes_much_is_refused():
-    def change(model):
-        model.graph.initializer.append(onnx.numpy_helper.from_array(np.full(1024, 1e-9), name="x0"))
-        for number in range(24):
-            node = onnx.helper.make_node("Concat", [f"x{number}"] * 2, [f"x{number + 1}"], axis=0)
-            model.graph.node.append(node)
-
-    assert refusal_of(change) == "TOO_LARGE"
-
-
-def test_a_graph_whose_sizes_do_not_follow_from_its_input_is_refused():
-    def change(model):
-        model.graph.initializer.append(onnx.numpy_helper.from_array(np.array([0]), name="zero"))
-        model.graph.node.append(onnx.helper.make_node("Abs", ["zero"], ["start"]))
-        model.graph.node.append(onnx.helper.make_node("Slice", ["representation", "start", "start"], ["cut"]))
-
-    assert refusal_of(change) == "MODEL_MALFORMED"
+def test_graphs_that_cannot_be_run_are_refused(change):
+    assert outcome_of(change) in {"MODEL_MALFORMED", "TOO_LARGE"}
 
 
 def test_many_rows_are_predicted_in_parts():
@@ -263,19 +255,6 @@ def test_many_rows_are_predicted_in_parts():
     rows = np.tile(NEW_ROWS, (16, 1))[:2500]
     np.testing.assert_array_equal(loaded.predict(rows), np.tile(loaded.predict(NEW_ROWS), 16)[:2500])
     assert loaded.predict_proba(rows).shape == (2500, 3)
-
-
-@pytest.mark.parametrize("estimator", [LogisticRegression(), None], ids=["linear", "trees"])
-def test_a_classifier_with_labels_of_two_kinds_is_refused(estimator):
-    def change(model):
-        (node,) = [node for node in model.graph.node if node.op_type in ("LinearClassifier", "TreeEnsembleClassifier")]
-        name = "classlabels_ints" if node.op_type == "LinearClassifier" else "classlabels_int64s"
-        present = {attribute.name: attribute for attribute in node.attribute}
-        if name in present:
-            node.attribute.remove(present[name])
-        node.attribute.append(onnx.helper.make_attribute(name, list(range(50))))
-
-    assert refusal_of(change, estimator) == "MODEL_MALFORMED"
 
 
 @pytest.mark.parametrize(
@@ -302,7 +281,7 @@ def test_a_manifest_that_does_not_describe_the_graph_is_refused(about):
 def test_random_changes_of_a_graph_are_refused_or_run():
     bundle = bundle_of(fitted(RandomForestClassifier(2, max_depth=2, random_state=0)), onnx=True)
     generator, outcomes = np.random.default_rng(0), set()
-    for _ in range(150):
+    for _ in range(12):
         data = bytearray(bundle.members["model.onnx"])
         data[generator.integers(len(data))] ^= 1 << int(generator.integers(8))
         try:
@@ -310,4 +289,5 @@ def test_random_changes_of_a_graph_are_refused_or_run():
             outcomes.add(model.predict(NEW_ROWS).shape)
         except ExchangeError as error:
             outcomes.add(error.code)
-    assert outcomes == {"MODEL_MALFORMED", (200,)}
+    assert outcomes <= {"MODEL_MALFORMED", "TOO_LARGE", (200,)}
+    assert "MODEL_MALFORMED" in outcomes

@@ -341,9 +341,9 @@ def test_the_work_is_bounded():
         "large": rng.normal(size=(50_000, 20)),
         "blob": bytes(10**7),
     }
-    start = time.perf_counter()
+    start = time.process_time()
     assert find_training_rows(artefact, X) == []
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20
 
 
 @given(seed=st.integers(0, 1000), n_features=st.integers(1, 6), whole=st.booleans())

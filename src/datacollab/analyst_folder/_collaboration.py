@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..bundle import Bundle, arrays_to_bytes, bytes_to_arrays, pack, unpack
 from ..errors import ExchangeError
-from ..model import PartyModel, head_from, head_to, map_from, map_to
+from ..model import PartyModel, estimator_from_bytes, head_from, head_to, map_from, map_to
 from ._integration import Integration
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _models(bundle: Bundle) -> Iterator[tuple[str, PartyModel]]:
         party, end = entry["party"], start + entry.get("without_bytes", 0)
         g = map_from(party, entry["map"], _of(arrays, number))
         if estimator is None:
-            estimator = head_from(head, bundle.members, _HEAD, g.n_components, objects=True)
+            estimator = head_from(head, bundle.members, _HEAD, g.n_components, read_objects=_own)
         yield (
             party,
             PartyModel(
@@ -108,7 +108,12 @@ def _opened_head(data: bytes, n_components: int) -> Any | None:
     if not data:
         return None
     bundle = unpack(data, kind=COLLABORATION_KIND)
-    return head_from(bundle.facts["head"], bundle.members, _HEAD, n_components, objects=True)
+    return head_from(bundle.facts["head"], bundle.members, _HEAD, n_components, read_objects=_own)
+
+
+def _own(data: bytes, n_components: int) -> Any:
+    """The object that this program wrote."""
+    return estimator_from_bytes(data)
 
 
 def _best(estimator: Any) -> Any:

@@ -10,7 +10,7 @@ from ._landmark_ridge import ALPHAS, LandmarkRidgeClassifier, LandmarkRidgeRegre
 from ._left_out import fit_left_out, fit_weighted
 from ._map_codec import map_from, map_to
 from ._maps import IntegrationFunction, KernelMap, LinearMap
-from ._onnx_model import OnnxModel
+from ._onnx_model import OnnxPartyModel
 from ._party_model import PartyModel
 from ._skops_file import estimator_from_bytes, estimator_to_bytes
 from .predictors import SENDABLE, ReceivedClassifier, ReceivedRegressor
@@ -28,7 +28,7 @@ __all__ = [
     "LandmarkRidgeClassifier",
     "LandmarkRidgeRegressor",
     "LinearMap",
-    "OnnxModel",
+    "OnnxPartyModel",
     "PartyModel",
     "ReceivedClassifier",
     "ReceivedRegressor",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,12 @@ from ._left_out_codec import check_left_out, left_out_from, left_out_to
 from ._map_codec import map_from, map_to
 from ._maps import IntegrationFunction, KernelMap
 from ._onnx_export import OPSET, onnx_of
-from ._onnx_model import OnnxPartyModel, onnx_party_model
+from ._onnx_model import onnx_party_model
 from ._party_model import PartyModel
 from ._refusal import malformed, reason_of
 from ._skops_file import estimator_name
 from ._trial import try_prediction
+from .isolated import open_isolated
 
 __all__ = ["MODEL_KIND", "ONNX_MEMBER", "model_contents", "model_from"]
 
@@ -126,7 +128,10 @@ def _head_of(estimator: Any, stem: str, objects: bool) -> tuple[dict[str, Any], 
 
 
 def model_from(bundle: Bundle, *, prefer_onnx: bool = False, objects: bool = False) -> PartyModel:
-    """The model in a bundle, after checks of every part; nothing that the bundle brings along is run.
+    """The model in a bundle, after checks of every part.
+
+    Nothing that the bundle brings along is run in this process: objects and graphs, where they are asked for, predict
+    in a process of their own, without files and network and with little memory.
 
     Parameters
     ----------
@@ -134,13 +139,12 @@ def model_from(bundle: Bundle, *, prefer_onnx: bool = False, objects: bool = Fal
     prefer_onnx : bool, default=False
         Whether to take the ONNX form, where there is one.
     objects : bool, default=False
-        Whether to make objects of scikit-learn, where the model consists of them.  They are checked, but compiled code
-        believes what is in them, and no list of checks is known to be complete: it takes trust in whoever signed.
+        Whether to take objects of scikit-learn, where the model consists of them.
 
     Raises
     ------
     ExchangeError
-        WRONG_KIND, TOO_LARGE, OBJECTS_REFUSED, UNTRUSTED_TYPE, VERSION_MISMATCH or MODEL_MALFORMED.
+        WRONG_KIND, TOO_LARGE, OBJECTS_REFUSED, UNTRUSTED_TYPE, VERSION_MISMATCH, MODEL_MALFORMED or ONNX_UNSUPPORTED.
     """
     if bundle.kind != MODEL_KIND:
         raise ExchangeError("WRONG_KIND", f"A model is wanted, but this is a bundle of kind {bundle.kind!r}.")
@@ -184,7 +188,7 @@ def _model_of(facts: Mapping[str, Any], members: Mapping[str, bytes], *, objects
     # Objects that are not taken at all need no version.
     _check_version(facts, ONNX_MEMBER in members, needed=objects and (not heads or any(map(needs_scikit_learn, heads))))
     g = _map_of(facts, members)
-    estimator = head_from(facts.get("head"), members, _HEAD, g.n_components, objects=objects)
+    estimator = head_from(facts.get("head"), members, _HEAD, g.n_components, read_objects=_reader(objects))
     model = PartyModel(
         party=g.party,
         integration_function=g,
@@ -195,6 +199,10 @@ def _model_of(facts: Mapping[str, Any], members: Mapping[str, bytes], *, objects
     _check_facts(facts, model, estimator=estimator_kind(estimator))
     try_prediction(model)
     return model
+
+
+def _reader(objects: bool) -> Callable[[bytes, int], Any] | None:
+    return partial(open_isolated, "skops") if objects else None
 
 
 def _map_of(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> IntegrationFunction:
@@ -233,7 +241,7 @@ def _without_party(
     """The model without this party's rows, which has to be one for the same targets."""
     if facts.get("without_party") is None:
         return None
-    without = head_from(facts["without_party"], members, _WITHOUT, g.n_components, objects=objects)
+    without = head_from(facts["without_party"], members, _WITHOUT, g.n_components, read_objects=_reader(objects))
     if is_classifier(without) != is_classifier(estimator):
         raise malformed("its estimator without the party is for another task")
     if is_classifier(estimator) and not np.isin(without.classes_, estimator.classes_).all():
@@ -259,13 +267,11 @@ def _check_version(facts: Mapping[str, Any], has_onnx: bool, *, needed: bool) ->
 
 def _check_facts(facts: Mapping[str, Any], model: PartyModel, *, estimator: str | None) -> None:
     classes = getattr(model.estimator, "classes_", None)
-    is_graph = isinstance(model, OnnxPartyModel)
-    is_classification = classes is not None if is_graph else is_classifier(model.estimator)
     found = {
         "n_intermediate": model.integration_function.n_intermediate,
         "n_components": model.integration_function.n_components,
         "estimator": estimator,
-        "task": "classification" if is_classification else "regression",
+        "task": "classification" if is_classifier(model.estimator) else "regression",
         "classes": None if classes is None else classes.tolist(),
     }
     wrong = [name for name, value in found.items() if name not in facts or facts[name] != value]

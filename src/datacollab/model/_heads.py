@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from numpy.typing import NDArray
-from sklearn.ensemble import RandomForestClassifier
 
 from ..bundle import arrays_to_bytes, bytes_to_arrays
 from ..errors import ExchangeError
 from ._calibrated_forest import CalibratedForestClassifier
-from ._estimator_check import check_estimator
 from ._landmark_ridge import LandmarkRidgeClassifier, LandmarkRidgeRegressor
 from ._refusal import malformed
 from ._ridge_heads import (
@@ -23,7 +21,8 @@ from ._ridge_heads import (
     ridge_from,
     ridge_to,
 )
-from ._skops_file import estimator_from_bytes, estimator_to_bytes
+from ._skops_file import estimator_to_bytes
+from .isolated import IsolatedClassifier, IsolatedRegressor
 from .predictors import ReceivedClassifier, ReceivedRegressor, read_predictor, sent_form, write_predictor
 
 __all__ = ["estimator_kind", "head_from", "head_to", "needs_scikit_learn"]
@@ -68,7 +67,14 @@ def _objects_to(estimator: Any, stem: str) -> tuple[dict[str, Any], dict[str, by
     return {"form": "skops"}, {f"{stem}.skops": estimator_to_bytes(estimator)}
 
 
-def head_from(facts: Any, members: Mapping[str, bytes], stem: str, n_components: int, *, objects: bool = False) -> Any:
+def head_from(
+    facts: Any,
+    members: Mapping[str, bytes],
+    stem: str,
+    n_components: int,
+    *,
+    read_objects: Callable[[bytes, int], Any] | None = None,
+) -> Any:
     """The estimator that `head_to` took apart, after checks of every part.
 
     Parameters
@@ -80,14 +86,13 @@ def head_from(facts: Any, members: Mapping[str, bytes], stem: str, n_components:
     stem : str
     n_components : int
         Columns that the estimator has to take.
-    objects : bool, default=False
-        Whether to make objects of scikit-learn of what skops wrote.  They are checked first, but no such check is known
-        to be complete: compiled code believes what it finds in them.
+    read_objects : callable, optional
+        From what skops wrote and the number of columns to an estimator.  Objects are refused without.
 
     Raises
     ------
     ExchangeError
-        MODEL_MALFORMED, OBJECTS_REFUSED, UNTRUSTED_TYPE or TOO_LARGE.
+        MODEL_MALFORMED, OBJECTS_REFUSED or TOO_LARGE, and what `read_objects` raises.
     """
     form = facts.get("form") if isinstance(facts, Mapping) else None
     if not isinstance(form, str) or form not in _MEMBERS:
@@ -101,29 +106,30 @@ def head_from(facts: Any, members: Mapping[str, bytes], stem: str, n_components:
         return average_from(facts, _arrays(members, stem), n_components)
     if form == "steps":
         return read_predictor(facts, _arrays(members, stem), n_components)
-    if not objects:
+    if read_objects is None:
         raise ExchangeError(
             "OBJECTS_REFUSED",
             "The model is made of objects of scikit-learn rather than of plain numbers, and was written by an earlier "
-            "version or where someone asked for it. Ask the analyst to export it anew, as numbers. Only if you trust "
-            "the analyst as far as a program that you install, take it all the same: `datacollab party install "
-            "--objects`, or objects=True in Python.",
+            "version or where someone asked for it. Ask the analyst to export it anew, as numbers. Or take it all the "
+            "same, to be run in a process without files and network: `datacollab party install --objects`, or "
+            "objects=True in Python.",
         )
-    estimator = estimator_from_bytes(members[f"{stem}.skops"])
-    check_estimator(estimator, n_components)
+    estimator = read_objects(members[f"{stem}.skops"], n_components)
     return estimator if form == "skops" else _forest_from(estimator, _arrays(members, stem))
 
 
 def estimator_kind(estimator: Any) -> str:
     """Name of the class that was trained, also where only its steps are there."""
-    received = isinstance(estimator, ReceivedClassifier | ReceivedRegressor)
-    return str(estimator.name) if received else type(estimator).__name__
+    from_elsewhere = isinstance(estimator, _FROM_ELSEWHERE)
+    return str(estimator.name) if from_elsewhere else type(estimator).__name__
 
 
 def needs_scikit_learn(facts: Any) -> bool:
     """Whether an estimator of these facts can be read only with the scikit-learn it was made with."""
     return not (isinstance(facts, Mapping) and facts.get("form") in ("average", "landmark-ridge", "steps"))
 
+
+_FROM_ELSEWHERE = (IsolatedClassifier, IsolatedRegressor, ReceivedClassifier, ReceivedRegressor)
 
 _MEMBERS = {
     "average": ("safetensors",),
@@ -136,11 +142,11 @@ _MEMBERS = {
 
 
 def _forest_from(forest: Any, arrays: Mapping[str, NDArray[Any]]) -> CalibratedForestClassifier:
-    if type(forest) is not RandomForestClassifier:
-        raise malformed(f"its calibrated forest is of a {type(forest).__name__}")
+    if estimator_kind(forest) != "RandomForestClassifier":
+        raise malformed(f"its calibrated forest is of a {estimator_kind(forest)}")
     if arrays.keys() != {"scale", "offsets"}:
         raise malformed("its calibrated forest does not have the arrays ['offsets', 'scale']")
-    estimator = CalibratedForestClassifier(len(forest.estimators_))
+    estimator = CalibratedForestClassifier()
     estimator.estimator_, estimator.classes_ = forest, forest.classes_
     estimator.n_features_in_ = forest.n_features_in_
     estimator.scale_, estimator.offsets_ = calibration_from(arrays, len(forest.classes_))

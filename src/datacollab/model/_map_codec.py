@@ -18,6 +18,7 @@ from ._refusal import malformed
 
 __all__ = ["map_from", "map_to"]
 
+_MOST_ENTRY = 1e30
 _PRECISIONS = ("auto", "float32", "float64")
 _PARAMETERS = ("gamma", "degree", "coef0")
 _MOST_DEGREE = 100
@@ -96,6 +97,8 @@ def _checked(arrays: Mapping[str, NDArray[Any]], names: set[str], order: Any) ->
     for name, array in arrays.items():
         if array.ndim != 2 or 0 in array.shape or array.dtype != np.float64 or not np.isfinite(array).all():
             raise _malformed(f"has {name} that are no finite table of double precision")
+        if np.abs(array).max() > _MOST_ENTRY:
+            raise _malformed(f"has {name} beyond {_MOST_ENTRY:g}, with which nothing can be computed")
     tables = {name: array.T if name in order else array for name, array in arrays.items()}
     if len({len(table) for table in tables.values()}) != 1:
         raise _malformed("does not have one row of coefficients for each anchor row")

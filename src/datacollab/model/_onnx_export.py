@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from .._validation import require
 from ..errors import ExchangeError
 from ._maps import IntegrationFunction, KernelMap, LinearMap
-from ._onnx_graph import INPUT, read_graph
-from ._onnx_model import OnnxModel
+from ._onnx_runtime import INPUT, graph_session, run_graph
 from ._party_model import PartyModel
 from ._refusal import reason_of
 from ._trial import try_prediction
@@ -132,10 +131,9 @@ def _check_same(model: PartyModel, data: bytes) -> None:
     has_probabilities = hasattr(model.estimator, "predict_proba")
     rows = try_prediction(model, n_rows=_N_ROWS, seed=1)
     try:
-        read_graph(data, n_features=rows.shape[1])
-        graph = OnnxModel(data, n_features=rows.shape[1], classes=classes)
-        found = graph.predict(rows)
-        probabilities = graph.probabilities(rows) if has_probabilities else None
+        session = graph_session(data)
+        found = run_graph(session, rows, 0, classes)
+        probabilities = run_graph(session, rows, 1) if has_probabilities else None
     except ExchangeError as error:
         raise _unsupported(model, f"{reason_of(error)}") from None
     wanted = model.predict(rows)

@@ -9,89 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._validation import FloatArray, check_representation, require
+from .._validation import FloatArray, check_representation
 from ..errors import ExchangeError
 from ._maps import IntegrationFunction
-from ._onnx_graph import INPUT, read_graph
-from ._onnx_sizes import BATCH
 from ._party_model import PartyModel
 from ._refusal import malformed
 from ._trial import try_prediction
+from .isolated import open_isolated
 
-__all__ = ["OnnxModel", "OnnxPartyModel", "onnx_party_model"]
+__all__ = ["OnnxPartyModel", "onnx_party_model"]
 
-_CLASS_TYPES = ("bool", "float32", "float64", "int32", "int64", "object", "str")
-
-
-class OnnxModel:
-    """h∘g_k as a graph; takes intermediate representations.
-
-    Parameters
-    ----------
-    data : bytes
-        Of a graph that `read_graph` accepts.
-    n_features : int
-        Columns it takes.
-    classes : ndarray of shape (n_classes,), optional
-        For classification.
-    """
-
-    def __init__(self, data: bytes, *, n_features: int, classes: NDArray[Any] | None) -> None:
-        runtime = require("onnxruntime", "onnx")
-        options = runtime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 4
-        self.n_features_in_ = n_features
-        self._classes = classes
-        try:
-            self._session = runtime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-        # The runtime's errors have no common type.
-        except Exception as error:
-            raise _malformed(f"cannot be prepared ({type(error).__name__})") from None
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Predicted targets, of shape (n_rows,)."""
-        found = self._run(X, 0).reshape(len(np.asarray(X)))
-        if self._classes is None:
-            return found.astype(np.float64)
-        kind = self._classes.dtype
-        return found.astype(str).astype(kind) if kind.kind in "OU" else found.astype(kind)
-
-    def probabilities(self, X: ArrayLike) -> FloatArray:
-        """Class probabilities, of shape (n_rows, n_classes)."""
-        return self._run(X, 1).astype(np.float64)
-
-    def _run(self, X: ArrayLike, output: int) -> NDArray[Any]:
-        rows = np.ascontiguousarray(X, dtype=np.float64)
-        try:
-            names = [self._session.get_outputs()[output].name]
-            # What a graph computes is bounded for so many rows.
-            batches = [rows[start : start + BATCH] for start in range(0, len(rows), BATCH)] or [rows]
-            return np.concatenate([np.asarray(self._session.run(names, {INPUT: each})[0]) for each in batches])
-        # The runtime's errors have no common type.
-        except Exception as error:
-            raise _malformed(f"cannot be run ({type(error).__name__})") from None
-
-
-class OnnxRegressor(OnnxModel):
-    """A graph that predicts numbers."""
-
-
-class OnnxClassifier(OnnxModel):
-    """A graph that predicts classes."""
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """Of shape (n_classes,)."""
-        return np.asarray(self._classes)
-
-
-class OnnxProbabilisticClassifier(OnnxClassifier):
-    """A graph that predicts classes, and how probable each is."""
-
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Class probabilities, of shape (n_rows, n_classes)."""
-        return self.probabilities(X)
+_MOST_BYTES = 2**28
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -112,39 +40,27 @@ class OnnxPartyModel(PartyModel):
 
 
 def onnx_party_model(g: IntegrationFunction, data: bytes, facts: Mapping[str, Any]) -> OnnxPartyModel:
-    """The model whose graph was read from a file, after checks.
+    """The model whose graph was read from a file, in a confined process.
 
     Raises
     ------
     ExchangeError
-        MODEL_MALFORMED or TOO_LARGE.
-    MissingExtraError
-        Without the extra `onnx`.
+        MODEL_MALFORMED, TOO_LARGE, OBJECTS_REFUSED, or ONNX_UNSUPPORTED without the extra `onnx`.
     """
-    about = facts.get("onnx")
-    if not isinstance(about, Mapping) or facts.get("n_intermediate") != g.n_intermediate:
-        raise _malformed("is not described in its manifest")
-    read_graph(data, n_features=g.n_intermediate)
-    classes = _classes(facts.get("classes"), about.get("classes_dtype"))
-    kind = OnnxRegressor if classes is None else OnnxClassifier
-    if classes is not None and about.get("probabilities") is True:
-        kind = OnnxProbabilisticClassifier
-    estimator = kind(data, n_features=g.n_intermediate, classes=classes)
+    if len(data) > _MOST_BYTES:
+        raise ExchangeError(
+            "TOO_LARGE", f"The ONNX form has {len(data)} bytes; {_MOST_BYTES} are allowed. Take the other form."
+        )
+    described = facts.get("onnx")
+    if not isinstance(described, Mapping) or facts.get("n_intermediate") != g.n_intermediate:
+        raise malformed("its ONNX form is not described in its manifest")
+    about = {
+        "name": facts.get("estimator"),
+        "classes": facts.get("classes"),
+        "classes_dtype": described.get("classes_dtype"),
+        "probabilities": described.get("probabilities") is True,
+    }
+    estimator = open_isolated("onnx", data, g.n_intermediate, about)
     model = OnnxPartyModel(party=g.party, integration_function=g, estimator=estimator)
     try_prediction(model)
     return model
-
-
-def _classes(names: Any, dtype: Any) -> NDArray[Any] | None:
-    if names is None:
-        return None
-    plain = isinstance(names, list) and names and all(isinstance(name, str | int | float) for name in names)
-    if not plain or dtype not in _CLASS_TYPES or len(set(names)) != len(names):
-        raise _malformed("does not list its classes")
-    if any(isinstance(name, str) != (dtype in ("object", "str")) for name in names):
-        raise _malformed("has classes of another type than its manifest says")
-    return np.array(names, dtype=dtype)
-
-
-def _malformed(what: str) -> ExchangeError:
-    return malformed(f"its ONNX form {what}")

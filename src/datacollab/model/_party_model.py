@@ -98,7 +98,7 @@ class PartyModel:
     def load(
         path: str | Path, *, signed_by: PublicKey | None = None, prefer_onnx: bool = False, objects: bool = False
     ) -> PartyModel:
-        """Read a model that `save` wrote; nothing that the file brings along is run.
+        """Read a model that `save` wrote; nothing that the file brings along is run in this process.
 
         Parameters
         ----------
@@ -106,10 +106,10 @@ class PartyModel:
         signed_by : PublicKey, optional
             Who has to have signed it.
         prefer_onnx : bool, default=False
-            Whether to take the ONNX form, where there is one.
+            Whether to take the ONNX form, where there is one.  It predicts in a process of its own.
         objects : bool, default=False
-            Whether to make objects of scikit-learn, where the model consists of them: only where you trust whoever
-            signed it as far as a program that you install.
+            Whether to take objects of scikit-learn, where the model consists of them.  They predict in a process of
+            their own, without files and network and with little memory, on Linux alone.
 
         Raises
         ------

@@ -12,7 +12,7 @@ from sklearn.base import is_classifier, is_regressor
 from .._typing import FloatArray
 from ..bundle import Bundle, KeyPair, Limits, is_container, is_encrypted, unpack, unseal
 from ..errors import DataCollabError, ExchangeError
-from ..model import MODEL_KIND, ONNX_MEMBER, OnnxModel, PartyModel, estimator_kind, model_from, plain_facts
+from ..model import MODEL_KIND, ONNX_MEMBER, PartyModel, estimator_kind, model_from, plain_facts
 from ..project import Project
 from ._share_file import SEALED
 
@@ -104,13 +104,12 @@ def _unsealed(
     except ExchangeError as error:
         raise ExchangeError(error.code, f"{source}: {error}") from None
     opened = unpack(inner, kind=MODEL_KIND, what=f"What is sealed in {source}")
-    model, from_onnx = _model_of(opened, takes_objects)
+    model = _model_of(opened, takes_objects)
     found = {
         "party": model.party,
         "task": _kind(model.estimator),
         "n_components": model.integration_function.n_components,
-        # A graph does not say what it was made of.
-        "estimator": opened.facts.get("estimator") if from_onnx else estimator_kind(model.estimator),
+        "estimator": estimator_kind(model.estimator),
     }
     wrong = [
         name for name, value in found.items() if any(facts.get(name) != value for facts in (bundle.facts, opened.facts))
@@ -124,19 +123,17 @@ def _unsealed(
     return model
 
 
-def _model_of(opened: Bundle, takes_objects: bool) -> tuple[PartyModel, bool]:
-    """The model, and whether it is the ONNX form, which objects of another version of scikit-learn need."""
+def _model_of(opened: Bundle, takes_objects: bool) -> PartyModel:
+    """The model, in its ONNX form where it is of objects of another version of scikit-learn."""
     try:
-        return model_from(opened, objects=takes_objects), False
+        return model_from(opened, objects=takes_objects)
     except ExchangeError as error:
         if error.code != "VERSION_MISMATCH" or ONNX_MEMBER not in opened.members:
             raise
-    return model_from(opened, prefer_onnx=True), True
+    return model_from(opened, prefer_onnx=True)
 
 
 def _kind(estimator: Any) -> str | None:
-    if isinstance(estimator, OnnxModel):
-        return "classification" if hasattr(estimator, "classes_") else "regression"
     if is_classifier(estimator):
         return "classification"
     return "regression" if is_regressor(estimator) else None

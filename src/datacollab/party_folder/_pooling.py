@@ -8,7 +8,7 @@ from typing import Any
 
 from .._typing import FloatArray
 from ..errors import DataCollabError, ExchangeError
-from ..model import OnnxModel, PartyModel
+from ..model import OnnxPartyModel, PartyModel
 from ..party import LocalParty, PersonalModel, personal_model, personal_state, personalise
 from ..project import Anchor, EncodedTable, Project
 from ._installation import check_model_works
@@ -123,7 +123,7 @@ def pooled_from(members: Mapping[str, bytes], party: LocalParty, model: PartyMod
 
 
 def _reason_for_none(own: OwnRows | None, model: PartyModel) -> str | None:
-    if isinstance(model.estimator, OnnxModel):
+    if isinstance(model, OnnxPartyModel):
         return "the model is used in its ONNX form. Predictions are those of the collaboration."
     if model.left_out is None and model.without_party is None:
         return (

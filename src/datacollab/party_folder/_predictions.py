@@ -45,8 +45,7 @@ class Predictions(Workplace):
         older : bool, default=False
             Whether it may take the place of a later model that was made from the same share.
         objects : bool, default=False
-            Whether a model made of objects of scikit-learn is taken: only where you trust the analyst as far as a
-            program that you install.
+            Whether a model made of objects of scikit-learn is taken, to be run in a process without files and network.
         public : Path or DataFrame, optional
             Public rows that the party has besides its own, with targets or without; by default the anchor's.
         random_state : int, optional

@@ -1,0 +1,35 @@
+"""Medians of what walkthroughs print."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parents[2] / "README.md"
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "walkthrough.py"
+
+
+@pytest.fixture(scope="module")
+def walkthrough():
+    spec = importlib.util.spec_from_file_location("walkthrough", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_figures_are_found_in_what_the_readme_shows(walkthrough):
+    shown = README.read_text(encoding="utf-8").split("\n## Between organisations: files and nothing else\n")[1]
+    lines = walkthrough.summary([f"{shown}\nprocessor time: {seconds}\n" for seconds in (10, 30, 20)]).splitlines()
+    assert len(lines) == 1 + len(walkthrough.FIGURES)
+    assert lines[-1].split("(s)")[1].split() == ["20", "(10", "to", "30)"]
+
+
+def test_a_figure_that_is_not_printed_is_missed(walkthrough):
+    with pytest.raises(ValueError, match="accuracy, pooled"):
+        walkthrough.summary(["nothing"])
+
+
+def test_a_run_that_is_there_is_not_done_again(walkthrough, tmp_path, monkeypatch):
+    (tmp_path / "run-1.txt").write_text("told", encoding="utf-8")
+    monkeypatch.setattr(walkthrough.subprocess, "run", None)
+    assert walkthrough.play(tmp_path / "run-1") == "told"
