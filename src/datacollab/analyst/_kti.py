@@ -103,7 +103,8 @@ class KTI(BaseIntegrator):
         number of parties and components, by at most `tol`.  So divided it is the mean share of a target column that a
         party's function misses, between 0 and 1.
     n_landmarks : int, default=None
-        Of "nystroem": landmarks per party instead, whatever `tol` is.
+        Of "nystroem": landmarks per party instead, whatever `tol` is.  More than 256 (or four for each component, where
+        that is more) are for the functions; the target is found with the first of them.
     memory_limit : float, default=None
         Bytes a fit may take.  None allows what is available.  With little, "exact" takes two n_a x n_a matrices and
         more time.
@@ -133,8 +134,9 @@ class KTI(BaseIntegrator):
     solver_ : {"exact", "nystroem"}
         The solver used.
     angle_bound_ : float or None
-        Bound on the sine of the largest angle between `target_` and the exact minimiser ("nystroem": of the
-        restricted problem), from the residual and the eigengap.  None where a direct solver leaves rounding alone.
+        Bound on the sine of the largest angle between `target_` and the exact minimiser ("nystroem": of the problem
+        restricted to the landmarks of the target), from the residual and the eigengap.  None where a direct solver
+        leaves rounding alone.
     eigengap_ : float or None
         First eigenvalue not taken less the last one taken; None with a penalty graph.
     n_landmarks_ : int or None
