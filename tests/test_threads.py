@@ -1,5 +1,6 @@
 """Linear algebra takes one thread inside small fits and commands."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -77,6 +78,61 @@ def test_fits_of_parties_and_analysts():
     dc.Analyst("auto", Watching()).fit(shares(ANCHOR))
     assert Watching.seen == {1}
     assert n_threads() == {2}
+
+
+class WatchingKernel:
+    """A kernel between two rows that keeps how many threads there were when it was first called."""
+
+    seen = None
+
+    def __call__(self, x, y):
+        type(self).seen = type(self).seen or n_threads()
+        return np.exp(-((x - y) ** 2).sum())
+
+
+def test_kernel_integrators_by_themselves():
+    views = {"a": ANCHOR[:20, :3], "b": np.tanh(ANCHOR[:20, 1:])}
+    dc.KTI(2, kernel=WatchingKernel()).fit(views)
+    assert WatchingKernel.seen == {1}
+    WatchingKernel.seen = None
+    dc.KTICV(2, kernels=[WatchingKernel()], alphas=[1.0], cv=2).fit(views)
+    assert WatchingKernel.seen == {1}
+    assert n_threads() == {2}
+
+
+@pytest.mark.parametrize(
+    ("integrator", "module"),
+    [(dc.LTI(2), "_lti"), (dc.GEP(2), "_gep"), (dc.MPP(2), "_mpp"), (dc.ODC(), "_odc"), (dc.KTI(2), "_kti")],
+    ids=["LTI", "GEP", "MPP", "ODC", "KTI"],
+)
+def test_integrators_by_themselves(monkeypatch, integrator, module):
+    """One thread where there are few anchor rows, all of them where there are many, and the same numbers."""
+    seen = []
+    heavy = {"_lti": "column_space", "_gep": "column_space", "_mpp": "column_space", "_odc": "_procrustes"}
+    name = f"datacollab.analyst.{module}.{heavy.get(module, 'kernel_widths')}"
+    original = _resolved(name)
+
+    def watched(*args, **kwargs):
+        seen.append(n_threads())
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(name, watched)
+    views = {"a": ANCHOR[:, :3], "b": np.tanh(ANCHOR[:, 1:4])}
+    few = integrator.fit(views).transform(views)
+    assert seen
+    assert all(threads == {1} for threads in seen)
+    seen.clear()
+    with monkeypatch.context() as patch:
+        patch.setattr("datacollab._threads.SMALL", 10)
+        many = integrator.fit(views).transform(views)
+    assert all(threads == {2} for threads in seen)
+    for party, rows in few.items():
+        np.testing.assert_allclose(rows, many[party], rtol=1e-9, atol=1e-12)
+
+
+def _resolved(name):
+    module, _, attribute = name.rpartition(".")
+    return getattr(importlib.import_module(module), attribute)
 
 
 def test_large_problems_keep_their_threads():

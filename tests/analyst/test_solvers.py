@@ -184,7 +184,7 @@ def test_more_rows_than_the_sample(monkeypatch):
     """The landmarks come from a sample, the target from all rows: close to what all rows as candidates give."""
     views, _ = nonlinear_views(1500)
     whole = KTI(5, alpha=0.5, solver="nystroem", n_landmarks=100).fit(views)
-    monkeypatch.setattr("datacollab.analyst._nystroem._SAMPLE", 500)
+    monkeypatch.setattr("datacollab.analyst._cost._SAMPLE", 500)
     sampled = KTI(5, alpha=0.5, solver="nystroem", n_landmarks=100).fit(views)
     assert objective_of(sampled, views) == pytest.approx(sampled.objective_, rel=1e-4)
     assert sampled.objective_ == pytest.approx(whole.objective_, rel=0.05)
@@ -265,7 +265,7 @@ def test_an_undetermined_target_is_warned_of(solver, seed, densely):
 
 
 def test_progress_is_logged(large, caplog, monkeypatch):
-    monkeypatch.setattr("datacollab.analyst._kti._WORTH_SAYING", 1000)
+    monkeypatch.setattr("datacollab.analyst._solving._WORTH_SAYING", 1000)
     with caplog.at_level(logging.INFO, logger="datacollab"):
         KTI(4).fit(large[0])
     said = "\n".join(caplog.messages)

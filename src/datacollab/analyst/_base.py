@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from .._threads import one_thread_if_small
 from .._validation import FloatArray, PartyName, array_namespace, check_parties, name_parties
 from ..errors import AgreementError, RepresentationError, SinglePartyWarning, UnknownPartyError
 from ..model import IntegrationFunction
@@ -142,6 +144,11 @@ class BaseIntegrator(BaseEstimator, ABC):
     def _start_fit(self, anchors: Representations) -> dict[PartyName, FloatArray]:
         self._validate_params()
         return check_anchors(anchors, keep_library=self._keeps_library)
+
+    @staticmethod
+    def _few_threads(anchors: Mapping[PartyName, FloatArray]) -> AbstractContextManager[Any]:
+        """A context with one thread of linear algebra where there are too few anchor rows for more to help."""
+        return one_thread_if_small(next(iter(anchors.values())).shape[0])
 
     @staticmethod
     def _residual(fitted: Mapping[PartyName, FloatArray], target: FloatArray) -> float:

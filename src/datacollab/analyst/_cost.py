@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from bisect import bisect_right
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -12,9 +13,19 @@ import numpy as np
 
 from .._validation import Array, array_library
 from ..errors import NotEnoughMemoryError
-from ..linalg import device_memory
+from ..linalg import basis_capacity, device_memory, feature_dtype
 
-__all__ = ["FitCost", "available_memory", "choose_solver", "fit_cost", "most_landmarks"]
+__all__ = [
+    "FEWEST_LANDMARKS",
+    "MOST_LANDMARKS",
+    "FitCost",
+    "available_memory",
+    "choose_solver",
+    "fit_cost",
+    "most_landmarks",
+    "sample_size",
+    "target_landmarks",
+]
 
 DENSE_UP_TO = 1200
 """Anchor rows up to which a dense eigensolver is as fast as a Krylov method."""
@@ -26,10 +37,18 @@ _SKINNY = 0.35
 """Rate of products with a few columns, relative to products of large matrices."""
 _LARGE_SHARE = 0.9
 """Part of the available memory that a fit may plan to take."""
-_LANDMARKS = 512
+_TYPICAL_LANDMARKS = 512
 """Landmarks per party that "nystroem" typically takes."""
 FEWEST_LANDMARKS = 128
 """Landmarks per party that "nystroem" begins with."""
+MOST_LANDMARKS = 1024
+"""Landmarks per party that "nystroem" takes by itself at most."""
+_TARGET_LANDMARKS = 256
+"""Landmarks per party from which more change the target little, whatever they do for the functions."""
+_SAMPLE = 2048
+"""Anchor rows that landmarks are chosen among, and on which their number is judged."""
+_BESIDE = 8
+"""Blocks of as many columns as components that an eigensolver holds beside its basis."""
 _PROBE = 768
 
 
@@ -44,7 +63,7 @@ class FitCost:
     operations : float
         Floating-point operations, those in float32 counted half, those on a few columns about three times.
     memory : int
-        Bytes beyond the anchor representations.
+        Bytes beyond the anchor representations, at most.
     limit : float
         Bytes that may be taken.
     """
@@ -70,7 +89,8 @@ def fit_cost(
     n_parties: int,
     n_components: int,
     *,
-    n_landmarks: int = _LANDMARKS,
+    alpha: float = 1.0,
+    n_landmarks: int | None = None,
     has_penalty: bool = False,
 ) -> FitCost:
     """Estimate what a solver takes.
@@ -79,8 +99,10 @@ def fit_cost(
     ----------
     solver : {"dense", "streamed", "nystroem"}
     n_anchors, n_parties, n_components : int
-    n_landmarks : int, default=512
-        For "nystroem".
+    alpha : float, default=1.0
+        A small penalty asks for features in float64; for "nystroem".
+    n_landmarks : int, optional
+        For "nystroem"; None where it chooses.
     has_penalty : bool, default=False
         Whether there is a penalty graph; for "dense".
     """
@@ -98,23 +120,50 @@ def fit_cost(
         return FitCost(
             solver=solver, operations=factors + solves, memory=int(2.1 * K * n**2 + 4 * n**2 + 16 * n * columns)
         )
-    r = min(float(n_landmarks), n)
-    features = 3 * K * n * r**2
+    typical = min(float(n_landmarks or _TYPICAL_LANDMARKS), n)
+    kept = min(target_landmarks(n_components), typical)
     return FitCost(
         solver=solver,
-        operations=features + 4 * K * n * r * columns / 2 / _SKINNY / 3,
-        memory=int(4.4 * K * n * r + 16 * n * columns + 24 * r**2 * K),
+        operations=3 * K * n * typical**2 + 4 * K * n * kept * columns / 2 / _SKINNY / 3,
+        memory=_landmark_memory(
+            n_anchors,
+            n_parties,
+            n_components,
+            alpha,
+            rank=n_landmarks or MOST_LANDMARKS,
+            size=sample_size(n_anchors, n_landmarks),
+        ),
     )
 
 
-def most_landmarks(cost: FitCost, n_anchors: int, n_parties: int, n_components: int) -> int | None:
-    """Landmarks per party for which "nystroem" stays within the memory that may be taken; None without a limit."""
-    if not np.isfinite(cost.limit):
-        return None
-    none, one = (
-        fit_cost("nystroem", n_anchors, n_parties, n_components, n_landmarks=r).memory for r in (1, _LANDMARKS + 1)
+def _landmark_memory(n_anchors: int, n_parties: int, n_components: int, alpha: float, *, rank: int, size: int) -> int:
+    """Bytes that "nystroem" takes with so many landmarks per party, chosen among so many anchor rows."""
+    rank, width = min(rank, n_anchors), np.dtype(feature_dtype(alpha)).itemsize
+    features = width * n_anchors * min(rank, target_landmarks(n_components))
+    chosen = (8 + width) * size * rank + 3 * 8 * rank**2
+    eigenvectors = 8 * n_anchors * (2 * basis_capacity(n_anchors, n_components) + _BESIDE * n_components)
+    return n_parties * (features + chosen) + eigenvectors
+
+
+def sample_size(n_anchors: int, n_landmarks: int | None) -> int:
+    """Anchor rows that landmarks are chosen among."""
+    return min(n_anchors, max(_SAMPLE, 4 * (n_landmarks or 0)))
+
+
+def target_landmarks(n_components: int) -> int:
+    """Landmarks per party, at most, that the target is found with; the parties' functions may have more."""
+    return max(_TARGET_LANDMARKS, 4 * n_components)
+
+
+def most_landmarks(cost: FitCost, n_anchors: int, n_parties: int, n_components: int, alpha: float) -> int:
+    """Landmarks per party, up to those taken by itself, for which "nystroem" stays within the memory it may take."""
+    return bisect_right(
+        range(1, MOST_LANDMARKS + 1),
+        cost.limit,
+        key=lambda rank: _landmark_memory(
+            n_anchors, n_parties, n_components, alpha, rank=rank, size=sample_size(n_anchors, None)
+        ),
     )
-    return int((cost.limit - none) * _LANDMARKS / (one - none))
 
 
 def choose_solver(
@@ -123,6 +172,7 @@ def choose_solver(
     n_parties: int,
     n_components: int,
     *,
+    alpha: float,
     n_landmarks: int | None,
     has_penalty: bool,
     memory_limit: float | None,
@@ -132,7 +182,7 @@ def choose_solver(
 
     Parameters
     ----------
-    solver, n_anchors, n_parties, n_components, n_landmarks, memory_limit
+    solver, n_anchors, n_parties, n_components, alpha, n_landmarks, memory_limit
         As for `KTI`.
     has_penalty : bool
         Whether there is a penalty graph.
@@ -149,8 +199,10 @@ def choose_solver(
     dense = array_library(beside) is None
     limit = memory_limit if memory_limit is not None else _LARGE_SHARE * (device_memory(beside) or available_memory())
 
-    def cost(name: str, rank: int = n_landmarks or _LANDMARKS) -> FitCost:
-        return fit_cost(name, n_anchors, n_parties, n_components, n_landmarks=rank, has_penalty=has_penalty)
+    def cost(name: str, rank: int | None = n_landmarks) -> FitCost:
+        return fit_cost(
+            name, n_anchors, n_parties, n_components, alpha=alpha, n_landmarks=rank, has_penalty=has_penalty
+        )
 
     if solver == "nystroem":
         if has_penalty:

@@ -94,19 +94,20 @@ class GEP(BaseIntegrator):
             When `n_components` exceeds the dimension that the column spaces span together.
         """
         checked = self._start_fit(anchors)
-        spaces = {party: column_space(A) for party, A in checked.items()}
-        U, singular_values, V = leading_left_singular(np.hstack([space.basis for space in spaces.values()]))
-        check_n_components(self.n_components, U.shape[1], "that is the dimension the representations span together")
-        V = V[:, : self.n_components] * fix_signs(U[:, : self.n_components])
+        with self._few_threads(checked):
+            spaces = {party: column_space(A) for party, A in checked.items()}
+            U, singular_values, V = leading_left_singular(np.hstack([space.basis for space in spaces.values()]))
+            check_n_components(self.n_components, U.shape[1], "that is the dimension the representations span together")
+            V = V[:, : self.n_components] * fix_signs(U[:, : self.n_components])
 
-        blocks = np.split(V, np.cumsum([space.rank for space in spaces.values()])[:-1])
-        self.eigenvalues_ = singular_values[: self.n_components] ** 2
-        self.integration_functions_ = {
-            party: LinearMap(party, space.coefficients(block))
-            for (party, space), block in zip(spaces.items(), blocks, strict=True)
-        }
-        # The paper's sum over pairs is 2K times the sum of squared deviations from the mean over parties, which keeps
-        # the digits of a small objective.
-        fitted = np.stack([space.basis @ block for space, block in zip(spaces.values(), blocks, strict=True)])
-        self.objective_ = float(2.0 * len(spaces) * np.sum((fitted - fitted.mean(axis=0)) ** 2))
+            blocks = np.split(V, np.cumsum([space.rank for space in spaces.values()])[:-1])
+            self.eigenvalues_ = singular_values[: self.n_components] ** 2
+            self.integration_functions_ = {
+                party: LinearMap(party, space.coefficients(block))
+                for (party, space), block in zip(spaces.items(), blocks, strict=True)
+            }
+            # The paper's sum over pairs is 2K times the sum of squared deviations from the mean over parties, which
+            # keeps the digits of a small objective.
+            fitted = np.stack([space.basis @ block for space, block in zip(spaces.values(), blocks, strict=True)])
+            self.objective_ = float(2.0 * len(spaces) * np.sum((fitted - fitted.mean(axis=0)) ** 2))
         return self

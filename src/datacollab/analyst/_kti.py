@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -27,30 +26,19 @@ from .._validation import (
     array_library,
     to_numpy,
 )
-from ..errors import (
-    IncompressibleKernelError,
-    NotConvergedError,
-    NotEnoughMemoryError,
-    UndeterminedTargetWarning,
-)
+from ..errors import UndeterminedTargetWarning
 from ..linalg import ARRAY_KERNELS, Kernel, fix_signs, like
 from ._base import BaseIntegrator, Representations, check_n_components
-from ._cost import FitCost, choose_solver, fit_cost, most_landmarks
-from ._engine import LocalEngine, engine_for, memory_of
-from ._exact import solve_dense, solve_streamed
+from ._cost import FitCost
 from ._graphs import NeighborGraph
-from ._nystroem import solve_nystroem
+from ._solving import Solving
 from ._target_problem import VANISHING, Solution, TargetProblem, kernel_rank
-from ._widths import GammaRule, kernel_widths
+from ._widths import GammaRule, has_width, kernel_widths
 
 __all__ = ["KTI"]
 
-logger = logging.getLogger(__name__)
-
 _UNDETERMINED = 1e-9
 """Eigengap, relative to the eigenvalues, that rounding may fill."""
-_WORTH_SAYING = 2000
-"""Anchor rows from which a fit takes long enough to say beforehand how long."""
 _VANISHING_SINGLE = 1e-5
 """`VANISHING` where eigenvalues are rounded to single precision."""
 
@@ -103,18 +91,20 @@ class KTI(BaseIntegrator):
         the eigenvectors of their summed inverses are taken in the memory of two such matrices (three with a penalty
         graph); beyond, a Krylov method works on the factors, in float32 with corrections in float64, in the memory of
         K n_a^2 / 2 float32 numbers.  "nystroem" restricts each party's functions to landmarks among its anchor rows:
-        time and memory grow linearly in n_a, and models hold landmarks only.  "auto" solves exactly while
+        time and memory grow linearly in n_a, memory as if there were 256 landmarks (`estimate_cost` gives a bound), and
+        models hold landmarks only.  "auto" solves exactly while
         K n_a^3 / 3 is at most 1e12 (6,700 rows of ten parties) and memory suffices, with landmarks beyond, and exactly
         again where landmarks cannot do it.
     precision : {"float64", "float32"}, default="float64"
         Of "exact" beyond 1,200 rows.  "float32" leaves out the corrections: less time, and an objective that is off by
         some 1e-7.  Where the penalty is too small for that, the corrections are made all the same.
-    tol : float, default=0.015
-        Of "nystroem": the number of landmarks doubles until this lowers the objective, divided by the number of parties
-        and components, by at most `tol`.  So divided it is the mean share of a target column that a party's function
-        misses, between 0 and 1.
+    tol : float, default=0.0075
+        Of "nystroem": the number of landmarks doubles, up to 1,024, until this lowers the objective, divided by the
+        number of parties and components, by at most `tol`.  So divided it is the mean share of a target column that a
+        party's function misses, between 0 and 1.
     n_landmarks : int, default=None
-        Of "nystroem": landmarks per party instead, whatever `tol` is.
+        Of "nystroem": landmarks per party instead, whatever `tol` is.  More than 256 (or four for each component, where
+        that is more) are for the functions; the target is found with the first of them.
     memory_limit : float, default=None
         Bytes a fit may take.  None allows what is available.  With little, "exact" takes two n_a x n_a matrices and
         more time.
@@ -144,8 +134,9 @@ class KTI(BaseIntegrator):
     solver_ : {"exact", "nystroem"}
         The solver used.
     angle_bound_ : float or None
-        Bound on the sine of the largest angle between `target_` and the exact minimiser ("nystroem": of the
-        restricted problem), from the residual and the eigengap.  None where a direct solver leaves rounding alone.
+        Bound on the sine of the largest angle between `target_` and the exact minimiser ("nystroem": of the problem
+        restricted to the landmarks of the target), from the residual and the eigengap.  None where a direct solver
+        leaves rounding alone.
     eigengap_ : float or None
         First eigenvalue not taken less the last one taken; None with a penalty graph.
     n_landmarks_ : int or None
@@ -232,7 +223,7 @@ class KTI(BaseIntegrator):
         center: bool = False,
         solver: str = "auto",
         precision: str = "float64",
-        tol: float = 0.015,
+        tol: float = 0.0075,
         n_landmarks: int | None = None,
         memory_limit: float | None = None,
         engine: Any = None,
@@ -301,40 +292,18 @@ class KTI(BaseIntegrator):
             is done with NumPy arrays only.
         """
         checked = self._start_fit(anchors)
-        self._check_library(next(iter(checked.values())))
-        if isinstance(self.kernel, str) and self.kernel_params:
-            raise ValueError(
-                f"kernel_params is for kernels that are functions; for kernel={self.kernel!r} set gamma, degree, coef0."
-            )
-        n_anchors = next(iter(checked.values())).shape[0]
-        largest = n_anchors - 1 if self.center else n_anchors
-        check_n_components(self.n_components, largest, f"there are {n_anchors} anchor rows")
-        here = {party: to_numpy(A) for party, A in checked.items()}
-        y = to_numpy(y) if y is not None and array_library(y) is not None else y
-        B = None if self.graph is None else self.graph.laplacian(here, y)
-        C = None if self.penalty_graph is None else self._regularised_penalty(here, y)
-        gammas = kernel_widths(here, self.kernel, self.gamma, self.gamma_factor)
-        problem = TargetProblem(
-            anchors=checked,
-            kernels={party: self._kernel(gammas.get(party)) for party in checked},
-            alpha=self.alpha,
-            n_components=self.n_components,
-            intrinsic=B,
-            graph_weight=self.graph_weight,
-            penalty=C,
-            center=self.center,
-        )
-        solution = self._solve(problem)
-        if not problem.normalised:
-            single = self.precision == "float32" and solution.angle is not None
-            rank = kernel_rank(solution.eigenvalues, len(checked), _VANISHING_SINGLE if single else VANISHING)
-            what = "the rank of the kernel matrices" if self.n_landmarks is None else "the rank with these landmarks"
-            check_n_components(self.n_components, rank, f"that is {what} together")
+        self._check_data(checked)
+        seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
+        with self._few_threads(checked):
+            problem = self._problem(checked, y)
+            solution = self._solving(seed).solve(problem)
+        self._check_rank(problem, solution)
         self._warn_if_undetermined(solution)
 
         signs = like(fix_signs(to_numpy(solution.target)), solution.target)
         self.solver_ = solution.solver
-        self.gammas_ = gammas
+        widths = problem.kernels if has_width(self.kernel) else {}
+        self.gammas_ = {party: kernel.parameters["gamma"] for party, kernel in widths.items()}
         self.target_ = solution.target * signs
         self.eigenvalues_ = like(solution.eigenvalues, solution.target)
         self.objective_ = float(solution.eigenvalues.sum())
@@ -371,19 +340,31 @@ class KTI(BaseIntegrator):
         ('nystroem', True)
         """
         self._validate_params()
-        return self._cost(self.solver, n_anchors, n_parties)
+        has_penalty = self.penalty_graph is not None
+        return self._solving(0).cost(n_anchors, n_parties, self.n_components, alpha=self.alpha, has_penalty=has_penalty)
 
-    def _cost(self, solver: str, n_anchors: int, n_parties: int, beside: Array | None = None) -> FitCost:
-        return choose_solver(
-            solver,
-            n_anchors,
-            n_parties,
-            self.n_components,
+    def _solving(self, seed: int) -> Solving:
+        return Solving(
+            solver=self.solver,
+            precision=self.precision,
+            tol=self.tol,
             n_landmarks=self.n_landmarks,
-            has_penalty=self.penalty_graph is not None,
-            memory_limit=memory_of(self.engine) if self.memory_limit is None else self.memory_limit,
-            beside=beside,
+            memory_limit=self.memory_limit,
+            engine=self.engine,
+            n_jobs=self.n_jobs,
+            seed=seed,
         )
+
+    def _check_data(self, anchors: Mapping[PartyName, Array]) -> None:
+        """Refuse parameters that the data, or one another, do not allow."""
+        first = next(iter(anchors.values()))
+        self._check_library(first)
+        if isinstance(self.kernel, str) and self.kernel_params:
+            raise ValueError(
+                f"kernel_params is for kernels that are functions; for kernel={self.kernel!r} set gamma, degree, coef0."
+            )
+        largest = first.shape[0] - 1 if self.center else first.shape[0]
+        check_n_components(self.n_components, largest, f"there are {first.shape[0]} anchor rows")
 
     def _check_library(self, A: Array) -> None:
         """Refuse parameters that ask for what is done with NumPy arrays only."""
@@ -403,54 +384,30 @@ class KTI(BaseIntegrator):
                     f"{instead}. Change it, or convert the anchor representations."
                 )
 
-    def _solve(self, problem: TargetProblem) -> Solution:
-        beside = next(iter(problem.anchors.values()))
-        cost = self._cost(self.solver, problem.n_anchors, len(problem.anchors), beside)
-        if problem.n_anchors > _WORTH_SAYING:
-            logger.info(
-                "KTI: %d parties, %d anchor rows: solver %s, %s",
-                len(problem.anchors),
-                problem.n_anchors,
-                cost.solver,
-                cost,
-            )
-        seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
-        with engine_for(self.engine, self.n_jobs) as engine:
-            if cost.solver == "nystroem":
-                try:
-                    most = most_landmarks(cost, problem.n_anchors, len(problem.anchors), self.n_components)
-                    return solve_nystroem(
-                        problem, engine, seed=seed, tol=self.tol, n_landmarks=self.n_landmarks, most=most
-                    )
-                except IncompressibleKernelError:
-                    exact = self._exact_instead(problem)
-                    if exact is None:
-                        raise
-                    logger.info("KTI: no few landmarks stand for the anchor rows; solver %s, %s", exact.solver, exact)
-                    cost = exact
-            if cost.solver == "streamed":
-                n_anchors, n_parties = problem.n_anchors, len(problem.anchors)
-                dense = fit_cost("dense", n_anchors, n_parties, self.n_components)
-                possible = array_library(beside) is None and dense.memory <= cost.limit
-                # So many right-hand sides take about as long as the dense solver.
-                patience = n_anchors if possible and isinstance(engine, LocalEngine) else None
-                try:
-                    return solve_streamed(problem, engine, precision=self.precision, seed=seed, max_columns=patience)
-                except NotConvergedError:
-                    if not possible:
-                        raise
-                    logger.info("KTI: the streamed solver does not converge; solver dense, %s", dense)
-        return solve_dense(problem, LocalEngine(self.n_jobs))
+    def _problem(self, anchors: dict[PartyName, Array], y: ArrayLike | None) -> TargetProblem:
+        """Kernels and graphs, which are found with NumPy."""
+        here = {party: to_numpy(A) for party, A in anchors.items()}
+        y = to_numpy(y) if y is not None and array_library(y) is not None else y
+        gammas = kernel_widths(here, self.kernel, self.gamma, self.gamma_factor)
+        return TargetProblem(
+            anchors=anchors,
+            kernels={party: self._kernel(gammas.get(party)) for party in anchors},
+            alpha=self.alpha,
+            n_components=self.n_components,
+            intrinsic=None if self.graph is None else self.graph.laplacian(here, y),
+            graph_weight=self.graph_weight,
+            penalty=None if self.penalty_graph is None else self._regularised_penalty(here, y),
+            center=self.center,
+        )
 
-    def _exact_instead(self, problem: TargetProblem) -> FitCost | None:
-        """Cost of solving exactly where ``solver="auto"`` may, and memory permits."""
-        if self.solver != "auto":
-            return None
-        try:
-            beside = next(iter(problem.anchors.values()))
-            return self._cost("exact", problem.n_anchors, len(problem.anchors), beside)
-        except NotEnoughMemoryError:
-            return None
+    def _check_rank(self, problem: TargetProblem, solution: Solution) -> None:
+        """Refuse more components than the kernels tell apart."""
+        if problem.normalised:
+            return
+        single = self.precision == "float32" and solution.angle is not None
+        rank = kernel_rank(solution.eigenvalues, len(problem.anchors), _VANISHING_SINGLE if single else VANISHING)
+        what = "the rank of the kernel matrices" if self.n_landmarks is None else "the rank with these landmarks"
+        check_n_components(self.n_components, rank, f"that is {what} together")
 
     def _warn_if_undetermined(self, solution: Solution) -> None:
         if solution.gap is None:

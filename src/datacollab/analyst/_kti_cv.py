@@ -202,7 +202,8 @@ class KTICV(BaseIntegrator):
         random_state = check_random_state(0 if self.random_state is None else self.random_state)
         rows = self._searched_rows(n_anchors, random_state)
         searched = {party: A[rows] for party, A in checked.items()}
-        candidates, scores = self._search(searched, None if target is None else target[rows], random_state)
+        with self._few_threads(searched):
+            candidates, scores = self._search(searched, None if target is None else target[rows], random_state)
         means = scores.mean(axis=1)
         if np.isnan(means).any():
             raise NumericalError(

@@ -92,17 +92,18 @@ class LTI(BaseIntegrator):
             When `n_components` exceeds the dimension that the column spaces span together.
         """
         checked = self._start_fit(anchors)
-        spaces = {party: column_space(A) for party, A in checked.items()}
-        U, singular_values, _ = leading_left_singular(np.hstack([space.basis for space in spaces.values()]))
-        check_n_components(self.n_components, U.shape[1], "that is the dimension the representations span together")
-        Z = U[:, : self.n_components] * fix_signs(U[:, : self.n_components])
+        with self._few_threads(checked):
+            spaces = {party: column_space(A) for party, A in checked.items()}
+            U, singular_values, _ = leading_left_singular(np.hstack([space.basis for space in spaces.values()]))
+            check_n_components(self.n_components, U.shape[1], "that is the dimension the representations span together")
+            Z = U[:, : self.n_components] * fix_signs(U[:, : self.n_components])
 
-        coordinates = {party: space.basis.T @ Z for party, space in spaces.items()}
-        self.target_ = Z
-        self.eigenvalues_ = singular_values[: self.n_components] ** 2
-        self.integration_functions_ = {
-            party: LinearMap(party, space.coefficients(coordinates[party])) for party, space in spaces.items()
-        }
-        # Summing residuals instead of subtracting two nearly equal numbers keeps the digits of a small objective.
-        self.objective_ = float(sum(np.sum((spaces[party].basis @ c - Z) ** 2) for party, c in coordinates.items()))
+            coordinates = {party: space.basis.T @ Z for party, space in spaces.items()}
+            self.target_ = Z
+            self.eigenvalues_ = singular_values[: self.n_components] ** 2
+            self.integration_functions_ = {
+                party: LinearMap(party, space.coefficients(coordinates[party])) for party, space in spaces.items()
+            }
+            # Summing residuals instead of subtracting two nearly equal numbers keeps the digits of a small objective.
+            self.objective_ = float(sum(np.sum((spaces[party].basis @ c - Z) ** 2) for party, c in coordinates.items()))
         return self

@@ -95,20 +95,21 @@ class MPP(BaseIntegrator):
             When `n_components` exceeds the rank of all representations together.
         """
         checked = self._start_fit(anchors)
-        U, singular_values, _ = leading_left_singular(np.hstack(list(checked.values())))
-        check_n_components(self.n_components, U.shape[1], "that is the rank of all representations together")
-        U = U[:, : self.n_components] * fix_signs(U[:, : self.n_components])
-        singular_values = singular_values[: self.n_components]
+        with self._few_threads(checked):
+            U, singular_values, _ = leading_left_singular(np.hstack(list(checked.values())))
+            check_n_components(self.n_components, U.shape[1], "that is the rank of all representations together")
+            U = U[:, : self.n_components] * fix_signs(U[:, : self.n_components])
+            singular_values = singular_values[: self.n_components]
 
-        target = U @ self._mixing(singular_values)
-        functions: dict[PartyName, IntegrationFunction] = {}
-        for party, A in checked.items():
-            space = column_space(A)
-            functions[party] = LinearMap(party, space.coefficients(space.basis.T @ target))
-        self.target_ = target
-        self.eigenvalues_ = singular_values**2
-        self.integration_functions_ = functions
-        self.objective_ = self._residual({party: functions[party](A) for party, A in checked.items()}, target)
+            target = U @ self._mixing(singular_values)
+            functions: dict[PartyName, IntegrationFunction] = {}
+            for party, A in checked.items():
+                space = column_space(A)
+                functions[party] = LinearMap(party, space.coefficients(space.basis.T @ target))
+            self.target_ = target
+            self.eigenvalues_ = singular_values**2
+            self.integration_functions_ = functions
+            self.objective_ = self._residual({party: functions[party](A) for party, A in checked.items()}, target)
         return self
 
     def _mixing(self, singular_values: FloatArray) -> FloatArray:

@@ -18,15 +18,17 @@ from ..linalg import (
     PivotedCholesky,
     RestrictedRidge,
     extend_pivots,
+    landmark_moments,
     landmark_root,
     leading_eigenpairs,
     like,
-    restricted_ridge,
+    nested_ridges,
     restricted_ridge_of_features,
+    smoother_trace,
     start_pivots,
     zeros,
 )
-from ._cost import FEWEST_LANDMARKS
+from ._cost import FEWEST_LANDMARKS, MOST_LANDMARKS, sample_size, target_landmarks
 from ._engine import Engine
 from ._target_problem import Solution, TargetOperator, TargetProblem, maps_of, not_definite
 
@@ -34,8 +36,6 @@ __all__ = ["coarse_start", "solve_nystroem"]
 
 logger = logging.getLogger(__name__)
 
-_SAMPLE = 2048
-"""Anchor rows that landmarks are chosen among, and on which the rank is judged."""
 _TOLERANCE = 2e-2
 """Bound on the sine of the angle to the exact eigenvectors of the surrogate; its objective is off by the square."""
 _ROUGH, _BLURRED = 0.3, 0.03
@@ -65,11 +65,25 @@ class _Sampled:
 
 @dataclass(frozen=True, eq=False)
 class _Restricted:
-    """One party's landmarks and its ridge regression on all anchor rows."""
+    """One party's landmarks and its ridge regressions on all anchor rows: with the first of them, and with all."""
 
+    A: Array
+    kernel: Kernel
+    landmarks: FloatArray
     root: FloatArray
     weights: FloatArray
     ridge: RestrictedRidge
+    gram: FloatArray
+
+    @property
+    def trace(self) -> float:
+        return smoother_trace(self.gram, self.ridge.alpha)
+
+    def moments(self, Z: Array) -> FloatArray:
+        """Products of all features with the columns of Z."""
+        if self.ridge.features.shape[1] == len(self.landmarks):
+            return self.ridge.moments(Z)
+        return landmark_moments(self.kernel, self.A, self.landmarks, self.root, self.ridge.alpha, Z)
 
 
 def solve_nystroem(
@@ -79,13 +93,15 @@ def solve_nystroem(
     seed: int,
     tol: float,
     n_landmarks: int | None = None,
-    most: int | None = None,
+    most: int = MOST_LANDMARKS,
 ) -> Solution:
     r"""Minimise over functions :math:`g_k \in \mathrm{span}\{\kappa_k(\cdot, s): s \in S_k\}`.
 
     The landmarks :math:`S_k` come from randomly pivoted Cholesky factorisations on a sample of the anchor rows.  Their
     number doubles until that lowers the surrogate's objective on the sample by at most ``tol`` for each party and
-    component, whose share of it is 1 at most; then the problem is solved on all rows at that rank.
+    component, whose share of it is 1 at most.  On all rows the target is then that of the first landmarks, 256 for few
+    components, whose features are kept; more of them would hardly change it.  Its functions are the ridge regressions
+    on all landmarks, whose features are made block by block, twice, and never kept.
 
     Parameters
     ----------
@@ -96,8 +112,8 @@ def solve_nystroem(
     tol : float
     n_landmarks : int, optional
         Landmarks per party; None lets ``tol`` decide.
-    most : int, optional
-        Landmarks per party that memory permits.
+    most : int, default=1024
+        Landmarks per party up to which ``tol`` decides; fewer where memory does not permit so many.
 
     Raises
     ------
@@ -106,18 +122,20 @@ def solve_nystroem(
     """
     rng = np.random.default_rng(seed)
     n, k = problem.n_anchors, problem.n_components
-    size = min(n, max(_SAMPLE, 4 * (n_landmarks or 0)))
+    size = sample_size(n, n_landmarks)
     sample = np.sort(rng.choice(n, size=size, replace=False))
     # On fewer rows a kernel matrix has smaller eigenvalues, so the penalty shrinks along.
     small = replace(problem.on(sample), alpha=problem.alpha * size / n)
     sampled = _sampled(small, engine, rng)
-    rank = n_landmarks or min(max(FEWEST_LANDMARKS, 4 * k), max(most or size, 2 * k))
-    largest = n_landmarks or max(rank, min(size // 2, most or size))
-    start, before, drop = rng.normal(size=(size, k)), None, None
+    rank = n_landmarks or min(max(FEWEST_LANDMARKS, 4 * k), max(most, 2 * k))
+    largest = n_landmarks or max(rank, min(size // 2, most))
+    start, before, drop, operator = rng.normal(size=(size, k)), None, None, small.operator(None)
     while True:
         sampled = engine.update(_extended, sampled, rank, small.alpha)
-        found, _ = _minimise(small, engine, sampled, start, tol=_ROUGH, small_gap=_BLURRED, n_following=_FOLLOWING * k)
-        value = float((small.operator(None).offset - found.values).sum())
+        found = _minimise(
+            small, operator, engine, sampled, start, tol=_ROUGH, small_gap=_BLURRED, n_following=_FOLLOWING * k
+        )
+        value = float((operator.offset - found.values).sum())
         logger.info("%d landmarks per party: surrogate objective %.6g on %d anchor rows", rank, value, size)
         drop = (before - value) / (len(problem.anchors) * k) if before is not None else None
         unexplained = engine.gather(_unexplained, sampled)
@@ -125,26 +143,33 @@ def solve_nystroem(
             break
         start, before, rank = np.hstack([found.vectors, found.following]), value, 2 * rank
     if n_landmarks is None:
-        _check_rank(problem, rank, size, unexplained, drop, tol, most)
+        _check_rank(problem, rank, size, unexplained)
+    reached = max(unexplained) == 0 or (2 * rank <= most if drop is None else drop <= tol)
 
+    n_first = target_landmarks(k)
     landmarks = engine.gather(_landmarks, sampled)
-    weights = engine.gather(_weights, sampled, np.hstack([found.vectors, found.following]))
+    weights = engine.gather(_first_weights, sampled, np.hstack([found.vectors, found.following]), n_first)
     del sampled
     arguments = [
         (party, problem.anchors[party], problem.kernels[party], S, W, problem.alpha)
         for party, S, W in zip(problem.anchors, landmarks, weights, strict=True)
     ]
     restricted = engine.place(_restricted, arguments)
+    operator = problem.operator(_trace(problem, engine, restricted))
     # The functions found on the sample, evaluated at all rows, are nearly the solution.
-    found, operator = _minimise(problem, engine, restricted, engine.total(_first, restricted))
+    found = _minimise(problem, operator, engine, restricted, engine.total(_first, restricted))
+    coefficients, smoothed = zip(*engine.gather(_functions, restricted, found.vectors), strict=True)
+    # Functions with all landmarks turn and order the columns by what they reach of them.
+    values, turn = scipy.linalg.eigh(operator.on_span(found.vectors, sum(smoothed)))
+    values, turn = values[::-1], turn[:, ::-1]
+    if n_landmarks is None and not reached:
+        _warn(rank, most, 1 - float(np.trace(sum(smoothed))) / (len(restricted) * k), drop, tol)
     return Solution(
         solver="nystroem",
-        eigenvalues=operator.offset - found.values,
-        target=found.vectors,
+        eigenvalues=operator.offset - values,
+        target=found.vectors @ like(turn, found.vectors),
         maps=maps_of(
-            problem,
-            dict(zip(problem.anchors, landmarks, strict=True)),
-            engine.gather(_coefficients, restricted, found.vectors),
+            problem, dict(zip(problem.anchors, landmarks, strict=True)), [Gamma @ turn for Gamma in coefficients]
         ),
         angle=found.angle,
         gap=found.gap,
@@ -153,16 +178,8 @@ def solve_nystroem(
     )
 
 
-def _check_rank(
-    problem: TargetProblem,
-    rank: int,
-    size: int,
-    unexplained: list[float],
-    drop: float | None,
-    tol: float,
-    most: int | None,
-) -> None:
-    """Refuse landmarks that cannot stand for the other rows; warn of a tolerance that was not reached."""
+def _check_rank(problem: TargetProblem, rank: int, size: int, unexplained: list[float]) -> None:
+    """Refuse landmarks that cannot stand for the other rows."""
     worst = int(np.argmax(unexplained))
     if rank >= size // 4 and unexplained[worst] > _UNEXPLAINED:
         party = list(problem.anchors)[worst]
@@ -171,15 +188,25 @@ def _check_rank(
             "no few of them can stand for the other anchor rows. Choose a wider kernel (a smaller gamma or "
             "gamma_factor), or solver='exact', which takes more time and memory."
         )
-    short = most is not None and 2 * rank > most
-    if max(unexplained) > 0 and (short if drop is None else drop > tol):
-        reached = "their error is not known" if drop is None else f"the last doubling lowered the error by {drop:.2g}"
-        warnings.warn(
-            f"KTI: {rank} landmarks per party are the most that solver='nystroem' tries by itself or memory permits, "
-            f"and {reached}; tol={tol:g} is not reached. Choose a wider kernel, raise tol or memory_limit, set "
-            "n_landmarks, or solve exactly.",
-            ApproximationWarning,
-        )
+
+
+def _warn(rank: int, most: int, missed: float, drop: float | None, tol: float) -> None:
+    """Say that a tolerance was not reached, by how much that matters, and what to do."""
+    if most < MOST_LANDMARKS:
+        why, cure = "memory permits", "Raise memory_limit"
+    else:
+        why, cure = "solver='nystroem' takes by itself", f"Set n_landmarks={2 * rank} (up to four times the time)"
+    brought = "what more would bring is not known"
+    if drop is not None:
+        brought = f"the last doubling lowered that by {drop:.2g} on a sample of the anchor rows"
+    warnings.warn(
+        f"KTI: {rank} landmarks per party are the most that {why}, and tol={tol:g} is not reached: the parties' "
+        f"functions miss a share of {missed:.2g} of the collaboration representation, and {brought}. Models on top "
+        "lost at most about as much accuracy as a last doubling brought, where that was measured (docs/scaling.md). "
+        f"{cure}, choose a wider kernel (a smaller gamma_factor) or solver='exact', or raise tol to accept it.",
+        ApproximationWarning,
+        stacklevel=6,
+    )
 
 
 def coarse_start(problem: TargetProblem, engine: Engine, rng: np.random.Generator) -> Array:
@@ -197,7 +224,8 @@ def coarse_start(problem: TargetProblem, engine: Engine, rng: np.random.Generato
     sampled = engine.update(_extended, _sampled(small, engine, rng), _START_RANK, small.alpha)
     m = min(3 * problem.n_components, 3 * _START_RANK // 4, size - 1)
     wide = replace(small, n_components=max(m, problem.n_components))
-    found, _ = _minimise(wide, engine, sampled, rng.normal(size=(size, m)), tol=1.0, small_gap=_BLURRED)
+    operator = wide.operator(None)
+    found = _minimise(wide, operator, engine, sampled, rng.normal(size=(size, m)), tol=1.0, small_gap=_BLURRED)
     weights = engine.gather(_weights, sampled, found.vectors)
     landmarks = engine.gather(_landmarks, sampled)
     start = zeros((n, found.vectors.shape[1]), next(iter(problem.anchors.values())))
@@ -216,22 +244,20 @@ def coarse_start(problem: TargetProblem, engine: Engine, rng: np.random.Generato
 
 def _minimise(
     problem: TargetProblem,
+    operator: TargetOperator,
     engine: Engine,
     states: list[Any],
     start: Array,
     tol: float = _TOLERANCE,
     small_gap: float = 1e-3,
     n_following: int = 0,
-) -> tuple[LeadingEigenpairs, TargetOperator]:
+) -> LeadingEigenpairs:
     """Eigenvectors of the problem in which every smoother is a restricted one."""
-    traces = engine.gather(_smoother_trace, states) if problem.normalised else []
-    trace = len(states) * problem.n_anchors - sum(traces) if problem.normalised else None
-    operator = problem.operator(trace)
 
     def apply(X: Array) -> Array:
         return operator.of_smoothers(X, engine.total(_smooth, states, X))
 
-    found = leading_eigenpairs(
+    return leading_eigenpairs(
         apply,
         start,
         problem.n_components,
@@ -240,7 +266,13 @@ def _minimise(
         project=problem.project,
         n_following=n_following,
     )
-    return found, operator
+
+
+def _trace(problem: TargetProblem, engine: Engine, restricted: list[Any]) -> float | None:
+    r"""Trace of the restricted :math:`M_\lambda`, where both terms of the problem are divided by theirs."""
+    if not problem.normalised:
+        return None
+    return float(len(restricted) * problem.n_anchors - sum(engine.gather(_smoother_trace, restricted)))
 
 
 def _sampled(problem: TargetProblem, engine: Engine, rng: np.random.Generator) -> list[Any]:
@@ -278,19 +310,24 @@ def _restricted(
         root = landmark_root(kernel, landmarks)
     except scipy.linalg.LinAlgError:
         raise not_definite(party, alpha) from None
-    return _Restricted(root, weights, restricted_ridge(kernel, A, landmarks, root, alpha))
+    ridge, gram = nested_ridges(kernel, A, landmarks, root, alpha, len(weights))
+    return _Restricted(A, kernel, landmarks, root, weights, ridge, gram)
 
 
 def _smooth(state: _Sampled | _Restricted, X: Array) -> Array:
     return _ridge(state).smooth(X)
 
 
-def _smoother_trace(state: _Sampled | _Restricted) -> float:
-    return _ridge(state).trace
+def _smoother_trace(state: _Restricted) -> float:
+    return state.trace
 
 
-def _weights(state: _Sampled | _Restricted, Z: Array) -> FloatArray:
+def _weights(state: _Sampled, Z: Array) -> FloatArray:
     return _ridge(state).weights(Z)
+
+
+def _first_weights(state: _Sampled, Z: Array, n_first: int) -> FloatArray:
+    return _ridge(state).first(n_first).weights(Z)
 
 
 def _ridge(state: _Sampled | _Restricted) -> RestrictedRidge:
@@ -310,8 +347,11 @@ def _first(state: _Restricted) -> Array:
     return state.ridge.combined(state.weights)
 
 
-def _coefficients(state: _Restricted, Z: Array) -> FloatArray:
-    return _expansion(state.root, state.ridge.weights(Z))
+def _functions(state: _Restricted, Z: Array) -> tuple[FloatArray, FloatArray]:
+    r"""Coefficients of the functions with all landmarks, and :math:`Z^\top \tilde P Z`."""
+    moments = state.moments(Z)
+    weights = scipy.linalg.cho_solve((state.gram, True), moments, check_finite=False)
+    return _expansion(state.root, weights), moments.T @ weights
 
 
 def _expansion(root: FloatArray, weights: FloatArray) -> FloatArray:

@@ -105,13 +105,14 @@ class ODC(BaseIntegrator):
                 f"ODC turns representations by orthogonal maps, so their dimensions must agree; got {columns}. "
                 "Use LTI, GEP, MPP or KTI, or ask the parties for one dimension."
             )
-        target = self._target(checked)
-        functions: dict[PartyName, IntegrationFunction] = {}
-        for party, A in checked.items():
-            functions[party] = LinearMap(party, _procrustes(A, target))
-        self.target_ = target
-        self.integration_functions_ = functions
-        self.objective_ = self._residual({party: functions[party](A) for party, A in checked.items()}, target)
+        with self._few_threads(checked):
+            target = self._target(checked)
+            functions: dict[PartyName, IntegrationFunction] = {}
+            for party, A in checked.items():
+                functions[party] = LinearMap(party, _procrustes(A, target))
+            self.target_ = target
+            self.integration_functions_ = functions
+            self.objective_ = self._residual({party: functions[party](A) for party, A in checked.items()}, target)
         return self
 
     def _target(self, anchors: dict[PartyName, FloatArray]) -> FloatArray:

@@ -109,6 +109,14 @@ class TargetOperator:
         r"""The image of ``X``, given :math:`\sum_k P_k X`."""
         return self._less_graph((self.offset - self.unit * self.n_parties) * X + self.unit * total, X)
 
+    def on_span(self, Z: Array, smoothed: FloatArray) -> FloatArray:
+        r"""What it is between orthonormal columns, given :math:`Z^\top \sum_k P_k Z`; small, and NumPy's."""
+        between = (self.offset - self.unit * self.n_parties) * np.eye(Z.shape[1]) + self.unit * smoothed
+        if self.laplacian is None:
+            return between
+        here = to_numpy(Z)
+        return np.asarray(between - here.T @ (self.laplacian @ here))
+
     def _less_graph(self, image: Array, X: Array) -> Array:
         # The few columns of X travel to the sparse matrix, which the array API does not know.
         return image if self.laplacian is None else image - like(self.laplacian @ to_numpy(X), X)

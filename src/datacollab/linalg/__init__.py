@@ -14,9 +14,18 @@ from ._kernel_blocks import KernelBlocks, symmetric_product
 from ._kernel_product import kernel_expansion, kernel_product
 from ._kernel_ridge import add_to_lower, ridge_coefficients, ridge_inverse
 from ._kernels import Kernel, median_gamma, scale_gamma
-from ._krylov import LeadingEigenpairs, leading_eigenpairs
+from ._krylov import LeadingEigenpairs, basis_capacity, leading_eigenpairs
 from ._panels import PanelCholesky, panel_cholesky, refined_solution
-from ._restricted_ridge import RestrictedRidge, landmark_root, restricted_ridge, restricted_ridge_of_features
+from ._restricted_ridge import (
+    RestrictedRidge,
+    feature_dtype,
+    landmark_moments,
+    landmark_root,
+    nested_ridges,
+    restricted_ridge,
+    restricted_ridge_of_features,
+    smoother_trace,
+)
 from ._ridge_path import RidgePath, ridge_path
 from ._rpcholesky import PivotedCholesky, extend_pivots, start_pivots
 from ._weighted_ridge import WeightedRidgePath, weighted_ridge_path
@@ -35,22 +44,26 @@ __all__ = [
     "add_sparse_to_lower",
     "add_to_lower",
     "as_precise_as",
+    "basis_capacity",
     "cast",
     "centre_lower",
     "column_norms",
     "column_space",
     "device_memory",
     "extend_pivots",
+    "feature_dtype",
     "fix_signs",
     "hstack",
     "kernel_expansion",
     "kernel_product",
+    "landmark_moments",
     "landmark_root",
     "largest_of_pencil",
     "leading_eigenpairs",
     "leading_left_singular",
     "like",
     "median_gamma",
+    "nested_ridges",
     "panel_cholesky",
     "refined_solution",
     "restricted_ridge",
@@ -61,6 +74,7 @@ __all__ = [
     "scale_gamma",
     "smallest_eigenpairs",
     "smallest_eigenpairs_centred",
+    "smoother_trace",
     "start_pivots",
     "symmetric_product",
     "weighted_ridge_path",

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .._validation import Array, FloatArray, array_namespace, to_numpy
 from ._array_api import column_norms, hstack, like, zeros
 
-__all__ = ["LeadingEigenpairs", "leading_eigenpairs"]
+__all__ = ["LeadingEigenpairs", "basis_capacity", "leading_eigenpairs"]
 
 _GUARD = 4
 """Vectors carried beyond those wanted, at least; the first of them tells the eigengap."""
@@ -209,8 +209,8 @@ def leading_eigenpairs(
     n = start.shape[0]
     project = project or (lambda X: X)
     rounded = single or exact is not None
-    block = min(n, max(k + _GUARD, _NARROWEST))
-    basis = _Basis(start, min(n, max(_MAX_COLUMNS, _MAX_BLOCKS * block)))
+    block = _block(n, k)
+    basis = _Basis(start, basis_capacity(n, k))
     V = _full_start(basis, start, block, project)
     block = min(block, V.shape[1])
     applied, passes, rounding = 0, 0, _FLOAT32_NOISE
@@ -272,6 +272,15 @@ def leading_eigenpairs(
         anchored=Y[:k, :k] if passes else None,
         correction=basis.columns[:, k:] @ Y[k:, :k] if passes else None,
     )
+
+
+def basis_capacity(n: int, k: int) -> int:
+    """Columns of n rows that a search for k eigenvectors may hold, and as many images of them."""
+    return min(n, max(_MAX_COLUMNS, _MAX_BLOCKS * _block(n, k)))
+
+
+def _block(n: int, k: int) -> int:
+    return min(n, max(k + _GUARD, _NARROWEST))
 
 
 def _full_start(basis: _Basis, start: Array, block: int, project: Operator) -> Array:

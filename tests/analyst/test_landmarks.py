@@ -1,0 +1,159 @@
+"""How many landmarks KTI takes by itself, what it says where they are too few, and the memory it may take."""
+
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from sklearn.metrics.pairwise import rbf_kernel
+
+from conftest import nonlinear_views
+from datacollab import KTI, GeometricGraph
+from datacollab.analyst import _cost
+from datacollab.errors import ApproximationWarning
+
+
+def wide_views(n_anchors, *, n_latent=12, n_parties=4, seed=0):
+    """Features of a latent of many dimensions, which few landmarks do not describe."""
+    rng = np.random.default_rng(seed)
+    latent = rng.normal(size=(n_anchors, n_latent))
+    return {k: np.tanh(latent @ rng.normal(size=(n_latent, 16)) / np.sqrt(n_latent)) for k in range(n_parties)}
+
+
+@pytest.fixture
+def few_for_the_target(monkeypatch):
+    """The target is found with fewer landmarks than the functions have."""
+    monkeypatch.setattr(_cost, "_TARGET_LANDMARKS", 20)
+
+
+def smoothers(fitted, views):
+    """P of each party's restricted ridge regression, from the normal equations."""
+    for party, g in fitted.integration_functions_.items():
+        C = rbf_kernel(views[party], g.anchor_representation, gamma=fitted.gammas_[party])
+        G = rbf_kernel(g.anchor_representation, gamma=fitted.gammas_[party])
+        yield party, C @ np.linalg.solve(C.T @ C + fitted.alpha * G, C.T)
+
+
+@pytest.mark.parametrize("center", [False, True])
+def test_functions_have_all_landmarks_whatever_the_target_has(few_for_the_target, center):
+    """Ridge regression of the target on all of them, by the normal equations; the objective is what they attain."""
+    views, _ = nonlinear_views(300)
+    fitted = KTI(4, alpha=0.5, solver="nystroem", n_landmarks=60, center=center).fit(views)
+    Z, total = fitted.target_, 0.0
+    assert_allclose(Z.T @ Z, np.eye(4), atol=1e-9)
+    for party, P in smoothers(fitted, views):
+        assert len(fitted.integration_functions_[party].anchor_representation) == 60
+        assert_allclose(fitted.integration_functions_[party](views[party]), P @ Z, atol=2e-5)
+        total = total + Z.T @ (Z - P @ Z)
+    # In the columns' own axes, ordered by what is missed of them.
+    assert_allclose(total, np.diag(fitted.eigenvalues_), atol=2e-5)
+    assert fitted.eigenvalues_.tolist() == sorted(fitted.eigenvalues_)
+    assert fitted.objective_ == pytest.approx(np.trace(total), rel=1e-4)
+    exact = KTI(4, alpha=0.5, center=center).fit(views).objective_
+    alone = KTI(4, alpha=0.5, solver="nystroem", n_landmarks=20, center=center).fit(views).objective_
+    assert exact < fitted.objective_ < alone
+
+
+def test_with_a_graph_the_objective_is_that_of_all_landmarks(few_for_the_target):
+    views, _ = nonlinear_views(300)
+    fitted = KTI(3, alpha=0.5, solver="nystroem", n_landmarks=60, graph=GeometricGraph()).fit(views)
+    M = sum(np.eye(300) - P for _, P in smoothers(fitted, views))
+    B = GeometricGraph().laplacian(views).toarray()
+    N = M / np.trace(M) + B / np.trace(B)
+    assert fitted.objective_ == pytest.approx(np.trace(fitted.target_.T @ N @ fitted.target_), rel=1e-4)
+    assert np.linalg.eigvalsh(N)[:3].sum() <= fitted.objective_ * (1 + 1e-6)
+
+
+@settings(max_examples=8)
+@given(seed=st.integers(0, 1000), n_latent=st.integers(2, 12), alpha=st.sampled_from([1e-4, 0.1, 2.0]))
+def test_more_landmarks_are_never_worse(seed, n_latent, alpha):
+    """Of functions that are real, none is below the exact minimum either."""
+    views = wide_views(400, n_latent=n_latent, n_parties=3, seed=seed)
+    found = [KTI(3, alpha=alpha, solver="nystroem", n_landmarks=r).fit(views).objective_ for r in (25, 100, 400)]
+    exact = KTI(3, alpha=alpha).fit(views).objective_
+    slack = 1e-3 * exact + 1e-5
+    assert found[0] + slack >= found[1]
+    assert found[1] + slack >= found[2]
+    assert found[2] + slack >= exact
+
+
+def test_the_default_stops_where_a_doubling_brings_little():
+    """A latent of few dimensions is done soon; one of many is not, and each is within its tolerance of the exact."""
+    numbers = {}
+    for n_latent in (3, 12):
+        views = wide_views(1300, n_latent=n_latent)
+        fitted = KTI(10, solver="nystroem").fit(views)
+        exact = KTI(10, solver="exact").fit(views).objective_
+        assert fitted.approximation_error_ <= fitted.tol
+        assert 0 <= (fitted.objective_ - exact) / (4 * 10) <= 2 * fitted.tol
+        numbers[n_latent] = fitted.n_landmarks_
+    assert numbers[3] < numbers[12]
+
+
+@pytest.mark.parametrize(("limited", "cure"), [(False, "Set n_landmarks=512 "), (True, "Raise memory_limit,")])
+def test_the_warning_says_how_much_is_missed_and_what_to_do(monkeypatch, limited, cure):
+    views = wide_views(1300)
+    if limited:
+        limit = KTI(5, solver="nystroem", n_landmarks=400).estimate_cost(1300, 4).memory
+    else:
+        limit = None
+        monkeypatch.setattr(_cost, "MOST_LANDMARKS", 256)
+        monkeypatch.setattr("datacollab.analyst._nystroem.MOST_LANDMARKS", 256)
+    integrator = KTI(5, solver="nystroem", tol=1e-4, memory_limit=limit)
+    with pytest.warns(ApproximationWarning, match=rf"tol=0.0001 is not reached.*{cure}.* raise tol") as caught:
+        fitted = integrator.fit(views)
+    assert caught[0].filename == __file__
+    message = str(caught[0].message)
+    assert ("memory permits" in message) == limited
+    missed = float(message.split("miss a share of ")[1].split()[0])
+    assert missed == pytest.approx(fitted.objective_ / (4 * 5), rel=0.05)
+    assert f"the last doubling lowered that by {fitted.approximation_error_:.2g}" in message
+    assert "accuracy" in message
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        KTI(5, solver="nystroem", n_landmarks=100).fit(views)
+
+
+MEASURED = """
+import sys
+import numpy as np
+sys.path.insert(0, sys.argv[1])
+from measuring import measured
+from datacollab import KTI
+
+alpha = float(sys.argv[2])
+rng = np.random.default_rng(0)
+latent = rng.normal(size=(15_000, 12))
+views = {k: np.tanh(latent @ rng.normal(size=(12, 16))) for k in range(6)}
+KTI(5, solver="nystroem", n_landmarks=50, gamma=0.01).fit({k: A[:100] for k, A in views.items()})
+integrator = KTI(5, solver="nystroem", alpha=alpha, gamma=0.01, tol=1e-12)
+with measured() as found:
+    integrator.fit(views)
+print(found.memory, integrator.estimate_cost(15_000, 6).memory)
+"""
+
+
+@pytest.mark.parametrize("alpha", [0.1, 1e-4], ids=["single", "double"])
+def test_memory_is_as_estimated(alpha, request):
+    """With so many landmarks that their features, if all were kept, would exceed it."""
+    pytest.importorskip("resource")
+    benchmarks = request.config.rootpath / "benchmarks"
+    command = [sys.executable, "-c", MEASURED, str(benchmarks), str(alpha)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    taken, estimated = map(int, told.split())
+    assert taken < estimated < 5 * taken
+
+
+def test_the_estimate_grows_with_the_landmarks_only_where_they_are_few():
+    def memory(n_landmarks, n_anchors=10**6):
+        return KTI(solver="nystroem", memory_limit=1e15, n_landmarks=n_landmarks).estimate_cost(n_anchors, 10).memory
+
+    assert memory(128) < memory(256) < 2 * memory(128)
+    assert memory(1024) < 1.2 * memory(256)
+    assert memory(None) <= memory(1024)
+    small = KTI(solver="nystroem", memory_limit=1e15, alpha=1e-5).estimate_cost(10**6, 10).memory
+    assert small > memory(None) + 10**6 * 10 * 256 * 4 * 0.9
