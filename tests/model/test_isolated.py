@@ -312,3 +312,14 @@ def test_answers_are_checked(arrays, wanted, monkeypatch):
     monkeypatch.setattr(_process, "_START", answering(start))
     with pytest.raises(ExchangeError, match=wanted):
         open_isolated("skops", b"", N_COMPONENTS).predict(Z)
+
+
+def test_what_is_no_number_is_no_answer(monkeypatch):
+    start = GOOD + (
+        "import numpy as np; from datacollab.bundle import arrays_to_bytes as b; "
+        "w(o, dict(name='A', classes=None, classes_dtype=None, probabilities=False)); r(i); "
+        "w(o, dict(), b(dict(answer=np.full(50, np.nan))))"
+    )
+    monkeypatch.setattr(_process, "_START", answering(start))
+    with pytest.raises(ExchangeError, match="finite numbers"):
+        open_isolated("skops", b"", N_COMPONENTS).predict(Z)

@@ -229,6 +229,6 @@ def _started(form: str, data: bytes, about: dict[str, Any]) -> tuple[Worker, dic
 
 
 def _numbers(answer: NDArray[Any]) -> FloatArray:
-    if answer.dtype != np.float64:
-        raise malformed("it answers with something other than numbers")
+    if answer.dtype != np.float64 or not np.isfinite(answer).all():
+        raise malformed("it answers with something other than finite numbers")
     return np.asarray(answer)

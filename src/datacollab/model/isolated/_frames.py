@@ -11,7 +11,7 @@ from ...errors import ExchangeError
 __all__ = ["MOST_BODY", "read_frame", "write_frame"]
 
 _LENGTHS = struct.Struct("<QQ")
-_MOST_FACTS = 2**24
+_MOST_FACTS = 2**22
 MOST_BODY = 2**31
 """Bytes of a body: of a model, or of rows and what is answered for them."""
 
