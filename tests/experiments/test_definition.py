@@ -90,7 +90,7 @@ def test_a_definition_without_the_preset_is_none(tmp_path):
         (
             "n_test =",
             "n_tests =",
-            "Unknown setting of a condition 'n_tests'; known: dataset, defence, hyper",
+            "Unknown setting of a condition 'n_tests'; known: concentration, dataset, defence, hyper",
         ),
         ("n_judge =", "judges =", r"Experiment 'tiny', preset 'test': .*judges"),
         ('"LR", "PINV"', '"LR", "SVM"', "Unknown attack 'SVM'; known attacks: LR, MLP, PINV"),
