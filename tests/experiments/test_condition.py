@@ -89,6 +89,7 @@ def test_names_are_checked_together():
         ("split", "random", "iid, stratified, label-skew"),
         ("obfuscator", "tsne", "pca, kernel-pca, umap, random-projection"),
         ("out_of_sample", "batch", "auto, row-wise, umap"),
+        ("kernel_width", "mean", "median-squared, median"),
         ("hyperparameters", "best", "recommended, paper"),
         ("defence", "noise", "none, private"),
     ],

@@ -67,6 +67,17 @@ def test_a_split_concerns_everybody_and_its_concentration_only_a_skewed_one():
     assert _draw(replace(skewed, concentration=0.5)) != _draw(skewed)
 
 
+def test_the_width_of_kernel_pca_concerns_who_uses_it():
+    kernel = replace(PAPER, obfuscator="kernel-pca")
+    wide = replace(kernel, kernel_width="median")
+    assert cell("LTI", wide) != cell("LTI", kernel)
+    assert _draw(wide) != _draw(kernel)
+    assert cell("Central", wide) == cell("Central", kernel)
+    pca = replace(PAPER, obfuscator="pca")
+    assert cell("LTI", replace(pca, kernel_width="median")) == cell("LTI", pca)
+    assert _draw(replace(pca, kernel_width="median")) == _draw(pca)
+
+
 def test_who_is_attacked_is_part_of_the_hash():
     attacks = Attacks()
     assert cell("LR", PAPER, "attack", attacks=replace(attacks, n_attacked=1000)) != cell(

@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import pdist
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.preprocessing import StandardScaler
 from trials import DIABETES, DIGITS, diabetes, distinct_digits, shrink_forests
@@ -146,6 +147,20 @@ def test_tables_are_standardised_and_images_under_pca_are_not(digits, kind, name
     data = type(digits)(**{**digits, "name": name})
     transformer = trial_module.make_obfuscator(replace(DIGITS, obfuscator=kind), data, 1, None)
     assert ("standardize" in getattr(transformer, "named_steps", {})) == standardized
+
+
+def test_the_two_readings_of_the_median_heuristic(digits):
+    """With an odd number of distances the median of the squares is the square of the median."""
+    rows = digits.X[:23]
+    distances = pdist(StandardScaler().fit_transform(rows))
+    assert len(distances) % 2
+    gammas = {}
+    for reading in ("median", "median-squared"):
+        condition = replace(DIGITS, obfuscator="kernel-pca", kernel_width=reading)
+        f_k = trial_module.make_obfuscator(condition, digits, 1, None).fit(rows)
+        gammas[reading] = f_k["reduce"].gamma_
+    assert gammas["median"] == pytest.approx(1 / (2 * np.median(distances) ** 2))
+    assert gammas["median-squared"] == pytest.approx(1 / np.median(distances**2))
 
 
 @pytest.mark.parametrize("name", ["LTI", "KTI+TSL+Center"])

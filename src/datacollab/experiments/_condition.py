@@ -12,6 +12,7 @@ _CHOICES = {
     "split": ("iid", "stratified", "label-skew"),
     "obfuscator": ("pca", "kernel-pca", "umap", "random-projection"),
     "out_of_sample": ("auto", "row-wise", "umap"),
+    "kernel_width": ("median-squared", "median"),
     "hyperparameters": ("recommended", "paper"),
     "defence": ("none", "private"),
 }
@@ -46,6 +47,9 @@ class Condition:
         How UMAP maps rows it was not fitted on: row by row, or by umap-learn's own transform as in the paper, where
         anchor, training and test rows each go in one batch.  "auto" is "umap" with the paper's hyperparameters, and
         "row-wise" otherwise.
+    kernel_width : {"median-squared", "median"}
+        Two readings of the median heuristic for kernel PCA: exp(-||x - x'||^2 / m) with m the median squared distance,
+        or exp(-||x - x'||^2 / (2 s^2)) with s the median distance, which is about twice as wide.
     n_components : int
         d~ = d^.
     n_neighbors : int
@@ -73,6 +77,7 @@ class Condition:
     n_sources: int | None = 100
     obfuscator: str = "umap"
     out_of_sample: str = "auto"
+    kernel_width: str = "median-squared"
     n_components: int = 10
     n_neighbors: int = 10
     hyperparameters: str = "recommended"

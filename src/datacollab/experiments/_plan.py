@@ -59,6 +59,8 @@ class Cell:
             drawn |= {key: getattr(condition, key) for key in _OBFUSCATION} | _defence(condition)
             if condition.obfuscator != "umap":
                 del drawn["out_of_sample"]
+            if condition.obfuscator == "kernel-pca" and condition.kernel_width != "median-squared":
+                drawn["kernel_width"] = condition.kernel_width
             if self.attacks is not None and self.name == AUDIT:
                 method = {"class": self.name}
             elif self.attacks is not None:
@@ -165,4 +167,11 @@ def _draw(condition: Condition) -> Condition:
     """The condition without what does not change a trial."""
     out_of_sample = condition.out_of_sample if condition.obfuscator == "umap" else "row-wise"
     concentration = condition.concentration if condition.split == "label-skew" else 1.0
-    return replace(condition, hyperparameters="recommended", out_of_sample=out_of_sample, concentration=concentration)
+    kernel_width = condition.kernel_width if condition.obfuscator == "kernel-pca" else "median-squared"
+    return replace(
+        condition,
+        hyperparameters="recommended",
+        out_of_sample=out_of_sample,
+        concentration=concentration,
+        kernel_width=kernel_width,
+    )

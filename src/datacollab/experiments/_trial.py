@@ -41,8 +41,8 @@ __all__ = [
 
 _IMAGES = {"digits", "mnist", "fashion-mnist"}
 
-_KERNEL_PCA_FACTOR = 0.5**0.5
-"""Makes the median heuristic one on squared distances, the reading that is nearer to the paper's figures."""
+_BANDWIDTH_FACTORS = {"median": 1.0, "median-squared": 0.5**0.5}
+"""Of kernel PCA's median heuristic, which takes the median distance for the standard deviation."""
 
 _UMAP_METRICS = ("correlation", "cosine", "euclidean")
 """Metric of the parties with k mod 3 = 0, 1, 2 (section "Datasets and Common Experimental Setup")."""
@@ -371,7 +371,9 @@ def make_obfuscator(condition: Condition, data: Dataset, k: int, random_state: n
     """f_k of the k-th party, not yet fitted."""
     # Images keep their pixels' own scale under PCA, tables have columns in different units.
     standardize = True if condition.obfuscator != "pca" else data.name not in _IMAGES
-    options: dict[str, Any] = {"bandwidth_factor": _KERNEL_PCA_FACTOR} if condition.obfuscator == "kernel-pca" else {}
+    options: dict[str, Any] = {}
+    if condition.obfuscator == "kernel-pca":
+        options = {"bandwidth_factor": _BANDWIDTH_FACTORS[condition.kernel_width]}
     if condition.obfuscator == "umap":
         options = {"out_of_sample": condition.out_of_sample, "metric": _UMAP_METRICS[k % 3]}
     return obfuscator(
