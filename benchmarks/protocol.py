@@ -46,7 +46,7 @@ def central(datasets: Mapping[str, Any], seeds: Sequence[int], parties: Sequence
             printed = find_published(CENTRAL, dataset=name, name="Central", n_parties=n_parties)
             print(f"{name}, K = {n_parties}: published {printed.mean if printed else float('nan'):.3f}")
             for reading, settings in readings.items():
-                condition = Condition(dataset=name, n_parties=n_parties, n_test=n_parties * 100, **settings)
+                condition = Condition(dataset=name, n_parties=n_parties, n_test=max(1000, n_parties * 100), **settings)
                 trials = (draw_rows(condition, data, seed) for seed in seeds)
                 found = interval([score_method(t, "Central", condition, "classification").value for t in trials])
                 print(f"    {reading:<20} {found.mean:.3f} ± {found.half_width:.3f}", flush=True)
@@ -110,7 +110,7 @@ def accuracy_on(
 
 def half_of(n_rows: int, seed: int) -> Any:
     """Numbers of a random half of the rows."""
-    return np.random.RandomState([seed, 4]).permutation(n_rows)[: n_rows // 2]
+    return np.random.RandomState(seed).permutation(n_rows)[: n_rows // 2]
 
 
 def _lti_readings(trial: Trial) -> dict[str, float]:
@@ -143,7 +143,7 @@ def _scores(folder: Path) -> dict[tuple[tuple[tuple[str, Any], ...], str], list[
     """Scores by cell, those of the strongest attack for reconstruction; the paper's hyperparameters only."""
     if (folder / "rows.csv").is_file():
         with (folder / "rows.csv").open(encoding="utf-8", newline="") as file:
-            rows = [line for line in csv.DictReader(file) if line["experiment"] == "rq4"]
+            rows = [line for line in csv.DictReader(file) if line["experiment"] in ("rq4", "protocol")]
     else:
         rows = [
             {**row.condition.as_dict(), "kind": row.kind, "name": row.name, **row.scores}
@@ -170,7 +170,8 @@ def _scores(folder: Path) -> dict[tuple[tuple[tuple[str, Any], ...], str], list[
 def _print_cell(
     table: str, where: Mapping[str, Any], name: str, values: Mapping[str, Sequence[float]], away: dict[str, Any]
 ) -> None:
-    printed = find_published(table, name=name, **where)
+    # A variant's name goes on after a comma.
+    printed = find_published(table, name=name.partition(",")[0], **where)
     if printed is None:
         return
     texts = []
