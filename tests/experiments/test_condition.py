@@ -86,8 +86,10 @@ def test_names_are_checked_together():
 @pytest.mark.parametrize(
     ("setting", "value", "listed"),
     [
+        ("split", "random", "iid, stratified, label-skew"),
         ("obfuscator", "tsne", "pca, kernel-pca, umap, random-projection"),
         ("out_of_sample", "batch", "auto, row-wise, umap"),
+        ("kernel_width", "mean", "median-squared, median"),
         ("hyperparameters", "best", "recommended, paper"),
         ("defence", "noise", "none, private"),
     ],
@@ -112,6 +114,12 @@ COUNTS = ["n_parties", "n_per_party", "n_test", "n_anchors", "n_sources", "n_com
 def test_a_count_is_a_positive_int(setting, value):
     with pytest.raises(ValueError, match=f"{setting} must be a positive int; got {value!r}"):
         Condition(**{setting: value})
+
+
+@pytest.mark.parametrize("value", [0, -1.0, True, "1", None, float("nan")])
+def test_the_concentration_is_a_positive_number(value):
+    with pytest.raises(ValueError, match=f"concentration must be a positive number; got {value!r}"):
+        Condition(concentration=value)
 
 
 def test_what_is_left_open_is_the_papers_choice():

@@ -43,11 +43,27 @@ def test_the_paper_preset_is_as_large_as_the_paper():
     assert widths == {(kind, width) for kind in ("pca", "kernel-pca", "umap") for width in (4, 16, 64)}
     assert {(c.n_anchors, c.n_sources) for c in found["rq4"].conditions} == {(1000, None)}
     assert found["rq4"].attacks == Attacks(
-        names=("LR", "MLP", "PINV"), leaked_targets=(0, 1, 2), n_judge=5000, n_per_target=50
+        names=("LR", "MLP", "PINV"), leaked_targets=(0, 1, 2), n_judge=5000, n_per_target=50, n_attacked=1000
     )
     for experiment in found.values():
         assert {c.hyperparameters for c in experiment.conditions} == {"paper", "recommended"}
         assert {(c.n_per_party, c.n_neighbors) for c in experiment.conditions} == {(100, 10)}
+
+
+def test_the_paper_preset_has_the_reading_that_is_nearest_to_the_papers_figures_and_says_so():
+    for name in ("rq1", "rq2", "rq3", "rq4"):
+        paper, quick, smoke = (load_experiment(name, preset) for preset in ("paper", "quick", "smoke"))
+        assert {(c.split, c.concentration) for c in paper.conditions} == {("label-skew", 2.0)}
+        assert any("label-skew, concentration 2" in note for note in paper.notes)
+        for other in (quick, smoke):
+            assert {c.split for c in other.conditions} == {"iid"}
+            assert not any("label-skew" in note for note in other.notes)
+        widths = {c.kernel_width for c in paper.conditions}
+        assert widths == ({"median"} if name == "rq4" else {"median-squared"})
+        assert {c.kernel_width for c in (*quick.conditions, *smoke.conditions)} == {"median-squared"}
+    for name in ("regression", "slice"):
+        assert {c.split for c in load_experiment(name, "paper").conditions} == {"iid"}
+    assert load_experiment("rq4", "quick").attacks.n_attacked == 0
 
 
 def test_risks_are_measured_with_and_without_a_defence_and_both_ways_umap_maps_new_rows():
@@ -90,7 +106,7 @@ def test_a_definition_without_the_preset_is_none(tmp_path):
         (
             "n_test =",
             "n_tests =",
-            "Unknown setting of a condition 'n_tests'; known: dataset, defence, hyper",
+            "Unknown setting of a condition 'n_tests'; known: concentration, dataset, defence, hyper",
         ),
         ("n_judge =", "judges =", r"Experiment 'tiny', preset 'test': .*judges"),
         ('"LR", "PINV"', '"LR", "SVM"', "Unknown attack 'SVM'; known attacks: LR, MLP, PINV"),

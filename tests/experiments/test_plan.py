@@ -5,7 +5,7 @@ import pytest
 from tiny import tiny
 
 from datacollab.experiments import Attacks, Condition, load_experiment, make_tasks
-from datacollab.experiments._plan import Cell, cells
+from datacollab.experiments._plan import Cell, _draw, cells
 
 PAPER = Condition(hyperparameters="paper")
 RECOMMENDED = Condition(hyperparameters="recommended")
@@ -26,6 +26,7 @@ def test_a_hash_stays_what_it_was():
         {"dataset": "digits"}, {"n_parties": 9}, {"n_per_party": 99}, {"n_test": 999}, {"n_anchors": 999},
         {"n_sources": 99}, {"n_sources": None}, {"obfuscator": "pca"}, {"n_components": 9}, {"n_neighbors": 9},
         {"out_of_sample": "row-wise"}, {"hyperparameters": "recommended"}, {"defence": "private"},
+        {"split": "stratified"}, {"split": "label-skew"}, {"split": "label-skew", "concentration": 2.0},
     ],
 )  # fmt: skip
 def test_whatever_changes_a_score_changes_the_hash(change):
@@ -52,6 +53,36 @@ def test_equal_computations_are_one():
     assert cell("Mine", PAPER, own={"class": "a:B"}) == cell("Yours", PAPER, own={"class": "a:B"})
     attacks = Attacks(names=("LR",))
     assert cell("LR", PAPER, "attack", attacks=attacks) == cell("LR", PAPER, "attack", attacks=Attacks())
+
+
+def test_a_split_concerns_everybody_and_its_concentration_only_a_skewed_one():
+    skewed = replace(PAPER, split="label-skew")
+    for name in ("Local", "Local+Public", "Central", "KTI"):
+        assert len({cell(name, PAPER), cell(name, skewed), cell(name, replace(skewed, concentration=0.5))}) == 3
+        assert cell(name, replace(PAPER, concentration=0.5)) == cell(name, PAPER)
+    stratified = replace(PAPER, split="stratified")
+    assert cell("KTI", stratified) == cell("KTI", replace(stratified, concentration=0.5))
+    again = _draw(replace(PAPER, concentration=0.5))
+    assert again == _draw(PAPER)
+    assert _draw(replace(skewed, concentration=0.5)) != _draw(skewed)
+
+
+def test_the_width_of_kernel_pca_concerns_who_uses_it():
+    kernel = replace(PAPER, obfuscator="kernel-pca")
+    wide = replace(kernel, kernel_width="median")
+    assert cell("LTI", wide) != cell("LTI", kernel)
+    assert _draw(wide) != _draw(kernel)
+    assert cell("Central", wide) == cell("Central", kernel)
+    pca = replace(PAPER, obfuscator="pca")
+    assert cell("LTI", replace(pca, kernel_width="median")) == cell("LTI", pca)
+    assert _draw(replace(pca, kernel_width="median")) == _draw(pca)
+
+
+def test_who_is_attacked_is_part_of_the_hash():
+    attacks = Attacks()
+    assert cell("LR", PAPER, "attack", attacks=replace(attacks, n_attacked=1000)) != cell(
+        "LR", PAPER, "attack", attacks=attacks
+    )
 
 
 def test_a_defence_concerns_whoever_shares_or_uses_the_anchor():

@@ -111,7 +111,7 @@ def test_what_is_attacked_is_what_is_shared(private, plain):
 
 
 def test_the_papers_attacks_see_defended_rows(digits, private):
-    target = make_target(private, Attacks(n_judge=300, n_per_target=4), digits)
+    target = make_target(private, Attacks(n_judge=300, n_per_target=4), digits, PRIVATE)
     assert sum(map(len, target.representations.values())) == len(target.targets) <= 28
     for name, rows in target.representations.items():
         shared = next(share.representation for share in private.shares if share.party == name)

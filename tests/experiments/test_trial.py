@@ -3,15 +3,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import pdist
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.preprocessing import StandardScaler
 from trials import DIABETES, DIGITS, diabetes, distinct_digits, shrink_forests
 
 from datacollab import Analyst
 from datacollab.anchor import find_private_rows
-from datacollab.datasets import load
+from datacollab.datasets import load, split_parties
 from datacollab.experiments import Condition, draw_trial, method, score_method
 from datacollab.experiments import _trial as trial_module
+from datacollab.experiments._trial import draw_rows
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +55,34 @@ def test_no_row_is_in_two_places(digits, drawn_anchors, seed, n_sources):
     # Rows of the table that are in the anchor: the sources, or all of a real one.
     assert len(find_private_rows(anchor, digits.X)) == (n_sources or 200)
     assert len(set(rows_of(anchor))) == 200
+
+
+@pytest.mark.parametrize("settings", [{}, {"split": "stratified"}, {"split": "label-skew", "concentration": 0.2}])
+def test_rows_are_dealt_out_as_the_condition_says(digits, settings):
+    condition = replace(DIGITS, **settings)
+    trial, again = draw_trial(condition, digits, 3), draw_rows(condition, digits, 3)
+    scheme = settings.get("split", "iid")
+    wanted = split_parties(
+        digits.X, digits.y, 3, 40, scheme=scheme, concentration=settings.get("concentration", 1), random_state=3
+    )
+    for name, own in wanted.items():
+        assert_array_equal(trial.split[name].X, own.X)
+        assert_array_equal(again.split[name].y, own.y)
+    assert_array_equal(again.X_test, trial.X_test)
+    places = [rows_of(own.X) for own in trial.split.values()]
+    places += [rows_of(trial.X_test), rows_of(trial.X_public), rows_of(digits.X[trial.unused])]
+    every = [row for place in places for row in place]
+    assert len(every) == len(set(every)) == len(digits.X)
+
+
+def test_a_skewed_split_gives_each_party_its_own_mix_and_all_test_on_the_same_rows(digits):
+    shares = {}
+    for concentration in (0.1, 1e6):
+        trial = draw_trial(replace(DIGITS, split="label-skew", concentration=concentration), digits, 0)
+        shares[concentration] = [np.bincount(own.y, minlength=10).max() / 40 for own in trial.split.values()]
+        assert np.bincount(trial.y_test, minlength=10).max() < 0.2 * len(trial.y_test)
+    assert min(shares[0.1]) > 0.4
+    assert max(shares[1e6]) < 0.3
 
 
 @pytest.mark.parametrize("n_sources", [60, None])
@@ -98,7 +128,7 @@ def test_methods_do_not_change_the_trial(digits):
 def test_the_metric_goes_by_the_partys_number(digits):
     """The paper: k mod 3 = 0, 1, 2 have correlation, cosine, euclidean; k starts at 1."""
     condition = replace(DIGITS, obfuscator="umap", out_of_sample="umap")
-    steps = [trial_module._obfuscator(condition, digits, k, None)["reduce"] for k in range(1, 7)]
+    steps = [trial_module.make_obfuscator(condition, digits, k, None)["reduce"] for k in range(1, 7)]
     assert [step.metric for step in steps] == 2 * ["cosine", "euclidean", "correlation"]
     assert {step.out_of_sample for step in steps} == {"umap"}
 
@@ -115,8 +145,22 @@ def test_the_metric_goes_by_the_partys_number(digits):
 )
 def test_tables_are_standardised_and_images_under_pca_are_not(digits, kind, name, standardized):
     data = type(digits)(**{**digits, "name": name})
-    transformer = trial_module._obfuscator(replace(DIGITS, obfuscator=kind), data, 1, None)
+    transformer = trial_module.make_obfuscator(replace(DIGITS, obfuscator=kind), data, 1, None)
     assert ("standardize" in getattr(transformer, "named_steps", {})) == standardized
+
+
+def test_the_two_readings_of_the_median_heuristic(digits):
+    """With an odd number of distances the median of the squares is the square of the median."""
+    rows = digits.X[:23]
+    distances = pdist(StandardScaler().fit_transform(rows))
+    assert len(distances) % 2
+    gammas = {}
+    for reading in ("median", "median-squared"):
+        condition = replace(DIGITS, obfuscator="kernel-pca", kernel_width=reading)
+        f_k = trial_module.make_obfuscator(condition, digits, 1, None).fit(rows)
+        gammas[reading] = f_k["reduce"].gamma_
+    assert gammas["median"] == pytest.approx(1 / (2 * np.median(distances) ** 2))
+    assert gammas["median-squared"] == pytest.approx(1 / np.median(distances**2))
 
 
 @pytest.mark.parametrize("name", ["LTI", "KTI+TSL+Center"])

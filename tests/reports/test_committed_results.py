@@ -17,7 +17,6 @@ from datacollab.reports._tables import TIME_FIGURES, result_tables
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 RISKS = {"rq4-risks", "rq4-risks-table"}
 """They have a folder of their own, and three seeds."""
-INTEGERS = {field.name for field in fields(Condition) if field.type in ("int", "int | None")}
 MEASURES = {
     *("accuracy", "rmse", "reconstruction_accuracy"),
     *("most_common_share", "mean_image_accuracy", "original_accuracy"),
@@ -26,14 +25,18 @@ MEASURES = {
 }
 
 
+def setting(field, text):
+    if field.type in ("int", "int | None"):
+        return int(text) if text else None
+    return float(text) if field.type == "float" else text
+
+
 def read_rows(path):
     found = {}
     with path.open(encoding="utf-8", newline="") as file:
         for line in csv.DictReader(file):
             settings = {
-                field.name: (int(line[field.name]) if line[field.name] else None)
-                if field.name in INTEGERS
-                else line[field.name]
+                field.name: setting(field, line[field.name])
                 for field in fields(Condition)
                 # Settings that came later have their defaults.
                 if field.name in line
@@ -103,3 +106,12 @@ def test_the_verdicts_are_those_of_the_rows(rows):
         for preset in ("paper", "recommended")
     }
     assert (RESULTS / "tables" / "claims.md").read_text(encoding="utf-8") == claims_markdown(verdicts)
+
+
+def test_the_rows_of_the_reading_that_fits_are_complete_and_of_its_definition():
+    rows = read_rows(RESULTS / "protocol" / "rows.csv")
+    experiment = load_experiment(RESULTS.parents[1] / "benchmarks" / "protocol.toml", "quick")
+    assert set(rows) == {"protocol"}
+    found = {(row.cell, row.name, row.seed) for row in rows["protocol"]}
+    assert found == {(cell.id, cell.name, seed) for cell in cells(experiment) for seed in experiment.seeds}
+    assert not any(row.error for row in rows["protocol"])

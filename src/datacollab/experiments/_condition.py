@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 __all__ = ["Condition"]
 
 _CHOICES = {
+    "split": ("iid", "stratified", "label-skew"),
     "obfuscator": ("pca", "kernel-pca", "umap", "random-projection"),
     "out_of_sample": ("auto", "row-wise", "umap"),
+    "kernel_width": ("median-squared", "median"),
     "hyperparameters": ("recommended", "paper"),
     "defence": ("none", "private"),
 }
@@ -27,6 +29,11 @@ class Condition:
         A name that `datacollab.datasets.load` knows.
     n_parties, n_per_party : int
         K and n(k).
+    split : {"iid", "stratified", "label-skew"}
+        How rows are dealt out to the parties; see `datacollab.datasets.split_parties`.  The paper says no more than
+        "randomly".
+    concentration : float
+        Of "label-skew": near 0 a party has one class, at large values all have the shares of the whole table.
     n_test : int
         Common test rows; every party predicts all of them.  0 takes as many as all parties have together.
     n_anchors : int
@@ -40,6 +47,9 @@ class Condition:
         How UMAP maps rows it was not fitted on: row by row, or by umap-learn's own transform as in the paper, where
         anchor, training and test rows each go in one batch.  "auto" is "umap" with the paper's hyperparameters, and
         "row-wise" otherwise.
+    kernel_width : {"median-squared", "median"}
+        Two readings of the median heuristic for kernel PCA: exp(-||x - x'||^2 / m) with m the median squared distance,
+        or exp(-||x - x'||^2 / (2 s^2)) with s the median distance, which is about twice as wide.
     n_components : int
         d~ = d^.
     n_neighbors : int
@@ -53,17 +63,21 @@ class Condition:
     Raises
     ------
     ValueError
-        When a name is unknown, a count is not a positive int, or there are more sources than anchors.
+        When a name is unknown, a count is not a positive int, the concentration is not a positive number, or there are
+        more sources than anchors.
     """
 
     dataset: str = "mnist"
     n_parties: int = 10
     n_per_party: int = 100
+    split: str = "iid"
+    concentration: float = 1.0
     n_test: int = 0
     n_anchors: int = 1000
     n_sources: int | None = 100
     obfuscator: str = "umap"
     out_of_sample: str = "auto"
+    kernel_width: str = "median-squared"
     n_components: int = 10
     n_neighbors: int = 10
     hyperparameters: str = "recommended"
@@ -83,6 +97,10 @@ class Condition:
             if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
                 raise ValueError(f"{setting} must be a positive int; got {value!r}.")
             object.__setattr__(self, setting, int(value))
+        given: Any = self.concentration
+        if isinstance(given, bool) or not isinstance(given, Real) or not float(given) > 0:
+            raise ValueError(f"concentration must be a positive number; got {given!r}.")
+        object.__setattr__(self, "concentration", float(given))
         if self.n_sources is not None and self.n_sources > self.n_anchors:
             raise ValueError(
                 f"n_sources={self.n_sources} is above n_anchors={self.n_anchors}, but the anchor includes its sources. "

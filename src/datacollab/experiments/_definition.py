@@ -42,12 +42,17 @@ class Attacks:
         Rows, used nowhere else, that the judge of the reconstructions is trained on.
     n_per_target : int
         Of the parties' own rows, as many are reconstructed for each target that was not leaked.
+    n_attacked : int
+        0 attacks the rows of all parties, each with that party's leaked pairs.  Otherwise one more party is attacked
+        instead, which has as many rows, all of them used nowhere else: `n_per_target` of each target that was not
+        leaked, and the others as they come.
     """
 
     names: tuple[str, ...] = ATTACKS
     leaked_targets: tuple[int, ...] = (0, 1, 2)
     n_judge: int = 5000
     n_per_target: int = 50
+    n_attacked: int = 0
 
     def __post_init__(self) -> None:
         for name in self.names:

@@ -50,7 +50,7 @@ class Cell:
         condition = self.condition
         drawn: dict[str, Any] = {
             key: getattr(condition, key) for key in ("dataset", "n_parties", "n_per_party", "n_test")
-        }
+        } | _split(condition)
         if self.is_baseline:
             method: Any = {"class": self.name}
             if self.name == "Local+Public":
@@ -59,11 +59,15 @@ class Cell:
             drawn |= {key: getattr(condition, key) for key in _OBFUSCATION} | _defence(condition)
             if condition.obfuscator != "umap":
                 del drawn["out_of_sample"]
+            if condition.obfuscator == "kernel-pca" and condition.kernel_width != "median-squared":
+                drawn["kernel_width"] = condition.kernel_width
             if self.attacks is not None and self.name == AUDIT:
                 method = {"class": self.name}
             elif self.attacks is not None:
                 method = {"class": self.name, **asdict(self.attacks)}
                 del method["names"]
+                if not self.attacks.n_attacked:
+                    del method["n_attacked"]
             else:
                 method = dict(self.own) or specification(self.name, condition)
         return {"protocol": PROTOCOL, "kind": self.kind, "method": method, "trial": drawn}
@@ -151,7 +155,23 @@ def _defence(condition: Condition) -> dict[str, str]:
     return {} if condition.defence == "none" else {"defence": condition.defence}
 
 
+def _split(condition: Condition) -> dict[str, Any]:
+    """What another split than the default adds to the definition of a trial."""
+    if condition.split == "iid":
+        return {}
+    skew = {"concentration": condition.concentration} if condition.split == "label-skew" else {}
+    return {"split": condition.split, **skew}
+
+
 def _draw(condition: Condition) -> Condition:
     """The condition without what does not change a trial."""
     out_of_sample = condition.out_of_sample if condition.obfuscator == "umap" else "row-wise"
-    return replace(condition, hyperparameters="recommended", out_of_sample=out_of_sample)
+    concentration = condition.concentration if condition.split == "label-skew" else 1.0
+    kernel_width = condition.kernel_width if condition.obfuscator == "kernel-pca" else "median-squared"
+    return replace(
+        condition,
+        hyperparameters="recommended",
+        out_of_sample=out_of_sample,
+        concentration=concentration,
+        kernel_width=kernel_width,
+    )

@@ -219,7 +219,7 @@ def _attempt(cell: Cell, trial: Trial, data: Dataset, targets: dict[Attacks, Tar
         if cell.name == AUDIT:
             return _outcome(cell, trial, score_risks(trial, data))
         if cell.attacks not in targets:
-            targets[cell.attacks] = make_target(trial, cell.attacks, data)
+            targets[cell.attacks] = make_target(trial, cell.attacks, data, cell.condition)
         return _outcome(cell, trial, score_attack(trial, targets[cell.attacks], cell.name))
     except _ENVIRONMENT:
         raise

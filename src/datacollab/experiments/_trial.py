@@ -27,12 +27,22 @@ from ._condition import Condition
 from ._defended import defended_party
 from ._methods import BASELINES, method
 
-__all__ = ["FittedParties", "Score", "Trial", "check_size", "draw_rows", "draw_trial", "fit_parties", "score_method"]
+__all__ = [
+    "FittedParties",
+    "Score",
+    "Trial",
+    "check_size",
+    "draw_rows",
+    "draw_trial",
+    "fit_parties",
+    "make_obfuscator",
+    "score_method",
+]
 
 _IMAGES = {"digits", "mnist", "fashion-mnist"}
 
-_KERNEL_PCA_FACTOR = 0.5**0.5
-"""Makes the median heuristic one on squared distances, the reading that is nearer to the paper's figures."""
+_BANDWIDTH_FACTORS = {"median": 1.0, "median-squared": 0.5**0.5}
+"""Of kernel PCA's median heuristic, which takes the median distance for the standard deviation."""
 
 _UMAP_METRICS = ("correlation", "cosine", "euclidean")
 """Metric of the parties with k mod 3 = 0, 1, 2 (section "Datasets and Common Experimental Setup")."""
@@ -156,11 +166,11 @@ def fit_parties(condition: Condition, data: Dataset, seed: int) -> FittedParties
     -------
     FittedParties
     """
-    split = split_parties(data.X, data.y, condition.n_parties, condition.n_per_party, random_state=seed)
+    split = _split(condition, data, seed)
     others = data.X[split.rest[len(split.rest) - condition.n_fit :]]
     parties: dict[PartyName, Party] = {}
     for k, (name, own) in enumerate(split.items(), start=1):
-        f_k = _obfuscator(condition, data, k, np.random.RandomState([seed, k]))
+        f_k = make_obfuscator(condition, data, k, np.random.RandomState([seed, k]))
         if condition.defence == "none":
             parties[name] = Party(name, f_k).fit(own.X, own.y)
         else:
@@ -225,7 +235,7 @@ def draw_rows(condition: Condition, data: Dataset, seed: int) -> Trial:
     """
     check_size(condition, data)
     X, y = data.X, data.y
-    split = split_parties(X, y, condition.n_parties, condition.n_per_party, random_state=seed)
+    split = _split(condition, data, seed)
     # The last rows are those that defended parties fit on.
     test, rest = split.rest[: condition.n_test], split.rest[condition.n_test : len(split.rest) - condition.n_fit]
     public = _draw_public(condition, rest, y[rest], data.task, seed)
@@ -273,6 +283,19 @@ def score_method(
         predictions = _method_predictions(trial, method(name, condition, own), model, clock)
     value = float(np.mean([measure(trial.y_test, predicted) for predicted in predictions.values()]))
     return Score(name, trial.seed, value, clock.steps)
+
+
+def _split(condition: Condition, data: Dataset, seed: int) -> PartySplit:
+    scheme: Any = condition.split
+    return split_parties(
+        data.X,
+        data.y,
+        condition.n_parties,
+        condition.n_per_party,
+        scheme=scheme,
+        concentration=condition.concentration,
+        random_state=seed,
+    )
 
 
 class _Clock:
@@ -344,10 +367,13 @@ def _make_anchor(
     return anchor, np.asarray(anchor_target)
 
 
-def _obfuscator(condition: Condition, data: Dataset, k: int, random_state: np.random.RandomState) -> Any:
+def make_obfuscator(condition: Condition, data: Dataset, k: int, random_state: np.random.RandomState) -> Any:
+    """f_k of the k-th party, not yet fitted."""
     # Images keep their pixels' own scale under PCA, tables have columns in different units.
     standardize = True if condition.obfuscator != "pca" else data.name not in _IMAGES
-    options: dict[str, Any] = {"bandwidth_factor": _KERNEL_PCA_FACTOR} if condition.obfuscator == "kernel-pca" else {}
+    options: dict[str, Any] = {}
+    if condition.obfuscator == "kernel-pca":
+        options = {"bandwidth_factor": _BANDWIDTH_FACTORS[condition.kernel_width]}
     if condition.obfuscator == "umap":
         options = {"out_of_sample": condition.out_of_sample, "metric": _UMAP_METRICS[k % 3]}
     return obfuscator(

@@ -21,8 +21,6 @@ _COMMON = (
     "Rows are drawn from training and test parts of a data set together.",
     "With the recommended hyperparameters UMAP maps new rows one by one, and KTI+TSL+Center has a width and a penalty "
     "of its own, found in a small search on MNIST and Fashion-MNIST: its lead there is one of hyperparameters as well.",
-    "Central with two parties (200 rows) is well above the published .680 and .656, which is about what a forest on "
-    "100 rows has. With 64 parties the published values agree with a forest on all rows.",
     "Library versions are newer than the paper's (scikit-learn 1.6.1, umap-learn 0.5.9, NumPy 1.26.4).",
 )
 
