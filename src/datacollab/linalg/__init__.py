@@ -16,6 +16,7 @@ from ._kernel_ridge import add_to_lower, ridge_coefficients, ridge_inverse
 from ._kernels import Kernel, median_gamma, scale_gamma
 from ._krylov import LeadingEigenpairs, leading_eigenpairs
 from ._panels import PanelCholesky, panel_cholesky, refined_solution
+from ._ranking import auc_with_interval, ranking_figures
 from ._restricted_ridge import RestrictedRidge, landmark_root, restricted_ridge, restricted_ridge_of_features
 from ._ridge_path import RidgePath, ridge_path
 from ._rpcholesky import PivotedCholesky, extend_pivots, start_pivots
@@ -35,6 +36,7 @@ __all__ = [
     "add_sparse_to_lower",
     "add_to_lower",
     "as_precise_as",
+    "auc_with_interval",
     "cast",
     "centre_lower",
     "column_norms",
@@ -52,6 +54,7 @@ __all__ = [
     "like",
     "median_gamma",
     "panel_cholesky",
+    "ranking_figures",
     "refined_solution",
     "restricted_ridge",
     "restricted_ridge_of_features",
