@@ -33,27 +33,46 @@ CsvFile = partial(typer.Argument, exists=True, dir_okay=False)
 def audit(
     private: Annotated[Path, CsvFile(help="CSV file of your private rows, with a header.")],
     anchor: Annotated[Path, CsvFile(help="CSV file of the anchor: the same columns; the target may be missing.")],
-    target: Annotated[str, Option(help="Column that holds the target.")],
+    target: Annotated[str, Option(metavar="COLUMN", help="Column that holds the target.")],
     public: Annotated[
-        Path | None, Option(exists=True, dir_okay=False, help="CSV file of public rows that an attacker may hold.")
+        Path | None,
+        Option(exists=True, dir_okay=False, metavar="FILE", help="CSV file of public rows that an attacker may hold."),
     ] = None,
-    obfuscator: Annotated[str | None, Option(help="pca, kernel-pca, umap, random-projection. Default: pca.")] = None,
+    obfuscator: Annotated[
+        str | None, Option(metavar="KIND", help="pca, kernel-pca, umap, random-projection. Default: pca.")
+    ] = None,
     components: Annotated[
-        int | None, Option(min=1, help="Columns of the representation. Default: 16, or all columns if fewer.")
+        int | None,
+        Option(min=1, metavar="N", help="Columns of the representation. Default: 16, or all columns if fewer."),
     ] = None,
     preset: Annotated[
-        str | None, Option(help="private: PCA on rows that are not yours, every shared row standing for 5 of yours.")
+        str | None,
+        Option(
+            metavar="NAME", help="private: PCA on rows that are not yours, every shared row standing for 5 of yours."
+        ),
     ] = None,
     standardize: Annotated[bool, Option(help="Bring columns to mean 0 and variance 1 first; not for images.")] = True,
-    attribute: Annotated[list[str] | None, Option(help="Sensitive column an attacker may want. Repeatable.")] = None,
-    levels: Annotated[str | None, Option(help="Threat levels to try, such as T0,T2. Default: all.")] = None,
+    attribute: Annotated[
+        list[str] | None, Option(metavar="COLUMN", help="Sensitive column an attacker may want. Repeatable.")
+    ] = None,
+    levels: Annotated[
+        str | None, Option(metavar="LEVELS", help="Threat levels to try, such as T0,T2. Default: all.")
+    ] = None,
     compare_defences: Annotated[
         bool, Option("--compare-defences", help="Try every defence too: what it would change and cost. Minutes more.")
     ] = False,
-    seeds: Annotated[int, Option(min=1, help="Repetitions of the attacks, each with other leaked rows.")] = 1,
-    seed: Annotated[int | None, Option(help="For repeatable attacks; the obfuscator stays secret.")] = None,
-    time_budget: Annotated[float | None, Option(min=1, help="Seconds after which no attack is begun.")] = None,
-    output: Annotated[Path, Option(help="Directory for page, JSON and table.")] = Path("output/audit"),
+    seeds: Annotated[
+        int, Option(min=1, metavar="N", help="Repetitions of the attacks, each with other leaked rows.")
+    ] = 1,
+    seed: Annotated[
+        int | None, Option(metavar="N", help="For repeatable attacks; the obfuscator stays secret.")
+    ] = None,
+    time_budget: Annotated[
+        float | None, Option(min=1, metavar="S", help="Seconds after which no attack is begun.")
+    ] = None,
+    output: Annotated[Path, Option("--output", "-o", metavar="DIR", help="Directory for page, JSON and table.")] = Path(
+        "output/audit"
+    ),
     as_json: Annotated[bool, Option("--json", help="Print the result as JSON instead of a summary.")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:

@@ -37,7 +37,9 @@ def compare(
     method: Annotated[list[str] | None, Option(help=f"Repeatable. Default: {', '.join(DEFAULT_METHODS)}.")] = None,
     hyperparameters: Annotated[str, Option(help="Those of KTI: recommended, paper.")] = "recommended",
     seeds: Annotated[int, Option(min=1, help="Random draws of parties, anchors and test rows.")] = 5,
-    output: Annotated[Path, Option(help="Directory for figures, page and scores.")] = Path("output/compare"),
+    output: Annotated[
+        Path, Option("--output", "-o", metavar="DIR", help="Directory for figures, page and scores.")
+    ] = Path("output/compare"),
     as_json: Annotated[bool, Option("--json", help="Print the scores as JSON instead of a table.")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:

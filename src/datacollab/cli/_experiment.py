@@ -70,7 +70,9 @@ def show(experiment: Annotated[str, Argument(help="Name, as `experiment list` sh
 def run(
     experiments: Annotated[list[str], Argument(help="Names, paths of TOML definitions, or all.")],
     preset: Annotated[str, Option(help="How much: smoke, quick, paper, or one that your definition has.")] = "smoke",
-    output: Annotated[Path | None, Option(help="Directory of the results.  [default: output/<preset>]")] = None,
+    output: Annotated[
+        Path | None, Option("--output", "-o", metavar="DIR", help="Directory of the results. Default: output/PRESET.")
+    ] = None,
     data_dir: Annotated[Path | None, Option(help="Directory that holds the data sets.")] = None,
     jobs: Annotated[int, Option("--jobs", "-j", help="Trials at a time; -1: as many as there are cores.")] = -1,
     method: Annotated[
@@ -113,7 +115,9 @@ def run(
 @app.command()
 def report(
     results: Annotated[Path, Argument(help="Directory of the results, as `experiment run` wrote it.")],
-    output: Annotated[Path | None, Option(help="Directory of the report.  [default: <results>/report]")] = None,
+    output: Annotated[
+        Path | None, Option("--output", "-o", metavar="DIR", help="Directory of the report. Default: RESULTS/report.")
+    ] = None,
 ) -> None:
     """Report results beside the published values: one page, tables and figures.
 
