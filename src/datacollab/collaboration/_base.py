@@ -19,6 +19,7 @@ from sklearn.base import (
     clone,
     is_classifier,
 )
+from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_array, check_random_state
 from sklearn.utils._tags import get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
@@ -238,6 +239,15 @@ class BaseDataCollaboration(ClassNamePrefixFeaturesOutMixin, TransformerMixin, M
             accepted = get_tags(self.obfuscator).input_tags
             tags.input_tags.allow_nan, tags.input_tags.sparse = accepted.allow_nan, accepted.sparse
         return tags
+
+    def _sk_visual_block_(self) -> Any:
+        """The diagram in a notebook: f, g and h in the order in which rows pass them, not by the alphabet."""
+        steps = [
+            ("obfuscator", obfuscator("pca") if self.obfuscator is None else self.obfuscator),
+            ("integrator", KTI() if self.integrator is None else self.integrator),
+            ("estimator", self._default_estimator()),
+        ]
+        return Pipeline([(name, step) for name, step in steps if hasattr(step, "get_params")])._sk_visual_block_()
 
     def _party(self, name: PartyName, anchor: Any, random_state: np.random.RandomState | None) -> Party:
         on_anchor = isinstance(self.fit_on, str)
