@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
-from ._audit import shown_progress
 from ._output import Report, reported
 from ._passphrase import PassphraseFile, passphrase_for
+from ._progress import shown_progress
 from ._scores_shown import show_ranking
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def integrate(
                 n_folds=folds or None,
                 random_state=0 if seed is None else seed,
                 budget=budget,
-                progress=lambda done, total, name: progress(f"{done + 1} of {total}: {name}"),
+                progress=lambda done, total, name: progress(f"{done + 1} of {total}: {name}", done / total),
             )
         report.facts |= result.facts()
         _show(result, report)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,16 +12,16 @@ from typer import Option
 
 from ._errors import one_line_errors
 from ._features import Features, encode
+from ._progress import shown_progress
 from ._tables import closed_file, listed, read_table
 
 if TYPE_CHECKING:
     from ..auditing import AuditResult
     from ..party import Party
 
-__all__ = ["audit", "shown_progress"]
+__all__ = ["audit"]
 
 PRESETS = ("private",)
-_MOST_COMPONENTS = 16
 _GROUP_SIZE = 5
 _STYLES = {"red": "bold red", "amber": "bold yellow", "green": "bold green"}
 
@@ -43,7 +41,11 @@ def audit(
     ] = None,
     components: Annotated[
         int | None,
-        Option(min=1, metavar="N", help="Columns of the representation. Default: 16, or all columns if fewer."),
+        Option(
+            min=1,
+            metavar="N",
+            help="Columns of the representation. Default: 16, or fewer, so that something is reduced.",
+        ),
     ] = None,
     preset: Annotated[
         str | None,
@@ -107,6 +109,7 @@ def audit(
         # Strangers are kept out of what the map is fitted on, or it would know them.
         others = features.matrices[anchor] if public is None else known["public"]
         party = _party(features, private, others, targets[private], preset, obfuscator, components, standardize)
+        _say(features, components)
         output.mkdir(parents=True, exist_ok=True)
         from ..auditing import audit as run_audit
         from ..auditing import with_defences
@@ -206,9 +209,10 @@ def _party(
     """The party as it would be, fitted; named after its file."""
     from ..party import Microaggregation, Party
     from ..party import obfuscator as make_obfuscator
+    from ..project import usual_components
 
     X = features.matrices[private]
-    n_components = min(_MOST_COMPONENTS, X.shape[1]) if components is None else components
+    n_components = usual_components(features.n_free) if components is None else components
     if n_components > X.shape[1]:
         raise ValueError(
             f"--components {n_components} is more than the {X.shape[1]} columns that {private} has once its categories "
@@ -220,17 +224,16 @@ def _party(
     return Party(private.stem, make_obfuscator(kind or "pca", n_components, standardize=standardize)).fit(X, y)
 
 
-@contextmanager
-def shown_progress(quiet: bool = False) -> Iterator[Callable[[str], None]]:
-    """What takes a line on what is going on, and shows it on a terminal."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield lambda step: None
-        return
-    with console.status("attacking") as status:
-        yield lambda step: status.update(step)
+def _say(features: Features, components: int | None) -> None:
+    """What was made of entries that did not fit, and whether anything is reduced."""
+    for sentence in features.adjusted:
+        typer.echo(sentence, err=True)
+    if components is not None and components >= features.n_free > 1:
+        typer.echo(
+            f"{features.n_free} numbers tell a row, so a linear map onto {components} components turns the table and "
+            "hides nothing. Take fewer --components.",
+            err=True,
+        )
 
 
 def _write(result: AuditResult, output: Path) -> list[Path]:

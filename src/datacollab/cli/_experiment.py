@@ -13,6 +13,7 @@ import typer
 from typer import Argument, Option
 
 from ._errors import FAILED, one_line_errors
+from ._progress import shown_progress
 
 if TYPE_CHECKING:
     from ..experiments import Experiment, Progress
@@ -102,7 +103,7 @@ def run(
 
         chosen = _load(experiments, preset, dict(_parse_method(text) for text in method or []))
         file = folder / RESULTS_FILE
-        with _bar(quiet) as show_progress:
+        with _shown(quiet) as show_progress:
             run_experiments(
                 chosen, file, data_dir=data_dir, n_jobs=jobs, retry_failed=retry_failed, progress=show_progress
             )
@@ -179,21 +180,12 @@ def _parse_method(text: str) -> tuple[str, dict[str, str]]:
 
 
 @contextmanager
-def _bar(quiet: bool) -> Iterator[Callable[[Progress], None]]:
-    """Progress on a terminal: share of the work, trials, and the time left."""
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
+def _shown(quiet: bool) -> Iterator[Callable[[Progress], None]]:
+    """Progress in trials, and the time left."""
+    with shown_progress(quiet, first="first trials") as say:
 
-    console = Console(stderr=True)
-    columns = TextColumn("{task.percentage:>3.0f} %"), BarColumn(), TimeElapsedColumn(), TextColumn("left:")
-    hidden = quiet or not console.is_terminal
-    with Bar(*columns, TimeRemainingColumn(), TextColumn("{task.description}"), console=console, disable=hidden) as bar:
-        task = bar.add_task("first trials", total=1.0)
-
-        def show_progress(state: Progress) -> None:
+        def show(state: Progress) -> None:
             failed = f", {state.failed} rows failed" if state.failed else ""
-            description = f"{state.done} of {state.total} trials{failed}; last: {state.label}"
-            bar.update(task, completed=state.share, description=description)
+            say(f"{state.done} of {state.total} trials{failed}; last: {state.label}", state.share)
 
-        yield show_progress
+        yield show

@@ -14,7 +14,6 @@ from typer import Option
 
 from ..errors import ExchangeError
 from ._adjusted import show_adjusted, show_details
-from ._audit import shown_progress
 from ._output import Report, reported
 from ._party_options import (
     HERE,
@@ -38,6 +37,7 @@ from ._party_options import (
     TimeBudget,
 )
 from ._passphrase import PassphraseFile, passphrase_for
+from ._progress import shown_progress
 from ._release import check, tune
 from ._scores_shown import SIDES, show_scores
 
