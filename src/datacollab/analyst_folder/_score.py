@@ -180,8 +180,9 @@ def _ranking(task: Task, target: NDArray[Any], probabilities: FloatArray) -> dic
 
 def _of_second(task: Task, classes: NDArray[Any], probabilities: FloatArray) -> FloatArray:
     """Probabilities of the second of two classes; zeros where the model does not know it."""
-    there = np.flatnonzero(classes == task.classes[1]) if len(task.classes) == 2 else ()
-    return np.asarray(probabilities[:, there[0]] if len(there) else np.zeros(len(probabilities)))
+    if len(task.classes) != 2 or task.classes[1] not in classes:
+        return np.zeros(len(probabilities))
+    return np.asarray(probabilities[:, int(np.argmax(classes == task.classes[1]))])
 
 
 def _never_called(task: Task, target: NDArray[Any], predicted: NDArray[Any]) -> tuple[str | int, ...]:

@@ -45,15 +45,18 @@ def shown_progress(quiet: bool = False, *, steps: int | None = None, first: str 
         return
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    left = TextColumn("{task.fields[left]}")
-    columns = (SpinnerColumn(), TextColumn("{task.description:<60}"), BarColumn(20), TimeElapsedColumn(), left)
+    columns = (
+        *(SpinnerColumn(), TextColumn("{task.description:<60}"), BarColumn(20), TimeElapsedColumn()),
+        TextColumn("{task.fields[left]}"),
+    )
     with Progress(*columns, console=console, transient=True) as bar:
         task, start = bar.add_task(first, total=None, left=""), time.monotonic()
 
         def say(step: str, share: float | None = None) -> None:
-            told = {} if share is None else {"total": 1.0, "completed": share}
+            left = time_left(time.monotonic() - start, share)
+            total = None if share is None else 1.0
             # A step may be over before the bar is drawn by itself.
-            bar.update(task, description=step, left=time_left(time.monotonic() - start, share), refresh=True, **told)
+            bar.update(task, description=step, total=total, completed=share or 0.0, left=left, refresh=True)
 
         yield _Counted(say, steps)
 
