@@ -39,7 +39,7 @@ from ._party_options import (
 from ._passphrase import PassphraseFile, passphrase_for
 from ._progress import shown_progress
 from ._release import check, tune
-from ._scores_shown import SIDES, show_scores
+from ._scores_shown import show_scores
 
 if TYPE_CHECKING:
     from ..party_folder import PartyFolder, ReleaseSummary
@@ -332,7 +332,8 @@ def _login_name() -> str:
 
 
 def _using(pooled: bool, alone: bool, collaboration: bool) -> str | None:
-    chosen = [name for name, is_set in zip(SIDES, (pooled, alone, collaboration), strict=True) if is_set]
+    given = {"pooled": pooled, "alone": alone, "collaboration": collaboration}
+    chosen = [name for name, is_set in given.items() if is_set]
     if len(chosen) > 1:
         raise typer.BadParameter("Choose one.", param_hint=" / ".join(f"--{name}" for name in chosen))
     return chosen[0] if chosen else None

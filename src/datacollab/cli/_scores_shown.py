@@ -7,11 +7,12 @@ from typing import Any
 
 from ._output import Report
 
-__all__ = ["SIDES", "show_ranking", "show_scores"]
+__all__ = ["show_ranking", "show_scores"]
 
 SIDES = {
     "pooled": "pooled",
-    "alone": "your own models alone",
+    "alone": "you and the public rows",
+    "own": "you alone",
     "collaboration": "the collaboration's model",
 }
 """Whose predictions they are, in words."""
