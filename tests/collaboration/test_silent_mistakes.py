@@ -128,6 +128,10 @@ def test_an_anchor_that_cross_validation_cuts_is_noticed(digits):
         assert cross_val_score(model(), digits["X"], digits["y"], **options).min() > 0.5
 
 
+def test_who_fits_by_hand_may_have_as_many_anchor_rows(digits):
+    model().fit(digits["X"], digits["y"], **context(digits, anchor=digits["anchor"][:180]))
+
+
 @pytest.mark.parametrize("load", BUNDLED)
 @pytest.mark.parametrize("sampler", SAMPLERS)
 @pytest.mark.parametrize("seed", range(3))

@@ -11,8 +11,12 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from .._validation import FloatArray
+from ._groups import is_scikit_learn
 
 __all__ = ["warn_of_anchor"]
+
+_OF_FIT = 3
+"""Frames from `is_scikit_learn` to what has called an estimator's `fit`, which calls `warn_of_anchor`."""
 
 NARROW, WIDE = 0.5, 10.0
 """Spread of the anchor's columns in that of X's.  Uniform in the range of X they have .58 of it or more."""
@@ -30,10 +34,11 @@ def warn_of_anchor(X: Any, anchor: Any) -> None:
     Warns
     -----
     UserWarning
-        When most columns of numbers vary far less or far more in the anchor than in X, or lie elsewhere; when there are
-        as many rows in both.
+        When most columns of numbers vary far less or far more in the anchor than in X, or lie elsewhere; when
+        scikit-learn fits, and there are as many rows in both.
     """
-    if _num_samples(X) == _num_samples(anchor):
+    # Whoever calls `fit` without scikit-learn in between has given the anchor whole.
+    if _num_samples(X) == _num_samples(anchor) and is_scikit_learn(_OF_FIT):
         warnings.warn(
             f"The anchor has as many rows as X ({_num_samples(X)}). In cross-validation scikit-learn's metadata "
             "routing cuts such an array into folds with X, and the anchor has lost rows: take one row more or less.",

@@ -127,7 +127,7 @@ class BaseDataCollaboration(ClassNamePrefixFeaturesOutMixin, TransformerMixin, M
         Warns
         -----
         UserWarning
-            When the anchor looks as if it were in other units than `X`, or has as many rows.
+            When the anchor looks as if it were in other units than `X`, or, in cross-validation, has as many rows.
         """
         self._validate_params()
         X, y = validate_data(self, self._checked(X), y, skip_check_array=True)

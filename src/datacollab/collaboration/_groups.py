@@ -14,7 +14,7 @@ from sklearn.utils.validation import _num_samples
 
 from .._validation import PartyName, count_missing
 
-__all__ = ["by_party", "owners", "predict_by_party", "warn_of_scorer"]
+__all__ = ["by_party", "is_scikit_learn", "owners", "predict_by_party", "warn_of_scorer"]
 
 
 def owners(X: Any, groups: ArrayLike | None, party_column: str | int | None) -> tuple[Any, NDArray[Any]]:
@@ -54,6 +54,12 @@ def owners(X: Any, groups: ArrayLike | None, party_column: str | int | None) -> 
     return X, names
 
 
+def is_scikit_learn(depth: int) -> bool:
+    """Whether the code so many frames above this function is scikit-learn's."""
+    name = sys._getframe(depth).f_globals.get("__name__", "")
+    return str(name).partition(".")[0] == "sklearn"
+
+
 def warn_of_scorer(groups: ArrayLike | None, party_column: str | int | None, *, depth: int) -> None:
     """Warn where scikit-learn predicts, for one of its scorers, without saying whose rows these are.
 
@@ -67,8 +73,7 @@ def warn_of_scorer(groups: ArrayLike | None, party_column: str | int | None, *, 
     depth : int
         Frames from here to what has called the estimator's `predict`.
     """
-    caller = sys._getframe(depth).f_globals.get("__name__", "")
-    if groups is None and party_column is None and caller.partition(".")[0] == "sklearn":
+    if groups is None and party_column is None and is_scikit_learn(depth + 1):
         warnings.warn(
             "Rows came without groups, so nobody knows whose they are: a scorer's scores will be nan. scoring='...' "
             "passes nothing but X to predict. Leave out scoring=, for the estimator's own score gets groups by "
