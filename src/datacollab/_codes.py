@@ -139,7 +139,9 @@ CODES = {
         "schema", "Numbers are outside the agreed range.", "Check the unit; correct or leave out the rows."
     ),
     "SCHEMA_CATEGORY_UNKNOWN": Code(
-        "schema", "A column holds categories that were not agreed.", "Map them to agreed ones, or leave out the rows."
+        "schema",
+        "A column holds categories that were not agreed.",
+        "Write agreed ones as agreed; let the owner add new ones to the project.",
     ),
     "SCHEMA_MISSING_ENTRY": Code(
         "schema", "Entries are missing where the project allows none.", "Fill them in, or leave out the rows."

@@ -146,8 +146,8 @@ def test_the_party_is_what_the_options_say(files, calls, tmp_path):
         return calls[0][0][0]
 
     assert [name for name, _ in party().obfuscator.steps] == ["standardize", "reduce"]
-    # Six columns once the wards are encoded, so sixteen cannot be shared.
-    assert party().obfuscator["reduce"].n_components == 6
+    # Three wards are told by two of their columns, so five numbers tell a row, of which five components hide nothing.
+    assert party().obfuscator["reduce"].n_components == 4
     assert party("--no-standardize", "--components", 3).obfuscator.n_components == 3
     assert type(party("--obfuscator", "kernel-pca").obfuscator["reduce"]).__name__ == "KernelPCAObfuscator"
 
@@ -173,13 +173,58 @@ def test_errors_name_file_and_column_and_no_entry(files, tables, write, calls, t
     failing(table.drop(columns="dose"), "dose", "lacks")
     failing(table.assign(name=SECRET), "name", "lacks")
     failing(table.assign(dose=SECRET), "'dose'", "numbers")
-    missing = table.copy()
-    missing.loc[[3, 7], "ward"] = None
-    failing(missing, f"missing entries in 2 of {len(table)} rows")
-    if name != "public":
+    if name == "public":
+        failing(table.assign(dose=np.nan), "'dose'", "is empty")
+    else:
         unknown = table.copy()
-        unknown.loc[[1, 5, 6], "ward"] = SECRET
-        failing(unknown, "'ward'", f"in 3 of {len(table)} rows", "public.csv lacks")
+        unknown.loc[[1, 5, 6, 9], "ward"] = SECRET
+        failing(unknown, "'ward'", f"in 4 of {len(table)} rows", "public.csv lacks")
+
+
+def test_gaps_are_filled_in_as_a_project_would(files, tables, write, calls, tmp_path):
+    """By the public rows alone, whosever the gaps are; truth values with gaps stay numbers."""
+    holed = {name: table.copy() for name, table in tables.items()}
+    for name, table in holed.items():
+        table["smoker"] = table["smoker"].astype(object)
+        table.loc[[3, 7], ["ward", "smoker"]] = None
+        table.loc[[5], "dose"] = np.nan
+        files[name] = write(f"holed-{name}", table)
+    given = ["--target", "diagnosis", "--output", tmp_path, "--public", files["public"]]
+    result = run(files["private"], files["anchor"], *given)
+    assert result.exit_code == 0, result.output
+    assert (
+        f"holed-private.csv: 5 missing entries became the median or the most frequent category of {files['public']}"
+        in (result.stderr)
+    )
+    X = calls[0][0][1]
+    public = holed["public"]
+    wards = sorted(public["ward"].dropna().unique())
+    assert wards[int(X[3, 1:4].argmax())] == public["ward"].mode()[0]
+    assert X[5, 5] == np.median(public["dose"].dropna())
+    assert X[7, 4] == np.median(public["smoker"].dropna().astype(float))
+    untouched = [row for row in range(40) if row not in (3, 5, 7)]
+    assert_allclose(X[untouched, 0], tables["private"]["age"].to_numpy()[untouched])
+
+
+def test_exceptions_count_as_other(files, tables, write, calls, tmp_path):
+    strange = tables["private"].copy()
+    strange.loc[[4, 8], "ward"] = SECRET
+    given = ["--target", "diagnosis", "--output", tmp_path, "--attribute", "ward"]
+    result = run(write("strange", strange), files["anchor"], *given)
+    assert result.exit_code == 0, result.output
+    assert "2 entries of categories that it lacks count as other" in result.stderr
+    assert SECRET not in result.output
+    ((_, X, _), options) = calls[0]
+    assert np.flatnonzero(X[:, 4]).tolist() == [4, 8]
+    assert_allclose(X[:, 1:5].sum(axis=1), 1)
+    assert options["attributes"] == {"ward": [1, 2, 3, 4]}
+
+
+def test_a_full_rotation_is_hinted_at(files, calls, tmp_path):
+    """Whoever has the anchor undoes it, and every record is told."""
+    given = files["private"], files["anchor"], "--target", "diagnosis", "--output", tmp_path
+    assert "5 numbers tell a row" in run(*given, "--components", 5).stderr
+    assert run(*given, "--components", 4).stderr == ""
 
 
 def test_wrong_options_are_one_line(files, calls, tmp_path):

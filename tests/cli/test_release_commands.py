@@ -54,6 +54,21 @@ def test_check_shows_what_would_leave_and_writes_nothing_of_it(world):
     assert entries(world)[-1]["facts"]["reasons"] == []
 
 
+def test_rows_that_are_only_turned_are_said_to_be(world):
+    given = with_policy(world, LENIENT)
+    said = "4 numbers tell a row of it, so that this turns the table and hides nothing"
+
+    def told(*options):
+        return " ".join(run("check", *given, *options).stdout.split())
+
+    assert said in told(*PLAIN, "--components", 4)
+    assert said not in told(*PLAIN, "--components", 3)
+    assert said not in told("--components", 4)  # rows of the anchor leave, which everybody knows
+    assert said not in told(*PLAIN, "--components", 4, "--obfuscator", "kernel-pca")
+    # By default something is reduced.
+    assert "3 of float64, instead of the table's" in told(*PLAIN)
+
+
 def test_the_command_that_check_prints_shares_in_that_way(world):
     given = with_policy(world, LENIENT)
     options = "--obfuscator kernel-pca --components 2 --no-standardize --fit-on-anchor --group-size 3 --noise 0.25"

@@ -187,6 +187,8 @@ def test_missing_page_is_named(tmp_path):
 def test_no_network_is_answered_with_places_and_ways():
     with pytest.raises(DatasetError, match=r"(?s)Looked at:.*Not downloaded: http.*Ways to get it:.*DATACOLLAB_DATA"):
         load_spec(make_spec())
+    with pytest.raises(DatasetError, match=rf"(?s)datacollab data fetch {make_spec().name}\b.*--data-dir"):
+        load_spec(make_spec())
 
 
 def test_directory_that_cannot_be_written_is_named(tmp_path):

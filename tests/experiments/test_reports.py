@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -57,6 +58,14 @@ def test_the_page_is_whole_and_stands_alone():
         assert outside not in source
     assert "A caption." in page.text
     assert "datacollab x" in page.text
+
+
+def test_a_narrow_screen_scrolls_tables_and_not_the_page():
+    source = comparison_page(comparison(CLASSIFIED), {}, "datacollab x")
+    assert 'name="viewport" content="width=device-width, initial-scale=1"' in source
+    assert ".wide { overflow-x: auto; }" in source
+    assert source.count("<table") == source.count('<div class="wide"><table') > 0
+    assert re.search(r"code {[^}]*overflow-wrap: anywhere;", source)
 
 
 def test_the_page_shows_every_methods_value_interval_and_gain():

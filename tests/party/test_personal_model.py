@@ -99,6 +99,31 @@ def test_the_sides_are_what_they_are_called(world, mine):
     assert mine.n_features_in_ == 6
 
 
+def test_own_rows_alone_know_nothing_of_public_targets(world, mine):
+    rows, target = drawn(80, 9)
+    told = [
+        world.personal(public=rows, public_target=each)
+        for each in (target, np.random.default_rng(0).permutation(target))
+    ]
+    own, alone = ([each.predict_proba(world.X_new, using=using) for each in told] for using in ("own", "alone"))
+    assert_allclose(own[0], own[1])
+    assert not np.allclose(alone[0], alone[1], atol=0.05)
+    assert world.score(told[0], "own") > 0.6
+    # Without public rows there is nothing to do without.
+    assert mine.sides == ("pooled", "alone", "collaboration")
+    with pytest.raises(ValueError, match="'pooled', 'alone', 'collaboration'; got 'own'"):
+        mine.predict(world.X_new, using="own")
+
+
+def test_own_rows_alone_for_numbers():
+    world = World("numbers")
+    rows, target = drawn(80, 9, "numbers")
+    mine = world.personal(public=rows, public_target=target + 500)
+    errors = [np.abs(mine.predict(world.X_new, using=using) - world.y_new).mean() for using in ("own", "alone")]
+    assert errors[0] < np.abs(world.y_new - world.y.mean()).mean()
+    assert errors[0] != errors[1]
+
+
 def test_left_out_predictions_are_joined_by_the_order_of_the_share(world, mine):
     assert not (world.order == np.arange(N_OWN)).all()
     by_hand = np.empty(N_OWN, dtype=int)

@@ -3,6 +3,7 @@
 import json
 import os
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -67,7 +68,7 @@ def test_the_pool_is_that_of_the_rows_and_the_model_in_memory(pooled):
     assert told["sentence"] == expected.benefit_.sentence
     assert told["benefit"] == expected.benefit_.to_dict()
     new = a.encoded(world.root / "new.csv").X
-    for using in ("pooled", "alone"):
+    for using in ("pooled", "alone", "own"):
         frames = list(a.predict_batches(world.root / "new.csv", using=using, proba=True))
         found = pd.concat(frames)
         np.testing.assert_array_equal(found["prediction"], expected.predict(new, using))
@@ -87,18 +88,31 @@ def test_a_second_process_predicts_the_same(pooled):
     assert PartyFolder(a.path).sentence == a.sentence
 
 
-def test_evaluate_holds_all_three_against_the_targets(pooled):
+def test_evaluate_holds_all_sides_against_the_targets(pooled):
     world, a, told = pooled
     known = made_up_table(60, seed=7)
     known.to_csv(world.root / "known.csv", index=False)
     scores = a.evaluate(world.root / "known.csv")
-    assert list(scores["sides"]) == ["pooled", "alone", "collaboration"]
+    assert list(scores["sides"]) == ["pooled", "alone", "own", "collaboration"]
     for using, each in scores["sides"].items():
         predicted = pd.concat(a.predict_batches(world.root / "known.csv", using=using))["prediction"]
         assert each["accuracy"] == pytest.approx((predicted.to_numpy() == known["ill"].to_numpy()).mean())
     assert scores["using"] == "pooled"
     assert scores["accuracy"] == scores["sides"]["pooled"]["accuracy"]
     assert a.evaluate(world.root / "known.csv", using="alone")["accuracy"] == scores["sides"]["alone"]["accuracy"]
+    told = run(world, "evaluate", world.root / "known.csv")
+    for using, words in {"own": "you alone", "alone": "you and the public rows"}.items():
+        (line,) = [line for line in told.splitlines() if f"accuracy, {words}  " in line]
+        assert f" {scores['sides'][using]['accuracy']:.3f} " in line
+
+
+def test_a_pool_of_an_earlier_version_has_no_models_of_own_rows_alone(pooled):
+    world, a, _ = pooled
+    at_home = a._at_home()
+    older = replace(at_home, personal=SimpleNamespace(sides=("pooled", "alone", "collaboration")))
+    with refused("NOT_POOLED"):
+        older.side("own")
+    assert at_home.side("own").name == "PersonalModel"
 
 
 def test_the_commands_say_it(pooled):
@@ -109,7 +123,13 @@ def test_the_commands_say_it(pooled):
     assert facts["sentence"] == told["sentence"]
     assert facts["benefit"]["basis"] == "left out"
     text = run(world, "evaluate", world.root / "new.csv")
-    for words in ("accuracy, pooled", "your own models alone", "the collaboration's model", "In full, pooled"):
+    for words in (
+        "accuracy, pooled",
+        "you and the public rows",
+        "you alone",
+        "the collaboration's model",
+        "In full, pooled",
+    ):
         assert words in text
     for name in ("pooled", "alone", "collaboration"):
         run(world, "predict", world.root / "new.csv", "-o", world.root / f"{name}.csv", f"--{name}")
@@ -133,7 +153,7 @@ def test_numbers(tmp_path):
     assert told["benefit"]["metric"] == "RMSE"
     scores = a.evaluate(world.root / "new.csv")
     assert scores["sides"]["pooled"]["rmse"] == scores["rmse"]
-    assert "root mean squared error, your own models alone" in run(world, "evaluate", world.root / "new.csv")
+    assert "root mean squared error, you alone  " in run(world, "evaluate", world.root / "new.csv")
 
 
 def test_an_older_model_says_nothing_of_what_it_brought(shared):

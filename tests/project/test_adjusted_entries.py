@@ -139,7 +139,7 @@ def test_one_in_twenty_are_exceptions_and_more_are_refused(encode, n_outside, n_
     assert "More than 5 % of a column are no exceptions that could be clipped. Check the unit" in told
     told = refusal("SCHEMA_CATEGORY_UNKNOWN", encode, {"ward": ward}, category())
     assert f"in {more} of {n_rows + 1} rows" in told
-    assert "no exceptions that could be counted as other. Map them" in told
+    assert "no exceptions that could be counted as other. If they are new, ask the owner" in told
     assert "elsewhere" not in told
 
 

@@ -92,7 +92,7 @@ def heights(project_of, low, high, unit="m"):
             250,
             "",
             [1500, 1600, 1700, 1900],
-            "multiplied by 0.1 or divided by 18.0182 (glucose, mg/dL to mmol/L) or",
+            "multiplied by 0.1.",
         ),
         (100, 250, "cm", [59, 63, 67, 75], "multiplied by 2.54 (inches to centimetres)."),
         (
@@ -100,7 +100,7 @@ def heights(project_of, low, high, unit="m"):
             33,
             "mmol/L",
             [80, 100, 300, 126],
-            "divided by 18.0182 (glucose, mg/dL to mmol/L) or divided by 38.67 (chol",
+            "divided by 18.0182 (glucose, mg/dL to mmol/L). That is a guess",
         ),
         (30, 600, "mg/dL", [4.4, 5.5, 16.6, 7.0], "multiplied by 18.0182 (glucose, mmol/L to mg/dL)."),
         (2, 300, "kg", [330, 400, 500], "multiplied by 0.4536 (pounds to kilograms)."),

@@ -97,6 +97,14 @@ def test_the_page_is_whole_and_stands_alone(report):
     assert len(set(page.ids)) == len(page.ids)
 
 
+def test_a_narrow_screen_scrolls_tables_and_not_the_page(report):
+    source = (report[0] / "index.html").read_text(encoding="utf-8")
+    assert 'name="viewport" content="width=device-width, initial-scale=1"' in source
+    assert ".wide { overflow-x: auto; }" in source
+    assert source.count("<table") == source.count('<div class="wide"><table') > 0
+    assert re.search(r"code {[^}]*overflow-wrap: anywhere;", source)
+
+
 def test_the_page_says_what_it_rests_on(report):
     text = Page((report[0] / "index.html").read_text(encoding="utf-8")).text
     for words in (

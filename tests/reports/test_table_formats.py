@@ -143,6 +143,14 @@ def test_half_widths():
     assert with_half_width(123.4, 4.56, None) == "123 ± 4.6"
 
 
+def test_an_interval_that_no_share_can_fill_is_told_by_its_ends():
+    """Of two seeds: Student's t has 12.7 for them."""
+    assert with_half_width(0.565, 1.207, 3) == "0.565 (0 to 1)"
+    assert with_half_width(0.9, 0.6, 3) == "0.900 (0.3 to 1)"
+    assert with_half_width(0.565, 0.5, 3) == "0.565 ± 0.500"
+    assert with_half_width(3.2, 1.207, 2) == "3.20 ± 1.21"
+
+
 def test_printed_ties_are_all_marked():
     means = [0.1234, 0.1231, 0.9, 0.1, None]
     cells = tuple(Cell(None if mean is None else Estimate(interval([mean]))) for mean in means)

@@ -1,8 +1,9 @@
 """The analyst's folder: shares that came in, the fitted collaboration, models that go out.  Never imports ``party``."""
 
 from ._folder import AnalystFolder, PartyStatus
-from ._integration import Integration, Score, anchor_concordance
+from ._integration import Integration, anchor_concordance
 from ._methods import METHODS, MODELS, make_integrator, make_model
+from ._score import Score
 from ._shares import ReceivedShare, receive
 
 __all__ = [

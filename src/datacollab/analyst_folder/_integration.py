@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
@@ -10,52 +9,21 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from .._validation import FloatArray
 from ..project import Project
 from ..share import Share
 from ._choice import selection_facts, selection_from
 from ._row_lint import RowFinding, training_rows_in
+from ._score import Score, score_of
 from ._shares import ReceivedShare
 
 if TYPE_CHECKING:
     from ..analyst import Collaboration, Selection
 
-__all__ = ["Integration", "Score", "anchor_concordance", "describe"]
+__all__ = ["Integration", "anchor_concordance", "describe"]
 
 _NAMED_PARAMETERS = ("kernel", "gamma", "alpha", "graph_weight", "center", "solver", "basis", "reference")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Score:
-    """How good the model is on rows left out of its training, with a 95 % interval over the folds or rows.
-
-    Attributes
-    ----------
-    name : str
-        "accuracy", or "root mean squared error".
-    value, low, high : float
-    baseline : float
-        Of always answering with the most frequent class, or the mean.
-    n_folds : int or None
-        None where every row was left out by itself, and the interval is over rows.
-    """
-
-    name: str
-    value: float
-    low: float
-    high: float
-    baseline: float
-    n_folds: int | None
-
-    def sentence(self) -> str:
-        """The score in words."""
-        how = "each by itself" if self.n_folds is None else f"{self.n_folds} folds"
-        return (
-            f"{self.name.capitalize()} of the model on rows left out: {self.value:.3f} ({self.low:.3f} to "
-            f"{self.high:.3f}, {how}); always the same answer has {self.baseline:.3f}."
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,8 +121,6 @@ def describe(
     representations = collaboration.representations_
     parameters = integrator.get_params(deep=False)
     rows = np.vstack(list(representations.values()))
-    target = np.concatenate([each.share.target for each in received])
-    groups = _rows_together([each.share for each in received])
     return Integration(
         method=type(integrator).__name__,
         parameters={name: parameters[name] for name in _NAMED_PARAMETERS if _is_plain(parameters.get(name, ...))},
@@ -166,8 +132,7 @@ def describe(
         n_repeated={each.party: _count_repeated(each.share.representation) for each in received},
         score=None
         if n_folds is None
-        else _score_of_rows(collaboration, received, project)
-        or _score(collaboration.estimator_, rows, target, groups, project, n_folds),
+        else score_of(collaboration, [each.share for each in received], project.task, n_folds),
         row_findings=tuple(str(each) for each in _training_rows(collaboration, received)),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         selection=collaboration.selection_,
@@ -209,76 +174,3 @@ def _count_repeated(rows: FloatArray) -> int:
 
 def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, str | bool | int | float)
-
-
-def _rows_together(shares: Sequence[Share]) -> NDArray[np.intp]:
-    """A number for each row, the same for rows that are left out together.
-
-    Those are equal rows of a party, as means of groups are, and rows that defences made of one anchor row.
-    """
-    n_anchors = len(shares[0].anchor_representation)
-    numbers: list[NDArray[np.intp]] = []
-    start = n_anchors
-    for share in shares:
-        equal = np.unique(share.representation, axis=0, return_inverse=True)[1].ravel()
-        numbers.append(start + equal if share.anchor_rows is None else share.anchor_rows)
-        start += len(equal)
-    return np.concatenate(numbers)
-
-
-def _score_of_rows(collaboration: Collaboration, received: Sequence[ReceivedShare], project: Project) -> Score | None:
-    """By what the analyst was told of each row left out; None where no party's rows are its own."""
-    told = [(each.share.target, collaboration.left_out_.get(each.party)) for each in received]
-    pairs = [(target, left_out) for target, left_out in told if left_out is not None]
-    if not pairs:
-        return None
-    target, left_out = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
-    if project.task.kind == "classification":
-        right = collaboration.estimator_.classes_[np.argmax(left_out, axis=1)] == target
-        interval = stats.binomtest(int(right.sum()), len(right)).proportion_ci(0.95, method="wilson")
-        low, high, value = interval.low, interval.high, right.mean()
-        baseline = np.unique(target, return_counts=True)[1].max() / len(target)
-        name = "accuracy"
-    else:
-        squares = (left_out - target) ** 2
-        half = stats.t.ppf(0.975, max(len(squares) - 1, 1)) * squares.std(ddof=1) / np.sqrt(len(squares))
-        value, baseline = np.sqrt(squares.mean()), np.std(target)
-        low, high = np.sqrt(max(squares.mean() - half, 0.0)), np.sqrt(squares.mean() + half)
-        name = "root mean squared error"
-    return Score(
-        name=name, value=float(value), low=float(low), high=float(high), baseline=float(baseline), n_folds=None
-    )
-
-
-def _score(
-    estimator: Any, rows: FloatArray, target: Any, groups: NDArray[np.intp], project: Project, n_folds: int
-) -> Score | None:
-    """Cross-validated on the collaboration representations, equal rows together; None where there are too few."""
-    from sklearn.base import clone
-    from sklearn.dummy import DummyClassifier, DummyRegressor
-    from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, cross_val_score
-
-    is_classification = project.task.kind == "classification"
-    if is_classification:
-        n_folds = min(n_folds, *(len(np.unique(groups[target == each])) for each in np.unique(target)))
-    n_folds = min(n_folds, len(np.unique(groups)))
-    if n_folds < 2:
-        return None
-    folds = (StratifiedGroupKFold if is_classification else GroupKFold)(n_folds, shuffle=True, random_state=0)
-    scoring = "accuracy" if is_classification else "neg_root_mean_squared_error"
-    dummy = DummyClassifier() if is_classification else DummyRegressor()
-    options = {"groups": groups, "cv": folds, "scoring": scoring}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of solvers that stop early; the score shows whether it matters
-        scores = abs(cross_val_score(clone(estimator), rows, target, **options))
-        baseline = abs(cross_val_score(dummy, rows, target, **options))
-    half = float(stats.t.ppf(0.975, n_folds - 1) * scores.std(ddof=1) / np.sqrt(n_folds))
-    value = float(scores.mean())
-    return Score(
-        name="accuracy" if is_classification else "root mean squared error",
-        value=value,
-        low=max(value - half, 0.0),
-        high=min(value + half, 1.0) if is_classification else value + half,
-        baseline=float(baseline.mean()),
-        n_folds=n_folds,
-    )

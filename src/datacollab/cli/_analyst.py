@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
-from ._audit import shown_progress
 from ._output import Report, reported
 from ._passphrase import PassphraseFile, passphrase_for
+from ._progress import shown_progress
+from ._scores_shown import show_ranking
 
 if TYPE_CHECKING:
-    from ..analyst_folder import AnalystFolder, Integration
+    from ..analyst_folder import AnalystFolder, Integration, Score
 
 __all__ = ["app"]
 
@@ -141,7 +142,7 @@ def integrate(
                 n_folds=folds or None,
                 random_state=0 if seed is None else seed,
                 budget=budget,
-                progress=lambda done, total, name: progress(f"{done + 1} of {total}: {name}"),
+                progress=lambda done, total, name: progress(f"{done + 1} of {total}: {name}", done / total),
             )
         report.facts |= result.facts()
         _show(result, report)
@@ -209,7 +210,7 @@ def _show(result: Integration, report: Report) -> None:
     for party, value in result.concordance.items():
         report.line(f"  {party}: {value:.3f}")
     if result.score is not None:
-        report.line(result.score.sentence())
+        _show_score(result.score, report)
     if any(result.n_repeated.values()):
         repeated = ", ".join(f"{number} of {party}" for party, number in result.n_repeated.items() if number)
         report.line(
@@ -220,4 +221,16 @@ def _show(result: Integration, report: Report) -> None:
         report.line(
             f"The model carries training rows ({', '.join(result.row_findings)}): rows of all parties would reach each "
             "of them. `datacollab analyst export` refuses it; choose another --model."
+        )
+
+
+def _show_score(score: Score, report: Report) -> None:
+    report.line(score.sentence())
+    if score.ranking is not None:
+        report.line(f"Probabilities of {score.ranking['positive']!r} on these rows (95 % interval):")
+        show_ranking(score.ranking, report)
+    if score.never_called:
+        report.line(
+            f"No row left out is called {' or '.join(map(repr, score.never_called))}, though there are such rows: "
+            "another class is always likelier. Let the parties take the probabilities, and a threshold."
         )

@@ -10,6 +10,7 @@ import typer
 
 from ..errors import ExchangeError
 from ._errors import one_line_errors
+from ._options import OutputArgument, named_once
 from ._output import reported
 from ._passphrase import PassphraseFile, passphrase_for
 from ._tables import check_numeric, closed_file, listed, read_table
@@ -33,7 +34,11 @@ CsvFile = partial(typer.Argument, exists=True, dir_okay=False)
 @app.command("make")
 def make(
     source: Annotated[Path, CsvFile(help="CSV file of public rows: numbers, with a header.")],
-    output: Annotated[Path, typer.Argument(help="CSV file to write; a target becomes its last column.")],
+    there: OutputArgument = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="CSV file to write; a target becomes its last column."),
+    ] = None,
     method: Annotated[str, typer.Option(help="smote, uniform, gaussian, sample.")] = "smote",
     rows: Annotated[int, typer.Option(min=2, help="Rows of the anchor.")] = 1000,
     target: Annotated[str | None, typer.Option(help="Column of the source that holds the target.")] = None,
@@ -41,15 +46,16 @@ def make(
 ) -> None:
     """Make an anchor from public rows.
 
-    Example: datacollab anchor make public.csv anchor.csv --target diagnosis
+    Example: datacollab anchor make public.csv -o anchor.csv --target diagnosis
     """
     with one_line_errors("No anchor was written."):
         from .._validation import require
 
         pandas = require("pandas", "cli")
         sampler = _sampler(method, rows)
-        if output.exists() and output.samefile(source):
-            raise ValueError(f"{output} is the source itself; write the anchor to another file.")
+        file = named_once(output, there, "--output / -o")
+        if file.exists() and file.samefile(source):
+            raise ValueError(f"{file} is the source itself; write the anchor to another file.")
         table = read_table(source)
         if target is not None and target not in table.columns:
             raise ValueError(f"{source} has no column {target!r}; it has {listed(table.columns)}.")
@@ -60,9 +66,9 @@ def make(
         made = pandas.DataFrame(anchor, columns=X.columns)
         if anchor_target is not None:
             made[target] = anchor_target
-        closed_file(output).write_text(made.to_csv(index=False), encoding="utf-8", newline="")
+        closed_file(file).write_text(made.to_csv(index=False), encoding="utf-8", newline="")
         with_target = "" if target is None else f", target {target}" if target in made else ", without a target"
-        typer.echo(f"{output}: {len(made)} rows, {X.shape[1]} columns{with_target}")
+        typer.echo(f"{file}: {len(made)} rows, {X.shape[1]} columns{with_target}")
 
 
 @app.command("check")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,16 +12,16 @@ from typer import Option
 
 from ._errors import one_line_errors
 from ._features import Features, encode
+from ._progress import shown_progress
 from ._tables import closed_file, listed, read_table
 
 if TYPE_CHECKING:
     from ..auditing import AuditResult
     from ..party import Party
 
-__all__ = ["audit", "shown_progress"]
+__all__ = ["audit"]
 
 PRESETS = ("private",)
-_MOST_COMPONENTS = 16
 _GROUP_SIZE = 5
 _STYLES = {"red": "bold red", "amber": "bold yellow", "green": "bold green"}
 
@@ -33,27 +31,50 @@ CsvFile = partial(typer.Argument, exists=True, dir_okay=False)
 def audit(
     private: Annotated[Path, CsvFile(help="CSV file of your private rows, with a header.")],
     anchor: Annotated[Path, CsvFile(help="CSV file of the anchor: the same columns; the target may be missing.")],
-    target: Annotated[str, Option(help="Column that holds the target.")],
+    target: Annotated[str, Option(metavar="COLUMN", help="Column that holds the target.")],
     public: Annotated[
-        Path | None, Option(exists=True, dir_okay=False, help="CSV file of public rows that an attacker may hold.")
+        Path | None,
+        Option(exists=True, dir_okay=False, metavar="FILE", help="CSV file of public rows that an attacker may hold."),
     ] = None,
-    obfuscator: Annotated[str | None, Option(help="pca, kernel-pca, umap, random-projection. Default: pca.")] = None,
+    obfuscator: Annotated[
+        str | None, Option(metavar="KIND", help="pca, kernel-pca, umap, random-projection. Default: pca.")
+    ] = None,
     components: Annotated[
-        int | None, Option(min=1, help="Columns of the representation. Default: 16, or all columns if fewer.")
+        int | None,
+        Option(
+            min=1,
+            metavar="N",
+            help="Columns of the representation. Default: 16, or fewer, so that something is reduced.",
+        ),
     ] = None,
     preset: Annotated[
-        str | None, Option(help="private: PCA on rows that are not yours, every shared row standing for 5 of yours.")
+        str | None,
+        Option(
+            metavar="NAME", help="private: PCA on rows that are not yours, every shared row standing for 5 of yours."
+        ),
     ] = None,
     standardize: Annotated[bool, Option(help="Bring columns to mean 0 and variance 1 first; not for images.")] = True,
-    attribute: Annotated[list[str] | None, Option(help="Sensitive column an attacker may want. Repeatable.")] = None,
-    levels: Annotated[str | None, Option(help="Threat levels to try, such as T0,T2. Default: all.")] = None,
+    attribute: Annotated[
+        list[str] | None, Option(metavar="COLUMN", help="Sensitive column an attacker may want. Repeatable.")
+    ] = None,
+    levels: Annotated[
+        str | None, Option(metavar="LEVELS", help="Threat levels to try, such as T0,T2. Default: all.")
+    ] = None,
     compare_defences: Annotated[
         bool, Option("--compare-defences", help="Try every defence too: what it would change and cost. Minutes more.")
     ] = False,
-    seeds: Annotated[int, Option(min=1, help="Repetitions of the attacks, each with other leaked rows.")] = 1,
-    seed: Annotated[int | None, Option(help="For repeatable attacks; the obfuscator stays secret.")] = None,
-    time_budget: Annotated[float | None, Option(min=1, help="Seconds after which no attack is begun.")] = None,
-    output: Annotated[Path, Option(help="Directory for page, JSON and table.")] = Path("output/audit"),
+    seeds: Annotated[
+        int, Option(min=1, metavar="N", help="Repetitions of the attacks, each with other leaked rows.")
+    ] = 1,
+    seed: Annotated[
+        int | None, Option(metavar="N", help="For repeatable attacks; the obfuscator stays secret.")
+    ] = None,
+    time_budget: Annotated[
+        float | None, Option(min=1, metavar="S", help="Seconds after which no attack is begun.")
+    ] = None,
+    output: Annotated[Path, Option("--output", "-o", metavar="DIR", help="Directory for page, JSON and table.")] = Path(
+        "output/audit"
+    ),
     as_json: Annotated[bool, Option("--json", help="Print the result as JSON instead of a summary.")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
@@ -88,6 +109,7 @@ def audit(
         # Strangers are kept out of what the map is fitted on, or it would know them.
         others = features.matrices[anchor] if public is None else known["public"]
         party = _party(features, private, others, targets[private], preset, obfuscator, components, standardize)
+        _say(features, components)
         output.mkdir(parents=True, exist_ok=True)
         from ..auditing import audit as run_audit
         from ..auditing import with_defences
@@ -187,9 +209,10 @@ def _party(
     """The party as it would be, fitted; named after its file."""
     from ..party import Microaggregation, Party
     from ..party import obfuscator as make_obfuscator
+    from ..project import usual_components
 
     X = features.matrices[private]
-    n_components = min(_MOST_COMPONENTS, X.shape[1]) if components is None else components
+    n_components = usual_components(features.n_free) if components is None else components
     if n_components > X.shape[1]:
         raise ValueError(
             f"--components {n_components} is more than the {X.shape[1]} columns that {private} has once its categories "
@@ -201,17 +224,16 @@ def _party(
     return Party(private.stem, make_obfuscator(kind or "pca", n_components, standardize=standardize)).fit(X, y)
 
 
-@contextmanager
-def shown_progress(quiet: bool = False) -> Iterator[Callable[[str], None]]:
-    """What takes a line on what is going on, and shows it on a terminal."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield lambda step: None
-        return
-    with console.status("attacking") as status:
-        yield lambda step: status.update(step)
+def _say(features: Features, components: int | None) -> None:
+    """What was made of entries that did not fit, and whether anything is reduced."""
+    for sentence in features.adjusted:
+        typer.echo(sentence, err=True)
+    if components is not None and components >= features.n_free > 1:
+        typer.echo(
+            f"{features.n_free} numbers tell a row, so a linear map onto {components} components turns the table and "
+            "hides nothing. Take fewer --components.",
+            err=True,
+        )
 
 
 def _write(result: AuditResult, output: Path) -> list[Path]:

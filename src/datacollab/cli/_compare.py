@@ -14,6 +14,7 @@ import typer
 from typer import Option
 
 from ._errors import one_line_errors
+from ._progress import shown_progress
 
 if TYPE_CHECKING:
     from ..experiments import Comparison
@@ -37,7 +38,9 @@ def compare(
     method: Annotated[list[str] | None, Option(help=f"Repeatable. Default: {', '.join(DEFAULT_METHODS)}.")] = None,
     hyperparameters: Annotated[str, Option(help="Those of KTI: recommended, paper.")] = "recommended",
     seeds: Annotated[int, Option(min=1, help="Random draws of parties, anchors and test rows.")] = 5,
-    output: Annotated[Path, Option(help="Directory for figures, page and scores.")] = Path("output/compare"),
+    output: Annotated[
+        Path, Option("--output", "-o", metavar="DIR", help="Directory for figures, page and scores.")
+    ] = Path("output/compare"),
     as_json: Annotated[bool, Option("--json", help="Print the scores as JSON instead of a table.")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
@@ -88,19 +91,7 @@ def compare(
 def _run(
     condition: Any, data_dir: Path | None, methods: list[str], seeds: int, quiet: bool
 ) -> tuple[Comparison, dict[str, Any]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = TextColumn("{task.description:<42}"), BarColumn(), TimeElapsedColumn()
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, disable=quiet or not console.is_terminal, transient=True) as bar:
-        steps = 2 + seeds * (1 + len(methods))
-        task = bar.add_task("loading", total=steps)
-
-        def progress(step: str) -> None:
-            # A step may be over before the bar is drawn by itself.
-            bar.update(task, advance=1, description=step, refresh=True)
-
+    with shown_progress(quiet, steps=2 + seeds * (1 + len(methods)), first="loading") as progress:
         from ..datasets import load
         from ..experiments import alignment_figure, compare_methods, score_figure
 

@@ -12,6 +12,7 @@ import typer
 
 from ._deal import deal
 from ._errors import one_line_errors
+from ._options import OutputArgument, named_once
 from ._output import reported
 
 if TYPE_CHECKING:
@@ -62,7 +63,10 @@ def fetch_dataset(
 @app.command("deal")
 def deal_tables(
     name: Annotated[str, typer.Argument(help="One of the names that `datacollab data list` shows.")],
-    output: Annotated[Path, typer.Argument(help="Directory for the CSV files.")],
+    there: OutputArgument = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Directory for the CSV files.")
+    ] = None,
     party: Annotated[
         list[str] | None, typer.Option(help="Name of a party. Repeatable. Default: hospital-a, hospital-b.")
     ] = None,
@@ -78,12 +82,12 @@ def deal_tables(
 ) -> None:
     """Write CSV files to try an exchange with: one per party, public rows, and new ones to be predicted.
 
-    Example: datacollab data deal digits tables --party north --party south
+    Example: datacollab data deal digits -o tables --party north --party south
     """
     with reported(as_json, unchanged="Some files may have been written.") as report:
         files, target = deal(
             name,
-            output,
+            named_once(output, there, "--output / -o"),
             parties=party or ["hospital-a", "hospital-b"],
             n_per_party=rows,
             n_public=public,

@@ -14,6 +14,7 @@ import typer
 from typer import Option
 
 from ._errors import one_line_errors
+from ._progress import shown_progress
 from ._roles import play_roles
 
 if TYPE_CHECKING:
@@ -76,19 +77,10 @@ def demo(
 def _run(
     dataset: str, data_dir: Path | None, parties: int, rows: int, seeds: int, output: Path, quiet: bool
 ) -> tuple[Demonstration, list[Path]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from ..experiments import SITUATIONS, demonstrate, demonstration_figure, demonstration_page
 
-    columns = TextColumn("{task.description:<60}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn()
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, disable=quiet or not console.is_terminal, transient=True) as bar:
+    with shown_progress(quiet, steps=2 + seeds * len(SITUATIONS), first="loading") as progress:
         from ..datasets import load
-        from ..experiments import SITUATIONS, demonstrate, demonstration_figure, demonstration_page
-
-        task = bar.add_task("loading", total=2 + seeds * len(SITUATIONS))
-
-        def progress(step: str) -> None:
-            bar.update(task, advance=1, description=step, refresh=True)
 
         data = load(dataset, data_dir=data_dir)
         if data.task != "classification":

@@ -13,6 +13,7 @@ import typer
 from typer import Argument, Option
 
 from ._errors import FAILED, one_line_errors
+from ._progress import shown_progress
 
 if TYPE_CHECKING:
     from ..experiments import Experiment, Progress
@@ -70,7 +71,9 @@ def show(experiment: Annotated[str, Argument(help="Name, as `experiment list` sh
 def run(
     experiments: Annotated[list[str], Argument(help="Names, paths of TOML definitions, or all.")],
     preset: Annotated[str, Option(help="How much: smoke, quick, paper, or one that your definition has.")] = "smoke",
-    output: Annotated[Path | None, Option(help="Directory of the results.  [default: output/<preset>]")] = None,
+    output: Annotated[
+        Path | None, Option("--output", "-o", metavar="DIR", help="Directory of the results. Default: output/PRESET.")
+    ] = None,
     data_dir: Annotated[Path | None, Option(help="Directory that holds the data sets.")] = None,
     jobs: Annotated[int, Option("--jobs", "-j", help="Trials at a time; -1: as many as there are cores.")] = -1,
     method: Annotated[
@@ -100,7 +103,7 @@ def run(
 
         chosen = _load(experiments, preset, dict(_parse_method(text) for text in method or []))
         file = folder / RESULTS_FILE
-        with _bar(quiet) as show_progress:
+        with _shown(quiet) as show_progress:
             run_experiments(
                 chosen, file, data_dir=data_dir, n_jobs=jobs, retry_failed=retry_failed, progress=show_progress
             )
@@ -113,7 +116,9 @@ def run(
 @app.command()
 def report(
     results: Annotated[Path, Argument(help="Directory of the results, as `experiment run` wrote it.")],
-    output: Annotated[Path | None, Option(help="Directory of the report.  [default: <results>/report]")] = None,
+    output: Annotated[
+        Path | None, Option("--output", "-o", metavar="DIR", help="Directory of the report. Default: RESULTS/report.")
+    ] = None,
 ) -> None:
     """Report results beside the published values: one page, tables and figures.
 
@@ -175,21 +180,12 @@ def _parse_method(text: str) -> tuple[str, dict[str, str]]:
 
 
 @contextmanager
-def _bar(quiet: bool) -> Iterator[Callable[[Progress], None]]:
-    """Progress on a terminal: share of the work, trials, and the time left."""
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
+def _shown(quiet: bool) -> Iterator[Callable[[Progress], None]]:
+    """Progress in trials, and the time left."""
+    with shown_progress(quiet, first="first trials") as say:
 
-    console = Console(stderr=True)
-    columns = TextColumn("{task.percentage:>3.0f} %"), BarColumn(), TimeElapsedColumn(), TextColumn("left:")
-    hidden = quiet or not console.is_terminal
-    with Bar(*columns, TimeRemainingColumn(), TextColumn("{task.description}"), console=console, disable=hidden) as bar:
-        task = bar.add_task("first trials", total=1.0)
-
-        def show_progress(state: Progress) -> None:
+        def show(state: Progress) -> None:
             failed = f", {state.failed} rows failed" if state.failed else ""
-            description = f"{state.done} of {state.total} trials{failed}; last: {state.label}"
-            bar.update(task, completed=state.share, description=description)
+            say(f"{state.done} of {state.total} trials{failed}; last: {state.label}", state.share)
 
-        yield show_progress
+        yield show

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from ..errors import ExchangeError
+from ._options import named_once
 from ._output import reported
 from ._passphrase import PassphraseFile, ask, at_terminal, passphrase
 
@@ -17,7 +18,9 @@ __all__ = ["app"]
 
 app = typer.Typer(help="Keys: who signs, and to whom files are sealed.", no_args_is_help=True)
 
-Folder = Annotated[Path, typer.Option("--folder", "-C", help="The folder with the keys.")]
+Folder = Annotated[
+    Path | None, typer.Option("--folder", "-C", metavar="DIR", help="The folder with the keys. Default: here.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 HERE = Path()
 
@@ -26,7 +29,13 @@ SECRET, PUBLIC = "keys.json", "public.key"
 
 @app.command("new")
 def new(
-    folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Folders, made where there are none.")],
+    folders: Annotated[
+        list[Path] | None, typer.Argument(metavar="[FOLDER]...", help="The same as --folder, and there may be several.")
+    ] = None,
+    folder: Annotated[
+        list[Path] | None,
+        typer.Option("--folder", "-C", metavar="DIR", help="Folder, made where there is none. Repeatable."),
+    ] = None,
     encrypt: Annotated[bool, typer.Option("--encrypt", help="Store the secret keys under a passphrase.")] = False,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
@@ -38,21 +47,28 @@ def new(
 
     Example: datacollab keys new hospital-a
     """
+    wanted = [*(folders or ()), *(folder or ())]
+    if not wanted:
+        raise typer.BadParameter("Name a folder for the keys.", param_hint="--folder / -C")
     with reported(as_json, unchanged="Keys that were written are whole.") as report:
-        for folder in folders:
-            _check_free(folder)
+        for each in wanted:
+            _check_free(each)
         words = _words(encrypt, passphrase_file)
         made = []
-        for folder in folders:
-            fingerprint = _make(folder, words)
-            made.append({"folder": str(folder), "fingerprint": fingerprint, "encrypted": words is not None})
-            report.line(f"{folder}: {SECRET} (secret{', encrypted' if words else ''}), {PUBLIC}: {fingerprint}")
+        for each in wanted:
+            fingerprint = _make(each, words)
+            made.append({"folder": str(each), "fingerprint": fingerprint, "encrypted": words is not None})
+            report.line(f"{each}: {SECRET} (secret{', encrypted' if words else ''}), {PUBLIC}: {fingerprint}")
         report.facts = {"keys": made}
         report.line(f"Send {PUBLIC} to the project's owner. Keep a copy of {SECRET}: it cannot be made again.")
 
 
 @app.command("show")
-def show(folder: Folder = HERE, as_json: AsJson = False) -> None:
+def show(
+    there: Annotated[Path | None, typer.Argument(metavar="[FOLDER]", help="The same as --folder.")] = None,
+    folder: Folder = None,
+    as_json: AsJson = False,
+) -> None:
     """Show the public key and its fingerprint, and whether the secret one is safe from others.
 
     Example: datacollab keys show -C hospital-a
@@ -60,11 +76,12 @@ def show(folder: Folder = HERE, as_json: AsJson = False) -> None:
     with reported(as_json) as report:
         from ..bundle import KeyFile
 
-        path = folder / SECRET
+        place = HERE if folder is None and there is None else named_once(folder, there, "--folder / -C")
+        path = place / SECRET
         keys = KeyFile.read(path)
         open_to_others = _open_to_others(path)
         report.facts = {
-            "folder": str(folder),
+            "folder": str(place),
             "fingerprint": keys.public.fingerprint,
             "public": keys.public.text,
             "encrypted": keys.encrypted,

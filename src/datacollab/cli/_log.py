@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ExchangeError
+from ._options import OutputArgument, named_once
 from ._output import reported
 from ._shown import shown
 
@@ -77,20 +78,27 @@ def verify(
 
 @app.command("export")
 def export(
-    output: Annotated[Path, typer.Argument(help="A .jsonl file (can be verified) or a .csv file (a table).")],
+    there: OutputArgument = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="A .jsonl file (can be verified) or a .csv file (a table)."
+        ),
+    ] = None,
     folder: Folder = HERE,
     as_json: AsJson = False,
 ) -> None:
     """Check the log, and copy it for others to read.
 
-    Example: datacollab log export hospital-a-log.csv -C hospital-a
+    Example: datacollab log export -o hospital-a-log.csv -C hospital-a
     """
+    target = named_once(output, there, "--output / -o")
     with reported(as_json) as report:
         opened = _opened(None, folder)
-        opened.export(output)
+        opened.export(target)
         number = len(opened.entries())
-        report.facts = {"written": str(output), "entries": number, "head": opened.head}
-        report.line(f"{output}: {number} entries")
+        report.facts = {"written": str(target), "entries": number, "head": opened.head}
+        report.line(f"{target}: {number} entries")
 
 
 def _opened(log: Path | None, folder: Path) -> AuditLog:

@@ -14,7 +14,6 @@ from typer import Option
 
 from ..errors import ExchangeError
 from ._adjusted import show_adjusted, show_details
-from ._audit import shown_progress
 from ._output import Report, reported
 from ._party_options import (
     HERE,
@@ -38,7 +37,9 @@ from ._party_options import (
     TimeBudget,
 )
 from ._passphrase import PassphraseFile, passphrase_for
+from ._progress import shown_progress
 from ._release import check, tune
+from ._scores_shown import show_scores
 
 if TYPE_CHECKING:
     from ..party_folder import PartyFolder, ReleaseSummary
@@ -48,13 +49,6 @@ __all__ = ["app"]
 app = typer.Typer(help="A party: share once, then predict at home.", no_args_is_help=True)
 app.command("check")(check)
 app.command("tune")(tune)
-
-SIDES = ("pooled", "alone", "collaboration")
-_SIDES = {
-    "pooled": "pooled",
-    "alone": "your own models alone",
-    "collaboration": "the collaboration's model",
-}
 
 
 @app.command("join")
@@ -278,7 +272,7 @@ def evaluate(
         report.facts = _opened(folder, passphrase_file).evaluate(
             table, using=_using(pooled, alone, collaboration), find=find
         )
-        _show_scores(report.facts, report)
+        show_scores(report.facts, report)
         show_adjusted(report.facts["adjusted"], report, details=details)
 
 
@@ -338,72 +332,8 @@ def _login_name() -> str:
 
 
 def _using(pooled: bool, alone: bool, collaboration: bool) -> str | None:
-    chosen = [name for name, is_set in zip(SIDES, (pooled, alone, collaboration), strict=True) if is_set]
+    given = {"pooled": pooled, "alone": alone, "collaboration": collaboration}
+    chosen = [name for name, is_set in given.items() if is_set]
     if len(chosen) > 1:
         raise typer.BadParameter("Choose one.", param_hint=" / ".join(f"--{name}" for name in chosen))
     return chosen[0] if chosen else None
-
-
-def _show_scores(scores: dict[str, Any], report: Report) -> None:
-    report.line(f"{scores['n_rows']} rows, target {scores['target']}; intervals of 95 %")
-    if not scores["n_rows"]:
-        return
-    if len(scores["sides"]) > 1:
-        name = "accuracy" if scores["task"] == "classification" else "rmse"
-        words = "accuracy" if name == "accuracy" else "root mean squared error"
-        for side, each in scores["sides"].items():
-            report.line(f"  {words}, {_SIDES[side]:<30}{_figure(each, name, 3 if name == 'accuracy' else 4)}")
-        report.line(f"In full, {_SIDES[scores['using']]}:")
-    if scores["task"] == "classification":
-        report.line(f"  accuracy           {_figure(scores, 'accuracy', 3)}")
-        report.line(f"  balanced accuracy  {_figure(scores, 'balanced_accuracy', 3)}")
-        if "ranking" in scores:
-            _show_ranking(scores["ranking"], report)
-            if not any(row[1] for row in scores["confusion"]):
-                report.line(
-                    f"  No row is called {scores['classes'][1]!r}, for no probability reaches one half. Take the "
-                    "probabilities (predict --proba) and a threshold."
-                )
-        _show_confusion(scores, report)
-    else:
-        unit = f" {scores['unit']}" if scores["unit"] else ""
-        report.line(f"  root mean squared error  {_figure(scores, 'rmse')}{unit}")
-        report.line(f"  mean absolute error      {_figure(scores, 'mae')}{unit}")
-        report.line(f"  R2                       {_figure(scores, 'r2', 3)}")
-
-
-def _show_ranking(ranking: dict[str, Any], report: Report) -> None:
-    positive, threshold = ranking["positive"], ranking["threshold"]
-    report.line(f"  AUC                {_figure(ranking, 'auc', 3)}")
-    chance = "" if ranking["auc"] is None else f"  (by chance {ranking['prevalence']:.3f})"
-    report.line(f"  average precision  {_figure(ranking, 'average_precision', 3)}{chance}")
-    report.line(f"  {ranking['prevalence']:.1%} of the rows are {positive!r}, {ranking['expected']:.1%} were expected")
-    if threshold is not None:
-        report.line(
-            f"  from a probability of {threshold['least']:.3f} on, {threshold['n_found']} of {threshold['n_positive']} "
-            f"{positive!r} are found, among {threshold['n_called']} rows (--find {threshold['find']:g})"
-        )
-
-
-def _show_confusion(scores: dict[str, Any], report: Report) -> None:
-    classes = [str(name) for name in scores["classes"]]
-    if len(classes) > 12:
-        report.line("  --json lists how often each class was taken for each.")
-        return
-    width = max(map(len, [*classes, *(str(count) for row in scores["confusion"] for count in row)])) + 2
-    report.line("  true classes in rows, predicted ones in columns:")
-    report.line(f"  {'':>{width}}" + "".join(f"{name:>{width}}" for name in classes))
-    for name, row in zip(classes, scores["confusion"], strict=True):
-        report.line(f"  {name:>{width}}" + "".join(f"{count:>{width}}" for count in row))
-
-
-def _figure(scores: dict[str, Any], name: str, digits: int = 4) -> str:
-    """A figure with its interval, where there is one."""
-    if scores[name] is None:
-        return "none"
-    interval = scores.get(f"{name}_interval")
-    if name in ("rmse", "mae"):
-        text = [f"{value:.{digits}g}" for value in (scores[name], *(interval or ()))]
-    else:
-        text = [f"{value:.{digits}f}" for value in (scores[name], *(interval or ()))]
-    return text[0] + (f"  ({text[1]} to {text[2]})" if interval else "")

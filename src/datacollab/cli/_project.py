@@ -103,6 +103,11 @@ def new(
             f"{output}: {len(project.columns)} columns ({project.n_features} in the matrix), {project.task.kind} of "
             f"{project.task.target}, {len(project.parties)} parties. Digest {project.digest}"
         )
+        if project.max_components >= project.n_free > 1:
+            report.line(
+                f"{project.n_free} numbers tell a row of these columns: a linear map onto as many components, which "
+                f"--max-components {project.max_components} allows, turns the table and hides nothing. Take fewer."
+            )
         report.line(f"Check what is marked CHECK; after an edit: datacollab project sign {output} -C {folder}")
 
 

@@ -16,7 +16,6 @@ from typer import Option
 
 from ..errors import AgreementError, ExchangeError, ObfuscationError
 from ._adjusted import show_details
-from ._audit import shown_progress
 from ._output import reported
 from ._party_options import (
     HERE,
@@ -37,6 +36,7 @@ from ._party_options import (
     TimeBudget,
 )
 from ._passphrase import PassphraseFile, passphrase_for
+from ._progress import shown_progress
 
 if TYPE_CHECKING:
     from ..party_folder import PartyFolder, Tuning

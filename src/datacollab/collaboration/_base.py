@@ -11,7 +11,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    MetaEstimatorMixin,
+    TransformerMixin,
+    clone,
+    is_classifier,
+)
+from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_array, check_random_state
 from sklearn.utils._tags import get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
@@ -22,12 +30,13 @@ from ..errors import AnchorError, RepeatableSecretWarning, UnknownPartyError
 from ..model import PartyModel
 from ..party import Defence, Party, obfuscator
 from ..share import Share
-from ._groups import by_party, owners, predict_by_party
+from ._anchor_check import warn_of_anchor
+from ._groups import by_party, owners, predict_by_party, warn_of_scorer
 
 __all__ = ["BaseDataCollaboration"]
 
 
-class BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator, ABC):
+class BaseDataCollaboration(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimatorMixin, BaseEstimator, ABC):
     """Parties, analyst and predictions of one collaboration."""
 
     # Named parameters of the methods, requested by default: a collaboration without owners and anchors is none.
@@ -35,6 +44,7 @@ class BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator, ABC):
     __metadata_request__predict: ClassVar = {"groups": True}
     __metadata_request__predict_proba: ClassVar = {"groups": True}
     __metadata_request__score: ClassVar = {"groups": True}
+    __metadata_request__transform: ClassVar = {"groups": True}
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "obfuscator": [HasMethods(["fit", "transform"]), Mapping, callable, None],
@@ -113,6 +123,11 @@ class BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator, ABC):
             When a party's obfuscator or a defence fails; the message names the party.
         AgreementError, RepresentationError, NumericalError
             When the representations cannot be integrated.
+
+        Warns
+        -----
+        UserWarning
+            When the anchor looks as if it were in other units than `X`, or, in cross-validation, has as many rows.
         """
         self._validate_params()
         X, y = validate_data(self, self._checked(X), y, skip_check_array=True)
@@ -125,6 +140,7 @@ class BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator, ABC):
                 "anchor=..., for example from datacollab.UniformAnchor or datacollab.SMOTEAnchor."
             )
         X, names = owners(X, groups, self.party_column)
+        warn_of_anchor(X, anchor)
         anchor_target = None if anchor_target is None else self._checked_anchor_target(np.asarray(anchor_target))
         random_state = None if self.random_state is None else check_random_state(self.random_state)
         parties = [(self._party(party, anchor, random_state), index) for party, index in by_party(names).items()]
@@ -167,8 +183,32 @@ class BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator, ABC):
         """Collaboration representations g_k(f_k(x)), shape (n_samples, n_components)."""
         return self._by_party("transform", X, groups)
 
+    def transform(self, X: ArrayLike, *, groups: ArrayLike | None = None) -> FloatArray:
+        """What `represent` gives, or a dataframe of it where `set_output` asks for one."""
+        return self.represent(X, groups=groups)
+
+    def fit_transform(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        groups: ArrayLike | None = None,
+        anchor: ArrayLike | None = None,
+        anchor_target: ArrayLike | None = None,
+    ) -> FloatArray:
+        """Fit, and give the collaboration representations of all rows in their order."""
+        fitted = self.fit(X, y, groups=groups, anchor=anchor, anchor_target=anchor_target)
+        return np.asarray(fitted.represent(X, groups=groups))
+
+    @property
+    def _n_features_out(self) -> int:
+        """Columns of the collaboration representations, as scikit-learn asks for them to name them."""
+        return int(next(iter(self.models_.values())).integration_function.n_components)
+
     def _by_party(self, method: str, X: ArrayLike, groups: ArrayLike | None) -> NDArray[Any]:
         check_is_fitted(self)
+        if method != "transform":
+            warn_of_scorer(groups, self.party_column, depth=3)
         X = validate_data(self, self._checked(X), reset=False, skip_check_array=True)
         X, names = owners(X, groups, self.party_column)
         unknown = [party for party in by_party(names) if party not in self.parties_]
@@ -199,6 +239,15 @@ class BaseDataCollaboration(MetaEstimatorMixin, BaseEstimator, ABC):
             accepted = get_tags(self.obfuscator).input_tags
             tags.input_tags.allow_nan, tags.input_tags.sparse = accepted.allow_nan, accepted.sparse
         return tags
+
+    def _sk_visual_block_(self) -> Any:
+        """The diagram in a notebook: f, g and h in the order in which rows pass them, not by the alphabet."""
+        steps = [
+            ("obfuscator", obfuscator("pca") if self.obfuscator is None else self.obfuscator),
+            ("integrator", KTI() if self.integrator is None else self.integrator),
+            ("estimator", self._default_estimator()),
+        ]
+        return Pipeline([(name, step) for name, step in steps if hasattr(step, "get_params")])._sk_visual_block_()
 
     def _party(self, name: PartyName, anchor: Any, random_state: np.random.RandomState | None) -> Party:
         on_anchor = isinstance(self.fit_on, str)

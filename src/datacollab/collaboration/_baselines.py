@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._validation import HasMethods, PartyName
 from ..errors import UnknownPartyError
-from ._groups import by_party, owners, predict_by_party
+from ._groups import by_party, owners, predict_by_party, warn_of_scorer
 
 __all__ = ["Central", "Local"]
 
@@ -178,6 +178,7 @@ class Local(_Baseline):
             When a row's owner took no part in `fit`.
         """
         check_is_fitted(self)
+        warn_of_scorer(groups, self.party_column, depth=2)
         rows, names = owners(X, groups, self.party_column)
         unknown = [party for party in by_party(names) if party not in self.estimators_]
         if unknown:
@@ -185,6 +186,11 @@ class Local(_Baseline):
                 f"Parties {unknown!r} took no part in fit; known parties: {list(self.estimators_)!r}."
             )
         return predict_by_party(rows, names, {party: model.predict for party, model in self.estimators_.items()})
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """Classes of all parties' classifiers."""
+        return np.unique(np.concatenate([model.classes_ for model in self.estimators_.values()]))
 
     def _model(self, target: NDArray[Any]) -> Any:
         one_class = is_classifier(self) and len(np.unique(target)) == 1

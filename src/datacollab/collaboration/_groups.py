@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,7 +14,7 @@ from sklearn.utils.validation import _num_samples
 
 from .._validation import PartyName, count_missing
 
-__all__ = ["by_party", "owners", "predict_by_party"]
+__all__ = ["by_party", "is_scikit_learn", "owners", "predict_by_party", "warn_of_scorer"]
 
 
 def owners(X: Any, groups: ArrayLike | None, party_column: str | int | None) -> tuple[Any, NDArray[Any]]:
@@ -50,6 +52,34 @@ def owners(X: Any, groups: ArrayLike | None, party_column: str | int | None) -> 
     if missing:
         raise ValueError(f"{missing} of {len(names)} rows have no owner (None or NaN): every row needs one.")
     return X, names
+
+
+def is_scikit_learn(depth: int) -> bool:
+    """Whether the code so many frames above this function is scikit-learn's."""
+    name = sys._getframe(depth).f_globals.get("__name__", "")
+    return str(name).partition(".")[0] == "sklearn"
+
+
+def warn_of_scorer(groups: ArrayLike | None, party_column: str | int | None, *, depth: int) -> None:
+    """Warn where scikit-learn predicts, for one of its scorers, without saying whose rows these are.
+
+    It turns the error that follows into a score of nan, and its words into a traceback for each fold.  Whoever predicts
+    without scikit-learn in between gets the error itself.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_samples,), optional
+    party_column : str or int, optional
+    depth : int
+        Frames from here to what has called the estimator's `predict`.
+    """
+    if groups is None and party_column is None and is_scikit_learn(depth + 1):
+        warnings.warn(
+            "Rows came without groups, so nobody knows whose they are: a scorer's scores will be nan. scoring='...' "
+            "passes nothing but X to predict. Leave out scoring=, for the estimator's own score gets groups by "
+            "metadata routing, or set party_column to the column of X that names the owners.",
+            stacklevel=depth + 1,
+        )
 
 
 def _without_column(X: Any, column: str | int) -> tuple[Any, NDArray[Any]]:

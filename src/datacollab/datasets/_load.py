@@ -136,10 +136,10 @@ def _explain(spec: DatasetSpec, data_dir: PathLike | None, why_not_downloaded: s
     if not os.environ.get(ENVIRONMENT_VARIABLE):
         looked.append(f"  {ENVIRONMENT_VARIABLE}: not set")
     ways = [
-        f"put the files into a folder <directory>/{spec.name}, and pass data_dir=<directory> or set "
-        f"{ENVIRONMENT_VARIABLE} to it; the files are at",
+        f"where there is a network: datacollab data fetch {spec.name}  (in Python datacollab.datasets.fetch)",
+        f"put the files into a folder <directory>/{spec.name}, and name <directory>, by --data-dir (data_dir= in "
+        f"Python) or {ENVIRONMENT_VARIABLE}; the files are at",
         *(f"  {file.url}" for file in spec.files),
-        f"with a network connection, load with download=True, or datacollab.datasets.fetch({spec.name!r})",
         *filter(None, [spec.elsewhere]),
     ]
     return "\n".join(

@@ -33,7 +33,7 @@ h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
 th, td { padding: .3rem .8rem; text-align: right; border-bottom: 1px solid #8886; }
 th:first-child, td:first-child { text-align: left; } td.pooled { font-weight: 600; }
 figure { margin: 1.5rem 0; } img { max-width: 100%; background: #fff; } .note { opacity: .8; font-size: .92rem; }
-code { background: #8882; padding: 0 .25rem; }
+code { background: #8882; padding: 0 .25rem; overflow-wrap: anywhere; }
 """
 
 

@@ -21,7 +21,8 @@ body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 62rem; marg
 h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
 table { border-collapse: collapse; } th, td { padding: .3rem .9rem; text-align: right; border-bottom: 1px solid #ddd; }
 th:first-child, td:first-child { text-align: left; } tr.baseline td { color: #666; }
-img { max-width: 100%; } .note { color: #555; font-size: .92rem; } code { background: #f3f3f3; padding: 0 .25rem; }
+img { max-width: 100%; } .wide { overflow-x: auto; } .note { color: #555; font-size: .92rem; }
+code { background: #f3f3f3; padding: 0 .25rem; overflow-wrap: anywhere; }
 """
 
 
@@ -53,7 +54,8 @@ def comparison_page(comparison: Comparison, figures: dict[str, Figure], command:
     )
     findings = "".join(f"<li>{escape(sentence)}</li>" for sentence in verdicts(comparison))
     return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>datacollab: {escape(condition.dataset)}</title>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>datacollab: {escape(condition.dataset)}</title>
 <style>{_STYLE}</style></head><body>
 <h1>What data collaboration buys on {escape(condition.dataset)}</h1>
 <p>{condition.n_parties} parties hold {condition.n_per_party} rows each and may not pool them. Each obfuscates its
@@ -173,8 +175,9 @@ def _table(comparison: Comparison) -> str:
             f"<td>{comparison.seconds(name):.2f} s</td></tr>"
         )
     return (
-        f"<table><tr><th>method</th><th>{escape(comparison.measure)}, 95 % interval</th><th>gain over Local</th>"
-        f"<th>time</th></tr>{''.join(rows)}</table>"
+        '<div class="wide"><table><tr><th>method</th>'
+        f"<th>{escape(comparison.measure)}, 95 % interval</th><th>gain over Local</th>"
+        f"<th>time</th></tr>{''.join(rows)}</table></div>"
     )
 
 

@@ -16,6 +16,7 @@ from ._kernel_ridge import add_to_lower, ridge_coefficients, ridge_inverse
 from ._kernels import Kernel, median_gamma, scale_gamma
 from ._krylov import LeadingEigenpairs, basis_capacity, leading_eigenpairs
 from ._panels import PanelCholesky, panel_cholesky, refined_solution
+from ._ranking import auc_with_interval, ranking_figures
 from ._restricted_ridge import (
     RestrictedRidge,
     feature_dtype,
@@ -44,6 +45,7 @@ __all__ = [
     "add_sparse_to_lower",
     "add_to_lower",
     "as_precise_as",
+    "auc_with_interval",
     "basis_capacity",
     "cast",
     "centre_lower",
@@ -65,6 +67,7 @@ __all__ = [
     "median_gamma",
     "nested_ridges",
     "panel_cholesky",
+    "ranking_figures",
     "refined_solution",
     "restricted_ridge",
     "restricted_ridge_of_features",

@@ -188,6 +188,10 @@ class Blender(ABC):
         }
         return blend, Opinions(**sides)
 
+    def alone(self) -> Blend:
+        """The candidates chosen and weighed by all own rows, for `Opinions.alone`."""
+        return self._own(np.ones(len(self.target), dtype=bool))
+
     def _left_out(self, place: int, rows: NDArray[np.bool_]) -> FloatArray:
         """Of one candidate, for own rows."""
         return self.candidates[place].left_out[: len(rows)][rows]

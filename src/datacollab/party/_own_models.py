@@ -92,6 +92,8 @@ class Candidate:
         Factors to choose from.
     fit : callable
         Learns from all rows.
+    own_only : bool
+        Whether these are the party's own, without public ones.
     """
 
     family: str
@@ -99,6 +101,7 @@ class Candidate:
     left_out: FloatArray
     scales: FloatArray
     fit: Callable[[], Scorer]
+    own_only: bool = False
 
 
 def own_candidates(
@@ -156,6 +159,7 @@ def _kernel_ridges(data: OwnData, groups: NDArray[np.intp], widths: tuple[float,
                         left_out=np.concatenate([left_out, gram[n:, :n] @ coefficients]),
                         scales=RIDGE_SCALES,
                         fit=partial(_fit_kernel_ridge, data.rows[:n], T, kernel, scaled, alpha),
+                        own_only=n == data.n_own,
                     )
 
 
@@ -197,6 +201,7 @@ def _forests(
             left_out=left_out,
             scales=SHARE_SCALES,
             fit=partial(_fit_estimator, forest, data, n),
+            own_only=n == data.n_own,
         )
 
 
@@ -228,6 +233,7 @@ def _logistic(data: OwnData, groups: NDArray[np.intp], generator: np.random.Rand
                 left_out=_cross_fitted(model, data, n, groups, generator, n_folds=5),
                 scales=SHARE_SCALES,
                 fit=partial(_fit_estimator, model, data, n),
+                own_only=n == data.n_own,
             )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from ._blend import Blend, Blender, ClassBlender, NumberBlender, Opinions
 from ._collaboration_opinion import CollaborationOpinion
 from ._inference import LocalInference
 from ._left_out import equal_rows, fold_numbers
-from ._own_models import OwnData, Scorer, own_candidates
+from ._own_models import Candidate, OwnData, Scorer, own_candidates
 from ._table_encoder import TableEncoder
 
 __all__ = ["TAU", "PersonalModel", "personalise"]
@@ -47,6 +48,9 @@ class PersonalModel:
     n_features_in_ : int or None
     benefit_ : Benefit
         What collaboration brought, as the party's own rows say.
+    sides : tuple of str
+        What `predict` can use; "own" where there were public rows to do without.  Its models learn from none of these,
+        which may still have told in which units columns are compared.
 
     Notes
     -----
@@ -74,12 +78,15 @@ class PersonalModel:
         blend: Blend,
         unit: tuple[float, float] | None,
         benefit: Benefit,
+        own: tuple[list[Scorer], Blend] | None = None,
     ) -> None:
         self.party = home.name
         self.n_features_in_ = encoder.n_features_in_
         self.benefit_ = benefit
         self._home, self._opinion, self._encoder = home, opinion, encoder
         self._scorers, self._blend, self._unit = scorers, blend, unit
+        self._own = own
+        self.sides = ("pooled", "alone", *(() if own is None else ("own",)), "collaboration")
         if opinion.classes is not None:
             self.classes_ = opinion.classes
 
@@ -89,8 +96,8 @@ class PersonalModel:
         Parameters
         ----------
         X : array-like or dataframe of shape (n_rows, n_features)
-        using : {"pooled", "alone", "collaboration"}, default="pooled"
-            Both sides together, the party's own models, or the common model.
+        using : {"pooled", "alone", "own", "collaboration"}, default="pooled"
+            Both sides together, the party's own models with the public rows, without them, or the common model.
 
         Returns
         -------
@@ -133,13 +140,13 @@ class PersonalModel:
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
     def _said(self, X: Any, using: str) -> FloatArray:
-        if using not in ("pooled", "alone", "collaboration"):
-            raise ValueError(f"using must be 'pooled', 'alone' or 'collaboration'; got {using!r}.")
+        if using not in self.sides:
+            raise ValueError(f"using must be one of {', '.join(map(repr, self.sides))}; got {using!r}.")
+        scorers, blend = (self._scorers, self._blend) if using != "own" or self._own is None else self._own
         Z = self._encoder.encode(X)
-        own = [score(Z) for score in self._scorers]
         told = self._opinion.of(self._home.obfuscate(X))
-        opinions = self._blend.speak(own, told)
-        return np.asarray(getattr(opinions, using))
+        opinions = blend.speak([score(Z) for score in scorers], told)
+        return np.asarray(getattr(opinions, "alone" if using == "own" else using))
 
     def __repr__(self) -> str:
         return f"PersonalModel(party={self.party!r}, weights={self.benefit_.weights})"
@@ -242,15 +249,19 @@ def personalise(
     say("collaboration")
     told, basis = opinion.of_own_rows(home.obfuscate(X), order)
     own_aims = aims[: data.n_own]
-    blender: Blender
+    beyond = aims[data.n_own :]
     if columns is None:
         mean, deviation = unit or (0.0, 1.0)
-        blender = NumberBlender(candidates, (told - mean) / deviation, own_aims, tau, aims[data.n_own :])
-        opinion = opinion.in_units(mean, deviation)
+        told, opinion = (told - mean) / deviation, opinion.in_units(mean, deviation)
     else:
-        own_aims = columns[own_aims]
-        beyond = columns[aims[data.n_own :]]
-        blender = ClassBlender(candidates, told, own_aims, tau, beyond, columns, prior == "own")
+        own_aims, beyond = columns[own_aims], columns[beyond]
+
+    def blender_of(found: list[Candidate], beside: NDArray[Any]) -> Blender:
+        if columns is None:
+            return NumberBlender(found, told, own_aims, tau, beside)
+        return ClassBlender(found, told, own_aims, tau, beside, columns, prior == "own")
+
+    blender = blender_of(candidates, beyond)
     say("pool")
     groups = equal_rows(rows)
     n_folds = min(MOST_REFITS, len(np.unique(groups)))
@@ -270,7 +281,12 @@ def personalise(
         weights=dict(zip(("alone", "collaboration"), map(float, blend.weights), strict=True)),
     )
     scorers = [candidate.fit() for candidate in chosen]
-    return PersonalModel(home, opinion, encoder, scorers, blend, unit, benefit)
+    own = None
+    if public is not None:
+        on_own = [replace(each, left_out=each.left_out[: data.n_own]) for each in candidates if each.own_only]
+        own_blend = blender_of(on_own, beyond[:0]).alone()
+        own = [on_own[place].fit() for place in own_blend.own], own_blend
+    return PersonalModel(home, opinion, encoder, scorers, blend, unit, benefit, own)
 
 
 def _reported(blender: Blender, opinions: Opinions, unit: float | None, **facts: Any) -> Benefit:

@@ -17,6 +17,8 @@ __all__ = ["personal_model", "personal_state"]
 
 _MEMBER = "personal.skops"
 _PARTS = ("encoder", "scorers", "blend", "benefit", "unit", "classes")
+_OWN_PARTS = ("own scorers", "own blend")
+"""Of own rows without public ones; earlier versions, and parties without public rows, have none."""
 _PARTY = "datacollab.party."
 _OWN_TYPES = frozenset(
     {
@@ -64,6 +66,7 @@ def personal_state(personal: PersonalModel) -> dict[str, bytes]:
         "benefit": personal.benefit_,
         "unit": personal._unit,
         "classes": personal._opinion.classes,
+        **({} if personal._own is None else dict(zip(_OWN_PARTS, personal._own, strict=True))),
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -104,7 +107,9 @@ def personal_model(members: Mapping[str, bytes], home: LocalInference, model: Pa
         encoder, scorers, blend, benefit, unit, classes = (parts[name] for name in _PARTS)
         opinion = CollaborationOpinion(model, (), (0.0, 1.0) if unit is None else tuple(unit))
         opinion.classes = classes
-        return PersonalModel(home, opinion, encoder, scorers, blend, None if unit is None else tuple(unit), benefit)
+        own = (parts[_OWN_PARTS[0]], parts[_OWN_PARTS[1]]) if _OWN_PARTS[0] in parts else None
+        unit = None if unit is None else tuple(unit)
+        return PersonalModel(home, opinion, encoder, scorers, blend, unit, benefit, own)
     # Skops and NumPy raise many kinds of errors for damaged contents, and may quote them.
     except Exception as error:
         raise ExchangeError(

@@ -13,7 +13,7 @@ from typing import Any
 from ..bundle import unpack
 from ..errors import ExchangeError
 from ..party import Foresight
-from ..project import Anchor, EncodedTable, encode_table, read_table
+from ..project import Anchor, EncodedTable, encode_table, read_table, usual_components
 from ._commit import commit_share
 from ._foreseen import foresight
 from ._policy import Policy
@@ -23,7 +23,7 @@ from ._release_check import reasons_without_defence
 from ._release_summary import ReleaseSummary
 from ._share_file import figures, refuse, share_facts, share_file
 from ._stored import state_of
-from ._way import USUAL_COMPONENTS, Way
+from ._way import Way
 
 __all__ = ["PartyFolder"]
 
@@ -268,9 +268,9 @@ class PartyFolder(Predictions):
         return replace(prepared, summary=replace(prepared.summary, n_bytes=size, earlier_share=date))
 
     def _completed(self, encoded: EncodedTable, policy: Policy, options: dict[str, Any]) -> dict[str, Any]:
-        most = min(largest_possible(self.project, policy, encoded), USUAL_COMPONENTS, self.project.n_features - 1)
+        most = min(largest_possible(self.project, policy, encoded), usual_components(self.project.n_free))
         chosen = {name: value for name, value in options.items() if value is not None}
-        return {"n_components": max(most, 1), "standardize": True, **chosen}
+        return {"n_components": most, "standardize": True, **chosen}
 
     def _way(self, encoded: EncodedTable, policy: Policy, options: dict[str, Any]) -> Way:
         largest = largest_possible(self.project, policy, encoded)

@@ -47,6 +47,7 @@ _AGAIN = (
     "This takes its place, but the analyst will have seen both, which tell more than one. The installed model stops "
     "working until a new one comes."
 )
+_LINEAR = ("pca", "random-projection")
 _FALSE_POSITIVES = 0.01
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _STANDS_FOR = {
@@ -81,6 +82,8 @@ class ReleaseSummary:
         Rows that leave, and rows of the table that a defence keeps back.
     n_components, n_anchors : int
         Columns of the representation, and rows of the anchor.
+    n_free : int or None
+        How many numbers tell a row of the table; as many components of a linear map hide nothing.
     dtype : str
         Of the representation.
     task : {"classification", "regression"}
@@ -144,6 +147,7 @@ class ReleaseSummary:
     proven: dict[str, float] = field(default_factory=dict)
     earlier_share: str | None = None
     adjusted: dict[str, Any] = field(default_factory=Adjustments().to_dict)
+    n_free: int | None = None
     stays: tuple[str, ...] = STAYS
 
     @property
@@ -180,7 +184,7 @@ class ReleaseSummary:
         yield "rows", f"{self.n_rows}, {order}{kept_back}; {_STANDS_FOR[self.stands_for]}"
         if self.adjusted["columns"]:
             yield "adjusted entries", adjusted_text(self.adjusted)
-        yield "columns", f"{self.n_components} of {self.dtype}, instead of the table's"
+        yield "columns", f"{self.n_components} of {self.dtype}, instead of the table's{self._turned()}"
         exact = "from a model made here" if self.stands_for == "no row" else "exactly as it is"
         yield "targets", f"one for each row, {exact}: {self._targets()}"
         yield "anchor", f"its {self.n_anchors} rows in the same {self.n_components} columns"
@@ -193,6 +197,16 @@ class ReleaseSummary:
         yield "own rows in anchor", f"{self.n_private_in_anchor}" if self.n_private_in_anchor else "none"
         yield "besides", BESIDES
         yield "size", f"{self.n_bytes:,} bytes"
+
+    def _turned(self) -> str:
+        """Where a linear map leaves nothing out of a row, that it does."""
+        all_kept = self.n_free is not None and self.n_components >= self.n_free
+        if not all_kept or self.obfuscator not in _LINEAR or self.stands_for == "no row":
+            return ""
+        return (
+            f"; {self.n_free} numbers tell a row of it, so that this turns the table and hides nothing: take fewer "
+            "(--components)"
+        )
 
     def _targets(self) -> str:
         if self.class_counts is None:
@@ -295,6 +309,7 @@ def release_summary(
         promise=None if guarantee is None else _promise(guarantee),
         proven={} if guarantee is None else _bounds(guarantee),
         adjusted=encoded.adjusted.to_dict(),
+        n_free=project.n_free,
     )
 
 

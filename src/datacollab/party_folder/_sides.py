@@ -14,7 +14,7 @@ from ..party import LocalParty, PersonalModel
 
 __all__ = ["SIDES", "AtHome", "Side"]
 
-SIDES = ("pooled", "alone", "collaboration")
+SIDES = ("pooled", "alone", "own", "collaboration")
 
 
 class Side(Protocol):
@@ -60,7 +60,7 @@ class PersonalSide:
     Parameters
     ----------
     personal : PersonalModel
-    using : {"pooled", "alone"}
+    using : {"pooled", "alone", "own"}
     """
 
     def __init__(self, personal: PersonalModel, using: str) -> None:
@@ -112,9 +112,15 @@ class AtHome:
             return CommonSide(self.party, self.model)
         if self.personal is None:
             raise ExchangeError("NOT_POOLED", f"There are no predictions of the kind {using!r}. {self.sentence}")
+        if using == "own" and using not in self.personal.sides:
+            raise ExchangeError(
+                "NOT_POOLED",
+                "There are no models of your own rows without public ones; an earlier version of this program pooled "
+                "the model. Run `datacollab party install` again.",
+            )
         return PersonalSide(self.personal, using or "pooled")
 
     def sides(self) -> dict[str, Side]:
         """All that there are, by name."""
-        names = SIDES if self.personal is not None else ("collaboration",)
+        names = self.personal.sides if self.personal is not None else ("collaboration",)
         return {name: self.side(name) for name in names}

@@ -1,11 +1,11 @@
 """What parties and analyst agree on: the project file, the matrix it makes of every table, and the sealed anchor."""
 
-from ._adjusted import Adjustments, adjusted_details, adjusted_text
+from ._adjusted import MOST_OUTSIDE, Adjustments, adjusted_details, adjusted_text
 from ._anchor import Anchor, anchor_from_bytes, anchor_to_bytes
 from ._anchor_making import anchor_of_rows, make_anchor
 from ._column import Column
 from ._content import project_content
-from ._draft import draft_project
+from ._draft import draft_project, usual_components
 from ._encoding import EncodedTable, encode_table
 from ._project import Project
 from ._reading import read_table, table_batches
@@ -16,6 +16,7 @@ from ._table_writing import write_table
 from ._task import Task
 
 __all__ = [
+    "MOST_OUTSIDE",
     "Adjustments",
     "Anchor",
     "AnchorRecipe",
@@ -41,5 +42,6 @@ __all__ = [
     "seal_anchor",
     "sign_project_text",
     "table_batches",
+    "usual_components",
     "write_table",
 ]

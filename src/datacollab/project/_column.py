@@ -101,6 +101,11 @@ class Column:
         return max(1, len(self.levels)) + self.flag_missing
 
     @property
+    def n_free(self) -> int:
+        """How many numbers tell a row's entry: the zeros and ones of a category add up to one, and "other" is rare."""
+        return max(1, len(self.categories) - 1) + self.flag_missing
+
+    @property
     def _where(self) -> str:
         return f"Column {self.name!r}"
 

@@ -147,7 +147,8 @@ def _check_unknown(
         "SCHEMA_CATEGORY_UNKNOWN",
         f"{place.name} holds categories that were not agreed in "
         f"{place.affected(unknown, earlier=place.before.n_outside)}.{spelling_hint(entries, column.categories)} "
-        f"Agreed: {listed(column.categories)}.{why} Map them to agreed ones, or leave out the rows.",
+        f"Agreed: {listed(column.categories)}.{why} If they are new, ask the owner to add them to the project and to "
+        "sign it again; if they are agreed ones spelt otherwise, write them as agreed.",
     )
 
 

@@ -19,7 +19,7 @@ from ._recipe import AnchorRecipe
 from ._refusals import invalid, listed
 from ._task import Task
 
-__all__ = ["draft_project", "widened_range"]
+__all__ = ["draft_project", "usual_components", "widened_range"]
 
 MOST_CATEGORIES = 50
 MOST_CLASSES = 20
@@ -68,7 +68,8 @@ def draft_project(
         Smallest and largest number of all columns, instead of a guess for each.
     anchor : AnchorRecipe, optional
     max_components : int, optional
-        By default 16, or one less than the columns of the matrix if these are fewer, so that something is reduced.
+        By default 16, or one less than the numbers that tell a row if these are fewer, so that something is reduced:
+        the columns of the matrix, but for one of each category.
     min_rows, min_class_rows, quorum, deadline, seal_shares
         See `Project`.
 
@@ -87,14 +88,14 @@ def draft_project(
     )
     if not columns:
         raise invalid("The public table", "it has no column besides the target. Give one with all columns.")
-    n_features = sum(column.n_features for column in columns)
+    n_free = sum(column.n_free for column in columns)
     return Project(
         name=name,
         purpose=purpose,
         columns=columns,
         task=_task(target, table.iloc[:, names.index(target)], task),
         anchor=anchor or AnchorRecipe(),
-        max_components=_components(n_features) if max_components is None else max_components,
+        max_components=usual_components(n_free) if max_components is None else max_components,
         min_rows=min_rows,
         min_class_rows=min_class_rows,
         quorum=quorum,
@@ -135,8 +136,17 @@ def widened_range(numbers: FloatArray) -> tuple[float, float]:
     return max(lowest, math.floor(low / step) * step), math.ceil(high / step) * step
 
 
-def _components(n_features: int) -> int:
-    return max(1, min(_USUAL_COMPONENTS, n_features - 1))
+def usual_components(n_free: int) -> int:
+    """Columns of a representation where nobody says how many: 16, or fewer, so that something is reduced.
+
+    A linear map onto as many columns as there are free numbers in a row turns the table and hides nothing.
+
+    Parameters
+    ----------
+    n_free : int
+        How many numbers tell a row; see `Column.n_free`.
+    """
+    return max(1, min(_USUAL_COMPONENTS, n_free - 1))
 
 
 def _column(name: str, entries: Any, valid_range: tuple[float, float] | None) -> Column:

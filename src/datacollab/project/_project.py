@@ -98,6 +98,11 @@ class Project:
         """Columns of the matrix."""
         return sum(column.n_features for column in self.columns)
 
+    @property
+    def n_free(self) -> int:
+        """How many numbers tell a row; as many components of a linear map hide nothing."""
+        return sum(column.n_free for column in self.columns)
+
     def check_deadline(self, today: date) -> None:
         """Refuse what comes after the last day.
 

@@ -19,9 +19,6 @@ _BROUGHT_INSIDE = 0.95
 """Share of the numbers that a conversion must bring inside to be named."""
 
 
-_MOST_NAMED = 3
-
-
 @dataclass(frozen=True)
 class _Conversion:
     """A conversion, and the units that it leads to, case folded; none where it may lead to any."""
@@ -59,10 +56,10 @@ _CONVERSIONS = (
 
 
 def unit_hint(numbers: FloatArray, minimum: float, maximum: float, unit: str) -> str:
-    """A sentence on conversions that would bring the numbers inside; empty where most are inside.
+    """A sentence on the conversion that would bring the numbers inside; empty where most are inside.
 
-    Where some lead to the agreed unit, no powers of ten are named beside them; those that bring the median nearest to
-    the middle of the range come first.  A conversion is no entry of the data: it tells the unit only.
+    One is named: of those that lead to the agreed unit, or else of all, that which brings the median nearest to the
+    middle of the range.  A conversion is no entry of the data: it tells the unit only.
 
     Parameters
     ----------
@@ -87,7 +84,7 @@ def unit_hint(numbers: FloatArray, minimum: float, maximum: float, unit: str) ->
     if not fitting:
         return " Nearly all are outside, so the column may be in another unit."
     to_the_unit = [found for found in fitting if not found[0]]
-    words = " or ".join(words for _, _, words in sorted(to_the_unit or fitting)[:_MOST_NAMED])
+    _, _, words = min(to_the_unit or fitting)
     return (
         f" Nearly all are outside: a mix-up of units? Nearly all would fit if they were {words}. That is a guess by "
         "arithmetic: convert only if that is your unit."

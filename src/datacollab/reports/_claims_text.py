@@ -58,8 +58,9 @@ def claims_html(verdicts: Verdicts) -> str:
         rows.append(f"<tr><td>{escape(claim.sentence)}<small>{about}</small></td>{cells}</tr>")
     rules = "".join(f"<li><b>{quota}</b>: {escape(rule)}</li>" for quota, rule in QUOTAS.items())
     return (
-        f'<ul class="note">{rules}</ul><table class="claims"><thead><tr><th>claim</th>{heads}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table>"
+        f'<ul class="note">{rules}</ul><div class="wide"><table class="claims">'
+        f"<thead><tr><th>claim</th>{heads}</tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
 
 

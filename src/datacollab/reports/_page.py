@@ -29,7 +29,8 @@ thead th:first-child, .claims th, .claims td, .summary th, .summary td { text-al
 .claims small { display: block; color: #555; }
 tr.muted td, tr.muted th { color: #666; font-size: .93em; border-bottom-color: #eee; }
 .wide { overflow-x: auto; } img { max-width: 100%; } figure { margin: 1.5rem 0; }
-.note, figcaption { color: #555; font-size: .88rem; margin-top: 0; } code { background: #f3f3f3; padding: 0 .25rem; }
+.note, figcaption { color: #555; font-size: .88rem; margin-top: 0; }
+code { background: #f3f3f3; padding: 0 .25rem; overflow-wrap: anywhere; }
 .verdict { font-weight: 600; padding: 0 .4rem; border: 1px solid; border-radius: .3rem; }
 .holds { color: #00664b; } .fails { color: #a33c00; } .open, .missing { color: #555; }
 @page { size: A4 landscape; margin: 12mm; }
@@ -85,7 +86,7 @@ def report_page(
         for key, (heading, content) in sections.items()
     )
     return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(title)}</title><style>{_STYLE}</style></head><body>
 <h1>{escape(title)}</h1>
 <nav>{links}</nav>
@@ -146,7 +147,8 @@ of this report. <b>holds</b> and <b>does not hold</b>: shown at the 5 % level, b
 compared, and ends with how many of the comparisons must come out:</p>"""
 
 _READING = """<p><b>Numbers</b> are means over seeds, ± half the width of their 95 % confidence interval (Student's
-t). A seed draws the parties' rows, the anchor and the test rows. One seed has no interval. Failed rows are counted,
+t), or its ends where it is wider than from 0 to 1, as two seeds can make it. A seed draws the parties' rows, the
+anchor and the test rows. One seed has no interval. Failed rows are counted,
 and never averaged. <b>Published</b> numbers stand below ours where the paper prints any; the <b>difference</b> is
 ours less theirs in pooled standard errors, the root of the sum of both squared. With five seeds, one cell in eight is
 beyond ±2 by chance alone, and one in twenty with thirty; a difference beyond chance may have any cause, a different

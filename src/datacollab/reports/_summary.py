@@ -54,8 +54,9 @@ def summary_html(rows: Mapping[str, Sequence[Row]]) -> str:
         "failed",
     )
     return (
-        f'<table class="summary"><thead><tr>{"".join(f"<th>{head}</th>" for head in heads)}</tr></thead>'
-        f"<tbody>{''.join(lines)}</tbody></table>"
+        '<div class="wide"><table class="summary">'
+        f"<thead><tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr></thead>"
+        f"<tbody>{''.join(lines)}</tbody></table></div>"
     )
 
 

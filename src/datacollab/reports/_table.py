@@ -10,6 +10,7 @@ from ..claims import Estimate, Interval, PublishedValue, pooled_difference
 __all__ = ["Cell", "Entry", "Line", "Table", "layout", "mark_best", "number", "with_half_width"]
 
 NOTHING = "–"
+SHARE_DECIMALS = 3
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Line:
 
     headings: tuple[str, ...]
     cells: tuple[Cell, ...]
-    decimals: int | None = 3
+    decimals: int | None = SHARE_DECIMALS
 
 
 @dataclass(frozen=True)
@@ -118,9 +119,15 @@ def number(value: float, decimals: int | None) -> str:
 
 
 def with_half_width(mean: float, half_width: float | None, decimals: int | None) -> str:
-    """Mean ± half width, or the mean alone where there is no interval."""
+    """Mean ± half width, or the mean alone where there is no interval.
+
+    Numbers of three decimals are shares, of 0 to 1; an interval that is wider than that is told by its ends.
+    """
     if half_width is None or math.isnan(half_width):
         return number(mean, decimals)
+    if decimals == SHARE_DECIMALS and half_width > 0.5 and 0 <= mean <= 1:
+        low, high = max(mean - half_width, 0.0), min(mean + half_width, 1.0)
+        return f"{number(mean, decimals)} ({low:.3g} to {high:.3g})"
     spread = f"{half_width:.2g}" if decimals is None else number(half_width, decimals)
     return f"{number(mean, decimals)} ± {spread}"
 

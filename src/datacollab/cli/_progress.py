@@ -1,0 +1,103 @@
+"""What is going on, for whoever waits: one line that changes on a terminal, one now and then where there is none."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+import typer
+
+__all__ = ["Say", "shown_progress"]
+
+EVERY = 20.0
+"""Seconds between lines where there is no terminal: quick commands stay silent, and logs short."""
+
+
+class Say(Protocol):
+    """Takes what begins now, and how much of the work is done, from 0 to 1, where that is known."""
+
+    def __call__(self, step: str, share: float | None = None) -> None: ...
+
+
+@contextmanager
+def shown_progress(quiet: bool = False, *, steps: int | None = None, first: str = "starting") -> Iterator[Say]:
+    """What takes a line on what is going on, and shows it on stderr.
+
+    Parameters
+    ----------
+    quiet : bool, default=False
+        Whether nothing is shown.
+    steps : int, optional
+        How many there will be, of which the share follows.
+    first : str
+        What is going on before the first step.
+    """
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if quiet:
+        yield lambda step, share=None: None
+        return
+    if not console.is_terminal:
+        yield _Counted(_Lines(), steps)
+        return
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (
+        *(SpinnerColumn(), TextColumn("{task.description:<60}"), BarColumn(20), TimeElapsedColumn()),
+        TextColumn("{task.fields[left]}"),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        task, start = bar.add_task(first, total=None, left=""), time.monotonic()
+
+        def say(step: str, share: float | None = None) -> None:
+            left = time_left(time.monotonic() - start, share)
+            total = None if share is None else 1.0
+            # A step may be over before the bar is drawn by itself.
+            bar.update(task, description=step, total=total, completed=share or 0.0, left=left, refresh=True)
+
+        yield _Counted(say, steps)
+
+
+def time_left(elapsed: float, share: float | None) -> str:
+    """How long it will take if it goes on like that; nothing where that cannot be said.
+
+    Examples
+    --------
+    >>> time_left(30.0, 0.25), time_left(600.0, 0.5), time_left(30.0, None)
+    ('about 90 s left', 'about 10 min left', '')
+    """
+    if not share:
+        return ""
+    left = elapsed * (1 - share) / share
+    return f"about {left:.0f} s left" if left < 180 else f"about {left / 60:.0f} min left"
+
+
+class _Counted:
+    """Tells the share where the number of steps is known."""
+
+    def __init__(self, say: Say, steps: int | None) -> None:
+        self._say, self._steps, self._begun = say, steps, 0
+
+    def __call__(self, step: str, share: float | None = None) -> None:
+        if self._steps is not None:
+            share = min(1.0, self._begun / self._steps)
+        self._begun += 1
+        self._say(step, share)
+
+
+class _Lines:
+    """Prints a step from time to time."""
+
+    def __init__(self) -> None:
+        self._start = self._last = time.monotonic()
+
+    def __call__(self, step: str, share: float | None = None) -> None:
+        now = time.monotonic()
+        if now - self._last < EVERY:
+            return
+        self._last = now
+        left = time_left(now - self._start, share)
+        typer.echo(f"{now - self._start:.0f} s: {step}{left and f' ({left})'}", err=True)

@@ -1,0 +1,106 @@
+"""How well probabilities of one of two classes rank rows and say how many there are, with 95 % intervals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+from scipy.stats import rankdata
+from sklearn.metrics import average_precision_score, brier_score_loss
+
+from .._typing import FloatArray
+
+__all__ = ["auc_with_interval", "ranking_figures"]
+
+LEVEL = 0.95
+TOP = 0.1
+"""Of the rows, those with the highest probabilities, whose probabilities are held against what they are."""
+
+
+def ranking_figures(target: NDArray[np.bool_], probabilities: FloatArray, find: float) -> dict[str, Any]:
+    """Figures of the probabilities of a class, which say something where it is rare.
+
+    Where one row in twenty is of it, "no" for every row is right in nineteen of twenty; how well rows are ranked,
+    whether the probabilities are right on the whole and among the highest, and from which probability on most of the
+    class is found, are other matters.
+
+    Parameters
+    ----------
+    target : ndarray of shape (n_rows,)
+        Whether a row is of the class.
+    probabilities : ndarray of shape (n_rows,)
+    find : float
+        The share of the class's rows that a threshold is to find.
+
+    Returns
+    -------
+    dict of str to object
+        "prevalence", "expected" (the mean probability), "brier" and "brier_baseline" (of answering the prevalence);
+        "top": of the tenth of the rows with the highest probabilities, and those as high as the last of it, "n_rows",
+        "expected" and "found"; "auc" with "auc_interval" (DeLong), "average_precision", and "threshold": from "least"
+        on, "n_found" of "n_positive" are found, among "n_called" rows.  None for what rows of one class only, or no
+        rows, do not tell.
+    """
+    told: dict[str, Any] = dict.fromkeys(
+        ("prevalence", "expected", "brier", "brier_baseline", "top", "auc", "auc_interval", "average_precision")
+    )
+    told |= {"threshold": None}
+    if not len(target):
+        return told
+    prevalence = float(target.mean())
+    told |= {"prevalence": prevalence, "expected": float(probabilities.mean())}
+    told["brier"] = float(brier_score_loss(target, np.clip(probabilities, 0, 1), pos_label=True))
+    told["brier_baseline"] = prevalence * (1 - prevalence)
+    if target.all() or not target.any():
+        return told
+    told["top"] = _highest(target, probabilities)
+    told["auc"], told["auc_interval"] = auc_with_interval(target, probabilities)
+    told["average_precision"] = float(average_precision_score(target, probabilities))
+    return told | {"threshold": _threshold(target, probabilities, find)}
+
+
+def _highest(target: NDArray[np.bool_], probabilities: FloatArray) -> dict[str, Any]:
+    # Rows that are equally likely are all in it: which of them came first says nothing.
+    least = np.sort(probabilities)[-max(1, int(np.ceil(TOP * len(target))))]
+    there = probabilities >= least
+    return {
+        "n_rows": int(there.sum()),
+        "expected": float(probabilities[there].mean()),
+        "found": float(target[there].mean()),
+    }
+
+
+def _threshold(target: NDArray[np.bool_], probabilities: FloatArray, find: float) -> dict[str, Any]:
+    """From which probability on so many are found, and how many rows are called for that."""
+    wanted = max(1, int(np.ceil(find * target.sum())))
+    least = np.sort(probabilities[target])[-wanted]
+    called = probabilities >= least
+    return {
+        "find": find,
+        "least": float(least),
+        "n_found": int((called & target).sum()),
+        "n_positive": int(target.sum()),
+        "n_called": int(called.sum()),
+    }
+
+
+def auc_with_interval(target: NDArray[np.bool_], scores: FloatArray) -> tuple[float, list[float]]:
+    """Area under the curve, and DeLong's interval by midranks (Sun and Xu 2014).
+
+    Parameters
+    ----------
+    target : ndarray of shape (n_rows,)
+        Some true, and some not.
+    scores : ndarray of shape (n_rows,)
+    """
+    n_positive, n_negative = int(target.sum()), int((~target).sum())
+    ranks = rankdata(scores)
+    # For each row the share of the other class's rows that it is ranked rightly against.
+    above = (ranks[target] - rankdata(scores[target])) / n_negative
+    below = 1 - (ranks[~target] - rankdata(scores[~target])) / n_positive
+    area = float(above.mean())
+    variance = sum(np.var(part, ddof=1) / len(part) for part in (above, below) if len(part) > 1)
+    half = float(special.ndtri((1 + LEVEL) / 2)) * float(np.sqrt(variance))
+    return area, [max(area - half, 0.0), min(area + half, 1.0)]

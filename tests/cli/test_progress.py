@@ -1,0 +1,70 @@
+"""What whoever waits is shown."""
+
+import io
+
+import pytest
+import rich.console
+
+from datacollab.cli import _progress
+from datacollab.cli._progress import shown_progress
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that is set by hand."""
+    seconds = [100.0]
+    monkeypatch.setattr(_progress.time, "monotonic", lambda: seconds[0])
+
+    def forward(by):
+        seconds[0] += by
+
+    return forward
+
+
+def test_without_a_terminal_long_work_prints_a_line_now_and_then(clock, capsys):
+    with shown_progress(steps=4) as say:
+        say("loading")
+        assert capsys.readouterr() == ("", "")
+        clock(30)
+        say("first draw")
+        assert capsys.readouterr() == ("", "30 s: first draw (about 90 s left)\n")
+        clock(5)
+        say("second draw")
+        assert capsys.readouterr() == ("", "")
+        clock(1000)
+        say("drawing")
+        assert capsys.readouterr() == ("", "1035 s: drawing (about 6 min left)\n")
+
+
+def test_where_the_end_is_not_known_no_time_is_told(clock, capsys):
+    with shown_progress() as say:
+        clock(25)
+        say("T0: Procrustes")
+    assert capsys.readouterr().err == "25 s: T0: Procrustes\n"
+
+
+def test_a_share_may_be_told(clock, capsys):
+    with shown_progress() as say:
+        clock(40)
+        say("3 of 12: LTI", 0.2)
+    assert capsys.readouterr().err == "40 s: 3 of 12: LTI (about 160 s left)\n"
+
+
+def test_quiet_is_quiet(clock, capsys):
+    with shown_progress(quiet=True) as say:
+        clock(1000)
+        say("anything")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_terminal_has_one_line_with_the_time_left(clock, monkeypatch):
+    shown = io.StringIO()
+    terminal = rich.console.Console(file=shown, force_terminal=True, width=120)
+    monkeypatch.setattr(rich.console, "Console", lambda stderr: terminal)
+    with shown_progress(steps=4, first="loading") as say:
+        say("first draw")
+        clock(60)
+        say("second draw")
+    assert "loading" in shown.getvalue()
+    assert "second draw" in shown.getvalue()
+    assert "about 3 min left" in shown.getvalue()
