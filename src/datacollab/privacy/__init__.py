@@ -25,6 +25,7 @@ from ._neighbors import NearestNeighborsAttack
 from ._one_run import one_run_epsilon
 from ._procrustes import ProcrustesAttack
 from ._resharing import added_row_scores
+from ._residuals import without_anchor_residuals
 from ._shadows import ShadowAttack
 
 __all__ = [
@@ -68,4 +69,5 @@ __all__ = [
     "structural_similarity",
     "subspace_scores",
     "wilson_interval",
+    "without_anchor_residuals",
 ]
