@@ -145,3 +145,19 @@ def test_candidates_targets_have_to_fit():
         demix(shared, np.zeros(len(shared)), people, estimate, candidate_target=np.zeros(3))
     with pytest.raises(AgreementError, match="of another kind"):
         demix(shared, np.zeros(len(shared)), people, estimate, candidate_target=np.zeros(150, dtype=int))
+
+
+def test_fewer_pairs_than_columns_are_met_in_the_units_that_fit_better(rng):
+    """f standardises columns of very different spreads; from 60 pairs of 80 columns F is not determined."""
+    spread = np.exp(rng.normal(size=80, scale=2))
+    latent = rng.normal(size=(360, 10)) @ rng.normal(size=(10, 80)) + 0.1 * rng.normal(size=(360, 80))
+    anchor, others = np.split(latent * spread, [60])
+    F = rng.normal(size=(80, 4)) / spread[:, None]
+    found = AffineEstimate(anchor, anchor @ F)
+    A = np.column_stack([np.ones(60), anchor - anchor.mean(axis=0)])
+    raw = np.linalg.lstsq(A, anchor @ F, rcond=None)[0]
+    errors = [
+        np.median(np.linalg.norm(mapped - others @ F, axis=1))
+        for mapped in (found(others), np.column_stack([np.ones(300), others - anchor.mean(axis=0)]) @ raw)
+    ]
+    assert errors[0] < 0.8 * errors[1]

@@ -205,7 +205,8 @@ class Trials:
         findings = find(self._scenario, level, leak, known, self._random.randint(2**31))
         remarks = tuple(
             f"{level}: if you share again after adding a row, it is named among strangers "
-            f"{shown(one.value, one.metric)} of the time (at most {shown(one.high, one.metric)}), by {one.leak}."
+            f"{shown(one.value, one.metric)} of the time (at most {shown(one.high, one.metric)} by the attack "
+            f"tried), by {one.leak}."
             for one in findings
             if one.metric == "added row named"
         )

@@ -13,7 +13,7 @@ from ._inversion import invert_collaboration
 from ._kernel_ridge import KernelRidgeAttack
 from ._label_match import LabelMatch, label_match
 from ._linear import LinearRegressionAttack, PseudoinverseAttack
-from ._matching import link_chances, linked, match_margins, nearest_ranks
+from ._matching import confused, link_chances, linked, match_margins, nearest_ranks
 from ._membership import Membership, membership
 from ._membership_scores import (
     reconstruction_distance_scores,
@@ -50,6 +50,7 @@ __all__ = [
     "attribute_inference",
     "class_means",
     "clustered_interval",
+    "confused",
     "demix",
     "equal_rows",
     "explained",

@@ -39,8 +39,9 @@ _FAILURES = 2
 class AffineEstimate:
     r"""f as an affine map, estimated from anchor rows, and how far it is off.
 
-    Of all maps :math:`x \mapsto b + x F` that fit the pairs best, the one with the smallest F.  Where f is affine and
-    the anchor rows span the space, it is f to rounding.
+    Of all maps :math:`x \mapsto b + x F` that fit the pairs best, the one with the smallest F; in units of each
+    column's spread where rows left out are met better so.  Where f is affine and the anchor rows span the space, it is
+    f to rounding.
 
     Parameters
     ----------
@@ -74,15 +75,26 @@ class AffineEstimate:
         A, Z = check_rows(anchor, "The leaked anchor"), check_rows(representation, "The leaked representation")
         if len(A) != len(Z):
             raise AgreementError(f"The leaked anchor has {len(A)} rows but its representation {len(Z)}; give pairs.")
-        scale = float(np.sqrt(((Z - Z.mean(axis=0)) ** 2).mean())) or 1.0
-        self.scale = scale
-        self._parts = _affine(A, Z)
-        self.errors = np.full(len(A), np.inf)
+        self.scale = float(np.sqrt(((Z - Z.mean(axis=0)) ** 2).mean())) or 1.0
+        self._unit = np.ones(A.shape[1])
+        self.errors = self._left_out_errors(A, Z)
+        spread = A.std(axis=0)
+        if np.median(self.errors) > _ROUNDING and np.ptp(spread) > 0:
+            # Where rows do not determine F, the smallest is another one in other units: f may standardise columns.
+            standardised = np.where(spread > 0, spread, 1.0)
+            errors = self._left_out_errors(A / standardised, Z)
+            if np.median(errors) < np.median(self.errors):
+                self._unit, self.errors = standardised, errors
+        self._parts = _affine(A / self._unit, Z)
+
+    def _left_out_errors(self, A: FloatArray, Z: FloatArray) -> FloatArray:
+        errors = np.full(len(A), np.inf)
         if len(A) >= _FOLDS:
             for fold in range(_FOLDS):
                 out = np.arange(len(A)) % _FOLDS == fold
                 mapped = _apply(_affine(A[~out], Z[~out]), A[out])
-                self.errors[out] = np.linalg.norm(mapped - Z[out], axis=1) / scale
+                errors[out] = np.linalg.norm(mapped - Z[out], axis=1) / self.scale
+        return errors
 
     @property
     def is_close(self) -> bool:
@@ -91,7 +103,7 @@ class AffineEstimate:
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         """The images of rows, shape (n_rows, n_intermediate)."""
-        return _apply(self._parts, rows)
+        return _apply(self._parts, rows / self._unit)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
