@@ -37,7 +37,8 @@ def assumptions(scenario: Scenario) -> tuple[str, ...]:
     if told > 0:
         sentences.append(
             f"{100 * told:.0f} % of the rows leave with their record’s own target, which no other shared row has: "
-            "whoever knows a record’s target finds its row by that alone. No figure counts this."
+            "whoever knows a record’s target finds its row by that alone. Figures count this only where the attack’s "
+            "name says that labels are known."
         )
     if (scenario.scale != 1).any():
         sentences.append("Columns are compared in units of their standard deviation.")
