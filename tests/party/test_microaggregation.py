@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from datacollab.errors import ObfuscationError, SuppressedRowsWarning
 from datacollab.party import Microaggregation
 from datacollab.party._mdav import mdav
+from datacollab.party._numeric_targets import are_numbers
 
 
 def naive_mdav(X, k):
@@ -206,3 +207,30 @@ def test_five_thousand_rows_take_seconds(rng):
     published, _ = Microaggregation(5).apply(X, np.zeros(5000))
     assert time.process_time() - start < 10
     assert len(np.unique(published, axis=0)) == 1000
+
+
+def test_counts_of_many_kinds_are_averaged_and_none_is_shared_as_it_is(rng):
+    """Whole numbers of more than twenty kinds: as classes nearly all rows would be kept back, or tell who is who."""
+    X, y = rng.normal(size=(90, 3)), np.arange(90.0) ** 2
+    rows, target = Microaggregation(k=5).apply(X, y)
+    assert len(rows) == 90
+    assert not np.isin(target, y).any()
+    values, counts = np.unique(target, return_counts=True)
+    assert counts.min() >= 5
+    assert_allclose(target.mean(), y.mean())
+    with pytest.raises(ObfuscationError, match="90 of 90 rows are of classes"):
+        Microaggregation(k=5, n_bins=None).apply(X, y)
+
+
+@pytest.mark.parametrize(
+    ("target", "numbers"),
+    [
+        (np.arange(40.0) % 20, False),
+        (np.arange(40.0) % 21, True),
+        (np.arange(40), False),
+        (np.arange(40.0) / 2, True),
+        (np.array(["a", "b"]), False),
+    ],
+)
+def test_what_counts_as_numbers_where_nobody_says_so(target, numbers):
+    assert are_numbers(target) is numbers

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from datacollab.errors import AgreementError, RepresentationError
 from datacollab.privacy import _matching as matching
-from datacollab.privacy import link_chances, linked, match_margins, nearest_ranks
+from datacollab.privacy import confused, link_chances, linked, match_margins, nearest_ranks
 
 SEEDS = st.integers(0, 1000)
 
@@ -208,3 +208,23 @@ def test_a_hit_is_any_equal_original(rng):
     assert_allclose(link_chances(candidates, candidates), 0.5)
     with pytest.raises(AgreementError, match="one number per candidate"):
         link_chances(candidates, candidates, persons=[1])
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ([0, 1, 2, 3, 4], [0, 1, 2, 3, 4]),
+        ([1, 0, 2, 4, 3], [0, 0, 2, 3, 3]),
+        ([1, 2, 0, 3, 4], [0, 0, 0, 3, 4]),
+        ([1, 2, 3, 4, 0], [0, 1, 2, 3, 4]),
+    ],
+)
+def test_rows_taken_for_each_other_count_as_one(order, expected):
+    """Every row lies on the candidate of another; rounds of more than three are guesses."""
+    candidates = 10.0 * np.arange(7)[:, None]
+    assert confused(candidates, candidates[order], random_state=0).tolist() == expected
+
+
+def test_a_row_taken_for_a_stranger_stands_alone():
+    candidates = 10.0 * np.arange(5)[:, None]
+    assert confused(candidates, candidates[[4, 0, 2]], random_state=0).tolist() == [0, 1, 2]

@@ -23,11 +23,15 @@ __all__ = [
     "AVERAGED",
     "AVERAGED_NAME",
     "DEMIXING",
+    "EXACT_MAP",
     "FORWARD",
+    "FORWARD_KNOWN",
+    "KNOWN_TARGETS",
     "PAIRED_ATTACKS",
     "SECOND_SHARE",
     "SHADOWS",
     "SLOW",
+    "UNIT_SPREAD",
     "averaged_reconstructions",
     "with_labels",
     "without_labels",
@@ -65,8 +69,16 @@ AVERAGED = ("kernel ridge", with_labels("kernel ridge"), with_labels("emulator")
 AVERAGED_NAME = "kernel ridge and emulator, averaged"
 FORWARD = "forward emulator"
 """An estimate of f_k brings the candidates to the share, rather than the share to the candidates."""
+EXACT_MAP = "exact map"
+"""The same with f_k itself, where it is affine and the leaked anchor rows determine it."""
+UNIT_SPREAD = "forward map, columns alike"
+"""The same with the better of both, in units of each shared column's spread."""
+FORWARD_KNOWN = "forward map, candidates’ labels known"
+"""The same among candidates of a row's class, where the list of candidates has their classes."""
 DEMIXING = "demixing"
 """Means of groups are taken apart into the records that they are the means of."""
+KNOWN_TARGETS = f"{DEMIXING}, candidates’ labels known"
+"""The same where the list of candidates has their targets, too."""
 SHADOWS = "shadow shares"
 """Shares of made-up tables, with the record and without it, show what the record changes."""
 SECOND_SHARE = "second share"

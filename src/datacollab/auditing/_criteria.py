@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from ._attacker_class import attacker_class
 from ._findings import Finding
 from ._metrics import AMBER_LIMIT, OPEN_WORLD_LIMIT, metric_of
 from ._wording import shown
@@ -102,7 +103,7 @@ def _telling(finding: Finding) -> tuple[float, float]:
 
 def _reason(light: Light, finding: Finding) -> str:
     name = finding.metric
-    upper = "" if finding.high is None else f" (at most {shown(finding.high, name)})"
+    upper = "" if finding.high is None else f" (at most {shown(finding.high, name)} by the attacks tried)"
     reached = metric_of(name).said.format(value=shown(finding.value, name) + upper, name=name.partition(" ")[2])
     without = ""
     if finding.baseline is not None:
@@ -114,4 +115,4 @@ def _reason(light: Light, finding: Finding) -> str:
         verdict = " Inconclusive: the attacks were too weak to show anything."
     elif finding.is_inconclusive:
         verdict = " The share adds nothing to that, yet it is much in itself."
-    return f"{finding.level}: {reached}.{without}{verdict}"
+    return f"{finding.level}, whoever holds {attacker_class(finding.level, name)}: {reached}.{without}{verdict}"

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from .._validation import FloatArray
-from ..privacy import (
-    AffineEstimate,
-    Demixing,
-    KernelRidgeAttack,
-    clustered_interval,
-    demix,
-    representation_distance_scores,
-)
-from ._attacks import DEMIXING
+from ..privacy import AffineEstimate, Demixing, clustered_interval, demix, representation_distance_scores
+from ._attacks import DEMIXING, KNOWN_TARGETS
 from ._findings import Finding
+from ._group_rows import Guess, assigned, differ, known_targets, predicted_targets
+from ._known_targets import linked_by_targets
 from ._membership import membership_findings
 from ._scenario import Scenario
 
@@ -28,7 +25,10 @@ __all__ = ["demixing_findings"]
 def demixing_findings(
     scenario: Scenario, level: str, leak: str, rows: NDArray[np.intp], forward: Mapping[str, FloatArray], seconds: float
 ) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
-    """Take the share's groups apart, with all originals and strangers as candidates.
+    """Take the share's groups apart, with all rows of the table as candidates, and with strangers among them.
+
+    Once without the candidates' targets, where the targets of a solved group's rows are held against what the anchor
+    says of its members; and once with them, where they are there.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def demixing_findings(
     forward : mapping of str to ndarray of shape (n_attacked,)
         For each measure of linkage the chance of each row under attack to be linked if its group is not taken apart.
     seconds : float
-        Of the search.
+        Of all searches together.
 
     Returns
     -------
@@ -47,87 +47,124 @@ def demixing_findings(
         None where the attack does not apply.
     remarks : tuple of str
     """
-    anchor, representation = scenario.anchor[rows], scenario.anchor_representation[rows]
-    estimate = AffineEstimate(anchor, representation)
-    people = scenario.X if scenario.outsiders is None else np.vstack([scenario.X, scenario.outsiders])
-    known = None if scenario.anchor_target is None else scenario.anchor_target[rows]
-    found = demix(
-        scenario.shared,
-        scenario.shared_target,
-        people,
-        estimate,
-        anchor_representation=representation,
-        anchor_target=known,
-        seconds=seconds,
-    )
-    said = () if found.obstacle is None else (f"{level}, {leak}: {found.obstacle}",)
-    if not found.applies:
-        return (), said
-    n_solved = f"{found.n_solved} of {len(found.groups)} groups of equal rows were taken apart into their records"
+    estimate = AffineEstimate(scenario.anchor[rows], scenario.anchor_representation[rows])
+    if not estimate.is_close:
+        return (), (
+            f"{level}, {leak}: means were not taken apart: f is not affine, or too few anchor rows are known to "
+            "recover it.",
+        )
     findings: tuple[Finding, ...] = ()
-    if scenario.outsiders is not None:
-        scores = found.scores(representation_distance_scores(people, scenario.shared, estimate))
-        findings += membership_findings(scenario, level, leak, DEMIXING, scores)
-    findings += _linkage(scenario, level, leak, found, estimate(scenario.X), forward)
-    return findings, (*said, f"{level}, {leak}: {n_solved}.")
+    remarks: tuple[str, ...] = ()
+    ends = time.monotonic() + seconds
+    is_done = False
+    for attack, targets in {DEMIXING: None, KNOWN_TARGETS: scenario.candidate_target}.items():
+        if attack == KNOWN_TARGETS and (targets is None or is_done):
+            continue
+        left = (ends - time.monotonic()) / (2 if attack == DEMIXING else 1)
+        world = _World(scenario, level, leak, attack, rows, estimate, targets)
+        found, of_attack = world.findings(forward, left)
+        findings += of_attack
+        how = "" if targets is None else ", with the candidates’ labels known"
+        remarks += (
+            f"{level}, {leak}: {found.n_solved} of {len(found.groups)} groups of equal rows were taken apart into "
+            f"their records{how}.",
+        )
+        # Targets say nothing more then.
+        is_done = found.n_solved == len(found.groups) and not differ(scenario.shared_target, found.groups)
+    return findings, remarks
 
 
-def _linkage(
-    scenario: Scenario, level: str, leak: str, found: Demixing, images: FloatArray, forward: Mapping[str, FloatArray]
-) -> tuple[Finding, ...]:
-    """Chance of each attacked row to be joined to its record: within its group by targets, where these differ."""
+@dataclass(frozen=True, eq=False)
+class _World:
+    """What the attacker knows when it takes groups apart."""
+
+    scenario: Scenario
+    level: str
+    leak: str
+    attack: str
+    rows: NDArray[np.intp]
+    estimate: AffineEstimate
+    targets: NDArray[Any] | None
+
+    def findings(self, forward: Mapping[str, FloatArray], seconds: float) -> tuple[Demixing, tuple[Finding, ...]]:
+        """With the table's rows alone as candidates, and with strangers among them; the last of the two searches."""
+        ends = time.monotonic() + seconds
+        table = self.scenario.table / self.scenario.scale
+        outsiders = self.scenario.outsiders
+        closed = self._demixed(table, seconds if outsiders is None else seconds / 2)
+        found = {"linkage": closed}
+        told: tuple[Finding, ...] = ()
+        if outsiders is not None:
+            people = np.vstack([table, outsiders])
+            found["open-world linkage"] = self._demixed(people, ends - time.monotonic())
+            scores = found["open-world linkage"].scores(
+                representation_distance_scores(people, self.scenario.shared, self.estimate)
+            )
+            asked = np.concatenate([scores[self.scenario.index], scores[len(table) :]])
+            told += membership_findings(self.scenario, self.level, self.leak, self.attack, asked)
+        guess = _guess(self.scenario, closed, self.rows, self.targets, self.estimate(table))
+        for metric, otherwise in forward.items():
+            chances = _chances(self.scenario, found[metric], guess, otherwise)
+            told += (self._linkage(metric, chances),)
+        return list(found.values())[-1], told
+
+    def _demixed(self, people: FloatArray, seconds: float) -> Demixing:
+        scenario, rows = self.scenario, self.rows
+        return demix(
+            scenario.shared,
+            scenario.shared_target,
+            people,
+            self.estimate,
+            candidate_target=None if self.targets is None else self.targets[: len(people)],
+            anchor_representation=scenario.anchor_representation[rows],
+            anchor_target=None if scenario.anchor_target is None else scenario.anchor_target[rows],
+            seconds=seconds,
+        )
+
+    def _linkage(self, metric: str, chances: FloatArray) -> Finding:
+        low, high = clustered_interval(chances, self.scenario.clusters)
+        n_strangers = len(self.scenario.decoys) if metric.startswith("open-world") else 0
+        return Finding(
+            level=self.level,
+            leak=self.leak,
+            metric=metric,
+            attack=self.attack,
+            value=float(chances.mean()),
+            low=low,
+            high=high,
+            chance=1 / (len(self.scenario.table) + n_strangers),
+            baseline=None if self.targets is None else linked_by_targets(self.scenario, metric),
+            n=len(self.scenario.X),
+        )
+
+
+def _guess(
+    scenario: Scenario,
+    found: Demixing,
+    rows: NDArray[np.intp],
+    known: NDArray[Any] | None,
+    images: FloatArray,
+) -> Guess | None:
+    """What tells rows of one group apart, where these have several targets."""
+    if not differ(scenario.shared_target, found.groups):
+        return None
+    if known is not None:
+        return known_targets(known)
+    if scenario.anchor_target is None:
+        return None
+    return predicted_targets(scenario.anchor_representation[rows], scenario.anchor_target[rows], images)
+
+
+def _chances(scenario: Scenario, found: Demixing, guess: Guess | None, otherwise: FloatArray) -> FloatArray:
+    """Of each attacked row to be joined to its record: within its group by targets, where these differ."""
     attacked = {int(row): place for place, row in enumerate(scenario.places)}
-    predicted = _predicted(scenario, images)
-    n = len(scenario.X)
-    settled: dict[int, float] = {}
+    chances, n_rows = otherwise.copy(), len(scenario.table)
     for group, members in zip(found.groups, found.members, strict=True):
         if members is None:
             continue
-        guessed = _assigned(scenario, group, members[members < n], predicted)
-        places = [(row, attacked[int(row)]) for row in group if int(row) in attacked]
-        settled |= {place: guessed.get((int(row), place), 0.0) for row, place in places}
-    findings = []
-    for metric, otherwise in forward.items():
-        chances = otherwise.copy()
-        chances[list(settled)] = list(settled.values())
-        low, high = clustered_interval(chances, scenario.clusters)
-        n_candidates = n + len(scenario.decoys) if metric.startswith("open-world") else n
-        findings.append(
-            Finding(
-                level=level,
-                leak=leak,
-                metric=metric,
-                attack=DEMIXING,
-                value=float(chances.mean()),
-                low=low,
-                high=high,
-                chance=1 / n_candidates,
-                n=n,
-            )
-        )
-    return tuple(findings)
-
-
-def _predicted(scenario: Scenario, images: FloatArray) -> FloatArray | None:
-    """Numeric targets of the records under attack as the attacker predicts them."""
-    target = scenario.anchor_target
-    if target is None or target.dtype.kind != "f":
-        return None
-    model = KernelRidgeAttack().fit(scenario.anchor_representation, target.reshape(-1, 1))
-    return np.asarray(model.reconstruct(images)[:, 0])
-
-
-def _assigned(
-    scenario: Scenario, group: NDArray[np.intp], members: NDArray[np.intp], predicted: FloatArray | None
-) -> dict[tuple[int, int], float]:
-    """Chance that the attacker joins a row of a group to a member, by row and member."""
-    targets = scenario.shared_target[group]
-    if predicted is None or len(np.unique(targets)) == 1:
-        return {(int(row), int(member)): 1 / len(group) for row in group for member in members}
-    rows, columns = linear_sum_assignment((targets[:, None] - predicted[members][None, :]) ** 2)
-    chances: dict[tuple[int, int], float] = {}
-    for row, column in zip(rows, columns, strict=True):
-        # Rows with one target are told apart by nothing.
-        equal = group[targets == targets[row]]
-        chances |= {(int(each), int(members[column])): 1 / len(equal) for each in equal}
+        of_rows = assigned(scenario.shared_target[group], members[members < n_rows], guess)
+        for row, joined in zip(group, of_rows, strict=True):
+            if int(row) in attacked:
+                place = attacked[int(row)]
+                chances[place] = joined.get(int(scenario.index[place]), 0.0)
     return chances

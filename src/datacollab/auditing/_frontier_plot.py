@@ -44,7 +44,9 @@ def frontier_figure(
             textcoords="offset points",
             fontsize=9,
         )
-    axes.set_xlabel("linkage by the strongest attack, upper end of its interval")
+    axes.set_xlabel(
+        "linkage, upper end: strongest attack tried of whoever\nholds the share, the anchor and a list of candidates"
+    )
     axes.set_ylabel(utility_name)
     axes.set_xlim(0, 1.02)
     axes.spines[["top", "right"]].set_visible(False)

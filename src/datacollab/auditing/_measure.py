@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..privacy import Rate, clustered_interval, link_chances, nearest_ranks
+from ..privacy import Rate, clustered_interval, confused, link_chances, nearest_ranks
+from ._forward import ForwardMap
+from ._known_targets import apart_by_class, target_columns
 from ._scenario import Scenario
 
 __all__ = [
@@ -72,13 +74,14 @@ def measure_control(scenario: Scenario, reconstructions: FloatArray, random: np.
     return dict(_matches((originals, originals[:0]), reconstructions, [alone], alone, random, alone))
 
 
-def matched_representations(
-    scenario: Scenario, emulate: Callable[[FloatArray], FloatArray], random: np.random.RandomState
-) -> Score:
+def matched_representations(scenario: Scenario, forward: ForwardMap, random: np.random.RandomState) -> Score:
     """Rates where candidates are mapped by an estimate of f_k and compared with the share itself."""
-    decoys = emulate(scenario.decoys) if len(scenario.decoys) else scenario.Z[:0]
-    candidates, persons = (emulate(scenario.X), decoys), _persons_of(scenario)
-    return dict(_matches(candidates, scenario.Z, scenario.groups, persons, random, scenario.clusters))
+    images, decoys, shared = forward.images(scenario.X), forward.images(scenario.decoys), forward.shared(scenario.Z)
+    if forward.with_targets:
+        columns = target_columns(scenario, scenario.target)
+        own, strangers, of_rows = apart_by_class((images, decoys, shared), columns)
+        images, decoys, shared = own, strangers, of_rows
+    return dict(_matches((images, decoys), shared, scenario.groups, _persons_of(scenario), random, scenario.clusters))
 
 
 def forward_chances(
@@ -133,9 +136,25 @@ def _matches(
         if world:
             hits = {"re-identification": ranks <= 1, "linkage": right}
         for name, hit in hits.items():
-            low, high = clustered_interval(hit, clusters)
+            together = _together(cases, groups, clusters, random) if name == "linkage" else clusters
+            low, high = clustered_interval(hit, together)
             tries = 5 if name.endswith("@5") else 1
             yield world + name, Measured(float(hit.mean()), low, high, min(1.0, tries / n_candidates))
+
+
+def _together(
+    cases: list[tuple[FloatArray, FloatArray, NDArray[np.intp]]],
+    groups: list[NDArray[np.intp]],
+    clusters: NDArray[np.intp],
+    random: np.random.RandomState,
+) -> NDArray[np.intp]:
+    """Numbers of rows that are one try for linkage: those shared as one, else those that are taken for each other."""
+    if len(np.unique(clusters)) < len(clusters):
+        return clusters
+    numbers = [group[confused(C, R, random_state=random)] for group, (C, R, _) in zip(groups, cases, strict=True)]
+    found = np.empty(len(clusters), dtype=np.intp)
+    found[np.concatenate(groups)] = np.concatenate(numbers)
+    return found
 
 
 def _persons_of(scenario: Scenario) -> NDArray[np.intp]:

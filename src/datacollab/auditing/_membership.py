@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +16,8 @@ from ..privacy import (
 )
 from ._attacks import AVERAGED, AVERAGED_NAME, averaged_reconstructions
 from ._findings import Finding
+from ._forward import ForwardMap
+from ._known_targets import apart_by_class, target_columns
 from ._scenario import Scenario
 
 __all__ = ["membership_findings", "membership_of_share", "membership_of_subspace"]
@@ -27,7 +29,7 @@ def membership_of_share(
     scenario: Scenario,
     level: str,
     leak: str,
-    emulate: Callable[[FloatArray], FloatArray],
+    maps: Sequence[ForwardMap],
     found: Mapping[str, FloatArray],
 ) -> tuple[Finding, ...]:
     """How well distances tell members from others: between representations, and from each attack's reconstructions.
@@ -44,9 +46,7 @@ def membership_of_share(
     """
     assert scenario.outsiders is not None
     people = np.vstack([scenario.X, scenario.outsiders])
-    scores = {
-        "forward emulator, distance": representation_distance_scores(people, scenario.shared, emulate),
-    }
+    scores = {f"{each.attack}, distance": _nearness(scenario, each) for each in maps}
     if scenario.public is not None:
         averaged = {AVERAGED_NAME: averaged_reconstructions(found)} if set(AVERAGED) <= set(found) else found
         for attack, reconstructions in averaged.items():
@@ -56,6 +56,16 @@ def membership_of_share(
         for attack, values in scores.items()
         for finding in membership_findings(scenario, level, leak, attack, values)
     )
+
+
+def _nearness(scenario: Scenario, forward: ForwardMap) -> FloatArray:
+    """How near some shared row is to the image of each original and outsider; of its class, where that is known."""
+    assert scenario.outsiders is not None
+    rows = forward.images(scenario.X), forward.images(scenario.outsiders), forward.shared(scenario.shared)
+    if forward.with_targets:
+        rows = apart_by_class(rows, target_columns(scenario, scenario.shared_target))
+    own, strangers, shared = rows
+    return representation_distance_scores(np.vstack([own, strangers]), shared, lambda images: images)
 
 
 def membership_of_subspace(scenario: Scenario, level: str) -> tuple[Finding, ...]:

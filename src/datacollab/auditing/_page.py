@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["audit_page"]
 
 _LIMITS = (
-    "Limits. “At most” is over the attacks tried ({attacks}) and their intervals{proven}. A better attack may exist: a "
-    "low figure says what these attacks reached, and no more. Intervals are too narrow, since the rows of a party "
-    "share one obfuscator. Averages hide single records."
+    "Limits. “At most” is over the attacks tried ({attacks}) and their intervals{proven}, for attackers who hold what "
+    "is said and no more. A better attack may exist: a low figure says what these attacks reached, and no more. "
+    "Intervals are too narrow, since the rows of a party share one obfuscator. Averages hide single records."
 )
 
 

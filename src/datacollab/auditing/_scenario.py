@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,8 @@ from sklearn.utils.validation import _num_samples
 from .._validation import FloatArray, PartyName
 from ..errors import AgreementError, RepresentationError
 from ..party import Party
-from ..privacy import KernelRidgeAttack, class_means
+from ..party._anchor_classes import anchor_classes
+from ..privacy import KernelRidgeAttack, class_means, without_anchor_residuals
 from ..privacy._checks import check_rows
 from ..share import Share
 from ._alignment import check_alignment
@@ -79,6 +80,8 @@ class Scenario:
         Of the table; where that is not known, drawn from the share's, as many as the table has rows.
     record_target, outsider_target : ndarray or None
         Of the originals under attack, and of the outsiders, where known.
+    candidate_target : ndarray of shape (n_samples + n_outsiders,) or None
+        Of all rows of the table, as these are in it, then of the outsiders; None where some are not known.
     images : ndarray of shape (n_samples, n_intermediate) or None
         All rows of the table through f_k, before any defence; None where a share was given.
     recipe : callable or None
@@ -111,6 +114,7 @@ class Scenario:
     table_target: NDArray[Any]
     record_target: NDArray[Any] | None
     outsider_target: NDArray[Any] | None
+    candidate_target: NDArray[Any] | None
     images: FloatArray | None
     recipe: Callable[[FloatArray, NDArray[Any], np.random.RandomState], Share] | None
 
@@ -119,11 +123,19 @@ class Scenario:
         """Numbers of the attacked rows, the same for those that are shared as one; shape (n_attacked,)."""
         return np.unique(self.Z, axis=0, return_inverse=True)[1].reshape(-1).astype(np.intp)
 
-    @property
-    def has_groups(self) -> bool:
-        """Whether some shared rows are equal, and every group of them stands for rows of the table."""
-        made_of_rows = self.is_paired and self.share.anchor_rows is None
-        return made_of_rows and len(np.unique(self.shared, axis=0)) < len(self.shared)
+    @cached_property
+    def grouped(self) -> Scenario | None:
+        """The share as groups of equal rows: as it is, or once residuals of anchor rows are taken off; else None."""
+        if not self.is_paired or self.share.anchor_rows is not None:
+            return None
+        classes = np.zeros(len(self.anchor_representation), dtype=np.intp)
+        if self.anchor_target is not None:
+            classes = anchor_classes(self.shared_target, self.anchor_target, "auto").anchor
+        bare = without_anchor_residuals(self.shared, self.anchor_representation, classes)
+        groups = len(np.unique(bare, axis=0))
+        if groups < len(np.unique(self.shared, axis=0)):
+            return replace(self, shared=bare, Z=bare[self.places])
+        return self if groups < len(bare) else None
 
     @property
     def decoys(self) -> FloatArray:
@@ -219,6 +231,9 @@ def make_scenario(
     leak = np.sort(random.permutation(len(anchor_rows))[:_LONGEST_LEAK])
     controls = kept[:CANDIDATES]
     compared = through is not None and len(controls) > 0
+    outsider_target = None if other_target is None or outsiders is None else other_target[kept]
+    # Without y a defence's targets are all there is, and it may have made others of the table's.
+    own = own_target if y is not None or not (isinstance(party, Party) and party.defences) else None
     return Scenario(
         party=share.party,
         table=raw,
@@ -245,7 +260,8 @@ def make_scenario(
         is_paired=is_paired,
         table_target=own_target if own_target is not None else _drawn_targets(share, len(raw), random),
         record_target=None if own_target is None else own_target[order[chosen]],
-        outsider_target=None if other_target is None or outsiders is None else other_target[kept],
+        outsider_target=outsider_target,
+        candidate_target=_all_targets(own, outsiders, outsider_target, share.target),
         images=party.obfuscate(X) if isinstance(party, Party) and own_target is not None else None,
         recipe=recipe_of(party, share.anchor_representation, share.anchor_target)
         if isinstance(party, Party) and party.defences
@@ -273,6 +289,17 @@ def _own_targets(
     target = np.empty_like(share.target)
     target[order] = share.target
     return target
+
+
+def _all_targets(
+    own: NDArray[Any] | None, outsiders: FloatArray | None, theirs: NDArray[Any] | None, shared: NDArray[Any]
+) -> NDArray[Any] | None:
+    """Targets of the table and of the outsiders, of the type that is shared; None where there are rows without any."""
+    if own is None or (outsiders is not None and theirs is None):
+        return None
+    known = own if theirs is None else np.concatenate([own, theirs])
+    # Means of whole numbers are none.
+    return known.astype(shared.dtype) if shared.dtype.kind == "f" else known
 
 
 def _drawn_targets(share: Share, n_rows: int, random: np.random.RandomState) -> NDArray[Any]:

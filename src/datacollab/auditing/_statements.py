@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 
 from ._attacks import SHADOWS, SLOW, without_labels
 from ._findings import Finding
+from ._known_targets import told_by_targets
 from ._levels import LEAKS, LEVELS
 from ._scenario import Scenario
 
@@ -31,6 +32,13 @@ def assumptions(scenario: Scenario) -> tuple[str, ...]:
         sentences.append(
             f"The attacker holds {len(scenario.public)} public rows of the same kind"
             + ("." if scenario.public_target is None else ", with targets.")
+        )
+    told = told_by_targets(scenario)
+    if told > 0:
+        sentences.append(
+            f"{100 * told:.0f} % of the rows leave with their record’s own target, which no other shared row has: "
+            "whoever knows a record’s target finds its row by that alone. Figures count this only where the attack’s "
+            "name says that labels are known."
         )
     if (scenario.scale != 1).any():
         sentences.append("Columns are compared in units of their standard deviation.")

@@ -35,6 +35,8 @@ from ._attacks import (
 from ._collusion import Collusion
 from ._demixing import demixing_findings
 from ._findings import Finding
+from ._forward import ForwardMap, forward_maps
+from ._known_targets import linked_by_targets
 from ._levels import LEAKS, LEVELS, leaked_rows
 from ._measure import Attribute, Score, forward_chances, matched_representations, measure, measure_control, strongest_of
 from ._membership import membership_of_share, membership_of_subspace
@@ -50,6 +52,8 @@ _TIE_DRAWS = 5
 DEMIXING_SECONDS = 120.0
 """Of one search; what is not found by then counts as not found."""
 STORED_ROWS = "search for stored rows"
+
+_LINKAGES = ("linkage", "open-world linkage")
 
 Reconstruct = Callable[[FloatArray, NDArray[Any] | None], FloatArray]
 """From a representation, and targets where the attack uses them, to rows."""
@@ -169,10 +173,11 @@ class Trials:
             if all(attack in found for attack in AVERAGED):
                 yield Trial(level, name, AVERAGED_NAME, partial(self._averaged, level, name, found))
             emulate = cache(partial(self._emulator, rows))
-            yield Trial(level, name, FORWARD, partial(self._forward, level, name, emulate))
+            maps = cache(partial(self._maps, rows, emulate))
+            yield Trial(level, name, FORWARD, partial(self._forward, level, name, maps))
             if scenario.outsiders is not None:
-                yield Trial(level, name, "membership", partial(self._membership, level, name, emulate, found))
-            if scenario.has_groups:
+                yield Trial(level, name, "membership", partial(self._membership, level, name, maps, found))
+            if scenario.grouped is not None:
                 yield Trial(level, name, DEMIXING, partial(self._demixing, level, name, rows, emulate))
             if leak.kind == "all":
                 yield from self._remade(level, name, emulate)
@@ -200,7 +205,8 @@ class Trials:
         findings = find(self._scenario, level, leak, known, self._random.randint(2**31))
         remarks = tuple(
             f"{level}: if you share again after adding a row, it is named among strangers "
-            f"{shown(one.value, one.metric)} of the time (at most {shown(one.high, one.metric)}), by {one.leak}."
+            f"{shown(one.value, one.metric)} of the time (at most {shown(one.high, one.metric)} by the attack "
+            f"tried), by {one.leak}."
             for one in findings
             if one.metric == "added row named"
         )
@@ -210,14 +216,17 @@ class Trials:
         self, level: str, leak: str, rows: NDArray[np.intp], emulate: Callable[[], ReconstructionAttack]
     ) -> Outcome:
         seconds = min(DEMIXING_SECONDS, self._deadline - time.monotonic())
-        worlds = {"linkage": False} if len(self._scenario.groups) == 1 else {}
-        worlds |= {"open-world linkage": True} if len(self._scenario.decoys) else {}
+        worlds = {"linkage": False} | ({"open-world linkage": True} if len(self._scenario.decoys) else {})
         forward = {
             metric: forward_chances(self._scenario, emulate().reconstruct, is_open, self._random)
             for metric, is_open in worlds.items()
         }
-        findings, remarks = demixing_findings(self._scenario, level, leak, rows, forward, seconds)
-        told = tuple(replace(each, baseline=self._baseline(each.metric)) for each in findings)
+        assert self._scenario.grouped is not None
+        findings, remarks = demixing_findings(self._scenario.grouped, level, leak, rows, forward, seconds)
+        told = tuple(
+            each if each.baseline is not None else replace(each, baseline=self._baseline(each.metric))
+            for each in findings
+        )
         return Outcome(told, remarks=remarks)
 
     def _baseline(self, metric: str) -> float | None:
@@ -289,10 +298,23 @@ class Trials:
         # What learns to undo f_k learns f_k itself when originals and representations change places.
         return KernelRidgeAttack().fit(self._scenario.anchor[rows], self._scenario.anchor_representation[rows])
 
-    def _forward(self, level: str, leak: str, emulate: Callable[[], ReconstructionAttack]) -> Outcome:
+    def _maps(self, rows: NDArray[np.intp], emulate: Callable[[], ReconstructionAttack]) -> list[ForwardMap]:
+        return forward_maps(self._scenario, rows, emulate().reconstruct)
+
+    def _forward(self, level: str, leak: str, maps: Callable[[], list[ForwardMap]]) -> Outcome:
         """Match where the attacker need not undo f_k: its estimate of f_k brings the candidates to the share."""
-        score = matched_representations(self._scenario, emulate().reconstruct, self._random)
-        return Outcome(self._findings(level, leak, FORWARD, score, {}))
+        findings: tuple[Finding, ...] = ()
+        for each in maps():
+            score = matched_representations(self._scenario, each, self._random)
+            found = self._findings(level, leak, each.attack, score, {})
+            if each.with_targets:
+                found = tuple(
+                    replace(one, baseline=linked_by_targets(self._scenario, one.metric))
+                    for one in found
+                    if one.metric in _LINKAGES
+                )
+            findings += found
+        return Outcome(findings)
 
     def _outcome(self, level: str, leak: str, attack: str, rows: FloatArray, controls: FloatArray | None) -> Outcome:
         scenario = self._scenario
@@ -323,9 +345,9 @@ class Trials:
         )
 
     def _membership(
-        self, level: str, leak: str, emulate: Callable[[], ReconstructionAttack], found: Mapping[str, FloatArray]
+        self, level: str, leak: str, maps: Callable[[], list[ForwardMap]], found: Mapping[str, FloatArray]
     ) -> Outcome:
-        return Outcome(membership_of_share(self._scenario, level, leak, emulate().reconstruct, found))
+        return Outcome(membership_of_share(self._scenario, level, leak, maps(), found))
 
     def _search(self, level: str, name: str, artefact: Any) -> Outcome:
         stored = find_training_rows(artefact, self._scenario.table)

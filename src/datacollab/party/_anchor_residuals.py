@@ -29,10 +29,10 @@ class AnchorResiduals(Defence):
 
     Notes
     -----
-    No guarantee: the residuals are those of known rows, and whoever guesses which ones subtracts them.  They make it
-    harder to solve for the rows behind a mean, and noise makes it harder still:
-    ``[Microaggregation(5), GaussianNoise(0.3), AnchorResiduals()]``.  Without targets of the anchor, and for classes
-    that it has no row of, residuals are from the mean of the whole anchor.
+    No guarantee, and without noise no protection: rows of one mean differ as rows of the anchor do, so that whoever has
+    the anchor's representation takes the residuals off again (`datacollab.privacy.without_anchor_residuals`).  Noise
+    before prevents that: ``[Microaggregation(5), GaussianNoise(0.3), AnchorResiduals()]``.  Without targets of the
+    anchor, and for classes that it has no row of, residuals are from the mean of the whole anchor.
 
     Examples
     --------

@@ -49,8 +49,8 @@ class ClassShift(Defence):
         Of classes with fewer own rows, the anchor's rows are published as they are.
     n_bins : int, "auto" or None, default="auto"
         For numeric targets: how many intervals, with about as many anchor rows each, serve as classes.  "auto" takes
-        10 where the anchor's targets are not all whole numbers, and otherwise every distinct target for a class; None
-        does so always.
+        10 where the anchor's targets are floating-point numbers, not all whole or of more than twenty kinds, and
+        otherwise every distinct target for a class; None does so always.
 
     Warns
     -----

@@ -19,6 +19,7 @@ from ._defence import Defence
 from ._foresight import Foresight
 from ._learning_curve import power_law, resampled_means
 from ._left_out import equal_rows, fold_numbers
+from ._numeric_targets import are_numbers
 from ._own_models import Candidate, OwnData, own_candidates
 from ._paired_intervals import Estimate
 from ._party import Party
@@ -69,7 +70,8 @@ def foresee(
     X : array-like or dataframe of shape (n_samples, n_features)
         The party's own raw rows.
     y : array-like of shape (n_samples,)
-        Floating-point numbers that are not all whole are predicted as numbers, all else as classes.
+        Floating-point numbers that are not all whole, or of more than twenty kinds, are predicted as numbers, all else
+        as classes.
     obfuscator : transformer
         As for `Party`.
     n_total_rows : int, optional
@@ -360,7 +362,7 @@ def _aims(y: Any, n_rows: int, public: Any, public_target: Any) -> tuple[FloatAr
         raise AgreementError(f"At least {FEWEST} own rows are wanted, to learn from a part of them; got {n_rows}.")
     if count_missing(target) or count_missing(labels):
         raise AgreementError("Some targets are missing; leave out rows without a target.")
-    if target.dtype.kind == "f" and bool((target != np.floor(target)).any()):
+    if are_numbers(target):
         both = np.concatenate([target, labels.astype(np.float64)])
         unit = float(both.std()) or 1.0
         return (target - both.mean()) / unit, (labels - both.mean()) / unit, None, unit

@@ -13,6 +13,7 @@ from ..errors import ObfuscationError
 from ._defence import Defence
 from ._gaussian_noise import SMALLEST_DELTA, gaussian_sigma, noisy
 from ._labeller import KernelModel, best_labels, usable_gamma
+from ._numeric_targets import are_numbers
 from ._promise import Promise
 from ._published import Published
 
@@ -43,8 +44,9 @@ class LabelledAnchors(Defence):
     n_teachers : int or None, default=None
         With `epsilon`: how many teachers there are.  None makes one for ten own rows.
     regression : bool or "auto", default="auto"
-        Whether targets are numbers.  "auto" asks without `epsilon` whether they are floating-point and not all whole,
-        and with it whether there are `bounds`, for what targets are must not decide what is published.
+        Whether targets are numbers.  "auto" asks without `epsilon` whether they are floating-point, and not all whole
+        or of more than twenty kinds; with it, whether there are `bounds`, for what targets are must not decide what is
+        published.
     bounds : tuple of float or None, default=None
         With `epsilon` and numeric targets: between which they lie.  To be known beforehand, not looked up in the table.
 
@@ -166,8 +168,7 @@ class LabelledAnchors(Defence):
     def _is_numeric(self, target: NDArray[Any]) -> bool:
         """Whether numbers are published; with a promise no target's value decides this, nor whether it is refused."""
         if self.epsilon is None:
-            are_numbers = target.dtype.kind == "f" and bool((target != np.floor(target)).any())
-            return are_numbers if self.regression == "auto" else bool(self.regression)
+            return are_numbers(target) if self.regression == "auto" else bool(self.regression)
         numeric = self.bounds is not None if self.regression == "auto" else bool(self.regression)
         if numeric and target.dtype.kind not in "biuf":
             raise ObfuscationError(

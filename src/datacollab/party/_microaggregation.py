@@ -13,6 +13,7 @@ from .._validation import FloatArray, Interval, StrOptions
 from ..errors import ObfuscationError, SuppressedRowsWarning
 from ._defence import Defence
 from ._mdav import group_means, mdav
+from ._numeric_targets import are_numbers
 from ._published import Published
 
 __all__ = ["Microaggregation", "bins_wanted"]
@@ -39,8 +40,8 @@ class Microaggregation(Defence):
         * "error": nothing is shared.
     n_bins : int, "auto" or None, default="auto"
         For numeric targets: how many intervals of about as many rows each serve as classes, fewer where they would
-        have fewer than `k` rows.  "auto" takes 10 where targets are not all whole numbers, and otherwise every
-        distinct target for a class; None does so always.
+        have fewer than `k` rows.  "auto" takes 10 where targets are floating-point numbers, not all whole or of more
+        than twenty kinds, and otherwise every distinct target for a class; None does so always.
 
     Warns
     -----
@@ -63,7 +64,8 @@ class Microaggregation(Defence):
 
     What it gives is that no published row stands for fewer than k rows, so that whoever has nothing but the share links
     one row in k of a class to its original, at best and on average.  Where targets are numbers in intervals, the mean
-    of a group's targets is shared for all of its rows.  Classes pooled by "group" tell rows of one group apart again.
+    of a group's targets is shared for all of its rows.  Classes pooled by "group" tell rows of one group apart again,
+    the better the more classes there are; `datacollab.audit` measures how well.
 
     It is not differential privacy.  Defending anew rows that have changed a little (one more patient) gives the
     difference away.  `Party` does it once per fit.
@@ -157,8 +159,7 @@ class Microaggregation(Defence):
 def bins_wanted(target: NDArray[Any], n_bins: int | str | None) -> int | None:
     """Intervals of a numeric target that serve as classes; None where each distinct target is a class."""
     if n_bins == "auto":
-        real = target.dtype.kind == "f" and bool((target != np.floor(target)).any())
-        return AUTO_BINS if real else None
+        return AUTO_BINS if are_numbers(target) else None
     return None if n_bins is None else int(n_bins)
 
 

@@ -220,7 +220,8 @@ class ReleaseSummary:
         if self.risk is None:
             yield "Risk: not measured; no attack was made."
             return
-        yield f"Risk, at most, by attackers who hold the anchor (95 % intervals; {self.risk.seconds:.0f} s)"
+        yield "Risk, at most, by the attacks tried of whoever holds the share, the anchor and a list of candidates"
+        yield f"  (upper ends of 95 % intervals; {self.risk.seconds:.0f} s)"
         for name, words in FIGURES.items():
             told, found, limit = self.risk.of(name), self.figure(name), self.limits.get(name)
             measured = "not measured" if told is None else figure_text(name, told)

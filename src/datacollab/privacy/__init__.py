@@ -13,7 +13,7 @@ from ._inversion import invert_collaboration
 from ._kernel_ridge import KernelRidgeAttack
 from ._label_match import LabelMatch, label_match
 from ._linear import LinearRegressionAttack, PseudoinverseAttack
-from ._matching import link_chances, linked, match_margins, nearest_ranks
+from ._matching import confused, link_chances, linked, match_margins, nearest_ranks
 from ._membership import Membership, membership
 from ._membership_scores import (
     reconstruction_distance_scores,
@@ -25,6 +25,7 @@ from ._neighbors import NearestNeighborsAttack
 from ._one_run import one_run_epsilon
 from ._procrustes import ProcrustesAttack
 from ._resharing import added_row_scores
+from ._residuals import without_anchor_residuals
 from ._shadows import ShadowAttack
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "attribute_inference",
     "class_means",
     "clustered_interval",
+    "confused",
     "demix",
     "equal_rows",
     "explained",
@@ -68,4 +70,5 @@ __all__ = [
     "structural_similarity",
     "subspace_scores",
     "wilson_interval",
+    "without_anchor_residuals",
 ]

@@ -17,6 +17,8 @@ from .._validation import FloatArray
 from ..errors import AgreementError
 from ..linalg import leading_left_singular
 from ._checks import check_rows
+from ._group_targets import CandidateTargets
+from ._subset_programme import find_subset_by_programme
 from ._subset_sums import LARGEST_SUBSET, IntArray, find_subset
 
 __all__ = ["AffineEstimate", "Demixing", "demix", "equal_rows"]
@@ -29,13 +31,17 @@ _LARGEST_ERROR = 0.05
 _FALSE_SOLUTIONS = 1e-4
 """Subsets that may fit a mean by chance."""
 _SECONDS_PER_GROUP = 15.0
+_SECONDS_PER_PROGRAMME = 5.0
+_FAILURES = 2
+"""Programmes in a row without a solution after which no more are tried: noise was added, or members are missing."""
 
 
 class AffineEstimate:
     r"""f as an affine map, estimated from anchor rows, and how far it is off.
 
-    Of all maps :math:`x \mapsto b + x F` that fit the pairs best, the one with the smallest F.  Where f is affine and
-    the anchor rows span the space, it is f to rounding.
+    Of all maps :math:`x \mapsto b + x F` that fit the pairs best, the one with the smallest F; in units of each
+    column's spread where rows left out are met better so.  Where f is affine and the anchor rows span the space, it is
+    f to rounding.
 
     Parameters
     ----------
@@ -69,15 +75,26 @@ class AffineEstimate:
         A, Z = check_rows(anchor, "The leaked anchor"), check_rows(representation, "The leaked representation")
         if len(A) != len(Z):
             raise AgreementError(f"The leaked anchor has {len(A)} rows but its representation {len(Z)}; give pairs.")
-        scale = float(np.sqrt(((Z - Z.mean(axis=0)) ** 2).mean())) or 1.0
-        self.scale = scale
-        self._parts = _affine(A, Z)
-        self.errors = np.full(len(A), np.inf)
+        self.scale = float(np.sqrt(((Z - Z.mean(axis=0)) ** 2).mean())) or 1.0
+        self._unit = np.ones(A.shape[1])
+        self.errors = self._left_out_errors(A, Z)
+        spread = A.std(axis=0)
+        if np.median(self.errors) > _ROUNDING and np.ptp(spread) > 0:
+            # Where rows do not determine F, the smallest is another one in other units: f may standardise columns.
+            standardised = np.where(spread > 0, spread, 1.0)
+            errors = self._left_out_errors(A / standardised, Z)
+            if np.median(errors) < np.median(self.errors):
+                self._unit, self.errors = standardised, errors
+        self._parts = _affine(A / self._unit, Z)
+
+    def _left_out_errors(self, A: FloatArray, Z: FloatArray) -> FloatArray:
+        errors = np.full(len(A), np.inf)
         if len(A) >= _FOLDS:
             for fold in range(_FOLDS):
                 out = np.arange(len(A)) % _FOLDS == fold
                 mapped = _apply(_affine(A[~out], Z[~out]), A[out])
-                self.errors[out] = np.linalg.norm(mapped - Z[out], axis=1) / scale
+                errors[out] = np.linalg.norm(mapped - Z[out], axis=1) / self.scale
+        return errors
 
     @property
     def is_close(self) -> bool:
@@ -86,7 +103,7 @@ class AffineEstimate:
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         """The images of rows, shape (n_rows, n_intermediate)."""
-        return _apply(self._parts, rows)
+        return _apply(self._parts, rows / self._unit)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -100,7 +117,7 @@ class Demixing:
     members : tuple of (ndarray or None)
         Positions of the candidates whose mean a group is; None where none were found.
     obstacle : str or None
-        Why the attack does not apply, or what it left out.
+        Why the attack does not apply.
     """
 
     groups: tuple[IntArray, ...]
@@ -152,6 +169,7 @@ def demix(
     candidates: ArrayLike,
     estimate: AffineEstimate,
     *,
+    candidate_target: ArrayLike | None = None,
     anchor_representation: ArrayLike | None = None,
     anchor_target: ArrayLike | None = None,
     seconds: float = 300.0,
@@ -159,7 +177,8 @@ def demix(
     r"""Take the means of a microaggregated share apart.
 
     m equal rows of a share are the mean of m rows, :math:`m z = \sum_{i \in S} f(x_i)`: a sum of m of the candidates'
-    images.  In d columns known to sixteen digits at most one subset fits, and it is found by meeting in the middle.
+    images.  In d columns known to sixteen digits at most one subset fits, and it is found by meeting in the middle, or
+    by an integer programme.
 
     Parameters
     ----------
@@ -167,9 +186,12 @@ def demix(
     target : array-like of shape (n_shared,)
         As shared.
     candidates : array-like of shape (n_candidates, n_features)
-        Of whom the attacker supposes that they may be in the table; their targets are not needed.
+        Of whom the attacker supposes that they may be in the table.
     estimate : AffineEstimate
         What the attacker knows of f.
+    candidate_target : array-like of shape (n_candidates,), optional
+        Where the attacker knows these as well: only candidates of a group's classes are tried then, and the mean of
+        the members' numbers has to be the one that is shared.  Not needed.
     anchor_representation, anchor_target : array-like, optional
         With these, candidates are tried in the order in which they look like the group's class.
     seconds : float, default=300
@@ -182,10 +204,11 @@ def demix(
 
     Notes
     -----
-    Groups of more than nine rows are left out, and larger groups are sought among fewer of the likeliest candidates
-    (of six or seven rows among 280, of eight or nine among 125).  A subset counts as found only where fewer than one in
-    ten thousand groups would fit any subset by chance.  Noise of a few hundredths of a standard deviation is enough
-    that none is found; that protects from this attack, and by itself from no other.
+    Larger groups are met in the middle among fewer of the likeliest candidates (of six or seven rows among 280, of
+    eight or nine among 125); what is not found so, and groups of more than nine rows, are left to an integer programme,
+    which finds the likeliest subset that fits, mostly in less than a second.  A subset counts as found only where fewer
+    than one in ten thousand groups would fit any subset by chance.  Noise of a few hundredths of a standard deviation
+    is enough that none is found; that protects from this attack, and by itself from no other.
     """
     Z = check_rows(representation, "The representation")
     X = check_rows(candidates, "The table of candidates")
@@ -196,6 +219,8 @@ def demix(
             members=(),
             obstacle="Demixing does not apply: f is not affine, or too few anchor rows are known to recover it.",
         )
+    shown = np.asarray(target)
+    known = None if candidate_target is None else CandidateTargets(candidate_target, len(X), shown, estimate.scale)
     groups = equal_rows(Z)
     images = estimate(X)
     likelihood = _Likelihood(anchor_representation, anchor_target)
@@ -203,28 +228,54 @@ def demix(
     free = np.ones(len(X), dtype=bool)
     members: list[IntArray | None] = [None] * len(groups)
     for tolerance in tolerances:
+        search = _Search(started + seconds)
         # Small groups first: they are quick, and what they are made of need not be sought any more.
         for number in sorted(range(len(groups)), key=lambda each: len(groups[each])):
-            rows, left = groups[number], seconds - (time.monotonic() - started)
-            if members[number] is not None or len(rows) > LARGEST_SUBSET or left <= 0:
+            rows = groups[number]
+            if members[number] is not None or search.is_over:
                 continue
-            mean = Z[rows[0]]
-            open_ = np.flatnonzero(free)
-            order = open_[_likeliest_first(images[open_], mean, likelihood.of(images[open_], np.asarray(target)[rows]))]
-            allowed = _tolerance(images, len(rows), tolerance * estimate.scale * math.sqrt(len(rows)), len(order))
-            found = find_subset(
-                images[order] - mean, np.zeros_like(mean), len(rows), allowed, min(left, _SECONDS_PER_GROUP)
-            )
+            mean, targets = Z[rows[0]], shown[rows]
+            open_ = np.flatnonzero(free if known is None else free & known.may_be(targets))
+            order = open_[_likeliest_first(images[open_], mean, likelihood.of(images[open_], targets))]
+            gaps = images[order] - mean
+            if known is not None:
+                gaps = np.hstack([gaps, known.gaps(order, targets)])
+            if len(order) < len(rows):
+                continue
+            allowed = _tolerance(gaps, len(rows), tolerance * estimate.scale * math.sqrt(len(rows)), len(order))
+            found = search.subset(gaps, len(rows), allowed)
             if found is not None:
                 members[number] = np.sort(order[found])
                 free[members[number]] = False
-    large = sum(len(rows) > LARGEST_SUBSET for rows in groups)
     return Demixing(
         groups=groups,
         members=tuple(members),
-        obstacle=f"Groups of more than {LARGEST_SUBSET} rows were not taken apart: {large}." if large else None,
         seconds=time.monotonic() - started,
     )
+
+
+class _Search:
+    """Subsets by meeting in the middle, then as a programme, until the time is over."""
+
+    def __init__(self, ends: float) -> None:
+        self._ends = ends
+        self._failures = 0
+
+    @property
+    def is_over(self) -> bool:
+        return time.monotonic() >= self._ends
+
+    def subset(self, gaps: FloatArray, size: int, tolerance: float) -> IntArray | None:
+        """Positions of so many vectors that add up to zero, the likeliest being first; None where none was found."""
+        found = None
+        if size <= LARGEST_SUBSET:
+            left = min(self._ends - time.monotonic(), _SECONDS_PER_GROUP)
+            found = find_subset(gaps, np.zeros(gaps.shape[1]), size, tolerance, left)
+        if found is None and size > 1 and self._failures < _FAILURES:
+            left = min(self._ends - time.monotonic(), _SECONDS_PER_PROGRAMME)
+            found = find_subset_by_programme(gaps, size, tolerance, left)
+            self._failures = 0 if found is not None else self._failures + 1
+        return found
 
 
 def _affine(A: FloatArray, Z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

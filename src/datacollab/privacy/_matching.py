@@ -13,13 +13,14 @@ from .._validation import FloatArray
 from ..errors import AgreementError
 from ._checks import check_rows
 
-__all__ = ["link_chances", "linked", "match_margins", "nearest_ranks"]
+__all__ = ["confused", "link_chances", "linked", "match_margins", "nearest_ranks"]
 
 _JITTER = 1e-15
 """Size of the noise that decides ties, relative to the terms of a squared distance: that of rounding."""
 
 _LEAST_JITTER = 1e-290
 
+_SHORT_ROUND = 3
 _BLOCK_ENTRIES = 2**22
 """Distances in memory at a time where not all are needed at once (32 MiB)."""
 
@@ -167,6 +168,42 @@ def link_chances(
     named = known[_assigned(C, R, _generator(random_state))]
     among = (guesses[:, None] == guesses[None, :]) & (named[None, :] == known[: len(R), None])
     return np.asarray(among.sum(axis=1) / np.bincount(guesses)[guesses])
+
+
+def confused(
+    candidates: ArrayLike, reconstructions: ArrayLike, *, random_state: int | np.random.RandomState | None = None
+) -> NDArray[np.intp]:
+    """Numbers of rows, the same for two or three that are linked to each other's originals in turn.
+
+    Where rows are assigned one to one, an error seldom comes alone: who gets another's candidate leaves its own to
+    somebody.  Such rows are one try for an interval.  Longer rounds are those of guesses, which are as good as apart.
+
+    Parameters
+    ----------
+    candidates, reconstructions, random_state
+        As in `linked`.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Each the position of one of the rows concerned.
+
+    Examples
+    --------
+    >>> from datacollab.privacy import confused
+    >>> confused([[0.0], [1.0], [7.0]], [[1.1], [-0.1], [7.0]])
+    array([0, 0, 2])
+    """
+    C, R = _checked(candidates, reconstructions)
+    named = _assigned(C, R, _generator(random_state))
+    numbers = np.arange(len(R))
+    for row in range(len(R)):
+        ring = [row]
+        while len(ring) <= _SHORT_ROUND and named[ring[-1]] < len(R) and named[ring[-1]] != row:
+            ring.append(int(named[ring[-1]]))
+        if len(ring) <= _SHORT_ROUND and named[ring[-1]] == row:
+            numbers[row] = min(ring)
+    return numbers
 
 
 def _assigned(C: FloatArray, R: FloatArray, random: np.random.RandomState) -> NDArray[np.intp]:
