@@ -7,12 +7,14 @@ from ._container import is_container
 from ._json import canonical_json, digest, parse_json
 from ._key_file import KeyFile
 from ._key_pair import KeyPair
+from ._key_proof import key_with_proof
 from ._limits import Limits
 from ._lock import locked
 from ._log import AuditLog
 from ._passphrase import decrypt, encrypt, is_encrypted
 from ._public_key import PublicKey
 from ._seal import seal, sealed_to, unseal
+from ._spelling import spelt
 
 __all__ = [
     "AuditLog",
@@ -29,11 +31,13 @@ __all__ = [
     "encrypt",
     "is_container",
     "is_encrypted",
+    "key_with_proof",
     "locked",
     "pack",
     "parse_json",
     "seal",
     "sealed_to",
+    "spelt",
     "unpack",
     "unseal",
     "write_atomically",

@@ -136,19 +136,24 @@ def verify(
     Example: datacollab project verify project.toml --owner hospital-a/public.key
     """
     with reported(as_json) as report:
+        from ..bundle import PublicKey
         from ..project import load_project
 
         project = load_project(file)
-        if owner is not None and _public_key(owner) != project.owner:
+        known = None if owner is None else PublicKey.load(owner)
+        if known is not None and known != project.owner:
             raise ExchangeError(
                 "SIGNATURE_INVALID",
-                f"{file} is signed by {project.owner.fingerprint}, and {owner} is the key "
-                f"{_public_key(owner).fingerprint}. Do not use the file; ask the owner by another way.",
+                f"{file} is signed by {project.owner.fingerprint}, and {owner} is the key {known.fingerprint}. Do not "
+                "use the file; ask the owner by another way.",
             )
         report.facts = {"project": project.name, "project_digest": project.digest, "owner": project.owner.fingerprint}
         report.line(f"{file}: signed by {project.owner.fingerprint}. Digest {project.digest}")
         if owner is None:
-            report.line("Compare the owner's fingerprint and the digest by telephone, or give --owner public.key.")
+            report.line(
+                f"Compare the owner's fingerprint, and the project's, {project.fingerprint}, by telephone, or give "
+                "--owner public.key."
+            )
 
 
 @app.command("sign")
@@ -212,16 +217,10 @@ def _owners_key(folder: Path, passphrase_file: Path | None) -> KeyPair:
 
 
 def _public_key(path: Path) -> PublicKey:
+    """A member's key, which its owner has signed."""
     from ..bundle import PublicKey
 
-    try:
-        return PublicKey.from_text(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ExchangeError("KEY_MISSING", f"There is no public key at {path}. Ask its owner for it.") from None
-    except UnicodeDecodeError:
-        raise ExchangeError("KEY_MALFORMED", f"{path} is no public key. Ask its owner to send it again.") from None
-    except ExchangeError as error:
-        raise ExchangeError(error.code, f"{path}: {error}") from None
+    return PublicKey.load(path, proven=True)
 
 
 def _named_files(given: list[str]) -> dict[str, Path]:
@@ -260,6 +259,7 @@ def _facts(project: Project) -> dict[str, Any]:
     members = {"owner": project.owner, "analyst": project.analyst}
     return {
         "project_digest": project.digest,
+        "project_fingerprint": project.fingerprint,
         "n_features": project.n_features,
         "fingerprints": {name: key.fingerprint for name, key in members.items()}
         | {"parties": {name: key.fingerprint for name, key in project.parties.items()}},
@@ -291,6 +291,7 @@ def _show(project: Project, report: Report) -> None:
         ),
         f"Columns   {len(project.columns)}, {project.n_features} in the matrix",
         *_aligned(_column_rows(project.columns)),
+        f"Compare   {project.fingerprint}, by telephone: the beginning of the digest in letters",
         f"Digest    {project.digest}",
     ]
     for line in lines:

@@ -62,7 +62,7 @@ def open_anchor(path: Path, project: Project, key: KeyPair) -> Anchor:
     if bundle.facts.get("project_digest") != project.digest:
         raise ExchangeError(
             "PROJECT_HASH_MISMATCH",
-            f"{path} was sealed for another version of project {project.name!r} than {project.digest[:16]}. Compare "
+            f"{path} was sealed for another version of project {project.name!r} than {project.fingerprint}. Compare "
             "`datacollab project show`; the owner seals the anchor again after each change of the project.",
         )
     if list(bundle.members) != [_MEMBER]:
