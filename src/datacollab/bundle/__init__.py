@@ -11,6 +11,7 @@ from ._key_proof import key_with_proof
 from ._limits import Limits
 from ._lock import locked
 from ._log import AuditLog
+from ._log_witness import check_log_against, log_witnesses
 from ._passphrase import decrypt, encrypt, is_encrypted
 from ._public_key import PublicKey
 from ._seal import seal, sealed_to, unseal
@@ -26,6 +27,7 @@ __all__ = [
     "arrays_to_bytes",
     "bytes_to_arrays",
     "canonical_json",
+    "check_log_against",
     "decrypt",
     "digest",
     "encrypt",
@@ -33,6 +35,7 @@ __all__ = [
     "is_encrypted",
     "key_with_proof",
     "locked",
+    "log_witnesses",
     "pack",
     "parse_json",
     "seal",
