@@ -20,7 +20,7 @@ def spelt(data: bytes, n_letters: int) -> str:
     Examples
     --------
     >>> spelt(bytes(range(10)), 16)
-    'aaaq-eayc-aucq-myi'
+    'aaaq-eaye-auda-ocaj'
     """
     letters = letters_of(data)[:n_letters]
     return "-".join(letters[start : start + _GROUP] for start in range(0, n_letters, _GROUP))

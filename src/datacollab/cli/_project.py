@@ -268,16 +268,20 @@ def _facts(project: Project) -> dict[str, Any]:
 
 
 def _show(project: Project, report: Report) -> None:
+    from ..project import guessing
+
     task = project.task
     what = f"classes {_listed(task.classes)}" if task.classes else _range(task.minimum, task.maximum, task.unit)
     deadline = "none" if project.deadline is None else project.deadline.isoformat()
     owner = next((name for name, key in project.parties.items() if key == project.owner), None)
+    found = guessing(project.anchor.method, n_features=project.n_features)
     lines = [
         f"Project   {project.name}" + (f", revision {project.revision}" if project.revision > 1 else ""),
         *(f"          {line}" for line in project.purpose.splitlines()),
         f"Task      {task.kind} of {task.target}: {what}",
         f"Anchor    {project.anchor.n_rows} rows by {project.anchor.method}"
         + (f", from {project.anchor.source}" if project.anchor.source else ""),
+        f"          guessing it, {found.level}: {found.sentence}",
         f"Rules     at most {project.max_components} components; at least {project.min_rows} rows, "
         f"{project.min_class_rows} of each class, {project.quorum} parties; deadline {deadline}; shares "
         f"{'sealed to the analyst' if project.seal_shares else 'signed, not sealed'}",
