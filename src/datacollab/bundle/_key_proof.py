@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from typing import TYPE_CHECKING
 
 from ..errors import ExchangeError
-from ._spelling import letters_of
+from ._spelling import bytes_of, letters_of
 
 if TYPE_CHECKING:
     from ._key_pair import KeyPair
@@ -32,13 +30,11 @@ def key_with_proof(pair: KeyPair) -> str:
 def is_proof(key: PublicKey, word: str) -> bool:
     """Whether a word is the signature of this key, by its signing half."""
     letters = word.removeprefix(PREFIX)
-    if letters == word or not letters.isascii():
-        return False
     try:
-        key.verify(base64.b32decode(letters.upper() + "=" * (-len(letters) % 8)), _signed(key))
-    except (ValueError, binascii.Error, ExchangeError):
+        key.verify(bytes_of(letters), _signed(key))
+    except (ValueError, ExchangeError):
         return False
-    return True
+    return letters != word
 
 
 def _signed(key: PublicKey) -> bytes:

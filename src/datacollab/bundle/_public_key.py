@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +9,7 @@ from pathlib import Path
 from .._require import require
 from ..errors import ExchangeError
 from ._key_proof import is_proof
-from ._spelling import letters_of, spelt
+from ._spelling import bytes_of, letters_of, spelt
 
 __all__ = ["PublicKey"]
 
@@ -95,10 +93,10 @@ class PublicKey:
         stripped = text.strip()
         letters = stripped.removeprefix(PREFIX)
         try:
-            if letters == stripped or not letters.isascii():
+            if letters == stripped:
                 raise ValueError
-            data = base64.b32decode(letters.upper() + "=" * (-len(letters) % 8))
-        except (ValueError, binascii.Error):
+            data = bytes_of(letters)
+        except ValueError:
             raise _malformed(what, f"it does not consist of {PREFIX} and letters and digits") from None
         key = cls(data[:32], data[32:64])
         if len(data) != 64 + CHECKSUM or key.text != stripped:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 
-__all__ = ["letters_of", "spelt"]
+__all__ = ["bytes_of", "letters_of", "spelt"]
 
 _GROUP = 4
 
@@ -12,6 +12,19 @@ _GROUP = 4
 def letters_of(data: bytes) -> str:
     """Base32 in lower case, without padding: five bits a letter."""
     return base64.b32encode(data).decode().rstrip("=").lower()
+
+
+def bytes_of(letters: str) -> bytes:
+    """What `letters_of` wrote.
+
+    Raises
+    ------
+    ValueError
+        When they are no such letters.
+    """
+    if not letters.isascii():
+        raise ValueError("letters and digits are wanted")
+    return base64.b32decode(letters.upper() + "=" * (-len(letters) % 8))
 
 
 def spelt(data: bytes, n_letters: int) -> str:
