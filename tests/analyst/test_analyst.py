@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from datacollab import KTI, LTI, Analyst, Party, Share, TargetSimilarityGraph
+from datacollab import GEP, KTI, KTICV, LTI, MPP, ODC, Analyst, Party, Share, TargetSimilarityGraph
 from datacollab.errors import AgreementError, RepresentationError, UnknownPartyError
 
 
@@ -103,3 +103,49 @@ def test_reprs_show_no_data(shares):
         "Collaboration(parties=['a', 'b'], integrator=LTI, estimator=LogisticRegression)"
     )
     assert "array" not in repr(analyst.fit(shares).party_model("a"))
+
+
+def constant_columns(X):
+    return np.hstack([X[:, :2], np.ones((len(X), X.shape[1] - 2))])
+
+
+def equal_columns(X):
+    return np.repeat(X[:, :1], X.shape[1], axis=1)
+
+
+ODD_SHARES = {
+    "anchor of zeros": {"anchor_representation": lambda X: 0 * X},
+    "rows of zeros": {"representation": lambda X: 0 * X},
+    "all of zeros": {"representation": lambda X: 0 * X, "anchor_representation": lambda X: 0 * X},
+    "constant columns": dict.fromkeys(("representation", "anchor_representation"), constant_columns),
+    "equal columns": dict.fromkeys(("representation", "anchor_representation"), equal_columns),
+    "huge": dict.fromkeys(("representation", "anchor_representation"), lambda X: 1e28 * X),
+    "huge rows": {"representation": lambda X: 1e28 * X},
+    "huge anchor": {"anchor_representation": lambda X: 1e28 * X},
+    "one huge column": dict.fromkeys(("representation", "anchor_representation"), lambda X: X * [1e28, 1, 1, 1]),
+    "tiny": dict.fromkeys(("representation", "anchor_representation"), lambda X: 1e-300 * X),
+    "tiny anchor": {"anchor_representation": lambda X: 1e-300 * X},
+    "far away": dict.fromkeys(("representation", "anchor_representation"), lambda X: X + 1e12),
+}
+
+
+@pytest.mark.filterwarnings("error:overflow", "error:invalid value")
+@pytest.mark.parametrize("integrator", [KTI(4), KTICV(), LTI(4), GEP(4), MPP(4), ODC(), "auto"], ids=str)
+@pytest.mark.parametrize("odd", ODD_SHARES)
+def test_a_share_with_which_nothing_can_be_done_is_named(shares, odd, integrator):
+    """Where such a share can be integrated, all is well; where it cannot, it is known whose it is."""
+    first, other = (changed(share, anchor_target=None) for share in shares)
+    changes = {name: change(getattr(other, name)) for name, change in ODD_SHARES[odd].items()}
+    three = [changed(first, party="north"), changed(other, party="middle", **changes), changed(other, party="south")]
+    model = "auto" if integrator == "auto" else LogisticRegression(max_iter=5000)
+    collaboration, refusal = None, ""
+    try:
+        collaboration = Analyst(integrator, model).fit(three)
+    except (ValueError, ArithmeticError) as error:
+        refusal = str(error)
+    if collaboration is None:
+        assert "'middle'" in refusal
+        return
+    for share in three:
+        predicted = collaboration.party_model(share.party).predict(share.representation)
+        assert set(predicted) <= {0, 1}

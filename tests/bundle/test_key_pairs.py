@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datacollab.bundle import KeyFile, KeyPair, PublicKey
+from datacollab.bundle import KeyFile, KeyPair, PublicKey, key_with_proof
 from datacollab.bundle._public_key import _SMALL_ORDER
 from datacollab.errors import ExchangeError
 
@@ -101,6 +101,42 @@ def test_the_file_of_a_public_key(tmp_path):
     assert_refused("KEY_MALFORMED", PublicKey.load, path)
     assert_refused("KEY_MISSING", PublicKey.load, tmp_path / "no.key", words=["no.key"])
     assert_refused("KEY_MISSING", PublicKey.load, tmp_path)
+
+
+def test_a_public_key_is_signed_by_its_owner(tmp_path):
+    path = tmp_path / "public.key"
+    path.write_text(key_with_proof(KEY))
+    assert PublicKey.load(path, proven=True) == PublicKey.load(path) == KEY.public
+    word, proof = path.read_text().split()
+    assert word == TEXT
+    signature = base64.b32decode(proof.removeprefix("dcproof1-").upper() + "=")
+    signed = b"datacollab public key 1 proof\n" + KEY.public.signing + KEY.public.sealing
+    Ed25519PublicKey.from_public_bytes(KEY.public.signing).verify(signature, signed)
+    path.write_text(f"{TEXT}\n")
+    assert PublicKey.load(path) == KEY.public
+    with pytest.raises(ExchangeError, match="without its owner's signature"):
+        PublicKey.load(path, proven=True)
+
+
+def test_halves_of_two_people_are_no_key(tmp_path):
+    """Whoever puts another's half beside one of their own cannot sign both for them."""
+    path = tmp_path / "public.key"
+    mixed = PublicKey(KEY.public.signing, OTHER.public.sealing)
+    _, own_proof = key_with_proof(KEY).split()
+    _, other_proof = key_with_proof(OTHER).split()
+    for proof in (
+        own_proof,
+        other_proof,
+        own_proof[:-1],
+        own_proof[9:],
+        "dcproof1-",
+        "dcproof1-\u00e4",
+        f"{own_proof} x",
+    ):
+        path.write_text(f"{mixed.text}\n{proof}\n", encoding="utf-8")
+        assert_refused("KEY_MALFORMED", PublicKey.load, path, words=[str(path)])
+    path.write_text(f"{TEXT}\n{other_proof}\n")
+    assert_refused("KEY_MALFORMED", PublicKey.load, path, words=["halves may be of two people"])
 
 
 @pytest.mark.parametrize("passphrase", [None, "correct horse"])

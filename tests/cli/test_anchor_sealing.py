@@ -3,19 +3,22 @@
 import json
 import os
 import stat
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from datacollab.bundle import KeyPair
+from datacollab.bundle import KeyPair, pack, unpack
 from datacollab.cli._app import app
 from datacollab.party_folder import PartyFolder
 from datacollab.project import (
     AnchorRecipe,
     draft_project,
     encode_table,
+    guessing,
+    load_project,
     open_anchor,
     project_text,
     write_table,
@@ -101,6 +104,66 @@ def test_facts_as_json(place):
     PartyFolder.join(place / "b", place / "project.toml")
     facts = json.loads(run("open", place / "anchor.dcanchor", "-C", place / "b", "--json").stdout)
     assert facts.items() >= {"party": "b", "n_rows": 60, "n_features": 4, "with_target": True}.items()
+
+
+def test_rows_of_a_table_are_warned_of(place, table):
+    """Whoever has the table knows each row but for which; what is drawn, nobody has."""
+    assert json.loads(seal(place, "--json").stdout)["guessing"]["level"] == "ok"
+    agreed = load_project(place / "project.toml")
+    encode = encode_table(agreed, table, where="public").X[:60]
+    pd.DataFrame(encode, columns=agreed.feature_names).to_csv(place / "rows.csv", index=False)
+    result = seal(place, "--rows-from", place / "rows.csv", source=None, output="given.dcanchor")
+    assert result.exit_code == 0, result.output
+    assert "Whoever has the table has the anchor" in result.stdout
+    sampled = replace(agreed, anchor=AnchorRecipe(method="sample", n_rows=60))
+    (place / "project.toml").write_text(project_text(sampled, KeyPair.load(place / "a" / "keys.json")))
+    assert "one of the 80 public rows, 6 bits" in seal(place, output="sample.dcanchor").stdout
+    found = json.loads(seal(place, "--json", output="again.dcanchor").stdout)["guessing"]
+    assert (found["level"], found["bits"]) == ("warning", np.log2(80))
+    shown = CliRunner().invoke(app, ["project", "show", str(place / "project.toml")]).stdout
+    assert "guessing it, warning: Each row is one of the public rows: keep from the analyst which table" in shown
+
+
+def test_what_is_drawn_has_the_bits_of_what_it_is_drawn_by():
+    """53 for each number, and never more than the generator was given."""
+    found = {method: guessing(method, n_public=1024, n_features=2) for method in ("smote", "uniform", "gaussian")}
+    assert {method: each.bits for method, each in found.items()} == {"smote": 63, "uniform": 106, "gaussian": 106}
+    assert {each.level for each in found.values()} == {"ok"}
+    assert guessing("uniform", n_features=64).bits == 128
+
+
+def test_an_older_anchor_does_not_take_the_place_of_a_later_one(place):
+    for name in ("first", "second"):
+        assert seal(place, output=f"{name}.dcanchor").exit_code == 0
+    PartyFolder.join(place / "b", place / "project.toml")
+    assert run("open", place / "first.dcanchor", "-C", place / "b").exit_code == 0
+    for _ in range(2):
+        assert run("open", place / "second.dcanchor", "-C", place / "b").exit_code == 0
+    before = PartyFolder(place / "b").anchor
+    result = run("open", place / "first.dcanchor", "-C", place / "b")
+    assert_refused(result, "ALREADY_THERE", "first.dcanchor", "sealed later", before.sealed_at, exit_code=14)
+    assert np.array_equal(PartyFolder(place / "b").anchor.rows, before.rows)
+
+
+@pytest.mark.parametrize("said", [None, "", "2026-01-01T00:00:00", "yesterday", 3, "2026-01-01T00:00:00+01:00"])
+def test_an_anchor_says_when_it_was_sealed(place, said):
+    """Or is older than any that does, as those of first versions."""
+    assert seal(place).exit_code == 0
+    PartyFolder.join(place / "b", place / "project.toml")
+    bundle = unpack(place / "anchor.dcanchor")
+    facts = bundle.facts | {"sealed_at": said}
+    if said is None:
+        del facts["sealed_at"]
+    path, owner = place / "old.dcanchor", KeyPair.load(place / "a" / "keys.json")
+    path.write_bytes(pack("datacollab.anchor", facts, bundle.members, key=owner))
+    result = run("open", path, "-C", place / "b")
+    assert result.exit_code == (0 if not said else 11), result.output
+    if said:
+        assert "BUNDLE_MALFORMED" in result.stderr
+        return
+    assert seal(place, output="later.dcanchor").exit_code == 0
+    assert run("open", place / "later.dcanchor", "-C", place / "b").exit_code == 0
+    assert run("open", path, "-C", place / "b").exit_code == 14
 
 
 def test_the_analyst_cannot_open_it(place):

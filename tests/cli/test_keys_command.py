@@ -51,7 +51,7 @@ def test_new_keys_for_several_folders(tmp_path):
     assert result.exit_code == 0, result.output
     for folder in folders:
         pair = KeyPair.load(folder / "keys.json")
-        assert PublicKey.load(folder / "public.key") == pair.public
+        assert PublicKey.load(folder / "public.key", proven=True) == pair.public
         assert (mode_of(folder), mode_of(folder / "keys.json")) == (0o700, 0o600)
         assert f"{folder}: keys.json (secret), public.key: {pair.public.fingerprint}\n" in result.stdout
     assert len({KeyPair.load(folder / "keys.json").public for folder in folders}) == 2
@@ -119,6 +119,17 @@ def test_no_passphrase_and_nobody_to_ask(tmp_path, word_file):
     result = run("new", tmp_path / "a", "--passphrase-file", word_file)
     assert_refused(result, "PASSPHRASE_WRONG", KEYS, str(word_file))
     assert not (tmp_path / "a").exists()
+
+
+def test_the_public_key_once_more(tmp_path, word_file):
+    run("new", tmp_path / "a", "--passphrase-file", word_file)
+    before, output = (tmp_path / "a" / "public.key").read_text(), tmp_path / "a.key"
+    result = run("public", output, "-C", tmp_path / "a", "--passphrase-file", word_file)
+    assert result.exit_code == 0, result.output
+    assert output.read_text() == before
+    assert PublicKey.load(output, proven=True).fingerprint in result.stdout
+    again = run("public", output, "-C", tmp_path / "a", "--passphrase-file", word_file)
+    assert_refused(again, "ALREADY_THERE", STATE, str(output))
 
 
 def test_show(tmp_path):

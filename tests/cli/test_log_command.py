@@ -48,7 +48,7 @@ def test_show(folder):
 def test_verify(folder):
     log = AuditLog(folder / "log.jsonl")
     result = run("verify", "-C", folder, "--json")
-    assert json.loads(result.stdout) == {"entries": 3, "head": log.head}
+    assert json.loads(result.stdout) == {"entries": 3, "head": log.head, "compared": []}
     assert f"3 entries, none changed. Head {log.head}" in run("verify", "-C", folder).stdout
     first = log.entries()[0]["hash"]
     assert run("verify", "-C", folder, "--head", first).exit_code == 0

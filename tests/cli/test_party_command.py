@@ -122,6 +122,7 @@ def test_join_says_who_one_is(world):
         "party": "a",
         "project": "wards",
         "project_digest": world.project.digest,
+        "project_fingerprint": world.project.fingerprint,
         "owner": world.project.owner.fingerprint,
         "analyst": world.project.analyst.fingerprint,
         "anchor": False,
@@ -133,7 +134,7 @@ def test_join_wants_the_owner_or_people_to_compare(world):
     told = join(world)
     for key in ("a", "analyst"):
         assert world.keys[key].public.fingerprint in told
-    assert world.project.digest[:16] in told
+    assert world.project.fingerprint in told
     assert "compare them with the owner by telephone" in told
     owner = world.root / "owner.key"
     owner.write_text(world.keys["a"].public.text)
@@ -304,7 +305,9 @@ def test_other_files_are_no_models(ready):
     assert f"{ready.root / 'anchor.dcanchor'} is datacollab.anchor" in result.stderr
 
 
-@pytest.mark.parametrize(("place", "is_shared"), [("_party_folder.commit_share", False), ("_commit._move", True)])
+@pytest.mark.parametrize(
+    ("place", "is_shared"), [("_party_folder.commit_share", False), ("_commit._finish_share", True)]
+)
 def test_after_an_interruption_it_is_known_whether_the_share_was_made(world, monkeypatch, place, is_shared):
     join(world)
     real = operator.attrgetter(place)(datacollab.party_folder)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from datacollab.bundle import KeyPair, pack
+from datacollab.bundle import KeyPair, key_with_proof, pack
 from datacollab.cli._app import app
 from datacollab.project import load_project
 
@@ -39,7 +39,7 @@ def keys(tmp_path_factory):
         (folder / name).mkdir()
         pair = KeyPair.generate()
         pair.save(folder / name / "keys.json")
-        (folder / name / "public.key").write_text(pair.public.text + "\n")
+        (folder / name / "public.key").write_text(key_with_proof(pair))
     return folder
 
 
@@ -149,6 +149,14 @@ def test_keys_that_are_missing_or_none(new, keys, tmp_path, public):
     assert_refused(new("--analyst", tmp_path / "binary.key"), "KEY_MALFORMED", "binary.key", exit_code=10)
 
 
+def test_a_key_that_its_owner_has_not_signed_is_no_members(new, keys, tmp_path):
+    text = (keys / "analyst" / "public.key").read_text()
+    (tmp_path / "bare.key").write_text(text.splitlines()[0] + "\n")
+    result = new("--analyst", tmp_path / "bare.key")
+    assert_refused(result, "KEY_MALFORMED", "bare.key", "datacollab keys public", exit_code=10)
+    assert not (tmp_path / "project.toml").exists()
+
+
 def test_usage_errors(new, keys):
     for more in (["--party", "c"], ["--party", f"a={keys / 'b' / 'public.key'}"], ["--deadline", "31.1.2027"]):
         result = new(*more)
@@ -178,6 +186,7 @@ def test_show_is_for_people(file, keys):
     assert f"age {age.minimum:g} to {age.maximum:g} missing: {age.fill}, outside: clip" in shown
     assert f"ward north, south missing: {project.columns[1].fill}, unknown: other" in shown
     assert lines[-1] == f"Digest    {project.digest}"
+    assert f"Compare   {project.fingerprint}, by telephone: the beginning of the digest in letters" in lines
     facts = json.loads(run("show", file, "--json").stdout)
     assert facts["project_digest"] == project.digest
 
@@ -209,6 +218,9 @@ def test_verify_compares_the_owner(file, keys):
     assert load_project(file).digest in result.stdout
     assert "telephone" not in result.stdout
     assert "telephone" in run("verify", file).stdout
+    # The owner's key is compared with one that is known, signed or not.
+    (keys / "owner.key").write_text(load_project(file).owner.text)
+    assert run("verify", file, "--owner", keys / "owner.key").exit_code == 0
     wrong = run("verify", file, "--owner", keys / "b" / "public.key")
     assert_refused(wrong, "SIGNATURE_INVALID", "ask the owner by another way", exit_code=11)
     facts = json.loads(run("verify", file, "--json").stdout)

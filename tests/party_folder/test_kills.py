@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from datacollab.bundle import unpack
+from datacollab.errors import ExchangeError
 from datacollab.party_folder import PartyFolder
 from datacollab.party_folder._files import Files, OwnFiles
 from datacollab.party_folder._stored import load_party
@@ -62,9 +63,23 @@ def world(tmp_path):
     return new_world(tmp_path)
 
 
+def sent(world):
+    """Digests of all whole bundles that somebody who watches the outbox may have taken from it, under any name."""
+    digests = set()
+    for path in (world.root / "a" / "outbox").iterdir():
+        try:
+            digests.add(unpack(path).digest)
+        except ExchangeError:
+            assert path.suffix == ".part"
+    return digests
+
+
 def check(world):
     """What holds after any kill; gives the digests of the share and the model that are there."""
+    left = sent(world)
     folder = PartyFolder(world.root / "a")
+    # Before the next command mends anything.
+    assert left <= {entry["facts"]["digest"] for entry in folder.log.entries() if entry["event"] == "share"}
     folder.record("look")
     files, own = Files(folder.path), OwnFiles(folder.key, None)
     assert not [path for path in folder.path.rglob("*") if path.suffix in (".part", ".next")]
@@ -131,7 +146,7 @@ def two_models(world, a, b, number):
 def test_kills_at_random_moments(verb, commands, world):
     a, b = world.shared("a"), world.shared("b")
     if verb == "share":
-        sources, coming = [world.root / "a.csv"] * 2, a.path / "outbox" / ".a.dcshare.next"
+        sources, coming = [world.root / "a.csv"] * 2, a.path / ".share.dcshare.next"
     else:
         sources, coming = [two_models(world, a, b, number) for number in range(2)], a.path / ".model.dcmodel.next"
     started = time.monotonic()

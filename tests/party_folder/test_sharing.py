@@ -1,6 +1,9 @@
+import os
+import re
 import stat
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -289,10 +292,39 @@ def test_a_folder_that_is_closed_is_named_with_what_to_do(world, monkeypatch):
     monkeypatch.setattr(_commit, "write_atomically", denied)
     with pytest.raises(PermissionError) as found:
         world.share(folder)
-    for words in (f"{folder.path / 'outbox'} cannot be written to", f"chmod -R u+rwX {folder.path}"):
+    for words in (f"{folder.path} cannot be written to", f"chmod -R u+rwX {folder.path}"):
         assert words in str(found.value)
     with pytest.raises(PermissionError, match="elsewhere"), folder._locked():
         denied("/elsewhere/file", b"")
+
+
+def test_a_closed_outbox_is_noticed_before_the_party_has_shared(world, monkeypatch):
+    folder = world.join()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "access", lambda path, mode: Path(path) != folder.path / "outbox")
+        with pytest.raises(PermissionError, match=f"{re.escape(str(folder.path / 'outbox'))} cannot be written to"):
+            world.share(folder)
+    assert folder.shared() is None
+    assert not (folder.path / "party.dcstate").exists()
+    assert "share" not in events(folder)
+
+
+def test_a_share_whose_outbox_closes_at_the_last_moment_goes_there_later(world, monkeypatch):
+    write = _commit.write_atomically
+
+    def denied(path, data, **options):
+        if path.parent.name == "outbox":
+            raise PermissionError(13, "Permission denied", str(path))
+        write(path, data, **options)
+
+    folder = world.join()
+    with monkeypatch.context() as patched:
+        patched.setattr(_commit, "write_atomically", denied)
+        with pytest.raises(PermissionError, match=f"{re.escape(str(folder.path / 'outbox'))} cannot be written to"):
+            world.share(folder)
+    assert not list((folder.path / "outbox").iterdir())
+    assert folder.shared() == world.open_share(folder)[1].digest
+    assert not (folder.path / ".share.dcshare.next").exists()
 
 
 def test_the_deadline_holds(tmp_path):

@@ -7,6 +7,7 @@ import json
 import re
 import tomllib
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -92,7 +93,10 @@ def test_the_sealed_anchor_is_what_the_page_says(project, table, keys):
 
     anchor = make_anchor(project, table, where="public.csv")
     bundle = unpack(seal_anchor(anchor, project, keys["a"]), kind="datacollab.anchor", signed_by=project.owner)
-    assert bundle.facts == {"sealed": True, "project": "heart", "project_digest": project.digest}
+    sealed_at = datetime.fromisoformat(bundle.facts["sealed_at"])
+    assert sealed_at.utcoffset() == timedelta(0)
+    told = {"sealed": True, "project": "heart", "project_digest": project.digest}
+    assert bundle.facts == told | {"sealed_at": sealed_at.isoformat(timespec="microseconds")}
     assert list(bundle.members) == ["sealed.bin"]
     purpose = f"datacollab anchor of project {project.digest}"
     arrays = load(unseal(bundle.members["sealed.bin"], keys["b"], purpose=purpose))

@@ -14,7 +14,7 @@ import tomli_w
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from datacollab.bundle import canonical_json, digest, pack
+from datacollab.bundle import PublicKey, canonical_json, digest, pack
 from datacollab.errors import ExchangeError
 from datacollab.project import (
     AnchorRecipe,
@@ -379,6 +379,29 @@ def test_no_one_has_two_roles_that_exclude_one_another(make_project, keys):
     assert "capital" in refused("SPEC_INVALID", make_project, parties={"a": a, "A": b})
     refused("SPEC_INVALID", make_project, parties={"a": a})
     assert make_project(owner=stranger).owner == stranger
+
+
+def test_what_is_read_on_the_telephone_is_the_beginning_of_the_digest(make_project):
+    """A hundred bits: no other project has them but by as many trials as nobody can make."""
+    project = make_project()
+    spelt = project.fingerprint
+    assert re.fullmatch("([a-z2-7]{4}-){4}[a-z2-7]{4}", spelt)
+    letters = "abcdefghijklmnopqrstuvwxyz234567"
+    number = sum(32**place * letters.index(letter) for place, letter in enumerate(reversed(spelt.replace("-", ""))))
+    assert number == int(project.digest, 16) >> 156
+    assert make_project(quorum=1).fingerprint != spelt
+
+
+def test_neither_half_of_a_key_is_another_members(make_project, keys):
+    a, b, analyst, stranger = (keys[name].public for name in ("a", "b", "analyst", "stranger"))
+    mixed = [
+        ("sealing", {"parties": {"a": a, "b": PublicKey(b.signing, a.sealing)}}),
+        ("signing", {"parties": {"a": a, "b": PublicKey(a.signing, b.sealing)}}),
+        ("sealing", {"analyst": PublicKey(analyst.signing, b.sealing)}),
+        ("signing", {"owner": PublicKey(a.signing, stranger.sealing)}),
+    ]
+    for half, changes in mixed:
+        assert f"same {half} half" in refused("SPEC_INVALID", make_project, **changes)
 
 
 def test_the_deadline_is_the_last_day(make_project):

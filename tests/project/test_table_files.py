@@ -421,6 +421,24 @@ def test_what_the_project_does_not_name_is_carried_as_it_is(project, tmp_path, k
         assert found.column("visit").to_pylist() == column[:n_rows].to_pylist()
 
 
+def test_an_index_is_left_out_as_pandas_leaves_it(table, tmp_path):
+    path = tmp_path / "t.parquet"
+    # So long that they are read as places in a dictionary first.
+    table = table.assign(name="x" * 2_300_000)
+    table.set_index(pd.Index([date(2026, 1, 1)] * len(table), name="day")).to_parquet(path)
+    pd.testing.assert_frame_equal(read_table(path), table)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_lists_where_the_project_has_an_entry_are_refused(project, table, tmp_path, suffix):
+    path = tmp_path / f"t.{suffix}"
+    write_table(path, [table.assign(dose=[[1.5]] * len(table))])
+    with pytest.raises(ExchangeError, match="'dose' holds lists or records") as caught:
+        read_table(path, project=project)
+    assert caught.value.code == "SCHEMA_DTYPE"
+    assert str(path) in str(caught.value)
+
+
 def test_texts_that_point_to_nowhere_are_refused(tmp_path):
     """An Arrow file says where each text begins; beyond its end lies other memory, or the end of the process."""
     path = tmp_path / "table.arrow"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -15,6 +16,9 @@ from ..model import IntegrationFunction, LinearMap
 from ._base import BaseIntegrator, Representations, check_n_components
 
 __all__ = ["MPP"]
+
+_MUCH_LARGER = 1e8
+"""Beyond this the digits of one party are lost in the rounding of another's."""
 
 
 class MPP(BaseIntegrator):
@@ -97,7 +101,8 @@ class MPP(BaseIntegrator):
         checked = self._start_fit(anchors)
         with self._few_threads(checked):
             U, singular_values, _ = leading_left_singular(np.hstack(list(checked.values())))
-            check_n_components(self.n_components, U.shape[1], "that is the rank of all representations together")
+            reason = f"that is the rank of all representations together{_dwarfed(checked)}"
+            check_n_components(self.n_components, U.shape[1], reason)
             U = U[:, : self.n_components] * fix_signs(U[:, : self.n_components])
             singular_values = singular_values[: self.n_components]
 
@@ -122,3 +127,12 @@ class MPP(BaseIntegrator):
         if not np.isfinite(R).all() or np.linalg.cond(R) > 1 / np.finfo(np.float64).eps:
             raise NumericalError("basis must be an invertible matrix of finite numbers; this one is singular.")
         return R
+
+
+def _dwarfed(representations: Mapping[PartyName, FloatArray]) -> str:
+    """Words on a party beside whose numbers those of another one vanish, for MPP compares sizes."""
+    sizes = {party: float(np.abs(A).max()) for party, A in representations.items()}
+    largest, smallest = max(sizes, key=lambda party: sizes[party]), min(sizes, key=lambda party: sizes[party])
+    if sizes[largest] < _MUCH_LARGER * sizes[smallest]:
+        return ""
+    return f", beside the numbers of party {largest!r}, which dwarf those of party {smallest!r}"

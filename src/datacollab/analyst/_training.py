@@ -12,12 +12,14 @@ from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
 
 from .._validation import FloatArray, PartyName
-from ..errors import AgreementError
+from ..errors import AgreementError, NumericalError
 from ..share import Share
 from ._base import BaseIntegrator
 
 __all__ = ["TrainingRows", "looks_interpolated", "mean_anchor", "training_rows"]
 
+_MOST_ENTRY = 1e30
+"""As of shares: squares are finite in double precision, and entries in single."""
 _CLUSTER = 10
 """Anchor rows that are left out together on average, where they judge; as many as are made of one public row, often."""
 _MOST_CLUSTERS = 100
@@ -77,7 +79,7 @@ class TrainingRows:
 
         An anchor row is the mean of what the parties' functions make of it.
         """
-        own = integrator.transform({party: share.representation for party, share in shares.items()})
+        own = _mapped(integrator, {party: share.representation for party, share in shares.items()})
         rows = [own[party] for party in self.parties]
         if self.has_anchor:
             rows.append(mean_anchor(integrator, shares))
@@ -109,8 +111,28 @@ class TrainingRows:
 
 def mean_anchor(integrator: BaseIntegrator, shares: Mapping[PartyName, Share]) -> FloatArray:
     """Mean over the parties of their mapped anchor, shape (n_anchors, n_components)."""
-    mapped = integrator.transform({party: share.anchor_representation for party, share in shares.items()})
+    mapped = _mapped(integrator, {party: share.anchor_representation for party, share in shares.items()})
     return np.asarray(np.mean(list(mapped.values()), axis=0))
+
+
+def _mapped(integrator: BaseIntegrator, tables: Mapping[PartyName, FloatArray]) -> dict[PartyName, FloatArray]:
+    """What parties' functions make of their rows; a model would fail on some without a name.
+
+    Raises
+    ------
+    NumericalError
+        Naming the party whose rows become too large.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        mapped = integrator.transform(tables)
+    for party, rows in mapped.items():
+        if not (np.abs(rows) <= _MOST_ENTRY).all():
+            raise NumericalError(
+                f"Party {party!r}: in the common space its rows have entries beyond {_MOST_ENTRY:g}, with which no "
+                "model can be trained. They are of another size than its anchor's rows; the party should map both with "
+                "the same fitted obfuscator, and share again."
+            )
+    return mapped
 
 
 def training_rows(shares: Mapping[PartyName, Share], *, as_classes: bool = False) -> TrainingRows:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
 from .._require import require
 from ..errors import ExchangeError
+from ._key_proof import is_proof
+from ._spelling import bytes_of, letters_of, spelt
 
 __all__ = ["PublicKey"]
 
@@ -58,11 +58,11 @@ class PublicKey:
     def text(self) -> str:
         """The key as text to send and to paste: ``dcpub1-`` and 109 letters and digits."""
         halves = self.signing + self.sealing
-        return PREFIX + _letters(halves + _hash(b"checksum", halves)[:CHECKSUM])
+        return PREFIX + letters_of(halves + _hash(b"checksum", halves)[:CHECKSUM])
 
     @property
     def fingerprint(self) -> str:
-        """Sixteen letters and digits in groups of four, to compare on the telephone."""
+        """Sixteen letters and digits in groups of four, that is 80 bits, to compare on the telephone."""
         return self.spell(self.fingerprint_bytes)
 
     @property
@@ -73,8 +73,7 @@ class PublicKey:
     @staticmethod
     def spell(fingerprint: bytes) -> str:
         """A fingerprint's ten bytes as text."""
-        letters = _letters(fingerprint)
-        return "-".join(letters[start : start + 4] for start in range(0, 16, 4))
+        return spelt(fingerprint, 16)
 
     @classmethod
     def from_text(cls, text: str, *, what: str = "The text") -> PublicKey:
@@ -94,10 +93,10 @@ class PublicKey:
         stripped = text.strip()
         letters = stripped.removeprefix(PREFIX)
         try:
-            if letters == stripped or not letters.isascii():
+            if letters == stripped:
                 raise ValueError
-            data = base64.b32decode(letters.upper() + "=" * (-len(letters) % 8))
-        except (ValueError, binascii.Error):
+            data = bytes_of(letters)
+        except ValueError:
             raise _malformed(what, f"it does not consist of {PREFIX} and letters and digits") from None
         key = cls(data[:32], data[32:64])
         if len(data) != 64 + CHECKSUM or key.text != stripped:
@@ -107,13 +106,20 @@ class PublicKey:
         return key
 
     @classmethod
-    def load(cls, path: Path) -> PublicKey:
-        """Read a key from a file.
+    def load(cls, path: Path, *, proven: bool = False) -> PublicKey:
+        """Read a key from a file, and check its owner's signature where there is one.
+
+        Parameters
+        ----------
+        path : Path
+        proven : bool, default=False
+            Whether it has to be signed: where it is taken from its owner for the first time, rather than compared with
+            one that is known.
 
         Raises
         ------
         ExchangeError
-            ``KEY_MISSING``, when there is no such file; ``KEY_MALFORMED``, when it holds none.
+            ``KEY_MISSING``, when there is no such file; ``KEY_MALFORMED``, when it holds none, or not its owner's.
         """
         try:
             with open(path, "rb") as file:
@@ -124,7 +130,18 @@ class PublicKey:
             raise ExchangeError(
                 "KEY_MISSING", f"{path} cannot be read ({error.strerror}). Give the file that its owner sent."
             ) from None
-        return cls.from_text(text, what=str(path))
+        # The key, and in another line the proof.
+        word, *proofs = text.split() or [""]
+        key = cls.from_text(word, what=str(path))
+        if proofs and not (len(proofs) == 1 and is_proof(key, proofs[0])):
+            raise _malformed(str(path), "its owner has not signed it, so its halves may be of two people")
+        if proven and not proofs:
+            raise ExchangeError(
+                "KEY_MALFORMED",
+                f"{path} holds a public key without its owner's signature, the second line. Ask its owner for the file "
+                "that `datacollab keys public` writes.",
+            )
+        return key
 
     def verify(self, signature: bytes, data: bytes) -> None:
         """Check a signature.
@@ -151,10 +168,6 @@ class PublicKey:
 
 def _without_sign(point: bytes) -> bytes:
     return point[:31] + bytes([point[31] & 0x7F])
-
-
-def _letters(data: bytes) -> str:
-    return base64.b32encode(data).decode().rstrip("=").lower()
 
 
 def _hash(purpose: bytes, data: bytes) -> bytes:

@@ -52,8 +52,8 @@ def init(
         report.facts = {"project": opened.project.name, "project_digest": opened.project.digest}
         report.line(f"{folder}: project {opened.project.name}, {len(opened.project.parties)} parties.")
         if owner is None:
-            owner_is, digest = opened.project.owner.fingerprint, opened.project.digest[:16]
-            report.line(f"Its owner is {owner_is}, its digest {digest}...: compare them by telephone.")
+            owner_is, fingerprint = opened.project.owner.fingerprint, opened.project.fingerprint
+            report.line(f"Its owner is {owner_is}, the project itself {fingerprint}: compare them by telephone.")
 
 
 @app.command("add")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -138,17 +139,19 @@ def seal(
         raise typer.BadParameter("give either public rows, or --rows-from with the anchor's rows")
     with reported(as_json, unchanged="No anchor was written.") as report:
         from ..bundle import KeyPair, write_atomically
-        from ..project import anchor_of_rows, load_project, make_anchor, seal_anchor
+        from ..project import anchor_of_rows, guessing, load_project, make_anchor, seal_anchor
         from ..project import read_table as read
 
         agreed = load_project(project)
         owner = KeyPair.load(folder / "keys.json", passphrase_for(folder, passphrase_file))
         if rows_from is not None:
             anchor = anchor_of_rows(agreed, read(rows_from, project=agreed), where=str(rows_from))
+            found = guessing("given")
         else:
             assert public is not None
             table = read(public, project=agreed)
             anchor = make_anchor(agreed, table, where=str(public))
+            found = guessing(agreed.anchor.method, n_public=len(table), n_features=agreed.n_features)
         write_atomically(output, seal_anchor(anchor, agreed, owner), overwrite=False)
         report.facts = {
             "written": str(output),
@@ -157,17 +160,15 @@ def seal(
             "with_target": anchor.target is not None,
             "parties": list(agreed.parties),
             "project_digest": agreed.digest,
+            "guessing": asdict(found),
         }
         report.line(
             f"{output}: {len(anchor.rows)} rows, {agreed.n_features} columns, "
             f"{'with' if anchor.target is not None else 'without'} targets; sealed to {', '.join(agreed.parties)}"
         )
         report.line("Send this one file to every party; it is of no use to anybody else.")
-        if rows_from is None and agreed.anchor.method == "sample":
-            report.line(
-                "Its rows are rows of the public table: keep from the analyst which table that is, or agree on another "
-                "method. Whoever has the anchor can undo a linear map."
-            )
+        if found.level == "warning":
+            report.line(f"{found.sentence} Whoever has the anchor can undo a linear map.")
 
 
 @app.command("open")

@@ -12,7 +12,7 @@ import typer
 from ..errors import ExchangeError
 from ._options import named_once
 from ._output import reported
-from ._passphrase import PassphraseFile, ask, at_terminal, passphrase
+from ._passphrase import PassphraseFile, ask, at_terminal, passphrase, passphrase_for
 
 __all__ = ["app"]
 
@@ -94,6 +94,26 @@ def show(
             report.line(f"Other users of this machine can read {path}. Run: chmod 600 {path}")
 
 
+@app.command("public")
+def public(
+    output: Annotated[Path, typer.Argument(help="File to write.")] = Path("public.key"),
+    folder: Folder = HERE,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the public key once more, with the signature that says whose it is, for others to check.
+
+    Example: datacollab keys public hospital-a.key -C hospital-a
+    """
+    with reported(as_json, unchanged="No key was written.") as report:
+        from ..bundle import KeyPair, key_with_proof, write_atomically
+
+        pair = KeyPair.load(folder / SECRET, passphrase_for(folder, passphrase_file))
+        write_atomically(output, key_with_proof(pair).encode(), overwrite=False)
+        report.facts = {"written": str(output), "fingerprint": pair.public.fingerprint}
+        report.line(f"{output}: {pair.public.fingerprint}")
+
+
 def _words(encrypt: bool, passphrase_file: Path | None) -> str | None:
     """The passphrase to encrypt with; None where the keys are to be stored as they are."""
     if not (encrypt or passphrase_file):
@@ -118,14 +138,14 @@ def _check_free(folder: Path) -> None:
 
 def _make(folder: Path, words: str | None) -> str:
     """Make one folder's keys; the fingerprint is returned."""
-    from ..bundle import KeyPair, write_atomically
+    from ..bundle import KeyPair, key_with_proof, write_atomically
 
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     folder.chmod(0o700)
     pair = KeyPair.generate()
     # The secret first: a public key in use whose secret is nowhere would be worse than the reverse.
     pair.save(folder / SECRET, words)
-    write_atomically(folder / PUBLIC, (pair.public.text + "\n").encode(), overwrite=False)
+    write_atomically(folder / PUBLIC, key_with_proof(pair).encode(), overwrite=False)
     return pair.public.fingerprint
 
 

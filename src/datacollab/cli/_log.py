@@ -53,17 +53,24 @@ def verify(
     head: Annotated[
         str | None, typer.Option(help="A head that a file or another person names; must be in the log.")
     ] = None,
+    against: Annotated[
+        list[Path] | None,
+        typer.Option(exists=True, dir_okay=False, help="A share or model that others have kept. Repeatable."),
+    ] = None,
     folder: Folder = HERE,
     as_json: AsJson = False,
 ) -> None:
     """Check that no entry was changed, moved, inserted or removed; exit with 11 otherwise.
 
     That the latest entries were cut off, or all were written anew, can only be seen against a head that
-    others have: each share names one (`datacollab bundle inspect` shows it).
+    others have: each share names one (`datacollab bundle inspect` shows it), and each model its share. Those in the
+    folder are compared; ask the others for theirs, and give them with --against.
 
-    Example: datacollab log verify -C hospital-a
+    Example: datacollab log verify -C hospital-a --against a.dcshare
     """
     with reported(as_json) as report:
+        from ..bundle import check_log_against, log_witnesses
+
         opened = _opened(log, folder)
         found = opened.verify()
         number = len(opened.entries())
@@ -72,8 +79,12 @@ def verify(
                 "LOG_BROKEN",
                 f"{opened.path}: no entry has the head that was given. Entries are missing; compare copies.",
             )
-        report.facts = {"entries": number, "head": found}
+        files = [*(log_witnesses(folder) if log is None else ()), *(against or ())]
+        check_log_against(opened, files, keys=folder / "keys.json" if log is None else None)
+        report.facts = {"entries": number, "head": found, "compared": [str(file) for file in files]}
         report.line(f"{opened.path}: {number} entries, none changed. Head {found}")
+        if files:
+            report.line(f"It knows of what was sent and came back: {', '.join(map(str, files))}")
 
 
 @app.command("export")

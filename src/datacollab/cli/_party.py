@@ -78,6 +78,7 @@ def join(
             "party": joined.name,
             "project": joined.project.name,
             "project_digest": joined.project.digest,
+            "project_fingerprint": joined.project.fingerprint,
             "owner": joined.project.owner.fingerprint,
             "analyst": joined.project.analyst.fingerprint,
             "anchor": anchor is not None,
@@ -85,7 +86,7 @@ def join(
         report.line(f"{folder}: party {joined.name} of project {joined.project.name}.")
         if owner is None:
             report.line(f"Owner {joined.project.owner.fingerprint}, analyst {joined.project.analyst.fingerprint},")
-            report.line(f"digest {joined.project.digest[:16]}: compare them with the owner by telephone.")
+            report.line(f"project {joined.project.fingerprint}: compare them with the owner by telephone.")
         report.line(f"What may leave is up to you: look at {folder / 'policy.toml'}.")
         if anchor is None:
             report.line("The anchor is missing; join again with it before you share.")

@@ -141,19 +141,24 @@ def verify(
     Example: datacollab project verify project.toml --owner hospital-a/public.key
     """
     with reported(as_json) as report:
+        from ..bundle import PublicKey
         from ..project import load_project
 
         project = load_project(file)
-        if owner is not None and _public_key(owner) != project.owner:
+        known = None if owner is None else PublicKey.load(owner)
+        if known is not None and known != project.owner:
             raise ExchangeError(
                 "SIGNATURE_INVALID",
-                f"{file} is signed by {project.owner.fingerprint}, and {owner} is the key "
-                f"{_public_key(owner).fingerprint}. Do not use the file; ask the owner by another way.",
+                f"{file} is signed by {project.owner.fingerprint}, and {owner} is the key {known.fingerprint}. Do not "
+                "use the file; ask the owner by another way.",
             )
         report.facts = {"project": project.name, "project_digest": project.digest, "owner": project.owner.fingerprint}
         report.line(f"{file}: signed by {project.owner.fingerprint}. Digest {project.digest}")
         if owner is None:
-            report.line("Compare the owner's fingerprint and the digest by telephone, or give --owner public.key.")
+            report.line(
+                f"Compare the owner's fingerprint, and the project's, {project.fingerprint}, by telephone, or give "
+                "--owner public.key."
+            )
 
 
 @app.command("sign")
@@ -217,16 +222,10 @@ def _owners_key(folder: Path, passphrase_file: Path | None) -> KeyPair:
 
 
 def _public_key(path: Path) -> PublicKey:
+    """A member's key, which its owner has signed."""
     from ..bundle import PublicKey
 
-    try:
-        return PublicKey.from_text(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ExchangeError("KEY_MISSING", f"There is no public key at {path}. Ask its owner for it.") from None
-    except UnicodeDecodeError:
-        raise ExchangeError("KEY_MALFORMED", f"{path} is no public key. Ask its owner to send it again.") from None
-    except ExchangeError as error:
-        raise ExchangeError(error.code, f"{path}: {error}") from None
+    return PublicKey.load(path, proven=True)
 
 
 def _named_files(given: list[str]) -> dict[str, Path]:
@@ -265,6 +264,7 @@ def _facts(project: Project) -> dict[str, Any]:
     members = {"owner": project.owner, "analyst": project.analyst}
     return {
         "project_digest": project.digest,
+        "project_fingerprint": project.fingerprint,
         "n_features": project.n_features,
         "fingerprints": {name: key.fingerprint for name, key in members.items()}
         | {"parties": {name: key.fingerprint for name, key in project.parties.items()}},
@@ -273,16 +273,20 @@ def _facts(project: Project) -> dict[str, Any]:
 
 
 def _show(project: Project, report: Report) -> None:
+    from ..project import guessing
+
     task = project.task
     what = f"classes {_listed(task.classes)}" if task.classes else _range(task.minimum, task.maximum, task.unit)
     deadline = "none" if project.deadline is None else project.deadline.isoformat()
     owner = next((name for name, key in project.parties.items() if key == project.owner), None)
+    found = guessing(project.anchor.method, n_features=project.n_features)
     lines = [
         f"Project   {project.name}" + (f", revision {project.revision}" if project.revision > 1 else ""),
         *(f"          {line}" for line in project.purpose.splitlines()),
         f"Task      {task.kind} of {task.target}: {what}",
         f"Anchor    {project.anchor.n_rows} rows by {project.anchor.method}"
         + (f", from {project.anchor.source}" if project.anchor.source else ""),
+        f"          guessing it, {found.level}: {found.sentence}",
         f"Rules     at most {project.max_components} components; at least {project.min_rows} rows, "
         f"{project.min_class_rows} of each class, {project.quorum} parties; deadline {deadline}; shares "
         f"{'sealed to the analyst' if project.seal_shares else 'signed, not sealed'}",
@@ -296,6 +300,7 @@ def _show(project: Project, report: Report) -> None:
         ),
         f"Columns   {len(project.columns)}, {project.n_features} in the matrix",
         *_aligned(_column_rows(project.columns)),
+        f"Compare   {project.fingerprint}, by telephone: the beginning of the digest in letters",
         f"Digest    {project.digest}",
     ]
     for line in lines:

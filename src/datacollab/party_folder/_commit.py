@@ -5,14 +5,16 @@ first.  All steps are whole files that take another's place, or one line at the 
 
 *share*
 
-1. ``outbox/.NAME.dcshare.next``: the signed share, under a name that nobody sends.
+1. ``.share.dcshare.next``: the signed share, beside the secrets, where nobody looks for files to send.
 2. ``party.dcstate``: the map f_k together with the digest of that share.  **From here on the party has shared.**
 3. ``log.jsonl``: the entry "share" with the digest.
-4. ``outbox/NAME.dcshare``: the file of step 1 under its final name.
+4. ``outbox/NAME.dcshare``: a copy of the file of step 1, which is then removed.
 
 Killed before 2, the file of step 1 has another digest than the state, and is removed: the old state.  Killed after 2,
-it has the same, and steps 3 and 4 follow: the new state.  So no share is ever in the outbox whose map was not kept, or
-which the log does not know.  Where the log was lost, its entry "share" is written again from the state.
+it has the same, and steps 3 and 4 follow: the new state.  So no share is ever in the outbox, under any name, whose map
+was not kept or which the log does not know; whoever sends on what appears there never sends one that the party does
+not know of.  The outbox may be on another file system, so nothing is renamed into it.  Where the log was lost, its
+entry "share" is written again from the state.
 
 *install*
 
@@ -28,6 +30,7 @@ Killed before 3, the log's last installation has another digest, and the files o
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -68,9 +71,8 @@ def commit_share(
     Path
         The share in the outbox.
     """
-    # Whoever tidies up may have removed an empty one.
-    files.outbox.mkdir(mode=0o700, exist_ok=True)
-    write_atomically(files.next_share(party), share, mode=0o600)
+    _open_outbox(files, party)
+    write_atomically(files.next_share, share, mode=0o600)
     own.write(files.state, facts, members)
     return _finish_share(files, party, facts)
 
@@ -105,12 +107,12 @@ def commit_model(
 
 def recover(files: Files, own: OwnFiles, party: str) -> None:
     """Finish or undo what a killed command left; the folder must be locked."""
-    if files.next_share(party).exists():
+    if files.next_share.exists():
         facts = own.read(files.state).facts if files.state.exists() else {}
-        if _digest(files.next_share(party)) == facts.get("share_digest"):
+        if _digest(files.next_share) == facts.get("share_digest"):
             _finish_share(files, party, facts)
         else:
-            files.next_share(party).unlink()
+            files.next_share.unlink()
     elif files.state.exists() and not any(entry["event"] == "share" for entry in AuditLog(files.log).entries()):
         # The log was lost; that the party has shared must not be.
         _record_share(files, own.read(files.state).facts)
@@ -127,8 +129,18 @@ def recover(files: Files, own: OwnFiles, party: str) -> None:
 
 def _finish_share(files: Files, party: str, facts: Mapping[str, Any]) -> Path:
     _record_share(files, facts)
-    _move(files.next_share(party), files.share(party))
+    _open_outbox(files, party)
+    write_atomically(files.share(party), files.next_share.read_bytes(), mode=0o600)
+    files.next_share.unlink()
     return files.share(party)
+
+
+def _open_outbox(files: Files, party: str) -> None:
+    """Have an outbox to write to, better noticed before the party has shared than after."""
+    # Whoever tidies up may have removed an empty one.
+    files.outbox.mkdir(mode=0o700, exist_ok=True)
+    if not os.access(files.outbox, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(files.share(party)))
 
 
 def _finish_model(files: Files) -> None:

@@ -85,9 +85,10 @@ class Files:
         """The share to be sent."""
         return self.outbox / f"{party}.dcshare"
 
-    def next_share(self, party: str) -> Path:
-        """A share that nobody may send yet."""
-        return self.outbox / f".{party}.dcshare.next"
+    @property
+    def next_share(self) -> Path:
+        """A share that nobody may send yet, and so not in the outbox."""
+        return self.root / ".share.dcshare.next"
 
 
 @dataclass(frozen=True)

@@ -83,6 +83,7 @@ class Predictions(Workplace):
                     f"{self.path} shared again while this command ran, and the model is of the share before. Send the "
                     "new share, and install the model made from it.",
                 )
+            self._check_logged(stored.share_digest)
             if not older:
                 check_not_older(bundle, model_file, self._files.model)
             told = {name: bundle.facts.get(name) for name in ("estimator", "created")}
@@ -250,6 +251,15 @@ class Predictions(Workplace):
             random_state=random_state,
             progress=progress,
         )
+
+    def _check_logged(self, share_digest: str | None) -> None:
+        """The model says that the analyst has a share of which the log has to know, too."""
+        if not any(entry["facts"].get("digest") == share_digest for entry in self.log.entries()):
+            raise ExchangeError(
+                "LOG_BROKEN",
+                f"{self.log.path} does not know of the share that the model was made of: entries are missing. Keep the "
+                "file, and compare it with a copy.",
+            )
 
     def _encoded_public(self, table: Any) -> EncodedTable:
         """Public rows as the project's matrix, with targets where the table has any."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -114,6 +115,8 @@ class Workplace:
                 )
             if anchor is not None and files.state.exists():
                 _check_same_anchor(anchor, load_anchor(files, own, project), project, path)
+            if anchor is not None:
+                _check_anchor_not_older(anchor, _known_anchor(files, own, project), project, anchor_file)
             files.root.chmod(0o700)
             files.outbox.mkdir(mode=0o700, exist_ok=True)
             if not files.policy.exists():
@@ -239,6 +242,33 @@ def _check_same_anchor(new: Anchor, old: Anchor, project: Project, path: Path) -
             f"{path} has shared with another anchor than the one in this file. If all parties are to share again with "
             "a new one, use a new folder with the same keys.",
         )
+
+
+def _known_anchor(files: Files, own: OwnFiles, project: Project) -> Anchor | None:
+    """The anchor that is there, if it is of this version of the project and can be read."""
+    try:
+        return load_anchor(files, own, project)
+    except ExchangeError as error:
+        if error.code in ("ANCHOR_MISSING", "PROJECT_HASH_MISMATCH", "STATE_DAMAGED"):
+            return None
+        raise
+
+
+def _check_anchor_not_older(new: Anchor, known: Anchor | None, project: Project, file: Path | None) -> None:
+    """Whoever can make an old file look new could bring back an anchor that became known."""
+    if known is None or new.commitment(project) == known.commitment(project):
+        return
+    # One that does not say when it was sealed is older than any that does.
+    if _when(new) < _when(known):
+        raise ExchangeError(
+            "ALREADY_THERE",
+            f"{file} was sealed {new.sealed_at or 'by an earlier version'}, and the folder has an anchor that the "
+            f"owner sealed later, {known.sealed_at}. Use that one; if the owner means the older, they seal it again.",
+        )
+
+
+def _when(anchor: Anchor) -> datetime:
+    return datetime.fromisoformat(anchor.sealed_at) if anchor.sealed_at else datetime.min.replace(tzinfo=UTC)
 
 
 def _member(project: Project, key: KeyPair) -> str:

@@ -7,6 +7,7 @@ from ._column import Column
 from ._content import project_content
 from ._draft import draft_project, usual_components
 from ._encoding import EncodedTable, encode_table
+from ._guessing import Guessing, guessing
 from ._project import Project
 from ._reading import read_table, table_batches
 from ._recipe import AnchorRecipe
@@ -22,6 +23,7 @@ __all__ = [
     "AnchorRecipe",
     "Column",
     "EncodedTable",
+    "Guessing",
     "Project",
     "Task",
     "adjusted_details",
@@ -31,6 +33,7 @@ __all__ = [
     "anchor_to_bytes",
     "draft_project",
     "encode_table",
+    "guessing",
     "load_project",
     "make_anchor",
     "open_anchor",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
@@ -36,11 +36,14 @@ class Anchor:
     target : ndarray of shape (n_anchors,) or None
     secret : bytes of length 32
         What the commitment is keyed with; drawn afresh for every anchor.
+    sealed_at : str
+        When the owner sealed it, in ISO 8601; empty where that is not known.  No part of what parties commit to.
     """
 
     rows: FloatArray
     target: NDArray[Any] | None = None
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(SECRET_BYTES))
+    sealed_at: str = ""
 
     def __repr__(self) -> str:
         with_target = "with" if self.target is not None else "without"
@@ -70,7 +73,9 @@ class Anchor:
 
 def anchor_to_bytes(anchor: Anchor) -> bytes:
     """The anchor for a party's own disk: in the clear, so the file must be readable by its owner alone."""
-    return pack(_KIND, {"sealed": False}, {_MEMBER: arrays_to_bytes(anchor_arrays(anchor))})
+    return pack(
+        _KIND, {"sealed": False, "sealed_at": anchor.sealed_at}, {_MEMBER: arrays_to_bytes(anchor_arrays(anchor))}
+    )
 
 
 def anchor_from_bytes(data: bytes, *, what: str = "anchor.dcstate") -> Anchor:
@@ -85,7 +90,8 @@ def anchor_from_bytes(data: bytes, *, what: str = "anchor.dcstate") -> Anchor:
         bundle = unpack(data, kind=_KIND)
         if list(bundle.members) != [_MEMBER]:
             raise ExchangeError("BUNDLE_MALFORMED", "there are no rows in it")
-        return anchor_from_arrays(bytes_to_arrays(bundle.members[_MEMBER], what=what), what=what)
+        anchor = anchor_from_arrays(bytes_to_arrays(bundle.members[_MEMBER], what=what), what=what)
+        return replace(anchor, sealed_at=str(bundle.facts.get("sealed_at", "")))
     except ExchangeError as error:
         if error.code == "FORMAT_TOO_NEW":
             raise

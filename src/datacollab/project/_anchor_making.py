@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -116,7 +117,7 @@ def check_anchor(anchor: Anchor, project: Project, *, what: str) -> Anchor:
         raise _unfit(what, "entries are missing or infinite")
     if anchor.target is None:
         return anchor
-    return Anchor(rows=anchor.rows, target=_checked_target(anchor.target, project, what), secret=anchor.secret)
+    return replace(anchor, target=_checked_target(anchor.target, project, what))
 
 
 def _checked_target(target: NDArray[Any], project: Project, what: str) -> NDArray[Any]:

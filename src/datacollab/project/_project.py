@@ -9,7 +9,7 @@ from datetime import date
 from functools import cached_property
 from pathlib import Path
 
-from ..bundle import PublicKey, canonical_json, digest
+from ..bundle import PublicKey, canonical_json, digest, spelt
 from ..errors import ExchangeError
 from ._column import Column
 from ._content import project_content
@@ -89,6 +89,11 @@ class Project:
         return digest(canonical_json(project_content(self)))
 
     @property
+    def fingerprint(self) -> str:
+        """Twenty letters and digits, that is 100 bits, of the digest, to compare on the telephone."""
+        return spelt(bytes.fromhex(self.digest), 20)
+
+    @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the columns of the matrix, in order."""
         return tuple(name for column in self.columns for name in column.feature_names)
@@ -146,11 +151,23 @@ class Project:
             raise invalid("[members.parties]", "two parties have the same key. Each needs its own.")
         if self.analyst in self.parties.values():
             raise invalid("[members]", "a party's key is the analyst's too. No one may be both; make another key.")
+        self._check_halves()
         if self.analyst == self.owner:
             raise invalid(
                 "[members]", "owner and analyst have the same key, but the owner makes the anchor, which the analyst "
                 "must not know. Let a party own the project."
             )  # fmt: skip
+
+    def _check_halves(self) -> None:
+        """Refuse two keys that share a half: one of the two members presents what is another's."""
+        keys = {self.owner, self.analyst, *self.parties.values()}
+        for what, halves in (("signing", {key.signing for key in keys}), ("sealing", {key.sealing for key in keys})):
+            if len(halves) < len(keys):
+                raise invalid(
+                    "[members]",
+                    f"two different keys have the same {what} half, which only one of them can hold. Ask both by "
+                    "another way for their public keys.",
+                )
 
     def check_not_older(self, than: Project, where: Path) -> None:
         """Refuse this agreement in place of a later one of the same owner.

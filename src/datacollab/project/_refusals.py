@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable
 
 from ..errors import ExchangeError
 
-__all__ = ["check_text", "invalid", "listed"]
+__all__ = ["check_no_formula", "check_text", "invalid", "listed"]
 
 
 def invalid(where: str, sentence: str) -> ExchangeError:
@@ -48,3 +49,27 @@ def check_text(where: str, text: object, *, most: int = 200, empty: bool = False
     shown = text.replace("\n", " ") if lines else text
     if not shown.isprintable():
         raise invalid(where, "there is an invisible character (a line break, tab or control code). Remove it.")
+
+
+def check_no_formula(where: str, text: str) -> None:
+    """Check a text of other people that becomes entries of tables: spreadsheets compute what begins like a formula.
+
+    Numbers may begin with a sign, and signs alone, as in "+" and "-", are computed by nobody.
+
+    Raises
+    ------
+    ExchangeError
+        When it is no such text.
+    """
+    # Spreadsheets in some languages take the wide forms of these signs, too.
+    plain = unicodedata.normalize("NFKC", text).strip()
+    if not plain.startswith(("=", "+", "-", "@")) or not any(letter.isalnum() for letter in plain):
+        return
+    try:
+        float(plain.removesuffix("%"))
+    except ValueError:
+        raise invalid(
+            where,
+            f"{text!r} begins with {text.strip()[0]!r} and is no number, so that a spreadsheet which opens predictions "
+            "would compute it as a formula. Choose another name.",
+        ) from None

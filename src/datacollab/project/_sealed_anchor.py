@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from ..bundle import KeyPair, arrays_to_bytes, bytes_to_arrays, pack, seal, unpack, unseal
 from ..errors import ExchangeError
@@ -38,7 +41,9 @@ def seal_anchor(anchor: Anchor, project: Project, key: KeyPair) -> bytes:
         )
     checked = check_anchor(anchor, project, what="the owner")
     sealed = seal(arrays_to_bytes(anchor_arrays(checked)), list(project.parties.values()), purpose=_purpose(project))
-    facts = {"sealed": True, "project": project.name, "project_digest": project.digest}
+    # To the microsecond, so that of two anchors the later one is known.
+    now = datetime.now(UTC).isoformat(timespec="microseconds")
+    facts = {"sealed": True, "sealed_at": now, "project": project.name, "project_digest": project.digest}
     return pack(_KIND, facts, {_MEMBER: sealed}, key=key)
 
 
@@ -62,14 +67,29 @@ def open_anchor(path: Path, project: Project, key: KeyPair) -> Anchor:
     if bundle.facts.get("project_digest") != project.digest:
         raise ExchangeError(
             "PROJECT_HASH_MISMATCH",
-            f"{path} was sealed for another version of project {project.name!r} than {project.digest[:16]}. Compare "
+            f"{path} was sealed for another version of project {project.name!r} than {project.fingerprint}. Compare "
             "`datacollab project show`; the owner seals the anchor again after each change of the project.",
         )
     if list(bundle.members) != [_MEMBER]:
         raise ExchangeError("BUNDLE_MALFORMED", f"{path} holds no sealed anchor. Have it sent again.")
     data = unseal(bundle.members[_MEMBER], key, purpose=_purpose(project))
     anchor = anchor_from_arrays(bytes_to_arrays(data, what=str(path)), what=str(path))
-    return check_anchor(anchor, project, what=str(path))
+    sealed_at = _time(bundle.facts.get("sealed_at", ""), path)
+    return replace(check_anchor(anchor, project, what=str(path)), sealed_at=sealed_at)
+
+
+def _time(said: Any, path: Path) -> str:
+    """As anchors are written; empty in files of before."""
+    if said == "":
+        return ""
+    try:
+        if datetime.fromisoformat(said).utcoffset() != timedelta(0):
+            raise ValueError
+    except (TypeError, ValueError):
+        raise ExchangeError(
+            "BUNDLE_MALFORMED", f"{path} does not say when the anchor was sealed. Have it sent again."
+        ) from None
+    return str(said)
 
 
 def _purpose(project: Project) -> str:

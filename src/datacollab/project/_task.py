@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._column import check_range
-from ._refusals import check_text, invalid
+from ._refusals import check_no_formula, check_text, invalid
 
 __all__ = ["TASKS", "Task"]
 
@@ -78,6 +78,7 @@ class Task:
                 raise invalid(self._where, "classes must be text or whole numbers.")
             if isinstance(each, str):
                 check_text(f"{self._where}, a class", each)
+                check_no_formula(f"{self._where}, a class", each)
             elif abs(each) > 2**53:
                 raise invalid(self._where, "a class is too large a number. Write classes as text.")
         if len(set(self.classes)) < len(self.classes):
