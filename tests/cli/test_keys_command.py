@@ -124,11 +124,11 @@ def test_no_passphrase_and_nobody_to_ask(tmp_path, word_file):
 def test_the_public_key_once_more(tmp_path, word_file):
     run("new", tmp_path / "a", "--passphrase-file", word_file)
     before, output = (tmp_path / "a" / "public.key").read_text(), tmp_path / "a.key"
-    result = run("public", output, "-C", tmp_path / "a", "--passphrase-file", word_file)
+    result = run("public", "-o", output, "-C", tmp_path / "a", "--passphrase-file", word_file)
     assert result.exit_code == 0, result.output
     assert output.read_text() == before
     assert PublicKey.load(output, proven=True).fingerprint in result.stdout
-    again = run("public", output, "-C", tmp_path / "a", "--passphrase-file", word_file)
+    again = run("public", "-o", output, "-C", tmp_path / "a", "--passphrase-file", word_file)
     assert_refused(again, "ALREADY_THERE", STATE, str(output))
 
 

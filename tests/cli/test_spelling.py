@@ -19,7 +19,7 @@ def commands(command=ROOT, path=()):
 
 COMMANDS = dict(commands())
 IN_A_FOLDER = {
-    *(("keys", name) for name in ("new", "show")),
+    *(("keys", name) for name in ("new", "public", "show")),
     *(("project", name) for name in ("new", "sign")),
     *(("anchor", name) for name in ("seal", "open")),
     *(("party", name) for name in ("join", "check", "tune", "share", "install", "predict", "evaluate")),
@@ -29,6 +29,7 @@ IN_A_FOLDER = {
 WRITE_WHERE_TOLD = {
     *(("demo",), ("compare",), ("audit",), ("project", "new"), ("anchor", "make"), ("anchor", "seal")),
     *(("party", "predict"), ("log", "export"), ("data", "deal"), ("experiment", "run"), ("experiment", "report")),
+    ("keys", "public"),
 }
 SHORT = {"-C": "--folder", "-o": "--output", "-h": "--help", "-q": "--quiet", "-j": "--jobs"}
 

@@ -14,6 +14,7 @@ from datacollab.errors import ExchangeError
 from datacollab.model.predictors import Parts, read_predictor, sent_form, write_predictor
 from datacollab.model.predictors._budget import Budget
 from datacollab.model.predictors._parts import MOST_WIDTH
+from mutations import places
 
 N_MUTANTS = 175
 """For each model and number of classes: about 20,000 in all."""
@@ -50,14 +51,6 @@ def outcome(facts, arrays):
             assert model.predict_proba(ROWS).shape == (len(ROWS), len(model.classes_))
     assert said.shape == (len(ROWS),)
     return "answers"
-
-
-def places(facts, path=()):
-    """Ways to every entry of nested facts."""
-    yield path
-    items = facts.items() if isinstance(facts, dict) else enumerate(facts) if isinstance(facts, list) else ()
-    for key, value in items:
-        yield from places(value, (*path, key))
 
 
 def mutant(facts, arrays, generator):

@@ -96,19 +96,22 @@ def show(
 
 @app.command("public")
 def public(
-    output: Annotated[Path, typer.Argument(help="File to write.")] = Path("public.key"),
-    folder: Folder = HERE,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", dir_okay=False, metavar="FILE", help="File to write; none may be there.")
+    ] = Path(PUBLIC),
+    folder: Folder = None,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Write the public key once more, with the signature that says whose it is, for others to check.
 
-    Example: datacollab keys public hospital-a.key -C hospital-a
+    Example: datacollab keys public -o hospital-a.key -C hospital-a
     """
     with reported(as_json, unchanged="No key was written.") as report:
         from ..bundle import KeyPair, key_with_proof, write_atomically
 
-        pair = KeyPair.load(folder / SECRET, passphrase_for(folder, passphrase_file))
+        place = HERE if folder is None else folder
+        pair = KeyPair.load(place / SECRET, passphrase_for(place, passphrase_file))
         write_atomically(output, key_with_proof(pair).encode(), overwrite=False)
         report.facts = {"written": str(output), "fingerprint": pair.public.fingerprint}
         report.line(f"{output}: {pair.public.fingerprint}")

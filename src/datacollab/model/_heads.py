@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ..bundle import arrays_to_bytes, bytes_to_arrays
 from ..errors import ExchangeError
 from ._calibrated_forest import CalibratedForestClassifier
+from ._from_elsewhere import FromElsewhere
 from ._landmark_ridge import LandmarkRidgeClassifier, LandmarkRidgeRegressor
 from ._refusal import malformed
 from ._ridge_heads import (
@@ -22,7 +23,6 @@ from ._ridge_heads import (
     ridge_to,
 )
 from ._skops_file import estimator_to_bytes
-from .isolated import IsolatedClassifier, IsolatedRegressor
 from .predictors import ReceivedClassifier, ReceivedRegressor, read_predictor, sent_form, write_predictor
 
 __all__ = ["estimator_kind", "head_from", "head_to", "needs_scikit_learn"]
@@ -120,16 +120,13 @@ def head_from(
 
 def estimator_kind(estimator: Any) -> str:
     """Name of the class that was trained, also where only its steps are there."""
-    from_elsewhere = isinstance(estimator, _FROM_ELSEWHERE)
-    return str(estimator.name) if from_elsewhere else type(estimator).__name__
+    return estimator.name if isinstance(estimator, FromElsewhere) else type(estimator).__name__
 
 
 def needs_scikit_learn(facts: Any) -> bool:
     """Whether an estimator of these facts can be read only with the scikit-learn it was made with."""
     return not (isinstance(facts, Mapping) and facts.get("form") in ("average", "landmark-ridge", "steps"))
 
-
-_FROM_ELSEWHERE = (IsolatedClassifier, IsolatedRegressor, ReceivedClassifier, ReceivedRegressor)
 
 _MEMBERS = {
     "average": ("safetensors",),

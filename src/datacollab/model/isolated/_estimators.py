@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
@@ -15,6 +15,7 @@ from ..._typing import FloatArray
 from ...bundle import arrays_to_bytes, bytes_to_arrays
 from ...errors import ExchangeError
 from .._class_names import check_classes, class_names
+from .._from_elsewhere import FromElsewhere
 from .._refusal import malformed
 from ._process import Worker
 
@@ -28,7 +29,7 @@ _ONE_AT_A_TIME = threading.Lock()
 """A process answers one question after the other."""
 
 
-class _Isolated(BaseEstimator):
+class _Isolated(FromElsewhere):
     """A model's bytes, and the process that has read them; it is started when it is first asked, and after a copy."""
 
     def __init__(self, form: str, data: bytes, n_features: int, name: str) -> None:
@@ -45,21 +46,8 @@ class _Isolated(BaseEstimator):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name})"
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_worker"}
-
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Not possible: only what predicts was sent.
-
-        Raises
-        ------
-        NotImplementedError
-            Always.
-        """
-        raise NotImplementedError(f"{type(self).__name__} came from elsewhere as it predicts, and cannot be trained.")
 
     def _answers(self, ask: str, X: ArrayLike, n_columns: int) -> NDArray[Any]:
         """What the process answers for rows, of shape (n_rows,) or (n_rows, n_columns) of any type that JSON names."""

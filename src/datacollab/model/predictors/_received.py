@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from ..._typing import FloatArray
 from .._class_names import check_classes, class_names
+from .._from_elsewhere import FromElsewhere
 from ._chain import Chain, read_chain
 from ._parts import bad_predictor
 
@@ -24,26 +25,13 @@ _LEAST_BATCH = 64
 _MOST_NAME = 200
 
 
-class _Received(BaseEstimator):
+class _Received(FromElsewhere):
     chain: Chain
 
     @property
     def n_features_in_(self) -> int:
         """Columns that it takes."""
         return self.chain.n_in
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Not possible: only what predicts was sent.
-
-        Raises
-        ------
-        NotImplementedError
-            Always.
-        """
-        raise NotImplementedError(f"{type(self).__name__} came from elsewhere as it predicts, and cannot be trained.")
 
     def _batches(self, X: ArrayLike) -> Iterator[FloatArray]:
         rows = validate_data(self, X, dtype=np.float64, reset=False)
