@@ -27,7 +27,6 @@ from ._onnx_export import OPSET, onnx_of
 from ._onnx_model import onnx_party_model
 from ._party_model import PartyModel
 from ._refusal import malformed, reason_of
-from ._skops_file import estimator_name
 from ._trial import try_prediction
 from .isolated import open_isolated
 
@@ -157,18 +156,16 @@ def model_from(bundle: Bundle, *, prefer_onnx: bool = False, objects: bool = Fal
     if prefer_onnx and ONNX_MEMBER in bundle.members:
         g = _map_of(facts, bundle.members)
         model = onnx_party_model(g, bundle.members[ONNX_MEMBER], facts)
-        _check_facts(facts, model, estimator=_name_of(facts, bundle.members))
+        _check_facts(facts, model, estimator=_name_of(facts))
         # What else was written with another scikit-learn cannot be read here, and is not needed to predict.
         return replace(model, left_out=_left_out_of(bundle.members, model.estimator))
     return _model_of(facts, bundle.members, objects=objects)
 
 
-def _name_of(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> str | None:
-    """Class of the estimator that a graph was made of, by what lies beside it."""
-    if _ARCHIVE in members:
-        return estimator_name(members[_ARCHIVE])
+def _name_of(facts: Mapping[str, Any]) -> Any:
+    """Class of the estimator that a graph was made of; objects beside it are not looked into for its name."""
     head = facts.get("head")
-    return head.get("name") if isinstance(head, Mapping) else None
+    return head.get("name") if isinstance(head, Mapping) and head.get("form") == "steps" else facts.get("estimator")
 
 
 def _check_without_steps(facts: Mapping[str, Any]) -> None:

@@ -139,7 +139,7 @@ _MEMBERS = {
 
 
 def _forest_from(forest: Any, arrays: Mapping[str, NDArray[Any]]) -> CalibratedForestClassifier:
-    if estimator_kind(forest) != "RandomForestClassifier":
+    if estimator_kind(forest) != "RandomForestClassifier" or not hasattr(forest, "predict_proba"):
         raise malformed(f"its calibrated forest is of a {estimator_kind(forest)}")
     if arrays.keys() != {"scale", "offsets"}:
         raise malformed("its calibrated forest does not have the arrays ['offsets', 'scale']")

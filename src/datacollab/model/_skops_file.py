@@ -17,7 +17,7 @@ from ._parts import parts_of
 from ._refusal import malformed, reason_of, too_large
 from ._skops_archive import MOST_OUTLINE_BYTES, Archive, read_archive, write_archive
 
-__all__ = ["estimator_from_bytes", "estimator_name", "estimator_to_bytes"]
+__all__ = ["estimator_from_bytes", "estimator_to_bytes"]
 
 _FIT_ONLY = ("cv", "memory", "n_jobs", "random_state", "scoring")
 """Parameters that fitting alone uses, or that belong to the machine; their values may be objects of any type."""
@@ -102,12 +102,6 @@ def _types_of(data: bytes) -> list[str]:
             "analyst.",
         )
     return types
-
-
-def estimator_name(data: bytes) -> str | None:
-    """Class of the estimator in an archive, of which nothing is made."""
-    name = read_archive(data).outline.get("__class__")
-    return name if isinstance(name, str) else None
 
 
 def _make_local(part: Any) -> None:

@@ -57,6 +57,10 @@ def _serve(form: str, questions: IO[bytes], answers: IO[bytes]) -> None:
             facts, body = read_frame(questions)
         except EOFError:
             return
+        except MemoryError:
+            # Half of the question is still to come.
+            write_frame(answers, _refused("TOO_LARGE", "takes more memory than is allowed"))
+            return
         try:
             if model is None:
                 model = LOADERS[form](body, facts)

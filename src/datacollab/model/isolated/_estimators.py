@@ -25,8 +25,8 @@ _BATCH_BYTES = 2**26
 _OVERHEAD = 2**12
 """Bytes of an answer beyond its numbers."""
 _MOST_NAME = 200
-_ONE_AT_A_TIME = threading.Lock()
-"""A process answers one question after the other."""
+_TOLERANCE = 1e-6
+_MAKING_LOCKS = threading.Lock()
 
 
 class _Isolated(FromElsewhere):
@@ -47,17 +47,23 @@ class _Isolated(FromElsewhere):
         return f"{type(self).__name__}({self.name})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_worker"}
+        return {name: value for name, value in vars(self).items() if name not in ("_worker", "_lock")}
 
     def _answers(self, ask: str, X: ArrayLike, n_columns: int) -> NDArray[Any]:
         """What the process answers for rows, of shape (n_rows,) or (n_rows, n_columns) of any type that JSON names."""
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         size = max(1, _BATCH_BYTES // (8 * max(n_columns, self.n_features)))
-        with _ONE_AT_A_TIME:
+        with self._one_at_a_time():
             worker = self._running()
             return np.concatenate(
                 [self._batch(worker, ask, rows[start : start + size], n_columns) for start in range(0, len(rows), size)]
             )
+
+    def _one_at_a_time(self) -> threading.Lock:
+        """A process answers one question after the other."""
+        with _MAKING_LOCKS:
+            lock: threading.Lock = self.__dict__.setdefault("_lock", threading.Lock())
+        return lock
 
     def _batch(self, worker: Worker, ask: str, rows: FloatArray, n_columns: int) -> NDArray[Any]:
         body = arrays_to_bytes({"rows": np.ascontiguousarray(rows)})
@@ -139,7 +145,10 @@ class IsolatedClassifier(ClassifierMixin, _Isolated):
         ExchangeError
             MODEL_MALFORMED or TOO_LARGE.
         """
-        return _numbers(self._answers("predict_proba", X, len(self.classes)))
+        found = _numbers(self._answers("predict_proba", X, len(self.classes)))
+        if found.min() < -_TOLERANCE or np.abs(found.sum(axis=1) - 1).max() > len(self.classes) * _TOLERANCE:
+            raise malformed("it gives probabilities that are none")
+        return found
 
     def _about(self) -> dict[str, Any]:
         names, dtype = class_names(self.classes)

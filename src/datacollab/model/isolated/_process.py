@@ -13,7 +13,7 @@ from typing import Any
 import datacollab
 
 from ...errors import ExchangeError
-from .._refusal import malformed, too_large
+from .._refusal import malformed, reason_of, too_large
 from ._frames import read_frame, write_frame
 
 __all__ = ["MOST_SECONDS", "Worker"]
@@ -46,27 +46,17 @@ class Worker:
     """
 
     def __init__(self, form: str) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-c", _START.format(path=str(Path(datacollab.__file__).parents[1]), form=form)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            env={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
-            start_new_session=True,
-        )
+        self._process = _program(form)
         self._close = weakref.finalize(self, _end, self._process)
-        facts, _ = self._asked(None, b"", 0)
-        if "unconfined" in facts:
+        try:
+            facts, _ = self._asked(None, b"", 0)
+        except ExchangeError as error:
+            raise _no_process(reason_of(error)) from None
+        if facts != {"confined": True}:
             self.close()
-            raise ExchangeError(
-                "OBJECTS_REFUSED",
-                f"Models made of objects are run in a process without files and network, and this machine cannot make "
-                f"one ({facts['unconfined']}). Ask the analyst to export the model as numbers, or use Linux.",
-            )
-        if "missing" in facts:
-            self.close()
-            raise ExchangeError("ONNX_UNSUPPORTED", str(facts["missing"]))
+            if "missing" in facts:
+                raise ExchangeError("ONNX_UNSUPPORTED", str(facts["missing"]))
+            raise _no_process(str(facts.get("unconfined", "it does not say that it is confined")))
 
     def ask(self, facts: dict[str, Any], body: bytes, *, most_answer: int) -> tuple[dict[str, Any], bytes]:
         """What the process answers.
@@ -108,8 +98,8 @@ class Worker:
             process.kill()
 
         alarm = threading.Timer(MOST_SECONDS, end)
-        alarm.start()
         try:
+            alarm.start()
             if facts is not None:
                 write_frame(questions, facts, body)
             return read_frame(answers, most_body=most_answer)
@@ -119,6 +109,12 @@ class Worker:
         except ValueError:
             self.close()
             raise malformed("what its process answered is no answer") from None
+        except BaseException as error:
+            # Whatever interrupted this, an answer may still come, and would be taken for that to the next question.
+            self.close()
+            if isinstance(error, MemoryError):
+                raise too_large("takes more memory than there is for it") from None
+            raise
         finally:
             alarm.cancel()
 
@@ -130,6 +126,31 @@ class Worker:
             return too_large("took more of the processor's time than is allowed")
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         return malformed(f"it ended the process in which it was tried ({how})")
+
+
+def _program(form: str) -> subprocess.Popen[bytes]:
+    start = _START.format(path=str(Path(datacollab.__file__).parents[1]), form=form)
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-I", "-c", start],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            env={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
+            start_new_session=True,
+        )
+    except (OSError, TypeError, ValueError) as error:
+        raise _no_process(type(error).__name__) from None
+
+
+def _no_process(reason: str) -> ExchangeError:
+    """The error of a machine, not of a model."""
+    return ExchangeError(
+        "OBJECTS_REFUSED",
+        f"Models made of objects are run in a process without files and network, and this machine could not start one "
+        f"({reason}). Ask the analyst to export the model as numbers, or use Linux.",
+    )
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -147,8 +168,10 @@ def _refusal(facts: dict[str, Any]) -> ExchangeError:
     """The error that the process reports; it may have been taken over, so its words are not believed to be words."""
     code, reason = facts.get("refused"), facts.get("reason")
     if not isinstance(reason, str) or len(reason) > _MOST_REASON or not (reason.isascii() and reason.isprintable()):
-        reason = "it was refused for no reason that could be read"
+        reason = "nothing that could be read"
+    # In quotation marks: what somebody else wrote is not this program's word.
+    reason = f"its process says {reason!r}"
     if code == "TOO_LARGE":
-        return too_large(reason)
+        return too_large(f"is too large: {reason}")
     error = malformed(reason)
     return ExchangeError(str(code), str(error)) if code in _CODES else error
