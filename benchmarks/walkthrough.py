@@ -19,7 +19,8 @@ from pathlib import Path
 
 FIGURES = {
     "accuracy, pooled": r"^  accuracy, pooled +([\d.]+)",
-    "accuracy, your own models alone": r"^  accuracy, your own models alone +([\d.]+)",
+    "accuracy, you and the public rows": r"^  accuracy, you and the public rows +([\d.]+)",
+    "accuracy, you alone": r"^  accuracy, you alone +([\d.]+)",
     "accuracy, the collaboration's model": r"^  accuracy, the collaboration's model +([\d.]+)",
     "rows linked to their originals, at most (%)": r"^  rows linked to their originals +(\d+) %",
     "rows told among strangers, at most (%)": r"^  rows told among strangers +(\d+) %",

@@ -203,7 +203,7 @@ main()
 
 COMMANDS = [
     *("demo", "compare", "audit", "data list", "data fetch", "data deal", "anchor make", "anchor check"),
-    *("keys new", "keys show", "project new", "project show", "project verify", "project sign"),
+    *("keys new", "keys public", "keys show", "project new", "project show", "project verify", "project sign"),
     *("anchor seal", "anchor open", "party join", "party check", "party share", "party tune", "party install"),
     *("party predict", "party evaluate", "analyst init", "analyst add", "analyst status", "analyst integrate"),
     *("analyst export", "bundle inspect", "bundle verify", "bundle diff", "log show", "log verify", "log export"),

@@ -18,7 +18,7 @@ from datacollab.errors import ExchangeError
 from datacollab.project import read_table, table_batches
 from datacollab.project._arrow_messages import unpacked_bytes
 from datacollab.project._arrow_size import batch_bytes
-from datacollab.project._parquet_pages import pages
+from datacollab.project._parquet_pages import chunks, pages
 
 MIB = 2**20
 READER = """
@@ -241,10 +241,14 @@ def test_pages_are_found_as_their_writer_counts_them(
     )
     metadata = pq.read_metadata(path)
     with open(path, "rb") as file:
+        listed = chunks(file)
+        assert len(listed) == metadata.num_row_groups
         for place in range(metadata.num_row_groups):
             for number in range(metadata.num_columns):
-                column = metadata.row_group(place).column(number)
-                found = list(pages(file, column))
+                column, chunk = metadata.row_group(place).column(number), listed[place][number]
+                for name in ("num_values", "data_page_offset", "dictionary_page_offset", "has_dictionary_page"):
+                    assert getattr(chunk, name) == getattr(column, name)
+                found = list(pages(file, chunk))
                 assert sum(page.n_entries for page in found) == column.num_values
                 assert sum(page.is_dictionary for page in found) == column.has_dictionary_page
                 # What the end of the file counts are pages with their headers, of up to a hundred bytes here.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from .._require import require
-from ._parquet_pages import pages
+from ._parquet_pages import chunks, pages
 from ._table_budget import TableBudget
 
 __all__ = ["parquet_batches"]
@@ -78,14 +78,17 @@ def parquet_batches(file: IO[bytes], batch_rows: int, budget: TableBudget) -> tu
 
 def _leaves(file: IO[bytes], opened: Any, budget: TableBudget) -> list[_Leaf]:
     leaves, total = [], 0
+    groups = chunks(file)
+    if {len(columns) for columns in groups} - {opened.metadata.num_columns}:
+        raise ValueError("a group of rows lacks columns")
     for place in range(opened.metadata.num_columns):
         about = opened.schema.column(place)
         width = about.length if about.physical_type == "FIXED_LEN_BYTE_ARRAY" else _WIDTHS[about.physical_type]
         encodings: set[int] = set()
         largest = most_entries = 0
-        for group in range(opened.metadata.num_row_groups):
+        for columns in groups:
             n_entries = 0
-            for page in pages(file, opened.metadata.row_group(group).column(place)):
+            for page in pages(file, columns[place]):
                 total += max(page.n_bytes, page.n_entries * width)
                 n_entries += page.n_entries
                 if page.is_dictionary or page.encoding == _DELTA_BYTE_ARRAY:

@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
-__all__ = ["Page", "pages"]
+__all__ = ["Chunk", "Page", "chunks", "pages"]
 
 _FIRST_READ, _MOST_HEADER = 2**10, 2**24
+_TRAILER = 8
+"""Bytes after the end's own: its length, and what kind of file it is."""
 _MOST_LEVELS = 8
 _DICTIONARY_PAGE = 2
 
@@ -38,13 +40,60 @@ class Page:
     encoding: int
 
 
-def pages(file: IO[bytes], column: Any) -> Iterator[Page]:
+@dataclass(frozen=True)
+class Chunk:
+    """Where a column of a group of rows is.
+
+    Attributes
+    ----------
+    num_values : int
+    data_page_offset : int
+    dictionary_page_offset : int or None
+    """
+
+    num_values: int
+    data_page_offset: int
+    dictionary_page_offset: int | None
+
+    @property
+    def has_dictionary_page(self) -> bool:
+        """Whether it says where one is."""
+        return self.dictionary_page_offset is not None
+
+
+def chunks(file: IO[bytes]) -> list[list[Chunk]]:
+    """Every column of every group of rows, as the end of the file lists them.
+
+    Raises
+    ------
+    ValueError
+        When it lists none.
+    """
+    end = file.seek(0, 2)
+    file.seek(max(end - _TRAILER, 0))
+    length = int.from_bytes(file.read(4), "little")
+    if not 0 < length <= min(_MOST_HEADER, end - _TRAILER):
+        raise ValueError("the file has no end, or a very long one")
+    file.seek(end - _TRAILER - length)
+    try:
+        groups = _Compact(file.read(length)).struct()[4]
+        return [[_chunk(column[3]) for column in group[1]] for group in groups]
+    except (IndexError, KeyError, TypeError):
+        raise ValueError("the end of the file lists no columns") from None
+
+
+def _chunk(about: dict[int, Any]) -> Chunk:
+    start = about.get(11)
+    return Chunk(_count(about[5]), _count(about[9]), None if start is None else _count(start))
+
+
+def pages(file: IO[bytes], column: Chunk) -> Iterator[Page]:
     """The pages of a column in a group of rows, as a reader finds them.
 
     Parameters
     ----------
     file : binary file
-    column : pyarrow.parquet.ColumnChunkMetaData
+    column : Chunk
 
     Raises
     ------
@@ -97,12 +146,12 @@ def _page(header: dict[int, Any]) -> Page:
 
 def _count(number: Any) -> int:
     if type(number) is not int or number < 0:
-        raise ValueError("the header of a page is none")
+        raise ValueError("what should be a number is none")
     return number
 
 
 class _Compact:
-    """Structures of Thrift's compact protocol; of texts and lists only the length counts.
+    """Structures of Thrift's compact protocol; of texts only the length counts.
 
     Raises
     ------
@@ -139,9 +188,7 @@ class _Compact:
             return self._skip(self._number())
         if kind in (9, 10):
             count, inner = divmod(self._byte(), 16)
-            for _ in range(self._number() if count == 15 else count):
-                self._value(inner, level + 1)
-            return None
+            return [self._value(inner, level + 1) for _ in range(self._number() if count == 15 else count)]
         if kind == 12:
             return self.struct(level + 1)
         raise ValueError("an unknown type")
