@@ -25,7 +25,8 @@ _BATCH_BYTES = 2**26
 _OVERHEAD = 2**12
 """Bytes of an answer beyond its numbers."""
 _MOST_NAME = 200
-_TOLERANCE = 1e-6
+_TOLERANCE = 1e-3
+"""Of probabilities and their sums: graphs compute in single precision."""
 _MAKING_LOCKS = threading.Lock()
 
 
@@ -146,7 +147,7 @@ class IsolatedClassifier(ClassifierMixin, _Isolated):
             MODEL_MALFORMED or TOO_LARGE.
         """
         found = _numbers(self._answers("predict_proba", X, len(self.classes)))
-        if found.min() < -_TOLERANCE or np.abs(found.sum(axis=1) - 1).max() > len(self.classes) * _TOLERANCE:
+        if found.min() < -_TOLERANCE or np.abs(found.sum(axis=1) - 1).max() > _TOLERANCE:
             raise malformed("it gives probabilities that are none")
         return found
 
