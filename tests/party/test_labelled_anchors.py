@@ -6,13 +6,20 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.kernel_ridge import KernelRidge
 
 import datacollab as dc
 from datacollab.errors import NoGuaranteeError, ObfuscationError
 from datacollab.party import AnchorResiduals, GaussianNoise, LabelledAnchors, Microaggregation, gaussian_sigma
 from datacollab.party._labelled_anchors import ROWS_OF_TEACHER
-from datacollab.party._labeller import KernelModel, best_labels, offsets_for_counts
+from datacollab.party._labeller import (
+    KernelModel,
+    _better_forest,
+    _gain_of_more_trees,
+    best_labels,
+    offsets_for_counts,
+)
 
 
 class Silent(np.random.RandomState):
@@ -66,6 +73,46 @@ def test_the_better_of_two_models_is_taken(rng, numeric):
         assert error < (0.15 if numeric else 0.1) * (1 if not numeric else np.var(y))
 
 
+@pytest.mark.parametrize("numeric", [False, True])
+def test_few_trees_do_not_decide_against_a_forest_that_would_be_better(rng, numeric):
+    """Beside models of any quality around the forest's own: it is given up only where all its trees are worse too."""
+    X = rng.normal(size=(120, 6))
+    y = X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=120)
+    y = y if numeric else np.digitize(y, [-0.4, 0.4])
+    truth = y[:, None] if numeric else np.eye(3)[y]
+    kind = RandomForestRegressor if numeric else RandomForestClassifier
+    whole = kind(200, oob_score=True, random_state=1).fit(X, y)
+    left_out = whole.oob_prediction_[:, None] if numeric else whole.oob_decision_function_
+    error = np.mean((truth - left_out) ** 2)
+    for share, kept in ((0.7, False), (0.98, None), (1.05, True), (2.0, True)):
+        found = _better_forest(X, y, numeric, np.random.RandomState(0), -share * error)
+        assert kept is None or (found is not None) == kept
+        if found is not None:
+            assert_allclose(np.mean((truth - found[0]) ** 2), error, rtol=0.05)
+            assert np.mean((found[0] - left_out) ** 2) < 0.05 * error
+            assert found[1](X[:7]).shape == (7, truth.shape[1])
+
+
+@pytest.mark.parametrize("numeric", [False, True])
+def test_what_more_trees_gain_is_not_underrated(rng, numeric):
+    X = rng.normal(size=(80, 4))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] if numeric else (X[:, 0] > X[:, 1] ** 2).astype(int)
+    truth = y[:, None] if numeric else np.eye(2)[y]
+    errors = {}
+    for n_trees in (50, 1000):
+        made = []
+        for seed in range(10):
+            kind = RandomForestRegressor if numeric else RandomForestClassifier
+            forest = kind(n_trees, oob_score=True, random_state=seed).fit(X, y)
+            told = forest.oob_prediction_[:, None] if numeric else forest.oob_decision_function_
+            made.append((np.mean((truth - told) ** 2), _gain_of_more_trees(forest, y, numeric)))
+        errors[n_trees] = np.mean(made, axis=0)
+    gained = errors[50][0] - errors[1000][0]
+    assert 0 < gained < errors[50][1]
+    # Votes are for one class or the other: nearly all the variance that there can be.  Numbers have much less.
+    assert numeric or errors[50][1] < 2 * gained
+
+
 def test_kernel_model_is_kernel_ridge_regression(rng):
     X, new = rng.normal(size=(40, 3)), rng.normal(size=(30, 3))
     y = X[:, 0] + rng.normal(size=40)
@@ -74,6 +121,9 @@ def test_kernel_model_is_kernel_ridge_regression(rng):
     gram, between = (np.exp(-0.3 * ((A[:, None] - X) ** 2).sum(axis=2)) + 1 for A in (X, new))
     naive = KernelRidge(alpha=0.1, kernel="precomputed")
     assert_allclose(model.predict(new), naive.fit(gram, y).predict(between), atol=1e-6)
+    other = KernelModel(0.3, 5.0, numeric=True).fit(X, y, np.random.RandomState(0)).with_ridge(0.1)
+    assert_allclose(other.predict(new), model.predict(new), atol=1e-12)
+    assert_allclose(other.left_out_scores, model.left_out_scores, atol=1e-12)
     for row in range(0, 40, 7):
         others = np.arange(40) != row
         alone = naive.fit(gram[np.ix_(others, others)], y[others]).predict(gram[[row]][:, others])
