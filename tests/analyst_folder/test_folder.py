@@ -283,6 +283,33 @@ def test_a_damaged_collaboration_is_noticed(place):
         there.folder.export()
 
 
+@pytest.mark.parametrize("n_repeats", [1, 10, 100])
+@pytest.mark.parametrize("kind", ["kti", "lti", "gep", "mpp"])
+def test_a_share_that_says_everything_many_times_stops_nobody(rng, kind, n_repeats):
+    """Its columns ask for as many components as it has dimensions, not as it has columns, or than anchors tell."""
+    from datacollab.analyst_folder import make_integrator
+
+    A, X = rng.normal(size=(80, 5)), rng.normal(size=(60, 5))
+    shares = []
+    for name, repeats in (("a", 1), ("b", n_repeats)):
+        F = np.tile(rng.normal(size=(5, 4)), repeats)
+        shares.append(dc.Share(party=name, representation=X @ F, anchor_representation=A @ F, target=np.arange(60) % 2))
+    integrator = make_integrator(kind, shares)
+    assert integrator.n_components == 4
+    collaboration = dc.Analyst(integrator, FOREST).fit(shares)
+    assert collaboration.representations_["b"].shape == (60, 4)
+
+
+def test_components_by_default_are_fewer_than_anchors(rng):
+    from datacollab.analyst_folder import make_integrator
+
+    wide = rng.normal(size=(30, 60))
+    shares = [dc.Share(party="a", representation=wide, anchor_representation=wide, target=np.arange(30) % 2)]
+    assert make_integrator("kti", shares).n_components == 29
+    zero = replace(shares[0], anchor_representation=0 * wide)
+    assert make_integrator("kti", [zero]).n_components == 1
+
+
 @pytest.mark.parametrize("kind", ["kti", "kti-cv", "lti", "gep", "mpp", "odc"])
 def test_methods_by_name(place, kind):
     from datacollab.analyst_folder import make_integrator

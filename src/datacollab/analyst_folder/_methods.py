@@ -28,7 +28,8 @@ def make_integrator(
         "kti" is centred, and joins anchor rows of like targets where shares carry anchor targets.
     shares : sequence of Share
     n_components : int, optional
-        Columns of the collaboration representations; as many as the widest share has where it is left out.
+        Columns of the collaboration representations.  Where it is left out, as many as the widest share has, less those
+        that say nothing its others do not.
     alpha : float, optional
         Ridge penalty of "kti".
 
@@ -47,8 +48,7 @@ def make_integrator(
         raise ValueError(f"The method {name!r} finds the number of components by itself; leave out --components.")
     if name == AUTO:
         return AUTO
-    widest = max(share.representation.shape[1] for share in shares)
-    d_hat = widest if n_components is None else n_components
+    d_hat = _widest(shares) if n_components is None else n_components
     with_target = any(share.anchor_target is not None for share in shares)
     makers: dict[str, Callable[[], Any]] = {
         "kti": lambda: KTI(
@@ -65,6 +65,16 @@ def make_integrator(
     }
     integrator: BaseIntegrator = makers[name]()
     return integrator
+
+
+def _widest(shares: Sequence[Share]) -> int:
+    """Dimension of the largest column space, which all of them span at least: repeated columns would ask for more."""
+    from ..linalg import column_space
+
+    anchors = [share.anchor_representation for share in shares]
+    spanned = [column_space(A).basis.shape[1] for A in anchors if A.any()]
+    # One less where columns are centred.
+    return max(1, min([max(spanned, default=1), *(len(A) - 1 for A in anchors)]))
 
 
 def make_model(name: str, task: str, random_state: int | None = None) -> Any:
