@@ -24,6 +24,7 @@ def check(folder):
         assert bundle.facts["share_digest"] == shares[file.stem]
         assert (bundle.facts["party"], list(bundle.members)) == (file.stem, ["sealed.bin"])
     AuditLog(folder / "log.jsonl").verify()
+    assert len(list(folder.glob(".export-*"))) <= 1
     visible = {file.name for file in folder.iterdir() if not file.name.startswith(".")}
     assert visible <= {
         "keys.json",

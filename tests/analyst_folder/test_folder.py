@@ -283,6 +283,25 @@ def test_a_damaged_collaboration_is_noticed(place):
         there.folder.export()
 
 
+def test_no_model_lies_in_the_outbox_before_the_log_knows_of_it(place, monkeypatch):
+    there = place()
+    there.folder.add([there.send(name) for name in ("north", "south")])
+    there.folder.integrate(LTI, FOREST)
+
+    def full(self, event, **facts):
+        raise OSError("No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(AuditLog, "append", full)
+        with pytest.raises(OSError, match="No space"):
+            there.folder.export()
+    assert not list((there.folder.path / "outbox").iterdir())
+    assert not list(there.folder.path.glob(".export-*"))
+    (there.folder.path / ".export-killed").mkdir()
+    assert len(there.folder.export()) == 2
+    assert not list(there.folder.path.glob(".export-*"))
+
+
 @pytest.mark.parametrize("n_repeats", [1, 10, 100])
 @pytest.mark.parametrize("kind", ["kti", "lti", "gep", "mpp"])
 def test_a_share_that_says_everything_many_times_stops_nobody(rng, kind, n_repeats):

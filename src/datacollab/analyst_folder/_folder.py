@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
 
 from ..bundle import AuditLog, KeyPair, PublicKey, locked, write_atomically
@@ -258,27 +260,30 @@ class AnalystFolder:
         with locked(self.path):
             models, result = self._integrated()
             refuse_training_rows(result, allow_training_rows)
-            written = []
-            (self.path / "outbox").mkdir(mode=0o700, exist_ok=True)
-            for party, model in models.items():
-                if progress is not None:
-                    progress(party)
-                data = signed_model(
-                    model,
-                    result,
-                    self.project,
-                    self._key,
-                    onnx=onnx,
-                    objects=objects,
-                    overridden_by=allow_training_rows,
+            outbox = self.path / "outbox"
+            outbox.mkdir(mode=0o700, exist_ok=True)
+            for leftover in self.path.glob(".export-*"):  # of an export that was killed
+                shutil.rmtree(leftover, ignore_errors=True)
+            # No model lies where it may be sent from before the log knows of it.
+            with TemporaryDirectory(prefix=".export-", dir=self.path) as staged:
+                for party, model in models.items():
+                    if progress is not None:
+                        progress(party)
+                    data = signed_model(
+                        model,
+                        result,
+                        self.project,
+                        self._key,
+                        onnx=onnx,
+                        objects=objects,
+                        overridden_by=allow_training_rows,
+                    )
+                    write_atomically(Path(staged) / f"{party}.dcmodel", data, mode=0o600)
+                self._log.append(
+                    "export", parties=list(models), overridden_by=allow_training_rows, onnx=onnx, objects=objects
                 )
-                file = self.path / "outbox" / f"{party}.dcmodel"
-                write_atomically(file, data, mode=0o600)
-                written.append(file)
-            self._log.append(
-                "export", parties=list(models), overridden_by=allow_training_rows, onnx=onnx, objects=objects
-            )
-        return written
+                names = [f"{party}.dcmodel" for party in models]
+                return [(Path(staged) / name).replace(outbox / name) for name in names]
 
     def check_quorum(self, n_shares: int) -> None:
         """Raise where fewer parties have shared than the project wants."""
