@@ -1,6 +1,11 @@
 import os
 from pathlib import Path
 
+# Before NumPy is loaded: several processes at once run these tests, and threads of BLAS that wait for each other take
+# several times as long.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import numpy as np
 import pytest
 from hypothesis import settings

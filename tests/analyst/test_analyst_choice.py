@@ -247,6 +247,7 @@ def test_classes_that_only_the_anchor_has(rng):
     assert collaboration.left_out_["p0"].shape == (40, n_classes)
 
 
+@pytest.mark.slow
 def test_balanced_weights_raise_what_is_rare(rng):
     shares = world(rng, n_rows=150, target=lambda X: (X[:, 0] + 2 * rng.normal(size=len(X)) > 3).astype(int))
     plain = dc.Analyst([dc.LTI(4)]).fit(shares)

@@ -30,7 +30,7 @@ def naive_problem(views, gammas, alpha, graph=None, graph_weight=1.0, y=None):
     return M
 
 
-@pytest.mark.parametrize("n_anchors", [200, 500, 1000])
+@pytest.mark.parametrize("n_anchors", [200, 500, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("center", [False, True], ids=["", "center"])
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_equals_the_naive_solution(n_anchors, graph, center):

@@ -137,6 +137,7 @@ print(found.memory, integrator.estimate_cost(15_000, 6).memory)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.1, 1e-4], ids=["single", "double"])
 def test_memory_is_as_estimated(alpha, request):
     """With so many landmarks that their features, if all were kept, would exceed it."""

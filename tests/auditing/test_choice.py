@@ -38,6 +38,7 @@ def choice(digits):
     return chosen(digits, [options[0], options[1], options[3]], linkage=0.4, reidentification=None, membership=None)
 
 
+@pytest.mark.slow
 def test_the_most_useful_option_within_the_limits_is_taken(choice):
     plain, elsewhere, grouped = choice.assessments
     assert plain.risk.linkage == elsewhere.risk.linkage == 1.0
@@ -69,6 +70,7 @@ def test_the_map_fitted_elsewhere_does_not_tell_members(digits):
     assert elsewhere < 0.6
 
 
+@pytest.mark.slow
 def test_the_frontier_is_what_nothing_dominates(choice):
     for one in choice.assessments:
         better = [

@@ -96,6 +96,7 @@ def test_numbers_shared_as_they_are_are_said_to_tell_rows(world):
     assert "own target" not in " ".join(audited(world, GaussianNoise(1.0), attacks=()).assumptions)
 
 
+@pytest.mark.slow
 def test_targets_known_are_not_taken_from_what_a_defence_made_of_them(world):
     X = world[0]
     numeric = X, X[:, 0] + 0.1 * X[:, 1]

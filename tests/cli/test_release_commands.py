@@ -159,6 +159,7 @@ def two_ways(monkeypatch):
     monkeypatch.setattr(_tuning, "_DEFENCES", ways)
 
 
+@pytest.mark.slow
 def test_tune_finds_what_check_lets_through(world, two_ways):
     given = with_policy(world, LENIENT + NO_LIMITS.replace("linkage = 1", "linkage = 0.6"))
     before = contents(world.root / "a")
@@ -174,6 +175,7 @@ def test_tune_finds_what_check_lets_through(world, two_ways):
     assert entries(world)[-2]["event"] == "tune"
 
 
+@pytest.mark.slow
 def test_the_table_of_tune_fits_the_terminal(world, two_ways, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     given = with_policy(world, LENIENT + NO_LIMITS.replace("linkage = 1", "linkage = 0.6"))
@@ -185,6 +187,7 @@ def test_the_table_of_tune_fits_the_terminal(world, two_ways, monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_tune_says_when_nothing_is_allowed(world, two_ways):
     given = with_policy(world, LENIENT + NO_LIMITS.replace("linkage = 1", "linkage = 0.001"))
     result = run("tune", *given, "--components", 2, "--obfuscator", "pca", "--json")

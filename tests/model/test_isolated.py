@@ -275,6 +275,7 @@ def test_a_small_file_that_computes_much_is_refused_and_takes_nothing():
     assert "memory" in str(error)
 
 
+@pytest.mark.slow
 def test_an_estimator_that_takes_for_ever_is_ended(monkeypatch):
     """A tree whose first node is its own child."""
     monkeypatch.setattr(_process, "MOST_SECONDS", 40)

@@ -81,6 +81,7 @@ def test_a_regressor_kept_as_an_object_predicts_bit_for_bit(name):
     assert_same_answers(written_and_read(model), model)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -93,6 +94,7 @@ def test_a_classifier_sent_as_an_object_predicts_bit_for_bit(name):
     assert_same_answers(model_from(bundle_of_objects(model), objects=True), model)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gp", "kernel ridge", "pls", "transformed target", "voting"])
 def test_a_regressor_sent_as_an_object_predicts_bit_for_bit(name):
     model = fitted(clone((REGRESSORS | ROW_CARRYING_REGRESSORS)[name]), y=targets(regression=True))

@@ -278,6 +278,7 @@ def test_a_manifest_that_does_not_describe_the_graph_is_refused(about):
     assert caught.value.code == "MODEL_MALFORMED"
 
 
+@pytest.mark.slow
 def test_random_changes_of_a_graph_are_refused_or_run():
     bundle = bundle_of(fitted(RandomForestClassifier(2, max_depth=2, random_state=0)), onnx=True)
     generator, outcomes = np.random.default_rng(0), set()

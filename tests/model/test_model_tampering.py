@@ -280,6 +280,7 @@ def test_a_version_is_not_repeated_unless_it_looks_like_one():
     assert outcome(replace(bundle, facts=bundle.facts | {"versions": versions})) == "MODEL_MALFORMED"
 
 
+@pytest.mark.slow
 def test_mutations_within_the_estimator_end_no_process_but_their_own():
     script = Path(__file__).with_name("tampering.py")
     names = ("forest", "histogram boosting", "k-nn", "svc")

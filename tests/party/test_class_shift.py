@@ -53,6 +53,7 @@ def test_is_the_formula_when_there_is_no_noise(two_classes):
     assert len(set(published.anchor_rows)) == 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 8.0])
 def test_noise_has_the_standard_deviation_promised(rng, epsilon):
     anchor = rng.normal(size=(300, 4))
@@ -219,6 +220,7 @@ def test_guarantee_says_what_is_covered(rng):
         assert words in guarantee.statement
 
 
+@pytest.mark.slow
 def test_nobody_links_more_rows_than_by_chance_within_a_class(rng):
     """Pairs within a class are random: over many shares, each own row stands beside each place as often."""
     own, anchor = np.sort(rng.normal(size=(6, 1)), axis=0), np.sort(rng.normal(size=(40, 1)), axis=0)

@@ -129,6 +129,7 @@ def test_only_what_the_policy_allows_is_tried(allowed, most, defence):
     assert ways[0].labels_anchor if "pca" in allowed and defence != "microaggregation" else ways[0].group_size == 5
 
 
+@pytest.mark.slow
 def test_the_private_preset_is_tried_with_the_targets_of_the_anchor(example):
     project, encoded, _ = example
     ways = ways_to_try(project, replace(POLICY, defence="private"), encoded, dimensions=[8])

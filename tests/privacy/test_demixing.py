@@ -53,6 +53,7 @@ def test_means_with_noise_are_not_solved(noise):
     assert demix(shared, np.zeros(len(shared), dtype=int), people, estimate).n_solved == 0
 
 
+@pytest.mark.slow
 def test_too_few_columns_tell_nothing_apart():
     """One column of a wide tolerance fits thousands of subsets: none may count."""
     shared, order, people, _ = world(n_columns=1)

@@ -7,7 +7,10 @@ from numpy.testing import assert_array_equal
 from datacollab.privacy._subset_programme import find_subset_by_programme
 
 
-@pytest.mark.parametrize(("size", "n_columns"), [(2, 4), (5, 8), (10, 16), (14, 24)])
+@pytest.mark.parametrize(
+    ("size", "n_columns"),
+    [(2, 4), pytest.param(5, 8, marks=pytest.mark.slow), (10, 16), pytest.param(14, 24, marks=pytest.mark.slow)],
+)
 def test_a_planted_subset_is_found_exactly(size, n_columns):
     """Subsets too large to meet in the middle among them."""
     rng = np.random.default_rng(size)

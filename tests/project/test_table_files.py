@@ -24,6 +24,14 @@ SECRET = "Anna Huber"
 SUFFIXES = ["csv", "parquet", "pq", "arrow", "feather"]
 
 
+@pytest.fixture(autouse=True)
+def limit_of_quotations():
+    """As Python has it; SciPy's reader of another format raises it for the whole process."""
+    before = csv.field_size_limit(131_072)
+    yield
+    csv.field_size_limit(before)
+
+
 def refusal(path, *, batches=None, project=None):
     with pytest.raises(ExchangeError) as caught:
         read_table(path, project=project)

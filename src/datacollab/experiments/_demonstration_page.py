@@ -27,11 +27,12 @@ __all__ = ["demonstration_page"]
 
 _STYLE = """
 :root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .8rem; text-align: right; border-bottom: 1px solid #8886; }
-th:first-child, td:first-child { text-align: left; } td.pooled { font-weight: 600; }
+th, td { padding: .3rem .5rem; text-align: right; border-bottom: 1px solid #8886; }
+th:first-child, td:first-child { text-align: left; min-width: 9rem; } td + td:not(:last-child) { white-space: nowrap; }
+td.pooled { font-weight: 600; }
 figure { margin: 1.5rem 0; } img { max-width: 100%; background: #fff; } .note { opacity: .8; font-size: .92rem; }
 code { background: #8882; padding: 0 .25rem; overflow-wrap: anywhere; }
 """
