@@ -135,18 +135,18 @@ def _out_of_bag(forest: Any) -> FloatArray:
     """What the trees that have not seen a row say of it, a column for each class, or one."""
     if isinstance(forest, RandomForestRegressor):
         return np.asarray(forest.oob_prediction_[:, None])
-    return np.nan_to_num(forest.oob_decision_function_)
+    return np.asarray(np.nan_to_num(forest.oob_decision_function_))
 
 
 def _gain_of_more_trees(forest: Any, y: NDArray[Any], numeric: bool) -> float:
     """How much a forest's out-of-bag fit would rise at most, on average, with any number of trees.
 
     A mean of T trees is off the mean of all by their variance over T, in the square.  What lies between a and b with
-    mean m has a variance of (b - m)(m - a) at most, and a row is out of every e-th tree's bag.
+    mean m has a variance of (b - m)(m - a) at most, and of T trees one in e has not seen a row.
     """
     told, truth = _out_of_bag(forest), _indicators(y, numeric)
     variance = (truth.max(axis=0) - told) * (told - truth.min(axis=0))
-    return float(variance.mean()) / (forest.n_estimators / math.e - 1)
+    return float(variance.mean() / (forest.n_estimators / math.e - 1))
 
 
 def _fit(left_out: FloatArray, y: NDArray[Any], numeric: bool) -> float:
