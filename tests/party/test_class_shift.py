@@ -12,7 +12,7 @@ from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
 
 import datacollab as dc
-from datacollab.errors import ObfuscationError, SuppressedRowsWarning
+from datacollab.errors import ObfuscationError, RepeatableSecretWarning, SuppressedRowsWarning
 from datacollab.party import ClassShift, gaussian_sigma
 from datacollab.party._anchor_classes import anchor_classes
 from datacollab.party._cluster_sums import PublicClass, allocated, noisy_sums, public_class, shrunk_shift
@@ -242,10 +242,14 @@ def test_parameters_are_checked(rng, wrong):
         released(ClassShift(**wrong), rng.normal(size=(5, 2)), np.zeros(5), rng.normal(size=(5, 2)), np.zeros(5))
 
 
-def test_a_collaboration_of_shifted_classes_learns():
+@pytest.mark.parametrize("seed", [0, 10, 20])
+def test_a_collaboration_of_shifted_classes_learns(seed):
     X, y = dc.datasets.load("digits")
-    parties = [dc.Party.private(k, X[:400], epsilon=4.0).fit(X[400 + 100 * k :][:100], y[400 + 100 * k :][:100])
-               for k in range(4)]  # fmt: skip
+    parties = [dc.Party.private(k, X[:400], epsilon=4.0, random_state=seed + k) for k in range(4)]
+    for k, party in enumerate(parties):
+        own = slice(400 + 100 * k, 500 + 100 * k)
+        with pytest.warns(RepeatableSecretWarning):
+            party.fit(X[own], y[own])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         shares = [party.share(X[:400], y[:400]) for party in parties]
