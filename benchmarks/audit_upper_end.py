@@ -28,10 +28,10 @@ from pays.tables import Table, load_table
 from reference_attacks import World, strongest
 
 import datacollab as dc
-from datacollab.auditing import AuditResult, audit
 from datacollab.errors import DataCollabWarning
 from datacollab.party import Microaggregation
-from datacollab.privacy import Rate
+from datacollab.risk.attacks import Rate
+from datacollab.risk.audit import AuditResult, audit
 
 DATASETS = ("mnist", "ujiindoorloc", "diabetes", "whas500", "attrition")
 N_OWN, N_ANCHORS, N_PUBLIC, N_STRANGERS, N_COLUMNS = 60, 130, 120, 130, 8

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 import datacollab as dc
 from datacollab.party import Microaggregation
-from datacollab.privacy import AffineEstimate, demix, membership, representation_distance_scores
+from datacollab.risk.attacks import AffineEstimate, demix, membership, representation_distance_scores
 
 Labels = NDArray[np.int64]
 

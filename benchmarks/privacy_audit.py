@@ -34,10 +34,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import datacollab as dc
-from datacollab.auditing import audit
 from datacollab.errors import DataCollabWarning
 from datacollab.party import Microaggregation, UMAPObfuscator, gaussian_sigma
-from datacollab.privacy import (
+from datacollab.risk.attacks import (
     EmulatorAttack,
     KernelRidgeAttack,
     LinearRegressionAttack,
@@ -53,6 +52,7 @@ from datacollab.privacy import (
     representation_distance_scores,
     subspace_scores,
 )
+from datacollab.risk.audit import audit
 
 Array = NDArray[np.float64]
 METRICS = ("cosine", "euclidean", "correlation")

@@ -9,7 +9,7 @@
 ``python benchmarks/protocol.py cells output/protocol docs/results``
     Accuracies and reconstruction of RQ4 in results of ``datacollab experiment run``, or in a folder with ``rows.csv``.
 
-The settings are those of ``datacollab.experiments.Condition``; ``benchmarks/protocol.toml`` is a definition
+The settings are those of ``datacollab.paper.experiments.Condition``; ``benchmarks/protocol.toml`` is a definition
 with the reading of the preset ``paper``.
 """
 
@@ -27,11 +27,11 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.preprocessing import StandardScaler
 
 from datacollab.analyst import LTI
-from datacollab.claims import find_published, interval
 from datacollab.datasets import load
-from datacollab.experiments import Attacks, Condition, Trial, draw_trial, read_results, score_method
-from datacollab.experiments._attack import make_target, score_attack
-from datacollab.experiments._trial import draw_rows
+from datacollab.paper.claims import find_published, interval
+from datacollab.paper.experiments import Attacks, Condition, Trial, draw_trial, read_results, score_method
+from datacollab.paper.experiments._attack import make_target, score_attack
+from datacollab.paper.experiments._trial import draw_rows
 
 DATASETS = ("mnist", "fashion-mnist")
 CENTRAL, INTEGRATION, TRADE_OFF = "fig:num-existing", "tab:rq4-integration-accuracy-wide", "tab:rq4-tradeoff-main-wide"

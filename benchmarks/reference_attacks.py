@@ -22,9 +22,9 @@ from scipy.spatial.distance import cdist
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.metrics import roc_auc_score
 
-from datacollab.auditing._recipe import recipe_of
 from datacollab.party import Party
-from datacollab.privacy import ShadowAttack
+from datacollab.risk.attacks import ShadowAttack
+from datacollab.risk.audit._recipe import recipe_of
 from datacollab.share import Share
 
 Rows = tuple[Array, NDArray[Any]]

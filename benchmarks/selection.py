@@ -38,10 +38,10 @@ from datacollab import KTICV
 from datacollab.analyst._selection import held_out_views
 from datacollab.analyst._widths import kernel_widths
 from datacollab.datasets import Dataset, load
-from datacollab.experiments import Condition
-from datacollab.experiments._methods import method
-from datacollab.experiments._trial import Trial, draw_trial
 from datacollab.linalg import Kernel
+from datacollab.paper.experiments import Condition
+from datacollab.paper.experiments._methods import method
+from datacollab.paper.experiments._trial import Trial, draw_trial
 
 DATASETS, OBFUSCATORS, WIDTHS = ("mnist", "fashion-mnist"), ("pca", "kernel-pca", "umap"), (4, 16, 64)
 METHODS = ("paper", "recommended", "KTICV")

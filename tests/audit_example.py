@@ -1,7 +1,7 @@
 """An audit as it comes out: a party of 100 images behind UMAP, figures of the size that is measured there."""
 
-from datacollab.auditing import AuditResult, DefenceEffect, Finding, Record
-from datacollab.auditing._levels import LEVELS
+from datacollab.risk.audit import AuditResult, DefenceEffect, Finding, Record
+from datacollab.risk.audit._levels import LEVELS
 
 LABEL_ONLY = {
     "re-identification@1": 0.083, "re-identification@5": 0.36, "linkage": 0.09, "open-world re-identification": 0.017,

@@ -18,8 +18,7 @@ import tomli_w
 from datacollab import PartyModel, Share
 from datacollab.bundle import Bundle, KeyPair, arrays_to_bytes, bytes_to_arrays, pack, unpack
 from datacollab.errors import ExchangeError
-from datacollab.model import LinearMap
-from datacollab.project import (
+from datacollab.exchange.project import (
     Anchor,
     AnchorRecipe,
     Column,
@@ -30,7 +29,8 @@ from datacollab.project import (
     read_table,
     sign_project_text,
 )
-from datacollab.project._anchor import anchor_arrays, anchor_from_arrays
+from datacollab.exchange.project._anchor import anchor_arrays, anchor_from_arrays
+from datacollab.model import LinearMap
 from datacollab.share._codec import share_contents, share_from
 
 NUMBERS = [0, 1, -1, 2, 1e308, -1e308, 2**31 - 1, -(2**31), 2**53, 10**30, 0.5, True, False]

@@ -14,10 +14,10 @@ from numpy.testing import assert_array_equal
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import datacollab as dc
-from datacollab.bundle import AuditLog
-from datacollab.party_folder import PartyFolder
-from datacollab.party_folder._stored import load_party
-from datacollab.project import read_table
+from datacollab.exchange.log import AuditLog
+from datacollab.exchange.party_folder import PartyFolder
+from datacollab.exchange.party_folder._stored import load_party
+from datacollab.exchange.project import read_table
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "play_030_files_that_cross.py"
 PARTIES = ("clinic-a", "clinic-b", "clinic-c")

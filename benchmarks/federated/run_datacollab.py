@@ -17,8 +17,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import accuracy_score
 
 import datacollab as dc
-from datacollab.experiments import Condition, method
 from datacollab.model import IntegrationFunction
+from datacollab.paper.experiments import Condition, method
 
 N_SOURCES = 100
 """Public rows that SMOTE makes its anchors from."""
@@ -35,7 +35,7 @@ class Collaboration:
     n_components : int
         Columns of intermediate and of collaboration representations.
     integrator : str
-        A name that `datacollab.experiments.method` knows, with its recommended hyperparameters.
+        A name that `datacollab.paper.experiments.method` knows, with its recommended hyperparameters.
     public : {"labelled", "rows", "smote"}
         What is public: 1,000 rows with classes, the same without, or 100 rows with classes, which SMOTE interpolates
         to 1,000 anchors.

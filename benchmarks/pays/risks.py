@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from datacollab.auditing import AuditResult, audit
-from datacollab.auditing._attacks import AVERAGED_NAME, DEMIXING, FORWARD, SHADOWS
 from datacollab.errors import DataCollabWarning
+from datacollab.risk.audit import AuditResult, audit
+from datacollab.risk.audit._attacks import AVERAGED_NAME, DEMIXING, FORWARD, SHADOWS
 
 from .draws import draw
 from .library import make_party

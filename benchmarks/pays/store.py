@@ -10,9 +10,9 @@ from pathlib import Path
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from datacollab.experiments import ResultStore
-from datacollab.experiments._provenance import source_state, versions
-from datacollab.experiments._store import Outcome
+from datacollab.paper.experiments import ResultStore
+from datacollab.paper.experiments._provenance import source_state, versions
+from datacollab.paper.experiments._store import Outcome
 
 from .settings import Preset, Setting
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from ._version import __version__ as __version__
 
 _HOME = {
     "Analyst": "analyst",
@@ -35,8 +35,8 @@ _HOME = {
     "TargetDissimilarityGraph": "analyst",
     "TargetSimilarityGraph": "analyst",
     "UniformAnchor": "anchor",
-    "audit": "auditing",
-    "choose": "auditing",
+    "audit": "risk.audit",
+    "choose": "risk.audit",
     "find_private_rows": "anchor",
     "foresee": "party",
     "obfuscator": "party",
@@ -65,8 +65,6 @@ if TYPE_CHECKING:
     from .anchor import SMOTEAnchor as SMOTEAnchor
     from .anchor import UniformAnchor as UniformAnchor
     from .anchor import find_private_rows as find_private_rows
-    from .auditing import audit as audit
-    from .auditing import choose as choose
     from .collaboration import Central as Central
     from .collaboration import DataCollaborationClassifier as DataCollaborationClassifier
     from .collaboration import DataCollaborationRegressor as DataCollaborationRegressor
@@ -77,6 +75,8 @@ if TYPE_CHECKING:
     from .party import Party as Party
     from .party import foresee as foresee
     from .party import obfuscator as obfuscator
+    from .risk.audit import audit as audit
+    from .risk.audit import choose as choose
     from .share import Share as Share
 
 

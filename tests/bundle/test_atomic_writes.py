@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
-from datacollab.bundle import locked, write_atomically
+from datacollab.bundle import write_atomically
 from datacollab.errors import ExchangeError
+from datacollab.exchange.log import locked
 
 KILLED = """
 import itertools, os, random, signal, sys, time

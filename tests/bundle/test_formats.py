@@ -23,7 +23,6 @@ from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 from numpy.testing import assert_array_equal
 
 from datacollab.bundle import (
-    AuditLog,
     KeyPair,
     PublicKey,
     arrays_to_bytes,
@@ -35,6 +34,7 @@ from datacollab.bundle import (
     unseal,
 )
 from datacollab.bundle._manifest import READABLE
+from datacollab.exchange.log import AuditLog
 
 HERE = Path(__file__).parent / "formats"
 KEY, OTHER = KeyPair(b"\1" * 32, b"\2" * 32), KeyPair(b"\3" * 32, b"\4" * 32)

@@ -10,8 +10,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
-from datacollab.analyst_folder import MODELS
 from datacollab.cli._app import app
+from datacollab.exchange.analyst_folder import MODELS
 from party_world import allow_without_audit
 
 

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from datacollab.bundle import KeyPair, pack, unpack
 from datacollab.cli._app import app
-from datacollab.party_folder import PartyFolder
-from datacollab.project import (
+from datacollab.exchange.party_folder import PartyFolder
+from datacollab.exchange.project import (
     AnchorRecipe,
     draft_project,
     encode_table,

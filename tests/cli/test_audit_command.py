@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from typer.testing import CliRunner
 
-import datacollab.auditing
+import datacollab.risk.audit
 from audit_example import audit_result
 from datacollab import Party
 from datacollab.cli._app import app
@@ -62,7 +62,7 @@ def calls(monkeypatch):
         calls.append((given, options))
         return audit_result(party=given[0].name)
 
-    monkeypatch.setattr(datacollab.auditing, "audit", stub, raising=False)
+    monkeypatch.setattr(datacollab.risk.audit, "audit", stub, raising=False)
     return calls
 
 
@@ -82,7 +82,7 @@ def test_a_page_a_result_and_a_table_are_written(files, calls, tmp_path):
     assert sorted(path.name for path in output.iterdir()) == ["audit.csv", "audit.html", "audit.json"]
     expected = audit_result(party="private")
     assert (output / "audit.html").read_text(encoding="utf-8") == expected.to_html()
-    assert datacollab.auditing.AuditResult.from_json(output / "audit.json") == expected
+    assert datacollab.risk.audit.AuditResult.from_json(output / "audit.json") == expected
     assert len(pd.read_csv(output / "audit.csv")) == len(expected.findings)
     if os.name == "posix":
         assert {stat.S_IMODE(path.stat().st_mode) for path in output.iterdir()} == {0o600}
@@ -249,7 +249,7 @@ def test_an_interruption_writes_nothing(files, monkeypatch, tmp_path):
     def interrupted(*given, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(datacollab.auditing, "audit", interrupted, raising=False)
+    monkeypatch.setattr(datacollab.risk.audit, "audit", interrupted, raising=False)
     result = run(files["private"], files["anchor"], "--target", "diagnosis", "--output", tmp_path / "out")
     assert result.exit_code == 130
     assert "interrupted. Nothing was written" in result.stderr

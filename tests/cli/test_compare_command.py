@@ -10,8 +10,9 @@ import typer
 from sklearn.ensemble import RandomForestClassifier
 from typer.testing import CliRunner
 
-from datacollab import datasets, experiments
+from datacollab import datasets
 from datacollab.cli._app import app
+from datacollab.paper import experiments
 
 SMALL = [
     "compare", "--obfuscator", "pca", "--seeds", "2", "--parties", "3", "--rows", "30", "--components", "5",
@@ -28,7 +29,7 @@ def run(*arguments, **environment):
 def quick(monkeypatch):
     """Without the picture that costs a UMAP, and with small forests."""
     small = partial(RandomForestClassifier, n_estimators=3)
-    monkeypatch.setattr("datacollab.experiments._trial.RandomForestClassifier", small)
+    monkeypatch.setattr("datacollab.paper.experiments._trial.RandomForestClassifier", small)
     monkeypatch.setattr(experiments, "alignment_figure", lambda data, **options: a_figure())
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from datacollab import experiments
 from datacollab.cli._app import app
-from datacollab.experiments import SITUATIONS, WAYS, Demonstration
+from datacollab.paper import experiments
+from datacollab.paper.experiments import SITUATIONS, WAYS, Demonstration
 
 
 def run(*arguments, **environment):

@@ -6,7 +6,7 @@ from trials import shrink_forests
 from typer.testing import CliRunner
 
 from datacollab.cli._app import app
-from datacollab.experiments import read_results
+from datacollab.paper.experiments import read_results
 
 SMALL = """
 title = "Small"

@@ -3,8 +3,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from datacollab.bundle import AuditLog
 from datacollab.cli import _log
+from datacollab.exchange.log import AuditLog
 
 VERIFICATION, STATE = 11, 14
 

@@ -10,11 +10,11 @@ from sklearn.dummy import DummyClassifier
 from sklearn.metrics import roc_auc_score
 from typer.testing import CliRunner
 
-import datacollab.party_folder
+import datacollab.exchange.party_folder
 from datacollab._codes import CODES
 from datacollab.cli import _party
 from datacollab.cli._app import app
-from datacollab.party_folder import PartyFolder
+from datacollab.exchange.party_folder import PartyFolder
 from party_world import allow_without_audit, made_up_table, new_world
 
 QUICK = ["--components", "3", "--no-audit", "--preset", "none"]
@@ -310,7 +310,7 @@ def test_other_files_are_no_models(ready):
 )
 def test_after_an_interruption_it_is_known_whether_the_share_was_made(world, monkeypatch, place, is_shared):
     join(world)
-    real = operator.attrgetter(place)(datacollab.party_folder)
+    real = operator.attrgetter(place)(datacollab.exchange.party_folder)
     calls = []
 
     def once_interrupted(*arguments, **options):
@@ -319,7 +319,7 @@ def test_after_an_interruption_it_is_known_whether_the_share_was_made(world, mon
             raise KeyboardInterrupt
         return real(*arguments, **options)
 
-    monkeypatch.setattr(f"datacollab.party_folder.{place}", once_interrupted)
+    monkeypatch.setattr(f"datacollab.exchange.party_folder.{place}", once_interrupted)
     result = run(world, "share", world.root / "a.csv", *QUICK, "--approve", "--undefended", "--json")
     assert result.exit_code == 130
     assert (world.root / "a" / "outbox" / "a.dcshare").exists() == is_shared

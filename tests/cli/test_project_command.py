@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from datacollab.bundle import KeyPair, key_with_proof, pack
 from datacollab.cli._app import app
-from datacollab.project import load_project
+from datacollab.exchange.project import load_project
 
 SECRET = "Anna Huber"
 TODAY = datetime.now(UTC).date()

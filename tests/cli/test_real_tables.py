@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from datacollab._codes import CODES
 from datacollab.bundle import unpack
 from datacollab.cli._app import app
-from datacollab.party_folder import PartyFolder
-from datacollab.project import Column
+from datacollab.exchange.party_folder import PartyFolder
+from datacollab.exchange.project import Column
 from party_world import NAMES, allow_without_audit, made_up_table, new_world
 
 QUICK = ["--components", "3", "--no-audit", "--preset", "none"]

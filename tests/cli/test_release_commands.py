@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from datacollab.cli._app import app
-from datacollab.party_folder import _tuning
+from datacollab.exchange.party_folder import _tuning
 from party_world import new_world
 
 NO_LIMITS = "max_linkage = 1\nmax_reidentification = 1\nmax_membership = 1\n"

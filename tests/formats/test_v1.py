@@ -10,7 +10,7 @@ import sklearn
 from datacollab import PartyModel, Share
 from datacollab.bundle import PublicKey, unpack
 from datacollab.errors import ExchangeError
-from datacollab.project import load_project
+from datacollab.exchange.project import load_project
 
 FOLDER = Path(__file__).with_name("v1")
 EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any, Protocol
 
 from joblib import Parallel, delayed, effective_n_jobs
@@ -11,11 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from .._validation import FloatArray
 
-__all__ = ["Engine", "LocalEngine", "engine_for", "memory_of"]
-
-
-_LARGE_SHARE = 0.8
-"""Part of the workers' memory that a fit may plan to take; Dask begins to write to disk from 0.6 of one worker's."""
+__all__ = ["Engine", "LocalEngine"]
 
 
 class Engine(Protocol):
@@ -36,30 +31,6 @@ class Engine(Protocol):
 
     def gather(self, function: Callable[..., Any], states: list[Any], *shared: Any) -> list[Any]:
         """``function(state, *shared)`` for each party, brought here."""
-
-
-@contextmanager
-def engine_for(engine: Any, n_jobs: int | None) -> Iterator[Engine]:
-    """The engine that a parameter of an estimator stands for: a Dask client, "dask" for the current one, or None."""
-    if engine is None:
-        yield LocalEngine(n_jobs)
-        return
-    from ._dask_engine import DaskEngine
-
-    dask = DaskEngine(engine)
-    try:
-        yield dask
-    finally:
-        dask.close()
-
-
-def memory_of(engine: Any) -> float | None:
-    """Bytes that a cluster's workers may take together; None where a fit runs in this process."""
-    if engine is None:
-        return None
-    from ._dask_engine import cluster_memory
-
-    return _LARGE_SHARE * cluster_memory(engine)
 
 
 class LocalEngine:

@@ -1,7 +1,7 @@
-"""Files that cross between organisations: their container, keys, seals, and the log of what was done."""
+"""Signed files: the container of all that crosses, arrays in it without pickle, keys, and seals."""
 
 from ._arrays import arrays_to_bytes, bytes_to_arrays
-from ._atomic import write_atomically
+from ._atomic import open_unlinked, remove_leftovers, sync_folder, write_atomically
 from ._bundle import Bundle, pack, unpack
 from ._container import is_container
 from ._json import canonical_json, digest, parse_json
@@ -9,16 +9,12 @@ from ._key_file import KeyFile
 from ._key_pair import KeyPair
 from ._key_proof import key_with_proof
 from ._limits import Limits
-from ._lock import locked
-from ._log import AuditLog
-from ._log_witness import check_log_against, log_witnesses
 from ._passphrase import decrypt, encrypt, is_encrypted
 from ._public_key import PublicKey
 from ._seal import seal, sealed_to, unseal
 from ._spelling import spelt
 
 __all__ = [
-    "AuditLog",
     "Bundle",
     "KeyFile",
     "KeyPair",
@@ -27,20 +23,20 @@ __all__ = [
     "arrays_to_bytes",
     "bytes_to_arrays",
     "canonical_json",
-    "check_log_against",
     "decrypt",
     "digest",
     "encrypt",
     "is_container",
     "is_encrypted",
     "key_with_proof",
-    "locked",
-    "log_witnesses",
+    "open_unlinked",
     "pack",
     "parse_json",
+    "remove_leftovers",
     "seal",
     "sealed_to",
     "spelt",
+    "sync_folder",
     "unpack",
     "unseal",
     "write_atomically",

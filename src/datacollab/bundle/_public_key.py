@@ -8,12 +8,13 @@ from pathlib import Path
 
 from .._require import require
 from ..errors import ExchangeError
-from ._key_proof import is_proof
 from ._spelling import bytes_of, letters_of, spelt
 
-__all__ = ["PublicKey"]
+__all__ = ["PROOF_PREFIX", "PublicKey"]
 
 PREFIX = "dcpub1-"
+PROOF_PREFIX = "dcproof1-"
+_CONTEXT = b"datacollab public key 1 proof\n"
 MAX_BYTES = 1024
 CHECKSUM = 4
 """Bytes of a hash at the end of the text, against misreading."""
@@ -133,7 +134,7 @@ class PublicKey:
         # The key, and in another line the proof.
         word, *proofs = text.split() or [""]
         key = cls.from_text(word, what=str(path))
-        if proofs and not (len(proofs) == 1 and is_proof(key, proofs[0])):
+        if proofs and not (len(proofs) == 1 and key.is_proven_by(proofs[0])):
             raise _malformed(str(path), "its owner has not signed it, so its halves may be of two people")
         if proven and not proofs:
             raise ExchangeError(
@@ -161,6 +162,20 @@ class PublicKey:
                 f"The signature does not fit the contents and the key {self.fingerprint}. Do not use the file; ask "
                 "the sender by another way.",
             ) from None
+
+    @property
+    def proof_statement(self) -> bytes:
+        """What the owner signs of the key itself: that the signing half means this sealing half."""
+        return _CONTEXT + self.signing + self.sealing
+
+    def is_proven_by(self, word: str) -> bool:
+        """Whether a word is this key's signature of its own two halves."""
+        letters = word.removeprefix(PROOF_PREFIX)
+        try:
+            self.verify(bytes_of(letters), self.proof_statement)
+        except (ValueError, ExchangeError):
+            return False
+        return letters != word
 
     def __repr__(self) -> str:
         return f"PublicKey({self.fingerprint})"

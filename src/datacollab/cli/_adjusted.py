@@ -20,7 +20,7 @@ def show_adjusted(told: Mapping[str, Any], report: Report, *, details: bool) -> 
     report : Report
     details : bool
     """
-    from ..project import adjusted_text
+    from ..exchange.project import adjusted_text
 
     if told["columns"]:
         report.line(f"Adjusted entries: {adjusted_text(told)}{'' if details else ' (--details)'}")
@@ -37,7 +37,7 @@ def show_details(told: Mapping[str, Any], report: Report, *, details: bool) -> N
 
 
 def _show_columns(told: Mapping[str, Any], report: Report) -> None:
-    from ..project import adjusted_details
+    from ..exchange.project import adjusted_details
 
     for line in adjusted_details(told):
         report.line(f"  {line}")

@@ -15,7 +15,7 @@ from ._progress import shown_progress
 from ._scores_shown import show_ranking
 
 if TYPE_CHECKING:
-    from ..analyst_folder import AnalystFolder, Integration, Score
+    from ..exchange.analyst_folder import AnalystFolder, Integration, Score
 
 __all__ = ["app"]
 
@@ -44,8 +44,8 @@ def init(
     Example: datacollab analyst init project.toml -C analyst
     """
     with reported(as_json) as report:
-        from ..analyst_folder import AnalystFolder
         from ..bundle import PublicKey
+        from ..exchange.analyst_folder import AnalystFolder
 
         known = None if owner is None else PublicKey.load(owner)
         opened = AnalystFolder.init(folder, project, owner=known, passphrase=passphrase_for(folder, passphrase_file))
@@ -123,7 +123,7 @@ def integrate(
     Example: datacollab analyst integrate *.dcshare --project project.toml -C analyst
     """
     with reported(as_json) as report:
-        from ..analyst_folder import METHODS, MODELS, AnalystFolder, make_integrator, make_model
+        from ..exchange.analyst_folder import METHODS, MODELS, AnalystFolder, make_integrator, make_model
 
         for option, value, known in (("--method", method, METHODS), ("--model", model, MODELS)):
             if value not in known:
@@ -180,7 +180,7 @@ def export(
 
 
 def _opened(folder: Path, passphrase_file: Path | None) -> AnalystFolder:
-    from ..analyst_folder import AnalystFolder
+    from ..exchange.analyst_folder import AnalystFolder
 
     return AnalystFolder(folder, passphrase=passphrase_for(folder, passphrase_file))
 

@@ -139,8 +139,8 @@ def seal(
         raise typer.BadParameter("give either public rows, or --rows-from with the anchor's rows")
     with reported(as_json, unchanged="No anchor was written.") as report:
         from ..bundle import KeyPair, write_atomically
-        from ..project import anchor_of_rows, guessing, load_project, make_anchor, seal_anchor
-        from ..project import read_table as read
+        from ..exchange.project import anchor_of_rows, guessing, load_project, make_anchor, seal_anchor
+        from ..exchange.project import read_table as read
 
         agreed = load_project(project)
         owner = KeyPair.load(folder / "keys.json", passphrase_for(folder, passphrase_file))
@@ -186,8 +186,8 @@ def open_(
     Example: datacollab anchor open anchor.dcanchor -C hospital-b
     """
     with reported(as_json) as report:
-        from ..party_folder import PartyFolder
-        from ..project import open_anchor
+        from ..exchange.party_folder import PartyFolder
+        from ..exchange.project import open_anchor
 
         project_file = project or folder / "project.toml"
         if not project_file.is_file():

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from .. import __version__
+from .._version import __version__
 from . import _analyst, _anchor, _audit, _bundle, _compare, _data, _demo, _experiment, _keys, _log, _party, _project
 
 __all__ = ["app"]

@@ -16,8 +16,8 @@ from ._progress import shown_progress
 from ._tables import closed_file, listed, read_table
 
 if TYPE_CHECKING:
-    from ..auditing import AuditResult
     from ..party import Party
+    from ..risk.audit import AuditResult
 
 __all__ = ["audit"]
 
@@ -111,8 +111,8 @@ def audit(
         party = _party(features, private, others, targets[private], preset, obfuscator, components, standardize)
         _say(features, components)
         output.mkdir(parents=True, exist_ok=True)
-        from ..auditing import audit as run_audit
-        from ..auditing import with_defences
+        from ..risk.audit import audit as run_audit
+        from ..risk.audit import with_defences
 
         start = time.perf_counter()
         with shown_progress(quiet) as progress:
@@ -162,7 +162,7 @@ def _known(
 ) -> dict[str, Any]:
     """Rows besides the party's own, as `audit` takes them: strangers are a part of the public ones."""
     from ..anchor import find_private_rows
-    from ..auditing import split_public
+    from ..risk.audit import split_public
 
     own_in_anchor = find_private_rows(features.matrices[anchor], features.matrices[private]).size
     if own_in_anchor:
@@ -207,9 +207,9 @@ def _party(
     standardize: bool,
 ) -> Party:
     """The party as it would be, fitted; named after its file."""
+    from ..exchange.project import usual_components
     from ..party import Microaggregation, Party
     from ..party import obfuscator as make_obfuscator
-    from ..project import usual_components
 
     X = features.matrices[private]
     n_components = usual_components(features.n_free) if components is None else components
@@ -250,7 +250,7 @@ def _print_summary(result: AuditResult) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from ..auditing._text import proven_text
+    from ..risk.audit._text import proven_text
 
     console = Console()
     console.print(Text(f"Privacy audit of party {result.party!r}", style="bold"))

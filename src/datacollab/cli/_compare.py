@@ -17,7 +17,7 @@ from ._errors import one_line_errors
 from ._progress import shown_progress
 
 if TYPE_CHECKING:
-    from ..experiments import Comparison
+    from ..paper.experiments import Comparison
 
 __all__ = ["compare"]
 
@@ -60,7 +60,7 @@ def compare(
       datacollab compare --obfuscator pca --method LTI --method KTI --json
     """
     with one_line_errors("Nothing was written; run the command again, with fewer --seeds if it takes too long."):
-        from ..experiments import Condition, check_methods
+        from ..paper.experiments import Condition, check_methods
 
         condition = Condition(
             dataset=dataset,
@@ -93,7 +93,7 @@ def _run(
 ) -> tuple[Comparison, dict[str, Any]]:
     with shown_progress(quiet, steps=2 + seeds * (1 + len(methods)), first="loading") as progress:
         from ..datasets import load
-        from ..experiments import alignment_figure, compare_methods, score_figure
+        from ..paper.experiments import alignment_figure, compare_methods, score_figure
 
         data = load(condition.dataset, data_dir=data_dir)
         comparison = compare_methods(condition, data, methods, range(seeds), progress)
@@ -110,7 +110,7 @@ def _run(
 
 
 def _write(comparison: Comparison, figures: dict[str, Any], output: Path) -> list[Path]:
-    from ..experiments import comparison_page
+    from ..paper.experiments import comparison_page
 
     written = []
     for name, figure in zip(("scores", "alignment"), figures.values(), strict=True):
@@ -126,7 +126,7 @@ def _print_table(comparison: Comparison) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from ..experiments import BASELINES, verdicts
+    from ..paper.experiments import BASELINES, verdicts
 
     console = Console()
     table = Table(title=f"{comparison.condition.dataset}: {comparison.measure} on common test rows")

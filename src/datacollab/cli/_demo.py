@@ -18,7 +18,7 @@ from ._progress import shown_progress
 from ._roles import play_roles
 
 if TYPE_CHECKING:
-    from ..experiments import Demonstration
+    from ..paper.experiments import Demonstration
 
 __all__ = ["demo"]
 
@@ -77,7 +77,7 @@ def demo(
 def _run(
     dataset: str, data_dir: Path | None, parties: int, rows: int, seeds: int, output: Path, quiet: bool
 ) -> tuple[Demonstration, list[Path]]:
-    from ..experiments import SITUATIONS, demonstrate, demonstration_figure, demonstration_page
+    from ..paper.experiments import SITUATIONS, demonstrate, demonstration_figure, demonstration_page
 
     with shown_progress(quiet, steps=2 + seeds * len(SITUATIONS), first="loading") as progress:
         from ..datasets import load
@@ -100,7 +100,7 @@ def _print_table(demonstration: Demonstration, dataset: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from ..experiments import SITUATIONS, WAYS
+    from ..paper.experiments import SITUATIONS, WAYS
 
     console = Console()
     table = Table(title=f"{dataset}: accuracy on new rows, and own rows that an attacker links")

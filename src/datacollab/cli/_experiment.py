@@ -16,7 +16,7 @@ from ._errors import FAILED, one_line_errors
 from ._progress import shown_progress
 
 if TYPE_CHECKING:
-    from ..experiments import Experiment, Progress
+    from ..paper.experiments import Experiment, Progress
 
 __all__ = ["app"]
 
@@ -39,7 +39,7 @@ def list_experiments() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from ..experiments import experiment_names, load_experiment
+    from ..paper.experiments import experiment_names, load_experiment
 
     table = Table("experiment", "what", *PRESETS, caption="trials per preset")
     for name in experiment_names():
@@ -62,7 +62,7 @@ def show(experiment: Annotated[str, Argument(help="Name, as `experiment list` sh
       datacollab experiment run rq1.toml --preset quick
     """
     with one_line_errors("Nothing was written."):
-        from ..experiments import definition_text
+        from ..paper.experiments import definition_text
 
         typer.echo(definition_text(experiment), nl=False)
 
@@ -99,7 +99,7 @@ def run(
     """
     folder = output or Path("output") / preset
     with one_line_errors("What was computed is kept; the same command goes on from there."):
-        from ..experiments import run_experiments
+        from ..paper.experiments import run_experiments
 
         chosen = _load(experiments, preset, dict(_parse_method(text) for text in method or []))
         file = folder / RESULTS_FILE
@@ -131,7 +131,7 @@ def report(
       datacollab experiment report output/quick
     """
     with one_line_errors("The report is incomplete; run the command again."):
-        from ..reports import report_results
+        from ..paper.reports import report_results
 
         written = report_results(results, output or results / "report")
         typer.echo("\n".join(str(path) for path in written if path.suffix == ".html"))
@@ -140,7 +140,7 @@ def report(
 
 def _say_what_failed(file: Path, names: list[str]) -> None:
     """List failed rows, also those of earlier runs, and exit with 1 if there are any."""
-    from ..experiments import read_results
+    from ..paper.experiments import read_results
 
     rows = [row for name, part in read_results(file).rows.items() if name in names for row in part if row.error]
     if not rows:
@@ -153,13 +153,13 @@ def _say_what_failed(file: Path, names: list[str]) -> None:
 
 
 def _n_trials(experiment: Experiment | None) -> str:
-    from ..experiments import make_tasks
+    from ..paper.experiments import make_tasks
 
     return "–" if experiment is None else str(len(make_tasks([experiment], ())))
 
 
 def _load(names: list[str], preset: str, methods: dict[str, dict[str, str]]) -> list[Experiment]:
-    from ..experiments import experiment_names, load_experiment, preset_names
+    from ..paper.experiments import experiment_names, load_experiment, preset_names
 
     wanted = [name for given in names for name in (experiment_names() if given == "all" else [given])]
     found = {name: load_experiment(name, preset) for name in dict.fromkeys(wanted)}

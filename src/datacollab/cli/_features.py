@@ -127,7 +127,7 @@ def _is_numeric(tables: Mapping[Path, Any], name: str) -> bool:
 
 def _n_unknown(column: Any, categories: list[Any], path: Path, reference: Path) -> int:
     """Entries of other categories, which may be exceptions only."""
-    from ..project import MOST_OUTSIDE
+    from ..exchange.project import MOST_OUTSIDE
 
     unknown = int((~column.isin(categories)).sum())
     if unknown > 1 and unknown > MOST_OUTSIDE * len(column):

@@ -13,7 +13,7 @@ from ._output import reported
 from ._shown import shown
 
 if TYPE_CHECKING:
-    from ..bundle import AuditLog
+    from ..exchange.log import AuditLog
 
 __all__ = ["app"]
 
@@ -69,7 +69,7 @@ def verify(
     Example: datacollab log verify -C hospital-a --against a.dcshare
     """
     with reported(as_json) as report:
-        from ..bundle import check_log_against, log_witnesses
+        from ..exchange.log import check_log_against, log_witnesses
 
         opened = _opened(log, folder)
         found = opened.verify()
@@ -113,7 +113,7 @@ def export(
 
 
 def _opened(log: Path | None, folder: Path) -> AuditLog:
-    from ..bundle import AuditLog
+    from ..exchange.log import AuditLog
 
     path = folder / "log.jsonl" if log is None else log
     if not path.is_file():

@@ -42,7 +42,7 @@ from ._release import check, tune
 from ._scores_shown import show_scores
 
 if TYPE_CHECKING:
-    from ..party_folder import PartyFolder, ReleaseSummary
+    from ..exchange.party_folder import PartyFolder, ReleaseSummary
 
 __all__ = ["app"]
 
@@ -68,7 +68,7 @@ def join(
     """
     with reported(as_json) as report:
         from ..bundle import PublicKey
-        from ..party_folder import PartyFolder
+        from ..exchange.party_folder import PartyFolder
 
         known = None if owner is None else PublicKey.load(owner)
         joined = PartyFolder.join(
@@ -127,7 +127,7 @@ def share(
     Example: datacollab party share patients.csv -C hospital-a
     """
     with reported(as_json, unchanged="Nothing left the party.") as report:
-        from ..party_folder import reasons_without_defence, refuse
+        from ..exchange.party_folder import reasons_without_defence, refuse
 
         opened = _opened(folder, passphrase_file)
         approver = approved_by or _login_name()
@@ -278,7 +278,7 @@ def evaluate(
 
 
 def _opened(folder: Path, passphrase_file: Path | None) -> PartyFolder:
-    from ..party_folder import PartyFolder
+    from ..exchange.party_folder import PartyFolder
 
     return PartyFolder(folder, passphrase=passphrase_for(folder, passphrase_file))
 

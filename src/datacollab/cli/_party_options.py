@@ -43,13 +43,13 @@ def _known_obfuscators(names: list[str] | None) -> list[str] | None:
 
 
 def _known_obfuscator(name: str | None) -> str | None:
-    from ..party_folder._policy import OBFUSCATORS
+    from ..exchange.party_folder._policy import OBFUSCATORS
 
     return _one_of(name, OBFUSCATORS)
 
 
 def _known_preset(name: str | None) -> str | None:
-    from ..party_folder._way import PRESETS
+    from ..exchange.party_folder._way import PRESETS
 
     return _one_of(name, PRESETS)
 

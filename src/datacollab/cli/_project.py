@@ -18,7 +18,7 @@ from ._passphrase import PassphraseFile, passphrase_for
 
 if TYPE_CHECKING:
     from ..bundle import KeyPair, PublicKey
-    from ..project import Column, Project
+    from ..exchange.project import Column, Project
 
 __all__ = ["app"]
 
@@ -73,7 +73,7 @@ def new(
     files, last_day = _named_files(party), _day(deadline)
     with reported(as_json, unchanged="No project was written.") as report:
         from ..bundle import write_atomically
-        from ..project import AnchorRecipe, draft_project, project_text, read_table
+        from ..exchange.project import AnchorRecipe, draft_project, project_text, read_table
 
         _check_ahead(last_day)
         owner = _owners_key(folder, passphrase_file)
@@ -121,7 +121,7 @@ def show(
     Example: datacollab project show project.toml
     """
     with reported(as_json) as report:
-        from ..project import load_project
+        from ..exchange.project import load_project
 
         project = load_project(file)
         report.facts = _facts(project)
@@ -142,7 +142,7 @@ def verify(
     """
     with reported(as_json) as report:
         from ..bundle import PublicKey
-        from ..project import load_project
+        from ..exchange.project import load_project
 
         project = load_project(file)
         known = None if owner is None else PublicKey.load(owner)
@@ -177,7 +177,7 @@ def sign(
     """
     with reported(as_json) as report:
         from ..bundle import write_atomically
-        from ..project import load_project, read_project_text, sign_project_text
+        from ..exchange.project import load_project, read_project_text, sign_project_text
 
         owner = _owners_key(folder, passphrase_file)
         signed = sign_project_text(read_project_text(file), owner, what=str(file))
@@ -204,7 +204,7 @@ def sign(
 
 def _is_signed(file: Path) -> bool:
     """Whether the owner's signature fits what the file says."""
-    from ..project import load_project
+    from ..exchange.project import load_project
 
     try:
         load_project(file)
@@ -259,7 +259,7 @@ def _check_ahead(last_day: date | None) -> None:
 
 
 def _facts(project: Project) -> dict[str, Any]:
-    from ..project import project_content
+    from ..exchange.project import project_content
 
     members = {"owner": project.owner, "analyst": project.analyst}
     return {
@@ -273,7 +273,7 @@ def _facts(project: Project) -> dict[str, Any]:
 
 
 def _show(project: Project, report: Report) -> None:
-    from ..project import guessing
+    from ..exchange.project import guessing
 
     task = project.task
     what = f"classes {_listed(task.classes)}" if task.classes else _range(task.minimum, task.maximum, task.unit)

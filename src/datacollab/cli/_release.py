@@ -39,7 +39,7 @@ from ._passphrase import PassphraseFile, passphrase_for
 from ._progress import shown_progress
 
 if TYPE_CHECKING:
-    from ..party_folder import PartyFolder, Tuning
+    from ..exchange.party_folder import PartyFolder, Tuning
 
 __all__ = ["check", "tune"]
 
@@ -165,8 +165,8 @@ def tune(
     Example: datacollab party tune patients.csv -C hospital-a --time-budget 300
     """
     with reported(as_json) as report:
-        from ..party_folder import tune as assess
-        from ..party_folder import ways_to_try
+        from ..exchange.party_folder import tune as assess
+        from ..exchange.party_folder import ways_to_try
 
         opened = _opened(folder, passphrase_file)
         project, policy, encoded = opened.project, opened.policy, opened.encoded(table)
@@ -207,7 +207,7 @@ def tune(
 
 
 def _opened(folder: Path, passphrase_file: Path | None) -> PartyFolder:
-    from ..party_folder import PartyFolder
+    from ..exchange.party_folder import PartyFolder
 
     return PartyFolder(folder, passphrase=passphrase_for(folder, passphrase_file))
 

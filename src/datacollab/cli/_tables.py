@@ -19,7 +19,7 @@ def read_table(path: Path) -> Any:
     MissingExtraError
         When pandas, or for Parquet and Arrow pyarrow, is not installed.
     """
-    from ..project import read_table as read
+    from ..exchange.project import read_table as read
 
     return read(path)
 

@@ -3,15 +3,14 @@
 from ._averaged import AveragedClassifier, AveragedRegressor, probabilities_of
 from ._calibrated_forest import CalibratedForestClassifier
 from ._calibration import log_loss_of
-from ._codec import MODEL_KIND, ONNX_MEMBER, model_contents, model_from
+from ._codec import MODEL_KIND, ONNX_MEMBER, model_contents
 from ._facts import plain_facts
 from ._heads import estimator_kind, head_from, head_to
 from ._landmark_ridge import ALPHAS, LandmarkRidgeClassifier, LandmarkRidgeRegressor
 from ._left_out import fit_left_out, fit_weighted
 from ._map_codec import map_from, map_to
 from ._maps import IntegrationFunction, KernelMap, LinearMap
-from ._onnx_model import OnnxPartyModel
-from ._party_model import PartyModel
+from ._party_model import OnnxPartyModel, PartyModel, model_from
 from ._skops_file import estimator_from_bytes, estimator_to_bytes
 from .predictors import SENDABLE, ReceivedClassifier, ReceivedRegressor
 

@@ -14,23 +14,23 @@ import sklearn
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from .. import __version__
 from .._typing import FloatArray
+from .._version import __version__
 from ..bundle import Bundle, arrays_to_bytes, bytes_to_arrays
 from ..errors import ExchangeError
+from ._composed import ComposedModel
 from ._facts import plain_facts
 from ._heads import estimator_kind, head_from, head_to, needs_scikit_learn
 from ._left_out_codec import check_left_out, left_out_from, left_out_to
 from ._map_codec import map_from, map_to
 from ._maps import IntegrationFunction, KernelMap
 from ._onnx_export import OPSET, onnx_of
-from ._onnx_model import onnx_party_model
-from ._party_model import PartyModel
+from ._onnx_model import graph_model
 from ._refusal import malformed, reason_of
 from ._trial import try_prediction
 from .isolated import open_isolated
 
-__all__ = ["MODEL_KIND", "ONNX_MEMBER", "model_contents", "model_from"]
+__all__ = ["MODEL_KIND", "ONNX_MEMBER", "decode_model", "model_contents"]
 
 MODEL_KIND = "datacollab.model"
 
@@ -45,7 +45,7 @@ _STEPS_SINCE = 3
 
 
 def model_contents(
-    model: PartyModel, *, onnx: bool = False, objects: bool = False
+    model: ComposedModel, *, onnx: bool = False, objects: bool = False
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
     """What a `.dcmodel` file says and holds of a model.
 
@@ -78,7 +78,7 @@ def model_contents(
         g = g.to_numpy()
     without = model.without_party
     without = getattr(without, "best_estimator_", without)
-    sent = PartyModel(
+    sent = ComposedModel(
         party=model.party,
         integration_function=g,
         estimator=estimator,
@@ -126,25 +126,8 @@ def _head_of(estimator: Any, stem: str, objects: bool) -> tuple[dict[str, Any], 
     return head_to(estimator, stem, objects=True)
 
 
-def model_from(bundle: Bundle, *, prefer_onnx: bool = False, objects: bool = False) -> PartyModel:
-    """The model in a bundle, after checks of every part.
-
-    Nothing that the bundle brings along is run in this process: objects and graphs, where they are asked for, predict
-    in a process of their own, without files and network and with little memory.
-
-    Parameters
-    ----------
-    bundle : Bundle
-    prefer_onnx : bool, default=False
-        Whether to take the ONNX form, where there is one.
-    objects : bool, default=False
-        Whether to take objects of scikit-learn, where the model consists of them.
-
-    Raises
-    ------
-    ExchangeError
-        WRONG_KIND, TOO_LARGE, OBJECTS_REFUSED, UNTRUSTED_TYPE, VERSION_MISMATCH, MODEL_MALFORMED or ONNX_UNSUPPORTED.
-    """
+def decode_model(bundle: Bundle, *, prefer_onnx: bool = False, objects: bool = False) -> ComposedModel:
+    """What `model_from` makes a `ComposedModel` of; its parameters and errors are described there."""
     if bundle.kind != MODEL_KIND:
         raise ExchangeError("WRONG_KIND", f"A model is wanted, but this is a bundle of kind {bundle.kind!r}.")
     facts = plain_facts(bundle)
@@ -155,7 +138,7 @@ def model_from(bundle: Bundle, *, prefer_onnx: bool = False, objects: bool = Fal
         _check_without_steps(facts)
     if prefer_onnx and ONNX_MEMBER in bundle.members:
         g = _map_of(facts, bundle.members)
-        model = onnx_party_model(g, bundle.members[ONNX_MEMBER], facts)
+        model = graph_model(g, bundle.members[ONNX_MEMBER], facts)
         _check_facts(facts, model, estimator=_name_of(facts))
         # What else was written with another scikit-learn cannot be read here, and is not needed to predict.
         return replace(model, left_out=_left_out_of(bundle.members, model.estimator))
@@ -180,13 +163,13 @@ def _check_old(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> None:
         raise malformed("it says in version 1 of its format what only later ones can say")
 
 
-def _model_of(facts: Mapping[str, Any], members: Mapping[str, bytes], *, objects: bool) -> PartyModel:
+def _model_of(facts: Mapping[str, Any], members: Mapping[str, bytes], *, objects: bool) -> ComposedModel:
     heads = [head for head in (facts.get("head"), facts.get("without_party")) if head is not None]
     # Objects that are not taken at all need no version.
     _check_version(facts, ONNX_MEMBER in members, needed=objects and (not heads or any(map(needs_scikit_learn, heads))))
     g = _map_of(facts, members)
     estimator = head_from(facts.get("head"), members, _HEAD, g.n_components, read_objects=_reader(objects))
-    model = PartyModel(
+    model = ComposedModel(
         party=g.party,
         integration_function=g,
         estimator=estimator,
@@ -243,7 +226,7 @@ def _without_party(
         raise malformed("its estimator without the party is for another task")
     if is_classifier(estimator) and not np.isin(without.classes_, estimator.classes_).all():
         raise malformed("its estimator without the party knows classes that the one with it does not")
-    try_prediction(PartyModel(party=g.party, integration_function=g, estimator=without))
+    try_prediction(ComposedModel(party=g.party, integration_function=g, estimator=without))
     return without
 
 
@@ -262,7 +245,7 @@ def _check_version(facts: Mapping[str, Any], has_onnx: bool, *, needed: bool) ->
         )
 
 
-def _check_facts(facts: Mapping[str, Any], model: PartyModel, *, estimator: str | None) -> None:
+def _check_facts(facts: Mapping[str, Any], model: ComposedModel, *, estimator: str | None) -> None:
     classes = getattr(model.estimator, "classes_", None)
     found = {
         "n_intermediate": model.integration_function.n_intermediate,
@@ -276,7 +259,7 @@ def _check_facts(facts: Mapping[str, Any], model: PartyModel, *, estimator: str 
         raise malformed(f"its manifest says something else than its parts of {wrong!r}")
 
 
-def _check_written(facts: Mapping[str, Any], members: Mapping[str, bytes], model: PartyModel) -> None:
+def _check_written(facts: Mapping[str, Any], members: Mapping[str, bytes], model: ComposedModel) -> None:
     """A model that would be refused, or would predict otherwise, is not sent."""
     name = type(model.estimator).__name__
     try:
@@ -298,11 +281,11 @@ def _check_written(facts: Mapping[str, Any], members: Mapping[str, bytes], model
         )
 
 
-def _with(model: PartyModel, estimator: Any) -> PartyModel:
-    return PartyModel(party=model.party, integration_function=model.integration_function, estimator=estimator)
+def _with(model: ComposedModel, estimator: Any) -> ComposedModel:
+    return ComposedModel(party=model.party, integration_function=model.integration_function, estimator=estimator)
 
 
-def _predict_alike(first: PartyModel, second: PartyModel, rows: FloatArray) -> bool:
+def _predict_alike(first: ComposedModel, second: ComposedModel, rows: FloatArray) -> bool:
     before, after = first.predict(rows), second.predict(rows)
     same = np.array_equal(before, after) if before.dtype.kind not in "f" else np.allclose(before, after, rtol=1e-9)
     if same and hasattr(first.estimator, "predict_proba"):

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from .._validation import require
 from ..errors import ExchangeError
+from ._composed import ComposedModel
 from ._maps import IntegrationFunction, KernelMap, LinearMap
 from ._onnx_runtime import INPUT, graph_session, run_graph
-from ._party_model import PartyModel
 from ._refusal import reason_of
 from ._trial import try_prediction
 
@@ -27,7 +27,7 @@ _N_ROWS = 200
 _TOLERANCE = 1e-5
 
 
-def onnx_of(model: PartyModel) -> bytes:
+def onnx_of(model: ComposedModel) -> bytes:
     """The graph as bytes, after it was found to predict as the model does.
 
     The map is computed in double precision and the estimator in single, as forests do anyway.
@@ -55,7 +55,7 @@ def onnx_of(model: PartyModel) -> bytes:
     return data
 
 
-def _estimator_graph(model: PartyModel) -> Any:
+def _estimator_graph(model: ComposedModel) -> Any:
     """Nodes and constants of h, by skl2onnx."""
     skl2onnx = require("skl2onnx", "onnx")
     estimator, n_features = model.estimator, model.integration_function.n_components
@@ -125,7 +125,7 @@ def _kernel_values(g: KernelMap, constant: Callable[..., str], step: Callable[..
     return step("Exp", [capped], "g_values")
 
 
-def _check_same(model: PartyModel, data: bytes) -> None:
+def _check_same(model: ComposedModel, data: bytes) -> None:
     """Labels have to agree, and numbers to a hundred-thousandth."""
     classes = getattr(model.estimator, "classes_", None)
     has_probabilities = hasattr(model.estimator, "predict_proba")
@@ -155,7 +155,7 @@ def _no_form(g: IntegrationFunction) -> ExchangeError:
     )
 
 
-def _unsupported(model: PartyModel, what: str) -> ExchangeError:
+def _unsupported(model: ComposedModel, what: str) -> ExchangeError:
     return ExchangeError(
         "ONNX_UNSUPPORTED",
         f"The {type(model.estimator).__name__} has no ONNX form: {what}. Export without its ONNX form.",

@@ -11,20 +11,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._validation import FloatArray, check_representation
 from ..errors import ExchangeError
+from ._composed import ComposedModel
 from ._maps import IntegrationFunction
-from ._party_model import PartyModel
 from ._refusal import malformed
 from ._trial import try_prediction
 from .isolated import open_isolated
 
-__all__ = ["OnnxPartyModel", "onnx_party_model"]
+__all__ = ["GraphModel", "graph_model"]
 
 _MOST_BYTES = 2**28
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class OnnxPartyModel(PartyModel):
-    """A party's model of which g_k and h are one graph; `integration_function` is there for `transform` alone."""
+class GraphModel(ComposedModel):
+    """g_k and h as one graph; `integration_function` is there for `transform` alone."""
 
     def predict(self, representation: ArrayLike) -> NDArray[Any]:
         """Predicted targets h(g_k(x)), of shape (n_rows,)."""
@@ -39,7 +39,7 @@ class OnnxPartyModel(PartyModel):
         return check_representation(representation, self.party, n_features=n_features)
 
 
-def onnx_party_model(g: IntegrationFunction, data: bytes, facts: Mapping[str, Any]) -> OnnxPartyModel:
+def graph_model(g: IntegrationFunction, data: bytes, facts: Mapping[str, Any]) -> GraphModel:
     """The model whose graph was read from a file, in a confined process.
 
     Raises
@@ -61,6 +61,6 @@ def onnx_party_model(g: IntegrationFunction, data: bytes, facts: Mapping[str, An
         "probabilities": described.get("probabilities") is True,
     }
     estimator = open_isolated("onnx", data, g.n_intermediate, about)
-    model = OnnxPartyModel(party=g.party, integration_function=g, estimator=estimator)
+    model = GraphModel(party=g.party, integration_function=g, estimator=estimator)
     try_prediction(model)
     return model

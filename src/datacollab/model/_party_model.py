@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from ..bundle import Bundle, KeyPair, PublicKey, pack, unpack, write_atomically
+from ._codec import MODEL_KIND, decode_model, model_contents
+from ._composed import ComposedModel
+from ._onnx_model import GraphModel
 
-from .._validation import FloatArray, PartyName
-from ..bundle import KeyPair, PublicKey, pack, unpack, write_atomically
-from ._maps import IntegrationFunction
-
-__all__ = ["PartyModel"]
+__all__ = ["OnnxPartyModel", "PartyModel", "model_from"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PartyModel:
+class PartyModel(ComposedModel):
     """One party's integration function g_k and the common model h.
 
     A party composes it with its own secret f_k, and predicts alone from then on: h(g_k(f_k(x))).
@@ -39,36 +36,6 @@ class PartyModel:
         nothing can be left out for one of them.  The party scores its own rows with it.
     """
 
-    party: PartyName
-    integration_function: IntegrationFunction
-    estimator: Any
-    left_out: FloatArray | None = field(default=None, repr=False)
-    without_party: Any | None = field(default=None, repr=False)
-
-    def transform(self, representation: ArrayLike) -> FloatArray:
-        """Collaboration representation g_k(x), of shape (n_rows, n_components).
-
-        Parameters
-        ----------
-        representation : array-like of shape (n_rows, n_intermediate)
-            The party's own f_k(X).
-        """
-        return self.integration_function(representation)
-
-    def predict(self, representation: ArrayLike) -> NDArray[Any]:
-        """Predicted targets h(g_k(x)), of shape (n_rows,)."""
-        return np.asarray(self.estimator.predict(self.transform(representation)))
-
-    def predict_proba(self, representation: ArrayLike) -> FloatArray:
-        """Class probabilities, of shape (n_rows, n_classes), in the order of ``estimator.classes_``.
-
-        Raises
-        ------
-        AttributeError
-            When the model h gives no probabilities.
-        """
-        return np.asarray(self.estimator.predict_proba(self.transform(representation)))
-
     def save(self, path: str | Path, *, key: KeyPair | None = None, onnx: bool = False, objects: bool = False) -> None:
         """Write the model to a `.dcmodel` file (no pickle).
 
@@ -89,8 +56,6 @@ class PartyModel:
         ExchangeError
             When the model cannot be sent; see `model_contents`.
         """
-        from ._codec import MODEL_KIND, model_contents
-
         facts, members = model_contents(self, onnx=onnx, objects=objects)
         write_atomically(Path(path), pack(MODEL_KIND, facts, members, key=key), mode=0o600)
 
@@ -116,7 +81,34 @@ class PartyModel:
         ExchangeError
             When the file is damaged, not signed as wanted, inconsistent, or made of objects.
         """
-        from ._codec import MODEL_KIND, model_from
-
         bundle = unpack(Path(path), kind=MODEL_KIND, signed_by=signed_by)
         return model_from(bundle, prefer_onnx=prefer_onnx, objects=objects)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OnnxPartyModel(GraphModel, PartyModel):
+    """A party's model of which g_k and h are one graph; `integration_function` is there for `transform` alone."""
+
+
+def model_from(bundle: Bundle, *, prefer_onnx: bool = False, objects: bool = False) -> PartyModel:
+    """The model in a bundle, after checks of every part.
+
+    Nothing that the bundle brings along is run in this process: objects and graphs, where they are asked for, predict
+    in a process of their own, without files and network and with little memory.
+
+    Parameters
+    ----------
+    bundle : Bundle
+    prefer_onnx : bool, default=False
+        Whether to take the ONNX form, where there is one.
+    objects : bool, default=False
+        Whether to take objects of scikit-learn, where the model consists of them.
+
+    Raises
+    ------
+    ExchangeError
+        WRONG_KIND, TOO_LARGE, OBJECTS_REFUSED, UNTRUSTED_TYPE, VERSION_MISMATCH, MODEL_MALFORMED or ONNX_UNSUPPORTED.
+    """
+    read = decode_model(bundle, prefer_onnx=prefer_onnx, objects=objects)
+    kind = OnnxPartyModel if isinstance(read, GraphModel) else PartyModel
+    return kind(**{each.name: getattr(read, each.name) for each in fields(read)})

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..errors import ExchangeError
+from ._composed import ComposedModel
 from ._maps import IntegrationFunction, KernelMap
-from ._party_model import PartyModel
 from ._refusal import malformed
 
 __all__ = ["try_prediction"]
@@ -20,7 +20,7 @@ _SCALES = (1.0, 1e-3, 0.0)
 _TOLERANCE = 1e-3
 
 
-def try_prediction(model: PartyModel, *, n_rows: int = 8, seed: int = 0) -> FloatArray:
+def try_prediction(model: ComposedModel, *, n_rows: int = 8, seed: int = 0) -> FloatArray:
     """Predict for made-up rows.
 
     A linear map says nothing of the scale of its rows, and far from those that it was trained on an estimator may well
@@ -57,7 +57,7 @@ def _made_up_rows(g: IntegrationFunction, n_rows: int, seed: int) -> FloatArray:
     return np.asarray(weights * anchors[first] + (1 - weights) * anchors[second])
 
 
-def _refusal_of(model: PartyModel, rows: FloatArray) -> ExchangeError | None:
+def _refusal_of(model: ComposedModel, rows: FloatArray) -> ExchangeError | None:
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -70,7 +70,7 @@ def _refusal_of(model: PartyModel, rows: FloatArray) -> ExchangeError | None:
     return None
 
 
-def _check_answers(model: PartyModel, rows: FloatArray) -> None:
+def _check_answers(model: ComposedModel, rows: FloatArray) -> None:
     predicted = model.predict(rows)
     if predicted.shape != (len(rows),):
         raise _malformed(model, f"predicts shape {predicted.shape} for {len(rows)} rows")
@@ -85,7 +85,7 @@ def _check_answers(model: PartyModel, rows: FloatArray) -> None:
         _check_probabilities(model, model.predict_proba(rows), len(rows), classes)
 
 
-def _check_probabilities(model: PartyModel, found: FloatArray, n_rows: int, classes: NDArray[Any]) -> None:
+def _check_probabilities(model: ComposedModel, found: FloatArray, n_rows: int, classes: NDArray[Any]) -> None:
     if found.shape != (n_rows, len(classes)) or found.dtype.kind != "f" or not np.isfinite(found).all():
         raise _malformed(model, "gives no probability for each class")
     off = np.abs(found.sum(axis=1) - 1.0).max()
@@ -93,5 +93,5 @@ def _check_probabilities(model: PartyModel, found: FloatArray, n_rows: int, clas
         raise _malformed(model, "gives probabilities that do not add up to one")
 
 
-def _malformed(model: PartyModel, what: str) -> ExchangeError:
+def _malformed(model: ComposedModel, what: str) -> ExchangeError:
     return malformed(f"its {type(model.estimator).__name__} {what}")

@@ -30,7 +30,7 @@ class AnchorResiduals(Defence):
     Notes
     -----
     No guarantee, and without noise no protection: rows of one mean differ as rows of the anchor do, so that whoever has
-    the anchor's representation takes the residuals off again (`datacollab.privacy.without_anchor_residuals`).  Noise
+    the anchor's representation takes the residuals off again, as the attack `without_anchor_residuals` does.  Noise
     before prevents that: ``[Microaggregation(5), GaussianNoise(0.3), AnchorResiduals()]``.  Without targets of the
     anchor, and for classes that it has no row of, residuals are from the mean of the whole anchor.
 

@@ -1,7 +1,7 @@
 """All that crosses from a party to the analyst."""
 
-from ._codec import SHARE_KIND, share_contents, share_from
-from ._share import Share
+from ._codec import SHARE_KIND, share_contents
+from ._share import Share, share_from
 from ._targets import check_target_facts, decode_target, encode_targets
 
 __all__ = [

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
 import sklearn
 from numpy.typing import NDArray
 
-from .. import __version__
+from .._version import __version__
 from ..bundle import Bundle, arrays_to_bytes, bytes_to_arrays
 from ..errors import ExchangeError, ShareError
+from ._fields import ShareFields
 from ._targets import check_target_facts, decode_target, encode_targets, too_large
 
-if TYPE_CHECKING:
-    from ._share import Share
-
-__all__ = ["SHARE_KIND", "share_contents", "share_from"]
+__all__ = ["SHARE_KIND", "decode_share", "share_contents"]
 
 SHARE_KIND = "datacollab.share"
+
+S = TypeVar("S", bound=ShareFields)
 
 _MOST_NAME = 200
 _ARRAYS = "share.safetensors"
@@ -30,7 +30,7 @@ _SINCE = 2
 """Version of the format from which on a share says whether its rows are the party's own."""
 
 
-def share_contents(share: Share) -> tuple[dict[str, Any], dict[str, bytes]]:
+def share_contents(share: ShareFields) -> tuple[dict[str, Any], dict[str, bytes]]:
     """What a `.dcshare` file says and holds of a share.
 
     Parameters
@@ -69,13 +69,15 @@ def share_contents(share: Share) -> tuple[dict[str, Any], dict[str, bytes]]:
     return facts, {_ARRAYS: arrays_to_bytes(arrays)}
 
 
-def share_from(bundle: Bundle) -> Share:
+def decode_share(bundle: Bundle, make: type[S]) -> S:
     """The share in a bundle, after checks of every part.
 
     Parameters
     ----------
     bundle : Bundle
         Unsealed.
+    make : type
+        `Share`; what holds the fields that were read.
 
     Raises
     ------
@@ -86,14 +88,12 @@ def share_from(bundle: Bundle) -> Share:
     if bundle.kind != SHARE_KIND:
         raise ExchangeError("WRONG_KIND", f"A share is wanted, but this is a bundle of kind {bundle.kind!r}.")
     try:
-        return _share_of(bundle)
+        return _share_of(bundle, make)
     except MemoryError:
         raise too_large("arrays take more memory than this machine has") from None
 
 
-def _share_of(bundle: Bundle) -> Share:
-    from ._share import Share
-
+def _share_of(bundle: Bundle, make: type[S]) -> S:
     party = bundle.facts.get("party")
     if type(party) is not int and not (isinstance(party, str) and len(party) <= _MOST_NAME):
         raise _malformed("it does not say whose it is")
@@ -104,7 +104,7 @@ def _share_of(bundle: Bundle) -> Share:
     dtype, classes = check_target_facts(bundle.facts.get("target"))
     targets = {name: decode_target(arrays[name], dtype, classes) for name in arrays if name.endswith("target")}
     try:
-        share = Share(
+        share = make(
             party=party,
             representation=arrays["representation"],
             anchor_representation=arrays["anchor_representation"],
@@ -146,7 +146,7 @@ def _one_to_one(bundle: Bundle, arrays: Mapping[str, NDArray[Any]]) -> bool:
     return one_to_one
 
 
-def _check_counts(share: Share, facts: Mapping[str, Any]) -> None:
+def _check_counts(share: ShareFields, facts: Mapping[str, Any]) -> None:
     found = {
         "n_rows": share.representation.shape[0],
         "n_components": share.representation.shape[1],

@@ -10,8 +10,6 @@ import weakref
 from pathlib import Path
 from typing import Any
 
-import datacollab
-
 from ...errors import ExchangeError
 from .._refusal import malformed, reason_of, too_large
 from ._frames import read_frame, write_frame
@@ -129,7 +127,7 @@ class Worker:
 
 
 def _program(form: str) -> subprocess.Popen[bytes]:
-    start = _START.format(path=str(Path(datacollab.__file__).parents[1]), form=form)
+    start = _START.format(path=str(Path(__file__).parents[3]), form=form)
     try:
         return subprocess.Popen(
             [sys.executable, "-I", "-c", start],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._parts import large_predictor
+from ._refusals import large_predictor
 
 __all__ = ["Budget"]
 

@@ -13,8 +13,9 @@ from ._budget import Budget
 from ._columns import Affine, Clip, Elementwise, LogFloor, Scale, Stretch
 from ._links import Binary, Complement, Isotonic, Normalise, Softmax
 from ._normal import NormalDensities
-from ._parts import MOST_WIDTH, Parts, bad_predictor, large_predictor
+from ._parts import MOST_WIDTH, Parts
 from ._radial import Radial
+from ._refusals import bad_predictor, large_predictor
 from ._step import Step
 from ._trees import Trees
 

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from ..._typing import FloatArray
-from ._parts import MOST_NUMBER, Parts, bad_predictor
+from ._parts import MOST_NUMBER, Parts
+from ._refusals import bad_predictor
 from ._step import Step
 
 __all__ = ["Affine", "Clip", "Elementwise", "LogFloor", "Scale", "Stretch"]

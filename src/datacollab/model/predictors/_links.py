@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from ..._typing import FloatArray
-from ._parts import Parts, bad_predictor, large_predictor
+from ._parts import Parts
+from ._refusals import bad_predictor, large_predictor
 from ._step import Step
 
 __all__ = ["Binary", "Complement", "Isotonic", "Normalise", "Softmax"]

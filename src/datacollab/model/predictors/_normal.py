@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._typing import FloatArray
-from ._parts import MOST_NUMBER, Parts, bad_predictor
+from ._parts import MOST_NUMBER, Parts
+from ._refusals import bad_predictor
 from ._step import Step
 
 __all__ = ["NormalDensities"]

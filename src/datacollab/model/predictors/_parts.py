@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..._typing import FloatArray
-from ...errors import ExchangeError
-from .._refusal import malformed, too_large
+from ._budget import Budget
+from ._refusals import bad_predictor
 
-if TYPE_CHECKING:
-    from ._budget import Budget
-
-__all__ = ["MOST_NUMBER", "MOST_WIDTH", "Parts", "bad_predictor", "large_predictor"]
+__all__ = ["MOST_NUMBER", "MOST_WIDTH", "Parts"]
 
 MOST_NUMBER = 1e100
 """Largest entry of any table: products of two of them are still finite."""
@@ -104,13 +101,3 @@ class Parts:
         if array.dtype != dtype or not fits or array.size == 0:
             raise bad_predictor(f"has {name} of another shape or type than its columns and classes want")
         return array
-
-
-def bad_predictor(what: str) -> ExchangeError:
-    """The error for a predictor whose parts contradict one another."""
-    return malformed(f"its estimator {what}")
-
-
-def large_predictor(what: str) -> ExchangeError:
-    """The error for a predictor that would take more memory or time than one may."""
-    return too_large(f"has an estimator with {what}")

@@ -15,7 +15,7 @@ from ..._typing import FloatArray
 from .._class_names import check_classes, class_names
 from .._from_elsewhere import FromElsewhere
 from ._chain import Chain, read_chain
-from ._parts import bad_predictor
+from ._refusals import bad_predictor
 
 __all__ = ["ReceivedClassifier", "ReceivedRegressor", "read_predictor", "write_predictor"]
 

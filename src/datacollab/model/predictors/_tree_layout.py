@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._parts import bad_predictor, large_predictor
+from ._refusals import bad_predictor, large_predictor
 
 __all__ = ["LEAF", "MOST_DEPTH", "Structure", "places_in_order", "structure_of"]
 

@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.tree._tree import Tree
 
 from ..._typing import FloatArray
-from ._parts import bad_predictor, large_predictor
+from ._refusals import bad_predictor, large_predictor
 from ._tree_layout import LEAF, Structure
 
 __all__ = ["Walk"]

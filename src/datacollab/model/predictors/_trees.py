@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._typing import FloatArray
-from ._parts import Parts, bad_predictor
+from ._parts import Parts
+from ._refusals import bad_predictor
 from ._step import Step
 from ._tree_layout import LEAF, Structure, structure_of
 from ._tree_walk import Walk

@@ -1,0 +1,63 @@
+"""Models on their way to the parties."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from ...bundle import KeyPair, pack, seal
+from ...errors import ExchangeError
+from ...model import MODEL_KIND, PartyModel, model_contents
+from ..project import Project
+from ._integration import Integration
+from ._shares import SEALED
+
+__all__ = ["refuse_training_rows", "signed_model"]
+
+
+def refuse_training_rows(result: Integration, overridden_by: str | None) -> None:
+    """Raise where the model carries training rows, unless someone answers for it."""
+    if result.row_findings and overridden_by is None:
+        raise ExchangeError(
+            "MODEL_LEAKS_ROWS",
+            f"The model {result.estimator} carries rows that it was trained on ({', '.join(result.row_findings)}); "
+            "each party would get the collaboration representations of all others. Integrate with another model, such "
+            "as random-forest.",
+        )
+
+
+def signed_model(
+    model: PartyModel,
+    result: Integration,
+    project: Project,
+    key: KeyPair,
+    *,
+    onnx: bool,
+    objects: bool,
+    overridden_by: str | None,
+) -> bytes:
+    """A `.dcmodel` file for one party, sealed to it: a kernel map holds the party's representation of the anchor."""
+    inner, members = model_contents(model, onnx=onnx, objects=objects)
+    party = str(model.party)
+    purpose = f"model of {party} in {project.digest}"
+    sealed = seal(pack(MODEL_KIND, inner, members), [project.parties[party]], purpose=purpose)
+    return pack(
+        MODEL_KIND,
+        {name: inner[name] for name in ("task", "n_components", "estimator", "versions")}
+        | {
+            "party": party,
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "project": project.name,
+            "project_digest": project.digest,
+            "share_digest": result.share_digests[party],
+            "method": result.method,
+            "parameters": result.parameters,
+            "n_parties": len(result.share_digests),
+            "n_rows": result.n_rows,
+            "row_lint": {
+                "found": bool(result.row_findings),
+                "overridden_by": overridden_by if result.row_findings else None,
+            },
+        },
+        {SEALED: sealed},
+        key=key,
+    )

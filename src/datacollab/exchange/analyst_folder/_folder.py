@@ -1,0 +1,385 @@
+"""The analyst's folder: shares in, models out."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Self
+
+from ...bundle import KeyPair, PublicKey, write_atomically
+from ...errors import ExchangeError
+from ..log import AuditLog, locked
+from ..project import Project, load_project, read_project
+from ._collaboration import pack_collaboration, unpack_collaboration
+from ._export import refuse_training_rows, signed_model
+from ._integration import Integration, describe
+from ._shares import ReceivedShare, check_same_anchor, receive
+
+if TYPE_CHECKING:
+    from ...analyst import BaseIntegrator
+
+__all__ = ["AnalystFolder", "PartyStatus"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartyStatus:
+    """Where a party stands.
+
+    Attributes
+    ----------
+    party, fingerprint : str
+    created : str or None
+        When its share was made; None where there is none yet.
+    n_rows, n_components : int or None
+    exported : bool
+        Whether a model made of the share that is there lies in the outbox.
+    """
+
+    party: str
+    fingerprint: str
+    created: str | None = None
+    n_rows: int | None = None
+    n_components: int | None = None
+    exported: bool = False
+
+
+class AnalystFolder:
+    """What an analyst keeps of one project, on disk.
+
+    Holds shares, the fitted collaboration and the models to be sent; never an anchor row, a raw row or an f_k.  Every
+    command that changes something writes whole files in place of others, so that a command killed at any moment leaves
+    either the old or the new one.
+
+    Parameters
+    ----------
+    path : Path
+    passphrase : str, optional
+        Of the key file, where it is encrypted.
+
+    Raises
+    ------
+    ExchangeError
+        When the folder was not set up, or a file in it cannot be trusted.
+    """
+
+    def __init__(self, path: Path, *, passphrase: str | None = None) -> None:
+        self.path = Path(path)
+        if not self._project_file.is_file():
+            raise ExchangeError(
+                "FOLDER_MISSING",
+                f"{self.path} is no analyst's folder: there is no project.toml. Run `datacollab analyst init "
+                "project.toml -C FOLDER` first.",
+            )
+        self.project: Project = load_project(self._project_file)
+        self._key = _analysts_key(self.path, self.project, passphrase)
+        self._log = AuditLog(self.path / "log.jsonl")
+
+    @classmethod
+    def init(
+        cls, path: Path, project_file: Path, *, owner: PublicKey | None = None, passphrase: str | None = None
+    ) -> Self:
+        """Set up a folder that holds the analyst's key.
+
+        Parameters
+        ----------
+        path, project_file : Path
+        owner : PublicKey, optional
+            Of the project's owner, as it came by another way than the file.
+        passphrase : str, optional
+
+        Raises
+        ------
+        ExchangeError
+            When the project file cannot be trusted, the key is not the one it names, or another project is there.
+        """
+        project, text = read_project(project_file)
+        if owner is not None and project.owner != owner:
+            raise ExchangeError(
+                "SIGNATURE_INVALID",
+                f"{project_file} is signed by {project.owner.fingerprint}; the owner's key that was given is "
+                f"{owner.fingerprint}. Do not use the file; ask the owner by another way.",
+            )
+        _analysts_key(path, project, passphrase)
+        with locked(path):
+            target = path / "project.toml"
+            if target.exists():
+                there = load_project(target)
+                _check_same_project(there, project, path)
+                project.check_not_older(there, path)
+            is_new = not (path / "shares").is_dir()
+            if is_new or target.read_bytes() != text:
+                write_atomically(target, text)
+                AuditLog(path / "log.jsonl").append("init", project=project.name, project_digest=project.digest)
+            path.chmod(0o700)
+            for name in ("shares", "outbox"):
+                (path / name).mkdir(mode=0o700, exist_ok=True)
+        return cls(path, passphrase=passphrase)
+
+    def add(self, files: Iterable[Path]) -> list[ReceivedShare]:
+        """Check shares and keep them; none is kept unless all are in order.
+
+        A share that takes the place of an earlier one does so for the next integration; both have been seen.
+
+        Raises
+        ------
+        ExchangeError
+            When a share is refused.
+        """
+        with locked(self.path):
+            present = {received.party: received for received in self.shares()}
+            commitments = {party: str(each.facts["anchor_commitment"]) for party, each in present.items()}
+            accepted: list[tuple[ReceivedShare, bytes]] = []
+            for file in map(Path, files):
+                source = _read(file)
+                received = receive(source, self.project, self._key, where=str(file))
+                commitment = str(received.facts["anchor_commitment"])
+                check_same_anchor(commitments, received.party, commitment)
+                _check_newer(received, present.get(received.party), file)
+                present[received.party], commitments[received.party] = received, commitment
+                accepted.append((received, source))
+            (self.path / "shares").mkdir(mode=0o700, exist_ok=True)
+            for received, source in accepted:
+                write_atomically(self._share_file(received.party), source, mode=0o600)
+                self._log.append("add", party=received.party, share=received.digest, **_counts(received))
+        return [received for received, _ in accepted]
+
+    def shares(self) -> list[ReceivedShare]:
+        """The shares that are there, in the project's order of parties; all checked anew."""
+        files = {party: self._share_file(party) for party in self.project.parties}
+        return [
+            receive(file.read_bytes(), self.project, self._key, where=str(file))
+            for file in files.values()
+            if file.is_file()
+        ]
+
+    def status(self) -> list[PartyStatus]:
+        """One entry per party of the project."""
+        there = {received.party: received for received in self.shares()}
+        statuses = []
+        for party, key in self.project.parties.items():
+            received = there.get(party)
+            if received is None:
+                statuses.append(PartyStatus(party=party, fingerprint=key.fingerprint))
+            else:
+                statuses.append(
+                    PartyStatus(
+                        party=party,
+                        fingerprint=key.fingerprint,
+                        created=str(received.facts["created"]),
+                        n_rows=received.share.representation.shape[0],
+                        n_components=received.share.representation.shape[1],
+                        exported=self._exported(party, received.digest),
+                    )
+                )
+        return statuses
+
+    def integrate(
+        self,
+        integrator: BaseIntegrator | str = "auto",
+        estimator: Any = "auto",
+        *,
+        n_folds: int | None = 5,
+        random_state: int = 0,
+        budget: float | None = None,
+        progress: Callable[[int, int, str], None] | None = None,
+    ) -> Integration:
+        """Align the representations, train the model, and keep both.
+
+        Parameters
+        ----------
+        integrator : BaseIntegrator or "auto", default="auto"
+        estimator : estimator or "auto", default="auto"
+            What is "auto" is chosen by rows left out; see `datacollab.Analyst`.  Where there was a choice, parties get
+            with the model what it says of their rows left out.
+        n_folds : int or None, default=5
+            Of the cross-validation of the model on the collaboration representations, where nothing is known of rows
+            left out one by one; None leaves out any score.
+        random_state : int, default=0
+            Of random forests that are tried.
+        budget : float, optional
+            Seconds after which no further candidate is begun.
+        progress : callable, optional
+            Called with the number of candidates tried, of all, and the name of the next.
+
+        Raises
+        ------
+        ExchangeError
+            When too few parties have shared.
+        DataCollabError
+            When the representations cannot be aligned.
+        """
+        from ...analyst import Analyst
+
+        with locked(self.path):
+            received = self.shares()
+            self.check_quorum(len(received))
+            analyst = Analyst(
+                integrator,
+                estimator,
+                task=self.project.task.kind,
+                budget=budget,
+                random_state=random_state,
+                progress=progress,
+            )
+            collaboration = analyst.fit(each.share for each in received)
+            result = describe(collaboration, received, self.project, n_folds)
+            write_atomically(self._collaboration_file, pack_collaboration(collaboration, result), mode=0o600)
+            self._log.append("integrate", **result.facts_to_log())
+        return result
+
+    def export(
+        self,
+        *,
+        onnx: bool = False,
+        objects: bool = False,
+        allow_training_rows: str | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> list[Path]:
+        """Write one signed model per party into the outbox.
+
+        Parameters
+        ----------
+        onnx : bool, default=False
+            Whether the models carry an ONNX form too.
+        objects : bool, default=False
+            Whether an estimator that cannot be written as plain numbers may go as an object of scikit-learn; parties
+            have to ask for it, too.
+        allow_training_rows : str, optional
+            Who takes it on themselves that a model carries training rows; recorded in the models and in the log.
+        progress : callable, optional
+            Called with each party's name.
+
+        Raises
+        ------
+        ExchangeError
+            When nothing was integrated, shares have changed since, or the model carries training rows.
+        """
+        with locked(self.path):
+            models, result = self._integrated()
+            refuse_training_rows(result, allow_training_rows)
+            outbox = self.path / "outbox"
+            outbox.mkdir(mode=0o700, exist_ok=True)
+            for leftover in self.path.glob(".export-*"):  # of an export that was killed
+                shutil.rmtree(leftover, ignore_errors=True)
+            # No model lies where it may be sent from before the log knows of it.
+            with TemporaryDirectory(prefix=".export-", dir=self.path) as staged:
+                for party, model in models.items():
+                    if progress is not None:
+                        progress(party)
+                    data = signed_model(
+                        model,
+                        result,
+                        self.project,
+                        self._key,
+                        onnx=onnx,
+                        objects=objects,
+                        overridden_by=allow_training_rows,
+                    )
+                    write_atomically(Path(staged) / f"{party}.dcmodel", data, mode=0o600)
+                self._log.append(
+                    "export", parties=list(models), overridden_by=allow_training_rows, onnx=onnx, objects=objects
+                )
+                names = [f"{party}.dcmodel" for party in models]
+                return [(Path(staged) / name).replace(outbox / name) for name in names]
+
+    def check_quorum(self, n_shares: int) -> None:
+        """Raise where fewer parties have shared than the project wants."""
+        if n_shares < self.project.quorum:
+            raise ExchangeError(
+                "QUORUM_NOT_MET",
+                f"{n_shares} of {len(self.project.parties)} parties have shared; project {self.project.name!r} wants "
+                f"{self.project.quorum}. Wait for the others.",
+            )
+
+    def _integrated(self) -> tuple[dict[str, Any], Integration]:
+        if not self._collaboration_file.is_file():
+            raise ExchangeError(
+                "NOT_INTEGRATED", f"{self.path} holds no integrated shares. Run `datacollab analyst integrate` first."
+            )
+        models, result = unpack_collaboration(
+            self._collaboration_file.read_bytes(), where=str(self._collaboration_file)
+        )
+        now = {received.party: received.digest for received in self.shares()}
+        if result.share_digests != now:
+            raise ExchangeError(
+                "NOT_INTEGRATED", "Shares came in after the last integration. Run `datacollab analyst integrate` again."
+            )
+        return models, result
+
+    def _exported(self, party: str, share_digest: str) -> bool:
+        from ...bundle import unpack
+
+        file = self.path / "outbox" / f"{party}.dcmodel"
+        if not file.is_file():
+            return False
+        try:
+            return bool(unpack(file.read_bytes(), signed_by=self.project.analyst).facts["share_digest"] == share_digest)
+        except ExchangeError:
+            return False
+
+    @property
+    def _project_file(self) -> Path:
+        return self.path / "project.toml"
+
+    @property
+    def _collaboration_file(self) -> Path:
+        return self.path / "collaboration.dcstate"
+
+    def _share_file(self, party: str) -> Path:
+        return self.path / "shares" / f"{party}.dcshare"
+
+    def __repr__(self) -> str:
+        return f"AnalystFolder({os.fspath(self.path)!r}, project={self.project.name!r})"
+
+
+def _analysts_key(path: Path, project: Project, passphrase: str | None) -> KeyPair:
+    key = KeyPair.load(path / "keys.json", passphrase)
+    if key.public != project.analyst:
+        raise ExchangeError(
+            "NOT_A_MEMBER",
+            f"The key in {path} ({key.public.fingerprint}) is not the analyst's in project {project.name!r} "
+            f"({project.analyst.fingerprint}). Send the owner the file public.key of this folder.",
+        )
+    return key
+
+
+def _check_same_project(there: Project, given: Project, path: Path) -> None:
+    if there.owner != given.owner:
+        raise ExchangeError(
+            "ALREADY_THERE",
+            f"{path} has a project of {there.owner.fingerprint}, and this one is of {given.owner.fingerprint}. Use "
+            "another folder, if both are meant.",
+        )
+    if there.digest != given.digest and any(path.glob("shares/*")):
+        raise ExchangeError(
+            "ALREADY_THERE",
+            f"{path} holds shares of another version of a project. Use another folder for this one.",
+        )
+
+
+def _read(file: Path) -> bytes:
+    from ...bundle import Limits
+
+    size, most = file.stat().st_size, Limits().total_bytes
+    if size > most:
+        raise ExchangeError("TOO_LARGE", f"{file} has {size} bytes; {most} are allowed. Check where it comes from.")
+    return file.read_bytes()
+
+
+def _check_newer(received: ReceivedShare, present: ReceivedShare | None, file: Path) -> None:
+    if present is None or present.digest == received.digest:
+        return
+    if received.facts.get("supersedes") != present.digest:
+        raise ExchangeError(
+            "ALREADY_THERE",
+            f"Party {received.party!r} has shared already, and {file} does not say that it takes that share's place. "
+            "Ask the party which one counts, and remove the other from the folder shares.",
+        )
+
+
+def _counts(received: ReceivedShare) -> dict[str, int]:
+    return {name: received.facts[name] for name in ("n_rows", "n_components", "n_anchors")}

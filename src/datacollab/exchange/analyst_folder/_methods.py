@@ -1,0 +1,142 @@
+"""Integration methods and models by the names that the command line takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ...analyst import BaseIntegrator
+    from ...share import Share
+
+__all__ = ["METHODS", "MODELS", "make_integrator", "make_model"]
+
+AUTO = "auto"
+"""Left to the analyst's own choice, by rows left out."""
+METHODS = (AUTO, "kti", "kti-cv", "lti", "gep", "mpp", "odc")
+
+
+def make_integrator(
+    name: str, shares: Sequence[Share], *, n_components: int | None = None, alpha: float | None = None
+) -> BaseIntegrator | str:
+    """An integration method for these shares.
+
+    Parameters
+    ----------
+    name : str
+        One of `METHODS`.  "auto" is given back, for `datacollab.Analyst` to choose.
+        "kti" is centred, and joins anchor rows of like targets where shares carry anchor targets.
+    shares : sequence of Share
+    n_components : int, optional
+        Columns of the collaboration representations.  Where it is left out, as many as the widest share has, less those
+        that say nothing its others do not.
+    alpha : float, optional
+        Ridge penalty of "kti".
+
+    Raises
+    ------
+    ValueError
+        When the name is unknown, or an option does not go with it.
+    """
+    from ...analyst import GEP, KTI, KTICV, LTI, MPP, ODC, TargetSimilarityGraph
+
+    if name not in METHODS:
+        raise ValueError(f"Unknown method {name!r}; choose one of {', '.join(METHODS)}.")
+    if alpha is not None and name != "kti":
+        raise ValueError(f"The method {name!r} takes no alpha; leave it out, or choose kti.")
+    if n_components is not None and name in (AUTO, "odc", "kti-cv"):
+        raise ValueError(f"The method {name!r} finds the number of components by itself; leave out --components.")
+    if name == AUTO:
+        return AUTO
+    d_hat = _widest(shares) if n_components is None else n_components
+    with_target = any(share.anchor_target is not None for share in shares)
+    makers: dict[str, Callable[[], Any]] = {
+        "kti": lambda: KTI(
+            n_components=d_hat,
+            alpha=0.1 if alpha is None else alpha,
+            graph=TargetSimilarityGraph() if with_target else None,
+            center=True,
+        ),
+        "kti-cv": lambda: KTICV(graph=TargetSimilarityGraph() if with_target else None, center=True),
+        "lti": lambda: LTI(d_hat),
+        "gep": lambda: GEP(d_hat),
+        "mpp": lambda: MPP(d_hat),
+        "odc": lambda: ODC(),
+    }
+    integrator: BaseIntegrator = makers[name]()
+    return integrator
+
+
+def _widest(shares: Sequence[Share]) -> int:
+    """Dimension of the largest column space, which all of them span at least: repeated columns would ask for more."""
+    from ...linalg import column_space
+
+    anchors = [share.anchor_representation for share in shares]
+    spanned = [column_space(A).basis.shape[1] for A in anchors if A.any()]
+    # One less where columns are centred.
+    return max(1, min([max(spanned, default=1), *(len(A) - 1 for A in anchors)]))
+
+
+def make_model(name: str, task: str, random_state: int | None = None) -> Any:
+    """A model h for a task.
+
+    Parameters
+    ----------
+    name : str
+        One of `MODELS`.  "auto" is given back, for `datacollab.Analyst` to choose.
+    task : {"classification", "regression"}
+    random_state : int, optional
+
+    Raises
+    ------
+    ValueError
+        When the name is unknown.
+    """
+    if name not in MODELS:
+        raise ValueError(f"Unknown model {name!r}; choose one of {', '.join(MODELS)}.")
+    return MODELS[name](task == "classification", random_state)
+
+
+def _forest(is_classification: bool, random_state: int | None) -> Any:
+    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+    return (RandomForestClassifier if is_classification else RandomForestRegressor)(random_state=random_state)
+
+
+def _boosting(is_classification: bool, random_state: int | None) -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    return (HistGradientBoostingClassifier if is_classification else HistGradientBoostingRegressor)(
+        random_state=random_state
+    )
+
+
+def _linear(is_classification: bool, random_state: int | None) -> Any:
+    from sklearn.linear_model import LogisticRegression, Ridge
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    # Collaboration representations are as small as their number of anchor rows is large.
+    h = LogisticRegression(max_iter=2000, random_state=random_state) if is_classification else Ridge()
+    return make_pipeline(StandardScaler(), h)
+
+
+def _perceptron(is_classification: bool, random_state: int | None) -> Any:
+    from sklearn.neural_network import MLPClassifier, MLPRegressor
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    h = (MLPClassifier if is_classification else MLPRegressor)(
+        hidden_layer_sizes=(100,), early_stopping=True, max_iter=1000, random_state=random_state
+    )
+    return make_pipeline(StandardScaler(), h)
+
+
+MODELS: dict[str, Callable[[bool, int | None], Any]] = {
+    AUTO: lambda is_classification, random_state: AUTO,
+    "random-forest": _forest,
+    "gradient-boosting": _boosting,
+    "linear": _linear,
+    "perceptron": _perceptron,
+}
+"""Makers of models, which take whether it is a classification, and a seed.  None keeps its training rows."""

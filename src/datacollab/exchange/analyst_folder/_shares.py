@@ -1,0 +1,245 @@
+"""Shares that come in: what is checked before one is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from ...bundle import Bundle, KeyPair, PublicKey, unpack, unseal
+from ...errors import ExchangeError
+from ...share import Share, share_from
+from ..project import Project
+
+__all__ = ["SEALED", "SHARE_KIND", "ReceivedShare", "check_same_anchor", "receive"]
+
+SHARE_KIND = "datacollab.share"
+SEALED, OPEN = "sealed.bin", "share.safetensors"
+LONGEST_TEXT = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReceivedShare:
+    """A share that belongs to the project and comes from whom it says.
+
+    Attributes
+    ----------
+    share : Share
+    facts : dict of str to object
+        Of its manifest.
+    digest : str
+        Identity of the bundle.
+    """
+
+    share: Share
+    facts: dict[str, Any]
+    digest: str
+
+    @property
+    def party(self) -> str:
+        """Whose it is."""
+        return str(self.share.party)
+
+
+def receive(source: bytes, project: Project, key: KeyPair, *, where: str) -> ReceivedShare:
+    """Read and check a share.
+
+    Parameters
+    ----------
+    source : bytes
+        Of a `.dcshare` file.
+    project : Project
+    key : KeyPair
+        The analyst's, to which it may be sealed.
+    where : str
+        Name of the file, for errors.
+
+    Raises
+    ------
+    ExchangeError
+        When the file is damaged, is not signed by the party that it names, belongs to another version of the project,
+        says that it was made after the deadline, or holds other arrays than it says or the project allows.
+    """
+    bundle = unpack(source, kind=SHARE_KIND, what=where)
+    party = bundle.facts.get("party")
+    if not isinstance(party, str) or party not in project.parties:
+        raise ExchangeError(
+            "NOT_A_MEMBER",
+            f"{where} comes from a party that is not in project {project.name!r}; its parties are "
+            f"{list(project.parties)!r}. Ask the project's owner.",
+        )
+    _check_signer(bundle, project.parties[party], party, where)
+    if bundle.facts.get("project_digest") != project.digest:
+        raise ExchangeError(
+            "PROJECT_HASH_MISMATCH",
+            f"Party {party!r} made {where} for another version of project {project.name!r}. Compare what "
+            "`datacollab project show` prints on both sides, and ask for a new share.",
+        )
+    _check_facts(bundle.facts, project, party, where)
+    opened = _opened(bundle, project, key, where)
+    _check_classes(opened.facts, project, party, where)
+    share = share_from(opened)
+    _check_what_it_says(share, bundle.facts, project, party, where)
+    return ReceivedShare(share=share, facts=bundle.facts, digest=bundle.digest)
+
+
+def check_same_anchor(commitments: Mapping[str, str], party: str, commitment: str) -> None:
+    """Raise where a party used another anchor than the others.
+
+    Parameters
+    ----------
+    commitments : mapping of party to str
+        Of the shares already there.
+    party, commitment : str
+        The new one.
+    """
+    others = [name for name, known in commitments.items() if name != party and known != commitment]
+    if others:
+        raise ExchangeError(
+            "ANCHOR_MISMATCH",
+            f"Party {party!r} used another anchor than {others!r}, so their representations cannot be aligned. All of "
+            "them should open the same anchor file, compare what `datacollab anchor open` prints, and share again.",
+        )
+
+
+def _check_signer(bundle: Bundle, wanted: PublicKey, party: str, where: str) -> None:
+    if bundle.signer is None:
+        raise ExchangeError(
+            "SIGNATURE_MISSING", f"{where} is not signed. Ask party {party!r} for the file that its program wrote."
+        )
+    if bundle.signer != wanted:
+        raise ExchangeError(
+            "SIGNATURE_INVALID",
+            f"{where} says that it comes from party {party!r}, but is signed by {bundle.signer.fingerprint}; the "
+            f"project names {wanted.fingerprint}. Do not use it, and ask the party by another way.",
+        )
+
+
+def _check_facts(facts: Mapping[str, Any], project: Project, party: str, where: str) -> None:
+    """Facts of the right types, made before the deadline."""
+    texts = ("anchor_commitment", "created", "row_order", "approved_by", "log_head")
+    wrong = [name for name in texts if not isinstance(facts.get(name), str) or len(facts[name]) > LONGEST_TEXT]
+    if not (facts.get("supersedes", ...) is None or isinstance(facts["supersedes"], str)):
+        wrong.append("supersedes")
+    if facts.get("task") != project.task.kind:
+        wrong.append("task")
+    created = None if "created" in wrong else _time(facts["created"])
+    if created is None:
+        wrong.append("created")
+    if wrong:
+        raise ExchangeError(
+            "SHARE_MALFORMED",
+            f"{where} of party {party!r} does not say what it should of {sorted(set(wrong))!r}. Have it made again.",
+        )
+    assert created is not None
+    project.check_deadline(created.date())
+
+
+def _time(text: str) -> datetime | None:
+    """A time as programs of this project write it."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return time if time.tzinfo is not None and time.astimezone(UTC).isoformat(timespec="seconds") == text else None
+
+
+def _opened(bundle: Bundle, project: Project, key: KeyPair, where: str) -> Bundle:
+    """The bundle with its arrays in the open."""
+    wanted = SEALED if SEALED in bundle.members else OPEN
+    if list(bundle.members) != [wanted]:
+        raise ExchangeError(
+            "SHARE_MALFORMED",
+            f"{where} has the members {list(bundle.members)!r}; {SEALED} or {OPEN} alone is wanted. Have it made "
+            "again.",
+        )
+    if wanted == OPEN:
+        if project.seal_shares:
+            raise ExchangeError(
+                "SHARE_MALFORMED",
+                f"{where} is not sealed, but project {project.name!r} wants shares sealed to the analyst. Have it made "
+                "again.",
+            )
+        return bundle
+    inner = unseal(bundle.members[SEALED], key, purpose=f"share of {bundle.facts['party']} in {project.digest}")
+    return unpack(inner, kind=SHARE_KIND, what=where)
+
+
+def _check_classes(facts: Mapping[str, Any], project: Project, party: str, where: str) -> None:
+    """Names of classes are the project's; they are compared before an entry for each row is made of them."""
+    target = facts.get("target")
+    named = target.get("classes") if isinstance(target, Mapping) else None
+    if named is not None and not (
+        isinstance(named, list) and set(map(str, named)) <= set(map(str, project.task.classes))
+    ):
+        raise ExchangeError(
+            "TARGET_INVALID",
+            f"Party {party!r}: targets in {where} have names that project {project.name!r} does not have. Have it made "
+            "again from corrected rows.",
+        )
+
+
+def _check_what_it_says(share: Share, facts: Mapping[str, Any], project: Project, party: str, where: str) -> None:
+    n_rows, n_components = share.representation.shape
+    found = {
+        "party": share.party,
+        "n_rows": n_rows,
+        "n_components": n_components,
+        "n_anchors": share.anchor_representation.shape[0],
+    }
+    wrong = [name for name, value in found.items() if facts.get(name) != value]
+    if facts.get("one_to_one", True) is not share.one_to_one:
+        wrong.append("one_to_one")
+    if found["n_anchors"] != project.anchor.n_rows:
+        wrong.append("n_anchors")
+    if wrong:
+        raise ExchangeError(
+            "SHARE_MALFORMED",
+            f"{where} of party {party!r} holds something other than its manifest or the project says "
+            f"({wrong!r}). Have it made again.",
+        )
+    if n_components > project.max_components:
+        raise ExchangeError(
+            "DIM_TOO_LARGE",
+            f"Party {party!r} shares {n_components} columns; project {project.name!r} allows {project.max_components}. "
+            "Ask for a share with fewer components.",
+        )
+    if n_rows < project.min_rows:
+        raise ExchangeError(
+            "TOO_FEW_ROWS",
+            f"Party {party!r} shares {n_rows} rows; project {project.name!r} wants {project.min_rows}. Leave it out, "
+            "or have the project changed.",
+        )
+    _check_targets(share, project, party, where)
+    if project.task.kind == "classification":
+        smallest = int(np.unique(share.target, return_counts=True)[1].min())
+        if smallest < project.min_class_rows:
+            raise ExchangeError(
+                "CLASS_TOO_SMALL",
+                f"Party {party!r} shares a class with {smallest} rows; project {project.name!r} wants "
+                f"{project.min_class_rows}. Leave the share out, or ask for one without that class.",
+            )
+
+
+def _check_targets(share: Share, project: Project, party: str, where: str) -> None:
+    """Targets of the kind agreed; a class nobody agreed on would become one of the model's."""
+    for name, target in (("targets", share.target), ("anchor targets", share.anchor_target)):
+        if target is None:
+            continue
+        if project.task.kind == "classification":
+            n_unknown = int((~np.isin(target, project.task.class_array)).sum())
+        elif target.dtype.kind in "biuf":
+            low, high = project.task.minimum, project.task.maximum
+            outside = (False if low is None else target < low) | (False if high is None else target > high)
+            n_unknown = int(np.sum(outside))
+        else:
+            n_unknown = len(target)
+        if n_unknown:
+            raise ExchangeError(
+                "TARGET_INVALID",
+                f"Party {party!r}: {n_unknown} of {len(target)} {name} in {where} are none of those that project "
+                f"{project.name!r} names. Have it made again from corrected rows.",
+            )

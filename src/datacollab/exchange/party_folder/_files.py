@@ -1,0 +1,141 @@
+"""Where things are in a party's folder, and its own files: signed by the party, and encrypted where it wants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ...bundle import Bundle, KeyPair, decrypt, encrypt, is_encrypted, pack, unpack, write_atomically
+from ...errors import ExchangeError
+
+__all__ = ["STATE_KIND", "Files", "OwnFiles"]
+
+STATE_KIND = "datacollab.party-state"
+
+
+@dataclass(frozen=True)
+class Files:
+    """Paths in the folder of a party.
+
+    Attributes
+    ----------
+    root : Path
+    """
+
+    root: Path
+
+    @property
+    def keys(self) -> Path:
+        """The party's keys."""
+        return self.root / "keys.json"
+
+    @property
+    def project(self) -> Path:
+        """What was agreed."""
+        return self.root / "project.toml"
+
+    @property
+    def policy(self) -> Path:
+        """The party's own rules for what may leave."""
+        return self.root / "policy.toml"
+
+    @property
+    def anchor(self) -> Path:
+        """The opened anchor."""
+        return self.root / "anchor.dcstate"
+
+    @property
+    def state(self) -> Path:
+        """The secret map f_k; as sensitive as the raw table."""
+        return self.root / "party.dcstate"
+
+    @property
+    def model(self) -> Path:
+        """The installed model."""
+        return self.root / "model.dcmodel"
+
+    @property
+    def next_model(self) -> Path:
+        """A model on its way to be installed."""
+        return self.root / ".model.dcmodel.next"
+
+    @property
+    def personal(self) -> Path:
+        """What the party has alone, pooled with the installed model; as sensitive as the raw table."""
+        return self.root / "personal.dcstate"
+
+    @property
+    def next_personal(self) -> Path:
+        """The same of a model on its way to be installed."""
+        return self.root / ".personal.dcstate.next"
+
+    @property
+    def log(self) -> Path:
+        """What was done in the folder."""
+        return self.root / "log.jsonl"
+
+    @property
+    def outbox(self) -> Path:
+        """What may be sent."""
+        return self.root / "outbox"
+
+    def share(self, party: str) -> Path:
+        """The share to be sent."""
+        return self.outbox / f"{party}.dcshare"
+
+    @property
+    def next_share(self) -> Path:
+        """A share that nobody may send yet, and so not in the outbox."""
+        return self.root / ".share.dcshare.next"
+
+
+@dataclass(frozen=True)
+class OwnFiles:
+    """Writes and reads what only the party itself may have made.
+
+    Attributes
+    ----------
+    key : KeyPair
+    passphrase : str or None
+        Encrypts them, where given.
+    """
+
+    key: KeyPair
+    passphrase: str | None = field(repr=False)
+
+    def write(self, path: Path, facts: Mapping[str, Any], members: Mapping[str, bytes]) -> None:
+        """Write a file that only its owner may read, whole or not at all."""
+        data = pack(STATE_KIND, facts, members, key=self.key)
+        if self.passphrase is not None:
+            data = encrypt(data, self.passphrase)
+        write_atomically(path, data, mode=0o600)
+
+    def read(self, path: Path) -> Bundle:
+        """Read a file that this party wrote.
+
+        Raises
+        ------
+        ExchangeError
+            STATE_DAMAGED, when it is not as it was written; PASSPHRASE_WRONG; FORMAT_TOO_NEW.
+        """
+        data = path.read_bytes()
+        try:
+            if is_encrypted(data):
+                data = self._decrypted(data, path)
+            return unpack(data, kind=STATE_KIND, signed_by=self.key.public, what=str(path))
+        except ExchangeError as error:
+            if error.code in ("FORMAT_TOO_NEW", "PASSPHRASE_WRONG"):
+                raise
+            raise ExchangeError(
+                "STATE_DAMAGED",
+                f"{path} is not as this party wrote it ({error.code}). Restore it from a backup.",
+            ) from None
+
+    def _decrypted(self, data: bytes, path: Path) -> bytes:
+        if self.passphrase is None:
+            raise ExchangeError(
+                "PASSPHRASE_WRONG", f"{path} is encrypted. Give the passphrase that it was written with."
+            )
+        return decrypt(data, self.passphrase, what=str(path))

@@ -1,0 +1,210 @@
+"""Whether a model may be installed: whose it is, and whether it works."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier, is_regressor
+
+from ..._typing import FloatArray
+from ...bundle import Bundle, KeyPair, Limits, is_container, is_encrypted, unpack, unseal
+from ...errors import DataCollabError, ExchangeError
+from ...model import MODEL_KIND, ONNX_MEMBER, PartyModel, estimator_kind, model_from, plain_facts
+from ..project import Project
+from ._share_file import SEALED
+
+__all__ = ["are_targets", "check_model_works", "check_not_older", "open_model", "read_model"]
+
+
+def read_model(path: Path) -> bytes:
+    """The file as a whole, so that what is checked is what is installed.
+
+    Raises
+    ------
+    ExchangeError
+        TOO_LARGE, before anything is read.
+    """
+    size, most = path.stat().st_size, Limits().total_bytes
+    if size > most:
+        raise ExchangeError("TOO_LARGE", f"{path} has {size} bytes; {most} are allowed. Check where it comes from.")
+    return path.read_bytes()
+
+
+def open_model(
+    data: bytes,
+    source: Path,
+    project: Project,
+    key: KeyPair,
+    party: str,
+    share_digest: str | None,
+    *,
+    objects: bool | str = False,
+) -> tuple[PartyModel, Bundle]:
+    """Read a model, and check that it was made for this party from its last share.
+
+    Parameters
+    ----------
+    data : bytes
+    source : Path
+        Whom an error names.
+    project : Project
+        Whose analyst has to have signed it.
+    key : KeyPair
+        The party's, to which it is sealed.
+    party : str
+    share_digest : str or None
+        Identity of the party's last share.
+    objects : bool or str, default=False
+        Whether objects of scikit-learn are taken; a text: only in the model of this digest.
+
+    Raises
+    ------
+    ExchangeError
+        Of the kinds "verification" and "model".
+    """
+    if not (is_container(data) or is_encrypted(data)):
+        raise ExchangeError(
+            "BUNDLE_MALFORMED", f"{source} is no bundle; the .dcmodel that the analyst sent is wanted. Give that file."
+        )
+    bundle = unpack(data, kind=MODEL_KIND, signed_by=project.analyst, what=str(source))
+    facts = plain_facts(bundle)
+    if facts.get("party") != party:
+        raise ExchangeError(
+            "WRONG_RECIPIENT",
+            f"{source} was made for party {facts.get('party')!r}, and this is {party!r}. Its map g_k would give wrong "
+            "predictions; ask the analyst for your own.",
+        )
+    if facts.get("project_digest") != project.digest:
+        raise ExchangeError(
+            "PROJECT_HASH_MISMATCH",
+            f"{source} was made for another version of project {project.name!r}. Compare what `datacollab project "
+            "show` prints on both sides, and ask for a new model.",
+        )
+    if facts.get("share_digest") != share_digest:
+        raise ExchangeError(
+            "WRONG_SHARE",
+            f"{source} was made from another share of party {party!r} than its last one. Send the file in the outbox "
+            "to the analyst, and install the model made from it.",
+        )
+    takes_objects = objects == bundle.digest if isinstance(objects, str) else objects
+    return _unsealed(bundle, source, project, key, party, takes_objects), bundle
+
+
+def _unsealed(
+    bundle: Bundle, source: Path, project: Project, key: KeyPair, party: str, takes_objects: bool
+) -> PartyModel:
+    """The model inside, which has to be what is said of it outside."""
+    if bundle.members.keys() != {SEALED}:
+        raise _malformed(f"{source} is not sealed to party {party!r}, as every model of a project is")
+    try:
+        inner = unseal(bundle.members[SEALED], key, purpose=f"model of {party} in {project.digest}")
+    except ExchangeError as error:
+        raise ExchangeError(error.code, f"{source}: {error}") from None
+    opened = unpack(inner, kind=MODEL_KIND, what=f"What is sealed in {source}")
+    model = _model_of(opened, takes_objects)
+    found = {
+        "party": model.party,
+        "task": _kind(model.estimator),
+        "n_components": model.integration_function.n_components,
+        "estimator": estimator_kind(model.estimator),
+    }
+    wrong = [
+        name for name, value in found.items() if any(facts.get(name) != value for facts in (bundle.facts, opened.facts))
+    ]
+    if wrong:
+        raise _malformed(f"{source} holds a model of which it says something else: {wrong!r}")
+    if found["task"] != project.task.kind:
+        raise _malformed(
+            f"{source} holds a model for {found['task']}; project {project.name!r} is a {project.task.kind}"
+        )
+    return model
+
+
+def _model_of(opened: Bundle, takes_objects: bool) -> PartyModel:
+    """The model, in its ONNX form where it is of objects of another version of scikit-learn."""
+    try:
+        return model_from(opened, objects=takes_objects)
+    except ExchangeError as error:
+        if error.code != "VERSION_MISMATCH" or ONNX_MEMBER not in opened.members:
+            raise
+    return model_from(opened, prefer_onnx=True)
+
+
+def _kind(estimator: Any) -> str | None:
+    if is_classifier(estimator):
+        return "classification"
+    return "regression" if is_regressor(estimator) else None
+
+
+def check_not_older(bundle: Bundle, source: Path, installed: Path) -> None:
+    """Refuse a model in place of a later one that was made from the same share.
+
+    Parameters
+    ----------
+    bundle : Bundle
+        The model to be installed.
+    source : Path
+        Whom an error names.
+    installed : Path
+        The model that is installed, if any is.
+
+    Raises
+    ------
+    ExchangeError
+        ALREADY_THERE, or MODEL_MALFORMED where it does not say when it was made.
+    """
+    made = _made(bundle, source)
+    try:
+        known = unpack(installed, kind=MODEL_KIND)
+    except ExchangeError:
+        return
+    if known.facts.get("share_digest") == bundle.facts.get("share_digest") and made < _made(known, installed):
+        raise ExchangeError(
+            "ALREADY_THERE",
+            f"{source} was made at {bundle.facts['created']}, and a later model from the same share is installed, made "
+            f"at {known.facts['created']}. Keep that one; --older installs the older one all the same.",
+        )
+
+
+def _made(bundle: Bundle, source: Path) -> datetime:
+    created = bundle.facts.get("created")
+    try:
+        made = datetime.fromisoformat(created if isinstance(created, str) else "")
+    except ValueError:
+        raise _malformed(f"{source} does not say when it was made") from None
+    return made if made.tzinfo else made.replace(tzinfo=UTC)
+
+
+def check_model_works(model: PartyModel, anchor_representation: FloatArray, project: Project) -> None:
+    """Predict the anchor at home, as a trial.
+
+    Raises
+    ------
+    ExchangeError
+        MODEL_MALFORMED, when that fails, or gives something other than the project's targets.
+    """
+    try:
+        predicted = model.predict(anchor_representation)
+    except DataCollabError as error:
+        raise _malformed(f"It does not take this party's representation: {error}") from None
+    except Exception as error:
+        raise _malformed(f"A trial with the anchor failed ({type(error).__name__})") from None
+    classes = getattr(model.estimator, "classes_", predicted)
+    if predicted.shape != (len(anchor_representation),) or not all(
+        are_targets(y, project) for y in (predicted, classes)
+    ):
+        raise _malformed(f"In a trial it predicted something other than the targets of project {project.name!r}")
+
+
+def are_targets(predicted: Any, project: Project) -> bool:
+    """Whether an array holds nothing but the project's classes, or finite numbers where it has none."""
+    if project.task.kind == "classification":
+        return bool(np.isin(predicted, np.asarray(project.task.classes)).all())
+    return predicted.dtype.kind in "biuf" and bool(np.isfinite(predicted).all())
+
+
+def _malformed(sentence: str) -> ExchangeError:
+    return ExchangeError("MODEL_MALFORMED", f"{sentence}. Do not use it; ask the analyst.")

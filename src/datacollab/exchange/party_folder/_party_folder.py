@@ -1,0 +1,289 @@
+"""A party's folder: join, share once, install, predict at home."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ...bundle import unpack
+from ...errors import ExchangeError
+from ...party import Foresight
+from ..project import Anchor, EncodedTable, encode_table, read_table, usual_components
+from ._commit import commit_share
+from ._foreseen import foresight
+from ._policy import Policy
+from ._predictions import Predictions
+from ._prepare import Prepared, largest_possible, prepare
+from ._release_check import reasons_without_defence
+from ._release_summary import ReleaseSummary
+from ._share_file import figures, refuse, share_facts, share_file
+from ._stored import state_of
+from ._way import Way
+
+__all__ = ["PartyFolder"]
+
+
+class PartyFolder(Predictions):
+    """What a party keeps of one project, on its own disk.
+
+    Holds its keys, the anchor and the secret map f_k: as sensitive as the raw table.  Only what is in the outbox may
+    leave.  A command that is killed at any moment leaves the old or the new state; see `_commit`.
+
+    Parameters
+    ----------
+    path : Path
+    passphrase : str, optional
+        Of the keys, the anchor and f_k, where they are encrypted.
+
+    Attributes
+    ----------
+    path : Path
+    project : Project
+    name : str
+        The party's, by its key.
+    key : KeyPair
+    log : AuditLog
+
+    Raises
+    ------
+    ExchangeError
+        FOLDER_MISSING, NOT_A_MEMBER, and what reading keys and project may raise.
+    """
+
+    def encoded(self, table: Any, *, where: str | None = None) -> EncodedTable:
+        """A table with targets as the project's matrix.
+
+        Parameters
+        ----------
+        table : Path or DataFrame
+        where : str, optional
+            What an error calls the table; its path where it is one.
+
+        Raises
+        ------
+        ExchangeError
+            Of the kind "schema".
+        """
+        if isinstance(table, str | os.PathLike):
+            where, table = where or os.fspath(table), read_table(Path(table), project=self.project)
+        return encode_table(self.project, table, where=where or "the table")
+
+    def prepare(self, table: Any, *, where: str | None = None, **options: Any) -> Prepared:
+        """Do all that `share` does but let it leave.
+
+        Parameters
+        ----------
+        table, where
+            As in `encoded`.
+        **options
+            As for `prepare`.  By default the preset "private": rows of the anchor in place of
+            the party's own, by PCA of standardised columns with 16 components, or as many as table, project and policy
+            allow.
+
+        Raises
+        ------
+        ExchangeError
+            Of the kinds "schema", "state" and "policy".
+        ObfuscationError
+            When the obfuscator cannot be fitted.
+        """
+        self._settle()
+        earlier = self._last_share()
+        return self._prepared(self.policy, self.anchor, table, where, options, earlier)
+
+    def foresee(
+        self,
+        table: Any,
+        *,
+        n_total_rows: int | None = None,
+        where: str | None = None,
+        random_state: int | None = None,
+        progress: Callable[[str], None] | None = None,
+        **options: Any,
+    ) -> Foresight:
+        """Whether collaboration can be expected to pay, by the party's own rows; nothing leaves.
+
+        Parameters
+        ----------
+        table, where
+            As in `encoded`.
+        n_total_rows : int, optional
+            Rows of all parties together; by default as if all of the project had as many.
+        random_state : int, optional
+        progress : callable, optional
+            Called with the name of each step before it starts.
+        **options
+            As in `prepare`, of what says how the rows are obfuscated.
+
+        Raises
+        ------
+        ExchangeError
+            Of the kinds "schema" and "state".
+        AgreementError, ObfuscationError
+            When there are too few rows, or they cannot be obfuscated.
+        """
+        self._settle()
+        encoded = self.encoded(table, where=where)
+        way = self._way(encoded, self.policy, options)
+        return foresight(
+            self.project,
+            encoded,
+            self.anchor,
+            way,
+            n_total_rows=n_total_rows or len(self.project.parties) * encoded.n_rows,
+            random_state=random_state,
+            progress=progress,
+        )
+
+    def share(
+        self,
+        table: Any,
+        *,
+        approve: Callable[[ReleaseSummary], str | None],
+        again: bool = False,
+        undefended: bool = False,
+        where: str | None = None,
+        **options: Any,
+    ) -> Path:
+        """Obfuscate the table, have it approved, and put the share into the outbox.
+
+        Parameters
+        ----------
+        table : Path or DataFrame
+        approve : callable
+            Gets what would leave; returns the name of whoever approves it, or None.  Called only where project and
+            policy allow it.
+        again : bool, default=False
+            Whether a share made before is to be replaced.  The analyst then has two of the same rows, which tell more
+            than one, and the installed model no longer fits.
+        undefended : bool, default=False
+            Whether rows may leave that stand for one row of the table each, without any defence.
+        where, **options
+            As in `prepare`.
+
+        Returns
+        -------
+        Path
+            The file to be sent.
+
+        Raises
+        ------
+        ExchangeError
+            DEADLINE_PASSED, ALREADY_SHARED, UNDEFENDED, NOT_APPROVED, STATE_UNSUPPORTED, PROJECT_HASH_MISMATCH or BUSY
+            where the folder was joined to something else meanwhile, or what `prepare` raises or finds.
+            Nothing left the party.
+        """
+        self.project.check_deadline(datetime.now(UTC).date())
+        with self._locked():
+            earlier = self._replaceable(again)
+        policy, anchor = self.policy, self.anchor
+        prepared = self._prepared(policy, anchor, table, where, options, earlier)
+        refuse(prepared.reasons)
+        if not undefended:
+            refuse(reasons_without_defence(prepared.summary))
+        state, members = state_of(prepared.party, prepared.share, anchor, prepared.own)
+        approved_by = approve(prepared.summary)
+        if not approved_by:
+            raise ExchangeError(
+                "NOT_APPROVED",
+                f"Nobody has approved the share of party {self.name!r}; nothing left. Look at what would leave, and "
+                "run the command again with --approve.",
+            )
+        policy.check_approver(approved_by)
+        # Attacks and whoever approves take their time, in which other commands may work here.
+        with self._locked():
+            self._check_unchanged(anchor)
+            supersedes = _digest_of(self._replaceable(again))
+            data = self._share_file(prepared, anchor, approved_by, supersedes)
+            share_digest = unpack(data, signed_by=self.key.public).digest
+            entry = {
+                "digest": share_digest,
+                "bytes": len(data),
+                "approved_by": approved_by,
+                "supersedes": supersedes,
+                "project_digest": self.project.digest,
+                "policy": policy.digest,
+                # The analyst knows the log's head before this entry, and could test guesses on the next one.
+                "nonce": secrets.token_hex(16),
+                **figures(prepared.summary),
+            }
+            state |= {"share_digest": share_digest, "project_digest": self.project.digest, "entry": entry}
+            return commit_share(self._files, self._own, self.name, data, facts=state, members=members)
+
+    def shared(self) -> str | None:
+        """Identity of the last share in this project, whatever became of a command that was interrupted.
+
+        Raises
+        ------
+        ExchangeError
+            BUSY.
+        """
+        with self._locked():
+            return _digest_of(self._last_share())
+
+    def _last_share(self) -> dict[str, Any] | None:
+        """What the log says of the last share in this project, if there is any."""
+        shares = [entry for entry in self.log.entries() if entry["event"] == "share"]
+        ours = [entry for entry in shares if entry["facts"].get("project_digest") == self.project.digest]
+        return ours[-1] if ours else None
+
+    def _replaceable(self, again: bool) -> dict[str, Any] | None:
+        """The last share; refused where there is one, unless again."""
+        last, file = self._last_share(), self._files.share(self.name)
+        if last is None or again:
+            return last
+        found = "has shared already"
+        if file.exists():
+            found += f": {file}. Send that file."
+        else:
+            found += f", but {file} is not there any more. If the analyst has it, there is nothing to do."
+        if not self._files.state.exists():
+            found += f" {self._files.state} is lost, without which no model can be used: restore it from a backup."
+        raise ExchangeError(
+            "ALREADY_SHARED",
+            f"Party {self.name!r} {found} A second share of the same rows tells the analyst more; --again makes one "
+            "all the same.",
+        )
+
+    def _prepared(
+        self,
+        policy: Policy,
+        anchor: Anchor,
+        table: Any,
+        where: str | None,
+        options: dict[str, Any],
+        earlier: dict[str, Any] | None,
+    ) -> Prepared:
+        encoded = self.encoded(table, where=where)
+        prepared = prepare(
+            self.project, policy, self.name, encoded, anchor, **self._completed(encoded, policy, options)
+        )
+        size = len(self._share_file(prepared, anchor, "", _digest_of(earlier)))
+        date = None if earlier is None else earlier["time"][:10]
+        return replace(prepared, summary=replace(prepared.summary, n_bytes=size, earlier_share=date))
+
+    def _completed(self, encoded: EncodedTable, policy: Policy, options: dict[str, Any]) -> dict[str, Any]:
+        most = min(largest_possible(self.project, policy, encoded), usual_components(self.project.n_free))
+        chosen = {name: value for name, value in options.items() if value is not None}
+        return {"n_components": most, "standardize": True, **chosen}
+
+    def _way(self, encoded: EncodedTable, policy: Policy, options: dict[str, Any]) -> Way:
+        largest = largest_possible(self.project, policy, encoded)
+        is_regression = self.project.task.kind == "regression"
+        return Way.of(is_regression=is_regression, largest=largest, **self._completed(encoded, policy, options))
+
+    def _share_file(self, prepared: Prepared, anchor: Anchor, approved_by: str, supersedes: str | None) -> bytes:
+        facts = share_facts(prepared, self.project, anchor, supersedes=supersedes, log_head=self.log.head)
+        return share_file(prepared.share, self.project, self.key, facts | {"approved_by": approved_by})
+
+    def __repr__(self) -> str:
+        return f"PartyFolder({os.fspath(self.path)!r}, party={self.name!r}, project={self.project.name!r})"
+
+
+def _digest_of(share: dict[str, Any] | None) -> str | None:
+    return None if share is None else str(share["facts"]["digest"])

@@ -1,0 +1,275 @@
+"""Whether a share may leave: every reason against it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ..._typing import FloatArray, PartyName
+from ...errors import ExchangeError
+from ...party import Party
+from ...testing import is_row_wise
+from ..project import Project
+from ._policy import Policy
+from ._release_summary import FIGURES, ReleaseSummary, figure_text, kinds_of, limit_text
+from ._way import Way
+
+__all__ = [
+    "check_row_wise",
+    "reasons_against",
+    "reasons_before",
+    "reasons_without_defence",
+    "refuse_if_not_allowed",
+]
+
+_LONE_ROWS = 20
+_BATCH_ROWS = 500
+"""Rows that are mapped together: company enough for its influence to show."""
+
+
+def reasons_against(summary: ReleaseSummary, policy: Policy, project: Project) -> list[ExchangeError]:
+    """Every reason not to share, in the order in which people would look for it.
+
+    Parameters
+    ----------
+    summary : ReleaseSummary
+    policy : Policy
+    project : Project
+        Of its limits and the policy's, the stricter ones hold.
+
+    Returns
+    -------
+    list of ExchangeError
+        With the codes TOO_FEW_ROWS, CLASS_TOO_SMALL, DIM_TOO_LARGE, OBFUSCATOR_NOT_ALLOWED, DEFENCE_NEEDED,
+        ANCHOR_HAS_PRIVATE_ROWS, RISK_TOO_HIGH and RISK_UNKNOWN.
+    """
+    way = (summary.obfuscator, summary.n_components, summary.kinds_of_defence)
+    # Targets from a model made here are nobody's, however few there are of one; but the analyst counts them, too.
+    for_classes = replace(policy, min_class_rows=1) if summary.stands_for == "no row" else policy
+    return [
+        *_too_few_rows(summary.party, summary.n_rows, policy, project),
+        *_small_classes(summary.party, summary.class_counts or {}, for_classes, project),
+        *_way_not_allowed(summary.party, *way, policy, project),
+        *_private_rows_in_anchor(summary.party, summary.n_private_in_anchor, summary.n_anchors, policy),
+        *_risks(summary, policy),
+    ]
+
+
+def reasons_before(
+    party: PartyName,
+    way: Way,
+    policy: Policy,
+    project: Project,
+    *,
+    n_rows: int,
+    n_anchors: int,
+    n_private_in_anchor: int,
+) -> list[ExchangeError]:
+    """The reasons that are there before anything is obfuscated; `n_rows` is that of the table."""
+    return [
+        *_too_few_rows(party, n_rows, policy, project),
+        *_way_not_allowed(party, way.obfuscator, way.n_components, kinds_of(way.defences), policy, project),
+        *_private_rows_in_anchor(party, n_private_in_anchor, n_anchors, policy),
+    ]
+
+
+def refuse_if_not_allowed(summary: ReleaseSummary, policy: Policy, project: Project) -> None:
+    """Raise the first of `reasons_against`, if there are any."""
+    for reason in reasons_against(summary, policy, project):
+        raise reason
+
+
+def check_row_wise(party: Party, rows: FloatArray) -> None:
+    """Refuse an f_k that maps a row differently in other company.
+
+    Parameters
+    ----------
+    party : Party
+        Fitted.
+    rows : ndarray of shape (n_rows, n_features)
+        Rows that f_k was **not** fitted on: such maps may give back those they were fitted on.
+
+    Raises
+    ------
+    ExchangeError
+        OBFUSCATOR_NOT_ROWWISE.
+    """
+    chosen = rows[:_BATCH_ROWS]
+    if not is_row_wise(_Transformer(party), chosen, rows=_LONE_ROWS):
+        raise ExchangeError(
+            "OBFUSCATOR_NOT_ROWWISE",
+            f"Party {party.name!r}: its obfuscator maps single rows differently when others are beside them, seen on "
+            f"{len(chosen)} rows that it was not fitted on. A prediction would depend on who else is in the file. Take "
+            "an obfuscator that maps each row by itself; for UMAP, out_of_sample='row-wise'.",
+        )
+
+
+class _Transformer:
+    """A party's f_k as a transformer."""
+
+    def __init__(self, party: Party) -> None:
+        self.transform = party.obfuscate
+
+
+def _too_few_rows(party: PartyName, n_rows: int, policy: Policy, project: Project) -> list[ExchangeError]:
+    least, whose = _stricter("min_rows", policy, project)
+    if n_rows >= least:
+        return []
+    return [
+        ExchangeError(
+            "TOO_FEW_ROWS",
+            f"Party {party!r} would share {n_rows} rows; the {whose} wants {least} at least. Take more rows, defend "
+            "with smaller groups, or stay out.",
+        )
+    ]
+
+
+def _small_classes(
+    party: PartyName, counts: Mapping[str, int], policy: Policy, project: Project
+) -> list[ExchangeError]:
+    least, whose = _stricter("min_class_rows", policy, project)
+    present = [count for count in counts.values() if count]
+    small = [count for count in present if count < least]
+    if not small:
+        return []
+    return [
+        ExchangeError(
+            "CLASS_TOO_SMALL",
+            f"Party {party!r}: {len(small)} of its {len(present)} classes have fewer rows than the {least} that the "
+            f"{whose} wants; the smallest has {min(small)}. Leave out the rows of rare classes, or share with "
+            f"--group-size {max(least, 2)}, which keeps them back.",
+        )
+    ]
+
+
+def _way_not_allowed(
+    party: PartyName,
+    obfuscator: str,
+    n_components: int,
+    kinds_of_defence: tuple[str, ...],
+    policy: Policy,
+    project: Project,
+) -> list[ExchangeError]:
+    reasons = []
+    most, whose = _stricter("max_components", policy, project)
+    if n_components > most:
+        reasons.append(
+            ExchangeError(
+                "DIM_TOO_LARGE",
+                f"Party {party!r}: the representation has {n_components} columns; the {whose} allows {most}. Share "
+                f"with --components {most} or fewer.",
+            )
+        )
+    if obfuscator not in policy.obfuscators:
+        reasons.append(
+            ExchangeError(
+                "OBFUSCATOR_NOT_ALLOWED",
+                f"Party {party!r}: the policy does not allow the obfuscator {obfuscator!r}. Share with --obfuscator "
+                f"{' or '.join(policy.obfuscators)}.",
+            )
+        )
+    is_wanted = policy.defence in kinds_of_defence or (policy.defence == "any" and kinds_of_defence)
+    if policy.defence != "none" and not is_wanted:
+        wanted, instead = _WANTED[policy.defence]
+        reasons.append(
+            ExchangeError(
+                "DEFENCE_NEEDED",
+                f"Party {party!r}: the policy wants {wanted}, and that is not so. Share with {instead}.",
+            )
+        )
+    return reasons
+
+
+_WANTED = {
+    "any": ("a defence", "--preset private"),
+    "private": ("rows of the anchor in place of the party's own", "--preset private"),
+    "microaggregation": ("that every row is the mean of a group", "--group-size 5"),
+}
+"""What a policy wants by each name, and how to share like that."""
+
+
+def reasons_without_defence(summary: ReleaseSummary) -> list[ExchangeError]:
+    """UNDEFENDED, where each row that would leave stands for one of the table's."""
+    if summary.defences:
+        return []
+    risk = summary.risk
+    measured = "" if risk is None or risk.linkage is None else f", up to {figure_text('linkage', risk.linkage)} here"
+    return [
+        ExchangeError(
+            "UNDEFENDED",
+            f"Party {summary.party!r}: without a defence each of the {summary.n_rows} rows that would leave stands for "
+            f"one row of its table, and whoever knows that row links as good as all of them{measured}. Share with "
+            "--preset private; whoever means it adds --undefended.",
+        )
+    ]
+
+
+def _private_rows_in_anchor(party: PartyName, n_found: int, n_anchors: int, policy: Policy) -> list[ExchangeError]:
+    if n_found <= policy.max_rows_in_anchor:
+        return []
+    allowed = f"; the policy allows {policy.max_rows_in_anchor}" if policy.max_rows_in_anchor else ""
+    return [
+        ExchangeError(
+            "ANCHOR_HAS_PRIVATE_ROWS",
+            f"Party {party!r}: {n_found} of the {n_anchors} anchor rows are rows of its table{allowed}. Every party "
+            "sees the anchor as it is. Do not share; ask the project's owner for one from public or synthetic rows.",
+        )
+    ]
+
+
+def _safer(summary: ReleaseSummary) -> str:
+    if summary.kinds_of_defence == ("private",):
+        return "Share with --epsilon 4 or less, which bounds membership for every attack"
+    return "Share with --preset private"
+
+
+def _risks(summary: ReleaseSummary, policy: Policy) -> list[ExchangeError]:
+    if policy.audit != "required":
+        return []
+    who, risk = f"Party {summary.party!r}", summary.risk
+    if risk is None:
+        return [
+            ExchangeError(
+                "RISK_UNKNOWN",
+                f"{who}: the policy wants an audit, and none was made. Run the command without --no-audit.",
+            )
+        ]
+    reasons = []
+    unknown = []
+    for name, limit in policy.risk_limits.items():
+        found = summary.figure(name)
+        if found is None:
+            unknown.append(name)
+        elif found > limit:
+            reasons.append(
+                ExchangeError(
+                    "RISK_TOO_HIGH",
+                    f"{who}: {name} ({FIGURES[name]}) reaches up to {figure_text(name, found)} in the audit; the "
+                    f"policy allows {limit_text(name, limit)}. {_safer(summary)}, or see what `datacollab party tune` "
+                    "finds.",
+                )
+            )
+    if unknown:
+        reasons.append(
+            ExchangeError(
+                "RISK_UNKNOWN",
+                f"{who}: the policy limits {', '.join(unknown)}, which could not be measured. {' '.join(risk.notes)} "
+                "Take more rows, or have the limit taken out of the policy.",
+            )
+        )
+    elif not risk.complete:
+        reasons.append(
+            ExchangeError(
+                "RISK_UNKNOWN",
+                f"{who}: the audit did not end within its time, so what was not tried may be worse. Give it a longer "
+                "--time-budget.",
+            )
+        )
+    return reasons
+
+
+def _stricter(name: str, policy: Policy, project: Project) -> tuple[int, str]:
+    """The limit that holds, and whose it is."""
+    ours, theirs = int(getattr(policy, name)), int(getattr(project, name))
+    stricter = min if name.startswith("max") else max
+    return (theirs, "project") if stricter(ours, theirs) == theirs else (ours, "policy")

@@ -1,0 +1,385 @@
+"""What would leave, and what would not: for whoever approves it."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import NoGuaranteeError
+from ...party import (
+    ClassShift,
+    Defence,
+    GaussianMechanism,
+    GaussianNoise,
+    LabelledAnchors,
+    Microaggregation,
+    Party,
+    PrivacyGuarantee,
+)
+from ...share import Share
+from ..project import Adjustments, Anchor, EncodedTable, Project, adjusted_text
+from ._risk import RiskFigures
+
+__all__ = ["ReleaseSummary", "release_summary"]
+
+_WIDTH = 100
+_MARGIN = 18
+_MOST_CLASSES = 20
+_ROUNDING = 1e-9
+STAYS = (
+    "the rows themselves",
+    "the fitted obfuscator",
+    "the anchor",
+    "which row is whose",
+    "keys, policy and log",
+)
+BESIDES = (
+    "the name of whoever approves (by default who is logged in), the time, versions of the software, hashes of the "
+    "project, of the anchor (with a secret key) and of the log's last entry, and the party's signature"
+)
+_AGAIN = (
+    "This takes its place, but the analyst will have seen both, which tell more than one. The installed model stops "
+    "working until a new one comes."
+)
+_LINEAR = ("pca", "random-projection")
+_FALSE_POSITIVES = 0.01
+_NO_BREAK = "\N{NO-BREAK SPACE}"
+_STANDS_FOR = {
+    "one row": "each stands for one of yours",
+    "several rows": "none is one of yours",
+    "no row": "none is one of yours",
+}
+_KINDS: dict[type, str] = {
+    ClassShift: "private",
+    GaussianMechanism: "noise",
+    GaussianNoise: "noise",
+    LabelledAnchors: "private",
+    Microaggregation: "microaggregation",
+}
+FIGURES = {
+    "linkage": "rows linked to their originals",
+    "reidentification": "rows told among strangers",
+    "membership": "members told from others (AUC)",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseSummary:
+    """All that somebody who approves a share should know of it.
+
+    Attributes
+    ----------
+    party, project : str
+    analyst : str
+        Fingerprint of the key that may open what leaves, or that the project names for whoever gets it.
+    n_rows, n_suppressed : int
+        Rows that leave, and rows of the table that a defence keeps back.
+    n_components, n_anchors : int
+        Columns of the representation, and rows of the anchor.
+    n_free : int or None
+        How many numbers tell a row of the table; as many components of a linear map hide nothing.
+    dtype : str
+        Of the representation.
+    task : {"classification", "regression"}
+    class_counts : dict of str to int or None
+        Rows that leave of each class of the project; None for a regression.
+    n_bytes : int
+        Size of the file, or of the arrays alone where it is not made yet.
+    stays : tuple of str
+        What does not leave.
+    row_order : {"shuffled", "kept"}
+    obfuscator : str
+        Its kind.
+    fitted_on_private_rows : bool
+    kinds_of_defence : tuple of str
+        Of "private", "microaggregation" and "noise".
+    stands_for : {"one row", "several rows", "no row"}
+        What a row that leaves stands for: one row of the table, several of a class or group, or none.
+    defences : tuple of str
+        In words.
+    risk : RiskFigures or None
+        None where no attack was made.
+    limits : dict of str to float
+        Of the figures, where the policy has any.
+    n_private_in_anchor : int
+        Rows of the party that are in the anchor.
+    guarantee : str or None
+        Statement of differential privacy, where there is any.
+    promise : str or None
+        The same in a few words.
+    proven : dict of str to float
+        What that means for any attack: "membership", the area under the curve at most, and "found", the share of
+        members at most that are found by whoever takes one in a hundred others for one.  Empty without a guarantee.
+    earlier_share : str or None
+        When the share was made whose place this one would take; None where there is none.
+    adjusted : dict of str to object
+        Counts of entries that became something else by the project's rules, as `Adjustments.to_dict` gives them.
+    """
+
+    party: str
+    project: str
+    analyst: str
+    n_rows: int
+    n_suppressed: int
+    n_components: int
+    n_anchors: int
+    dtype: str
+    task: str
+    class_counts: dict[str, int] | None
+    n_bytes: int
+    row_order: str
+    obfuscator: str
+    fitted_on_private_rows: bool
+    kinds_of_defence: tuple[str, ...]
+    stands_for: str
+    defences: tuple[str, ...]
+    risk: RiskFigures | None
+    limits: dict[str, float] = field(default_factory=dict)
+    n_private_in_anchor: int
+    guarantee: str | None
+    promise: str | None = None
+    proven: dict[str, float] = field(default_factory=dict)
+    earlier_share: str | None = None
+    adjusted: dict[str, Any] = field(default_factory=Adjustments().to_dict)
+    n_free: int | None = None
+    stays: tuple[str, ...] = STAYS
+
+    @property
+    def above_limits(self) -> tuple[str, ...]:
+        """Figures of the risk that are above their limits, or should have been measured."""
+        if self.risk is None:
+            return ()
+        found = {name: self.figure(name) for name in self.limits}
+        return tuple(name for name, figure in found.items() if figure is None or figure > self.limits[name])
+
+    def figure(self, name: str) -> float | None:
+        """A figure of the risk as it is held against limits: the measured one, or the proven bound below it."""
+        measured, proven = None if self.risk is None else self.risk.of(name), self.proven.get(name)
+        return min((each for each in (measured, proven) if each is not None), default=None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON holds it."""
+        told = asdict(self)
+        return told | {"defences": list(self.defences), "stays": list(self.stays)} | _risk_dict(self.risk)
+
+    def to_text(self) -> str:
+        """The same for people, on one screen."""
+        lines = [f"What would leave party {self.party!r} for the analyst of project {self.project!r} ({self.analyst})"]
+        lines += [*self._risk_lines(), ""]
+        lines += [line for name, text in self._facts() for line in _entry(name, text)]
+        lines += ["", *_entry("does not leave", ", ".join(self.stays))]
+        if self.earlier_share is not None:
+            lines += ["", *_entry("EARLIER SHARE", f"one of {self.earlier_share} exists. {_AGAIN}")]
+        return "\n".join(lines)
+
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        kept_back = f"; {self.n_suppressed} more are kept back by the defence" if self.n_suppressed else ""
+        order = "in random order" if self.row_order == "shuffled" else "IN THE ORDER OF THE TABLE"
+        yield "rows", f"{self.n_rows}, {order}{kept_back}; {_STANDS_FOR[self.stands_for]}"
+        if self.adjusted["columns"]:
+            yield "adjusted entries", adjusted_text(self.adjusted)
+        yield "columns", f"{self.n_components} of {self.dtype}, instead of the table's{self._turned()}"
+        exact = "from a model made here" if self.stands_for == "no row" else "exactly as it is"
+        yield "targets", f"one for each row, {exact}: {self._targets()}"
+        yield "anchor", f"its {self.n_anchors} rows in the same {self.n_components} columns"
+        fitted = (
+            "YOUR ROWS, of which it tells something" if self.fitted_on_private_rows else "a secret half of the anchor"
+        )
+        yield "obfuscator", f"{self.obfuscator}, fitted on {fitted}"
+        yield "defences", "; ".join(self.defences) or "none: every row stands for one of yours"
+        yield "guarantee", self.promise or "none (no differential privacy is claimed)"
+        yield "own rows in anchor", f"{self.n_private_in_anchor}" if self.n_private_in_anchor else "none"
+        yield "besides", BESIDES
+        yield "size", f"{self.n_bytes:,} bytes"
+
+    def _turned(self) -> str:
+        """Where a linear map leaves nothing out of a row, that it does."""
+        all_kept = self.n_free is not None and self.n_components >= self.n_free
+        if not all_kept or self.obfuscator not in _LINEAR or self.stands_for == "no row":
+            return ""
+        return (
+            f"; {self.n_free} numbers tell a row of it, so that this turns the table and hides nothing: take fewer "
+            "(--components)"
+        )
+
+    def _targets(self) -> str:
+        if self.class_counts is None:
+            return f"{self.n_rows} numbers"
+        present = {name: count for name, count in self.class_counts.items() if count}
+        if len(present) > _MOST_CLASSES:
+            return f"{len(present)} classes of {min(present.values())} to {max(present.values())} rows"
+        return ", ".join(f"{name}:{_NO_BREAK}{count}" for name, count in present.items())
+
+    def _risk_lines(self) -> Iterator[str]:
+        if self.risk is None:
+            yield "Risk: not measured; no attack was made."
+            return
+        yield "Risk, at most, by the attacks tried of whoever holds the share, the anchor and a list of candidates"
+        yield f"  (upper ends of 95 % intervals; {self.risk.seconds:.0f} s)"
+        for name, words in FIGURES.items():
+            told, found, limit = self.risk.of(name), self.figure(name), self.limits.get(name)
+            measured = "not measured" if told is None else figure_text(name, told)
+            allowed = "" if limit is None else f"limit {limit_text(name, limit)}"
+            over = "ABOVE" if found is not None and limit is not None and found > limit else ""
+            alone = self.risk.targets_alone.get(name)
+            known = "" if alone is None else f"targets alone: {figure_text(name, alone)}"
+            if name in self.proven:
+                known = f"proven for any attack: at most {figure_text(name, self.proven[name])}"
+            yield f"  {words:<33}{measured:>13}   {allowed:<14}{over:<8}{known}".rstrip()
+        if "found" in self.proven:
+            yield from _entry(
+                "proven besides",
+                f"nobody who takes one in a hundred others for one of them finds more than "
+                f"{figure_text('found', self.proven['found'])} of your rows in the share",
+            )
+        if self.risk.lights:
+            yield from _entry("lights", ", ".join(f"{name} {light}" for name, light in self.risk.lights.items()))
+        for note in (
+            *self.risk.notes,
+            *([] if self.risk.complete else ["The time ended it before all attacks were made."]),
+        ):
+            yield from textwrap.wrap(note, _WIDTH, initial_indent="  ", subsequent_indent="  ")
+
+
+def release_summary(
+    project: Project,
+    party: Party,
+    share: Share,
+    encoded: EncodedTable,
+    anchor: Anchor,
+    *,
+    order: NDArray[np.intp] | None,
+    obfuscator: str,
+    n_bytes: int,
+    risk: RiskFigures | None,
+    limits: Mapping[str, float],
+    n_private_in_anchor: int,
+) -> ReleaseSummary:
+    """Sum up what would leave.
+
+    Parameters
+    ----------
+    project : Project
+    party : Party
+        Fitted on the table.
+    share : Share
+        What it gives.
+    encoded : EncodedTable
+        The party's table.
+    anchor : Anchor
+    order : ndarray of shape (n_rows,) or None
+        Which row of the table each shared row stands for; None where it stands for none.
+    obfuscator : str
+        Kind of the obfuscator.
+    n_bytes : int
+    risk : RiskFigures or None
+    limits : mapping of str to float
+        Of the risk figures.
+    n_private_in_anchor : int
+    """
+    n_rows, n_components = share.representation.shape
+    guarantee = _guarantee(party, anchor)
+    return ReleaseSummary(
+        party=str(share.party),
+        project=project.name,
+        analyst=project.analyst.fingerprint,
+        n_rows=n_rows,
+        n_suppressed=0 if order is None else encoded.n_rows - n_rows,
+        n_components=n_components,
+        n_anchors=len(share.anchor_representation),
+        dtype=str(share.representation.dtype),
+        task=project.task.kind,
+        class_counts=_class_counts(project, share),
+        n_bytes=n_bytes,
+        row_order="shuffled" if party.shuffle else "kept",
+        obfuscator=obfuscator,
+        fitted_on_private_rows=party.fit_on is None,
+        kinds_of_defence=kinds_of(party.defences),
+        stands_for=_stands_for(party, share, order),
+        defences=tuple(_in_words(defence) for defence in party.defences),
+        risk=risk,
+        limits=dict(limits),
+        n_private_in_anchor=n_private_in_anchor,
+        guarantee=None if guarantee is None else guarantee.statement,
+        promise=None if guarantee is None else _promise(guarantee),
+        proven={} if guarantee is None else _bounds(guarantee),
+        adjusted=encoded.adjusted.to_dict(),
+        n_free=project.n_free,
+    )
+
+
+def figure_text(name: str, value: float) -> str:
+    """A figure as people read it, rounded up: per cent, or the area under a curve."""
+    hundredths = math.ceil(100 * value - _ROUNDING)
+    return f"{hundredths / 100:.2f}" if name == "membership" else f"{hundredths} %"
+
+
+def limit_text(name: str, value: float) -> str:
+    """A limit in the same form, as it was given."""
+    return f"{value:g}" if name == "membership" else f"{100 * value:g} %"
+
+
+def _class_counts(project: Project, share: Share) -> dict[str, int] | None:
+    if project.task.kind != "classification":
+        return None
+    return {str(label): int(np.count_nonzero(share.target == label)) for label in project.task.classes}
+
+
+def _in_words(defence: Defence) -> str:
+    if isinstance(defence, Microaggregation):
+        return f"every row is the mean of at least {defence.k} of yours"
+    if isinstance(defence, GaussianNoise):
+        return f"noise of {defence.scale:g} standard deviations"
+    if isinstance(defence, GaussianMechanism):
+        return f"Gaussian mechanism, epsilon {defence.epsilon:g}, delta {defence.delta:g}"
+    if isinstance(defence, ClassShift):
+        return f"rows of the anchor, moved by noisy class means, epsilon {defence.epsilon:g}, delta {defence.delta:g}"
+    if isinstance(defence, LabelledAnchors):
+        return "rows of the anchor, with targets from a model made here; no row of yours"
+    return type(defence).__name__
+
+
+def _guarantee(party: Party, anchor: Anchor) -> PrivacyGuarantee | None:
+    try:
+        return party.guarantee(anchor.rows, anchor.target)
+    except NoGuaranteeError:
+        return None
+
+
+def _promise(guarantee: PrivacyGuarantee) -> str:
+    return (
+        f"differential privacy of each row's features, epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g}; "
+        "targets and row counts are not covered; --json has the whole statement"
+    )
+
+
+def _bounds(guarantee: PrivacyGuarantee) -> dict[str, float]:
+    return {"membership": guarantee.auc_at_most, "found": guarantee.tpr_at_most(_FALSE_POSITIVES)}
+
+
+def kinds_of(defences: Sequence[Defence]) -> tuple[str, ...]:
+    """Names of the defences as policies have them."""
+    return tuple(dict.fromkeys(_KINDS.get(type(defence), "other") for defence in defences))
+
+
+def _stands_for(party: Party, share: Share, order: NDArray[np.intp] | None) -> str:
+    if order is None:
+        return "no row"
+    grouped = share.anchor_rows is not None or "microaggregation" in kinds_of(party.defences)
+    return "several rows" if grouped else "one row"
+
+
+def _risk_dict(risk: RiskFigures | None) -> dict[str, Any]:
+    return {"risk": None if risk is None else asdict(risk) | {"notes": list(risk.notes)}}
+
+
+def _entry(name: str, text: str) -> list[str]:
+    indent = " " * (_MARGIN + 4)
+    lines = textwrap.wrap(text, _WIDTH, initial_indent=f"  {name:<{_MARGIN}}  ", subsequent_indent=indent)
+    return [line.replace(_NO_BREAK, " ") for line in lines]

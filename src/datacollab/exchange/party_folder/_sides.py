@@ -1,0 +1,126 @@
+"""Whose predictions a party takes: of its own models and the common one together, or of either alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from ..._typing import FloatArray
+from ...errors import ExchangeError
+from ...model import PartyModel, estimator_kind
+from ...party import LocalParty, PersonalModel
+
+__all__ = ["SIDES", "AtHome", "Side"]
+
+SIDES = ("pooled", "alone", "own", "collaboration")
+
+
+class Side(Protocol):
+    """Predicts rows of the project's matrix."""
+
+    name: str
+    classes: NDArray[Any] | None
+
+    def predict(self, X: FloatArray) -> NDArray[Any]:
+        """Predicted targets, of shape (n_rows,)."""
+
+    def predict_proba(self, X: FloatArray) -> FloatArray:
+        """Class probabilities, of shape (n_rows, n_classes)."""
+
+
+class CommonSide:
+    """The model that the analyst made, behind the party's own f_k.
+
+    Parameters
+    ----------
+    party : LocalParty
+    model : PartyModel
+    """
+
+    def __init__(self, party: LocalParty, model: PartyModel) -> None:
+        self.party, self.model = party, model
+        self.name = estimator_kind(model.estimator)
+        has_probabilities = hasattr(model.estimator, "predict_proba")
+        self.classes: NDArray[Any] | None = model.estimator.classes_ if has_probabilities else None
+
+    def predict(self, X: FloatArray) -> NDArray[Any]:
+        """Predicted targets, of shape (n_rows,)."""
+        return self.model.predict(self.party.obfuscate(X))
+
+    def predict_proba(self, X: FloatArray) -> FloatArray:
+        """Class probabilities, of shape (n_rows, n_classes)."""
+        return self.model.predict_proba(self.party.obfuscate(X))
+
+
+class PersonalSide:
+    """The party's own models, alone or pooled with the common one.
+
+    Parameters
+    ----------
+    personal : PersonalModel
+    using : {"pooled", "alone", "own"}
+    """
+
+    def __init__(self, personal: PersonalModel, using: str) -> None:
+        self.personal, self.using = personal, using
+        self.name = type(personal).__name__
+        self.classes: NDArray[Any] | None = getattr(personal, "classes_", None)
+
+    def predict(self, X: FloatArray) -> NDArray[Any]:
+        """Predicted targets, of shape (n_rows,)."""
+        return self.personal.predict(X, using=self.using)
+
+    def predict_proba(self, X: FloatArray) -> FloatArray:
+        """Class probabilities, of shape (n_rows, n_classes)."""
+        return self.personal.predict_proba(X, using=self.using)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AtHome:
+    """All that a party predicts with.
+
+    Attributes
+    ----------
+    party : LocalParty
+    model : PartyModel
+    personal : PersonalModel or None
+        None where nothing was pooled.
+    sentence : str
+        What collaboration brought, or why that cannot be said.
+    """
+
+    party: LocalParty
+    model: PartyModel
+    personal: PersonalModel | None
+    sentence: str
+
+    def side(self, using: str | None = None) -> Side:
+        """Whose predictions are taken; by default the pool's, where there is one, and else the collaboration's.
+
+        Raises
+        ------
+        ValueError
+            When there is no such side.
+        ExchangeError
+            NOT_POOLED, where the party's own models are wanted and there are none.
+        """
+        if using not in (None, *SIDES):
+            raise ValueError(f"Unknown predictions {using!r}; choose one of {', '.join(SIDES)}.")
+        if using == "collaboration" or (using is None and self.personal is None):
+            return CommonSide(self.party, self.model)
+        if self.personal is None:
+            raise ExchangeError("NOT_POOLED", f"There are no predictions of the kind {using!r}. {self.sentence}")
+        if using == "own" and using not in self.personal.sides:
+            raise ExchangeError(
+                "NOT_POOLED",
+                "There are no models of your own rows without public ones; an earlier version of this program pooled "
+                "the model. Run `datacollab party install` again.",
+            )
+        return PersonalSide(self.personal, using or "pooled")
+
+    def sides(self) -> dict[str, Side]:
+        """All that there are, by name."""
+        names = self.personal.sides if self.personal is not None else ("collaboration",)
+        return {name: self.side(name) for name in names}

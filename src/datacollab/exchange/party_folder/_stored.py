@@ -1,0 +1,124 @@
+"""The anchor and the map f_k as they lie in the folder."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...bundle import digest
+from ...errors import ExchangeError
+from ...party import LocalParty, Party, local_party, party_state
+from ...share import Share
+from ..log import AuditLog
+from ..project import Anchor, Project, anchor_from_bytes, anchor_to_bytes
+from ._files import Files, OwnFiles
+from ._own_rows import OwnRows, own_rows_from, own_rows_to
+
+__all__ = ["StoredParty", "load_anchor", "load_party", "save_anchor", "state_of"]
+
+ANCHOR = "anchor.bin"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StoredParty:
+    """What a party kept when it shared.
+
+    Attributes
+    ----------
+    party : LocalParty
+        Obfuscates and predicts.
+    share_digest : str
+        Identity of the share whose map this is.
+    own : OwnRows or None
+        The rows that were shared; None where the state was written by a version that kept none.
+    """
+
+    party: LocalParty
+    share_digest: str
+    own: OwnRows | None = field(default=None, repr=False)
+
+
+def state_of(party: Party, share: Share, anchor: Anchor, own: OwnRows) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Facts and members of the state, after a trial that the map f_k comes back to the last bit.
+
+    Parameters
+    ----------
+    party : Party
+        Fitted.
+    share : Share
+    anchor : Anchor
+    own : OwnRows
+
+    Raises
+    ------
+    ExchangeError
+        STATE_UNSUPPORTED, when it does not.
+    """
+    facts, members = party_state(party)
+    stored = local_party(json.loads(json.dumps(facts)), members)
+    if not np.array_equal(stored.obfuscate(anchor.rows), share.anchor_representation):
+        raise ExchangeError(
+            "STATE_UNSUPPORTED",
+            f"Party {party.name!r}: its obfuscator is not the same after it was stored, so predictions would differ. "
+            "Choose another one. Nothing left the party.",
+        )
+    anchor_digest = digest(np.ascontiguousarray(share.anchor_representation).tobytes())
+    own_facts, own_members = own_rows_to(own)
+    return {"map": facts, "anchor_representation": anchor_digest, "own": own_facts}, members | own_members
+
+
+def load_party(files: Files, own: OwnFiles) -> StoredParty:
+    """The map of the last share.
+
+    Raises
+    ------
+    ExchangeError
+        NOT_SHARED, STATE_DAMAGED, PASSPHRASE_WRONG or VERSION_MISMATCH.
+    """
+    if not files.state.exists():
+        if any(entry["event"] == "share" for entry in AuditLog(files.log).entries()):
+            raise ExchangeError(
+                "NOT_SHARED",
+                f"The log in {files.root} says that it has shared, and {files.state.name}, which holds the map f_k of "
+                "that share, is not there: no model can be used without it. Restore the file from a backup; without "
+                "one, run `datacollab party share` with --again, and have the analyst integrate anew and send a new "
+                "model.",
+            )
+        raise ExchangeError(
+            "NOT_SHARED", f"{files.root} holds no map f_k: nothing was shared. Run `datacollab party share` first."
+        )
+    bundle = own.read(files.state)
+    party = local_party(bundle.facts["map"], bundle.members)
+    rows = own_rows_from(bundle.facts.get("own"), bundle.members)
+    return StoredParty(party=party, share_digest=str(bundle.facts["share_digest"]), own=rows)
+
+
+def save_anchor(files: Files, own: OwnFiles, anchor: Anchor, project: Project) -> None:
+    """Keep the anchor of a project."""
+    own.write(files.anchor, {"project_digest": project.digest}, {ANCHOR: anchor_to_bytes(anchor)})
+
+
+def load_anchor(files: Files, own: OwnFiles, project: Project) -> Anchor:
+    """The anchor of the project.
+
+    Raises
+    ------
+    ExchangeError
+        ANCHOR_MISSING, PROJECT_HASH_MISMATCH, STATE_DAMAGED or PASSPHRASE_WRONG.
+    """
+    if not files.anchor.exists():
+        raise ExchangeError(
+            "ANCHOR_MISSING",
+            f"{files.root} holds no anchor. Run `datacollab anchor open FILE -C {files.root}` with the owner's file.",
+        )
+    bundle = own.read(files.anchor)
+    if bundle.facts.get("project_digest") != project.digest:
+        raise ExchangeError(
+            "PROJECT_HASH_MISMATCH",
+            f"The anchor in {files.root} belongs to another version of project {project.name!r}. Join again with the "
+            "project file and the anchor that the owner sent together.",
+        )
+    return anchor_from_bytes(bundle.members[ANCHOR])

@@ -1,0 +1,199 @@
+"""How a party obfuscates: the options of a command, completed and checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...party import ClassShift, Defence, GaussianNoise, LabelledAnchors, Microaggregation, Party
+from ...party import obfuscator as make_obfuscator
+from ...party._microaggregation import AUTO_BINS
+from ...party._obfuscator import STANDARDIZED
+from ..project import Anchor
+from ._policy import OBFUSCATORS
+
+if TYPE_CHECKING:
+    from ...risk.audit import Option
+
+__all__ = ["PRESETS", "Way"]
+
+PRIVATE, UNDEFENDED = PRESETS = ("private", "none")
+USUAL_COMPONENTS = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """One way of obfuscating.
+
+    Attributes
+    ----------
+    obfuscator : str
+        As for `datacollab.obfuscator`.
+    n_components : int
+    standardize : bool
+    labels_anchor : bool
+        Whether rows of the anchor leave in place of the party's own, with targets from a model made here.
+    epsilon : float or None
+        Of the class shift, by which rows of the anchor leave, moved to where the party's classes lie.
+    group_size : int or None
+        Rows that share a published row, at least.
+    noise : float or None
+        Standard deviation of noise in units of each column's own.
+    fit_on_anchor : bool
+        Whether f_k is fitted on a secret half of the anchor rather than on the party's rows.
+    n_bins : int or None
+        Into how many intervals a numeric target is divided for groups; None where there are classes.
+    """
+
+    obfuscator: str
+    n_components: int
+    standardize: bool
+    labels_anchor: bool = False
+    epsilon: float | None = None
+    group_size: int | None = None
+    noise: float | None = None
+    fit_on_anchor: bool = False
+    n_bins: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        obfuscator: str | None = None,
+        n_components: int | None = None,
+        preset: str | None = None,
+        standardize: bool | None = None,
+        epsilon: float | None = None,
+        group_size: int | None = None,
+        noise: float | None = None,
+        fit_on_anchor: bool = False,
+        is_regression: bool = False,
+        largest: int,
+    ) -> Way:
+        """Complete what was asked for.
+
+        Parameters
+        ----------
+        obfuscator : str, optional
+            By default "pca".
+        n_components : int, optional
+            By default 16, or `largest` where that is less.
+        preset : {"private", "none"}, optional
+            "private", which is taken where no defence is named: PCA of anchor rows, rotated, and rows of the anchor in
+            place of the party's own, labelled here, see `datacollab.Party.private`.  "none" is no defence, and has to
+            be named.
+        standardize : bool, optional
+            By default as for `datacollab.obfuscator`.
+        epsilon : float, optional
+            Has the preset "private" move rows of the anchor by noisy class means, instead of labelling them.
+        group_size : int, optional
+        noise : float, optional
+        fit_on_anchor : bool, default=False
+        is_regression : bool, default=False
+            Whether targets are numbers; whole ones are numbers, too.
+        largest : int
+            Columns that the table and all limits permit.
+
+        Raises
+        ------
+        ValueError
+            When options are unknown, or exclude one another.
+        """
+        if preset not in (None, *PRESETS):
+            raise ValueError(f"Unknown preset {preset!r}; choose one of {', '.join(PRESETS)}.")
+        named = [name for name, value in (("group size", group_size), ("noise", noise)) if value is not None]
+        if preset is not None and named:
+            raise ValueError(f"The preset {preset!r} says which defence is taken; leave it out, or the {named[0]}.")
+        is_private = preset == PRIVATE or (preset is None and not named)
+        if epsilon is not None and not is_private:
+            raise ValueError(f"An epsilon belongs to the preset {PRIVATE!r}; leave it out, or the other defence.")
+        if is_private:
+            if obfuscator not in (None, "pca"):
+                raise ValueError(
+                    f"The preset {PRIVATE!r}, which is taken where no defence is named, is made with pca; leave out "
+                    f"the obfuscator, or name a defence (a group size or noise), or the preset {UNDEFENDED!r}."
+                )
+            fit_on_anchor = True
+        kind = obfuscator or "pca"
+        if kind not in OBFUSCATORS:
+            raise ValueError(f"Unknown obfuscator {kind!r}; choose one of {', '.join(OBFUSCATORS)}.")
+        if n_components is not None and n_components < 1:
+            raise ValueError(f"The representation needs a column at least; got {n_components} components.")
+        return cls(
+            obfuscator=kind,
+            n_components=min(USUAL_COMPONENTS, largest) if n_components is None else n_components,
+            standardize=kind in STANDARDIZED if standardize is None else standardize,
+            labels_anchor=is_private and epsilon is None,
+            epsilon=epsilon,
+            group_size=group_size,
+            noise=noise,
+            fit_on_anchor=fit_on_anchor,
+            n_bins=AUTO_BINS if is_regression else None,
+        )
+
+    @property
+    def defences(self) -> tuple[Defence, ...]:
+        """In the order in which they are applied."""
+        labels = (LabelledAnchors(regression=self.n_bins is not None),) if self.labels_anchor else ()
+        shift = () if self.epsilon is None else (ClassShift(self.epsilon),)
+        groups = () if self.group_size is None else (Microaggregation(self.group_size, n_bins=self.n_bins),)
+        noise = () if self.noise is None else (GaussianNoise(self.noise),)
+        return (*labels, *shift, *groups, *noise)
+
+    def party(self, name: str, anchor: Anchor, *, shuffle: bool = True) -> Party:
+        """A party that shares in this way, not fitted; its secrets come from the operating system."""
+        return Party(
+            name,
+            make_obfuscator(self.obfuscator, self.n_components, standardize=self.standardize),
+            fit_on=anchor.rows if self.fit_on_anchor else None,
+            defences=self.defences,
+            shuffle=shuffle,
+        )
+
+    @property
+    def is_private(self) -> bool:
+        """Whether rows of the anchor leave in place of the party's own."""
+        return self.labels_anchor or self.epsilon is not None
+
+    @property
+    def name(self) -> str:
+        """In a few words."""
+        parts = [f"{self.obfuscator} {self.n_components}"]
+        parts += ["private"] if self.is_private else []
+        parts += [f"epsilon {self.epsilon:g}"] if self.epsilon is not None else []
+        parts += ["fitted on the anchor"] if self.fit_on_anchor and not self.is_private else []
+        parts += [f"groups of {self.group_size}"] if self.group_size is not None else []
+        parts += [f"noise {self.noise:g} sd"] if self.noise is not None else []
+        return ", ".join(parts)
+
+    @property
+    def option(self) -> Option:
+        """The same as audits take it."""
+        from ...risk.audit import Option
+
+        return Option(
+            name=self.name,
+            obfuscator=make_obfuscator(self.obfuscator, self.n_components, standardize=self.standardize),
+            n_components=self.n_components,
+            on_public=self.fit_on_anchor,
+            defences=self.defences,
+        )
+
+    @property
+    def options(self) -> str:
+        """The options of `datacollab party share` that mean this."""
+        parts = [f"--obfuscator {self.obfuscator}", f"--components {self.n_components}"]
+        parts.append("--standardize" if self.standardize else "--no-standardize")
+        if self.is_private:
+            parts.append(f"--preset {PRIVATE}")
+        elif not self.defences:
+            parts.append(f"--preset {UNDEFENDED}")
+        if self.epsilon is not None:
+            parts.append(f"--epsilon {self.epsilon:g}")
+        if self.fit_on_anchor and not self.is_private:
+            parts.append("--fit-on-anchor")
+        if self.group_size is not None:
+            parts.append(f"--group-size {self.group_size}")
+        if self.noise is not None:
+            parts.append(f"--noise {self.noise:g}")
+        return " ".join(parts)

@@ -1,0 +1,222 @@
+"""A first version of the agreement, from a public table of the same kind; people have to check it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+import numpy as np
+
+from ..._typing import FloatArray
+from ...bundle import PublicKey
+from ._column import Column
+from ._labels import label_text
+from ._numbers import NotNumericError, as_numbers
+from ._project import Project
+from ._recipe import AnchorRecipe
+from ._refusals import invalid, listed
+from ._task import Task
+
+__all__ = ["draft_project", "usual_components", "widened_range"]
+
+MOST_CATEGORIES = 50
+MOST_CLASSES = 20
+_USUAL_COMPONENTS = 16
+
+
+def draft_project(
+    table: Any,
+    *,
+    name: str,
+    purpose: str,
+    target: str,
+    owner: PublicKey,
+    analyst: PublicKey,
+    parties: Mapping[str, PublicKey],
+    task: str | None = None,
+    without: Sequence[str] = (),
+    valid_range: tuple[float, float] | None = None,
+    anchor: AnchorRecipe | None = None,
+    max_components: int | None = None,
+    min_rows: int = 20,
+    min_class_rows: int = 1,
+    quorum: int = 2,
+    deadline: date | None = None,
+    seal_shares: bool = False,
+) -> Project:
+    """Guess columns and task from public rows.
+
+    Numbers get the range that was found, half its width added on each side, but nothing below 0 where no number is
+    negative, and whole bounds where all numbers are whole; text becomes categories.  So that no single row of a party
+    asks for another agreement, numbers outside are to be clipped, unknown categories to count as "other", and the
+    median or the most frequent category of the public rows to be filled in where entries are missing.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Public rows; everything found in them is written into the project.
+    name, purpose, target : str
+    owner, analyst : PublicKey
+    parties : mapping of str to PublicKey
+    task : {"classification", "regression"}, optional
+        By default a classification where the target is text, or whole numbers of at most 20 kinds.
+    without : sequence of str
+        Columns to leave out, such as identifiers.
+    valid_range : (float, float), optional
+        Smallest and largest number of all columns, instead of a guess for each.
+    anchor : AnchorRecipe, optional
+    max_components : int, optional
+        By default 16, or one less than the numbers that tell a row if these are fewer, so that something is reduced:
+        the columns of the matrix, but for one of each category.
+    min_rows, min_class_rows, quorum, deadline, seal_shares
+        See `Project`.
+
+    Raises
+    ------
+    ExchangeError
+        When a column can be neither numbers nor categories, or the entries contradict one another.
+    """
+    names = [str(found) for found in table.columns]
+    if unknown := [wanted for wanted in [target, *without] if wanted not in names]:
+        raise invalid("The public table", f"it has no column {listed(unknown)}; it has {listed(names)}.")
+    columns = tuple(
+        _column(found, table.iloc[:, position], valid_range)
+        for position, found in enumerate(names)
+        if found != target and found not in without
+    )
+    if not columns:
+        raise invalid("The public table", "it has no column besides the target. Give one with all columns.")
+    n_free = sum(column.n_free for column in columns)
+    return Project(
+        name=name,
+        purpose=purpose,
+        columns=columns,
+        task=_task(target, table.iloc[:, names.index(target)], task),
+        anchor=anchor or AnchorRecipe(),
+        max_components=usual_components(n_free) if max_components is None else max_components,
+        min_rows=min_rows,
+        min_class_rows=min_class_rows,
+        quorum=quorum,
+        deadline=deadline,
+        seal_shares=seal_shares,
+        owner=owner,
+        analyst=analyst,
+        parties=dict(parties),
+    )
+
+
+def widened_range(numbers: FloatArray) -> tuple[float, float]:
+    """The range of numbers, half its width added on each side, rounded outwards to two digits of the width.
+
+    Where none is negative it stops at 0, as most quantities do; where all are whole, so are its bounds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> widened_range(np.array([18.0, 97.0]))
+    (0.0, 140.0)
+    >>> widened_range(np.array([0.0, 1.0])), widened_range(np.array([0.0, 0.5, 1.0]))
+    ((0.0, 2.0), (0.0, 1.5))
+    >>> widened_range(np.array([-1.0, 1.0]))
+    (-2.0, 2.0)
+    """
+    low, high = float(numbers.min()), float(numbers.max())
+    # Where all are equal, their size says how far others might be.
+    width = (high - low) or abs(high) or 1.0
+    lowest = 0.0 if low >= 0 else -math.inf
+    low, high = low - width / 2, high + width / 2
+    # A power of ten as text, as 10.0**-3 is not the nearest number to 0.001.
+    digits = 1 - math.floor(math.log10(high - low))
+    step = float(f"1e{abs(digits)}")
+    if digits > 0 and not (numbers % 1 == 0).all():
+        return max(lowest, math.floor(low * step) / step), math.ceil(high * step) / step
+    step = 1.0 if digits > 0 else step
+    return max(lowest, math.floor(low / step) * step), math.ceil(high / step) * step
+
+
+def usual_components(n_free: int) -> int:
+    """Columns of a representation where nobody says how many: 16, or fewer, so that something is reduced.
+
+    A linear map onto as many columns as there are free numbers in a row turns the table and hides nothing.
+
+    Parameters
+    ----------
+    n_free : int
+        How many numbers tell a row; see `Column.n_free`.
+    """
+    return max(1, min(_USUAL_COMPONENTS, n_free - 1))
+
+
+def _column(name: str, entries: Any, valid_range: tuple[float, float] | None) -> Column:
+    try:
+        numbers = as_numbers(entries)
+    except NotNumericError as error:
+        if getattr(entries.dtype, "kind", "O") not in "OUSbiuf":
+            raise invalid(f"Column {name!r}", f"it {error}, which cannot be used. {_LEAVE_OUT}") from None
+        return _category(name, entries)
+    present = numbers[np.isfinite(numbers)]
+    if not present.size:
+        raise invalid(f"Column {name!r}", f"no row has a number in it. {_LEAVE_OUT}")
+    minimum, maximum = valid_range or widened_range(present)
+    return Column(
+        name=name,
+        kind="number",
+        minimum=minimum,
+        maximum=maximum,
+        missing="fill",
+        # In few digits, as the mean of the two in the middle may have many; and inside a range that was told.
+        fill=min(max(float(f"{np.median(present):.10g}"), minimum), maximum),
+        outside="clip",
+    )
+
+
+_LEAVE_OUT = "Leave it out of the public table or with --without, if it is an identifier, a date or free text."
+
+
+def _category(name: str, entries: Any) -> Column:
+    counts = entries.dropna().map(label_text).value_counts()
+    categories = tuple(sorted(text for text in counts.index if text.strip()))
+    n_rows = int(counts.sum())
+    if len(categories) > MOST_CATEGORIES or (len(categories) == n_rows and n_rows > 2):
+        raise invalid(
+            f"Column {name!r}",
+            f"text of {len(categories)} kinds in {n_rows} rows; at most {MOST_CATEGORIES} are wanted, and fewer than "
+            f"rows. {_LEAVE_OUT}",
+        )
+    return Column(
+        name=name,
+        kind="category",
+        categories=categories,
+        missing="fill",
+        fill=max(categories, key=lambda text: (int(counts[text]), text), default=None),
+        unknown="other",
+    )
+
+
+def _task(target: str, entries: Any, kind: str | None) -> Task:
+    present = entries.dropna()
+    try:
+        numbers: FloatArray | None = as_numbers(present)
+    except NotNumericError:
+        numbers = None
+    if kind is None:
+        few = numbers is not None and bool((numbers % 1 == 0).all()) and np.unique(numbers).size <= MOST_CLASSES
+        kind = "classification" if numbers is None or few else "regression"
+    if kind == "regression":
+        if numbers is None or not numbers.size:
+            raise invalid(f"The target {target!r}", "a regression wants numbers, and it holds something else.")
+        minimum, maximum = widened_range(numbers)
+        return Task(kind=kind, target=target, minimum=minimum, maximum=maximum)
+    classes: list[Any]
+    if numbers is not None and (numbers % 1 == 0).all():
+        classes = [int(each) for each in np.unique(numbers)]
+    else:
+        classes = sorted({label_text(entry) for entry in present})
+    if len(classes) > max(MOST_CATEGORIES, MOST_CLASSES):
+        raise invalid(
+            f"The target {target!r}",
+            f"it has {len(classes)} classes; at most {MOST_CATEGORIES} are drafted. Is it one?",
+        )
+    return Task(kind=kind, target=target, classes=tuple(classes))

@@ -1,0 +1,118 @@
+"""Threat levels as data: what an attacker holds, what has leaked to it, and which attacks it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._validation import FloatArray
+from ._attacks import AVERAGED_NAME, DEMIXING, FORWARD, PAIRED_ATTACKS, SECOND_SHARE, SHADOWS, SLOW
+from ._findings import Level
+
+__all__ = ["LEAKS", "LEVELS", "Leak", "leaked_rows"]
+
+_PAIRED = (*(name for name in PAIRED_ATTACKS if name not in SLOW), AVERAGED_NAME, FORWARD, DEMIXING)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leak:
+    """Which anchor rows an attacker has got hold of.
+
+    Attributes
+    ----------
+    kind : {"rows", "share", "targets", "all"}
+        So many rows at random, such a share of them at random, all rows of the first classes (or with the lowest
+        targets) until such a share of the classes (of the rows) is reached, or all.
+    amount : float
+    """
+
+    kind: str
+    amount: float = 1.0
+
+
+LEVELS: Mapping[str, Level] = MappingProxyType(
+    {
+        level.name: level
+        for level in (
+            Level(
+                name="T0",
+                title="The analyst, with public rows of the same kind",
+                holds=("the share: representations, targets, anchor representation", "a public sample"),
+                attacks=("Procrustes",),
+            ),
+            Level(
+                name="T1",
+                title="The analyst, to whom a part of the anchor has leaked",
+                holds=("the share", "a public sample", "some anchor rows"),
+                attacks=_PAIRED,
+            ),
+            Level(
+                name="T2",
+                title="The analyst and another party together",
+                holds=("the share", "a public sample", "all anchor rows"),
+                attacks=(*_PAIRED, SHADOWS, SECOND_SHARE),
+            ),
+            Level(
+                name="T2f",
+                title="Whoever knows the anchor and its representation",
+                holds=("the anchor representation", "a public sample", "all anchor rows"),
+                attacks=("subspace",),
+            ),
+            Level(
+                name="T3",
+                title="Another party that gets hold of collaboration representations",
+                holds=("collaboration representations of the party’s rows", "all anchor rows", "its own model"),
+                attacks=("kernel ridge",),
+            ),
+            Level(
+                name="T4",
+                title="Whoever receives a file",
+                holds=("a fitted obfuscator, integration function or model",),
+                attacks=("search for stored rows",),
+            ),
+        )
+    }
+)
+"""Ordered from the weakest on."""
+
+LEAKS: Mapping[str, tuple[Leak, ...]] = MappingProxyType(
+    {
+        "T1": (Leak(kind="rows", amount=30), Leak(kind="share", amount=0.3), Leak(kind="targets", amount=0.3)),
+        "T2": (Leak(kind="all"),),
+    }
+)
+"""What the attacks of a level that need anchor rows are run with, one after the other."""
+
+
+def leaked_rows(
+    leak: Leak, anchor: FloatArray, anchor_target: NDArray[Any] | None, random: np.random.RandomState
+) -> tuple[str, NDArray[np.intp]] | None:
+    """Name of a leak, and the positions of the anchor rows concerned; None where it cannot be, or is all of them."""
+    n = len(anchor)
+    if leak.kind == "all":
+        return "all anchor rows", np.arange(n)
+    if leak.kind == "targets":
+        return _by_target(leak.amount, anchor_target)
+    count = int(leak.amount) if leak.kind == "rows" else round(leak.amount * n)
+    if not 2 <= count < n:
+        return None
+    return f"{count} anchor rows at random", np.sort(random.choice(n, count, replace=False))
+
+
+def _by_target(share: float, anchor_target: NDArray[Any] | None) -> tuple[str, NDArray[np.intp]] | None:
+    if anchor_target is None:
+        return None
+    if anchor_target.dtype.kind == "f":
+        rows = np.flatnonzero(anchor_target <= np.quantile(anchor_target, share))
+        name = f"the {len(rows)} anchor rows with the lowest targets"
+    else:
+        classes = np.unique(anchor_target)
+        first = classes[: max(1, round(share * len(classes)))]
+        rows = np.flatnonzero(np.isin(anchor_target, first))
+        name = f"the {len(rows)} anchor rows of {len(first)} of {len(classes)} classes"
+    return (name, rows) if 2 <= len(rows) < len(anchor_target) else None

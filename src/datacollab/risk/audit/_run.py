@@ -1,0 +1,272 @@
+"""Running the attacks of every threat level on one party."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
+
+from ..._threads import one_thread
+from ..._validation import FloatArray
+from ..._version import __version__
+from ...errors import AgreementError, NoGuaranteeError
+from ...party import Party
+from ...share import Share
+from ._attacks import SLOW, without_labels
+from ._findings import Finding, Record
+from ._levels import LEVELS
+from ._measure import Attribute
+from ._result import AuditResult
+from ._scenario import Scenario, make_scenario
+from ._statements import assumptions, not_tested
+from ._trials import Outcome, Trial, Trials
+
+__all__ = ["audit"]
+
+_WORST = 10
+_LARGEST = 1e6
+"""Margin of a row that was reconstructed exactly."""
+Progress = Callable[[str], None]
+
+
+@one_thread
+def audit(
+    party: Party | Share,
+    X: ArrayLike,
+    anchor: ArrayLike,
+    *,
+    y: ArrayLike | None = None,
+    anchor_target: ArrayLike | None = None,
+    public: ArrayLike | None = None,
+    public_target: ArrayLike | None = None,
+    control: ArrayLike | None = None,
+    control_target: ArrayLike | None = None,
+    attributes: Mapping[str, Attribute] | None = None,
+    artefacts: Mapping[str, Any] | None = None,
+    levels: Collection[str] | None = None,
+    attacks: Collection[str] | None = None,
+    n_attacked: int = 500,
+    n_seeds: int = 1,
+    random_state: int | np.random.RandomState | None = None,
+    time_budget: float | None = None,
+    progress: Progress | None = None,
+    proven: Mapping[str, float] | None = None,
+) -> AuditResult:
+    """Attack what a party would share, with everything an attacker may hold.
+
+    Runs at the party: it needs the raw rows, which nobody else has.  Nothing leaves.
+
+    Parameters
+    ----------
+    party : Party or Share
+        A fitted party, with whatever defences it has; or a share, whose rows `X` must then follow.
+    X : array-like or dataframe of shape (n_samples, n_features)
+        The rows the party was fitted on, in the same order.
+    anchor : array-like or dataframe of shape (n_anchors, n_features)
+    y : array-like of shape (n_samples,), optional
+        Targets of these rows, checked against those that are shared.  Needed only where rows are suppressed, or no
+        shared row stands for a row of the table.
+    anchor_target : array-like of shape (n_anchors,), optional
+        Targets of the anchor rows, where all parties know them.
+    public : array-like or dataframe of shape (n_public, n_features), optional
+        Rows of the same kind that an attacker may hold.  Without them, no zero-leak attack is run, and the anchor tells
+        the attacker what such rows are like.
+    public_target : array-like of shape (n_public,), optional
+    control : array-like or dataframe of shape (n_control, n_features), optional
+        Rows of the same kind that nobody holds: what attacks achieve on them does not come from f_k's memory of its
+        training rows.  By default a third of the public rows, at most 900, is kept apart.
+    control_target : array-like of shape (n_control,), optional
+    attributes : mapping of str to int, sequence of int or callable, optional
+        What an attacker would like to know of a row: a column of `X`, the columns of a one-hot encoded category, or a
+        function of the table.
+    artefacts : mapping of str to object, optional
+        Objects that would leave, such as a model; searched for stored rows (T4).
+    levels : collection of str, optional
+        Threat levels to try, of "T0", "T1", "T2", "T2f", "T3", "T4"; all by default.
+    attacks : collection of str, optional
+        Attacks to make, by their names in a result, those that use labels included.  By default all but the paper's
+        "multilayer perceptron", which takes minutes and finds less than "kernel ridge".
+    n_attacked : int, default=500
+        Rows under attack at most, in closed worlds of about 100.
+    n_seeds : int, default=1
+        How often leaks are drawn and attacks repeated; what is reported is the mean, with the values beside it.
+    random_state : int, RandomState or None, default=None
+        Of the rows under attack, the leaks and ties.
+    time_budget : float, optional
+        Seconds after which no further attack is begun; the result then says what was not tested.
+    progress : callable, optional
+        Called with a line before each attack.
+    proven : mapping of str to float, optional
+        What no attack exceeds, by measure ("membership AUC", "membership TPR"), to stand beside what the attacks reach.
+        By default what the party guarantees.
+
+    Returns
+    -------
+    AuditResult
+
+    Raises
+    ------
+    AgreementError
+        When tables do not fit each other, or a level is unknown.
+
+    Notes
+    -----
+    Rates are of closed worlds: the attacker holds the originals of some hundred records and asks which representation
+    belongs to which.  That is the attack of whoever knows the patients, not of whoever knows nothing.  An attack that
+    does no better than the labels alone shows nothing at all; a stronger one may come.
+
+    Examples
+    --------
+    >>> import datacollab as dc
+    >>> X, y = dc.datasets.load("digits")
+    >>> party = dc.Party("hospital-a", dc.obfuscator("pca", n_components=8)).fit(X[:100], y[:100])
+    >>> result = dc.audit(
+    ...     party, X[:100], X[100:400], anchor_target=y[100:400], public=X[400:1200], public_target=y[400:1200],
+    ...     levels=["T2"], random_state=0,
+    ... )
+    >>> result.headline("linkability").value > 0.9
+    True
+    """
+    started = time.monotonic()
+    random = check_random_state(random_state)
+    wanted = _checked_levels(levels)
+    scenario = make_scenario(
+        party,
+        X,
+        anchor,
+        anchor_target=anchor_target,
+        public=public,
+        public_target=public_target,
+        control=control,
+        control_target=control_target,
+        y=y,
+        n_attacked=n_attacked,
+        random=random,
+    )
+    statement, promised = _promised(party, anchor, anchor_target)
+    deadline = math.inf if time_budget is None else started + time_budget
+    trials = Trials(scenario, attributes or {}, artefacts or {}, random, deadline)
+    made: list[tuple[int, Trial, Outcome]] = []
+    left: set[str] = set()
+    for seed in range(n_seeds):
+        for trial in (trial for level in wanted for trial in trials.of(level)):
+            if not _is_wanted(without_labels(trial.attack), attacks):
+                continue
+            if left or time.monotonic() > deadline:
+                left.add(f"{trial.level}: {trial.attack}")
+                continue
+            if progress is not None:
+                progress(str(trial))
+            made.append((seed, trial, trial.run()))
+    findings = _over_seeds(outcome.findings for _, _, outcome in made)
+    return AuditResult(
+        party=str(scenario.party),
+        obfuscator=_description(party),
+        n_rows=len(scenario.shared),
+        n_attacked=len(scenario.X),
+        n_candidates=len(scenario.groups[0]),
+        n_open_candidates=len(scenario.groups[0]) + len(scenario.decoys),
+        n_anchors=scenario.n_anchors,
+        n_components=scenario.Z.shape[1],
+        findings=findings,
+        levels=tuple(LEVELS[level] for level in wanted),
+        worst_records=_worst(scenario, [(trial.level, outcome.margins) for _, trial, outcome in made]),
+        assumptions=(
+            *assumptions(scenario),
+            *scenario.remarks,
+            *(remark for _, _, outcome in made for remark in outcome.remarks),
+        ),
+        not_tested=not_tested(scenario, wanted, findings, left),
+        seeds=tuple(range(n_seeds)),
+        seconds=time.monotonic() - started,
+        version=__version__,
+        complete=not left,
+        guarantee=statement,
+        proven=dict(promised if proven is None else proven),
+    )
+
+
+def _promised(
+    party: Party | Share, anchor: ArrayLike, anchor_target: ArrayLike | None
+) -> tuple[str | None, dict[str, float]]:
+    """A party's guarantee in words, and what it bounds; nothing where there is none."""
+    if isinstance(party, Share):
+        return None, {}
+    try:
+        guarantee = party.guarantee(anchor, anchor_target)
+    except NoGuaranteeError:
+        return None, {}
+    bounds = {"membership AUC": guarantee.auc_at_most, "membership TPR": guarantee.tpr_at_most(0.01)}
+    return guarantee.statement, bounds
+
+
+def _checked_levels(levels: Collection[str] | None) -> list[str]:
+    unknown = sorted(set(levels or ()) - set(LEVELS))
+    if unknown:
+        raise AgreementError(f"Unknown threat level {unknown[0]!r}; choose from {', '.join(LEVELS)}.")
+    return [level for level in LEVELS if levels is None or level in levels]
+
+
+def _is_wanted(attack: str, attacks: Collection[str] | None) -> bool:
+    return attack not in SLOW if attacks is None else attack in attacks
+
+
+def _over_seeds(findings: Iterable[Iterable[Finding]]) -> tuple[Finding, ...]:
+    """One finding for each measurement: means over the seeds, in which intervals keep the width they had."""
+    repeated: dict[tuple[str, str, str, str], list[Finding]] = {}
+    for finding in (each for outcome in findings for each in outcome):
+        repeated.setdefault((finding.level, finding.leak, finding.metric, finding.attack), []).append(finding)
+    return tuple(_mean(group) for group in repeated.values())
+
+
+def _mean(group: list[Finding]) -> Finding:
+    def mean(name: str) -> float | None:
+        values = [getattr(finding, name) for finding in group]
+        return None if any(value is None for value in values) else float(np.mean(values))
+
+    value = mean("value")
+    assert value is not None
+    per_seed = tuple(finding.value for finding in group)
+    return replace(
+        group[0], value=value, low=mean("low"), high=mean("high"), control=mean("control"), per_seed=per_seed
+    )
+
+
+def _worst(scenario: Scenario, margins: Iterable[tuple[str, FloatArray | None]]) -> tuple[Record, ...]:
+    """The records that the attacks of some level single out best, by the median over its attacks."""
+    of_level: dict[str, list[FloatArray]] = {}
+    for level, values in margins:
+        if values is not None:
+            of_level.setdefault(level, []).append(values)
+    if not of_level:
+        return ()
+    names = list(of_level)
+    typical = np.stack([np.median(values, axis=0) for values in of_level.values()])
+    best = typical.max(axis=0)
+    worst = np.argsort(-best, kind="stable")[:_WORST]
+    return tuple(
+        Record(
+            index=int(scenario.index[row]),
+            margin=min(float(best[row]), _LARGEST),
+            level=names[int(typical[:, row].argmax())],
+        )
+        for row in worst
+        if best[row] > 1
+    )
+
+
+def _description(party: Party | Share) -> str:
+    """f_k by the name of its class, with the defences; no parameter, which may be a secret."""
+    if isinstance(party, Share):
+        return "not known (a share was given)"
+    steps = [step for _, step in getattr(party.obfuscator, "steps", [("", party.obfuscator)])]
+    name = " and ".join(type(step).__name__ for step in steps)
+    if party.fit_on is not None:
+        name += " fitted on other rows than the party's, and rotated"
+    return ", then ".join([name, *(type(defence).__name__ for defence in party.defences)])

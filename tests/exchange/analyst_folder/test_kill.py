@@ -1,0 +1,27 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[2]
+N_KILLS = 80
+
+
+@pytest.mark.slow
+def test_an_export_killed_at_any_moment_leaves_whole_files(place):
+    there = place()
+    there.folder.add([there.send(name) for name in ("north", "south")])
+    command = [TESTS / "killing.py", Path(__file__).with_name("exporting.py"), there.folder.path, N_KILLS, 0]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", *map(str, command)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=3600,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) >= N_KILLS / 2  # most were killed before they were done

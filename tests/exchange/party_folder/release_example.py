@@ -1,0 +1,49 @@
+"""A project of two parties over digits or diabetes, without files; and one party's table."""
+
+import numpy as np
+from sklearn.datasets import load_diabetes, load_digits
+
+from datacollab.bundle import KeyPair
+from datacollab.exchange.project import Anchor, AnchorRecipe, Column, EncodedTable, Project, Task
+
+KEYS = {name: KeyPair.generate().public for name in ("owner", "analyst", "north", "south")}
+N_ANCHORS = 200
+
+
+def project_of(task, n_features, **changes):
+    given = {
+        "name": "example",
+        "purpose": "Tests.",
+        "columns": tuple(Column(name=f"x{i}", kind="number", minimum=-1.0, maximum=1.0) for i in range(n_features)),
+        "task": task,
+        "anchor": AnchorRecipe(method="sample", n_rows=N_ANCHORS, source="public rows"),
+        "max_components": 10,
+        "owner": KEYS["owner"],
+        "analyst": KEYS["analyst"],
+        "parties": {"north": KEYS["north"], "south": KEYS["south"]},
+    }
+    return Project(**given | changes)
+
+
+def digits(n_rows, *, classes=10, **changes):
+    """Project, table and anchor of so many rows of the first classes."""
+    X, y = load_digits(return_X_y=True)
+    task = Task(kind="classification", target="digit", classes=tuple(range(classes)))
+    return _parts(project_of(task, 64, **changes), X[y < classes] / 16, y[y < classes], n_rows)
+
+
+def diabetes(n_rows, **changes):
+    """The same for a regression."""
+    X, y = load_diabetes(return_X_y=True)
+    return _parts(
+        project_of(Task(kind="regression", target="progression", minimum=0.0, maximum=400.0), 10, **changes),
+        X,
+        y,
+        n_rows,
+    )
+
+
+def _parts(project, X, y, n_rows):
+    order = np.random.default_rng(0).permutation(len(y))
+    known, own = order[:N_ANCHORS], order[N_ANCHORS : N_ANCHORS + n_rows]
+    return project, EncodedTable(X=X[own], target=y[own], n_rows=n_rows), Anchor(rows=X[known], target=y[known])

@@ -1,0 +1,272 @@
+import os
+import stat
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.ensemble import BaggingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+
+import datacollab as dc
+from datacollab.bundle import Limits
+from datacollab.exchange.log import AuditLog
+from datacollab.exchange.party_folder import PartyFolder
+from datacollab.exchange.project import encode_table, write_table
+from datacollab.model import LinearMap, PartyModel
+from party_world import made_up_table, new_world, refused
+
+
+@pytest.fixture
+def world(tmp_path):
+    return new_world(tmp_path)
+
+
+def test_predictions_are_those_of_memory_to_the_last_digit(world):
+    a, b = world.join("a"), world.join("b")
+    for folder in (a, b):
+        (folder.path / "policy.toml").write_text('shuffle = false\naudit = "warn"')
+        world.share(folder)
+    a.install(world.model_file(a, b, estimator=RandomForestClassifier(20, random_state=0)))
+    encoded = [encode_table(world.project, pd.read_csv(world.root / f"{name}.csv"), where=name) for name in "ab"]
+    new = encode_table(world.project, world.table, where="new.csv").X
+    f = dc.obfuscator("pca", 3, standardize=True)
+    forest = RandomForestClassifier(20, random_state=0)
+    clf = dc.DataCollaborationClassifier(f, dc.LTI(3), forest, shuffle=False)
+    X, y = np.vstack([each.X for each in encoded]), np.concatenate([each.target for each in encoded])
+    clf.fit(X, y, groups=np.repeat(["a", "b"], 80), anchor=world.anchor.rows)
+    groups = np.full(len(new), "a")
+    (frame,) = a.predict_batches(world.root / "new.csv", proba=True)
+    assert (frame["prediction"] == clf.predict(new, groups=groups)).all()
+    expected = clf.predict_proba(new, groups=groups)
+    assert (frame[["proba_no", "proba_yes"]].to_numpy() == expected).all()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow", "feather"])
+def test_all_formats_come_in_and_go_out(suffix, world):
+    folder = world.installed()
+    source, output = world.root / f"table.{suffix}", world.root / f"out.{suffix}"
+    write_table(source, [world.table.drop(columns="ill")])
+    assert folder.predict(source, output, proba=True, keep=["id", "age"]) == 80
+    frame = {"csv": pd.read_csv, "parquet": pd.read_parquet}.get(suffix, pd.read_feather)(output)
+    assert list(frame) == ["id", "age", "prediction", "proba_no", "proba_yes"]
+    assert (frame["id"] == world.table["id"]).all()
+    assert (frame["age"] == world.table["age"]).all()
+    (expected,) = folder.predict_batches(world.root / "new.csv")
+    assert (frame["prediction"] == expected["prediction"]).all()
+    assert_allclose(frame["proba_no"] + frame["proba_yes"], 1)
+
+
+def test_batches_change_nothing(world):
+    folder = world.installed()
+    (whole,) = folder.predict_batches(world.root / "new.csv", proba=True)
+    parts = list(folder.predict_batches(world.root / "new.csv", proba=True, batch_rows=7))
+    assert [len(part) for part in parts] == [7] * 11 + [3]
+    joined = pd.concat(parts, ignore_index=True)
+    assert (joined["prediction"] == whole["prediction"]).all()
+    assert_allclose(joined["proba_no"], whole["proba_no"], rtol=1e-12)
+
+
+def test_a_table_without_rows_has_no_predictions(world):
+    folder = world.installed()
+    empty, output = world.root / "empty.csv", world.root / "out.csv"
+    empty.write_text("age,pulse,weight,ward,id\n")
+    assert folder.predict(empty, output, proba=True, keep=["id"]) == 0
+    assert output.read_text() == "id,prediction,proba_no,proba_yes\n"
+    empty.write_text("age,pulse,weight,ward,ill\n")
+    assert folder.evaluate(empty)["n_rows"] == 0
+
+
+def test_what_cannot_be_predicted_leaves_no_file(world):
+    folder = world.installed()
+    source, output = world.root / "table.csv", world.root / "out.csv"
+    table = made_up_table(40000, seed=5)
+    table.loc[39999, "age"] = 1e6
+    table.to_csv(source, index=False)
+    output.write_text("id,prediction\n1,old\n")
+    with refused("SCHEMA_RANGE"):
+        folder.predict(source, output)
+    with refused("SCHEMA_MISSING_COLUMN"):
+        folder.predict(world.root / "new.csv", output, keep=["name"])
+    with pytest.raises(ValueError, match="table itself"):
+        folder.predict(world.root / "new.csv", world.root / "new.csv")
+    with pytest.raises(ValueError, match="twice"):
+        folder.predict(world.root / "new.csv", output, keep=["id", "id"])
+    assert output.read_text() == "id,prediction\n1,old\n"
+    assert not list(world.root.glob(".*"))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "feather"])
+def test_only_predictions_are_overwritten(world, suffix):
+    folder = world.installed()
+    output = world.root / f"out.{suffix}"
+    write_table(output, [made_up_table(5)])
+    before = output.read_bytes()
+    with refused("ALREADY_THERE") as found:
+        folder.predict(world.root / "new.csv", output)
+    assert str(output) in str(found.value)
+    assert output.read_bytes() == before
+    folder.predict(world.root / "new.csv", output, force=True)
+    folder.predict(world.root / "new.csv", output, keep=["id"])
+    for text in (b"", b"\xff\xfe", b"predictions\n1\n"):
+        output.write_bytes(text)
+        with refused("ALREADY_THERE"):
+            folder.predict(world.root / "new.csv", output)
+    output.unlink()
+    output.mkdir()
+    with refused("ALREADY_THERE"):
+        folder.predict(world.root / "new.csv", output)
+
+
+def test_predictions_are_closed_to_others(world):
+    folder, output = world.installed(), world.root / "out.csv"
+    output.write_text("prediction\n")
+    before = os.umask(0)
+    try:
+        folder.predict(world.root / "new.csv", output)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(output.stat().st_mode) == 0o600
+
+
+def test_the_place_is_looked_at_before_the_work(world, monkeypatch):
+    folder = world.join()
+    monkeypatch.setattr(PartyFolder, "predict_batches", None)
+    with pytest.raises(FileNotFoundError, match="There is no folder .*nowhere"):
+        folder.predict(world.root / "new.csv", world.root / "nowhere" / "out.csv")
+
+
+def test_probabilities_are_refused_where_there_are_none(tmp_path):
+    world = new_world(tmp_path, task="regression")
+    folder = world.installed()
+    with pytest.raises(ValueError, match="no probabilities"):
+        folder.predict(world.root / "new.csv", world.root / "out.csv", proba=True)
+
+
+def test_order_of_commands(world):
+    folder = world.join()
+    with refused("NOT_SHARED"):
+        folder.predict(world.root / "new.csv", world.root / "out.csv")
+    with refused("NOT_SHARED"):
+        folder.install(world.root / "a.csv")
+    world.share(folder)
+    for verb in (folder.evaluate, lambda path: list(folder.predict_batches(path))):
+        with refused("NOT_INSTALLED"):
+            verb(world.root / "new.csv")
+
+
+def test_a_model_for_others_or_from_others_is_refused(world):
+    a, b = world.shared("a"), world.shared("b")
+    good = world.model_file(a, b).read_bytes()
+    for code, options in {
+        "WRONG_RECIPIENT": {"party": "b"},
+        "PROJECT_HASH_MISMATCH": {"project_digest": "0" * 64},
+        "WRONG_SHARE": {"share_digest": "0" * 64},
+        "SIGNATURE_INVALID": {"signer": "b"},
+        "SIGNATURE_MISSING": {"signer": None},
+    }.items():
+        path = world.model_file(*((b, a) if code == "WRONG_RECIPIENT" else (a, b)), **options)
+        with refused(code):
+            a.install(path)
+        assert not (a.path / "model.dcmodel").exists(), code
+    path = world.root / "a.dcmodel"
+    path.write_bytes(good[:-200])
+    with refused("BUNDLE_MALFORMED"):
+        a.install(path)
+    with refused("WRONG_KIND"):
+        a.install(a.path / "outbox" / "a.dcshare")
+    path.write_bytes(good)
+    assert a.install(path)["party"] == "a"
+
+
+def test_a_model_of_excessive_size_is_not_read(world, monkeypatch):
+    from datacollab.exchange.party_folder import _installation
+
+    a, b = world.shared("a"), world.shared("b")
+    path = world.model_file(a, b)
+    monkeypatch.setattr(_installation, "Limits", lambda: Limits(total_bytes=path.stat().st_size - 1))
+    with refused("TOO_LARGE"):
+        a.install(path)
+
+
+def test_a_model_that_does_not_work_is_refused(world):
+    a, b = world.shared("a"), world.shared("b")
+    wide = LinearMap("a", np.ones((9, 3)))
+    strange = LogisticRegression().fit(np.arange(6.0).reshape(2, 3), ["perhaps", "no"])
+    for change in ({"integration_function": wide}, {"estimator": strange}):
+        path = world.model_file(a, b, change=lambda model, change=change: replace(model, **change))
+        with refused("MODEL_MALFORMED"):
+            a.install(path)
+
+
+def test_a_second_share_needs_a_second_model(world):
+    folder = world.installed()
+    old = (folder.path / "model.dcmodel").read_bytes()
+    world.share(folder, again=True)
+    with refused("WRONG_SHARE"):
+        folder.evaluate(world.root / "new.csv")
+    path = world.root / "old.dcmodel"
+    path.write_bytes(old)
+    with refused("WRONG_SHARE"):
+        folder.install(path)
+    folder.install(world.model_file(folder, PartyFolder(world.root / "b")))
+    assert folder.evaluate(world.root / "new.csv")["n_rows"] == 80
+
+
+def test_a_model_that_fails_on_rows_is_refused_without_its_words(world, monkeypatch):
+    folder = world.installed()
+
+    def fail(model, representation):
+        raise ValueError(f"cannot use {representation[0]}")
+
+    monkeypatch.setattr(PartyModel, "predict", fail)
+    with refused("MODEL_MALFORMED") as found:
+        folder.predict(world.root / "new.csv", world.root / "out.csv")
+    assert "cannot use" not in str(found.value)
+    assert not (world.root / "out.csv").exists()
+
+
+def test_a_model_of_numbers_needs_no_version_of_scikit_learn(world, monkeypatch):
+    a, b = world.shared("a"), world.shared("b")
+    path = world.model_file(a, b, estimator=RandomForestClassifier(5, random_state=0))
+    monkeypatch.setattr("datacollab.model._codec.sklearn", SimpleNamespace(__version__="99.0"))
+    assert a.install(path)["estimator"] == "RandomForestClassifier"
+    assert a.predict(world.root / "new.csv", world.root / "out.csv") > 0
+
+
+def test_objects_are_taken_where_the_party_asks_for_them_and_in_that_model_alone(world):
+    a, b = world.shared("a"), world.shared("b")
+    path = world.model_file(a, b, estimator=BaggingClassifier(random_state=0), objects=True)
+    with refused("OBJECTS_REFUSED"):
+        a.install(path)
+    assert not (a.path / "model.dcmodel").exists()
+    a.install(path, objects=True)
+    assert a.predict(world.root / "new.csv", world.root / "out.csv") > 0
+    assert AuditLog(a.path / "log.jsonl").entries()[-2]["facts"]["objects"] is True
+    # Another model of objects in its place, signed as well, is not what was agreed to.
+    other = world.model_file(a, b, estimator=BaggingClassifier(random_state=1), objects=True)
+    (a.path / "model.dcmodel").write_bytes(other.read_bytes())
+    with refused("OBJECTS_REFUSED"):
+        a.predict(world.root / "new.csv", world.root / "other.csv")
+
+
+def test_where_versions_differ_the_onnx_form_of_objects_is_taken(world, monkeypatch):
+    pytest.importorskip("onnxruntime")
+    a, b = world.shared("a"), world.shared("b")
+    bagging = BaggingClassifier(LogisticRegression(), random_state=0)
+    path = world.model_file(a, b, estimator=bagging, onnx=True, objects=True)
+    without = world.model_file(b, a, party="b", estimator=bagging, objects=True)
+    a.install(path, objects=True)
+    a.predict(world.root / "new.csv", world.root / "own.csv")
+    monkeypatch.setattr("datacollab.model._codec.sklearn", SimpleNamespace(__version__="99.0"))
+    with refused("VERSION_MISMATCH"):
+        b.install(without, objects=True)
+    with refused("OBJECTS_REFUSED"):
+        a.install(path)
+    a.install(path, objects=True)
+    a.predict(world.root / "new.csv", world.root / "graph.csv", proba=True)
+    own, graph = (pd.read_csv(world.root / f"{name}.csv") for name in ("own", "graph"))
+    assert (own["prediction"] == graph["prediction"]).mean() > 0.95  # a graph computes in single precision
+    assert_allclose(graph[["proba_no", "proba_yes"]].sum(axis=1), 1, rtol=1e-5)

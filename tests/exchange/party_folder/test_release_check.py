@@ -1,0 +1,590 @@
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from release_example import KEYS, N_ANCHORS, diabetes, digits
+from scipy.stats import norm
+from sklearn.base import BaseEstimator, TransformerMixin
+
+import datacollab as dc
+import datacollab.risk.audit
+from datacollab.errors import ExchangeError, ObfuscationError
+from datacollab.exchange.party_folder import _risk
+from datacollab.exchange.party_folder._policy import OBFUSCATORS, Policy
+from datacollab.exchange.party_folder._prepare import prepare
+from datacollab.exchange.party_folder._release_check import (
+    check_row_wise,
+    reasons_against,
+    reasons_without_defence,
+    refuse_if_not_allowed,
+)
+from datacollab.exchange.party_folder._release_summary import ReleaseSummary, figure_text, limit_text
+from datacollab.exchange.party_folder._risk import ATTACKS, LEAST_ROWS, RiskFigures, _worst, risk_figures
+from datacollab.exchange.party_folder._way import Way
+from datacollab.exchange.project import Anchor, EncodedTable
+from datacollab.party import Microaggregation, gaussian_sigma
+from datacollab.risk.audit import audit
+from datacollab.risk.audit._assess import risk_of
+
+NO_LIMITS = {"max_linkage": None, "max_reidentification": None, "max_membership": None}
+LENIENT = Policy(min_rows=1, min_class_rows=1, audit="off", **NO_LIMITS)
+FIGURES = RiskFigures(linkage=0.3, reidentification=0.1, membership=0.6, lights={"linkability": "red"})
+
+
+def refused(code):
+    return pytest.raises(ExchangeError, check=lambda error: error.code == code)
+
+
+def prepared(parts, policy=LENIENT, **options):
+    """Without a defence, unless one is named."""
+    project, encoded, anchor = parts
+    if not options.keys() & {"preset", "group_size", "noise"}:
+        options["preset"] = "none"
+    return prepare(project, policy, "north", encoded, anchor, **options)
+
+
+def summary_of(**changes):
+    """A summary without any fault."""
+    given = {
+        "party": "north",
+        "project": "example",
+        "analyst": "747n-smvg-qers-oxfg",
+        "n_rows": 40,
+        "n_suppressed": 0,
+        "n_components": 4,
+        "n_anchors": N_ANCHORS,
+        "dtype": "float64",
+        "task": "classification",
+        "class_counts": {"0": 20, "1": 20},
+        "n_bytes": 1000,
+        "row_order": "shuffled",
+        "obfuscator": "pca",
+        "fitted_on_private_rows": False,
+        "kinds_of_defence": ("microaggregation",),
+        "stands_for": "several rows",
+        "defences": ("groups",),
+        "risk": FIGURES,
+        "n_private_in_anchor": 0,
+        "guarantee": None,
+    }
+    return ReleaseSummary(**given | changes)
+
+
+@pytest.fixture(scope="module")
+def example():
+    return digits(60, classes=3)
+
+
+def test_the_summary_says_what_the_share_holds(example):
+    project, encoded, anchor = example
+    made = prepared(example, n_components=4)
+    share, summary = made.share, made.summary
+    assert (summary.n_rows, summary.n_components) == share.representation.shape == (60, 4)
+    assert summary.n_anchors == len(share.anchor_representation) == N_ANCHORS
+    assert summary.class_counts == {str(label): int((encoded.target == label).sum()) for label in range(3)}
+    assert summary.n_bytes == share.nbytes
+    assert (summary.row_order, summary.obfuscator, summary.defences) == ("shuffled", "pca", ())
+    assert summary.fitted_on_private_rows
+    assert not made.reasons
+
+
+def test_the_order_joins_share_and_table_and_the_policy_decides_on_it(example):
+    _, encoded, _ = example
+    made = prepared(example, n_components=4)
+    assert sorted(made.order) == list(range(60))
+    np.testing.assert_array_equal(made.share.target, encoded.target[made.order])
+    np.testing.assert_allclose(made.share.representation, made.party.obfuscate(encoded.X[made.order]))
+    kept = prepared(example, replace(LENIENT, shuffle=False), n_components=4)
+    assert list(kept.order) == list(range(60))
+    assert kept.summary.row_order == "kept"
+    assert "IN THE ORDER OF THE TABLE" in kept.summary.to_text()
+
+
+def test_means_of_groups_stand_for_several_rows_each(example):
+    made = prepared(example, group_size=5, fit_on_anchor=True, n_components=4)
+    rows, counts = np.unique(made.share.representation, axis=0, return_counts=True)
+    assert counts.min() >= 5
+    assert (made.summary.kinds_of_defence, made.summary.stands_for) == (("microaggregation",), "several rows")
+    assert not made.summary.fitted_on_private_rows
+    assert (made.own.order is None, made.own.n_shared) == (True, 60)
+
+
+def test_with_an_epsilon_anchor_rows_are_moved_and_bounds_proven(example):
+    """The bounds are those of two normal distributions that lie mu standard deviations apart."""
+    _, encoded, anchor = example
+    made = prepared(example, preset="private", epsilon=4.0, n_components=4)
+    assert made.way == Way(obfuscator="pca", n_components=4, standardize=False, epsilon=4.0, fit_on_anchor=True)
+    share, summary = made.share, made.summary
+    assert not share.one_to_one
+    shifts = share.representation - share.anchor_representation[share.anchor_rows]
+    for label in range(3):
+        of_class = share.target == label
+        assert of_class.sum() == (encoded.target == label).sum()
+        np.testing.assert_allclose(shifts[of_class], shifts[of_class][:1].repeat(of_class.sum(), axis=0), atol=1e-9)
+    mu = 1 / gaussian_sigma(4.0, 1e-5)
+    assert summary.proven["membership"] == pytest.approx(norm.cdf(mu / np.sqrt(2)))
+    assert summary.proven["found"] == pytest.approx(norm.cdf(mu + norm.ppf(0.01)))
+    assert (summary.stands_for, summary.kinds_of_defence) == ("several rows", ("private",))
+    text = summary.to_text()
+    assert "epsilon 4" in text
+    assert "none is one of yours" in text
+    assert max(map(len, text.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("has_targets", [True, False])
+def test_the_private_preset_has_targets_from_a_model_made_here(has_targets):
+    project, encoded, anchor = digits(60, classes=3)
+    anchor = anchor if has_targets else Anchor(rows=anchor.rows)
+    made = prepared((project, encoded, anchor), preset="private", n_components=4)
+    assert not made.share.one_to_one
+    np.testing.assert_array_equal(made.share.representation, made.share.anchor_representation[made.share.anchor_rows])
+    assert made.summary.kinds_of_defence == ("private",)
+    assert (made.summary.stands_for, made.order, made.own.order) == ("no row", None, None)
+    assert made.summary.proven == {}
+    assert "from a model made here" in made.summary.to_text()
+
+
+def test_a_rare_label_is_no_small_class(example):
+    """Targets from a model single nobody out; the same counts of own targets would be refused."""
+    rare = summary_of(class_counts={"0": 39, "1": 1}, stands_for="no row")
+    strict = replace(LENIENT, min_class_rows=5)
+    assert not reasons_against(rare, strict, example[0])
+    assert [each.code for each in reasons_against(replace(rare, stands_for="one row"), strict, example[0])] == [
+        "CLASS_TOO_SMALL"
+    ]
+    # Of what the project wants, the analyst refuses less.
+    assert reasons_against(rare, strict, replace(example[0], min_class_rows=2))
+
+
+def test_private_is_what_is_done_where_nothing_is_named(example):
+    project, encoded, anchor = example
+    assert prepare(project, LENIENT, "north", encoded, anchor).way.labels_anchor
+    assert Way.of(largest=8) == Way.of(preset="private", largest=8)
+    assert (Way.of(epsilon=1.0, largest=8).epsilon, Way.of(epsilon=1.0, largest=8).labels_anchor) == (1.0, False)
+    assert Way.of(noise=0.5, largest=8).epsilon is None
+    assert Way.of(preset="none", largest=8).defences == ()
+    for wrong in ({"preset": "private", "noise": 0.5}, {"preset": "none", "group_size": 3}, {"preset": "none"}):
+        with pytest.raises(ValueError, match="preset"):
+            Way.of(largest=8, **wrong | ({"epsilon": 2.0} if wrong == {"preset": "none"} else {}))
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"epsilon": 2.5}, {"preset": "none"}, {"group_size": 3}, {"noise": 0.5, "fit_on_anchor": True}]
+)
+def test_the_options_that_are_named_mean_the_same_way(options):
+    way = Way.of(largest=8, **options)
+    words = iter(way.options.split())
+    said = {}
+    for word in words:
+        name = word.removeprefix("--").replace("-", "_")
+        flags = {"standardize": True, "no_standardize": False, "fit_on_anchor": True}
+        if name in flags:
+            said[name.removeprefix("no_")] = flags[name]
+        else:
+            said[{"components": "n_components"}.get(name, name)] = next(words)
+    for name, kind in {"n_components": int, "group_size": int, "epsilon": float, "noise": float}.items():
+        if name in said:
+            said[name] = kind(said[name])
+    assert Way.of(largest=8, **said) == way
+
+
+def test_a_proven_bound_below_the_measured_figure_counts(example):
+    policy = replace(LENIENT, audit="required", max_membership=0.75)
+    measured = summary_of(risk=replace(FIGURES, membership=0.8), proven={"membership": 0.74, "found": 0.09})
+    assert measured.figure("membership") == 0.74
+    assert not reasons_against(measured, policy, example[0])
+    assert [each.code for each in reasons_against(replace(measured, proven={}), policy, example[0])] == [
+        "RISK_TOO_HIGH"
+    ]
+    assert replace(measured, risk=None, limits={"membership": 0.75}).above_limits == ()
+    text = replace(measured, limits={"membership": 0.75}).to_text()
+    assert "proven for any attack: at most 0.74" in text
+    assert "ABOVE" not in text
+
+
+def test_risk_comes_before_all_else_on_the_page(example):
+    text = prepared(example, replace(LENIENT, audit="warn"), n_components=3, time_budget=0.0).summary.to_text()
+    places = [text.index(words) for words in ("What would leave", "Risk", "rows  ", "size")]
+    assert places == sorted(places)
+
+
+def test_undefended_rows_have_to_be_meant(example):
+    (reason,) = reasons_without_defence(summary_of(defences=(), kinds_of_defence=()))
+    assert reason.code == "UNDEFENDED"
+    assert "30 %" in str(reason)
+    assert "--undefended" in str(reason)
+    assert not reasons_without_defence(summary_of())
+
+
+def test_rows_that_are_kept_back_are_counted():
+    project, encoded, anchor = digits(60, classes=3)
+    few = np.concatenate([np.flatnonzero(encoded.target == 0)[:3], np.flatnonzero(encoded.target > 0)])
+    parts = project, EncodedTable(X=encoded.X[few], target=encoded.target[few], n_rows=len(few)), anchor
+    summary = prepared(parts, group_size=5, n_components=4).summary
+    assert summary.n_suppressed == 3
+    assert summary.class_counts["0"] == 0
+    assert "3 more are kept back" in summary.to_text()
+    wants_five = replace(LENIENT, min_class_rows=5)
+    refuse_if_not_allowed(summary, wants_five, project)
+    with refused("CLASS_TOO_SMALL"):
+        refuse_if_not_allowed(prepared(parts, n_components=4).summary, wants_five, project)
+
+
+def test_whole_numbers_of_a_regression_are_no_classes():
+    made = prepared(diabetes(40), group_size=5, n_components=3)
+    assert made.summary.class_counts is None
+    assert made.summary.n_suppressed == 0
+    assert "40 numbers" in made.summary.to_text()
+
+
+def test_text_and_json_say_the_same_and_nothing_of_the_data(example):
+    project, encoded, anchor = example
+    rng = np.random.default_rng(0)
+    secret = rng.uniform(-1, 1, size=encoded.X.shape)
+    made = prepared((project, replace(encoded, X=secret), anchor), n_components=4, noise=0.5)
+    summary = replace(made.summary, risk=FIGURES, limits={"linkage": 0.25})
+    text, told = summary.to_text(), json.dumps(summary.to_dict(), allow_nan=False)
+    assert json.loads(told)["risk"]["linkage"] == 0.3
+    for matrix in (secret, made.share.representation):
+        assert not any(f"{number:.6g}" in text + told for number in matrix.ravel())
+    for words in (
+        "60",
+        "0.5 standard deviations",
+        "30 %   limit 25 %    ABOVE",
+        "not leave",
+        "0: ",
+        f"{N_ANCHORS} rows",
+        "the name of whoever approves",
+        "the time, versions",
+        "log's last entry",
+    ):
+        assert words in text
+    lines = text.splitlines()
+    assert len(lines) <= 30
+    assert max(map(len, lines)) <= 100
+
+
+@pytest.mark.parametrize(
+    ("code", "changes", "rules", "words"),
+    [
+        ("TOO_FEW_ROWS", {"n_rows": 29}, {"min_rows": 30}, ("29 rows", "policy wants 30")),
+        ("TOO_FEW_ROWS", {"n_rows": 19}, {}, ("19 rows", "project wants 20")),
+        (
+            "CLASS_TOO_SMALL",
+            {"class_counts": {"a": 4, "b": 2, "c": 30}},
+            {"min_class_rows": 5},
+            ("2 of its 3", "smallest has 2"),
+        ),
+        ("DIM_TOO_LARGE", {"n_components": 8}, {"max_components": 7}, ("8 columns", "policy allows 7")),
+        ("DIM_TOO_LARGE", {"n_components": 11}, {}, ("11 columns", "project allows 10")),
+        ("OBFUSCATOR_NOT_ALLOWED", {"obfuscator": "umap"}, {"obfuscators": ("pca", "kernel-pca")}, ("pca or kernel",)),
+        ("DEFENCE_NEEDED", {"kinds_of_defence": (), "defences": ()}, {"defence": "any"}, ("a defence",)),
+        ("DEFENCE_NEEDED", {"kinds_of_defence": ("private",)}, {"defence": "microaggregation"}, ("mean of a group",)),
+        ("DEFENCE_NEEDED", {}, {"defence": "private"}, ("rows of the anchor", "--preset private")),
+        ("ANCHOR_HAS_PRIVATE_ROWS", {"n_private_in_anchor": 3}, {}, ("3 of the 200 anchor rows",)),
+        ("ANCHOR_HAS_PRIVATE_ROWS", {"n_private_in_anchor": 3}, {"max_rows_in_anchor": 2}, ("policy allows 2",)),
+        ("RISK_TOO_HIGH", {}, {"audit": "required", "max_linkage": 0.25}, ("linkage", "30 %", "25 %", "party tune")),
+        ("RISK_TOO_HIGH", {}, {"audit": "required", "max_membership": 0.55}, ("membership", "0.60", "0.55")),
+        ("RISK_UNKNOWN", {"risk": None}, {"audit": "required"}, ("--no-audit",)),
+        (
+            "RISK_UNKNOWN",
+            {"risk": replace(FIGURES, membership=None, notes=("Too small.",))},
+            {"audit": "required", "max_membership": 0.9},
+            ("membership", "Too small."),
+        ),
+        ("RISK_UNKNOWN", {"risk": replace(FIGURES, complete=False)}, {"audit": "required"}, ("--time-budget",)),
+    ],
+)
+def test_each_reason_is_named_with_what_was_found_and_wanted(example, code, changes, rules, words):
+    project, policy = example[0], Policy(**{"min_rows": 20, "min_class_rows": 1, "audit": "warn"} | NO_LIMITS | rules)
+    summary = summary_of(**changes)
+    assert [reason.code for reason in reasons_against(summary, policy, project)] == [code]
+    with refused(code) as caught:
+        refuse_if_not_allowed(summary, policy, project)
+    assert caught.value.exit_code == 12
+    for word in ("'north'", *words):
+        assert word in str(caught.value)
+
+
+def test_what_is_within_all_limits_is_not_refused(example):
+    policy = Policy(
+        min_rows=40,
+        min_class_rows=20,
+        max_components=4,
+        obfuscators=("pca",),
+        defence="microaggregation",
+        max_linkage=0.3,
+        max_reidentification=0.1,
+        max_membership=0.6,
+        audit="required",
+    )
+    refuse_if_not_allowed(summary_of(), policy, example[0])
+    by_chance = replace(policy, max_rows_in_anchor=3)
+    refuse_if_not_allowed(summary_of(n_private_in_anchor=3), by_chance, example[0])
+
+
+def test_risk_is_only_shown_where_the_policy_warns(example):
+    policy = Policy(max_linkage=0.1, max_reidentification=None, max_membership=0.5, audit="warn")
+    summary = summary_of(limits=policy.risk_limits, risk=replace(FIGURES, membership=None))
+    assert not reasons_against(summary, policy, example[0])
+    text = summary.to_text()
+    assert "limit 10 %" in text
+    assert "not measured" in text
+    assert text.count("ABOVE") == 1
+    assert summary.above_limits == ("linkage", "membership")
+    assert summary_of().above_limits == ()
+
+
+def test_every_reason_is_told_not_only_the_first(example):
+    policy = Policy(
+        min_rows=100, min_class_rows=30, max_components=3, obfuscators=("umap",), defence="any", audit="required"
+    )
+    project, encoded, anchor = example
+    parts = project, encoded, replace(anchor, rows=np.vstack([anchor.rows[2:], encoded.X[:2]]))
+    made = prepared(parts, policy, n_components=5, obfuscator="pca", audit=False)
+    assert [reason.code for reason in made.reasons] == [
+        "TOO_FEW_ROWS",
+        "CLASS_TOO_SMALL",
+        "DIM_TOO_LARGE",
+        "OBFUSCATOR_NOT_ALLOWED",
+        "DEFENCE_NEEDED",
+        "ANCHOR_HAS_PRIVATE_ROWS",
+        "RISK_UNKNOWN",
+    ]
+    assert made.summary.n_private_in_anchor == 2
+
+
+@given(
+    n_rows=st.integers(0, 60),
+    least=st.tuples(st.integers(1, 60), st.integers(1, 60)),
+    n_components=st.integers(1, 10),
+    most=st.tuples(st.integers(1, 10), st.integers(1, 10)),
+    counts=st.lists(st.integers(0, 20), min_size=2, max_size=4),
+    least_of_class=st.tuples(st.integers(1, 20), st.integers(1, 20)),
+)
+def test_the_stricter_of_policy_and_project_holds(n_rows, least, n_components, most, counts, least_of_class):
+    project = digits(20, classes=2, min_rows=least[1], max_components=most[1], min_class_rows=least_of_class[1])[0]
+    policy = Policy(min_rows=least[0], max_components=most[0], min_class_rows=least_of_class[0], audit="off")
+    named = {str(place): count for place, count in enumerate(counts)}
+    summary = summary_of(n_rows=n_rows, n_components=n_components, class_counts=named)
+    wanted = {
+        "TOO_FEW_ROWS": n_rows < max(least),
+        "CLASS_TOO_SMALL": any(0 < count < max(least_of_class) for count in counts),
+        "DIM_TOO_LARGE": n_components > min(most),
+    }
+    found = {reason.code for reason in reasons_against(summary, policy, project)}
+    assert found == {code for code, is_wanted in wanted.items() if is_wanted}
+
+
+def test_a_failure_is_told_by_the_reason_behind_it(example):
+    project, encoded, anchor = example
+    tiny = project, EncodedTable(X=encoded.X[:3], target=encoded.target[:3], n_rows=3), anchor
+    with refused("TOO_FEW_ROWS"):
+        prepared(tiny, Policy(), group_size=5)
+    empty = project, EncodedTable(X=encoded.X[:0], target=encoded.target[:0], n_rows=0), anchor
+    with refused("TOO_FEW_ROWS"):
+        prepared(empty, Policy())
+    with pytest.raises(ObfuscationError):
+        prepared((digits(60, min_rows=1)[0], *tiny[1:]), LENIENT, n_components=10)
+
+
+def test_options_that_make_no_sense(example):
+    for options in ({"preset": "public"}, {"preset": "private", "obfuscator": "umap"}, {"obfuscator": "tsne"}):
+        with pytest.raises(ValueError, match="preset|obfuscator"):
+            prepared(example, **options)
+    with pytest.raises(ValueError, match="0 components"):
+        prepared(example, n_components=0)
+
+
+def test_the_usual_number_of_columns_keeps_to_every_limit(example):
+    assert prepared(example).way.n_components == 10
+    assert prepared(example, replace(LENIENT, max_components=6)).way.n_components == 6
+    assert prepared(digits(7, classes=2)).way.n_components == 5
+
+
+class OfTheBatch(TransformerMixin, BaseEstimator):
+    """Scales by the largest entry of whatever comes together."""
+
+    def fit(self, X, y=None):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def transform(self, X):
+        return X / np.abs(X).max()
+
+
+def test_obfuscators_that_look_at_the_whole_batch_are_refused(example):
+    _, encoded, anchor = example
+    party = dc.Party("north", OfTheBatch()).fit(encoded.X, encoded.target)
+    with refused("OBFUSCATOR_NOT_ROWWISE") as caught:
+        check_row_wise(party, anchor.rows)
+    assert "'north'" in str(caught.value)
+
+
+@pytest.mark.slow
+def test_the_transform_of_umap_learn_is_refused(example):
+    _, encoded, anchor = example
+    party = dc.Party("north", dc.obfuscator("umap", 3, out_of_sample="umap")).fit(encoded.X, encoded.target)
+    with refused("OBFUSCATOR_NOT_ROWWISE"):
+        check_row_wise(party, anchor.rows)
+
+
+@pytest.mark.parametrize("on_anchor", [False, True])
+@pytest.mark.parametrize(
+    "kind", [kind if kind != "umap" else pytest.param(kind, marks=pytest.mark.slow) for kind in OBFUSCATORS]
+)
+def test_the_usual_obfuscators_map_each_row_by_itself(example, kind, on_anchor):
+    _, encoded, anchor = example
+    party = Way(obfuscator=kind, n_components=3, standardize=True, fit_on_anchor=on_anchor).party("north", anchor)
+    party.fit(encoded.X, encoded.target)
+    check_row_wise(party, encoded.X if on_anchor else anchor.rows)
+
+
+def test_the_figures_are_those_of_an_audit():
+    _, encoded, anchor = digits(60, classes=3)
+    party = dc.Party("north", dc.obfuscator("pca", 3), defences=[Microaggregation(4)], shuffle=False)
+    party.fit(encoded.X, encoded.target)
+    figures = risk_figures(party, encoded.X, anchor.rows, y=encoded.target, anchor_target=anchor.target, random_state=0)
+    same = audit(
+        party,
+        encoded.X,
+        anchor.rows,
+        anchor_target=anchor.target,
+        levels=["T2"],
+        attacks=ATTACKS,
+        random_state=np.random.RandomState(0),
+    )
+    assert figures.linkage == risk_of(same.findings).linkage
+    assert 0 < figures.linkage < 1
+    assert 0.5 < figures.membership <= 1
+    assert 0 < figures.reidentification <= 1
+    assert (figures.n_attacked, figures.complete, figures.notes) == (60, True, ())
+    assert 0 < figures.targets_alone["linkage"] < figures.linkage
+    assert set(figures.lights) == {"singling out", "linkability", "inference", "membership"}
+
+
+def test_undefended_rows_are_at_the_highest_risk_and_groups_hide_whose_row_is_whose():
+    """Not who is in the table: a mean of ten candidates is found among them, too."""
+    parts = digits(120, classes=3)
+    policy = replace(LENIENT, audit="required")
+    plain, grouped = (
+        prepared(parts, policy, n_components=8, **options).summary.risk
+        for options in ({}, {"fit_on_anchor": True, "group_size": 10})
+    )
+    assert plain.linkage == plain.reidentification == 1.0
+    assert grouped.linkage < 0.7
+    assert grouped.reidentification < 0.7
+    assert plain.membership == 1.0
+    assert 0.9 < grouped.membership <= 1.0
+
+
+def test_the_stand_in_is_attacked_with_rows_it_does_not_hold(monkeypatch):
+    _, encoded, anchor = digits(70, classes=3)
+    party = dc.Party("north", dc.obfuscator("pca", 3)).fit(encoded.X, encoded.target)
+    calls = []
+
+    def watched(party, X, anchor_rows, **options):
+        calls.append((party, X, options))
+        return audit(party, X, anchor_rows, **options)
+
+    monkeypatch.setattr(datacollab.risk.audit, "audit", watched)
+    risk_figures(party, encoded.X, anchor.rows, y=encoded.target, time_budget=0.0)
+    (first, X, _), *rehearsals = calls
+    assert first is party
+    assert X is encoded.X
+    assert len(rehearsals) == 3
+    for second, held, options in rehearsals:
+        assert second is not party
+        parts = [held, options["public"], options["control"]]
+        assert [len(part) for part in parts] == [42, 14, 14]
+        everything = np.vstack(parts)
+        np.testing.assert_array_equal(np.unique(everything, axis=0), np.unique(encoded.X, axis=0))
+        assert second.was_fitted_on(held)
+
+
+def test_small_parties_are_told_what_is_not_measured():
+    figures = prepared(digits(20, classes=2), replace(LENIENT, audit="warn"), n_components=3).summary.risk
+    assert figures.linkage == 1.0
+    assert figures.reidentification is None
+    assert figures.membership is None
+    assert str(LEAST_ROWS) in figures.notes[0]
+    limits = replace(LENIENT, audit="required", max_membership=0.9)
+    made = prepared(digits(20, classes=2), limits, n_components=3)
+    assert [reason.code for reason in made.reasons] == ["RISK_UNKNOWN"]
+
+
+def test_an_audit_that_ran_out_of_time_is_no_audit(example):
+    policy = replace(LENIENT, audit="required")
+    made = prepared(example, policy, n_components=3, time_budget=0.0)
+    assert not made.summary.risk.complete
+    assert made.summary.risk.linkage is None
+    assert [reason.code for reason in made.reasons] == ["RISK_UNKNOWN"]
+    assert "before all attacks were made" in made.summary.to_text()
+
+
+def test_an_audit_that_fails_says_so_and_quotes_nothing(example, monkeypatch):
+    def failing(*given, **options):
+        raise ValueError("Xaver Huber is ill")
+
+    monkeypatch.setattr(datacollab.risk.audit, "audit", failing)
+    made = prepared(example, replace(LENIENT, audit="required", max_linkage=1.0), n_components=3)
+    assert made.summary.risk.notes[0] == "The share could not be attacked (ValueError)."
+    assert made.summary.risk.linkage is None
+    assert [reason.code for reason in made.reasons] == ["RISK_UNKNOWN"]
+    assert "Xaver" not in str(made.reasons[0]) + made.summary.to_text()
+
+
+def test_no_attack_is_made_where_the_policy_wants_none(example, monkeypatch):
+    monkeypatch.setattr(datacollab.risk.audit, "audit", None)
+    assert prepared(example, replace(LENIENT, audit="off"), n_components=3).summary.risk is None
+    assert prepared(example, replace(LENIENT, audit="warn"), n_components=3, audit=False).summary.risk is None
+
+
+@given(value=st.floats(0, 1), limit=st.integers(0, 100))
+def test_a_figure_above_a_limit_never_looks_equal_to_it(value, limit):
+    found, allowed = figure_text("linkage", value), limit_text("linkage", limit / 100)
+    if value > limit / 100 + 1e-9:
+        assert int(found.removesuffix(" %")) > float(allowed.removesuffix(" %"))
+
+
+def test_a_guarantee_is_passed_on_where_there_is_one(example):
+    project, encoded, anchor = example
+    promised = summary_of(guarantee="The whole statement.", promise="differential privacy, epsilon 4")
+    assert "differential privacy, epsilon 4" in promised.to_text()
+    assert promised.to_dict()["guarantee"] == "The whole statement."
+    assert prepared(example, n_components=3, fit_on_anchor=True).summary.guarantee is None
+    assert "no differential privacy" in summary_of().to_text()
+
+
+def test_keys_do_not_show(example):
+    assert KEYS["north"].text not in prepared(example, n_components=3).summary.to_text()
+    assert Anchor(rows=np.zeros((1, 1))).secret.hex() not in prepared(example, n_components=3).summary.to_text()
+
+
+def test_the_worst_attack_is_the_one_with_the_highest_mean_upper_end():
+    """One lucky draw of strangers is not the figure; what was not measured counts for nothing."""
+
+    def found(attack, upper, metric="membership AUC", is_measured=True):
+        return SimpleNamespace(
+            metric=metric, level="T2", leak="all", attack=attack, upper=upper, is_measured=is_measured
+        )
+
+    first = SimpleNamespace(findings=[found("a", 0.9), found("b", 0.7), found("c", 0.99, is_measured=False)])
+    second = SimpleNamespace(findings=[found("a", 0.5), found("b", 0.76), found("b", 1.0, metric="linkage")])
+    assert _worst([first, second], "membership AUC") == pytest.approx(0.73)
+    assert _worst([first], "membership AUC") == pytest.approx(0.9)
+    assert _worst([], "membership AUC") is None
+
+
+def test_small_tables_are_rehearsed_more_than_once(example, monkeypatch):
+    made = []
+    real = _risk._rehearsed
+    monkeypatch.setattr(_risk, "_rehearsed", lambda *given: made.append(real(*given)) or made[-1])
+    prepared(example, replace(LENIENT, audit="warn"), n_components=3)
+    assert len(made) == 3
+    members = [sorted((f.attack, round(f.value, 6)) for f in each.findings if "AUC" in f.metric) for each in made]
+    assert members[0] != members[1]

@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy import stats
+from sklearn import metrics
+
+from datacollab.exchange.party_folder._ranking import RankingScores
+from datacollab.exchange.party_folder._scores import ClassificationScores, RegressionScores, wilson
+from datacollab.linalg import ranking_figures
+
+
+def in_batches(scores, target, predicted, cuts):
+    for part in np.split(np.arange(len(target)), sorted(cut % (len(target) + 1) for cut in cuts)):
+        scores.add(target[part], predicted[part])
+    return scores.to_dict()
+
+
+@given(
+    n=st.integers(1, 60),
+    n_classes=st.integers(2, 4),
+    texts=st.booleans(),
+    seed=st.integers(0, 99),
+    cuts=st.lists(st.integers(0, 60), max_size=4),
+)
+def test_classification_is_scored_as_scikit_learn_does(n, n_classes, texts, seed, cuts):
+    random = np.random.default_rng(seed)
+    classes = np.array(list("abcd"[:n_classes])) if texts else np.arange(n_classes)
+    target, predicted = random.choice(classes, n), random.choice(classes, n)
+    # A class that nobody has stays in the table.
+    target[target == classes[-1]] = classes[0]
+    scores = in_batches(ClassificationScores(classes.tolist()), target, predicted, cuts)
+    assert scores["n_rows"] == n
+    assert_allclose(scores["accuracy"], metrics.accuracy_score(target, predicted))
+    assert_allclose(scores["confusion"], metrics.confusion_matrix(target, predicted, labels=classes))
+    recalls = [np.mean(predicted[target == name] == name) for name in np.unique(target)]
+    assert_allclose(scores["balanced_accuracy"], np.mean(recalls))
+    low, high = scores["accuracy_interval"]
+    assert 0 <= low <= scores["accuracy"] <= high <= 1
+
+
+@pytest.mark.parametrize(("right", "n"), [(0, 1), (1, 1), (7, 10), (0, 30), (999, 1000)])
+def test_the_interval_of_an_accuracy_is_wilsons(right, n):
+    expected = stats.binomtest(right, n).proportion_ci(method="wilson")
+    assert_allclose(wilson(right, n), [expected.low, expected.high], atol=1e-12)
+
+
+@given(
+    n=st.integers(2, 60),
+    shift=st.sampled_from([0.0, 1e6]),
+    seed=st.integers(0, 99),
+    cuts=st.lists(st.integers(0, 60), max_size=4),
+)
+def test_regression_is_scored_as_scikit_learn_does(n, shift, seed, cuts):
+    random = np.random.default_rng(seed)
+    target = shift + random.normal(size=n)
+    predicted = target + random.normal(size=n)
+    scores = in_batches(RegressionScores(), target, predicted, cuts)
+    error = predicted - target
+    assert scores["n_rows"] == n
+    assert_allclose(scores["rmse"], np.sqrt(metrics.mean_squared_error(target, predicted)))
+    assert_allclose(scores["mae"], metrics.mean_absolute_error(target, predicted))
+    assert_allclose(scores["r2"], metrics.r2_score(target, predicted), rtol=1e-6)
+    for name, values in {"mae": abs(error), "rmse": error**2}.items():
+        interval = stats.ttest_1samp(values, 0).confidence_interval()
+        ends = np.array([interval.low, interval.high])
+        expected = ends if name == "mae" else np.sqrt(np.maximum(ends, 0))
+        assert_allclose(scores[f"{name}_interval"], expected, rtol=1e-9)
+
+
+def test_too_few_rows_have_no_figures():
+    empty = ClassificationScores(["a", "b"]).to_dict()
+    assert (empty["n_rows"], empty["accuracy"], empty["accuracy_interval"]) == (0, None, None)
+    scores = RegressionScores()
+    assert scores.to_dict()["rmse"] is None
+    scores.add(np.array([1.0]), np.array([3.0]))
+    alone = scores.to_dict()
+    assert (alone["rmse"], alone["mae"], alone["rmse_interval"], alone["r2"]) == (2.0, 2.0, None, None)
+
+
+def ranked(target, probabilities, cuts=(), find=0.8):
+    scores = RankingScores("yes", find)
+    for part in np.split(np.arange(len(target)), sorted(cuts)):
+        scores.add(np.where(target, "yes", "no")[part], probabilities[part])
+    return scores.to_dict()
+
+
+def test_batches_are_ranked_as_one():
+    random = np.random.default_rng(0)
+    target, found = random.random(80) < 0.3, random.random(80).astype(np.float32)
+    expected = ranking_figures(target, found.astype(float), 0.7)
+    assert ranked(target, found, [0, 11, 50], find=0.7) == {"positive": "yes", **expected}
+
+
+def test_no_batch_has_no_ranking():
+    assert set(RankingScores("yes", 0.8).to_dict().values()) == {"yes", None}

@@ -1,0 +1,204 @@
+"""What a draft makes of a public table."""
+
+import math
+import tomllib
+from datetime import datetime
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from datacollab.errors import ExchangeError
+from datacollab.exchange.project import (
+    AnchorRecipe,
+    draft_project,
+    encode_table,
+    load_project,
+    make_anchor,
+    project_text,
+)
+from datacollab.exchange.project._draft import widened_range
+
+
+@pytest.fixture
+def draft(keys):
+    def make(table, target="ill", **options):
+        members = {"owner": keys["a"].public, "analyst": keys["analyst"].public}
+        parties = {name: keys[name].public for name in ("a", "b")}
+        return draft_project(
+            table,
+            name="heart",
+            purpose="Who?",
+            target=target,
+            **members,
+            parties=parties,
+            **({"without": ["name"]} | options),
+        )
+
+    return make
+
+
+def refused(call, *args, **kwargs):
+    with pytest.raises(ExchangeError) as caught:
+        call(*args, **kwargs)
+    assert caught.value.code == "SPEC_INVALID"
+    return str(caught.value)
+
+
+@settings(max_examples=200)
+@given(
+    scale=st.integers(-9, 9),
+    start=st.floats(-99, 99).filter(lambda x: x == 0 or abs(x) > 1e-3),
+    steps=st.lists(st.floats(0, 1).filter(lambda x: x == 0 or x > 1e-3), max_size=6),
+)
+def test_ranges_are_wide_enough_and_round(scale, start, steps):
+    """At least half the width more on each side, at most a tenth of the new width beyond that, and two digits of it.
+
+    Nothing below 0 where no number is, and whole bounds where all numbers are whole.
+    """
+    numbers = [(start + step) * 10.0**scale for step in (0, *steps)]
+    low, high = widened_range(np.array(numbers))
+    width = (max(numbers) - min(numbers)) or abs(max(numbers)) or 1.0
+    wanted_low, wanted_high = min(numbers) - width / 2, max(numbers) + width / 2
+    step = Decimal(10) ** (math.floor(math.log10(wanted_high - wanted_low)) - 1)
+    if all(number.is_integer() for number in numbers):
+        step = max(step, Decimal(1))
+        assert low.is_integer()
+        assert high.is_integer()
+    if min(numbers) >= 0:
+        assert low >= 0
+        wanted_low = max(0.0, wanted_low)
+    slack = 1e-9 * max(abs(wanted_low), abs(wanted_high))
+    assert low <= wanted_low + slack
+    assert high >= wanted_high - slack
+    assert wanted_low - low <= float(step) + slack
+    assert high - wanted_high <= float(step) + slack
+    for bound in (low, high):
+        assert abs(Decimal(repr(bound)) % step) in (0, step) or abs(bound) > 1e15 * float(step)
+
+
+def test_a_draft_fits_the_table_it_was_made_from(draft, table, keys, write):
+    project = draft(table)
+    assert project.feature_names[:2] == ("age", "ward=1")
+    assert [column.kind for column in project.columns] == ["number", "category", "number", "category", "number"]
+    assert project.task.kind == "classification"
+    assert project.task.classes == ("no", "yes")
+    # Of two categories a column is told by the others.
+    assert (project.n_free, project.n_features) == (project.max_components + 1, 10)
+    assert encode_table(project, table, where="public.csv").n_rows == 60
+    assert make_anchor(project, table, where="public.csv").rows.shape == (1000, 10)
+    text = project_text(project, keys["a"], drafted=True)
+    assert text.count("CHECK") == len(project.columns) + 1
+    # Of ranges that were told nothing has to be checked; the two categories and the classes were found.
+    assert project_text(project, keys["a"], drafted=True, ranges_given=True).count("CHECK") == 3
+    assert project_text(project, keys["a"]).count("CHECK") == 0
+    assert load_project(write("project.toml", text)) == project
+
+
+def test_missing_public_entries_are_filled_with_public_ones(draft, table):
+    project = draft(table)
+    dose, sex = project.columns[2], project.columns[3]
+    assert (dose.missing, dose.fill) == ("fill", pytest.approx(table["dose"].median(), rel=1e-9))
+    assert (sex.missing, sex.fill) == ("fill", table["sex"].value_counts().idxmax())
+
+
+def test_no_single_row_of_a_party_asks_for_another_agreement(draft, table):
+    """Whatever one row holds that the public table had not, it is taken; and each column says what became of it."""
+    project = draft(table.dropna())
+    rules = {column.kind: (column.outside, column.unknown, column.missing) for column in project.columns}
+    assert rules == {"number": ("clip", "refuse", "fill"), "category": ("refuse", "other", "fill")}
+    rows = table.astype(object)
+    rows.loc[3, ["age", "ward", "dose", "sex"]] = [1e9, "elsewhere", None, "x"]
+    rows.loc[4, ["age", "ward", "dose"]] = [None, None, -1e9]
+    encoded = encode_table(project, rows.infer_objects(), where="a.csv")
+    X = pd.DataFrame(encoded.X, columns=project.feature_names)
+    age, dose = project.columns[0], project.columns[2]
+    assert X.loc[3, ["age", "ward=other", "dose", "sex=other"]].tolist() == [age.maximum, 1, dose.fill, 1]
+    assert X.loc[4, ["age", "ward=other", "dose"]].tolist() == [age.fill, 0, dose.minimum]
+    assert encoded.adjusted.n_rows_outside == 2
+
+
+def test_a_range_that_was_told_holds_what_is_filled_in(draft):
+    table = pd.DataFrame({"age": [30, 60, 90], "ill": ["no", "yes", "no"]})
+    (age,) = draft(table, without=[], valid_range=(0.0, 50.0)).columns
+    assert (age.minimum, age.maximum, age.fill) == (0, 50, 50)
+
+
+TARGETS = {
+    "text": (["a", "b", "c"] * 20, "classification", ("a", "b", "c")),
+    "digits": (list(range(10)) * 6, "classification", tuple(range(10))),
+    "whole floats": ([0.0, 1.0] * 30, "classification", (0, 1)),
+    "truth values": ([True, False] * 30, "classification", (0, 1)),
+    "many whole numbers": (list(range(60)), "regression", ()),
+    "broken numbers": ([0.5, 1.5] * 30, "regression", ()),
+}
+
+
+@pytest.mark.parametrize("case", TARGETS)
+def test_the_target_says_which_task_it_is(draft, table, case):
+    entries, kind, classes = TARGETS[case]
+    task = draft(table.assign(ill=entries)).task
+    assert (task.kind, task.classes) == (kind, classes)
+    assert encode_table(draft(table.assign(ill=entries)), table.assign(ill=entries), where="x").target is not None
+
+
+def test_the_task_can_be_told(draft, table):
+    digits = table.assign(ill=list(range(10)) * 6)
+    task = draft(digits, task="regression").task
+    assert (task.kind, task.minimum, task.maximum) == ("regression", 0, 14)
+    broken = draft(table.assign(ill=[0.5, 1.5] * 30), task="classification").task
+    assert broken.classes == ("0.5", "1.5")
+    assert "numbers" in refused(draft, table, task="regression")
+    assert "60 classes" in refused(draft, table.assign(ill=range(60)), task="classification")
+    assert "classification or regression" in refused(draft, table, task="ranking")
+
+
+def test_identifiers_and_dates_are_refused_with_what_to_do(draft, table):
+    assert "--without" in refused(draft, table, without=[])
+    rows = pd.concat([table] * 3)
+    assert "text of 51 kinds" in refused(draft, rows.assign(ward=[f"w{row % 51}" for row in range(180)]))
+    assert draft(rows.assign(ward=[f"w{row % 50}" for row in range(180)])).n_features == 10 + 47
+    assert "dates" in refused(draft, table.assign(age=datetime(2026, 1, 1)))
+    assert "no row has a number" in refused(draft, table.assign(age=np.nan))
+    assert "no column 'outcome'" in refused(draft, table, target="outcome").replace(
+        "column outcome", "column 'outcome'"
+    )
+    assert "besides the target" in refused(draft, table[["ill"]], without=[])
+
+
+def test_rules_are_passed_on(draft, table):
+    project = draft(
+        table,
+        max_components=2,
+        min_rows=5,
+        min_class_rows=3,
+        anchor=AnchorRecipe(method="sample", n_rows=9),
+        seal_shares=True,
+    )
+    assert (project.max_components, project.min_rows, project.min_class_rows) == (2, 5, 3)
+    assert (project.anchor.method, project.anchor.n_rows, project.seal_shares) == ("sample", 9, True)
+    wide = pd.DataFrame(np.random.default_rng(0).random((30, 40))).assign(ill=[0, 1] * 15)
+    assert draft(wide, without=[]).max_components == 16
+
+
+@pytest.mark.parametrize(("n_columns", "most"), [(1, 1), (2, 1), (3, 2), (16, 15), (17, 16), (18, 16)])
+def test_something_is_reduced_by_default(draft, n_columns, most):
+    numbers = pd.DataFrame(np.random.default_rng(0).normal(size=(30, n_columns))).assign(ill=[0, 1] * 15)
+    assert draft(numbers, without=[]).max_components == most
+
+
+def test_ranges_stop_at_nothing_where_no_public_number_is_negative(draft):
+    table = pd.DataFrame({"age": [0, 90], "change": [-1, 90], "ill": [0.5, 100.0]})
+    project = draft(table, without=[])
+    assert [column.minimum for column in project.columns] == [0, -50]
+    assert project.task.minimum == 0
+
+
+def test_a_draft_writes_short_numbers(draft, table, keys):
+    text = project_text(draft(table.assign(dose=table["dose"] / 1000)), keys["a"])
+    for column in tomllib.loads(text)["columns"]:
+        for name in ("minimum", "maximum"):
+            assert len(repr(column.get(name, 0))) <= 8

@@ -1,0 +1,244 @@
+"""What holds for every reconstruction attack, and what bad input must say."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from datacollab.errors import AgreementError, RepresentationError
+from datacollab.risk.attacks import (
+    AveragedAttack,
+    EmulatorAttack,
+    GaussianPriorAttack,
+    KernelRidgeAttack,
+    LinearRegressionAttack,
+    MLPAttack,
+    NearestNeighborsAttack,
+    PseudoinverseAttack,
+)
+
+ATTACKS = {
+    "LR": LinearRegressionAttack(),
+    "PINV": PseudoinverseAttack(),
+    "MLP": MLPAttack(random_state=0),
+    "kernel ridge": KernelRidgeAttack(),
+    "neighbours": NearestNeighborsAttack(),
+    "Gaussian prior": GaussianPriorAttack(),
+    "emulator": EmulatorAttack(),
+    "averaged": AveragedAttack(),
+}
+
+PUBLIC = np.random.default_rng(9).normal(size=(60, 5))
+
+
+@pytest.fixture(params=ATTACKS)
+def attack(request):
+    return clone(ATTACKS[request.param])
+
+
+def fit(attack, Z, A, *, public=PUBLIC, **known):
+    """Those that want no public rows take them all the same."""
+    return attack.fit(Z, A, public=public, **known)
+
+
+@pytest.fixture
+def pairs(rng):
+    """Thirty rows of five features under a nonlinear map to three columns, and what they were."""
+    A = rng.normal(size=(30, 5))
+    return np.tanh(A @ rng.normal(size=(5, 3))), A
+
+
+def test_result_is_a_float64_table_with_the_originals_columns(attack, pairs):
+    Z, A = pairs
+    assert fit(attack, Z, A) is attack
+    guesses = attack.reconstruct(Z[:4])
+    assert guesses.shape == (4, 5)
+    assert guesses.dtype == np.float64
+    assert (attack.n_features_in_, attack.n_features_out_) == (3, 5)
+    assert_allclose(attack.mean_original_, A.mean(axis=0))
+    assert_allclose(attack.mean_representation_, Z.mean(axis=0))
+
+
+def test_one_feature_stays_a_table(attack, pairs):
+    Z, A = pairs
+    assert fit(attack, Z, A[:, :1], public=PUBLIC[:, :1]).reconstruct(Z[:4]).shape == (4, 1)
+
+
+def test_rows_are_reconstructed_one_by_one(attack, pairs):
+    Z, A = pairs
+    fit(attack, Z, A)
+    alone = np.vstack([attack.reconstruct(z[None, :]) for z in Z])
+    assert_allclose(attack.reconstruct(Z), alone, atol=1e-12)
+
+
+@pytest.mark.parametrize("as_type", [np.float32, np.asfortranarray, np.ndarray.tolist], ids=["f4", "Fortran", "list"])
+def test_dtype_and_memory_order_do_not_matter(attack, pairs, as_type):
+    Z, A = (rows.astype(np.float32).astype(np.float64) for rows in pairs)
+    convert = (lambda rows: rows.astype(np.float32)) if as_type is np.float32 else as_type
+    expected = fit(clone(attack), Z, A).reconstruct(Z)
+    guesses = fit(attack, convert(Z), convert(A)).reconstruct(convert(Z))
+    assert guesses.dtype == np.float64
+    assert_allclose(guesses, expected, atol=1e-10)
+
+
+def test_input_is_left_alone(attack, pairs):
+    copies = [rows.copy() for rows in pairs]
+    for rows in pairs:
+        rows.setflags(write=False)
+    fit(attack, *pairs).reconstruct(pairs[0])
+    for rows, copy in zip(pairs, copies, strict=True):
+        assert (rows == copy).all()
+
+
+def test_parameters_are_stored_untouched_and_clonable(attack, pairs):
+    parameters = attack.get_params()
+    fit(attack, *pairs)
+    assert clone(attack).get_params() == parameters == attack.get_params()
+    assert not [name for name in vars(clone(attack)) if name.endswith("_")]
+
+
+def test_reprs_show_no_data(attack, pairs):
+    fit(attack, *pairs)
+    assert repr(attack) == repr(clone(attack))
+    assert "mean_original_" not in attack._repr_html_()
+
+
+BAD = {
+    "nan": (lambda rows: np.where(rows[3, 2] == rows, np.nan, rows), "NaN or infinity in 1 of 30 rows"),
+    "infinity": (lambda rows: np.where(rows[3, 2] == rows, np.inf, rows), "NaN or infinity in 1 of 30 rows"),
+    "empty": (lambda rows: rows[:, :0], r"empty \(shape \(30, 0\)\)"),
+    "one dimension": (lambda rows: rows[:, 0], r"two-dimensional.*shape \(30,\)"),
+    "text": (lambda rows: np.full(rows.shape, "secret"), "must be a table of real numbers"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+@pytest.mark.parametrize(("spoilt", "name"), [(0, "leaked representation"), (1, "leaked original")])
+def test_bad_pairs_are_refused_without_showing_them(attack, pairs, kind, spoilt, name):
+    spoil, message = BAD[kind]
+    bad = [*pairs]
+    bad[spoilt] = spoil(bad[spoilt])
+    with pytest.raises(RepresentationError, match=f"{name}.*{message}") as caught:
+        fit(attack, *bad)
+    assert "secret" not in str(caught.value)
+    assert caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_rows_are_refused_without_showing_them(attack, pairs, kind):
+    spoil, message = BAD[kind]
+    with pytest.raises(RepresentationError, match=f"The representation.*{message}") as caught:
+        fit(attack, *pairs).reconstruct(spoil(pairs[0]))
+    assert "secret" not in str(caught.value)
+
+
+def test_unequal_numbers_of_rows(attack, pairs):
+    Z, A = pairs
+    with pytest.raises(AgreementError, match="representation has 29 rows but the leaked original has 30; give pairs"):
+        fit(attack, Z[:-1], A)
+
+
+def test_too_few_pairs(attack, pairs):
+    Z, A = pairs
+    fewest = 6 if isinstance(attack, MLPAttack) else 2
+    assert fit(attack, Z[:fewest], A[:fewest]).reconstruct(Z).shape == A.shape
+    with pytest.raises(RepresentationError, match=f"at least {fewest} leaked pairs; got {fewest - 1}"):
+        fit(attack, Z[: fewest - 1], A[: fewest - 1])
+
+
+def test_other_columns_than_the_leaked(attack, pairs):
+    with pytest.raises(RepresentationError, match="has 2 columns but the leaked one had 3"):
+        fit(attack, *pairs).reconstruct(pairs[0][:, :2])
+
+
+def test_not_fitted(attack, pairs):
+    with pytest.raises(NotFittedError):
+        attack.reconstruct(pairs[0])
+
+
+def shifted_classes(rng, n):
+    """Rows whose class moves them along a direction that the representation does not show."""
+    y = rng.integers(3, size=n)
+    A = rng.normal(size=(n, 5))
+    A[:, 4] += 8 * y
+    return A[:, :3] + 0.01 * rng.normal(size=(n, 3)), A, y
+
+
+@pytest.mark.parametrize("kind", ["labels", "numbers"])
+def test_targets_tell_what_the_representation_does_not(attack, rng, kind):
+    Z, A, y = shifted_classes(rng, 240)
+    target = np.array(["low", "middle", "high"])[y] if kind == "labels" else A[:, 4]
+    leaked, private, public = slice(0, 80), slice(80, 120), slice(120, 240)
+    blind = fit(clone(attack), Z[leaked], A[leaked], public=A[public]).reconstruct(Z[private])
+    attack.fit(Z[leaked], A[leaked], target=target[leaked], public=A[public], public_target=target[public])
+    informed = attack.reconstruct(Z[private], target=target[private])
+    if isinstance(attack, PseudoinverseAttack):
+        # Inverting a forward map, it takes the unseen direction for what moves the columns; it has to differ, no more.
+        assert not np.allclose(informed, blind)
+        return
+    wrong_blind, wrong_informed = (np.mean((guess - A[private]) ** 2) for guess in (blind, informed))
+    assert wrong_informed < 0.7 * wrong_blind
+
+
+def test_names_of_the_classes_do_not_matter(attack, rng):
+    Z, A, y = shifted_classes(rng, 60)
+    guesses = []
+    for named in (y, np.array(["a", "b", "c"])[y], y.astype(object), y == 1, np.where(y == 1, "yes", "no")):
+        fit(attack, Z[:40], A[:40], target=named[:40], public_target=named[np.arange(60) % 40])
+        guesses.append(attack.reconstruct(Z[40:], target=named[40:]))
+    for other, expected in ((1, 0), (2, 0), (4, 3)):
+        assert_allclose(guesses[other], guesses[expected], atol=1e-10)
+
+
+def test_a_class_that_nobody_has_seen_is_no_obstacle(attack, rng):
+    Z, A, y = shifted_classes(rng, 40)
+    fit(attack, Z, A, target=y, public_target=np.arange(60) % 3)
+    assert np.isfinite(attack.reconstruct(Z, target=y + 5)).all()
+
+
+def test_a_class_without_public_rows_or_without_leaked_ones(attack, rng):
+    Z, A, y = shifted_classes(rng, 40)
+    fit(attack, Z, A, target=np.where(y == 2, 1, y), public_target=np.arange(60) % 2 * 2)
+    assert np.isfinite(attack.reconstruct(Z, target=y)).all()
+
+
+def test_targets_go_to_both_or_to_neither(attack, pairs):
+    y = np.arange(30) % 2
+    with pytest.raises(AgreementError, match="got a target to reconstruct with, but was fitted without targets"):
+        fit(clone(attack), *pairs).reconstruct(pairs[0], target=y)
+    fit(attack, *pairs, target=y, public_target=np.arange(60) % 2)
+    with pytest.raises(AgreementError, match="got no target to reconstruct with, but was fitted with targets"):
+        attack.reconstruct(pairs[0])
+    with pytest.raises(AgreementError, match="floating-point numbers are regression targets"):
+        attack.reconstruct(pairs[0], target=y.astype(float))
+
+
+def test_public_rows_are_asked_for_and_checked(attack, pairs):
+    if not attack.needs_public:
+        expected = clone(attack).fit(*pairs).reconstruct(pairs[0])
+        assert_allclose(fit(attack, *pairs).reconstruct(pairs[0]), expected)
+        return
+    with pytest.raises(AgreementError, match="wants public rows; pass public"):
+        attack.fit(*pairs)
+    with pytest.raises(AgreementError, match="public table has 4 columns but the originals have 5"):
+        fit(attack, *pairs, public=PUBLIC[:, :4])
+    with pytest.raises(AgreementError, match="not of the public ones; pass public_target"):
+        fit(attack, *pairs, target=np.arange(30) % 2)
+    with pytest.raises(AgreementError, match=r"public rows' target has shape \(30,\), but there are 60 rows"):
+        fit(attack, *pairs, target=np.arange(30) % 2, public_target=np.arange(30) % 2)
+
+
+@pytest.mark.parametrize("constant", [0, 1], ids=["representation", "originals"])
+def test_constant_tables(attack, pairs, constant):
+    """Nothing to learn from, or nothing to learn; warnings are errors in this suite."""
+    tables = [*pairs]
+    tables[constant] = np.full(tables[constant].shape, 0.1)
+    guesses = fit(attack, *tables).reconstruct(pairs[0])
+    assert np.isfinite(guesses).all()
+
+
+@pytest.mark.parametrize("repeated", [2, 30])
+def test_repeated_pairs(attack, pairs, repeated):
+    Z, A = (np.repeat(rows[: 60 // repeated], repeated, axis=0) for rows in pairs)
+    assert np.isfinite(fit(attack, Z, A).reconstruct(pairs[0])).all()

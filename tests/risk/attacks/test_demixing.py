@@ -1,0 +1,164 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from datacollab.errors import AgreementError
+from datacollab.risk.attacks import AffineEstimate, demix, equal_rows, membership
+
+
+def world(noise=0.0, n_columns=8, size=5, n_groups=4, seed=0):
+    """Means of groups of a table's rows through an affine map, and candidates: these rows, then strangers."""
+    rng = np.random.default_rng(seed)
+    F, shift = rng.normal(size=(20, n_columns)), rng.normal(size=n_columns)
+    people, anchor = rng.normal(size=(150, 20)), rng.normal(size=(200, 20))
+    n = size * n_groups
+    means = (people[:n] @ F + shift).reshape(n_groups, size, -1).mean(axis=1)
+    means += noise * (people @ F).std() * rng.normal(size=means.shape)
+    order = rng.permutation(n)
+    estimate = AffineEstimate(anchor, anchor @ F + shift)
+    return np.repeat(means, size, axis=0)[order], order, people, estimate
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 6])
+def test_planted_groups_are_found_exactly(size):
+    shared, order, people, estimate = world(size=size)
+    found = demix(shared, np.zeros(len(shared), dtype=int), people, estimate)
+    assert found.n_solved == len(found.groups) == 4
+    for rows, members in zip(found.groups, found.members, strict=True):
+        assert_array_equal(members, np.sort(order[rows]))
+    scores = found.scores(np.zeros(len(people)))
+    assert membership(scores[: len(order)], scores[len(order) :]).tpr == 1.0
+
+
+def test_groups_of_others_are_not_solved():
+    shared, order, people, estimate = world()
+    found = demix(shared, np.zeros(len(shared), dtype=int), people[len(order) :], estimate)
+    assert found.applies
+    assert found.n_solved == 0
+    assert_allclose(np.ptp(found.scores(np.zeros(100))), 0)
+
+
+def test_a_group_with_one_member_unknown_is_not_solved():
+    shared, order, people, estimate = world()
+    known = np.delete(people, 0, axis=0)
+    found = demix(shared, np.zeros(len(shared), dtype=int), known, estimate)
+    assert found.n_solved == 3
+    of_missing = next(rows for rows in found.groups if 0 in order[rows])
+    assert found.members[[rows is of_missing for rows in found.groups].index(True)] is None
+
+
+@pytest.mark.parametrize("noise", [0.3, 1.0])
+def test_means_with_noise_are_not_solved(noise):
+    shared, _, people, estimate = world(noise)
+    assert demix(shared, np.zeros(len(shared), dtype=int), people, estimate).n_solved == 0
+
+
+@pytest.mark.slow
+def test_too_few_columns_tell_nothing_apart():
+    """One column of a wide tolerance fits thousands of subsets: none may count."""
+    shared, order, people, _ = world(n_columns=1)
+    rng = np.random.default_rng(1)
+    anchor = rng.normal(size=(200, 20))
+    F = np.linalg.lstsq(people, np.ones((150, 1)), rcond=None)[0]
+    rough = AffineEstimate(anchor, anchor @ F + 0.01 * F.std() * rng.normal(size=(200, 1)))
+    assert demix(shared, np.zeros(len(shared), dtype=int), people, rough).n_solved == 0
+
+
+def test_a_map_that_is_not_affine_is_left_alone():
+    rng = np.random.default_rng(0)
+    anchor = rng.normal(size=(100, 20))
+    estimate = AffineEstimate(anchor, np.sin(3 * anchor[:, :4]))
+    found = demix(rng.normal(size=(10, 4)), np.zeros(10, dtype=int), anchor, estimate)
+    assert not found.applies
+    assert "not affine" in found.obstacle
+
+
+def test_errors_are_those_of_rows_left_out(rng):
+    """Oracle: the fit again, without a fold."""
+    anchor, Z = rng.normal(size=(40, 3)), rng.normal(size=(40, 2))
+    out = np.arange(40) % 5 == 2
+    A = np.column_stack([np.ones(40), anchor])
+    fitted = np.linalg.lstsq(A[~out], Z[~out], rcond=None)[0]
+    scale = np.sqrt(((Z - Z.mean(axis=0)) ** 2).mean())
+    assert_allclose(AffineEstimate(anchor, Z).errors[out], np.linalg.norm(A[out] @ fitted - Z[out], axis=1) / scale)
+    with pytest.raises(AgreementError, match="40 rows but its representation 39"):
+        AffineEstimate(anchor, Z[1:])
+
+
+def test_equal_rows_are_grouped():
+    groups = equal_rows(np.array([[1.0, 2.0], [0.0, 0.0], [1.0, 2.0]]))
+    assert sorted(group.tolist() for group in groups) == [[0, 2], [1]]
+
+
+def test_groups_of_twelve_close_rows_are_found_too():
+    """As a defence makes them; too large for meeting in the middle."""
+    rng = np.random.default_rng(0)
+    people, anchor, F = rng.normal(size=(150, 20)), rng.normal(size=(200, 20)), rng.normal(size=(20, 16))
+    people[:36] += 4 * np.repeat(rng.normal(size=(3, 20)), 12, axis=0)
+    shared = np.repeat((people[:36] @ F).reshape(3, 12, 16).mean(axis=1), 12, axis=0)
+    found = demix(shared, np.zeros(36, dtype=int), people, AffineEstimate(anchor, anchor @ F))
+    assert sorted(members.tolist() for members in found.members) == np.arange(36).reshape(3, 12).tolist()
+
+
+def numeric_world(n_columns, seed=0):
+    """Means of groups of four among sixteen people with their mean target: few columns, so that several sums fit."""
+    rng = np.random.default_rng(seed)
+    people, anchor, F = rng.normal(size=(16, 6)), rng.normal(size=(60, 6)), rng.normal(size=(6, n_columns))
+    y = rng.normal(size=16)
+    groups = np.arange(16).reshape(4, 4)
+    # Columns known to two digits: as if f were known so well only.
+    noisy = anchor @ F + 0.02 * rng.normal(size=(60, n_columns))
+    means = np.stack([(people[group] @ F).mean(axis=0) for group in groups])
+    targets = np.stack([y[group].mean() for group in groups])
+    return np.repeat(means, 4, axis=0), np.repeat(targets, 4), people, y, AffineEstimate(anchor, noisy), groups
+
+
+def test_a_known_mean_target_tells_subsets_apart_that_the_columns_do_not():
+    shared, targets, people, y, estimate, groups = numeric_world(2)
+    alone = demix(shared, targets, people, estimate)
+    known = demix(shared, targets, people, estimate, candidate_target=y)
+
+    def n_right(found):
+        truth = {float(shared[4 * number, 0]): group for number, group in enumerate(groups)}
+        return sum(
+            members is not None and np.array_equal(members, truth[float(shared[rows[0], 0])])
+            for rows, members in zip(found.groups, found.members, strict=True)
+        )
+
+    assert n_right(alone) == 0
+    assert n_right(known) >= 2
+
+
+@pytest.mark.parametrize("numeric", [False, True])
+def test_candidates_of_other_targets_are_left_out(numeric):
+    """Members known to have other targets than the group's rows cannot be its members."""
+    shared, order, people, estimate = world()
+    y = np.arange(150) % 5
+    y = y + 0.5 if numeric else y
+    found = demix(shared, y[order], people, estimate, candidate_target=y)
+    assert found.n_solved == 4
+    assert demix(shared, y[order] + 10, people, estimate, candidate_target=y).n_solved == 0
+
+
+def test_candidates_targets_have_to_fit():
+    shared, order, people, estimate = world()
+    with pytest.raises(AgreementError, match="candidates' target has shape"):
+        demix(shared, np.zeros(len(shared)), people, estimate, candidate_target=np.zeros(3))
+    with pytest.raises(AgreementError, match="of another kind"):
+        demix(shared, np.zeros(len(shared)), people, estimate, candidate_target=np.zeros(150, dtype=int))
+
+
+def test_fewer_pairs_than_columns_are_met_in_the_units_that_fit_better(rng):
+    """f standardises columns of very different spreads; from 60 pairs of 80 columns F is not determined."""
+    spread = np.exp(rng.normal(size=80, scale=2))
+    latent = rng.normal(size=(360, 10)) @ rng.normal(size=(10, 80)) + 0.1 * rng.normal(size=(360, 80))
+    anchor, others = np.split(latent * spread, [60])
+    F = rng.normal(size=(80, 4)) / spread[:, None]
+    found = AffineEstimate(anchor, anchor @ F)
+    A = np.column_stack([np.ones(60), anchor - anchor.mean(axis=0)])
+    raw = np.linalg.lstsq(A, anchor @ F, rcond=None)[0]
+    errors = [
+        np.median(np.linalg.norm(mapped - others @ F, axis=1))
+        for mapped in (found(others), np.column_stack([np.ones(300), others - anchor.mean(axis=0)]) @ raw)
+    ]
+    assert errors[0] < 0.8 * errors[1]

@@ -1,0 +1,97 @@
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy import stats
+
+from datacollab.risk.attacks import Rate, clustered_interval, mean_interval, wilson_interval
+
+RATES = st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
+
+
+@given(rate=RATES, confidence=st.floats(0.5, 0.999))
+def test_wilson_is_scipys(rate, confidence):
+    expected = stats.binomtest(*rate).proportion_ci(confidence, method="wilson")
+    assert_allclose(wilson_interval(*rate, confidence), expected, atol=1e-12)
+
+
+@given(rate=RATES)
+def test_a_rate_lies_in_its_interval_and_its_complement_mirrors_it(rate):
+    hits, n = rate
+    shown, missed = Rate(hits, n), Rate(n - hits, n)
+    assert 0 <= shown.low <= shown.value <= shown.high <= 1
+    assert_allclose([missed.low, missed.high], [1 - shown.high, 1 - shown.low], atol=1e-12)
+
+
+def test_the_ends_are_exact():
+    assert wilson_interval(0, 7)[0] == 0
+    assert wilson_interval(7, 7)[1] == 1
+    assert Rate(0, 10).high > 0.2  # ten rows that were not linked show little
+
+
+def test_a_published_interval():
+    """The linkage rates printed for 300 rows."""
+    assert_allclose(wilson_interval(298, 300), [0.976, 0.998], atol=5e-4)
+    assert_allclose(wilson_interval(184, 300), [0.557, 0.667], atol=5e-4)
+
+
+@given(values=st.lists(st.floats(-10, 10), min_size=2, max_size=12).filter(lambda v: np.std(v) > 1e-6))
+def test_mean_interval_is_scipys(values):
+    mean, low, high = mean_interval(values)
+    expected = stats.t.interval(0.95, len(values) - 1, np.mean(values), stats.sem(values))
+    assert_allclose([mean, low, high], [np.mean(values), *expected], atol=1e-9)
+
+
+def test_one_seed_has_no_interval():
+    mean, low, high = mean_interval([0.3])
+    assert mean == 0.3
+    assert math.isnan(low)
+    assert math.isnan(high)
+
+
+@pytest.mark.parametrize(("hits", "n"), [(1, 0), (0, 0), (3, 2), (-1, 2)])
+def test_no_rate(hits, n):
+    with pytest.raises(ValueError, match="no rate"):
+        Rate(hits, n)
+    with pytest.raises(ValueError, match="no rate"):
+        wilson_interval(hits, n)
+
+
+def test_bad_parameters():
+    with pytest.raises(ValueError, match="no values"):
+        mean_interval([])
+    for confidence in (0.0, 1.0, 95.0):
+        with pytest.raises(ValueError, match="between 0 and 1"):
+            Rate(1, 2, confidence)
+        with pytest.raises(ValueError, match="between 0 and 1"):
+            mean_interval([1.0, 2.0], confidence)
+
+
+def test_a_rate_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Rate(1, 2).hits = 2
+
+
+def test_values_in_groups_count_as_groups(rng):
+    """Where all of a group are alike the interval is about that of the groups' number; alone each counts."""
+    hits = rng.random(200) < 0.3
+    assert clustered_interval(hits, range(200)) == wilson_interval(int(hits.sum()), 200)
+    low, high = clustered_interval(np.repeat(hits, 5), np.repeat(np.arange(200), 5))
+    assert_allclose([low, high], wilson_interval(int(hits.sum()), 200), atol=0.01)
+    assert clustered_interval([0.2] * 5, [0] * 5) == (0.0, 1.0)
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        clustered_interval([1.5], [0])
+
+
+def test_interval_of_values_in_groups_covers(rng):
+    covered = []
+    for _ in range(400):
+        rates = rng.beta(2, 3, size=20)
+        values = (rng.random((20, 5)) < rates[:, None]).ravel()
+        low, high = clustered_interval(values, np.repeat(np.arange(20), 5))
+        covered.append(low <= 0.4 <= high)
+    assert np.mean(covered) >= 0.92

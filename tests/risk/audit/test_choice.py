@@ -1,0 +1,137 @@
+"""Choosing a way of sharing under limits."""
+
+import numpy as np
+import pytest
+
+import datacollab as dc
+from datacollab.party import Microaggregation
+from datacollab.risk.audit import Option, RiskLimits, audit, choose, options_for, with_defences
+from datacollab.risk.audit._choice import defended_options
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = dc.datasets.load("digits")
+    order = np.random.default_rng(0).permutation(len(y))
+    own, anchor, public = np.split(order, [120, 320])
+    return {"own": (X[own], y[own]), "anchor": (X[anchor], y[anchor]), "public": (X[public], y[public])}
+
+
+def chosen(digits, options, **limits):
+    (X, y), (anchor, anchor_target), (public, public_target) = digits.values()
+    return choose(
+        X,
+        y,
+        anchor,
+        anchor_target=anchor_target,
+        public=public,
+        public_target=public_target,
+        options=options,
+        limits=RiskLimits(**limits),
+        random_state=0,
+    )
+
+
+@pytest.fixture(scope="module")
+def choice(digits):
+    options = defended_options("pca 16", dc.obfuscator("pca", n_components=16), 16, on_public=True)
+    return chosen(digits, [options[0], options[1], options[3]], linkage=0.4, reidentification=None, membership=None)
+
+
+@pytest.mark.slow
+def test_the_most_useful_option_within_the_limits_is_taken(choice):
+    plain, elsewhere, grouped = choice.assessments
+    assert plain.risk.linkage == elsewhere.risk.linkage == 1.0
+    assert grouped.risk.linkage < 0.4
+    assert (plain.allowed, elsewhere.allowed, grouped.allowed) == (False, False, True)
+    assert choice.best is grouped
+    assert min(plain.utility, elsewhere.utility) > grouped.utility > 0.4
+
+
+def test_the_map_fitted_elsewhere_does_not_tell_members(digits):
+    """Only f is looked at: the rows that are shared tell members in any case."""
+    (X, y), (anchor, _), (public, _) = digits.values()
+    options = defended_options("pca 16", dc.obfuscator("pca", n_components=16), 16, on_public=True)[:2]
+    plain, elsewhere = (
+        audit(
+            option.party("a", public[:500], np.random.RandomState(0)).fit(X, y),
+            X,
+            anchor,
+            public=public[:500],
+            control=public[500:],
+            levels=["T2f"],
+            random_state=0,
+        )
+        .findings[0]
+        .value
+        for option in options
+    )
+    assert plain > 0.7
+    assert elsewhere < 0.6
+
+
+@pytest.mark.slow
+def test_the_frontier_is_what_nothing_dominates(choice):
+    for one in choice.assessments:
+        better = [
+            other
+            for other in choice.assessments
+            if other.utility >= one.utility
+            and other.risk.linkage <= one.risk.linkage
+            and other is not one
+            and (other.utility, other.risk.linkage) != (one.utility, one.risk.linkage)
+        ]
+        assert one.on_frontier == (not better)
+
+
+def test_no_option_is_taken_where_none_is_within_the_limits(digits):
+    options = [defended_options("pca 16", dc.obfuscator("pca", n_components=16), 16, on_public=False)[0]]
+    choice = chosen(digits, options, linkage=0.5)
+    assert choice.best is None
+    assert choice.plot().axes[0].get_xlabel()
+
+
+def test_an_unmeasured_risk_is_not_within_a_limit(digits):
+    (X, y), (anchor, _), _ = digits.values()
+    options = [defended_options("pca 4", dc.obfuscator("pca", n_components=4), 4, on_public=False)[0]]
+    choice = choose(X, y, anchor, options=options, limits=RiskLimits(linkage=None, membership=1.0), random_state=0)
+    assert choice.assessments[0].risk.membership is None
+    assert choice.best is None
+
+
+def test_options_that_fail_are_named(digits):
+    option = Option(
+        name="too few",
+        obfuscator=dc.obfuscator("pca", n_components=4),
+        n_components=4,
+        defences=(Microaggregation(50, small_classes="error"),),
+    )
+    choice = chosen(digits, [option])
+    assert not choice.assessments
+    assert "k=50" in choice.failed["too few"]
+
+
+def test_options_name_every_dimension_and_defence():
+    names = [option.name for option in options_for(("pca",), (4, 16, 64), largest=20)]
+    assert len(names) == len(set(names)) == 2 * 6
+    assert not any("64" in name for name in names)
+
+
+def test_regression_and_no_public_rows():
+    X, y = dc.datasets.load("diabetes")
+    options = defended_options("pca 4", dc.obfuscator("pca", n_components=4), 4, on_public=False)[:1]
+    choice = choose(X[:120], y[:120], X[120:300], options=options, random_state=0)
+    assert choice.utility_name == "R2 on own rows"
+    assert -1 < choice.assessments[0].utility < 1
+    assert list(choice.rows()[0])[:3] == ["option", "columns", "R2 on own rows"]
+
+
+def test_an_audit_takes_up_what_defences_would_change(digits):
+    (X, y), (anchor, anchor_target), (public, public_target) = digits.values()
+    party = dc.Party("a", dc.obfuscator("pca", n_components=4)).fit(X, y)
+    known = {"anchor_target": anchor_target, "public": public, "public_target": public_target, "random_state": 0}
+    result = audit(party, X, anchor, levels=["T2"], attacks=["linear regression"], **known)
+    told = with_defences(result, party, X, y, anchor, time_budget=0.5, **known)
+    assert told.defences[0].name == "without any defence"
+    assert 0 < told.defences[0].linkage <= 1
+    assert told.findings == result.findings

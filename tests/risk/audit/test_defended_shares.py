@@ -1,0 +1,152 @@
+"""What the audit says of shares behind defences: the attacks made for them, and what is proven."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.random import RandomState
+
+import datacollab as dc
+from datacollab.party import ClassShift, LabelledAnchors, Microaggregation
+from datacollab.risk.audit import AuditResult, audit
+from datacollab.risk.audit._scenario import make_scenario
+
+ATTACKS = ("forward emulator", "membership", "demixing", "shadow shares", "second share")
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """A party's 60 rows, 300 anchor rows, 800 public rows, and 300 rows that nobody holds."""
+    X, y = dc.datasets.load("digits")
+    order = np.random.default_rng(0).permutation(len(y))
+    return [(X[part], y[part]) for part in np.split(order[:1460], [60, 360, 1160])]
+
+
+def audited(digits, *defences, attacks=ATTACKS, seed=0, **options):
+    (X, y), (anchor, anchor_target), (public, public_target), (control, control_target) = digits
+    f = dc.obfuscator("pca", n_components=12)
+    # What comes from a known number is not proven to be secret.
+    random = None if seed is None else RandomState(seed)
+    party = dc.Party("a", f, fit_on=public[:200], defences=defences, random_state=random).fit(X, y)
+    return audit(
+        party,
+        X,
+        anchor,
+        y=y,
+        anchor_target=anchor_target,
+        public=public,
+        public_target=public_target,
+        control=control,
+        control_target=control_target,
+        levels=["T2"],
+        attacks=attacks,
+        random_state=0,
+        **options,
+    )
+
+
+def value(result, metric, attack):
+    return next(one.value for one in result.findings if (one.metric, one.attack) == (metric, attack))
+
+
+@pytest.fixture(scope="module")
+def grouped(digits):
+    return audited(digits, Microaggregation(3, small_classes="group"))
+
+
+def test_groups_are_taken_apart_and_their_members_found(grouped):
+    assert value(grouped, "membership AUC", "demixing") > 0.95
+    assert value(grouped, "membership TPR", "demixing") > 0.8
+    assert grouped.headline("membership").value >= value(grouped, "membership AUC", "demixing")
+    assert "groups of equal rows were taken apart" in " ".join(grouped.assumptions)
+
+
+def test_a_second_share_names_the_added_row(grouped):
+    assert value(grouped, "added row named", "second share") > 0.9
+    said = " ".join(grouped.assumptions)
+    assert re.search(r"share again after adding a row, it is named among strangers (9\d|100) % of the time", said)
+    assert all(
+        criterion.finding.metric != "added row named" for criterion in grouped.all_criteria() if criterion.finding
+    )
+
+
+def test_rows_of_one_mean_are_not_linked_beyond_their_number(grouped):
+    """Three rows share a mean, so a third is the most that the class and the group give."""
+    assert value(grouped, "open-world linkage", "demixing") == pytest.approx(1 / 3, abs=0.08)
+
+
+class _OwnTargets(Microaggregation):
+    """Means of groups with the target of each row, rather than the group's mean target."""
+
+    def _defend(self, representation, target, *rest):
+        published = super()._defend(representation, target, *rest)
+        return replace(published, target=target[published.own_rows])
+
+
+def test_numeric_targets_tell_rows_of_a_group_apart():
+    """Means of groups with each row's own target: once a group is solved, the targets say who is who."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(900, 10))
+    y = rows @ rng.normal(size=10)
+    linked = {}
+    for defence in (_OwnTargets(4, n_bins=5), Microaggregation(4, n_bins=5)):
+        f = dc.obfuscator("pca", n_components=8)
+        party = dc.Party("a", f, fit_on=rows[600:], defences=[defence], random_state=RandomState(0))
+        result = audit(
+            party.fit(rows[:60], y[:60]),
+            rows[:60],
+            rows[60:260],
+            y=y[:60],
+            anchor_target=y[60:260],
+            public=rows[260:500],
+            public_target=y[260:500],
+            control=rows[500:600],
+            levels=["T2"],
+            attacks=["demixing"],
+            random_state=0,
+        )
+        linked[type(defence)] = value(result, "linkage", "demixing")
+    assert linked[_OwnTargets] > 0.5
+    assert linked[Microaggregation] == pytest.approx(0.25, abs=0.02)
+
+
+def test_what_is_proven_stands_beside_what_was_tried(digits):
+    result = audited(digits, ClassShift(4.0), attacks=("shadow shares", "demixing"), seed=None)
+    assert result.proven["membership AUC"] == pytest.approx(0.74, abs=0.01)
+    assert "(4, 1e-05)-differentially private" in result.guarantee
+    found = value(result, "membership AUC", "shadow shares")
+    assert found <= result.proven["membership AUC"] + 0.08
+    assert not [one for one in result.findings if one.attack == "demixing"]
+    page = result.to_html()
+    assert "Proven, for any attack on the share: AUC 74" in page.replace("\u00a0", " ")
+    assert "“At most” is over the attacks tried (shadow shares)" in page
+    assert AuditResult.from_json(result.to_json()).proven == result.proven
+    assert audited(digits, ClassShift(4.0), attacks=(), proven={"membership AUC": 0.9}).proven == {
+        "membership AUC": 0.9
+    }
+
+
+def test_where_no_row_is_shared_linkage_is_chance(digits):
+    result = audited(digits, LabelledAnchors(n_rows=60), attacks=("forward emulator", "membership"))
+    assert value(result, "linkage", "forward emulator") <= 0.12
+    assert "No shared row stands for one of yours" in " ".join(result.assumptions)
+
+
+def test_an_older_result_without_what_is_proven_is_read(grouped):
+    text = grouped.to_json().replace(',\n  "proven": {}', "")
+    assert '"proven"' not in text
+    assert AuditResult.from_json(text).proven == {}
+
+
+@pytest.mark.parametrize("n_labelled", [20, 60, 200])
+def test_made_up_tables_are_of_the_tables_size_whatever_is_shared(digits, n_labelled):
+    """Without the table's targets these are drawn from the share's, which has more rows or fewer."""
+    (X, y), (anchor, _), _, _ = digits
+    defence = LabelledAnchors(n_labelled)
+    party = dc.Party("a", dc.obfuscator("pca", 12), fit_on=anchor, defences=[defence]).fit(X, y)
+    known = dict.fromkeys(("anchor_target", "public", "public_target", "control", "control_target"))
+    scenario = make_scenario(party, X, anchor, y=None, n_attacked=20, random=RandomState(0), **known)
+    assert len(scenario.share.target) == n_labelled
+    assert len(scenario.table_target) == len(X) == 60
+    assert set(scenario.table_target) <= set(scenario.share.target)

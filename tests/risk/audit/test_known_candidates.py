@@ -1,0 +1,131 @@
+"""Attackers who hold the list of candidates: everybody in the table and strangers, with targets or without."""
+
+import numpy as np
+import pytest
+from numpy.random import RandomState
+from sklearn.preprocessing import FunctionTransformer
+
+import datacollab as dc
+from datacollab.party import AnchorResiduals, GaussianNoise, Microaggregation
+from datacollab.risk.audit import audit
+from datacollab.risk.audit._attacks import EXACT_MAP, FORWARD, FORWARD_KNOWN, KNOWN_TARGETS, UNIT_SPREAD
+from datacollab.risk.audit._group_rows import assigned, known_targets, predicted_targets
+
+MAPS = (FORWARD, EXACT_MAP, UNIT_SPREAD, FORWARD_KNOWN)
+
+
+@pytest.fixture(scope="module")
+def world():
+    """Rows of eight columns, with three classes that have hardly anything to do with them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 8))
+    return X, (X[:, 0] + 3 * rng.normal(size=700) > 0).astype(int) + (X[:, 1] > 1)
+
+
+def audited(world, *defences, f=None, attacks=("forward emulator", "membership"), n_rows=60, targets=True, **options):
+    X, y = world
+    own, anchor, public, strangers = np.split(np.arange(700), [n_rows, n_rows + 150, n_rows + 350])
+    f = dc.obfuscator("pca", n_components=6) if f is None else f
+    party = dc.Party("a", f, fit_on=X[anchor], defences=defences, random_state=RandomState(0)).fit(X[own], y[own])
+    return audit(
+        party,
+        X[own],
+        X[anchor],
+        y=y[own] if targets else None,
+        anchor_target=y[anchor],
+        public=X[public],
+        public_target=y[public],
+        control=X[strangers],
+        control_target=y[strangers],
+        levels=["T2"],
+        attacks=attacks,
+        random_state=0,
+        **options,
+    )
+
+
+def value(result, metric, attack):
+    return next(one.value for one in result.findings if (one.metric, one.attack) == (metric, attack))
+
+
+@pytest.mark.parametrize("attack", MAPS)
+def test_without_a_defence_everybody_is_found(world, attack):
+    result = audited(world)
+    assert value(result, "linkage", attack) == 1.0
+    assert value(result, "open-world linkage", attack) == 1.0
+    assert value(result, "membership AUC", f"{attack}, distance") == 1.0
+
+
+@pytest.mark.parametrize("attack", [FORWARD, UNIT_SPREAD, FORWARD_KNOWN])
+def test_of_a_constant_representation_nothing_is_told_but_targets(world, attack):
+    """Ties are guesses: what is linked is chance, or what the classes give."""
+    result = audited(world, f=FunctionTransformer(lambda rows: np.ones((len(rows), 3)) + 1e-30 * rows[:, :3]))
+    classes = len(np.unique(world[1][:60]))
+    expected = classes / 60 if attack == FORWARD_KNOWN else 1 / 60
+    assert value(result, "linkage", attack) == pytest.approx(expected, abs=0.04)
+    assert value(result, "membership AUC", f"{attack}, distance") == pytest.approx(0.5, abs=0.1)
+
+
+def test_known_classes_link_more_through_noise(world):
+    result = audited(world, GaussianNoise(1.0))
+    known = next(one for one in result.findings if (one.metric, one.attack) == ("linkage", FORWARD_KNOWN))
+    assert known.value > value(result, "linkage", UNIT_SPREAD)
+    assert known.baseline == pytest.approx(len(np.unique(world[1][:60])) / 60, abs=0.02)
+
+
+def test_groups_are_sought_among_the_whole_table_however_few_rows_are_attacked(world):
+    result = audited(world, Microaggregation(4), attacks=["demixing"], n_attacked=15)
+    assert value(result, "membership AUC", "demixing") == 1.0
+    assert value(result, "linkage", "demixing") == pytest.approx(0.25, abs=0.06)
+
+
+def test_residuals_of_anchor_rows_hide_no_group(world):
+    result = audited(world, Microaggregation(4), AnchorResiduals(), attacks=["demixing", "membership"])
+    assert value(result, "membership AUC", "demixing") == 1.0
+    assert value(result, "membership AUC", f"{EXACT_MAP}, distance") < 0.85
+    noisy = audited(world, Microaggregation(4), GaussianNoise(0.3), AnchorResiduals(), attacks=["demixing"])
+    assert not noisy.findings
+
+
+def test_numbers_shared_as_they_are_are_said_to_tell_rows(world):
+    X = world[0]
+    numeric = X, X[:, 0] + 0.1 * X[:, 1]
+    for defence, said in ((GaussianNoise(1.0), True), (Microaggregation(4, n_bins=5), False)):
+        text = " ".join(audited(numeric, defence, attacks=()).assumptions)
+        assert ("100 % of the rows leave with their record’s own target" in text) is said
+    assert "own target" not in " ".join(audited(world, GaussianNoise(1.0), attacks=()).assumptions)
+
+
+@pytest.mark.slow
+def test_targets_known_are_not_taken_from_what_a_defence_made_of_them(world):
+    X = world[0]
+    numeric = X, X[:, 0] + 0.1 * X[:, 1]
+    attacks = {
+        targets: {
+            one.attack
+            for one in audited(
+                numeric, Microaggregation(13, n_bins=2), attacks=["demixing"], targets=targets, time_budget=8
+            ).findings
+        }
+        for targets in (True, False)
+    }
+    assert KNOWN_TARGETS not in attacks[False]
+    assert "demixing" in attacks[True] & attacks[False]
+
+
+def test_rows_of_a_group_are_assigned_by_known_targets():
+    guess = known_targets(np.array([1.0, 2.0, 3.0, 4.0]))
+    found = assigned(np.array([4.0, 1.0, 1.0]), np.array([0, 1, 3]), guess)
+    assert found[0] == {3: 1.0}
+    assert found[1] == found[2] == {0: 0.5, 1: 0.5}
+    assert assigned(np.array([1.0, 1.0]), np.array([5]), None) == [{5: 0.5}, {5: 0.5}]
+
+
+def test_rows_of_a_group_of_several_classes_are_assigned_by_what_members_look_like():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(200, 2)) + 6 * (np.arange(200) % 2)[:, None]
+    guess = predicted_targets(Z, np.array(["a", "b"])[np.arange(200) % 2], Z)
+    found = assigned(np.array(["b", "a", "b"]), np.array([0, 1, 3]), guess)
+    assert found == [{1: 0.5, 3: 0.5}, {0: 1.0}, {1: 0.5, 3: 0.5}]
+    # A class that the anchor has not.
+    assert np.ptp(guess(np.array(["c"]), np.array([0, 1]))) == 0

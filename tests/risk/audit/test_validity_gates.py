@@ -1,0 +1,293 @@
+"""What an audit must find, and must not, on representations of which the answer is known."""
+
+import zlib
+
+import numpy as np
+import pytest
+from numpy.random import RandomState
+from numpy.testing import assert_allclose
+from scipy.stats import ortho_group
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.preprocessing import FunctionTransformer
+
+import datacollab as dc
+from datacollab.party import Microaggregation
+from datacollab.risk.attacks import Rate
+from datacollab.risk.audit import audit
+from datacollab.share import Share
+
+ATTACKS = ("linear regression", "kernel ridge", "membership", "subspace")
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """A party's 100 rows, 300 anchor rows, 900 public rows, 397 rows that nobody holds, and 100 of somebody else."""
+    X, y = dc.datasets.load("digits")
+    order = np.random.default_rng(0).permutation(len(y))
+    return [(X[part], y[part]) for part in np.split(order, [100, 400, 1300, 1697])]
+
+
+@pytest.fixture(scope="module")
+def pca_share(digits):
+    """A share without a party, its rows in the table's order."""
+    (X, y), (anchor, anchor_target), *_ = digits
+    f = dc.obfuscator("pca", n_components=8).fit(X)
+    return Share(
+        party="a",
+        representation=f.transform(X),
+        anchor_representation=f.transform(anchor),
+        target=y,
+        anchor_target=anchor_target,
+    )
+
+
+def audited(party, digits, *, X=None, levels=("T2",), attacks=ATTACKS, **options):
+    (own, _), (anchor, anchor_target), (public, public_target), (control, control_target), _ = digits
+    return audit(
+        party,
+        own if X is None else X,
+        anchor,
+        anchor_target=anchor_target,
+        public=public,
+        public_target=public_target,
+        control=control,
+        control_target=control_target,
+        levels=levels,
+        attacks=attacks,
+        random_state=0,
+        **options,
+    )
+
+
+def best(result, metric):
+    return max((finding for finding in result.findings if finding.metric == metric), key=lambda one: one.value)
+
+
+def changed(share, representation, anchor_representation=None, target=None):
+    return Share(
+        party=share.party,
+        representation=representation,
+        anchor_representation=share.anchor_representation if anchor_representation is None else anchor_representation,
+        target=share.target if target is None else target,
+        anchor_target=share.anchor_target,
+    )
+
+
+def test_rows_shared_as_they_are_are_all_found(digits):
+    (X, y), *_ = digits
+    party = dc.Party("a", FunctionTransformer()).fit(X, y)
+    result = audited(party, digits)
+    assert best(result, "re-identification@1").value == 1.0
+    assert best(result, "linkage").value == 1.0
+    assert best(result, "open-world linkage").value == 1.0
+    assert best(result, "R2c").value > 0.99
+    assert best(result, "membership AUC").value > 0.99
+    assert {each.name: each.light for each in result.criteria()}["linkability"] == "red"
+
+
+class _Unrelated(TransformerMixin, BaseEstimator):
+    """Numbers that depend on the row and tell nothing of it."""
+
+    def fit(self, X, y=None):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def transform(self, X):
+        seeds = [zlib.crc32(np.ascontiguousarray(row).tobytes()) for row in np.asarray(X)]
+        return np.array([np.random.default_rng(seed).normal(size=8) for seed in seeds])
+
+
+def test_a_representation_that_is_unrelated_tells_nothing(digits):
+    (X, y), *_ = digits
+    party = dc.Party("a", _Unrelated()).fit(X, y)
+    result = audited(party, digits, attacks=("linear regression", "kernel ridge", "forward emulator", "membership"))
+    for finding in result.findings:
+        if finding.metric == "linkage" and "labels" not in finding.attack:
+            # Chance is one in a hundred, so more than six would be a one in a thousand event.
+            assert finding.value <= Rate(6, 100).value
+        if finding.metric == "membership AUC":
+            assert abs(finding.value - 0.5) < 0.08
+
+
+def test_rows_in_another_order_are_refused(digits, pca_share):
+    """Every attack on them would fail, and the page would be green."""
+    (X, y), (anchor, _), *_ = digits
+    order = np.random.default_rng(2).permutation(len(X))
+    with pytest.raises(dc.errors.AgreementError, match="order"):
+        audit(pca_share, X[order], anchor, random_state=0)
+    party = dc.Party("a", dc.obfuscator("pca", n_components=8)).fit(X, y)
+    with pytest.raises(dc.errors.AgreementError, match="was not fitted on these 100 rows"):
+        audit(party, X[order], anchor)
+
+
+def test_the_forward_emulator_finds_what_reconstructions_cannot(rng):
+    """Two random directions of forty tell little about a row, and yet which one it is."""
+    rows = rng.normal(size=(1200, 40))
+    f = dc.obfuscator("random-projection", n_components=2)
+    party = dc.Party("a", f, random_state=RandomState(0)).fit(rows[:200], np.zeros(200, dtype=int))
+    found = audit(party, rows[:200], rows[200:500], control=rows[500:], levels=["T2"], random_state=0).findings
+    rate = {one.attack: one.value for one in found if one.metric == "open-world re-identification"}
+    assert rate["linear regression"] < 0.3
+    assert rate["forward emulator"] > 0.9
+
+
+def test_strangers_are_neither_members_nor_known(digits):
+    (X, y), (anchor, anchor_target), (public, public_target), *_ = digits
+    party = dc.Party("a", dc.obfuscator("pca", n_components=8), fit_on=public[:300], random_state=RandomState(0)).fit(
+        X, y
+    )
+    mixed = np.vstack([public[250:500], X[:10], anchor[:10]])
+    result = audit(
+        party,
+        X,
+        anchor,
+        anchor_target=anchor_target,
+        public=np.vstack([public[500:], X[:5]]),
+        public_target=np.concatenate([public_target[500:], y[:5]]),
+        control=mixed,
+        levels=["T2"],
+        attacks=["linear regression"],
+        random_state=0,
+    )
+    assert result.n_open_candidates == 100 + 200
+    said = " ".join(result.assumptions)
+    assert "5 public rows" in said
+    assert "70 rows that nobody should hold" in said
+
+
+def test_labels_alone_count_for_all_they_tell(rng):
+    """Rows that are a function of a numeric target leak through it, and not through a share of noise."""
+    y = rng.uniform(size=900)
+    X = np.sin(np.outer(y, rng.normal(size=12) * 8)) + 0.03 * rng.normal(size=(900, 12))
+    party = dc.Party("a", _Unrelated()).fit(X[:100], y[:100])
+    result = audit(
+        party,
+        X[:100],
+        X[100:400],
+        anchor_target=y[100:400],
+        public=X[400:],
+        public_target=y[400:],
+        levels=["T2"],
+        attacks=["kernel ridge"],
+        random_state=0,
+    )
+    assert {one.name: one.light for one in result.criteria()}["inference"] != "red"
+
+
+def test_a_single_column_that_is_disclosed_is_not_green(rng):
+    rows = rng.normal(size=(700, 40))
+    f = FunctionTransformer(lambda table: 3 * np.asarray(table)[:, :1])
+    party = dc.Party("a", f).fit(rows[:100], np.zeros(100, dtype=int))
+    for attributes, light in (({"hiv": 0}, "red"), (None, "not tested")):
+        result = audit(
+            party, rows[:100], rows[100:400], public=rows[400:], attributes=attributes, levels=["T2"], random_state=0
+        )
+        assert result.criterion("inference").light == light
+
+
+def test_rotation_and_the_order_of_rows_change_nothing(digits, pca_share):
+    rotation = ortho_group.rvs(8, random_state=0)
+    attacks = ("linear regression", "Gaussian prior")
+    before = audited(pca_share, digits, attacks=attacks)
+    rotated = changed(pca_share, pca_share.representation @ rotation, pca_share.anchor_representation @ rotation)
+    (X, _), *_ = digits
+    order = np.random.default_rng(2).permutation(len(X))
+    moved = changed(rotated, rotated.representation[order], target=rotated.target[order])
+    for after in (audited(rotated, digits, attacks=attacks), audited(moved, digits, X=X[order], attacks=attacks)):
+        assert len(after.findings) == len(before.findings)
+        for one, other in zip(before.findings, after.findings, strict=True):
+            assert_allclose(one.value, other.value, atol=1e-6, err_msg=f"{one.attack}: {one.metric}")
+
+
+def test_equal_rows_are_linked_by_chance_alone(digits):
+    (X, y), *_ = digits
+    party = dc.Party("a", FunctionTransformer(lambda table: np.ones((len(table), 3)))).fit(X, y)
+    result = audited(party, digits, attacks=("linear regression", "kernel ridge", "forward emulator"))
+    for finding in result.findings:
+        if finding.metric == "linkage" and "labels" not in finding.attack:
+            assert finding.value <= Rate(6, 100).value
+
+
+def test_the_map_itself_tells_members_unless_it_was_fitted_elsewhere(digits):
+    (X, y), _, (public, _), *_ = digits
+    X, y, f = X[:60], y[:60], dc.obfuscator("pca", n_components=16)
+
+    def auc(party):
+        return best(audited(party.fit(X, y), digits, X=X, levels=("T2f",)), "membership AUC").value
+
+    assert auc(dc.Party("a", f)) >= 0.85
+    # One map keeps directions that happen to suit the members, another does not: the mean of eight.
+    elsewhere = [auc(dc.Party("a", f, fit_on=public[:60], random_state=RandomState(seed))) for seed in range(8)]
+    assert abs(np.mean(elsewhere) - 0.5) <= 0.08
+
+
+def test_microaggregation_lowers_linkage_to_what_labels_give(digits):
+    (X, y), _, (public, _), *_ = digits
+    plain = dc.Party("a", dc.obfuscator("pca", n_components=16)).fit(X, y)
+    f, defences = dc.obfuscator("pca", n_components=16), [Microaggregation(5)]
+    private = dc.Party("a", f, fit_on=public, defences=defences, random_state=RandomState(0)).fit(X, y)
+    before, after = (best(audited(party, digits), "linkage") for party in (plain, private))
+    assert before.value > 0.9
+    assert after.value < 0.3
+
+
+class _Stubborn(TransformerMixin, BaseEstimator):
+    """Keeps the rows it was fitted on, and maps to their mean."""
+
+    def fit(self, X, y=None):
+        self.rows_ = X
+        return self
+
+    def transform(self, X):
+        return X[:, :2]
+
+
+def test_stored_rows_are_found_in_files(digits):
+    (X, y), *_ = digits
+    party = dc.Party("a", dc.obfuscator("pca", n_components=4)).fit(X, y)
+    files = {"f": _Stubborn().fit(X), "g": dc.obfuscator("pca", n_components=4).fit(X)}
+    result = audited(party, digits, levels=("T4",), attacks=None, artefacts=files)
+    assert [finding.value for finding in result.findings] == [1.0, 0.0]
+
+
+def test_what_was_not_tested_is_said(digits, pca_share):
+    (X, _), (anchor, _), *_ = digits
+    result = audit(pca_share, X, anchor, levels=("T0", "T2"), attacks=("linear regression",), random_state=0)
+    said = " ".join(result.not_tested)
+    assert "T0" in said
+    assert "T4" in said
+    assert "Membership" in said
+    hurried = audited(pca_share, digits, time_budget=0.0)
+    assert not hurried.complete
+    assert "time was up" in " ".join(hurried.not_tested)
+
+
+def test_an_attacker_in_collusion_inverts_collaboration_representations(digits, pca_share):
+    result = audited(pca_share, digits, levels=("T3",), attacks=None)
+    assert best(result, "linkage").value > 0.9
+
+
+def test_errors_show_no_entry(digits, pca_share):
+    (X, y), (anchor, _), *_ = digits
+    with pytest.raises(dc.errors.AgreementError, match=r"X has 99 rows .* 100"):
+        audit(pca_share, X[:99], anchor)
+    with pytest.raises(dc.errors.AgreementError, match="64 columns but anchor has 63"):
+        audit(pca_share, X, anchor[:, :63])
+    with pytest.raises(dc.errors.AgreementError, match="Unknown threat level 'T9'"):
+        audit(pca_share, X, anchor, levels=["T9"])
+    with pytest.raises(dc.errors.AgreementError, match="y differs"):
+        audit(pca_share, X, anchor, y=y[::-1])
+
+
+def test_the_slow_attack_is_made_where_it_is_named(digits, pca_share):
+    named = audited(pca_share, digits, attacks=("multilayer perceptron",))
+    assert best(named, "re-identification@1").attack.startswith("multilayer perceptron")
+    assert best(named, "linkage").value > 0.3
+
+
+def test_reconstructions_are_averaged_where_their_parts_are_there(digits, pca_share):
+    averaged = "kernel ridge and emulator, averaged"
+    result = audited(pca_share, digits, attacks=("kernel ridge", "emulator", averaged))
+    found = {one.attack: one.value for one in result.findings if one.metric == "linkage"}
+    assert found[averaged] > 0.95
+    assert found[averaged] >= min(value for attack, value in found.items() if attack != averaged)
