@@ -7,6 +7,7 @@ from ._gep import GEP
 from ._graphs import GeometricGraph, NeighborGraph, TargetDissimilarityGraph, TargetSimilarityGraph
 from ._kti import KTI
 from ._kti_cv import KTICV
+from ._linear import LinearIntegrator
 from ._lti import LTI
 from ._mpp import MPP
 from ._odc import ODC
@@ -23,6 +24,7 @@ __all__ = [
     "Candidate",
     "Collaboration",
     "GeometricGraph",
+    "LinearIntegrator",
     "NeighborGraph",
     "Selection",
     "TargetDissimilarityGraph",

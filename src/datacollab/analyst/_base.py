@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -149,8 +148,3 @@ class BaseIntegrator(BaseEstimator, ABC):
     def _few_threads(anchors: Mapping[PartyName, FloatArray]) -> AbstractContextManager[Any]:
         """A context with one thread of linear algebra where there are too few anchor rows for more to help."""
         return one_thread_if_small(next(iter(anchors.values())).shape[0])
-
-    @staticmethod
-    def _residual(fitted: Mapping[PartyName, FloatArray], target: FloatArray) -> float:
-        r""":math:`\sum_k \|g_k(\tilde A^{(k)}) - Z\|_F^2` (eq. linear-naive-formulation)."""
-        return float(sum(np.sum((A - target) ** 2) for A in fitted.values()))

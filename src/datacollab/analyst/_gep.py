@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from .._validation import FloatArray, Interval
-from ..linalg import column_space, fix_signs, leading_left_singular
-from ..model import LinearMap
-from ._base import BaseIntegrator, Representations, check_n_components
+from .._validation import FloatArray, PartyName
+from ..linalg import fix_signs
+from ._linear import LinearIntegrator, common_directions
+from ._parameters import N_COMPONENTS
 
 __all__ = ["GEP"]
 
 
-class GEP(BaseIntegrator):
+class GEP(LinearIntegrator):
     r"""Least discrepancy between all pairs of parties, as a generalised eigenvalue problem [1]_.
 
     Minimises :math:`\sum_{k,k'} \|\tilde A^{(k)} G^{(k)} - \tilde A^{(k')} G^{(k')}\|_F^2` with
@@ -62,7 +60,7 @@ class GEP(BaseIntegrator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_components": N_COMPONENTS,
     }
 
     eigenvalues_: FloatArray
@@ -71,43 +69,14 @@ class GEP(BaseIntegrator):
     def __init__(self, n_components: int = 10) -> None:
         self.n_components = n_components
 
-    def fit(self, anchors: Representations, y: ArrayLike | None = None) -> Self:
-        """Learn one linear map per party.
+    def _align(self, anchors: dict[PartyName, FloatArray]) -> dict[PartyName, FloatArray]:
+        spaces, U, singular_values, V = common_directions(anchors, self.n_components)
+        V = V[:, : self.n_components] * fix_signs(U[:, : self.n_components])
 
-        Parameters
-        ----------
-        anchors : mapping of party to array-like of shape (n_anchors, n_intermediate)
-            The parties' representations of the same anchor rows; row counts agree, columns need not.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        AgreementError, RepresentationError
-            When row counts differ, or a representation is not finite, empty, or the same in every row; the message
-            names the party.
-        ValueError
-            When `n_components` exceeds the dimension that the column spaces span together.
-        """
-        checked = self._start_fit(anchors)
-        with self._few_threads(checked):
-            spaces = {party: column_space(A) for party, A in checked.items()}
-            U, singular_values, V = leading_left_singular(np.hstack([space.basis for space in spaces.values()]))
-            check_n_components(self.n_components, U.shape[1], "that is the dimension the representations span together")
-            V = V[:, : self.n_components] * fix_signs(U[:, : self.n_components])
-
-            blocks = np.split(V, np.cumsum([space.rank for space in spaces.values()])[:-1])
-            self.eigenvalues_ = singular_values[: self.n_components] ** 2
-            self.integration_functions_ = {
-                party: LinearMap(party, space.coefficients(block))
-                for (party, space), block in zip(spaces.items(), blocks, strict=True)
-            }
-            # The paper's sum over pairs is 2K times the sum of squared deviations from the mean over parties, which
-            # keeps the digits of a small objective.
-            fitted = np.stack([space.basis @ block for space, block in zip(spaces.values(), blocks, strict=True)])
-            self.objective_ = float(2.0 * len(spaces) * np.sum((fitted - fitted.mean(axis=0)) ** 2))
-        return self
+        blocks = np.split(V, np.cumsum([space.rank for space in spaces.values()])[:-1])
+        # The paper's sum over pairs is 2K times the sum of squared deviations from the mean over parties, which keeps
+        # the digits of a small objective.
+        fitted = np.stack([space.basis @ block for space, block in zip(spaces.values(), blocks, strict=True)])
+        self.eigenvalues_ = singular_values[: self.n_components] ** 2
+        self.objective_ = float(2.0 * len(spaces) * np.sum((fitted - fitted.mean(axis=0)) ** 2))
+        return {party: space.coefficients(block) for (party, space), block in zip(spaces.items(), blocks, strict=True)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from numbers import Integral, Real
@@ -11,7 +10,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 from sklearn.base import clone
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_random_state
@@ -26,21 +24,17 @@ from .._validation import (
     array_library,
     to_numpy,
 )
-from ..errors import UndeterminedTargetWarning
-from ..linalg import ARRAY_KERNELS, Kernel, fix_signs, like
+from ..linalg import fix_signs, like
 from ._base import BaseIntegrator, Representations, check_n_components
 from ._cost import FitCost
 from ._graphs import NeighborGraph
+from ._kti_problem import check_library, check_rank, kernel_of, regularised_penalty, warn_if_undetermined
+from ._parameters import N_COMPONENTS, SHARED_CONSTRAINTS
 from ._solving import Solving
-from ._target_problem import VANISHING, Solution, TargetProblem, kernel_rank
+from ._target_problem import TargetProblem
 from ._widths import GammaRule, has_width, kernel_widths
 
 __all__ = ["KTI"]
-
-_UNDETERMINED = 1e-9
-"""Eigengap, relative to the eigenvalues, that rounding may fill."""
-_VANISHING_SINGLE = 1e-5
-"""`VANISHING` where eigenvalues are rounded to single precision."""
 
 
 class KTI(BaseIntegrator):
@@ -175,16 +169,12 @@ class KTI(BaseIntegrator):
 
     _keeps_library = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        **SHARED_CONSTRAINTS,
+        "n_components": N_COMPONENTS,
         "kernel": [StrOptions(set(PAIRWISE_KERNEL_FUNCTIONS)), callable],
-        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"median", "scale"}), callable, Mapping],
         "gamma_factor": [Interval(Real, 0, None, closed="neither")],
         "alpha": [Interval(Real, 0, None, closed="neither")],
-        "graph": [NeighborGraph, None],
         "graph_weight": [Interval(Real, 0, None, closed="left")],
-        "penalty_graph": [NeighborGraph, None],
-        "penalty_epsilon": [Interval(Real, 0, None, closed="left")],
-        "center": ["boolean"],
         "solver": [StrOptions({"auto", "exact", "nystroem"})],
         "precision": [StrOptions({"float64", "float32"})],
         "tol": [Interval(Real, 0, None, closed="neither")],
@@ -194,8 +184,6 @@ class KTI(BaseIntegrator):
         "degree": [Interval(Real, 0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "kernel_params": [Mapping, None],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
     }
 
     target_: FloatArray
@@ -292,13 +280,13 @@ class KTI(BaseIntegrator):
             is done with NumPy arrays only.
         """
         checked = self._start_fit(anchors)
-        self._check_data(checked)
+        self._check_parameters(next(iter(checked.values())))
         seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
         with self._few_threads(checked):
             problem = self._problem(checked, y)
             solution = self._solving(seed).solve(problem)
-        self._check_rank(problem, solution)
-        self._warn_if_undetermined(solution)
+        check_rank(problem, solution, single=self.precision == "float32", by_landmarks=self.n_landmarks is not None)
+        warn_if_undetermined(solution, self.n_components)
 
         signs = like(fix_signs(to_numpy(solution.target)), solution.target)
         self.solver_ = solution.solver
@@ -355,91 +343,36 @@ class KTI(BaseIntegrator):
             seed=seed,
         )
 
-    def _check_data(self, anchors: Mapping[PartyName, Array]) -> None:
+    def _check_parameters(self, A: Array) -> None:
         """Refuse parameters that the data, or one another, do not allow."""
-        first = next(iter(anchors.values()))
-        self._check_library(first)
+        check_library(A, kernel=self.kernel, penalty_graph=self.penalty_graph, engine=self.engine)
         if isinstance(self.kernel, str) and self.kernel_params:
             raise ValueError(
                 f"kernel_params is for kernels that are functions; for kernel={self.kernel!r} set gamma, degree, coef0."
             )
-        largest = first.shape[0] - 1 if self.center else first.shape[0]
-        check_n_components(self.n_components, largest, f"there are {first.shape[0]} anchor rows")
-
-    def _check_library(self, A: Array) -> None:
-        """Refuse parameters that ask for what is done with NumPy arrays only."""
-        library = array_library(A)
-        if library is None:
-            return
-        kernels = ["rbf", *ARRAY_KERNELS]
-        wanted = {
-            "kernel": None if isinstance(self.kernel, str) and self.kernel in kernels else f"one of {kernels!r}",
-            "penalty_graph": None if self.penalty_graph is None else "None",
-            "engine": None if self.engine is None else "None",
-        }
-        for name, instead in wanted.items():
-            if instead is not None:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r} works with NumPy arrays only; for {library} arrays {name} must be "
-                    f"{instead}. Change it, or convert the anchor representations."
-                )
+        largest = A.shape[0] - 1 if self.center else A.shape[0]
+        check_n_components(self.n_components, largest, f"there are {A.shape[0]} anchor rows")
 
     def _problem(self, anchors: dict[PartyName, Array], y: ArrayLike | None) -> TargetProblem:
         """Kernels and graphs, which are found with NumPy."""
         here = {party: to_numpy(A) for party, A in anchors.items()}
         y = to_numpy(y) if y is not None and array_library(y) is not None else y
         gammas = kernel_widths(here, self.kernel, self.gamma, self.gamma_factor)
+        shape: dict[str, Any] = {name: getattr(self, name) for name in ("degree", "coef0", "kernel_params")}
         return TargetProblem(
             anchors=anchors,
-            kernels={party: self._kernel(gammas.get(party)) for party in anchors},
+            kernels={party: kernel_of(self.kernel, gammas.get(party), **shape) for party in anchors},
             alpha=self.alpha,
             n_components=self.n_components,
             intrinsic=None if self.graph is None else self.graph.laplacian(here, y),
             graph_weight=self.graph_weight,
-            penalty=None if self.penalty_graph is None else self._regularised_penalty(here, y),
+            penalty=None if self.penalty_graph is None else self._penalty(self.penalty_graph, here, y),
             center=self.center,
         )
 
-    def _check_rank(self, problem: TargetProblem, solution: Solution) -> None:
-        """Refuse more components than the kernels tell apart."""
-        if problem.normalised:
-            return
-        single = self.precision == "float32" and solution.angle is not None
-        rank = kernel_rank(solution.eigenvalues, len(problem.anchors), _VANISHING_SINGLE if single else VANISHING)
-        what = "the rank of the kernel matrices" if self.n_landmarks is None else "the rank with these landmarks"
-        check_n_components(self.n_components, rank, f"that is {what} together")
-
-    def _warn_if_undetermined(self, solution: Solution) -> None:
-        if solution.gap is None:
-            return
-        # Landmarks blur eigengaps by more than their solver's angle tells.
-        blurred = solution.solver == "exact" and solution.angle is not None and solution.angle >= 1.0
-        if solution.gap > _UNDETERMINED * abs(solution.eigenvalues).max() and not blurred:
-            return
-        warnings.warn(
-            f"KTI: eigenvalue {self.n_components} is within {solution.gap:.1e} of the next one, so other targets with "
-            f"{self.n_components} components are as good as the one found. Change n_components by one or two; until "
-            "then compare objectives, not targets.",
-            UndeterminedTargetWarning,
-            stacklevel=3,
+    def _penalty(
+        self, graph: NeighborGraph, anchors: Mapping[PartyName, FloatArray], y: ArrayLike | None
+    ) -> sparse.csr_array:
+        return regularised_penalty(
+            graph, anchors, y, n_components=self.n_components, epsilon=self.penalty_epsilon, center=self.center
         )
-
-    def _kernel(self, gamma: float | None) -> Kernel:
-        if not isinstance(self.kernel, str):
-            return Kernel(metric=self.kernel, parameters=self.kernel_params or {})
-        parameters = {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
-        return Kernel(metric=self.kernel, parameters=parameters)
-
-    def _regularised_penalty(self, anchors: Mapping[PartyName, FloatArray], y: ArrayLike | None) -> sparse.csr_array:
-        r"""Penalty Laplacian, as :math:`C_\varepsilon` where it is singular on the feasible subspace."""
-        assert self.penalty_graph is not None
-        C = self.penalty_graph.laplacian(anchors, y)
-        n_anchors = C.shape[0]
-        # Weights are not negative, so the null space is spanned by the indicators of the connected components.
-        components = connected_components(C, directed=False, return_labels=False)
-        rank = n_anchors - components
-        check_n_components(self.n_components, rank, "that is the rank of the penalty graph's Laplacian")
-        nullity = components - 1 if self.center else components
-        if nullity > 0 and self.penalty_epsilon > 0:
-            C = C + self.penalty_epsilon * C.trace() / n_anchors * sparse.eye_array(n_anchors, format="csr")
-        return sparse.csr_array(C)

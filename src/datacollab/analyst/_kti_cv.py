@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 
 from .._validation import FloatArray, HasMethods, Interval, PartyName, StrOptions, count_missing
@@ -19,8 +18,11 @@ from ..linalg import Kernel
 from ._base import BaseIntegrator, Representations, check_n_components
 from ._graphs import NeighborGraph
 from ._kti import KTI
-from ._selection import Fold, View, concordance, default_predictor, halves, held_out_views, prediction_score
-from ._widths import GammaRule, has_width, kernel_widths
+from ._kti_folds import anchor_folds
+from ._kti_grid import Grid, check_values
+from ._parameters import SHARED_CONSTRAINTS
+from ._selection import Fold, View, concordance, default_predictor, held_out_views, prediction_score
+from ._widths import GammaRule, kernel_widths
 
 __all__ = ["KTICV"]
 
@@ -108,22 +110,16 @@ class KTICV(BaseIntegrator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **SHARED_CONSTRAINTS,
         "n_components": [Interval(Integral, 1, None, closed="left"), "array-like"],
         "kernels": ["array-like"],
         "gamma_factors": ["array-like"],
         "alphas": ["array-like"],
         "graph_weights": ["array-like"],
-        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"median", "scale"}), callable, Mapping],
-        "graph": [NeighborGraph, None],
-        "penalty_graph": [NeighborGraph, None],
-        "penalty_epsilon": [Interval(Real, 0, None, closed="left")],
-        "center": ["boolean"],
         "estimator": [HasMethods(["fit", "score"]), None],
         "task": [StrOptions({"auto", "classification", "regression"})],
         "cv": ["cv_object"],
         "max_anchors": [Interval(Integral, 2, None, closed="left"), None],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
     }
 
     integrator_: KTI
@@ -191,7 +187,7 @@ class KTICV(BaseIntegrator):
             by the data.  Also the errors of `KTI.fit`.
         """
         checked = self._start_fit(anchors)
-        self._check_candidates()
+        grid = self._grid()
         n_anchors = next(iter(checked.values())).shape[0]
         target = None if y is None else np.asarray(y)
         if target is not None and target.shape != (n_anchors,):
@@ -203,7 +199,7 @@ class KTICV(BaseIntegrator):
         rows = self._searched_rows(n_anchors, random_state)
         searched = {party: A[rows] for party, A in checked.items()}
         with self._few_threads(searched):
-            candidates, scores = self._search(searched, None if target is None else target[rows], random_state)
+            candidates, scores = self._search(grid, searched, None if target is None else target[rows], random_state)
         means = scores.mean(axis=1)
         if np.isnan(means).any():
             raise NumericalError(
@@ -243,38 +239,21 @@ class KTICV(BaseIntegrator):
         """Solver of the best candidate."""
         return self.integrator_.solver_
 
-    def _numbers_of_components(self) -> list[int]:
-        return sorted({int(number) for number in np.atleast_1d(self.n_components)})
-
-    def _check_candidates(self) -> None:
-        """Refuse what `KTI` would refuse, before any work."""
-        singular = {"kernels": "kernel", "gamma_factors": "gamma_factor", "alphas": "alpha"}
-        singular |= {"graph_weights": "graph_weight", "n_components": "n_components"}
-        for name, parameter in singular.items():
-            values = getattr(self, name)
-            listed = [values] if isinstance(values, Integral) else list(values)
-            if not listed:
-                raise ValueError(f"KTICV: {name} is empty; at least one value to try is wanted.")
-            for value in listed:
-                KTI().set_params(**{parameter: value})._validate_params()
-
-    def _candidates(self) -> Iterator[dict[str, Any]]:
-        """All combinations but those that make no difference, from the simplest to the most flexible."""
-        weights = [{}] if self.graph is None else [{"graph_weight": weight} for weight in sorted(self.graph_weights)]
-        kernels = list(self._kernels())
-        for number in self._numbers_of_components():
-            for alpha in sorted(self.alphas, reverse=True):
-                for kernel in kernels:
-                    for weight in weights:
-                        yield {"n_components": number, "alpha": alpha, **kernel, **weight}
-
-    def _kernels(self) -> Iterator[dict[str, Any]]:
-        for kernel in self.kernels:
-            if has_width(kernel):
-                for factor in sorted(self.gamma_factors, key=lambda factor: abs(np.log(factor))):
-                    yield {"kernel": kernel, "gamma_factor": factor}
-            else:
-                yield {"kernel": kernel}
+    def _grid(self) -> Grid:
+        """The candidates, after a check of all values."""
+        numbers = np.atleast_1d(self.n_components).tolist()
+        check_values("kernels", list(self.kernels), "kernel")
+        check_values("gamma_factors", list(self.gamma_factors), "gamma_factor")
+        check_values("alphas", list(self.alphas), "alpha")
+        check_values("graph_weights", list(self.graph_weights), "graph_weight")
+        check_values("n_components", numbers, "n_components")
+        return Grid(
+            numbers=sorted({int(number) for number in numbers}),
+            kernels=self.kernels,
+            gamma_factors=self.gamma_factors,
+            alphas=self.alphas,
+            graph_weights=None if self.graph is None else self.graph_weights,
+        )
 
     def _integrator(self, candidate: Mapping[str, Any]) -> KTI:
         integrator = KTI(
@@ -294,6 +273,7 @@ class KTICV(BaseIntegrator):
 
     def _search(
         self,
+        grid: Grid,
         anchors: Mapping[PartyName, FloatArray],
         target: NDArray[Any] | None,
         random_state: np.random.RandomState,
@@ -302,20 +282,29 @@ class KTICV(BaseIntegrator):
         is_classification = target is not None and (
             self.task == "classification" or (self.task == "auto" and target.dtype.kind != "f")
         )
-        numbers = self._numbers_of_components()
-        folds = list(self._folds(anchors, target, is_classification, random_state))
+        numbers = grid.numbers
+        folds = list(
+            anchor_folds(
+                anchors,
+                target,
+                cv=self.cv,
+                graph=self.graph,
+                is_classification=is_classification,
+                random_state=random_state,
+            )
+        )
         smallest = min(fold.n_train for fold in folds) - int(self.center)
         check_n_components(numbers[0], smallest, f"the search fits candidates to {smallest + self.center} anchor rows")
-        kernels = list(self._kernels())
+        kernels = list(grid.kernel_parameters())
         tried = Parallel(n_jobs=self.n_jobs)(
-            delayed(self._scores)(fold, kernel, min(numbers[-1], smallest), is_classification)
+            delayed(self._scores)(fold, kernel, numbers, min(numbers[-1], smallest), is_classification)
             for kernel in kernels
             for fold in folds
         )
         # Only the kernel's place is looked up: a function that went to another process and back is another one.
         by_kernel = [tried[start : start + len(folds)] for start in range(0, len(tried), len(folds))]
         candidates, scores = [], []
-        for candidate in self._candidates():
+        for candidate in grid.candidates():
             key = candidate["n_components"], candidate["alpha"], candidate.get("graph_weight")
             kernel: dict[str, Any] = {name: candidate[name] for name in ("kernel", "gamma_factor") if name in candidate}
             by_fold = by_kernel[kernels.index(kernel)]
@@ -329,40 +318,13 @@ class KTICV(BaseIntegrator):
             )
         return candidates, np.asarray(scores)
 
-    def _folds(
-        self,
-        anchors: Mapping[PartyName, FloatArray],
-        target: NDArray[Any] | None,
-        is_classification: bool,
-        random_state: np.random.RandomState,
-    ) -> Iterator[Fold]:
-        n_anchors = next(iter(anchors.values())).shape[0]
-        for train, test in self._splitter(is_classification, random_state).split(np.zeros((n_anchors, 1)), target):
-            seen = {party: A[train] for party, A in anchors.items()}
-            seen_target = None if target is None else target[train]
-            yield Fold(
-                train=seen,
-                train_target=seen_target,
-                laplacian=None if self.graph is None else self.graph.laplacian(seen, seen_target),
-                held_out={party: A[test] for party, A in anchors.items()},
-                held_out_target=None if target is None else target[test],
-                parts=None if target is None else halves(target[test], random_state),
-            )
-
-    def _splitter(self, is_classification: bool, random_state: np.random.RandomState) -> Any:
-        if not isinstance(self.cv, Integral):
-            return check_cv(self.cv)
-        # Anchors often come class after class, so unshuffled folds would hold out what training has never seen.
-        folds = StratifiedKFold if is_classification else KFold
-        return folds(self.cv, shuffle=True, random_state=random_state)
-
     def _scores(
-        self, fold: Fold, kernel: Mapping[str, Any], n_components: int, is_classification: bool
+        self, fold: Fold, kernel: Mapping[str, Any], numbers: list[int], n_components: int, is_classification: bool
     ) -> dict[tuple[int, float, float | None], float]:
         """Scores of one kernel on one fold, by number of components, penalty and graph weight."""
         scores = {}
         for view in self._views(fold, kernel, n_components):
-            allowed = [number for number in self._numbers_of_components() if number <= view.representations.shape[2]]
+            allowed = [number for number in numbers if number <= view.representations.shape[2]]
             for number in allowed if fold.parts is not None else allowed[-1:]:
                 rows = view.representations[:, :, :number]
                 scores[number, view.alpha, view.graph_weight] = self._score(fold, rows, is_classification)

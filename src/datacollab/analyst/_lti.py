@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from .._validation import FloatArray, Interval
-from ..linalg import column_space, fix_signs, leading_left_singular
-from ..model import LinearMap
-from ._base import BaseIntegrator, Representations, check_n_components
+from .._validation import FloatArray, PartyName
+from ..linalg import fix_signs
+from ._linear import LinearIntegrator, common_directions, residual
+from ._parameters import N_COMPONENTS
 
 __all__ = ["LTI"]
 
 
-class LTI(BaseIntegrator):
+class LTI(LinearIntegrator):
     r"""Linear target-normalised integration (Theorem 1 of the paper).
 
     Minimises :math:`\sum_k \|\tilde A^{(k)} G^{(k)} - Z\|_F^2` over maps and target together, with
@@ -59,7 +55,7 @@ class LTI(BaseIntegrator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_components": N_COMPONENTS,
     }
 
     target_: FloatArray
@@ -69,41 +65,13 @@ class LTI(BaseIntegrator):
     def __init__(self, n_components: int = 10) -> None:
         self.n_components = n_components
 
-    def fit(self, anchors: Representations, y: ArrayLike | None = None) -> Self:
-        """Learn the target and one linear map per party.
+    def _align(self, anchors: dict[PartyName, FloatArray]) -> dict[PartyName, FloatArray]:
+        spaces, U, singular_values, _ = common_directions(anchors, self.n_components)
+        Z = U[:, : self.n_components] * fix_signs(U[:, : self.n_components])
 
-        Parameters
-        ----------
-        anchors : mapping of party to array-like of shape (n_anchors, n_intermediate)
-            The parties' representations of the same anchor rows; row counts agree, columns need not.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        AgreementError, RepresentationError
-            When row counts differ, or a representation is not finite, empty, or the same in every row; the message
-            names the party.
-        ValueError
-            When `n_components` exceeds the dimension that the column spaces span together.
-        """
-        checked = self._start_fit(anchors)
-        with self._few_threads(checked):
-            spaces = {party: column_space(A) for party, A in checked.items()}
-            U, singular_values, _ = leading_left_singular(np.hstack([space.basis for space in spaces.values()]))
-            check_n_components(self.n_components, U.shape[1], "that is the dimension the representations span together")
-            Z = U[:, : self.n_components] * fix_signs(U[:, : self.n_components])
-
-            coordinates = {party: space.basis.T @ Z for party, space in spaces.items()}
-            self.target_ = Z
-            self.eigenvalues_ = singular_values[: self.n_components] ** 2
-            self.integration_functions_ = {
-                party: LinearMap(party, space.coefficients(coordinates[party])) for party, space in spaces.items()
-            }
-            # Summing residuals instead of subtracting two nearly equal numbers keeps the digits of a small objective.
-            self.objective_ = float(sum(np.sum((spaces[party].basis @ c - Z) ** 2) for party, c in coordinates.items()))
-        return self
+        coordinates = {party: space.basis.T @ Z for party, space in spaces.items()}
+        self.target_ = Z
+        self.eigenvalues_ = singular_values[: self.n_components] ** 2
+        # Summing residuals instead of subtracting two nearly equal numbers keeps the digits of a small objective.
+        self.objective_ = residual({party: spaces[party].basis @ c for party, c in coordinates.items()}, Z)
+        return {party: space.coefficients(coordinates[party]) for party, space in spaces.items()}

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._validation import FloatArray, Interval, PartyName, StrOptions
+from .._validation import FloatArray, PartyName, StrOptions
 from ..errors import NumericalError
 from ..linalg import column_space, fix_signs, leading_left_singular
-from ..model import IntegrationFunction, LinearMap
-from ._base import BaseIntegrator, Representations, check_n_components
+from ._base import check_n_components
+from ._linear import LinearIntegrator, residual
+from ._parameters import N_COMPONENTS
 
 __all__ = ["MPP"]
 
@@ -21,7 +21,7 @@ _MUCH_LARGER = 1e8
 """Beyond this the digits of one party are lost in the rounding of another's."""
 
 
-class MPP(BaseIntegrator):
+class MPP(LinearIntegrator):
     r"""Minimum perturbation problem [1]_: a common target from the singular vectors of all representations.
 
     With :math:`W_A = [\tilde A^{(1)}, \ldots, \tilde A^{(K)}]` and its leading left singular vectors
@@ -64,7 +64,7 @@ class MPP(BaseIntegrator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_components": N_COMPONENTS,
         "basis": [StrOptions({"orthonormal", "singular_values"}), "array-like"],
     }
 
@@ -76,46 +76,20 @@ class MPP(BaseIntegrator):
         self.n_components = n_components
         self.basis = basis
 
-    def fit(self, anchors: Representations, y: ArrayLike | None = None) -> Self:
-        """Learn one linear map per party.
+    def _align(self, anchors: dict[PartyName, FloatArray]) -> dict[PartyName, FloatArray]:
+        U, singular_values, _ = leading_left_singular(np.hstack(list(anchors.values())))
+        reason = f"that is the rank of all representations together{_dwarfed(anchors)}"
+        check_n_components(self.n_components, U.shape[1], reason)
+        U = U[:, : self.n_components] * fix_signs(U[:, : self.n_components])
+        singular_values = singular_values[: self.n_components]
 
-        Parameters
-        ----------
-        anchors : mapping of party to array-like of shape (n_anchors, n_intermediate)
-            The parties' representations of the same anchor rows; row counts agree, columns need not.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        AgreementError, RepresentationError
-            When row counts differ, or a representation is not finite, empty, or the same in every row; the message
-            names the party.
-        ValueError
-            When `n_components` exceeds the rank of all representations together.
-        """
-        checked = self._start_fit(anchors)
-        with self._few_threads(checked):
-            U, singular_values, _ = leading_left_singular(np.hstack(list(checked.values())))
-            reason = f"that is the rank of all representations together{_dwarfed(checked)}"
-            check_n_components(self.n_components, U.shape[1], reason)
-            U = U[:, : self.n_components] * fix_signs(U[:, : self.n_components])
-            singular_values = singular_values[: self.n_components]
-
-            target = U @ self._mixing(singular_values)
-            functions: dict[PartyName, IntegrationFunction] = {}
-            for party, A in checked.items():
-                space = column_space(A)
-                functions[party] = LinearMap(party, space.coefficients(space.basis.T @ target))
-            self.target_ = target
-            self.eigenvalues_ = singular_values**2
-            self.integration_functions_ = functions
-            self.objective_ = self._residual({party: functions[party](A) for party, A in checked.items()}, target)
-        return self
+        target = U @ self._mixing(singular_values)
+        spaces = {party: column_space(A) for party, A in anchors.items()}
+        matrices = {party: space.coefficients(space.basis.T @ target) for party, space in spaces.items()}
+        self.target_ = target
+        self.eigenvalues_ = singular_values**2
+        self.objective_ = residual({party: A @ matrices[party] for party, A in anchors.items()}, target)
+        return matrices
 
     def _mixing(self, singular_values: FloatArray) -> FloatArray:
         """The matrix R of shape (n_components, n_components)."""

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import ArrayLike
 
 from .._validation import FloatArray, PartyName
 from ..errors import AgreementError, UnknownPartyError
 from ..linalg import fix_signs
-from ..model import IntegrationFunction, LinearMap
-from ._base import BaseIntegrator, Representations
+from ._linear import LinearIntegrator, residual
 
 __all__ = ["ODC"]
 
@@ -22,7 +20,7 @@ _LITTLE = 1e-9
 """Part of the sum of squares below which another turn is in vain."""
 
 
-class ODC(BaseIntegrator):
+class ODC(LinearIntegrator):
     r"""Orthogonal data collaboration [1]_: an orthogonal Procrustes map of each party onto a reference.
 
     :math:`G^{(k)} = U V^\top` from the singular value decomposition of :math:`\tilde A^{(k)\top} Z`, where the target Z
@@ -76,44 +74,18 @@ class ODC(BaseIntegrator):
     def __init__(self, *, reference: PartyName | None = None) -> None:
         self.reference = reference
 
-    def fit(self, anchors: Representations, y: ArrayLike | None = None) -> Self:
-        """Learn one orthogonal map per party.
-
-        Parameters
-        ----------
-        anchors : mapping of party to array-like of shape (n_anchors, n_intermediate)
-            The parties' representations of the same anchor rows, all with the same number of columns.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        AgreementError, RepresentationError
-            When row counts differ, or a representation is not finite, empty, or the same in every row; the message
-            names the party.  Also when their dimensions differ.
-        UnknownPartyError
-            When the reference is none of the parties.
-        """
-        checked = self._start_fit(anchors)
-        columns = {party: A.shape[1] for party, A in checked.items()}
+    def _align(self, anchors: dict[PartyName, FloatArray]) -> dict[PartyName, FloatArray]:
+        columns = {party: A.shape[1] for party, A in anchors.items()}
         if len(set(columns.values())) > 1:
             raise AgreementError(
                 f"ODC turns representations by orthogonal maps, so their dimensions must agree; got {columns}. "
                 "Use LTI, GEP, MPP or KTI, or ask the parties for one dimension."
             )
-        with self._few_threads(checked):
-            target = self._target(checked)
-            functions: dict[PartyName, IntegrationFunction] = {}
-            for party, A in checked.items():
-                functions[party] = LinearMap(party, _procrustes(A, target))
-            self.target_ = target
-            self.integration_functions_ = functions
-            self.objective_ = self._residual({party: functions[party](A) for party, A in checked.items()}, target)
-        return self
+        target = self._target(anchors)
+        matrices = {party: _procrustes(A, target) for party, A in anchors.items()}
+        self.target_ = target
+        self.objective_ = residual({party: A @ matrices[party] for party, A in anchors.items()}, target)
+        return matrices
 
     def _target(self, anchors: dict[PartyName, FloatArray]) -> FloatArray:
         if self.reference is None:

@@ -12,13 +12,14 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.decomposition import KernelPCA
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._notebooks import FittedUnseen
 from .._validation import FloatArray, Interval, StrOptions
 from ..errors import ObfuscationError
 
 __all__ = ["KernelPCAObfuscator"]
 
 
-class KernelPCAObfuscator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class KernelPCAObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""RBF kernel PCA with the median heuristic [1]_.
 
     The kernel is :math:`\exp(-\|x - x'\|^2 / (2 \sigma^2))`, and :math:`\sigma` the median Euclidean distance between
@@ -167,12 +168,6 @@ class KernelPCAObfuscator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         check_is_fitted(self, "eigenvalues_")
         rows: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
         return np.asarray(self._kernel_pca.transform(rows - self._mean), dtype=np.float64)
-
-    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
-        # A notebook would print learnt values, and be shared.
-        shown = super()._get_fitted_attr_html(doc_link)
-        shown.clear()
-        return shown
 
 
 def _median_distance(X: FloatArray) -> float:

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import _num_samples
 
-from .._validation import PartyName
-from ..errors import RepeatableSecretWarning
+from .._validation import PartyName, count_missing
+from ..errors import AgreementError, PrivateRowsWarning, RepeatableSecretWarning
 from ._defence import Defence
 from ._secret_draws import has_fixed_seed
 
-__all__ = ["check_parameters"]
+__all__ = ["check_parameters", "checked_target", "warn_of_own_rows"]
 
 
 def check_parameters(
@@ -55,6 +57,38 @@ def check_parameters(
         _warn_of_seed(party, "the obfuscator has", "rebuild the obfuscation")
     elif isinstance(random_state, int | np.integer) and (on_public_rows or defences):
         _warn_of_seed(party, "the party has", "rebuild the rotation and the noise")
+
+
+def checked_target(party: PartyName, X: Any, y: ArrayLike) -> NDArray[Any]:
+    """Targets as an array of shape (n_samples,).
+
+    Raises
+    ------
+    AgreementError
+        When there is not one for each row.
+    """
+    target = np.asarray(y)
+    n_samples = _num_samples(X)
+    if target.shape != (n_samples,):
+        raise AgreementError(
+            f"Party {party!r}: y must have one entry per row of X, shape ({n_samples},); got {target.shape}."
+        )
+    if count_missing(target):
+        raise AgreementError(
+            f"Party {party!r}: {count_missing(target)} of {n_samples} entries of y are missing (None or NaN); "
+            "leave out rows without a target."
+        )
+    return target
+
+
+def warn_of_own_rows(party: PartyName, n_own: int, n_public: int) -> None:
+    """Say that private rows are among the public ones that the map is learnt from."""
+    warnings.warn(
+        f"Party {party!r}: {n_own} of {n_public} rows in fit_on are also among its private rows, so the map holds "
+        "something of them. Take them out of fit_on.",
+        PrivateRowsWarning,
+        stacklevel=4,
+    )
 
 
 def _warn_of_seed(party: PartyName, who: str, what: str) -> None:

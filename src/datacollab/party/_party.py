@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -14,8 +13,8 @@ from sklearn.utils.validation import _num_samples
 
 from .._secrets import fresh_generator
 from .._threads import one_thread
-from .._validation import FloatArray, PartyName, count_missing
-from ..errors import AgreementError, PrivateRowsWarning, ShareError
+from .._validation import FloatArray, PartyName
+from ..errors import ShareError
 from ..share import Share
 from ._basis import Basis
 from ._batches import TableForm
@@ -27,7 +26,7 @@ from ._labelled_anchors import LabelledAnchors
 from ._ledger import Ledger
 from ._obfuscator import obfuscator as make_obfuscator
 from ._own_rows import OwnRows, TableDigest
-from ._parameters import check_parameters
+from ._parameters import check_parameters, checked_target, warn_of_own_rows
 from ._public_fit import public_subsample, random_rotation
 from ._release import Release
 from ._secret_draws import generator_for, secretly_seeded
@@ -197,17 +196,7 @@ class Party(CombiningParty):
         check_parameters(
             self.name, self.obfuscator, self.defences, self.random_state, on_public_rows=self.fit_on is not None
         )
-        target = np.asarray(y)
-        n_samples = _num_samples(X)
-        if target.shape != (n_samples,):
-            raise AgreementError(
-                f"Party {self.name!r}: y must have one entry per row of X, shape ({n_samples},); got {target.shape}."
-            )
-        if count_missing(target):
-            raise AgreementError(
-                f"Party {self.name!r}: {count_missing(target)} of {n_samples} entries of y are missing (None or NaN); "
-                "leave out rows without a target."
-            )
+        target = checked_target(self.name, X, y)
         fitted = self._fitted_obfuscator(X, target)
         representation = self._obfuscate(fitted, None, X, "representation")
         rotation = None
@@ -379,12 +368,7 @@ class Party(CombiningParty):
         own_rows = None if self.fit_on is None else OwnRows(X)
         n_own = 0 if own_rows is None else own_rows.count_in(self.fit_on)
         if n_own:
-            warnings.warn(
-                f"Party {self.name!r}: {n_own} of {_num_samples(self.fit_on)} rows in fit_on are also among its "
-                "private rows, so the map holds something of them. Take them out of fit_on.",
-                PrivateRowsWarning,
-                stacklevel=3,
-            )
+            warn_of_own_rows(self.name, n_own, _num_samples(self.fit_on))
         mechanism, obstacle = obstacle_in(defences)
         obstacle = obstacle or obstacle_before(
             self.obfuscator,

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._notebooks import FittedUnseen
 from .._validation import FloatArray, Interval, StrOptions, require
 from ..errors import ObfuscationError
 
@@ -30,7 +31,7 @@ HARMLESS_WARNINGS = (
 )
 
 
-class UMAPObfuscator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class UMAPObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""UMAP [1]_ with a row-wise rule for new rows, and hyperparameters drawn by each party.
 
     The training rows are embedded by umap-learn.  A new row x goes to the weighted mean of the embeddings of its
@@ -282,12 +283,6 @@ class UMAPObfuscator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if self.metric_ != "euclidean" and not self._points[:, -1].any():
             mapped[points[:, -1] == 1] = self.embedding_.mean(axis=0)
         return mapped
-
-    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
-        # A notebook would print learnt values, and be shared.
-        shown = super()._get_fitted_attr_html(doc_link)
-        shown.clear()
-        return shown
 
 
 def _points(X: FloatArray, metric: str) -> FloatArray:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from ..._notebooks import FittedUnseen
 from ..._validation import FloatArray
 from ...errors import AgreementError, RepresentationError
 from ._checks import check_rows
@@ -18,7 +19,7 @@ from ._targets import IntArray, TargetCode, check_targets, learn_target_code
 __all__ = ["ReconstructionAttack"]
 
 
-class ReconstructionAttack(BaseEstimator, ABC):
+class ReconstructionAttack(FittedUnseen, BaseEstimator, ABC):
     """Base of the attacks that learn to undo one party's obfuscator.
 
     The attacker holds leaked pairs: original rows, such as rows of the anchor, and what the party's obfuscator made of
@@ -199,12 +200,6 @@ class ReconstructionAttack(BaseEstimator, ABC):
                 "targets to both or to neither."
             )
         return None if target is None else check_targets(target, n_rows, "The target", like=self._target_like)
-
-    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
-        # A notebook would print what was learnt from the leaked rows, and be shared.
-        shown = super()._get_fitted_attr_html(doc_link)
-        shown.clear()
-        return shown
 
     @abstractmethod
     def _fit(self, Z: FloatArray, A: FloatArray, side: SideInformation) -> None:

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from ..._notebooks import FittedUnseen
 from ..._validation import FloatArray
 from ...errors import AgreementError, RepresentationError
 from ._checks import check_rows
@@ -21,7 +22,7 @@ from ._targets import IntArray, TargetCode, check_targets, learn_target_code
 __all__ = ["ProcrustesAttack"]
 
 
-class ProcrustesAttack(BaseEstimator):
+class ProcrustesAttack(FittedUnseen, BaseEstimator):
     r"""The attack of an analyst to whom no original has leaked: two clouds of points are laid over each other.
 
     The principal components of public rows are close, up to a rotation, to what a linear obfuscator makes of private
@@ -211,12 +212,6 @@ class ProcrustesAttack(BaseEstimator):
         if groups is not None:
             rows += np.array([self._rest.get(int(group), np.zeros(rows.shape[1])) for group in groups])
         return rows
-
-    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
-        # A notebook would print what was learnt, and be shared.
-        shown = super()._get_fitted_attr_html(doc_link)
-        shown.clear()
-        return shown
 
 
 @dataclass(frozen=True, eq=False)
