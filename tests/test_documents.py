@@ -1,9 +1,12 @@
 """The documents agree with the code and with each other."""
 
+import importlib
+import inspect
 import re
 from pathlib import Path
 
 import pytest
+from rooms import ROOMS
 
 import datacollab
 
@@ -47,6 +50,27 @@ def test_notation_lists_the_equations_that_docstrings_cite():
     }
     page = (ROOT / "docs" / "notation.md").read_text(encoding="utf-8").split("## Equations")[1].split("\n## ")[0]
     assert set(re.findall(r"^\| `([\w-]+)`", page, flags=re.MULTILINE)) == cited
+
+
+def source_at(place):
+    """The source of a file of the package, or of the file that an object is in."""
+    if "/" in place:
+        return (ROOT / "src" / "datacollab" / place).read_text(encoding="utf-8")
+    room = max((each for each in ROOMS if place.startswith(f"{each}.")), key=len)
+    found = getattr(importlib.import_module(f"datacollab.{room}"), place.removeprefix(f"{room}."))
+    return Path(inspect.getsourcefile(found)).read_text(encoding="utf-8")
+
+
+def test_notation_says_where_the_papers_names_are():
+    page = (ROOT / "docs" / "notation.md").read_text(encoding="utf-8")
+    section = page.split("## Other names of the paper")[1].split("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")][2:]
+    assert len(rows) > 15
+    for names, _, places in rows:
+        sources = "".join(source_at(place) for place in re.findall(r"`([\w/]*[./][\w./]+)`", places))
+        assert sources, places
+        for label in re.findall(r"`((?:tab|fig):[\w-]+)`", names):
+            assert label in sources, label
 
 
 def test_bibliography_lists_what_docstrings_cite():

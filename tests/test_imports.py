@@ -1,103 +1,162 @@
-"""The rooms of the package, and what each may import.  The trust boundary is a row of this table."""
+"""The package keeps to its map.  The trust boundary is a row of it."""
 
 import ast
+import importlib
+import statistics
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from rooms import EVERYWHERE, EXCHANGE, LIBRARY, PAPER, RISK, ROOMS, WINGS, WINGS_MAY_IMPORT, shown_map
 
 import datacollab
 
 SRC = Path(datacollab.__file__).parent
-
-EVERYWHERE = {"errors", "_validation", "_codes", "_require", "_secrets", "_threads", "_typing"}
-MAY_IMPORT = {
-    "linalg": set(),
-    "bundle": set(),
-    "share": {"bundle"},
-    "datasets": set(),
-    "anchor": {"linalg"},
-    "model": {"linalg", "share", "bundle"},
-    "party": {"linalg", "share", "model", "bundle"},
-    "analyst": {"linalg", "share", "model"},
-    "project": {"bundle", "anchor"},
-    "party_folder": {
-        *("linalg", "bundle", "share", "anchor", "model", "project", "party", "privacy", "auditing", "testing"),
-    },
-    "analyst_folder": {"linalg", "bundle", "share", "model", "project", "analyst", "privacy"},
-    "collaboration": {"anchor", "share", "model", "party", "analyst"},
-    "privacy": {"linalg", "share", "anchor"},
-    "auditing": {"linalg", "share", "model", "anchor", "party", "analyst", "privacy"},
-    "experiments": {
-        *("datasets", "linalg", "anchor", "share", "model", "party", "analyst", "collaboration"),
-        *("privacy", "auditing"),
-    },
-    "claims": {"experiments"},
-    "reports": {"datasets", "experiments", "claims"},
-    "cli": {
-        *("datasets", "anchor", "share", "model", "party", "analyst", "collaboration"),
-        *("auditing", "experiments", "reports"),
-        *("bundle", "project", "party_folder", "analyst_folder"),
-    },
-    "__main__": {"cli"},
-    "testing": set(),
-    "_codes": set(),
-    "_require": set(),
-    "_secrets": set(),
-    "_threads": set(),
-    "_typing": set(),
-    "errors": set(),
-    "_validation": set(),
-}
+CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
+MOST_LINES, MEDIAN_LINES = 400, 120
 
 
-def modules_of(room):
-    return [SRC / f"{room}.py"] if (SRC / f"{room}.py").exists() else sorted((SRC / room).glob("**/*.py"))
+def module_name(path):
+    parts = path.relative_to(SRC.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def rooms_imported_by(path):
-    """Names of the package's rooms that a module imports, at its top or inside its functions."""
-    package = path.relative_to(SRC.parent).with_suffix("").parts[:-1]
+FILES = {module_name(path): path for path in sorted(SRC.rglob("*.py"))}
+
+
+def imported_by(path):
+    """Names of the package's modules that a file imports: at its top, in functions, and for types alone."""
+    package = path.relative_to(SRC.parent).parts[:-1]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            targets = [alias.name.split(".") for alias in node.names]
+            yield from (alias.name for alias in node.names if alias.name in FILES)
         elif isinstance(node, ast.ImportFrom):
-            base = list(package[: len(package) - node.level + 1]) if node.level else []
-            module = base + (node.module.split(".") if node.module else [])
-            targets = [[*module, alias.name] for alias in node.names]
-        else:
-            continue
-        for target in targets:
-            if target[0] == "datacollab" and len(target) > 1:
-                yield target[1]
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            module = ".".join([*base, *(node.module.split(".") if node.module else ())])
+            for alias in node.names:
+                name = f"{module}.{alias.name}"
+                if name in FILES or module in FILES:
+                    yield name if name in FILES else module
 
 
-@pytest.mark.parametrize("room", sorted(MAY_IMPORT))
-def test_room_imports_only_what_it_may(room):
-    allowed = MAY_IMPORT[room] | EVERYWHERE | {room, "__version__"}
-    for path in modules_of(room):
-        assert set(rooms_imported_by(path)) <= allowed, path
+IMPORTS = {name: set(imported_by(path)) - {name} for name, path in FILES.items()}
 
 
-def test_every_room_is_in_the_table():
-    rooms = {path.parent.name for path in SRC.glob("*/__init__.py")}
-    modules = {path.stem for path in SRC.glob("*.py")} - {"__init__"}
-    assert rooms | modules == set(MAY_IMPORT)
+def room_of(module):
+    """The room that a module belongs to; the package itself and its wings are none."""
+    parts = module.split(".")[1:]
+    return ".".join(parts[:2]) if parts and parts[0] in WINGS else "".join(parts[:1])
 
 
-@pytest.mark.parametrize(("room", "never"), [("analyst", "party"), ("party", "analyst"), ("analyst_folder", "party")])
+def imports_of(room):
+    """Rooms and common modules that a room's files import."""
+    files = [name for name in FILES if room_of(name) == room]
+    return {room_of(target) for name in files for target in IMPORTS[name]} - {room}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_only_what_it_may(room):
+    assert imports_of(room) <= {*ROOMS[room].may_import, *EVERYWHERE}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_the_map_says_where_to_begin(room):
+    module = importlib.import_module(f"datacollab.{room}")
+    assert module.__doc__
+    assert ROOMS[room].entry in module.__all__
+    assert hasattr(module, ROOMS[room].entry)
+
+
+def test_every_file_is_in_the_map():
+    wings = {"", *WINGS}
+    found = {room_of(name) for name in FILES} - wings - {"__main__"}
+    assert found == {*ROOMS, *EVERYWHERE}
+
+
+def test_what_every_room_may_import_imports_no_room():
+    for room in EVERYWHERE:
+        assert imports_of(room) <= EVERYWHERE, room
+
+
+def test_the_wings_keep_apart():
+    for room in LIBRARY:
+        assert imports_of(room) <= {*LIBRARY, *EVERYWHERE}, room
+    for wing, rooms in WINGS.items():
+        others = {room.split(".")[0] for each in rooms for room in imports_of(each) if "." in room} - {wing}
+        assert others <= WINGS_MAY_IMPORT[wing], wing
+    importing_paper = {room for room in ROOMS if imports_of(room) & {*PAPER}} - {*PAPER}
+    assert importing_paper == {"cli"}
+    assert not {room for room in [*LIBRARY, *RISK, *EXCHANGE, *PAPER] if "cli" in imports_of(room)}
+
+
+def test_the_contributing_guide_shows_the_map():
+    assert shown_map() in CONTRIBUTING.read_text(encoding="utf-8"), "print it with: python tests/rooms.py"
+
+
+def circles(graph):
+    """Sets of files that import one another, by whatever way (Tarjan's strongly connected components)."""
+    number, low, stack, found = {}, {}, [], []
+
+    def visit(file):
+        number[file] = low[file] = len(number)
+        stack.append(file)
+        for other in graph[file]:
+            if other not in number:
+                visit(other)
+                low[file] = min(low[file], low[other])
+            elif other in stack:
+                low[file] = min(low[file], number[other])
+        if low[file] == number[file]:
+            component = {stack.pop()}
+            while file not in component:
+                component.add(stack.pop())
+            found.append(component)
+
+    for file in graph:
+        if file not in number:
+            visit(file)
+    return [component for component in found if len(component) > 1]
+
+
+def test_no_files_import_one_another_in_a_circle():
+    assert circles(IMPORTS) == []
+
+
+def test_circles_are_found():
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a", "e"}, "e": {"d"}, "f": set()}
+    assert sorted(map(sorted, circles(graph))) == [["b", "c"], ["d", "e"]]
+
+
+def test_files_can_be_held_in_the_head():
+    lines = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in FILES.items()}
+    assert [name for name, count in lines.items() if count > MOST_LINES] == []
+    assert statistics.median(lines.values()) <= MEDIAN_LINES
+
+
+@pytest.mark.parametrize(
+    ("room", "never"), [("analyst", "party"), ("party", "analyst"), ("exchange.analyst_folder", "party")]
+)
 def test_the_trust_boundary_holds_at_run_time(room, never):
     """Importing one side does not load the other, by whatever way."""
     code = f"import sys, datacollab.{room}; sys.exit('datacollab.{never}' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+def test_the_library_loads_no_wing():
+    rooms = ", ".join(f"datacollab.{room}" for room in LIBRARY)
+    wings = ", ".join(f"'datacollab.{wing}'" for wing in WINGS)
+    code = f"import sys, {rooms}; sys.exit(any(wing in sys.modules for wing in ({wings})))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 def test_the_reader_of_imports_sees_them():
-    """The check above rests on this: relative, absolute and nested imports are all found."""
-    found = set(rooms_imported_by(SRC / "collaboration" / "_base.py"))
-    assert {"analyst", "party", "errors"} <= found
-    assert "experiments" in set(rooms_imported_by(SRC / "cli" / "_demo.py"))
+    """The checks above rest on this: relative and nested imports, of files and of names, are all found."""
+    base = IMPORTS["datacollab.collaboration._base"]
+    assert {"datacollab.analyst", "datacollab.party", "datacollab.errors"} <= base
+    assert "datacollab.paper.experiments" in IMPORTS["datacollab.cli._demo"]
+    assert "datacollab.share._fields" in IMPORTS["datacollab.share._codec"]
+    assert "datacollab.exchange.project" in IMPORTS["datacollab.exchange.party_folder._party_folder"]
 
 
 def test_the_package_loads_nothing_heavy():
@@ -106,6 +165,6 @@ def test_the_package_loads_nothing_heavy():
 
 
 def test_nothing_unpickles():
-    for path in SRC.glob("**/*.py"):
+    for path in FILES.values():
         text = path.read_text(encoding="utf-8")
         assert "pickle" not in text.replace("no pickle", "").replace("allow_pickle=False", ""), path

@@ -45,8 +45,9 @@ PUBLIC = [
 ]
 
 ROOMS = [
-    *("analyst", "anchor", "auditing", "claims", "collaboration", "datasets", "experiments"),
-    *("linalg", "model", "party", "privacy", "reports", "share"),
+    *("analyst", "anchor", "bundle", "collaboration", "datasets", "linalg", "model", "party", "share"),
+    *("risk.attacks", "risk.audit", "exchange.log", "exchange.project", "exchange.party_folder"),
+    *("exchange.analyst_folder", "paper.claims", "paper.experiments", "paper.reports"),
 ]
 
 

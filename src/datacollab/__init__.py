@@ -11,36 +11,44 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__ as __version__
 
 _HOME = {
-    "Analyst": "analyst",
-    "Collaboration": "analyst",
-    "Central": "collaboration",
-    "DataCollabError": "errors",
-    "DataCollaborationClassifier": "collaboration",
-    "DataCollaborationRegressor": "collaboration",
+    # Everybody agrees on an anchor.
     "GaussianAnchor": "anchor",
-    "GEP": "analyst",
-    "GeometricGraph": "analyst",
-    "KTI": "analyst",
-    "KTICV": "analyst",
-    "LTI": "analyst",
-    "Local": "collaboration",
-    "MPP": "analyst",
-    "ODC": "analyst",
-    "Party": "party",
-    "PartyModel": "model",
-    "PartyStratifiedKFold": "collaboration",
     "SMOTEAnchor": "anchor",
     "SampleAnchor": "anchor",
-    "Share": "share",
-    "TargetDissimilarityGraph": "analyst",
-    "TargetSimilarityGraph": "analyst",
     "UniformAnchor": "anchor",
+    "find_private_rows": "anchor",
+    # A party hides its rows behind f_k, looks at what that risks and brings, and shares once.
+    "Party": "party",
+    "obfuscator": "party",
+    "foresee": "party",
     "audit": "risk.audit",
     "choose": "risk.audit",
-    "find_private_rows": "anchor",
-    "foresee": "party",
-    "obfuscator": "party",
+    "Share": "share",
+    # The analyst aligns the shares and trains.
+    "Analyst": "analyst",
+    "Collaboration": "analyst",
+    "MPP": "analyst",
+    "GEP": "analyst",
+    "ODC": "analyst",
+    "LTI": "analyst",
+    "KTI": "analyst",
+    "KTICV": "analyst",
+    "GeometricGraph": "analyst",
+    "TargetSimilarityGraph": "analyst",
+    "TargetDissimilarityGraph": "analyst",
+    # Each party gets g_k and h, once.
+    "PartyModel": "model",
+    # All roles in one process, and what there is without collaboration.
+    "DataCollaborationClassifier": "collaboration",
+    "DataCollaborationRegressor": "collaboration",
+    "PartyStratifiedKFold": "collaboration",
+    "Local": "collaboration",
+    "Central": "collaboration",
+    # What goes wrong.
+    "DataCollabError": "errors",
 }
+"""The everyday names by role, in the order of the protocol, and the rooms that they are in."""
+
 _ROOMS = ("datasets", "errors", "testing")
 
 __all__ = ["__version__", *_ROOMS, *_HOME]

@@ -203,7 +203,7 @@ def test_kernel_values_do_not_exceed_one_where_rounding_is_coarse(rng):
 def test_other_kernels_are_blocks_of_the_kernel_matrix(rng, monkeypatch, metric):
     X, A, coefficients = rng.normal(size=(23, 3)), rng.normal(size=(10, 3)), rng.normal(size=(10, 2))
     kernel = Kernel(metric=metric, parameters={"gamma": 0.4} if isinstance(metric, str) else {})
-    monkeypatch.setattr(module, "_KERNEL_ENTRIES", 55)
+    monkeypatch.setattr("datacollab.linalg._kernel_product._KERNEL_ENTRIES", 55)
     assert_allclose(kernel_product(X, A, coefficients, kernel), kernel.between(X, A) @ coefficients, rtol=1e-12)
 
 

@@ -1,4 +1,4 @@
-"""What a fit of KTI takes, before it starts, and which solver suits it."""
+"""What a fit of KTI takes, before it starts, and which solver suits it (tab:complexity of the paper)."""
 
 from __future__ import annotations
 

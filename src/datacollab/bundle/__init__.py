@@ -1,4 +1,4 @@
-"""Signed files: the container of all that crosses, arrays in it without pickle, keys, and seals."""
+"""Signed files: the container of all that crosses, arrays in it (no pickle), keys, and seals."""
 
 from ._arrays import arrays_to_bytes, bytes_to_arrays
 from ._atomic import open_unlinked, remove_leftovers, sync_folder, write_atomically

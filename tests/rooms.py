@@ -1,0 +1,120 @@
+"""The map of the package: its rooms in reading order, where to begin in each, and what each may import.
+
+`test_imports.py` holds the package to it, and CONTRIBUTING shows it; `python tests/rooms.py` prints what is shown.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Room:
+    """A package or module of `datacollab`.
+
+    Attributes
+    ----------
+    contents : str
+        In one sentence.
+    entry : str
+        A name of its own with which to begin reading.
+    may_import : tuple of str
+        Other rooms, besides the modules that all may import.
+    """
+
+    contents: str
+    entry: str
+    may_import: tuple[str, ...] = ()
+
+
+LIBRARY = {
+    "errors": Room("Everything that can go wrong, in one tree.", "DataCollabError"),
+    "linalg": Room("Pure functions on arrays: the mathematics.", "ridge_coefficients"),
+    "datasets": Room("Data sets of the paper, and splitting a table into parties.", "load"),
+    "bundle": Room("Signed files: containers, arrays without pickle, keys, seals.", "pack"),
+    "share": Room("What a party sends.", "Share", ("bundle",)),
+    "anchor": Room("Making the anchor, and finding private rows in it.", "SMOTEAnchor", ("linalg",)),
+    "model": Room("What goes back: g_k and h, as numbers.", "PartyModel", ("linalg", "bundle", "share")),
+    "party": Room(
+        "The private side: obfuscators, defences, own models.", "Party", ("linalg", "bundle", "share", "model")
+    ),
+    "analyst": Room("The analyst's side: integration and training.", "Analyst", ("linalg", "share", "model")),
+    "collaboration": Room(
+        "All roles in one process, and the baselines.",
+        "DataCollaborationClassifier",
+        ("share", "anchor", "model", "party", "analyst"),
+    ),
+    "testing": Room("Checks of others' integrators and obfuscators.", "check_integrator"),
+}
+"""What a data scientist imports; it never imports a wing."""
+
+RISK = {
+    "risk.attacks": Room(
+        "Attacks on what parties share, and measures.", "ReconstructionAttack", ("linalg", "share", "anchor")
+    ),
+    "risk.audit": Room(
+        "What attackers of several kinds would learn.",
+        "audit",
+        ("linalg", "share", "anchor", "model", "party", "analyst", "risk.attacks"),
+    ),
+}
+EXCHANGE = {
+    "exchange.log": Room("The log of a folder, and its witnesses.", "AuditLog", ("bundle",)),
+    "exchange.project": Room(
+        "What is agreed on: project file, matrix, sealed anchor.", "load_project", ("bundle", "anchor")
+    ),
+    "exchange.party_folder": Room(
+        "A party's folder: share once, install, predict.",
+        "PartyFolder",
+        (
+            *("linalg", "bundle", "share", "anchor", "model", "party", "testing", "risk.attacks", "risk.audit"),
+            *("exchange.log", "exchange.project"),
+        ),
+    ),
+    "exchange.analyst_folder": Room(
+        "The analyst's folder: receive, integrate, export.",
+        "AnalystFolder",
+        (
+            *("linalg", "bundle", "share", "model", "analyst", "risk.attacks"),
+            *("exchange.log", "exchange.project"),
+        ),
+    ),
+}
+PAPER = {
+    "paper.experiments": Room(
+        "The paper's experiments: definitions, runner, results.",
+        "run_experiments",
+        (
+            *("linalg", "datasets", "share", "anchor", "model", "party", "analyst", "collaboration"),
+            *("risk.attacks", "risk.audit"),
+        ),
+    ),
+    "paper.claims": Room("What the paper prints and concludes, as data and tests.", "CLAIMS", ("paper.experiments",)),
+    "paper.reports": Room(
+        "Tables, figures and the page of results.", "write_report", ("datasets", "paper.experiments", "paper.claims")
+    ),
+}
+CLI = {
+    "cli": Room("The commands, one file each.", "main", (*LIBRARY, *RISK, *EXCHANGE, *PAPER)),
+}
+
+WINGS = {"risk": RISK, "exchange": EXCHANGE, "paper": PAPER}
+WINGS_MAY_IMPORT = {"risk": set(), "exchange": {"risk"}, "paper": {"risk"}}
+"""Other wings; the paper's experiments measure attacks."""
+
+ROOMS = LIBRARY | RISK | EXCHANGE | PAPER | CLI
+EVERYWHERE = {
+    *("errors", "_validation", "_codes", "_notebooks", "_require", "_secrets", "_threads", "_typing", "_version"),
+}
+"""Modules that every room may import."""
+
+
+def shown_map() -> str:
+    """The map as CONTRIBUTING shows it."""
+    lines = ["| Room | Contents | Begin with | May import |", "| --- | --- | --- | --- |"]
+    for name, room in ROOMS.items():
+        may_import = "everything" if name == "cli" else ", ".join(f"`{each}`" for each in room.may_import) or "nothing"
+        lines.append(f"| `{name}` | {room.contents} | `{room.entry}` | {may_import} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(shown_map())
