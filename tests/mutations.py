@@ -31,7 +31,7 @@ from datacollab.exchange.project import (
 )
 from datacollab.exchange.project._anchor import anchor_arrays, anchor_from_arrays
 from datacollab.model import LinearMap
-from datacollab.share._codec import share_contents, share_from
+from datacollab.share import share_contents, share_from
 
 NUMBERS = [0, 1, -1, 2, 1e308, -1e308, 2**31 - 1, -(2**31), 2**53, 10**30, 0.5, True, False]
 WORDS = ["", "a", "=1+1", "no such word", "../../etc/passwd", "\u202e", "x" * 5000, [], {}, [[]], {"a": {}}]

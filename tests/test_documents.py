@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from rooms import ROOMS
 
 import datacollab
+from rooms import ROOMS
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from rooms import EVERYWHERE, EXCHANGE, LIBRARY, PAPER, RISK, ROOMS, WINGS, WINGS_MAY_IMPORT, shown_map
 
 import datacollab
+from rooms import EVERYWHERE, EXCHANGE, LIBRARY, PAPER, RISK, ROOMS, WINGS, WINGS_MAY_IMPORT, shown_map
 
 SRC = Path(datacollab.__file__).parent
 CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"

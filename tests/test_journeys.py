@@ -7,8 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from party_world import made_up_table
-from rooms import ROOMS
 from sklearn.linear_model import LogisticRegression
 
 import datacollab as dc
@@ -25,6 +23,8 @@ from datacollab.exchange.project import (
     project_text,
     seal_anchor,
 )
+from party_world import made_up_table
+from rooms import ROOMS
 
 CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
 NAMES = ["age", "pulse", "weight", "ward"]

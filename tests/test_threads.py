@@ -102,13 +102,13 @@ def test_kernel_integrators_by_themselves():
 
 @pytest.mark.parametrize(
     ("integrator", "module"),
-    [(dc.LTI(2), "_lti"), (dc.GEP(2), "_gep"), (dc.MPP(2), "_mpp"), (dc.ODC(), "_odc"), (dc.KTI(2), "_kti")],
+    [(dc.LTI(2), "_linear"), (dc.GEP(2), "_linear"), (dc.MPP(2), "_mpp"), (dc.ODC(), "_odc"), (dc.KTI(2), "_kti")],
     ids=["LTI", "GEP", "MPP", "ODC", "KTI"],
 )
 def test_integrators_by_themselves(monkeypatch, integrator, module):
     """One thread where there are few anchor rows, all of them where there are many, and the same numbers."""
     seen = []
-    heavy = {"_lti": "column_space", "_gep": "column_space", "_mpp": "column_space", "_odc": "_procrustes"}
+    heavy = {"_linear": "column_space", "_mpp": "column_space", "_odc": "_procrustes"}
     name = f"datacollab.analyst.{module}.{heavy.get(module, 'kernel_widths')}"
     original = _resolved(name)
 

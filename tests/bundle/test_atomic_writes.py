@@ -14,7 +14,8 @@ from datacollab.exchange.log import locked
 KILLED = """
 import itertools, os, random, signal, sys, time
 from pathlib import Path
-from datacollab.bundle import locked, write_atomically
+from datacollab.bundle import write_atomically
+from datacollab.exchange.log import locked
 
 path = Path(sys.argv[1])
 n_leftovers = 0

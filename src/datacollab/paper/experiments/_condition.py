@@ -21,7 +21,9 @@ _COUNTS = ("n_parties", "n_per_party", "n_test", "n_anchors", "n_sources", "n_co
 
 @dataclass(frozen=True, kw_only=True)
 class Condition:
-    """What is held fixed while methods are compared.  The defaults are the paper's (tab:default-settings), where it states any.
+    """What is held fixed while methods are compared.
+
+    The defaults are the paper's (tab:default-settings), where it states any.
 
     Attributes
     ----------
