@@ -53,24 +53,28 @@ def test_notation_lists_the_equations_that_docstrings_cite():
 
 
 def source_at(place):
-    """The source of a file of the package, or of the file that an object is in."""
+    """The source of a file of the package, or of the file that a name of it is in."""
     if "/" in place:
         return (ROOT / "src" / "datacollab" / place).read_text(encoding="utf-8")
     room = max((each for each in ROOMS if place.startswith(f"{each}.")), key=len)
-    found = getattr(importlib.import_module(f"datacollab.{room}"), place.removeprefix(f"{room}."))
+    found = importlib.import_module(f"datacollab.{room}")
+    for name in place.removeprefix(f"{room}.").split("."):
+        found = getattr(found, name)
     return Path(inspect.getsourcefile(found)).read_text(encoding="utf-8")
 
 
-def test_notation_says_where_the_papers_names_are():
+@pytest.mark.parametrize("heading", ["Equations", "Other names of the paper"])
+def test_notation_says_where_the_papers_names_are(heading):
     page = (ROOT / "docs" / "notation.md").read_text(encoding="utf-8")
-    section = page.split("## Other names of the paper")[1].split("\n## ")[0]
+    section = page.split(f"## {heading}\n")[1].split("\n## ")[0]
     rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")][2:]
     assert len(rows) > 15
     for names, _, places in rows:
-        sources = "".join(source_at(place) for place in re.findall(r"`([\w/]*[./][\w./]+)`", places))
-        assert sources, places
-        for label in re.findall(r"`((?:tab|fig):[\w-]+)`", names):
-            assert label in sources, label
+        found = [source_at(place) for place in re.findall(r"`([\w/]*[./][\w./]+)`", places)]
+        assert found, places
+        of_equations = r"`([\w-]+)`" if heading == "Equations" else r"`((?:tab|fig):[\w-]+)`"
+        for label in re.findall(of_equations, names):
+            assert label in "".join(found), label
 
 
 def test_bibliography_lists_what_docstrings_cite():

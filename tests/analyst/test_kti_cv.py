@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 from conftest import nonlinear_views
 from datacollab import KTI, KTICV, TargetDissimilarityGraph, TargetSimilarityGraph
-from datacollab.analyst._selection import default_predictor, halves, prediction_score
+from datacollab.analyst._kti_scoring import default_predictor, halves, prediction_score
 from datacollab.errors import AgreementError
 
 

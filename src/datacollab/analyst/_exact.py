@@ -47,7 +47,10 @@ _SINGLE_TOLERANCE = 1e-3
 
 
 def solve_dense(problem: TargetProblem, engine: LocalEngine) -> Solution:
-    r"""Form :math:`M_\lambda` from explicit inverses, in two n_a x n_a matrices (three with a penalty graph)."""
+    r"""Form :math:`M_\lambda` from explicit inverses, in two n_a x n_a matrices (three with a penalty graph).
+
+    Solves the reduced problem (eq. reduced_KNI), with graphs (eq. kernel-graph-gep) and centred (eq. reduced-Y).
+    """
     n = problem.n_anchors
     parties = [(party, A, problem.kernels[party], problem.alpha) for party, A in problem.anchors.items()]
     M = np.zeros((n, n), order="F")

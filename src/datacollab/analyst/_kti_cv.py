@@ -20,8 +20,8 @@ from ._graphs import NeighborGraph
 from ._kti import KTI
 from ._kti_folds import anchor_folds
 from ._kti_grid import Grid, check_values
+from ._kti_scoring import Fold, View, concordance, default_predictor, held_out_views, prediction_score
 from ._parameters import SHARED_CONSTRAINTS
-from ._selection import Fold, View, concordance, default_predictor, held_out_views, prediction_score
 from ._widths import GammaRule, kernel_widths
 
 __all__ = ["KTICV"]

@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
 from .._validation import FloatArray, PartyName
 from ._graphs import NeighborGraph
-from ._selection import Fold, halves
+from ._kti_scoring import Fold, halves
 
 __all__ = ["anchor_folds"]
 

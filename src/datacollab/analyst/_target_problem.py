@@ -23,7 +23,7 @@ VANISHING = 1e-8
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TargetProblem:
-    r"""Minimise :math:`\mathrm{tr}(Z^\top M_\lambda Z)`, or its combination with graphs, over targets Z.
+    r"""Minimise :math:`\mathrm{tr}(Z^\top M_\lambda Z)` over targets Z (eq. reduced_KNI), or with graphs.
 
     Attributes
     ----------

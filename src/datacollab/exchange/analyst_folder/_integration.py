@@ -97,7 +97,7 @@ class Integration:
 
 
 def anchor_concordance(mapped: Mapping[Any, FloatArray]) -> dict[Any, float]:
-    r"""Share of the mean anchor's variance that each party's mapped anchor reproduces.
+    r"""Share of the mean anchor's variance that each party's mapped anchor reproduces (eq. anchor-concordance).
 
     :math:`1 - \|g_k(\tilde A_k) - \bar Z\|^2 / \|\bar Z - \bar z\|^2` with :math:`\bar Z` the mean over the parties and
     :math:`\bar z` its mean row.  It is 1 where all agree, and near or below 0 for a party whose anchor rows are others,

@@ -230,7 +230,7 @@ def prediction_score(
 
 
 def concordance(representations: Iterable[FloatArray]) -> float:
-    """Share of each component's variance that all parties agree on, averaged over components.
+    """Share of each component's variance that all parties agree on (eq. anchor-concordance), averaged over components.
 
     Parameters
     ----------
