@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import re
 import statistics
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from rooms import EVERYWHERE, EXCHANGE, LIBRARY, PAPER, RISK, ROOMS, WINGS, WING
 SRC = Path(datacollab.__file__).parent
 CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
 MOST_LINES, MEDIAN_LINES = 400, 120
+MANY_FILES = 30
 
 
 def module_name(path):
@@ -132,6 +134,14 @@ def test_files_can_be_held_in_the_head():
     lines = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in FILES.items()}
     assert [name for name, count in lines.items() if count > MOST_LINES] == []
     assert statistics.median(lines.values()) <= MEDIAN_LINES
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_of_many_files_says_what_each_is_for(room):
+    files = sorted(path.stem for path in SRC.joinpath(*room.split(".")).glob("_[a-z]*.py"))
+    if len(files) >= MANY_FILES:
+        said = re.findall(r"`(_\w+)`", importlib.import_module(f"datacollab.{room}").__doc__)
+        assert sorted(said) == files
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,15 @@
-"""The analyst's side: align what the parties shared, and train on it.  Never imports ``party``."""
+"""The analyst's side: align what the parties shared, and train on it.  Never imports ``party``.
+
+Files by what they are for:
+
+* The role: `_analyst`, `_training`, `_fitted`.
+* Integration methods: `_base`, `_parameters`, `_linear`, `_mpp`, `_gep`, `_odc`, `_lti`, `_kti`, `_kti_cv`.
+* Graphs and kernel widths: `_graphs`, `_widths`.
+* KTI's problem and its solvers: `_kti_problem`, `_target_problem`, `_solving`, `_cost`, `_exact`, `_nystroem`,
+  `_engine`, `_engines`, `_dask_engine`.
+* The search over hyperparameters of KTI: `_kti_grid`, `_kti_folds`, `_kti_scoring`.
+* An analyst who chooses: `_candidates`, `_candidate_table`, `_choice`, `_averaging`.
+"""
 
 from ._analyst import Analyst, Collaboration
 from ._base import BaseIntegrator

@@ -77,6 +77,9 @@ class GEP(LinearIntegrator):
         # The paper's sum over pairs is 2K times the sum of squared deviations from the mean over parties, which keeps
         # the digits of a small objective.
         fitted = np.stack([space.basis @ block for space, block in zip(spaces.values(), blocks, strict=True)])
+        matrices = {
+            party: space.coefficients(block) for (party, space), block in zip(spaces.items(), blocks, strict=True)
+        }
         self.eigenvalues_ = singular_values[: self.n_components] ** 2
         self.objective_ = float(2.0 * len(spaces) * np.sum((fitted - fitted.mean(axis=0)) ** 2))
-        return {party: space.coefficients(block) for (party, space), block in zip(spaces.items(), blocks, strict=True)}
+        return matrices

@@ -241,7 +241,8 @@ class KTICV(BaseIntegrator):
 
     def _grid(self) -> Grid:
         """The candidates, after a check of all values."""
-        numbers = np.atleast_1d(self.n_components).tolist()
+        given: Any = self.n_components
+        numbers = [given] if isinstance(given, Integral) else list(given)
         check_values("kernels", list(self.kernels), "kernel")
         check_values("gamma_factors", list(self.gamma_factors), "gamma_factor")
         check_values("alphas", list(self.alphas), "alpha")

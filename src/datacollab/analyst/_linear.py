@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Self
 
 import numpy as np
@@ -31,7 +31,7 @@ class LinearIntegrator(BaseIntegrator):
         Parameters
         ----------
         anchors : mapping of party to array-like of shape (n_anchors, n_intermediate)
-            The parties' representations of the same anchor rows; row counts agree, columns need not, but for `ODC`.
+            The parties' representations of the same anchor rows; row counts agree.
         y : None
             Ignored.
 
@@ -44,10 +44,9 @@ class LinearIntegrator(BaseIntegrator):
         AgreementError, RepresentationError
             When row counts differ, or a representation is not finite, empty, or the same in every row; the message
             names the party.
-        UnknownPartyError
-            When a reference is none of the parties.
         ValueError
-            When `n_components` exceeds the dimension that the representations span together.
+            When the representations together do not allow so many components.  What else a method refuses is said at
+            its class.
         """
         checked = self._start_fit(anchors)
         with self._few_threads(checked):
@@ -88,6 +87,6 @@ def common_directions(
     return spaces, U, singular_values, V
 
 
-def residual(fitted: Mapping[PartyName, FloatArray], target: FloatArray) -> float:
+def residual(fitted: Iterable[FloatArray], target: FloatArray) -> float:
     r""":math:`\sum_k \|g_k(\tilde A^{(k)}) - Z\|_F^2` (eq. linear-naive-formulation)."""
-    return float(sum(np.sum((A - target) ** 2) for A in fitted.values()))
+    return float(sum(np.sum((A - target) ** 2) for A in fitted))

@@ -70,8 +70,9 @@ class LTI(LinearIntegrator):
         Z = U[:, : self.n_components] * fix_signs(U[:, : self.n_components])
 
         coordinates = {party: space.basis.T @ Z for party, space in spaces.items()}
+        matrices = {party: space.coefficients(coordinates[party]) for party, space in spaces.items()}
         self.target_ = Z
         self.eigenvalues_ = singular_values[: self.n_components] ** 2
         # Summing residuals instead of subtracting two nearly equal numbers keeps the digits of a small objective.
-        self.objective_ = residual({party: spaces[party].basis @ c for party, c in coordinates.items()}, Z)
-        return {party: space.coefficients(coordinates[party]) for party, space in spaces.items()}
+        self.objective_ = residual((spaces[party].basis @ c for party, c in coordinates.items()), Z)
+        return matrices

@@ -84,11 +84,13 @@ class MPP(LinearIntegrator):
         singular_values = singular_values[: self.n_components]
 
         target = U @ self._mixing(singular_values)
-        spaces = {party: column_space(A) for party, A in anchors.items()}
-        matrices = {party: space.coefficients(space.basis.T @ target) for party, space in spaces.items()}
+        matrices = {}
+        for party, A in anchors.items():
+            space = column_space(A)
+            matrices[party] = space.coefficients(space.basis.T @ target)
         self.target_ = target
         self.eigenvalues_ = singular_values**2
-        self.objective_ = residual({party: A @ matrices[party] for party, A in anchors.items()}, target)
+        self.objective_ = residual((A @ matrices[party] for party, A in anchors.items()), target)
         return matrices
 
     def _mixing(self, singular_values: FloatArray) -> FloatArray:

@@ -48,6 +48,9 @@ class ODC(LinearIntegrator):
     hold the anchor.  With "mean" and "consensus" it is an average of all that they learn about.  Where parties rotate
     their representations in secret, "mean" averages what does not belong together, and "consensus" does not.
 
+    `fit` raises `AgreementError` also where the dimensions differ, and `UnknownPartyError` where the reference is none
+    of the parties.
+
     References
     ----------
     .. [1] Nosaka, Suetake, Takano and Yoshise (2026). Data collaboration analysis with orthonormal basis selection and
@@ -84,7 +87,7 @@ class ODC(LinearIntegrator):
         target = self._target(anchors)
         matrices = {party: _procrustes(A, target) for party, A in anchors.items()}
         self.target_ = target
-        self.objective_ = residual({party: A @ matrices[party] for party, A in anchors.items()}, target)
+        self.objective_ = residual((A @ matrices[party] for party, A in anchors.items()), target)
         return matrices
 
     def _target(self, anchors: dict[PartyName, FloatArray]) -> FloatArray:

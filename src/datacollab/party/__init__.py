@@ -1,4 +1,19 @@
-"""The party's side: its secret f_k, what it shares, and its own predictions.  Never imports ``analyst``."""
+"""The party's side: its secret f_k, what it shares, and its own predictions.  Never imports ``analyst``.
+
+Files by what they are for:
+
+* The role: `_party`, `_local_party`, `_inference`, `_combining`, `_parameters`, `_secret_draws`.
+* Obfuscators f_k: `_obfuscator`, `_kernel_pca`, `_umap`, `_public_fit`, `_diagnosis`.
+* Defences: `_defence`, `_labelled_anchors`, `_labeller`, `_class_shift`, `_anchor_classes`, `_cluster_sums`,
+  `_anchor_residuals`, `_microaggregation`, `_mdav`, `_noise`, `_gaussian_mechanism`, `_gaussian_noise`,
+  `_numeric_targets`, `_published`.
+* What is released, and what is promised of it: `_release`, `_ledger`, `_own_rows`, `_basis`, `_guarantee`,
+  `_promise`.
+* Own models and the common one together: `_personal_model`, `_own_models`, `_own_scorers`, `_table_encoder`,
+  `_left_out`, `_blend`, `_opinion_pool`, `_collaboration_opinion`.
+* Whether it pays: `_foresee`, `_foresight`, `_learning_curve`, `_benefit`, `_paired_intervals`, `_utility_plots`.
+* On disk, and in batches: `_state`, `_personal_state`, `_layout`, `_batches`.
+"""
 
 from ._anchor_residuals import AnchorResiduals
 from ._benefit import Benefit, Side

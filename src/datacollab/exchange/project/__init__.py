@@ -1,4 +1,15 @@
-"""What parties and analyst agree on: the project file, the matrix it makes of every table, and the sealed anchor."""
+"""What parties and analyst agree on: the project file, the matrix it makes of every table, and the sealed anchor.
+
+Files by what they are for:
+
+* The agreement: `_agreement`, `_project`, `_column`, `_task`, `_recipe`, `_content`, `_refusals`.
+* Its file: `_parsing`, `_entries`, `_toml_keys`, `_writing`, `_signing`, `_draft`.
+* From a table to the matrix: `_encoding`, `_column_block`, `_labels`, `_numbers`, `_units`, `_adjusted`, `_affected`.
+* Reading and writing tables, within limits: `_reading`, `_table_format`, `_table_budget`, `_csv`, `_csv_rows`,
+  `_csv_refusals`, `_parquet`, `_parquet_pages`, `_arrow`, `_arrow_messages`, `_arrow_size`, `_settled`,
+  `_column_names`, `_table_writing`.
+* The anchor: `_anchor`, `_anchor_making`, `_sealed_anchor`, `_guessing`.
+"""
 
 from ._adjusted import MOST_OUTSIDE, Adjustments, adjusted_details, adjusted_text
 from ._anchor import Anchor, anchor_from_bytes, anchor_to_bytes

@@ -71,7 +71,7 @@ def write_table(path: Path, batches: Iterable[Any], *, mode: int = 0o666) -> int
 
 
 def _claim(file: IO[bytes]) -> None:
-    """Keep other commands from taking the file for what a killed one left behind; see `datacollab.bundle.locked`."""
+    """Keep other commands from taking the file for what a killed one left behind; see `exchange.log.locked`."""
     if os.name == "posix":
         import fcntl
 

@@ -134,7 +134,9 @@ def method(name: str, condition: Condition, own: Mapping[str, Any] | None = None
     if own:
         built = _build({"n_components": condition.n_components, **own}, optional=("n_components",))
         if not isinstance(built, BaseIntegrator):
-            raise TypeError(f"Method {name!r}: {own['class']!r} is not a subclass of datacollab.BaseIntegrator.")
+            raise TypeError(
+                f"Method {name!r}: {own['class']!r} is not a subclass of datacollab.analyst.BaseIntegrator."
+            )
         return built
     parameters = specification(name, condition)
     integrator_class = _CLASSES[parameters.pop("class")]

@@ -32,7 +32,8 @@ def source_state() -> str:
     # An installed copy may lie inside somebody else's repository.
     if not commit or _git(folder, "ls-files", Path(__file__).name) == "":
         return ""
-    return commit + ("+" if _git(folder.parent, "status", "--porcelain", "--untracked-files=no", "--", ".") else "")
+    package = folder.parents[1]  # all of it computes, not this room alone
+    return commit + ("+" if _git(package, "status", "--porcelain", "--untracked-files=no", "--", ".") else "")
 
 
 def _git(folder: Path, *arguments: str) -> str:

@@ -1,4 +1,16 @@
-"""Attacks on what the parties share.  Whoever runs one needs original rows: a party on its own, or an experiment."""
+"""Attacks on what the parties share.  Whoever runs one needs original rows: a party on its own, or an experiment.
+
+Files by what they are for:
+
+* Reconstruction: `_attack`, `_side`, `_targets`, `_linear`, `_kernel_ridge`, `_kernel_regression`, `_neighbors`,
+  `_mlp`, `_gaussian_prior`, `_emulator`, `_averaged`, `_noise`, `_components`, `_checks`.
+* Without leaked rows: `_procrustes`, `_overlay`.
+* Membership: `_membership`, `_membership_scores`, `_shadows`, `_share_statistics`, `_resharing`, `_one_run`.
+* Defended shares taken apart: `_demixing`, `_group_targets`, `_subset_sums`, `_subset_programme`, `_residuals`.
+* Other parties: `_inversion`, `_attributes`.
+* Rows in files: `_artefacts`, `_artefact_arrays`, `_row_search`.
+* Measures: `_matching`, `_explained`, `_label_match`, `_intervals`.
+"""
 
 from ._artefacts import StoredRows, find_training_rows
 from ._attack import ReconstructionAttack

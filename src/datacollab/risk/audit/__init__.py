@@ -1,4 +1,16 @@
-"""The privacy audit: what attackers of several kinds would learn from a party's share, before anything leaves."""
+"""The privacy audit: what attackers of several kinds would learn from a party's share, before anything leaves.
+
+Files by what they are for:
+
+* What is attacked, and by whom: `_run`, `_recipe`, `_scenario`, `_alignment`, `_levels`, `_attacker_class`,
+  `_attacks`, `_known_targets`.
+* Attacks: `_trials`, `_forward`, `_membership`, `_demixing`, `_group_rows`, `_shadows`, `_collusion`.
+* What they come to: `_measure`, `_metrics`, `_findings`, `_criteria`, `_statements`, `_facts`, `_result`,
+  `_comparison`.
+* The most useful way of sharing: `_choice`, `_assess`, `_frontier_plot`.
+* How it is shown: `_sentences`, `_wording`, `_text`, `_table`, `_json`, `_plot`, `_page`, `_appendix`, `_html`,
+  `_bar`, `_style`.
+"""
 
 from ._assess import Assessment, Option, Risk
 from ._choice import Choice, RiskLimits, choose, options_for
