@@ -27,6 +27,7 @@ __all__ = [
     "array_namespace",
     "check_parties",
     "check_representation",
+    "check_single_targets",
     "count_missing",
     "name_parties",
     "require",
@@ -82,6 +83,29 @@ def count_missing(values: NDArray[Any]) -> int:
         return 0
     # NaN is what differs from itself; pandas.NA compares to neither True nor False.
     return sum(value is None or type(value).__name__ == "NAType" or value != value for value in values.ravel())
+
+
+def check_single_targets(values: NDArray[Any], what: str, error: type[ValueError]) -> None:
+    """Refuse targets of several values each, such as the event and time of a survival analysis.
+
+    Every record would be a class of its own, and nothing would say so.
+
+    Parameters
+    ----------
+    values : ndarray
+    what : str
+        What the error calls them.
+    error : type
+        Of the error.
+    """
+    several = (tuple, list, dict, np.void, np.ndarray)
+    fields = values.dtype.names or ()
+    if fields or (values.dtype.kind == "O" and any(isinstance(value, several) for value in values.ravel())):
+        named = f" ({', '.join(fields)})" if fields else ""
+        raise error(
+            f"{what} has several values per row{named}; such targets, as the event and time of a survival analysis, "
+            "are not supported. Give one number or class per row."
+        )
 
 
 def check_representation(

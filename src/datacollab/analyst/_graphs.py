@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.neighbors import NearestNeighbors
 
-from .._validation import FloatArray, Interval, PartyName, StrOptions, count_missing, require
+from .._validation import FloatArray, Interval, PartyName, StrOptions, check_single_targets, count_missing, require
 from ..errors import AgreementError, NumericalError
 
 __all__ = ["GeometricGraph", "NeighborGraph", "TargetDissimilarityGraph", "TargetSimilarityGraph"]
@@ -100,6 +100,7 @@ class NeighborGraph(BaseEstimator, ABC):
                 "GeometricGraph, which needs none."
             )
         target = np.asarray(y)
+        check_single_targets(target, f"{type(self).__name__}: the anchor target", AgreementError)
         if target.shape != (n_anchors,):
             raise AgreementError(
                 f"{type(self).__name__}: one target per anchor row is wanted, shape ({n_anchors},); got {target.shape}."

@@ -12,7 +12,7 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from .._validation import FloatArray, HasMethods, Interval, PartyName, StrOptions, count_missing
+from .._validation import FloatArray, HasMethods, Interval, PartyName, StrOptions, check_single_targets, count_missing
 from ..errors import AgreementError, NumericalError
 from ..linalg import Kernel
 from ._base import BaseIntegrator, Representations, check_n_components
@@ -190,6 +190,8 @@ class KTICV(BaseIntegrator):
         grid = self._grid()
         n_anchors = next(iter(checked.values())).shape[0]
         target = None if y is None else np.asarray(y)
+        if target is not None:
+            check_single_targets(target, "KTICV: the anchor target", AgreementError)
         if target is not None and target.shape != (n_anchors,):
             raise AgreementError(f"One target per anchor row is wanted, shape ({n_anchors},); got {target.shape}.")
         if target is not None and count_missing(target):

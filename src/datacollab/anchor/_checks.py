@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
-from .._validation import FloatArray
+from .._validation import FloatArray, check_single_targets
 from ..errors import AnchorError
 
 __all__ = ["as_numbers", "balanced_totals", "check_table", "check_target", "encode_classes"]
@@ -65,6 +65,7 @@ def check_target(y_source: ArrayLike, n_sources: int) -> NDArray[Any]:
         When the shape is another one, or a numeric target is not finite.
     """
     y = np.asarray(y_source)
+    check_single_targets(y, "y_source", AnchorError)
     if y.shape != (n_sources,):
         raise AnchorError(
             f"y_source has shape {y.shape}, but X_source has {n_sources} rows; one target per row is wanted, "

@@ -24,9 +24,9 @@ from sklearn.utils import _safe_indexing, check_array, check_random_state
 from sklearn.utils._tags import get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
-from .._validation import FloatArray, HasMethods, PartyName, StrOptions
+from .._validation import FloatArray, HasMethods, PartyName, StrOptions, check_single_targets
 from ..analyst import KTI, Analyst, BaseIntegrator, Collaboration
-from ..errors import AnchorError, RepeatableSecretWarning, UnknownPartyError
+from ..errors import AgreementError, AnchorError, RepeatableSecretWarning, UnknownPartyError
 from ..model import PartyModel
 from ..party import Defence, Party, obfuscator
 from ..share import Share
@@ -131,6 +131,7 @@ class BaseDataCollaboration(ClassNamePrefixFeaturesOutMixin, TransformerMixin, M
         """
         self._validate_params()
         X, y = validate_data(self, self._checked(X), y, skip_check_array=True)
+        check_single_targets(np.asarray(y), "y", AgreementError)
         y = check_array(y, input_name="y", ensure_2d=False, dtype=None)
         target = self._checked_target(column_or_1d(y, warn=True))
         check_consistent_length(X, target)
@@ -141,7 +142,9 @@ class BaseDataCollaboration(ClassNamePrefixFeaturesOutMixin, TransformerMixin, M
             )
         X, names = owners(X, groups, self.party_column)
         warn_of_anchor(X, anchor)
-        anchor_target = None if anchor_target is None else self._checked_anchor_target(np.asarray(anchor_target))
+        if anchor_target is not None:
+            check_single_targets(np.asarray(anchor_target), "anchor_target", AgreementError)
+            anchor_target = self._checked_anchor_target(np.asarray(anchor_target))
         random_state = None if self.random_state is None else check_random_state(self.random_state)
         parties = [(self._party(party, anchor, random_state), index) for party, index in by_party(names).items()]
         fitted = Parallel(n_jobs=self.n_jobs)(

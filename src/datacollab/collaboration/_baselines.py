@@ -15,8 +15,8 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils._tags import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._validation import HasMethods, PartyName
-from ..errors import UnknownPartyError
+from .._validation import HasMethods, PartyName, check_single_targets
+from ..errors import AgreementError, UnknownPartyError
 from ._groups import by_party, owners, predict_by_party, warn_of_scorer
 
 __all__ = ["Central", "Local"]
@@ -96,6 +96,7 @@ class Central(_Baseline):
         here as it is.
         """
         self._validate_params()
+        check_single_targets(np.asarray(y), "y", AgreementError)
         self.estimator_ = clone(self.estimator).fit(self._features(X), y)
         return self
 
@@ -163,6 +164,7 @@ class Local(_Baseline):
         self._validate_params()
         rows, names = owners(X, groups, self.party_column)
         target = np.asarray(y)
+        check_single_targets(target, "y", AgreementError)
         self.estimators_: dict[PartyName, Any] = {
             party: self._model(target[index]).fit(_safe_indexing(rows, index), target[index])
             for party, index in by_party(names).items()

@@ -12,7 +12,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples
 
 from .._threads import one_thread
-from .._validation import FloatArray, count_missing
+from .._validation import FloatArray, check_single_targets, count_missing
 from ..errors import AgreementError, DataCollabWarning
 from ._blend import Blend, Blender, ClassBlender, NumberBlender, Opinions
 from ._defence import Defence
@@ -351,6 +351,8 @@ def _aims(y: Any, n_rows: int, public: Any, public_target: Any) -> tuple[FloatAr
     """Own and public targets as positions of classes or standardised numbers, how many classes, and the unit."""
     target = np.asarray(y)
     labels = target[:0] if public_target is None else np.asarray(public_target)
+    check_single_targets(target, "y", AgreementError)
+    check_single_targets(labels, "public_target", AgreementError)
     if target.shape != (n_rows,) or (
         public_target is not None and (public is None or len(labels) != _num_samples(public))
     ):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _num_samples
 
-from .._validation import PartyName, count_missing
+from .._validation import PartyName, check_single_targets, count_missing
 from ..errors import AgreementError, PrivateRowsWarning, RepeatableSecretWarning
 from ._defence import Defence
 from ._secret_draws import has_fixed_seed
@@ -68,6 +68,7 @@ def checked_target(party: PartyName, X: Any, y: ArrayLike) -> NDArray[Any]:
         When there is not one for each row.
     """
     target = np.asarray(y)
+    check_single_targets(target, f"Party {party!r}: y", AgreementError)
     n_samples = _num_samples(X)
     if target.shape != (n_samples,):
         raise AgreementError(

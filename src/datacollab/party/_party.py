@@ -13,7 +13,7 @@ from sklearn.utils.validation import _num_samples
 
 from .._secrets import fresh_generator
 from .._threads import one_thread
-from .._validation import FloatArray, PartyName
+from .._validation import FloatArray, PartyName, check_single_targets
 from ..errors import ShareError
 from ..share import Share
 from ._basis import Basis
@@ -344,6 +344,7 @@ class Party(CombiningParty):
         if anchor_target is None:
             return representation, None
         targets = np.array(anchor_target)
+        check_single_targets(targets, f"Party {self.name!r}: anchor_target", ShareError)
         if targets.shape != (len(representation),):
             raise ShareError(
                 f"Party {self.name!r}: anchor_target must have one entry per row, shape ({len(representation)},); got "

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
 from .._threads import one_thread
-from .._validation import FloatArray, PartyName, count_missing
+from .._validation import FloatArray, PartyName, check_single_targets, count_missing
 from ..errors import AgreementError
 from ..model import PartyModel
 from ._benefit import Benefit, benefit_for_classes, benefit_for_numbers, nothing_to_say
@@ -332,6 +332,7 @@ def _checked_targets(
 
 def _checked_target(party: PartyName, values: Any, n_rows: int, name: str, numbers: bool) -> NDArray[Any]:
     target = np.asarray(values)
+    check_single_targets(target, f"Party {party!r}: {name}", AgreementError)
     if target.shape != (n_rows,):
         raise AgreementError(
             f"Party {party!r}: {name} must have one entry per row, shape ({n_rows},); got {target.shape}."

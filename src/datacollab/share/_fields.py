@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._validation import FloatArray, PartyName, check_representation, count_missing
+from .._validation import FloatArray, PartyName, check_representation, check_single_targets, count_missing
 from ..errors import RepresentationError, ShareError
 
 __all__ = ["ShareFields"]
@@ -62,6 +62,7 @@ class ShareFields:
 
     def _checked_target(self, values: ArrayLike, n_rows: int, name: str) -> NDArray[Any]:
         target = np.asarray(values)
+        check_single_targets(target, f"Party {self.party!r}: {name}", ShareError)
         if target.shape != (n_rows,):
             raise ShareError(
                 f"Party {self.party!r}: {name} must have one entry per row, shape ({n_rows},); got {target.shape}."

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..._validation import FloatArray, count_missing
+from ..._validation import FloatArray, check_single_targets, count_missing
 from ...errors import AgreementError
 
 __all__ = ["IntArray", "TargetCode", "check_targets", "learn_target_code"]
@@ -125,6 +125,7 @@ def check_targets(target: ArrayLike, n_rows: int, what: str, like: NDArray[Any] 
         When the shape is another one, entries are missing or not finite, or the kind differs.
     """
     y = np.asarray(target)
+    check_single_targets(y, what, AgreementError)
     if y.shape != (n_rows,):
         raise AgreementError(
             f"{what} has shape {y.shape}, but there are {n_rows} rows; one target per row is wanted, shape ({n_rows},)."

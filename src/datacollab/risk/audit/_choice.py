@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
-from ..._validation import require
+from ..._validation import check_single_targets, require
 from ...errors import AgreementError, DataCollabError, DataCollabWarning
 from ...party import Defence, GaussianNoise, Microaggregation, obfuscator
 from ._assess import Assessment, Option, Risk, is_numeric_target, local_utility, risk_of
@@ -240,6 +240,7 @@ def choose(
         When `y` does not fit the rows.
     """
     target = np.asarray(y)
+    check_single_targets(target, "y", AgreementError)
     if target.shape != (_num_samples(X),):
         raise AgreementError(f"y must have one entry per row of X, shape ({_num_samples(X)},); got {target.shape}.")
     limits = limits or RiskLimits()

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from ..._validation import FloatArray, PartyName
+from ..._validation import FloatArray, PartyName, check_single_targets
 from ...errors import AgreementError, RepresentationError
 from ...party import Party
 from ...party._anchor_classes import anchor_classes
@@ -380,6 +380,7 @@ def _targets(
     if values is None or rows is None:
         return None
     target = np.asarray(values)
+    check_single_targets(target, f"Party {party!r}: {what}", AgreementError)
     if target.shape != (_num_samples(rows),):
         raise AgreementError(
             f"Party {party!r}: {what} must have one entry per row, shape ({_num_samples(rows)},); got {target.shape}."
