@@ -43,7 +43,7 @@ def _known_obfuscators(names: list[str] | None) -> list[str] | None:
 
 
 def _known_obfuscator(name: str | None) -> str | None:
-    from ..exchange.party_folder._policy import OBFUSCATORS
+    from ..party import OBFUSCATORS
 
     return _one_of(name, OBFUSCATORS)
 

@@ -29,7 +29,7 @@ from ._labelled_anchors import LabelledAnchors
 from ._local_party import LocalParty
 from ._microaggregation import Microaggregation
 from ._noise import GaussianNoise
-from ._obfuscator import obfuscator
+from ._obfuscator import OBFUSCATORS, obfuscator
 from ._paired_intervals import Estimate
 from ._party import Party
 from ._personal_model import PersonalModel, personalise
@@ -40,6 +40,7 @@ from ._state import local_party, party_state
 from ._umap import UMAPObfuscator
 
 __all__ = [
+    "OBFUSCATORS",
     "AnchorResiduals",
     "Benefit",
     "ClassShift",

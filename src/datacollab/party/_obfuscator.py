@@ -14,7 +14,7 @@ from sklearn.random_projection import GaussianRandomProjection
 from ._kernel_pca import KernelPCAObfuscator
 from ._umap import UMAPObfuscator
 
-__all__ = ["obfuscator"]
+__all__ = ["OBFUSCATORS", "obfuscator"]
 
 REDUCERS: dict[str, type[BaseEstimator]] = {
     "pca": PCA,
@@ -22,6 +22,9 @@ REDUCERS: dict[str, type[BaseEstimator]] = {
     "umap": UMAPObfuscator,
     "random-projection": GaussianRandomProjection,
 }
+OBFUSCATORS = tuple(REDUCERS)
+"""Kinds that `obfuscator` knows."""
+
 STANDARDIZED = frozenset({"kernel-pca", "umap"})
 
 

@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from release_example import diabetes, digits
 
 from datacollab.errors import ExchangeError
-from datacollab.exchange.party_folder._policy import OBFUSCATORS, Policy
+from datacollab.exchange.party_folder._policy import Policy
 from datacollab.exchange.party_folder._prepare import prepare_way
 from datacollab.exchange.party_folder._tuning import tune, ways_to_try
 from datacollab.exchange.party_folder._way import Way
+from datacollab.party import OBFUSCATORS
 
 NO_LIMITS = {"max_linkage": None, "max_reidentification": None, "max_membership": None}
 POLICY = Policy(min_rows=1, min_class_rows=1, audit="warn", **NO_LIMITS)

@@ -10,10 +10,10 @@ from typing import Any
 
 from ...bundle import canonical_json, digest
 from ...errors import ExchangeError
+from ...party import OBFUSCATORS
 
-__all__ = ["OBFUSCATORS", "Policy", "default_policy_text", "load_policy"]
+__all__ = ["Policy", "default_policy_text", "load_policy"]
 
-OBFUSCATORS = ("pca", "kernel-pca", "umap", "random-projection")
 _DEFENCES = ("none", "any", "private", "microaggregation")
 _AUDITS = ("required", "warn", "off")
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...party import ClassShift, Defence, GaussianNoise, LabelledAnchors, Microaggregation, Party
+from ...party import OBFUSCATORS, ClassShift, Defence, GaussianNoise, LabelledAnchors, Microaggregation, Party
 from ...party import obfuscator as make_obfuscator
 from ...party._microaggregation import AUTO_BINS
 from ...party._obfuscator import STANDARDIZED
 from ..project import Anchor
-from ._policy import OBFUSCATORS
 
 if TYPE_CHECKING:
     from ...risk.audit import Option

@@ -6,11 +6,13 @@ from dataclasses import asdict, dataclass
 from numbers import Integral, Real
 from typing import Any
 
+from ...party import OBFUSCATORS
+
 __all__ = ["Condition"]
 
 _CHOICES = {
     "split": ("iid", "stratified", "label-skew"),
-    "obfuscator": ("pca", "kernel-pca", "umap", "random-projection"),
+    "obfuscator": OBFUSCATORS,
     "out_of_sample": ("auto", "row-wise", "umap"),
     "kernel_width": ("median-squared", "median"),
     "hyperparameters": ("recommended", "paper"),
