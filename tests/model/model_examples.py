@@ -56,6 +56,11 @@ MAPS = {
         np.asfortranarray(COEFFICIENTS),
         Kernel(metric="rbf", parameters={"gamma": 1}),
     ),
+    "affine": LinearMap(
+        "north",
+        np.random.default_rng(1).normal(size=(N_INTERMEDIATE, N_COMPONENTS)),
+        np.random.default_rng(2).normal(size=N_COMPONENTS),
+    ),
 }
 
 CLASSIFIERS = {
@@ -177,7 +182,7 @@ def fitted(estimator, g=None, y=None):
 def bundle_of(model, *, onnx=False):
     """What a party would unpack."""
     facts, members = model_contents(model, onnx=onnx)
-    return Bundle(kind=MODEL_KIND, version=3, facts=facts, members=members, signer=None, digest="")
+    return Bundle(kind=MODEL_KIND, version=4, facts=facts, members=members, signer=None, digest="")
 
 
 def bundle_of_objects(model, *, onnx=False):
@@ -186,4 +191,4 @@ def bundle_of_objects(model, *, onnx=False):
     estimator = getattr(model.estimator, "best_estimator_", model.estimator)
     head, objects = head_to(estimator, "h", objects=True)
     members = {name: data for name, data in members.items() if not name.startswith("h.")} | objects
-    return Bundle(kind=MODEL_KIND, version=3, facts=facts | {"head": head}, members=members, signer=None, digest="")
+    return Bundle(kind=MODEL_KIND, version=4, facts=facts | {"head": head}, members=members, signer=None, digest="")

@@ -46,7 +46,7 @@ def assert_nearly_same_answers(loaded, saved):
         np.testing.assert_allclose(loaded.predict_proba(NEW_ROWS), saved.predict_proba(NEW_ROWS), atol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["linear", "rbf", "poly", "linear-kernel", "column by column"])
+@pytest.mark.parametrize("name", ["linear", "affine", "rbf", "poly", "linear-kernel", "column by column"])
 @pytest.mark.parametrize("estimator", [LogisticRegression(), RandomForestClassifier(3)], ids=lambda e: type(e).__name__)
 def test_maps(name, estimator):
     model = fitted(clone(estimator), MAPS[name])

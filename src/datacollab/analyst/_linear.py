@@ -20,6 +20,9 @@ __all__ = ["LinearIntegrator", "common_directions", "residual"]
 class LinearIntegrator(BaseIntegrator):
     r"""Base of the methods with :math:`g_k(x) = x G^{(k)}`: a subclass says in `_align` which matrices.
 
+    A subclass with a parameter `fit_intercept` that is true gets representations less the means of the party's anchor,
+    and its maps intercepts: :math:`g_k(x) = (x - \bar a_k) G^{(k)}`.
+
     Attributes
     ----------
     integration_functions_ : dict of party to LinearMap
@@ -49,9 +52,15 @@ class LinearIntegrator(BaseIntegrator):
             its class.
         """
         checked = self._start_fit(anchors)
+        if not getattr(self, "fit_intercept", False):
+            with self._few_threads(checked):
+                matrices = self._align(checked)
+            self.integration_functions_ = {party: LinearMap(party, G) for party, G in matrices.items()}
+            return self
+        means = {party: A.mean(axis=0) for party, A in checked.items()}
         with self._few_threads(checked):
-            matrices = self._align(checked)
-        self.integration_functions_ = {party: LinearMap(party, G) for party, G in matrices.items()}
+            matrices = self._align({party: A - means[party] for party, A in checked.items()})
+        self.integration_functions_ = {party: LinearMap(party, G, -means[party] @ G) for party, G in matrices.items()}
         return self
 
     @abstractmethod

@@ -24,6 +24,9 @@ class LTI(LinearIntegrator):
     ----------
     n_components : int, default=10
         :math:`\hat d`, columns of the collaboration representation.
+    fit_intercept : bool, default=False
+        Whether maps are affine, :math:`g_k(x) = x G^{(k)} + b_k`, and the columns of Z sum to zero: representations
+        that parties have centred differently, as PCA of each party's own rows does, are then aligned exactly.
 
     Attributes
     ----------
@@ -52,18 +55,27 @@ class LTI(LinearIntegrator):
     0.0
     >>> integrator.integration_functions_["b"]
     LinearMap(party='b', 5 -> 2)
+
+    A shift of one party's representation needs an intercept:
+
+    >>> shifted = {"a": A, "b": A @ rng.normal(size=(3, 3)) + 5}
+    >>> affine = LTI(n_components=3, fit_intercept=True).fit(shifted)
+    >>> round(LTI(n_components=3).fit(shifted).objective_, 1) > round(affine.objective_, 6)
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_components": N_COMPONENTS,
+        "fit_intercept": ["boolean"],
     }
 
     target_: FloatArray
     eigenvalues_: FloatArray
     objective_: float
 
-    def __init__(self, n_components: int = 10) -> None:
+    def __init__(self, n_components: int = 10, *, fit_intercept: bool = False) -> None:
         self.n_components = n_components
+        self.fit_intercept = fit_intercept
 
     def _align(self, anchors: dict[PartyName, FloatArray]) -> dict[PartyName, FloatArray]:
         spaces, U, singular_values, _ = common_directions(anchors, self.n_components)

@@ -99,7 +99,7 @@ def status(folder: Folder = HERE, passphrase_file: PassphraseFile = None, as_jso
 @app.command("integrate")
 def integrate(
     shares: Annotated[list[Path] | None, File(help="Shares to add first.")] = None,
-    method: Annotated[str, Option(help="auto, kti, kti-cv, lti, gep, mpp, odc.")] = "auto",
+    method: Annotated[str, Option(help="auto, kti, kti-cv, lti, lti-affine, gep, mpp, odc.")] = "auto",
     model: Annotated[str, Option(help="auto, random-forest, gradient-boosting, linear, perceptron.")] = "auto",
     components: Annotated[
         int | None, Option(min=1, help="Columns of the common space, for a named method. Default: as the widest share.")

@@ -22,7 +22,7 @@ from ._composed import ComposedModel
 from ._facts import plain_facts
 from ._heads import estimator_kind, head_from, head_to, needs_scikit_learn
 from ._left_out_codec import check_left_out, left_out_from, left_out_to
-from ._map_codec import map_from, map_to
+from ._map_codec import INTERCEPT, map_from, map_to
 from ._maps import IntegrationFunction, KernelMap
 from ._onnx_export import OPSET, onnx_of
 from ._onnx_model import graph_model
@@ -41,7 +41,7 @@ _HEAD, _WITHOUT = "h", "h-without"
 _ARCHIVE = f"{_HEAD}.skops"
 _SINCE = 2
 """Version of the format from which on there is a head, and more than h may be sent."""
-_STEPS_SINCE = 3
+_STEPS_SINCE, _INTERCEPT_SINCE = 3, 4
 
 
 def model_contents(
@@ -136,6 +136,8 @@ def decode_model(bundle: Bundle, *, prefer_onnx: bool = False, objects: bool = F
         facts = facts | {"head": {"form": "skops"}, "without_party": None}
     if bundle.version < _STEPS_SINCE:
         _check_without_steps(facts)
+    if bundle.version < _INTERCEPT_SINCE:
+        _check_without_intercept(facts)
     if prefer_onnx and ONNX_MEMBER in bundle.members:
         g = _map_of(facts, bundle.members)
         model = graph_model(g, bundle.members[ONNX_MEMBER], facts)
@@ -155,6 +157,12 @@ def _check_without_steps(facts: Mapping[str, Any]) -> None:
     heads = [facts.get("head"), facts.get("without_party")]
     if any(isinstance(head, Mapping) and head.get("form") == "steps" for head in heads):
         raise malformed(f"its estimator is of steps, which only version {_STEPS_SINCE} of the format has")
+
+
+def _check_without_intercept(facts: Mapping[str, Any]) -> None:
+    g = facts.get("integration_function")
+    if isinstance(g, Mapping) and INTERCEPT in g:
+        raise malformed(f"its map has an intercept, which only version {_INTERCEPT_SINCE} of the format has")
 
 
 def _check_old(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> None:

@@ -16,7 +16,10 @@ from ..linalg import Kernel
 from ._maps import IntegrationFunction, KernelMap, LinearMap
 from ._refusal import malformed
 
-__all__ = ["map_from", "map_to"]
+__all__ = ["INTERCEPT", "map_from", "map_to"]
+
+INTERCEPT = "intercept"
+"""Fact and array of a linear map that has one."""
 
 _MOST_ENTRY = 1e30
 _PRECISIONS = ("auto", "float32", "float64")
@@ -34,7 +37,10 @@ def map_to(g: IntegrationFunction) -> tuple[dict[str, Any], dict[str, NDArray[An
     """
     if isinstance(g, LinearMap):
         order, arrays = _in_order({"coefficients": g.coefficients})
-        return {"kind": "linear", "transposed": order}, arrays
+        if g.intercept is None:
+            return {"kind": "linear", "transposed": order}, arrays
+        intercept = np.asarray(g.intercept, dtype=np.float64)[np.newaxis]
+        return {"kind": "linear", "transposed": order, INTERCEPT: True}, arrays | {INTERCEPT: intercept}
     if not isinstance(g, KernelMap):
         raise _unsupported(g, f"is a {type(g).__name__}; linear and kernel maps can be sent")
     metric = g.kernel.metric
@@ -62,8 +68,7 @@ def map_from(party: PartyName, facts: Any, arrays: Mapping[str, NDArray[Any]]) -
     """
     kind = facts.get("kind") if isinstance(facts, Mapping) else None
     if kind == "linear":
-        arrays = _checked(arrays, {"coefficients"}, facts.get("transposed"))
-        return LinearMap(party, arrays["coefficients"])
+        return _linear_from(party, facts, arrays)
     if kind != "kernel":
         raise _malformed("is neither linear nor a kernel map")
     arrays = _checked(arrays, {"anchor_representation", "coefficients"}, facts.get("transposed"))
@@ -77,6 +82,19 @@ def map_from(party: PartyName, facts: Any, arrays: Mapping[str, NDArray[Any]]) -
         raise _malformed("has a kernel with impossible parameters")
     kernel = Kernel(metric=metric, parameters=dict(parameters))
     return KernelMap(party, arrays["anchor_representation"], arrays["coefficients"], kernel, facts["precision"])
+
+
+def _linear_from(party: PartyName, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> LinearMap:
+    if INTERCEPT not in facts:
+        return LinearMap(party, _checked(arrays, {"coefficients"}, facts.get("transposed"))["coefficients"])
+    names = {"coefficients", INTERCEPT}
+    if facts[INTERCEPT] is not True or arrays.keys() != names:
+        raise _malformed(f"does not have the arrays {sorted(names)!r}")
+    table = _checked({"coefficients": arrays["coefficients"]}, {"coefficients"}, facts.get("transposed"))
+    row = _checked({INTERCEPT: arrays[INTERCEPT]}, {INTERCEPT}, [])[INTERCEPT]
+    if row.shape != (1, table["coefficients"].shape[1]):
+        raise _malformed("has an intercept that does not fit its coefficients")
+    return LinearMap(party, table["coefficients"], row[0])
 
 
 def _in_order(arrays: Mapping[str, Any]) -> tuple[list[str], dict[str, NDArray[Any]]]:

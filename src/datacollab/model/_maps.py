@@ -36,13 +36,15 @@ class IntegrationFunction(Protocol):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinearMap:
-    r"""The linear integration function :math:`g_k(x) = x G^{(k)}` (eq. lki-linear-map).
+    r"""The linear integration function :math:`g_k(x) = x G^{(k)}` (eq. lki-linear-map), or the affine one.
 
     Attributes
     ----------
     party : str or int
     coefficients : ndarray of shape (n_intermediate, n_components)
         :math:`G^{(k)}`.
+    intercept : ndarray of shape (n_components,) or None
+        What is added to each row.
 
     Examples
     --------
@@ -56,6 +58,7 @@ class LinearMap:
 
     party: PartyName
     coefficients: FloatArray
+    intercept: FloatArray | None = None
 
     @property
     def n_intermediate(self) -> int:
@@ -69,7 +72,8 @@ class LinearMap:
 
     def __call__(self, X: ArrayLike) -> FloatArray:
         """Map rows of shape (n_rows, n_intermediate) to shape (n_rows, n_components)."""
-        return check_representation(X, self.party, n_features=self.n_intermediate) @ self.coefficients
+        mapped = check_representation(X, self.party, n_features=self.n_intermediate) @ self.coefficients
+        return mapped if self.intercept is None else mapped + self.intercept
 
     def __repr__(self) -> str:
         return f"LinearMap(party={self.party!r}, {self.n_intermediate} -> {self.n_components})"

@@ -92,6 +92,8 @@ def _map_nodes(g: IntegrationFunction, onnx: Any) -> tuple[list[Any], list[Any]]
         raise _no_form(g)
     values = INPUT if isinstance(g, LinearMap) else _kernel_values(g, constant, step)
     mapped = step("MatMul", [values, constant("coefficients", g.coefficients)], "g_mapped")
+    if isinstance(g, LinearMap) and g.intercept is not None:
+        mapped = step("Add", [mapped, constant("intercept", g.intercept)], "g_shifted_by_intercept")
     step("Cast", [mapped], _BETWEEN, to=onnx.TensorProto.FLOAT)
     return nodes, constants
 

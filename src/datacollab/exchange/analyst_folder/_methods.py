@@ -13,7 +13,7 @@ __all__ = ["METHODS", "MODELS", "make_integrator", "make_model"]
 
 AUTO = "auto"
 """Left to the analyst's own choice, by rows left out."""
-METHODS = (AUTO, "kti", "kti-cv", "lti", "gep", "mpp", "odc")
+METHODS = (AUTO, "kti", "kti-cv", "lti", "lti-affine", "gep", "mpp", "odc")
 
 
 def make_integrator(
@@ -48,7 +48,7 @@ def make_integrator(
         raise ValueError(f"The method {name!r} finds the number of components by itself; leave out --components.")
     if name == AUTO:
         return AUTO
-    d_hat = _widest(shares) if n_components is None else n_components
+    d_hat = _widest(shares, centred=name == "lti-affine") if n_components is None else n_components
     with_target = any(share.anchor_target is not None for share in shares)
     makers: dict[str, Callable[[], Any]] = {
         "kti": lambda: KTI(
@@ -59,6 +59,7 @@ def make_integrator(
         ),
         "kti-cv": lambda: KTICV(graph=TargetSimilarityGraph() if with_target else None, center=True),
         "lti": lambda: LTI(d_hat),
+        "lti-affine": lambda: LTI(d_hat, fit_intercept=True),
         "gep": lambda: GEP(d_hat),
         "mpp": lambda: MPP(d_hat),
         "odc": lambda: ODC(),
@@ -67,11 +68,13 @@ def make_integrator(
     return integrator
 
 
-def _widest(shares: Sequence[Share]) -> int:
+def _widest(shares: Sequence[Share], *, centred: bool) -> int:
     """Dimension of the largest column space, which all of them span at least: repeated columns would ask for more."""
     from ...linalg import column_space
 
     anchors = [share.anchor_representation for share in shares]
+    if centred:
+        anchors = [A - A.mean(axis=0) for A in anchors]
     spanned = [column_space(A).basis.shape[1] for A in anchors if A.any()]
     # One less where columns are centred.
     return max(1, min([max(spanned, default=1), *(len(A) - 1 for A in anchors)]))
