@@ -105,4 +105,4 @@ def test_the_given_integrator_is_left_alone():
     integrator = LTI(4)
     check_integrator(integrator)
     assert not hasattr(integrator, "target_")
-    assert clone(integrator).get_params() == {"n_components": 4}
+    assert clone(integrator).get_params() == {"n_components": 4, "fit_intercept": False}
