@@ -76,6 +76,18 @@ def test_is_lti_where_all_are_centred():
         assert_allclose(g.intercept, 0, atol=1e-9)
 
 
+@pytest.mark.parametrize("constant", [0.1, 1000.1, 1e6 + 0.1, -1e8 - 0.1])
+def test_a_constant_column_is_no_direction(constant):
+    """What rounding leaves of it after centring is not scaled up."""
+    latent = np.random.default_rng(0).normal(size=(60, 3))
+    anchors = {"a": np.column_stack([latent, np.full(60, constant)]), "b": latent}
+    with pytest.raises(ValueError, match="at most 3"):
+        dc.LTI(4, fit_intercept=True).fit(anchors)
+    g = dc.LTI(3, fit_intercept=True).fit(anchors).integration_functions_["a"]
+    assert_allclose(g.coefficients[3], 0, atol=1e-12)
+    assert_allclose(g(anchors["a"] + [0, 0, 0, 1.0]), g(anchors["a"]), atol=1e-9)
+
+
 def test_keeps_the_contract():
     check_integrator(dc.LTI(4, fit_intercept=True))
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._validation import FloatArray, PartyName
-from ..linalg import ColumnSpace, column_space, leading_left_singular
+from ..linalg import ColumnSpace, centred_columns, column_space, leading_left_singular
 from ..model import LinearMap
 from ._base import BaseIntegrator, Representations, check_n_components
 
@@ -57,10 +57,12 @@ class LinearIntegrator(BaseIntegrator):
                 matrices = self._align(checked)
             self.integration_functions_ = {party: LinearMap(party, G) for party, G in matrices.items()}
             return self
-        means = {party: A.mean(axis=0) for party, A in checked.items()}
+        centred = {party: centred_columns(A) for party, A in checked.items()}
         with self._few_threads(checked):
-            matrices = self._align({party: A - means[party] for party, A in checked.items()})
-        self.integration_functions_ = {party: LinearMap(party, G, -means[party] @ G) for party, G in matrices.items()}
+            matrices = self._align({party: A for party, (A, _) in centred.items()})
+        self.integration_functions_ = {
+            party: LinearMap(party, G, -centred[party][1] @ G) for party, G in matrices.items()
+        }
         return self
 
     @abstractmethod

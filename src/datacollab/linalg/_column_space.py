@@ -9,7 +9,7 @@ import scipy.linalg
 
 from .._validation import FloatArray
 
-__all__ = ["ColumnSpace", "column_space", "leading_left_singular"]
+__all__ = ["ColumnSpace", "centred_columns", "column_space", "leading_left_singular"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +80,27 @@ def column_space(A: FloatArray) -> ColumnSpace:
     rank = int((singular_values > negligible * singular_values[0]).sum())
     rows = singular_values[:rank, None] * Vt[:rank] * (lengths * unit)
     return ColumnSpace(basis=U[:, :rank], rows=rows)
+
+
+def centred_columns(A: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Columns less their means, those that are constant but for rounding exactly zero.
+
+    Otherwise `column_space`, which brings columns to unit length, would take the rounding error for a direction.
+
+    Parameters
+    ----------
+    A : ndarray of shape (n, d)
+
+    Returns
+    -------
+    centred : ndarray of shape (n, d)
+    means : ndarray of shape (d,)
+    """
+    means = A.mean(axis=0)
+    centred = A - means
+    rounding = len(A) * np.finfo(np.float64).eps * np.abs(A).max(axis=0)
+    centred[:, np.abs(centred).max(axis=0) <= rounding] = 0.0
+    return centred, means
 
 
 def leading_left_singular(W: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -70,11 +70,11 @@ def make_integrator(
 
 def _widest(shares: Sequence[Share], *, centred: bool) -> int:
     """Dimension of the largest column space, which all of them span at least: repeated columns would ask for more."""
-    from ...linalg import column_space
+    from ...linalg import centred_columns, column_space
 
     anchors = [share.anchor_representation for share in shares]
     if centred:
-        anchors = [A - A.mean(axis=0) for A in anchors]
+        anchors = [centred_columns(A)[0] for A in anchors]
     spanned = [column_space(A).basis.shape[1] for A in anchors if A.any()]
     # One less where columns are centred.
     return max(1, min([max(spanned, default=1), *(len(A) - 1 for A in anchors)]))
