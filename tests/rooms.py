@@ -58,7 +58,7 @@ RISK = {
     "risk.audit": Room(
         "What attackers of several kinds would learn.",
         "audit",
-        ("linalg", "share", "anchor", "model", "party", "analyst", "risk.attacks"),
+        ("linalg", "targets", "share", "anchor", "model", "party", "analyst", "risk.attacks"),
     ),
 }
 EXCHANGE = {
