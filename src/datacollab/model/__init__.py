@@ -12,7 +12,14 @@ from ._map_codec import map_from, map_to
 from ._maps import IntegrationFunction, KernelMap, LinearMap
 from ._party_model import OnnxPartyModel, PartyModel, model_from
 from ._skops_file import estimator_from_bytes, estimator_to_bytes
-from .predictors import SENDABLE, ReceivedClassifier, ReceivedRegressor
+from .predictors import (
+    SENDABLE,
+    ReceivedClassifier,
+    ReceivedRegressor,
+    mixture_classes,
+    mixture_novelty,
+    nearest_centre,
+)
 
 __all__ = [
     "ALPHAS",
@@ -41,8 +48,11 @@ __all__ = [
     "log_loss_of",
     "map_from",
     "map_to",
+    "mixture_classes",
+    "mixture_novelty",
     "model_contents",
     "model_from",
+    "nearest_centre",
     "plain_facts",
     "probabilities_of",
 ]

@@ -7,6 +7,7 @@ nodes that scikit-learn's trees walk along, which are derived here.
 """
 
 from ._chain import Chain, read_chain
+from ._clusters import mixture_classes, mixture_novelty, nearest_centre
 from ._export import SENDABLE, sent_form
 from ._parts import Parts
 from ._received import ReceivedClassifier, ReceivedRegressor, read_predictor, write_predictor
@@ -17,6 +18,9 @@ __all__ = [
     "Parts",
     "ReceivedClassifier",
     "ReceivedRegressor",
+    "mixture_classes",
+    "mixture_novelty",
+    "nearest_centre",
     "read_chain",
     "read_predictor",
     "sent_form",
