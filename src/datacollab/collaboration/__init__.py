@@ -2,11 +2,13 @@
 
 from ._baselines import Central, Local
 from ._clusterer import DataCollaborationClusterer
+from ._consensus_clusterer import ConsensusClusterer
 from ._data_collaboration import DataCollaborationClassifier, DataCollaborationRegressor
 from ._splitter import PartyStratifiedKFold
 
 __all__ = [
     "Central",
+    "ConsensusClusterer",
     "DataCollaborationClassifier",
     "DataCollaborationClusterer",
     "DataCollaborationRegressor",
