@@ -2,7 +2,7 @@
 
 Files by what they are for:
 
-* The role: `_analyst`, `_training`, `_fitted`.
+* The role: `_analyst`, `_training`, `_fitted`, `_rounding`.
 * Integration methods: `_base`, `_parameters`, `_linear`, `_mpp`, `_gep`, `_odc`, `_lti`, `_kti`, `_kti_cv`,
   `_anchor_scaled`.
 * Graphs and kernel widths: `_graphs`, `_widths`.

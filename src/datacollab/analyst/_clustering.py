@@ -86,10 +86,10 @@ def cluster(
     >>> import datacollab as dc
     >>> from sklearn.cluster import KMeans
     >>> from datacollab.analyst import cluster, integrate
-    >>> X, y = dc.datasets.load("digits")
+    >>> X, _ = dc.datasets.load("digits")
     >>> f = dc.obfuscator("pca", n_components=8)
     >>> rows = {"a": slice(0, 100), "b": slice(100, 200)}
-    >>> parties = {name: dc.Party(name, f).fit(X[own], y[own]) for name, own in rows.items()}
+    >>> parties = {name: dc.Party(name, f).fit(X[own]) for name, own in rows.items()}
     >>> shares = [party.share(X[200:400]) for party in parties.values()]
     >>> found = cluster(integrate(shares), KMeans(10, random_state=0))
     >>> found.agreement_

@@ -88,9 +88,9 @@ def integrate(shares: Iterable[Share], integrator: BaseIntegrator | None = None)
     --------
     >>> import datacollab as dc
     >>> from datacollab.analyst import integrate
-    >>> X, y = dc.datasets.load("digits")
+    >>> X, _ = dc.datasets.load("digits")
     >>> f = dc.obfuscator("pca", n_components=8)
-    >>> parties = [dc.Party(name, f).fit(X[own], y[own]) for name, own in {"a": range(99), "b": range(99, 180)}.items()]
+    >>> parties = [dc.Party(name, f).fit(X[own]) for name, own in {"a": range(99), "b": range(99, 180)}.items()]
     >>> integrate(party.share(X[180:400]) for party in parties)
     Integrated(integrator=AnchorScaled, representations={'a': (99, 8), 'b': (81, 8)})
     """

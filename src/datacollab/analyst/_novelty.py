@@ -69,7 +69,7 @@ def novelty(
     >>> rng = np.random.default_rng(0)
     >>> X, anchor = rng.normal(size=(200, 4)), rng.normal(size=(100, 4))
     >>> f = dc.obfuscator("pca", n_components=4)
-    >>> parties = [dc.Party(k, f).fit(X[k::2], np.zeros(100)) for k in range(2)]
+    >>> parties = [dc.Party(k, f).fit(X[k::2]) for k in range(2)]
     >>> model = novelty(integrate(party.share(anchor) for party in parties), 2).party_model(0)
     >>> usual, unusual = parties[0].predict([np.zeros(4), np.full(4, 5.0)], model)
     >>> bool(usual < unusual)

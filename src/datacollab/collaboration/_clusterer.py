@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _num_samples, validate_data
+from sklearn.utils.validation import validate_data
 
 from .._validation import FloatArray, HasMethods, Interval
 from ..analyst import AnchorScaled, BaseIntegrator, Clustering, cluster, integrate
@@ -49,8 +49,7 @@ class DataCollaborationClusterer(ClusterMixin, PlayedRoles):
     least_rows : int, default=5
         Rows of a cluster, at least.
     fit_on, defences, shuffle, party_column, n_jobs, random_state
-        As in `DataCollaborationClassifier`.  Defences go by targets, which are all alike here; those that publish rows
-        of the anchor are refused.
+        As in `DataCollaborationClassifier`.  Defences that need targets are refused.
 
     Attributes
     ----------
@@ -171,7 +170,7 @@ class DataCollaborationClusterer(ClusterMixin, PlayedRoles):
         X, names = owners(X, groups, self.party_column)
         warn_of_anchor(X, anchor)
         random_state = None if self.random_state is None else check_random_state(self.random_state)
-        shares = self._shared(X, np.zeros(_num_samples(X), dtype=np.int64), names, anchor, None, random_state)
+        shares = self._shared(X, None, names, anchor, None, random_state)
         integrator = self._default_integrator() if self.integrator is None else self.integrator
         self.collaboration_ = cluster(
             integrate(shares, seeded(integrator, random_state)),

@@ -165,7 +165,7 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
     def _shared(
         self,
         X: Any,
-        target: NDArray[Any],
+        target: NDArray[Any] | None,
         names: NDArray[Any],
         anchor: Any,
         anchor_target: ArrayLike | None,
@@ -174,7 +174,9 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
         """Every party's share; the parties stay in `parties_`."""
         parties = [(self._party(party, anchor, random_state), index) for party, index in by_party(names).items()]
         fitted = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_and_share)(party, _safe_indexing(X, index), target[index], anchor, anchor_target)
+            delayed(_fit_and_share)(
+                party, _safe_indexing(X, index), None if target is None else target[index], anchor, anchor_target
+            )
             for party, index in parties
         )
         self.parties_ = {party.name: party for party, _ in fitted}
@@ -213,7 +215,7 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
 
 
 def _fit_and_share(
-    party: Party, X: Any, y: NDArray[Any], anchor: ArrayLike, anchor_target: ArrayLike | None
+    party: Party, X: Any, y: NDArray[Any] | None, anchor: ArrayLike, anchor_target: ArrayLike | None
 ) -> tuple[Party, Share]:
     with warnings.catch_warnings():
         # Nothing leaves this process, so a repeatable obfuscation is no secret given away.
