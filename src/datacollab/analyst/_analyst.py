@@ -14,6 +14,7 @@ from .._validation import FloatArray, PartyName
 from ..errors import AgreementError, UnknownPartyError
 from ..model import PartyModel, fit_weighted
 from ..share import Share
+from ..survival import SurvivalModel
 from ..targets import TargetKind
 from ._base import BaseIntegrator
 from ._candidate_table import Selection
@@ -77,10 +78,12 @@ class Collaboration:
         """
         if party not in self.integrator_.integration_functions_:
             raise UnknownPartyError(f"Party {party!r} took no part; the parties are {self.parties!r}.")
+        estimator = self.estimator_
         return PartyModel(
             party=party,
             integration_function=self.integrator_.integration_functions_[party],
-            estimator=self.estimator_,
+            # Of a model with strata, a party gets its own.
+            estimator=estimator.for_party(party) if isinstance(estimator, SurvivalModel) else estimator,
             left_out=self.left_out_.get(party),
             without_party=self.without_.get(party),
         )

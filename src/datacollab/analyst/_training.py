@@ -28,6 +28,7 @@ _ON_SEGMENTS = 0.36
 _MOST_LOOKED_AT = 1000
 _FEWEST_JUDGES = 50
 """Own rows that judge for everybody, where some parties' shares were changed by defences."""
+ANCHOR_STRATUM = "rows of the anchor"
 _MEANS = 0.9
 """Part of a share's rows that equal others, from which they are taken for means of groups, whatever it says."""
 
@@ -71,10 +72,12 @@ class TrainingRows:
     judged_on: str
 
     @property
-    def strata(self) -> NDArray[np.intp]:
-        """Number of each row's party in the order of the shares, and the next one for anchor rows; shape (n_rows,)."""
-        ends = [place.stop for place in self.parties.values()]
-        return np.searchsorted(ends, np.arange(len(self.target)), side="right")
+    def strata(self) -> NDArray[np.object_]:
+        """Name of each row's party, and for anchor rows a name of their own; shape (n_rows,)."""
+        names = np.full(len(self.target), ANCHOR_STRATUM, dtype=object)
+        for party, place in self.parties.items():
+            names[place] = party
+        return names
 
     @property
     def has_anchor(self) -> bool:
