@@ -12,10 +12,12 @@ from ._map_codec import map_from, map_to
 from ._maps import IntegrationFunction, KernelMap, LinearMap
 from ._party_model import OnnxPartyModel, PartyModel, model_from
 from ._skops_file import estimator_from_bytes, estimator_to_bytes
+from ._task import task_of
 from .predictors import (
     SENDABLE,
     ReceivedClassifier,
     ReceivedRegressor,
+    ReceivedSurvival,
     mixture_classes,
     mixture_novelty,
     nearest_centre,
@@ -38,6 +40,7 @@ __all__ = [
     "PartyModel",
     "ReceivedClassifier",
     "ReceivedRegressor",
+    "ReceivedSurvival",
     "estimator_from_bytes",
     "estimator_kind",
     "estimator_to_bytes",
@@ -55,4 +58,5 @@ __all__ = [
     "nearest_centre",
     "plain_facts",
     "probabilities_of",
+    "task_of",
 ]
