@@ -130,7 +130,7 @@ def matched_vote(codes: NDArray[np.intp], n_clusters: int) -> NDArray[np.intp]:
             f"{unnamed} of {len(counts)} anchor rows are in clusters that overlap with none of another party's; take "
             "method='coassociation', or have all parties name all rows."
         )
-    return np.argmax(counts, axis=1)
+    return np.asarray(np.argmax(counts, axis=1))
 
 
 def _votes(codes: NDArray[np.intp], reference: NDArray[np.intp]) -> FloatArray:
