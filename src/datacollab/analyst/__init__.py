@@ -9,13 +9,17 @@ Files by what they are for:
   `_engine`, `_engines`, `_dask_engine`.
 * The search over hyperparameters of KTI: `_kti_grid`, `_kti_folds`, `_kti_scoring`.
 * An analyst who chooses: `_candidates`, `_candidate_table`, `_choice`, `_averaging`.
+* Groups of parties, each with an analyst, and a centre: `_group_analyst`, `_centre`, `_group_settings`, `_group_sums`,
+  `_group_heads`.
 """
 
 from ._analyst import Analyst, Collaboration
 from ._base import BaseIntegrator
 from ._candidate_table import Candidate, Selection
+from ._centre import Centre
 from ._gep import GEP
 from ._graphs import GeometricGraph, NeighborGraph, TargetDissimilarityGraph, TargetSimilarityGraph
+from ._group_analyst import GroupAnalyst
 from ._kti import KTI
 from ._kti_cv import KTICV
 from ._linear import LinearIntegrator
@@ -33,8 +37,10 @@ __all__ = [
     "Analyst",
     "BaseIntegrator",
     "Candidate",
+    "Centre",
     "Collaboration",
     "GeometricGraph",
+    "GroupAnalyst",
     "LinearIntegrator",
     "NeighborGraph",
     "Selection",

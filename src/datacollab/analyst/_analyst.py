@@ -12,7 +12,7 @@ from sklearn.base import clone, is_classifier
 from .._threads import one_thread, one_thread_if_small
 from .._validation import FloatArray, PartyName
 from ..errors import AgreementError, UnknownPartyError
-from ..model import PartyModel, fit_weighted
+from ..model import PartyModel
 from ..share import Share
 from ._base import BaseIntegrator
 from ._candidate_table import Selection
@@ -21,7 +21,7 @@ from ._choice import Search
 from ._fitted import Choice, trained_again
 from ._training import TrainingRows, training_rows
 
-__all__ = ["Analyst", "Collaboration"]
+__all__ = ["Analyst", "Collaboration", "by_party"]
 
 
 class Collaboration:
@@ -218,7 +218,7 @@ class Analyst:
         guessing; parties should compare their anchors among themselves.
         """
         self._check_parameters()
-        named = _by_party(shares)
+        named = by_party(shares)
         training = training_rows(named, as_classes=self.task == "classification")
         if not self._has_choice and not self._wants_left_out:
             with one_thread_if_small(max(len(training.target), len(next(iter(named.values())).anchor_representation))):
@@ -309,10 +309,7 @@ class Analyst:
         (anchor_weight,) = self._weights()
         is_classification = self._is_classification(training.target)
         weights = training.weights(anchor_weight, self.class_weight if is_classification else None)
-        rows = training.mapped(integrator, shares)
-        estimator = fit_weighted(clone(self.estimator), rows, training.target, weights)
-        representations = {party: rows[place] for party, place in training.parties.items()}
-        return Collaboration(integrator, estimator, representations)
+        return Collaboration(integrator, *training.train(self.estimator, integrator, shares, weights))
 
     def _left_out(
         self, shares: Mapping[PartyName, Share], training: TrainingRows, choice: Choice
@@ -338,7 +335,16 @@ class Analyst:
         return f"Analyst(integrator={self.integrator!r}, estimator={self.estimator!r})"
 
 
-def _by_party(shares: Iterable[Share]) -> dict[PartyName, Share]:
+def by_party(shares: Iterable[Share]) -> dict[PartyName, Share]:
+    """Shares by the names of their parties.
+
+    Raises
+    ------
+    TypeError
+        When something else than shares is given.
+    AgreementError
+        When there is none, or two carry one name.
+    """
     if isinstance(shares, Share | Mapping):
         raise TypeError(f"A list of shares is wanted, one from each party; got one {type(shares).__name__}.")
     named: dict[PartyName, Share] = {}
