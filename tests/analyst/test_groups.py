@@ -126,7 +126,7 @@ def test_the_maps_are_those_of_all_parties_in_one_place(method):
     order=st.randoms(use_true_random=False),
     method=st.sampled_from(sorted(METHODS)),
 )
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @pytest.mark.filterwarnings("ignore::datacollab.errors.SinglePartyWarning")
 def test_any_grouping_in_any_order_finds_the_same(seed, owners, order, method):
     every, integrator = shares(seed), METHODS[method]
@@ -228,6 +228,35 @@ def test_nothing_of_own_rows_is_in_a_message():
         assert first.settings == second.settings
         for name, array in first.arrays.items():
             assert_array_equal(array, second.arrays[name])
+
+
+@pytest.mark.filterwarnings("ignore::datacollab.errors.SinglePartyWarning")
+def test_a_message_of_one_party_tells_what_it_made_of_the_anchor():
+    """As the page on groups says: its column space, and by KTI all distances, so the rows but for a rigid motion."""
+    share = shares()[0]
+    A = share.anchor_representation
+    F = GroupAnalyst("alone", dc.LTI(2), Ridge()).message([share]).arrays["factor"]
+    assert sine(F, A) < 1e-10
+    packed = GroupAnalyst("alone", dc.KTI(2, gamma=0.3), Ridge()).message([share]).arrays["triangle"]
+    M = from_triangle(packed, N_ANCHORS)
+    M = M + np.tril(M, -1).T
+    kernel = 0.1 * (np.linalg.inv(M) - np.eye(N_ANCHORS))
+    assert_allclose(-np.log(kernel) / 0.3, ((A[:, None] - A[None]) ** 2).sum(axis=2), atol=1e-6)
+
+
+def test_a_sum_over_two_parties_can_be_taken_apart():
+    """One column each: the eigenvectors of the sum are sum and difference of what went in."""
+    generator = np.random.default_rng(0)
+    A = generator.normal(size=(2, N_ANCHORS, 1))
+    parts = [
+        dc.Share(party=k, representation=A[k][:5], anchor_representation=A[k], target=np.arange(5.0)) for k in range(2)
+    ]
+    F = GroupAnalyst("pair", dc.LTI(1), Ridge()).message(parts).arrays["factor"]
+    values, vectors = np.linalg.eigh(F @ F.T)
+    minus, plus = (vectors[:, -j] * np.sqrt(values[-j] / 2) for j in (2, 1))
+    found = np.array([plus + minus, plus - minus])
+    inner = np.abs(found @ np.hstack([a / np.linalg.norm(a) for a in A]))
+    assert_allclose(np.sort(inner.ravel())[-2:], 1, atol=1e-9)
 
 
 def test_a_group_of_one_party_is_warned_of():

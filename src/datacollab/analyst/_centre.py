@@ -120,14 +120,14 @@ class Centre:
         average: AveragedClassifier | AveragedRegressor = voted(in_order, {each.group: each.n_rows for each in ordered})
         return _for_all(list(in_order), average, widths.pop())
 
-    def linear_model(self, moments: Iterable[GroupMoments], *, shrinkage: float = 0.1) -> dict[str, PartyModel]:
+    def linear_model(self, moments: Iterable[GroupMoments], *, shrinkage: float = 0.01) -> dict[str, PartyModel]:
         """The linear model that all groups' rows together would give, from their sums: for each group the same.
 
         Parameters
         ----------
         moments : iterable of GroupMoments
             From `GroupAnalyst.moments`.
-        shrinkage : float, default=0.1
+        shrinkage : float, default=0.01
             Of a linear discriminant's covariance towards a multiple of the identity, from 0 to 1.
 
         Returns
