@@ -178,6 +178,7 @@ CODES = {
     "TOO_LARGE": Code("limits", "A file is larger than allowed.", "Check its origin; raise the limit if it is right."),
     # model
     "SHARE_MALFORMED": Code("model", "The arrays of a share do not fit together.", "Have it made again."),
+    "GROUP_MALFORMED": Code("model", "What crosses between groups does not fit together.", "Have it made again."),
     "MODEL_MALFORMED": Code("model", "A model is inconsistent in itself.", "Do not use it; ask the analyst."),
     "MODEL_UNSUPPORTED": Code("model", "A model of this kind cannot be sent.", "Train another kind of model."),
     "OBJECTS_REFUSED": Code(

@@ -12,7 +12,7 @@ from sklearn.base import clone, is_classifier
 from .._threads import one_thread, one_thread_if_small
 from .._validation import FloatArray, PartyName
 from ..errors import AgreementError, UnknownPartyError
-from ..model import PartyModel, fit_weighted
+from ..model import PartyModel
 from ..share import Share
 from ..survival import SurvivalModel
 from ..targets import TargetKind
@@ -24,7 +24,7 @@ from ._fitted import Choice, trained_again
 from ._rounding import rounded
 from ._training import TrainingRows, common_kind, training_rows
 
-__all__ = ["Analyst", "Collaboration"]
+__all__ = ["Analyst", "Collaboration", "by_party"]
 
 
 class Collaboration:
@@ -228,7 +228,7 @@ class Analyst:
         guessing; parties should compare their anchors among themselves.
         """
         self._check_parameters()
-        named = _by_party(shares)
+        named = by_party(shares)
         training = training_rows(named, as_classes=self.task == "classification")
         if common_kind(named) is TargetKind.SURVIVAL:
             self._check_survival()
@@ -331,11 +331,8 @@ class Analyst:
         (anchor_weight,) = self._weights()
         is_classification = self._is_classification(training.target)
         weights = training.weights(anchor_weight, self.class_weight if is_classification else None)
-        rows = training.mapped(integrator, shares)
         strata = None if self.strata is None else training.strata
-        estimator = fit_weighted(clone(self.estimator), rows, training.target, weights, strata=strata)
-        representations = {party: rows[place] for party, place in training.parties.items()}
-        return Collaboration(integrator, estimator, representations)
+        return Collaboration(integrator, *training.train(self.estimator, integrator, shares, weights, strata=strata))
 
     def _left_out(
         self, shares: Mapping[PartyName, Share], training: TrainingRows, choice: Choice
@@ -361,7 +358,16 @@ class Analyst:
         return f"Analyst(integrator={self.integrator!r}, estimator={self.estimator!r})"
 
 
-def _by_party(shares: Iterable[Share]) -> dict[PartyName, Share]:
+def by_party(shares: Iterable[Share]) -> dict[PartyName, Share]:
+    """Shares by the names of their parties.
+
+    Raises
+    ------
+    TypeError
+        When something else than shares is given.
+    AgreementError
+        When there is none, or two carry one name.
+    """
     if isinstance(shares, Share | Mapping):
         raise TypeError(f"A list of shares is wanted, one from each party; got one {type(shares).__name__}.")
     named: dict[PartyName, Share] = {}

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
 
 from .._validation import FloatArray, PartyName
 from ..errors import AgreementError, NumericalError
+from ..model import fit_weighted
 from ..share import Share
 from ..targets import TargetKind
 from ._base import BaseIntegrator
@@ -94,6 +96,20 @@ class TrainingRows:
         if self.has_anchor:
             rows.append(mean_anchor(integrator, shares))
         return np.vstack(rows)
+
+    def train(
+        self,
+        estimator: Any,
+        integrator: BaseIntegrator,
+        shares: Mapping[PartyName, Share],
+        weights: FloatArray,
+        *,
+        strata: NDArray[Any] | None = None,
+    ) -> tuple[Any, dict[PartyName, FloatArray]]:
+        """A fitted clone of a model, and each party's rows as the integration method sees them."""
+        rows = self.mapped(integrator, shares)
+        fitted = fit_weighted(clone(estimator), rows, self.target, weights, strata=strata)
+        return fitted, {party: rows[place] for party, place in self.parties.items()}
 
     def weights(self, anchor_weight: float, class_weight: str | Mapping[Any, float] | None) -> FloatArray:
         """How much each row counts in training, shape (n_rows,)."""
