@@ -12,7 +12,7 @@ from sklearn.base import clone, is_classifier
 from .._threads import one_thread, one_thread_if_small
 from .._validation import FloatArray, PartyName
 from ..errors import AgreementError, UnknownPartyError
-from ..model import PartyModel, fit_weighted
+from ..model import AnchorAnswers, PartyModel, anchor_answers, fit_weighted
 from ..share import Share
 from ._base import BaseIntegrator
 from ._candidate_table import Selection
@@ -41,6 +41,8 @@ class Collaboration:
         What h says of each row of a share, in its order, with that row left out; of parties whose rows are their own.
     without_ : dict of party to estimator
         h trained without a party, for those whose shared rows are not their own rows one by one.
+    anchors_ : dict of party to ndarray of shape (n_anchors, n_intermediate)
+        Anchor representations as they were shared, of which `anchor_answers` are made.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class Collaboration:
         selection: Selection | None = None,
         left_out: Mapping[PartyName, FloatArray] | None = None,
         without: Mapping[PartyName, Any] | None = None,
+        anchors: Mapping[PartyName, FloatArray] | None = None,
     ) -> None:
         self.integrator_ = integrator
         self.estimator_ = estimator
@@ -59,6 +62,7 @@ class Collaboration:
         self.selection_ = selection
         self.left_out_ = dict(left_out or {})
         self.without_ = dict(without or {})
+        self.anchors_ = dict(anchors or {})
 
     @property
     def parties(self) -> list[PartyName]:
@@ -82,6 +86,21 @@ class Collaboration:
             left_out=self.left_out_.get(party),
             without_party=self.without_.get(party),
         )
+
+    def anchor_answers(self, party: PartyName) -> AnchorAnswers:
+        """What goes back to one party in place of a model: what h says of the anchor's rows by the party's own g_k.
+
+        Raises
+        ------
+        UnknownPartyError
+            When the party took no part, or its share is not at hand.
+        """
+        model = self.party_model(party)
+        if party not in self.anchors_:
+            raise UnknownPartyError(
+                f"The anchor representation of party {party!r} is not at hand; fit the analyst anew."
+            )
+        return anchor_answers(model, self.anchors_[party])
 
     def __repr__(self) -> str:
         return (
@@ -238,6 +257,7 @@ class Analyst:
             selection=selection if self._has_choice else None,
             left_out=left_out,
             without=without,
+            anchors={party: share.anchor_representation for party, share in named.items()},
         )
 
     @property
@@ -312,7 +332,7 @@ class Analyst:
         rows = training.mapped(integrator, shares)
         estimator = fit_weighted(clone(self.estimator), rows, training.target, weights)
         representations = {party: rows[place] for party, place in training.parties.items()}
-        return Collaboration(integrator, estimator, representations)
+        return Collaboration(integrator, estimator, representations, anchors=anchors)
 
     def _left_out(
         self, shares: Mapping[PartyName, Share], training: TrainingRows, choice: Choice
