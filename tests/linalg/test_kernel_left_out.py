@@ -41,7 +41,9 @@ def test_it_is_ridge_regression_on_the_centred_kernel(alpha):
     centring = np.eye(len(K)) - 1 / len(K)
     ridge = KernelRidge(alpha=alpha, kernel="precomputed").fit(centring @ K @ centring, centring @ T)
     coefficients, intercepts = centred_ridge(K.copy(), alpha, T)
-    assert_allclose(K @ coefficients + intercepts, centring @ K @ centring @ ridge.dual_coef_ + T.mean(axis=0), atol=1e-9)
+    assert_allclose(
+        K @ coefficients + intercepts, centring @ K @ centring @ ridge.dual_coef_ + T.mean(axis=0), atol=1e-9
+    )
 
 
 @given(seed=st.integers(0, 1000), alpha=st.sampled_from([1e-4, 0.1, 1.0, 30.0]))
