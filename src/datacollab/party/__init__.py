@@ -29,6 +29,7 @@ from ._gaussian_noise import gaussian_delta, gaussian_sigma
 from ._guarantee import PrivacyGuarantee
 from ._kernel_pca import KernelPCAObfuscator
 from ._labelled_anchors import LabelledAnchors
+from ._learn import fit_to_answers, learn_answers
 from ._learned_model import LearnedModel
 from ._local_party import LocalParty
 from ._microaggregation import Microaggregation
@@ -66,9 +67,11 @@ __all__ = [
     "Published",
     "Side",
     "UMAPObfuscator",
+    "fit_to_answers",
     "foresee",
     "gaussian_delta",
     "gaussian_sigma",
+    "learn_answers",
     "local_party",
     "obfuscator",
     "party_state",

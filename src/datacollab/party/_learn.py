@@ -19,7 +19,7 @@ from ._anchor_support import remoteness
 from ._answer_ridge import AnswerRidge
 from ._learned_model import LearnedModel, as_probabilities
 
-__all__ = ["MOST_REMOTE", "SMALLEST_R2", "learn_answers"]
+__all__ = ["MOST_REMOTE", "SMALLEST_R2", "fit_to_answers", "learn_answers"]
 
 SMALLEST_R2 = 0.6
 """Of digits, real anchors have .84 to .94 by leave-one-out, interpolated ones .99, uniform ones .29 to .48."""
@@ -58,7 +58,7 @@ def learn_answers(
         )
     return LearnedModel(
         party=party,
-        estimator=_fitted(estimator, anchor, answers.values, answers.classes),
+        estimator=fit_to_answers(estimator, anchor, answers.values, answers.classes),
         classes_=answers.classes,
         r2=r2,
         agreement=None
@@ -135,7 +135,7 @@ def _left_out(estimator: Any, anchor: ArrayLike, answers: AnchorAnswers) -> Floa
     """What the estimator says of anchor rows that it was not fitted on, by five folds, as the answers are laid out."""
     left_out = np.empty(answers.values.shape)
     for learned, rest in KFold(_FOLDS, shuffle=True, random_state=0).split(answers.values):
-        fitted = _fitted(estimator, _safe_indexing(anchor, learned), answers.values[learned], answers.classes)
+        fitted = fit_to_answers(estimator, _safe_indexing(anchor, learned), answers.values[learned], answers.classes)
         left_out[rest] = _said(fitted, _safe_indexing(anchor, rest), answers.classes)
     return left_out
 
@@ -148,8 +148,16 @@ def _said(fitted: Any, rows: ArrayLike, classes: NDArray[Any] | None) -> FloatAr
     return as_probabilities(fitted, classes, rows)
 
 
-def _fitted(estimator: Any, anchor: ArrayLike, values: FloatArray, classes: NDArray[Any] | None) -> Any:
-    """A fitted clone: a regressor of the answers, or a classifier of each row with every class by its probability."""
+def fit_to_answers(estimator: Any, anchor: ArrayLike, values: FloatArray, classes: NDArray[Any] | None) -> Any:
+    """A fitted clone: a regressor of the answers, or a classifier of each row with every class by its probability.
+
+    Parameters
+    ----------
+    estimator : estimator
+    anchor : array-like or dataframe of shape (n_anchors, n_features)
+    values : ndarray of shape (n_anchors,) or (n_anchors, n_classes)
+    classes : ndarray of shape (n_classes,) or None
+    """
     copy = clone(estimator)
     if classes is None or is_regressor(copy):
         return copy.fit(anchor, values)
