@@ -15,6 +15,7 @@
     ├── NotEnoughMemoryError (MemoryError) a fit would not fit into memory; nothing was started
     ├── NoGuaranteeError (RuntimeError)    no epsilon can be stated for what a party shares
     ├── SharedBeforeError (RuntimeError)   a party would share rows once more, after another fit
+    ├── ForgottenError (RuntimeError)      a party has forgotten its map f_k, and is asked for it
     ├── ExchangeError (ValueError)         a file or a step of the exchange is refused; has a `code`
     ├── ClusterError (RuntimeError)        no Dask cluster, or one that keeps losing workers
     ├── DatasetError (OSError)             a data set is missing, damaged or not what was expected
@@ -43,6 +44,7 @@ __all__ = [
     "DataCollabWarning",
     "DatasetError",
     "ExchangeError",
+    "ForgottenError",
     "IncompressibleKernelError",
     "MissingExtraError",
     "NoGuaranteeError",
@@ -122,6 +124,10 @@ class NoGuaranteeError(DataCollabError, RuntimeError):
 
 class SharedBeforeError(DataCollabError, RuntimeError):
     """A party was fitted anew and would share rows that it shared before; nothing left the party."""
+
+
+class ForgottenError(DataCollabError, RuntimeError):
+    """A party has forgotten its map f_k, and was asked for something that needs it."""
 
 
 class ExchangeError(DataCollabError, ValueError):

@@ -12,7 +12,7 @@ from sklearn.base import clone, is_classifier
 from .._threads import one_thread, one_thread_if_small
 from .._validation import FloatArray, PartyName
 from ..errors import AgreementError, UnknownPartyError
-from ..model import PartyModel
+from ..model import AnchorAnswers, PartyModel, anchor_answers
 from ..share import Share
 from ..survival import SurvivalModel
 from ..targets import TargetKind
@@ -44,6 +44,8 @@ class Collaboration:
         What h says of each row of a share, in its order, with that row left out; of parties whose rows are their own.
     without_ : dict of party to estimator
         h trained without a party, for those whose shared rows are not their own rows one by one.
+    anchors_ : dict of party to ndarray of shape (n_anchors, n_intermediate)
+        Anchor representations as they were shared, of which `anchor_answers` are made.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class Collaboration:
         selection: Selection | None = None,
         left_out: Mapping[PartyName, FloatArray] | None = None,
         without: Mapping[PartyName, Any] | None = None,
+        anchors: Mapping[PartyName, FloatArray] | None = None,
     ) -> None:
         self.integrator_ = integrator
         self.estimator_ = estimator
@@ -62,6 +65,7 @@ class Collaboration:
         self.selection_ = selection
         self.left_out_ = dict(left_out or {})
         self.without_ = dict(without or {})
+        self.anchors_ = dict(anchors or {})
 
     @property
     def parties(self) -> list[PartyName]:
@@ -87,6 +91,21 @@ class Collaboration:
             left_out=self.left_out_.get(party),
             without_party=self.without_.get(party),
         )
+
+    def anchor_answers(self, party: PartyName) -> AnchorAnswers:
+        """What goes back to one party in place of a model: what h says of the anchor's rows by the party's own g_k.
+
+        Raises
+        ------
+        UnknownPartyError
+            When the party took no part, or its share is not at hand.
+        """
+        model = self.party_model(party)
+        if party not in self.anchors_:
+            raise UnknownPartyError(
+                f"The anchor representation of party {party!r} is not at hand; fit the analyst anew."
+            )
+        return anchor_answers(model, self.anchors_[party])
 
     def __repr__(self) -> str:
         return (
@@ -250,6 +269,7 @@ class Analyst:
             selection=selection if self._has_choice else None,
             left_out=left_out,
             without=without,
+            anchors={party: share.anchor_representation for party, share in named.items()},
         )
 
     @property
@@ -332,7 +352,8 @@ class Analyst:
         is_classification = self._is_classification(training.target)
         weights = training.weights(anchor_weight, self.class_weight if is_classification else None)
         strata = None if self.strata is None else training.strata
-        return Collaboration(integrator, *training.train(self.estimator, integrator, shares, weights, strata=strata))
+        trained = training.train(self.estimator, integrator, shares, weights, strata=strata)
+        return Collaboration(integrator, *trained, anchors=anchors)
 
     def _left_out(
         self, shares: Mapping[PartyName, Share], training: TrainingRows, choice: Choice

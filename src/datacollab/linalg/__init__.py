@@ -11,6 +11,7 @@ from ._eigen import (
     smallest_eigenpairs_centred,
 )
 from ._kernel_blocks import KernelBlocks, symmetric_product
+from ._kernel_left_out import centred_ridge, left_out_errors
 from ._kernel_product import kernel_expansion, kernel_product
 from ._kernel_ridge import add_to_lower, ridge_coefficients, ridge_inverse
 from ._kernels import Kernel, median_gamma, scale_gamma
@@ -51,6 +52,7 @@ __all__ = [
     "cast",
     "centre_lower",
     "centred_columns",
+    "centred_ridge",
     "column_norms",
     "column_space",
     "device_memory",
@@ -65,6 +67,7 @@ __all__ = [
     "largest_of_pencil",
     "leading_eigenpairs",
     "leading_left_singular",
+    "left_out_errors",
     "like",
     "median_gamma",
     "metric_scaling",

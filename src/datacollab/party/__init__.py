@@ -11,11 +11,14 @@ Files by what they are for:
   `_promise`.
 * Own models and the common one together: `_personal_model`, `_own_models`, `_own_scorers`, `_table_encoder`,
   `_left_out`, `_blend`, `_opinion_pool`, `_collaboration_opinion`.
+* A model learnt from answers on the anchor: `_learning`, `_learn`, `_learned_model`, `_answer_ridge`,
+  `_anchor_support`.
 * Whether it pays: `_foresee`, `_foresight`, `_learning_curve`, `_benefit`, `_paired_intervals`, `_utility_plots`.
 * On disk, and in batches: `_state`, `_personal_state`, `_layout`, `_batches`.
 """
 
 from ._anchor_residuals import AnchorResiduals
+from ._answer_ridge import AnswerRidge
 from ._benefit import Benefit, Side
 from ._class_shift import ClassShift
 from ._defence import Defence
@@ -26,6 +29,8 @@ from ._gaussian_noise import gaussian_delta, gaussian_sigma
 from ._guarantee import PrivacyGuarantee
 from ._kernel_pca import KernelPCAObfuscator
 from ._labelled_anchors import LabelledAnchors
+from ._learn import fit_to_answers, learn_answers
+from ._learned_model import LearnedModel
 from ._local_party import LocalParty
 from ._microaggregation import Microaggregation
 from ._noise import GaussianNoise
@@ -42,6 +47,7 @@ from ._umap import UMAPObfuscator
 __all__ = [
     "OBFUSCATORS",
     "AnchorResiduals",
+    "AnswerRidge",
     "Benefit",
     "ClassShift",
     "Defence",
@@ -51,6 +57,7 @@ __all__ = [
     "GaussianNoise",
     "KernelPCAObfuscator",
     "LabelledAnchors",
+    "LearnedModel",
     "LocalParty",
     "Microaggregation",
     "Party",
@@ -60,9 +67,11 @@ __all__ = [
     "Published",
     "Side",
     "UMAPObfuscator",
+    "fit_to_answers",
     "foresee",
     "gaussian_delta",
     "gaussian_sigma",
+    "learn_answers",
     "local_party",
     "obfuscator",
     "party_state",

@@ -19,10 +19,10 @@ from ..targets import TargetKind, coarsened, target_kind
 from ._basis import Basis
 from ._batches import TableForm
 from ._class_shift import ClassShift
-from ._combining import CombiningParty
 from ._defence import Defence
 from ._guarantee import PrivacyGuarantee, obstacle_before, obstacle_in
 from ._labelled_anchors import LabelledAnchors
+from ._learning import LearningParty
 from ._ledger import Ledger
 from ._obfuscator import obfuscator as make_obfuscator
 from ._own_rows import OwnRows, TableDigest
@@ -43,7 +43,7 @@ __all__ = ["Party"]
 _SUBSAMPLE, _ROTATION, _DEFENCES = range(3)
 
 
-class Party(CombiningParty):
+class Party(LearningParty):
     """One party, with its private rows behind a secret map f_k.
 
     Parameters
@@ -208,6 +208,7 @@ class Party(CombiningParty):
         SuppressedRowsWarning
             When a defence keeps rows from being shared.
         """
+        self._check_not_forgotten()
         check_parameters(
             self.name, self.obfuscator, self.defences, self.random_state, on_public_rows=self.fit_on is not None
         )
@@ -394,4 +395,5 @@ class Party(CombiningParty):
 
     def __repr__(self) -> str:
         state = f"{self._basis.n_rows} rows" if hasattr(self, "_obfuscator") else "not fitted"
+        state = "forgotten" if self._forgotten else state
         return f"Party({self.name!r}, {state})"
