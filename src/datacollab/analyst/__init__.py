@@ -2,7 +2,7 @@
 
 Files by what they are for:
 
-* The role: `_analyst`, `_training`, `_fitted`.
+* The role: `_analyst`, `_training`, `_fitted`; where parties send sums over classes, `_class_sums`, `_class_mixture`.
 * Integration methods: `_base`, `_parameters`, `_linear`, `_mpp`, `_gep`, `_odc`, `_lti`, `_kti`, `_kti_cv`.
 * Graphs and kernel widths: `_graphs`, `_widths`.
 * KTI's problem and its solvers: `_kti_problem`, `_target_problem`, `_solving`, `_cost`, `_exact`, `_nystroem`,
@@ -14,6 +14,7 @@ Files by what they are for:
 from ._analyst import Analyst, Collaboration
 from ._base import BaseIntegrator
 from ._candidate_table import Candidate, Selection
+from ._class_sums import fit_class_sums
 from ._gep import GEP
 from ._graphs import GeometricGraph, NeighborGraph, TargetDissimilarityGraph, TargetSimilarityGraph
 from ._kti import KTI
@@ -40,4 +41,5 @@ __all__ = [
     "Selection",
     "TargetDissimilarityGraph",
     "TargetSimilarityGraph",
+    "fit_class_sums",
 ]

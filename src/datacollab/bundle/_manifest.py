@@ -21,6 +21,7 @@ READABLE = {
     "datacollab.anchor": (1,),
     "datacollab.party-state": (1,),
     "datacollab.collaboration": (1, 2),
+    "datacollab.sums": (1,),
 }
 """Kinds of bundles, and the versions of each that can be read; the last one is written."""
 
