@@ -31,7 +31,7 @@ from datacollab.exchange.project import (
 )
 from datacollab.exchange.project._anchor import anchor_arrays, anchor_from_arrays
 from datacollab.model import LinearMap
-from datacollab.share import share_contents, share_from
+from datacollab.share import SUMS_KIND, ClassSums, class_sums_from, share_contents, share_from, sums_contents
 
 NUMBERS = [0, 1, -1, 2, 1e308, -1e308, 2**31 - 1, -(2**31), 2**53, 10**30, 0.5, True, False]
 WORDS = ["", "a", "=1+1", "no such word", "../../etc/passwd", "\u202e", "x" * 5000, [], {}, [[]], {"a": {}}]
@@ -137,6 +137,23 @@ def shares(generator):
     return bundle_mutants("datacollab.share", *share_contents(share), share_from, generator)
 
 
+def sums(generator):
+    rows = np.random.default_rng(0).normal(size=(9, 3))
+    message = ClassSums(
+        party="north",
+        classes=np.array(["a", "b"]),
+        sums=rows[:2],
+        counts=rows[0, :2],
+        anchor_representation=rows,
+        clip=1.0,
+        noise=2.0,
+        anchor_target=np.array(["a", "b", "a"] * 3),
+        epsilon=4.0,
+        delta=1e-5,
+    )
+    return bundle_mutants(SUMS_KIND, *sums_contents(message), class_sums_from, generator)
+
+
 def anchors(generator):
     anchor = Anchor(
         rows=np.random.default_rng(0).normal(size=(9, 4)), target=np.array(["yes", "no", "a"] * 3), secret=b"s" * 32
@@ -235,7 +252,14 @@ def tables(generator):
         yield lambda ending=ending, data=data: read(ending, data)
 
 
-KINDS = {"anchors": anchors, "models": models, "projects": projects, "shares": shares, "tables": tables}
+KINDS = {
+    "anchors": anchors,
+    "models": models,
+    "projects": projects,
+    "shares": shares,
+    "sums": sums,
+    "tables": tables,
+}
 
 
 def outcomes(kind, n_mutants, seed):
