@@ -35,8 +35,11 @@ from datacollab.model import LinearMap
 from datacollab.share import (
     GROUP_KIND,
     MOMENTS_KIND,
+    SUMS_KIND,
     TARGET_KIND,
+    ClassSums,
     GroupMoments,
+    class_sums_from,
     group_message_contents,
     group_message_from,
     group_moments_contents,
@@ -45,6 +48,7 @@ from datacollab.share import (
     group_target_from,
     share_contents,
     share_from,
+    sums_contents,
 )
 
 NUMBERS = [0, 1, -1, 2, 1e308, -1e308, 2**31 - 1, -(2**31), 2**53, 10**30, 0.5, True, False]
@@ -177,6 +181,23 @@ def groups(generator):
             yield next(kind)
 
 
+def sums(generator):
+    rows = np.random.default_rng(0).normal(size=(9, 3))
+    message = ClassSums(
+        party="north",
+        classes=np.array(["a", "b"]),
+        sums=rows[:2],
+        counts=rows[0, :2],
+        anchor_representation=rows,
+        clip=1.0,
+        noise=2.0,
+        anchor_target=np.array(["a", "b", "a"] * 3),
+        epsilon=4.0,
+        delta=1e-5,
+    )
+    return bundle_mutants(SUMS_KIND, *sums_contents(message), class_sums_from, generator)
+
+
 def anchors(generator):
     anchor = Anchor(
         rows=np.random.default_rng(0).normal(size=(9, 4)), target=np.array(["yes", "no", "a"] * 3), secret=b"s" * 32
@@ -281,6 +302,7 @@ KINDS = {
     "models": models,
     "projects": projects,
     "shares": shares,
+    "sums": sums,
     "tables": tables,
 }
 

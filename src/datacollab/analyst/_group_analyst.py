@@ -13,8 +13,9 @@ from .._validation import FloatArray, PartyName
 from ..errors import AgreementError
 from ..model import LinearMap, PartyModel
 from ..share import GroupMessage, GroupMoments, GroupTarget, Share
-from ._analyst import Collaboration, by_party
+from ._analyst import by_party
 from ._base import BaseIntegrator, check_anchors
+from ._collaboration import Collaboration
 from ._group_heads import moments_of
 from ._group_settings import check_additive, settings_of
 from ._group_sums import fitted_onto, sums_of

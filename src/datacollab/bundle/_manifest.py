@@ -25,6 +25,7 @@ READABLE = {
     "datacollab.group": (1,),
     "datacollab.group-target": (1,),
     "datacollab.group-moments": (1,),
+    "datacollab.sums": (1,),
 }
 """Kinds of bundles, and the versions of each that can be read; the last one is written."""
 

@@ -2,11 +2,11 @@
 
 Files by what they are for:
 
-* The role: `_party`, `_local_party`, `_inference`, `_combining`, `_parameters`, `_secret_draws`.
+* The role: `_party`, `_local_party`, `_inference`, `_combining`, `_summing`, `_parameters`, `_secret_draws`.
 * Obfuscators f_k: `_obfuscator`, `_kernel_pca`, `_umap`, `_public_fit`, `_diagnosis`.
 * Defences: `_defence`, `_labelled_anchors`, `_labeller`, `_class_shift`, `_anchor_classes`, `_cluster_sums`,
   `_anchor_residuals`, `_microaggregation`, `_mdav`, `_noise`, `_gaussian_mechanism`, `_gaussian_noise`,
-  `_numeric_targets`, `_published`.
+  `_noisy_class_sums`, `_class_vector`, `_numeric_targets`, `_published`.
 * What is released, and what is promised of it: `_release`, `_ledger`, `_own_rows`, `_basis`, `_guarantee`,
   `_promise`.
 * Own models and the common one together: `_personal_model`, `_own_models`, `_own_scorers`, `_table_encoder`,
@@ -34,6 +34,7 @@ from ._learned_model import LearnedModel
 from ._local_party import LocalParty
 from ._microaggregation import Microaggregation
 from ._noise import GaussianNoise
+from ._noisy_class_sums import NoisyClassSums
 from ._obfuscator import OBFUSCATORS, obfuscator
 from ._paired_intervals import Estimate
 from ._party import Party
@@ -60,6 +61,7 @@ __all__ = [
     "LearnedModel",
     "LocalParty",
     "Microaggregation",
+    "NoisyClassSums",
     "Party",
     "PersonalModel",
     "PrivacyGuarantee",

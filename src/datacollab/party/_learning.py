@@ -118,7 +118,7 @@ class LearningParty(CombiningParty):
     def _forget_parameters(self) -> None:
         """None in place of what was given: a number in it may tell the secrets drawn from it."""
         none: dict[str, Any] = {"obfuscator": None, "fit_on": None, "random_state": None}
-        vars(self).update(none, defences=(), shuffle=True, share_again=False, _ledger=Ledger())
+        vars(self).update(none, defences=(), shuffle=True, share_again=False, time_step="auto", _ledger=Ledger())
 
     def _check_not_forgotten(self) -> None:
         if self._forgotten:
