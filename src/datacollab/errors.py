@@ -13,6 +13,7 @@
     │   ├── IncompressibleKernelError      landmarks cannot stand for the other anchor rows
     │   └── NotConvergedError              an iterative solver did not reach its accuracy
     ├── NotEnoughMemoryError (MemoryError) a fit would not fit into memory; nothing was started
+    ├── EffectError (ValueError)           an effect cannot be estimated, or not with honest intervals
     ├── NoGuaranteeError (RuntimeError)    no epsilon can be stated for what a party shares
     ├── SharedBeforeError (RuntimeError)   a party would share rows once more, after another fit
     ├── ExchangeError (ValueError)         a file or a step of the exchange is refused; has a `code`
@@ -25,6 +26,7 @@
     ├── ApproximationWarning               a tolerance was not reached
     ├── UndeterminedTargetWarning          other targets are as good as the one found
     ├── RepeatableSecretWarning            a party's secret was drawn from a known random_state
+    ├── OverlapWarning                     few rows of one arm are like rows of the other
     ├── PrivateRowsWarning                 rows called public are also among a party's own
     └── SuppressedRowsWarning              a defence keeps rows from being shared
 
@@ -42,6 +44,7 @@ __all__ = [
     "DataCollabError",
     "DataCollabWarning",
     "DatasetError",
+    "EffectError",
     "ExchangeError",
     "IncompressibleKernelError",
     "MissingExtraError",
@@ -50,6 +53,7 @@ __all__ = [
     "NotEnoughMemoryError",
     "NumericalError",
     "ObfuscationError",
+    "OverlapWarning",
     "PrivateRowsWarning",
     "RepeatableSecretWarning",
     "RepresentationError",
@@ -116,6 +120,10 @@ class NotEnoughMemoryError(DataCollabError, MemoryError):
     """A fit would take more memory than there is; the message says how much, and nothing was started."""
 
 
+class EffectError(DataCollabError, ValueError):
+    """An effect cannot be estimated from what was shared, or not with intervals that hold; the message says why."""
+
+
 class NoGuaranteeError(DataCollabError, RuntimeError):
     """No epsilon can be stated for what a party shares; the message says which condition does not hold."""
 
@@ -171,6 +179,10 @@ class UndeterminedTargetWarning(DataCollabWarning):
 
 class RepeatableSecretWarning(DataCollabWarning):
     """A secret was drawn from a known ``random_state``: whoever learns it can rebuild the obfuscation."""
+
+
+class OverlapWarning(DataCollabWarning):
+    """Few rows of one arm are like rows of the other, so that an effect rests on few; the message says how many."""
 
 
 class PrivateRowsWarning(DataCollabWarning):
