@@ -1,4 +1,4 @@
-"""Targets of several values each, such as event and time, are refused everywhere, in words."""
+"""Targets of several values each, such as event and time, are refused in words where they have no meaning."""
 
 import numpy as np
 import pandas as pd
@@ -6,7 +6,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import datacollab as dc
-from datacollab.errors import AgreementError, AnchorError, DataCollabError, ShareError
+from datacollab.errors import AgreementError, AnchorError, DataCollabError, ObfuscationError, ShareError
+from datacollab.party import ClassShift, LabelledAnchors
 from datacollab.risk.attacks import KernelRidgeAttack
 
 RANDOM = np.random.default_rng(0)
@@ -39,12 +40,6 @@ def personalised(public_target):
 
 VIEWS = {"a": ANCHOR, "b": ANCHOR[:, :3]}
 ENTRIES = {
-    "Party.fit": (AgreementError, lambda y: party().fit(X, y)),
-    "Party.private": (AgreementError, lambda y: dc.Party.private("a", ANCHOR, n_components=3).fit(X, y)),
-    "Party.share": (ShareError, lambda y: party().fit(X, CLASSES).share(ANCHOR, y[:60])),
-    "Party.guarantee": (ShareError, lambda y: party().fit(X, CLASSES).guarantee(ANCHOR, y[:60])),
-    "Share.target": (ShareError, lambda y: share(target=y)),
-    "Share.anchor_target": (ShareError, lambda y: share(anchor_target=y[:60])),
     "similarity": (AgreementError, lambda y: dc.KTI(2, graph=dc.TargetSimilarityGraph()).fit(VIEWS, y[:60])),
     "dissimilarity": (
         AgreementError,
@@ -79,6 +74,42 @@ ENTRIES = {
 }
 
 
+# These take the fields of `datacollab.targets`, and refuse all else.
+NAMED = {
+    "Party.fit": (AgreementError, lambda y: party().fit(X, y)),
+    "Party.share": (ShareError, lambda y: party().fit(X, CLASSES).share(ANCHOR, y[:60])),
+    "Share.target": (ShareError, lambda y: share(target=y)),
+    "Share.anchor_target": (ShareError, lambda y: share(anchor_target=y[:60])),
+}
+
+
+@pytest.mark.parametrize("entry", NAMED)
+def test_tuples_are_refused_where_fields_are_taken(entry):
+    error, enter = NAMED[entry]
+    with pytest.raises(error, match="several values per row"):
+        enter(PAIRS)
+
+
+@pytest.mark.parametrize("entry", NAMED)
+def test_fields_of_no_kind_are_refused(entry):
+    error, enter = NAMED[entry]
+    with pytest.raises(error, match="fields status, days, which are of no kind"):
+        enter(SURVIVAL.astype([("status", bool), ("days", float)]))
+
+
+def test_an_anchor_of_another_kind_is_refused():
+    with pytest.raises(ShareError, match="of kind single, but the anchor's of kind survival"):
+        party().fit(X, CLASSES).share(ANCHOR, SURVIVAL[:60])
+
+
+@pytest.mark.parametrize(
+    "defence", [LabelledAnchors(), LabelledAnchors(epsilon=4.0), ClassShift()], ids=["labels", "votes", "shift"]
+)
+def test_defences_without_a_way_refuse_before_anything_is_fitted(defence):
+    with pytest.raises(ObfuscationError, match=r"Party 'a': .* no way with targets of kind 'survival'.*Nothing left"):
+        dc.Party("a", dc.obfuscator("pca", 3), fit_on=ANCHOR, defences=[defence]).fit(X, SURVIVAL)
+
+
 @pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize("target", [SURVIVAL, PAIRS], ids=["fields", "tuples"])
 def test_targets_of_several_values_are_refused(entry, target):
@@ -94,7 +125,7 @@ def test_targets_of_several_values_are_refused(entry, target):
 
 def test_no_entry_is_quoted():
     with pytest.raises(AgreementError) as refused:
-        party().fit(X, SURVIVAL)
+        party().fit(X, PAIRS)
     assert not any(f"{time:.3f}"[:5] in str(refused.value) for time in TIMES)
 
 

@@ -12,11 +12,14 @@ from .errors import AgreementError
 
 __all__ = [
     "EFFECT",
+    "NO_TARGET",
     "SURVIVAL",
     "SURVIVAL_EFFECT",
     "TargetKind",
     "coarsened",
     "effect_target",
+    "named_target",
+    "no_target",
     "survival_target",
     "target_kind",
 ]
@@ -27,6 +30,8 @@ EFFECT = np.dtype([("treatment", np.int64), ("outcome", np.float64)])
 """Treated (1) or not (0), and the outcome."""
 SURVIVAL_EFFECT = np.dtype([("treatment", np.int64), ("event", np.bool_), ("time", np.float64)])
 """Treated or not, and a time to an event as the outcome."""
+NO_TARGET: np.dtype[Any] = np.dtype([])
+"""Nothing: an array of this type has rows without fields."""
 
 
 class TargetKind(StrEnum):
@@ -37,9 +42,21 @@ class TargetKind(StrEnum):
     SURVIVAL = "survival"
     EFFECT = "effect"
     SURVIVAL_EFFECT = "survival-effect"
+    NONE = "none"
+    """Nothing is known of a row but its features."""
+
+    @property
+    def dtype(self) -> np.dtype[Any] | None:
+        """Fields of one row; None where there is a single value."""
+        return next((dtype for dtype, kind in _KINDS.items() if kind is self), None)
 
 
-_KINDS = {SURVIVAL: TargetKind.SURVIVAL, EFFECT: TargetKind.EFFECT, SURVIVAL_EFFECT: TargetKind.SURVIVAL_EFFECT}
+_KINDS = {
+    SURVIVAL: TargetKind.SURVIVAL,
+    EFFECT: TargetKind.EFFECT,
+    SURVIVAL_EFFECT: TargetKind.SURVIVAL_EFFECT,
+    NO_TARGET: TargetKind.NONE,
+}
 
 
 def survival_target(event: ArrayLike, time: ArrayLike) -> NDArray[np.void]:
@@ -110,6 +127,30 @@ def effect_target(
     if outcome is None and event is not None and time is not None:
         return _assembled(SURVIVAL_EFFECT, treatment=treatment, event=event, time=time)
     raise AgreementError("An effect is on one outcome: give outcome, or event and time together.")
+
+
+def no_target(n_samples: int) -> NDArray[np.void]:
+    """Targets of rows of which there is nothing to learn from, as for clusters; shape (n_samples,)."""
+    return np.zeros(n_samples, dtype=NO_TARGET)
+
+
+def named_target(target: NDArray[Any]) -> NDArray[Any]:
+    """Targets in the types of their kind, after the checks of `survival_target` and `effect_target`.
+
+    Parameters
+    ----------
+    target : ndarray of shape (n_samples,)
+        Single values are returned as they are.
+
+    Raises
+    ------
+    AgreementError
+        When fields are of no kind, or entries do not mean what their field says.
+    """
+    dtype = target_kind(target).dtype
+    if dtype is None or not dtype.names:
+        return target
+    return _assembled(dtype, **{name: target[name] for name in dtype.names})
 
 
 def target_kind(target: NDArray[Any]) -> TargetKind:

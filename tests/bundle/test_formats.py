@@ -61,10 +61,12 @@ def test_bundles_of_version_1():
 
 def test_bundles_are_still_written_the_same():
     members = {"note.bin": b"\x00\xff", "share.safetensors": arrays_to_bytes(ARRAYS)}
-    assert pack("datacollab.share", FACTS, members, key=KEY) == file("v2-signed.dcshare")
-    first, second = unpack(HERE / "v1-signed.dcshare"), unpack(HERE / "v2-signed.dcshare", signed_by=KEY.public)
-    assert (first.version, second.version) == (1, 2)
-    assert (first.facts, first.members) == (second.facts, second.members)
+    assert pack("datacollab.share", FACTS, members, key=KEY) == file("v3-signed.dcshare")
+    first = unpack(HERE / "v1-signed.dcshare")
+    for version in (2, 3):
+        later = unpack(HERE / f"v{version}-signed.dcshare", signed_by=KEY.public)
+        assert (first.version, later.version) == (1, version)
+        assert (first.facts, first.members) == (later.facts, later.members)
 
 
 def test_keys_seals_passphrases_and_logs_of_version_1(tmp_path):
@@ -143,7 +145,7 @@ def documented_schema():
 
 def test_manifests_are_what_the_schema_says():
     schema = documented_schema()
-    for name in ("v1-signed.dcshare", "v1-unsigned.dcmodel", "v2-signed.dcshare"):
+    for name in ("v1-signed.dcshare", "v1-unsigned.dcmodel", "v2-signed.dcshare", "v3-signed.dcshare"):
         manifest = json.loads(documented_members(file(name))["manifest.json"])
         assert conforms(manifest, schema)
         for key, wrong in [

@@ -2,7 +2,7 @@
 
 Files by what they are for:
 
-* The role: `_analyst`, `_training`, `_fitted`.
+* The role: `_analyst`, `_training`, `_fitted`, `_rounding`.
 * Integration methods: `_base`, `_parameters`, `_linear`, `_mpp`, `_gep`, `_odc`, `_lti`, `_kti`, `_kti_cv`.
 * Graphs and kernel widths: `_graphs`, `_widths`.
 * KTI's problem and its solvers: `_kti_problem`, `_target_problem`, `_solving`, `_cost`, `_exact`, `_nystroem`,

@@ -14,12 +14,14 @@ from .._validation import FloatArray, PartyName
 from ..errors import AgreementError, UnknownPartyError
 from ..model import PartyModel, fit_weighted
 from ..share import Share
+from ..targets import TargetKind
 from ._base import BaseIntegrator
 from ._candidate_table import Selection
 from ._candidates import ANCHOR_WEIGHTS, NamedModel, default_integrators
 from ._choice import Search
 from ._fitted import Choice, trained_again
-from ._training import TrainingRows, training_rows
+from ._rounding import rounded
+from ._training import TrainingRows, common_kind, training_rows
 
 __all__ = ["Analyst", "Collaboration"]
 
@@ -122,6 +124,9 @@ class Analyst:
     left_out : bool or "auto", default="auto"
         Whether to say of each row what h makes of it when it is left out, or h without a party where its rows are not
         its own; parties compare and combine with it.  "auto" does where there was a choice.
+    strata : "party" or None, default="party"
+        Of estimators that take strata, as `CoxRegression` does: "party" lets every party have risks of its own over
+        time, with common hazard ratios.
     n_jobs : int, default=None
         Of random forests.
     random_state : int, default=0
@@ -172,6 +177,7 @@ class Analyst:
         class_weight: str | Mapping[Any, float] | None = None,
         budget: float | None = None,
         left_out: bool | str = "auto",
+        strata: str | None = "party",
         n_jobs: int | None = None,
         random_state: int = 0,
         progress: Callable[[int, int, str], None] | None = None,
@@ -183,6 +189,7 @@ class Analyst:
         self.class_weight = class_weight
         self.budget = budget
         self.left_out = left_out
+        self.strata = strata
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.progress = progress
@@ -220,6 +227,8 @@ class Analyst:
         self._check_parameters()
         named = _by_party(shares)
         training = training_rows(named, as_classes=self.task == "classification")
+        if common_kind(named) is TargetKind.SURVIVAL:
+            self._check_survival()
         if not self._has_choice and not self._wants_left_out:
             with one_thread_if_small(max(len(training.target), len(next(iter(named.values())).anchor_representation))):
                 return self._as_named(named, training)
@@ -267,11 +276,21 @@ class Analyst:
             raise ValueError(f"estimator must be a scikit-learn estimator or 'auto'; got {self.estimator!r}.")
         if self.task not in ("auto", "classification", "regression"):
             raise ValueError(f"task must be 'auto', 'classification' or 'regression'; got {self.task!r}.")
+        if self.strata not in ("party", None):
+            raise ValueError(f"strata must be 'party' or None; got {self.strata!r}.")
         for name, word in (("anchor_weight", self.anchor_weight), ("left_out", self.left_out)):
             if isinstance(word, str) and word != "auto":
                 raise ValueError(f"{name}={word!r} has no meaning; the only word it takes is 'auto'.")
         if not isinstance(self.anchor_weight, str) and not 0 <= self.anchor_weight < np.inf:
             raise ValueError(f"anchor_weight must be 'auto' or a number from 0 on; got {self.anchor_weight!r}.")
+
+    def _check_survival(self) -> None:
+        """Candidates are compared by losses that times to events do not have."""
+        if self._has_choice or self._wants_left_out:
+            raise AgreementError(
+                "Targets are times to events, for which there is no choice among methods and models yet, nor what is "
+                "said of rows left out. Name both: Analyst(LTI(fit_intercept=True), CoxRegression())."
+            )
 
     def _is_classification(self, target: NDArray[Any]) -> bool:
         if not isinstance(self.estimator, str):
@@ -310,7 +329,8 @@ class Analyst:
         is_classification = self._is_classification(training.target)
         weights = training.weights(anchor_weight, self.class_weight if is_classification else None)
         rows = training.mapped(integrator, shares)
-        estimator = fit_weighted(clone(self.estimator), rows, training.target, weights)
+        strata = None if self.strata is None else training.strata
+        estimator = fit_weighted(clone(self.estimator), rows, training.target, weights, strata=strata)
         representations = {party: rows[place] for party, place in training.parties.items()}
         return Collaboration(integrator, estimator, representations)
 
@@ -351,30 +371,3 @@ def _by_party(shares: Iterable[Share]) -> dict[PartyName, Share]:
     if not named:
         raise AgreementError("No share was given; at least two are wanted.")
     return named
-
-
-def rounded(left_out: FloatArray, target: NDArray[Any]) -> FloatArray:
-    """What is said of rows left out, no finer than a party needs it.
-
-    Exact numbers would give away leverages, and with them and the model sums over the other parties' rows.
-
-    Parameters
-    ----------
-    left_out : ndarray of shape (n_rows,) or (n_rows, n_classes)
-        Numbers, or probabilities, which become hundredths that add up to one.
-    target : ndarray of shape (n_rows,)
-        Of the party's own rows; numbers are rounded to multiples of half the root mean squared error on them.
-    """
-    if left_out.ndim == 2:
-        return _hundredths(left_out)
-    error = float(np.sqrt(np.mean((left_out - target) ** 2)))
-    step = error / 2 if error > 0 else 0.01 * (float(np.std(target)) or 1.0)
-    return np.asarray(np.round(left_out / step) * step)
-
-
-def _hundredths(probabilities: FloatArray) -> FloatArray:
-    """Rounded down, and what is missing to one given to those that lost most."""
-    parts = np.floor(100 * probabilities)
-    missing = np.round(100 - parts.sum(axis=1)).astype(int)
-    places = np.argsort(np.argsort(parts - 100 * probabilities, axis=1, kind="stable"), axis=1)
-    return np.asarray((parts + (places < missing[:, None])) / 100)

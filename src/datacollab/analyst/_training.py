@@ -14,6 +14,7 @@ from sklearn.neighbors import NearestNeighbors
 from .._validation import FloatArray, PartyName
 from ..errors import AgreementError, NumericalError
 from ..share import Share
+from ..targets import TargetKind
 from ._base import BaseIntegrator
 
 __all__ = ["TrainingRows", "looks_interpolated", "mean_anchor", "training_rows"]
@@ -68,6 +69,12 @@ class TrainingRows:
     judges: FloatArray
     interpolated: bool
     judged_on: str
+
+    @property
+    def strata(self) -> NDArray[np.intp]:
+        """Number of each row's party in the order of the shares, and the next one for anchor rows; shape (n_rows,)."""
+        ends = [place.stop for place in self.parties.values()]
+        return np.searchsorted(ends, np.arange(len(self.target)), side="right")
 
     @property
     def has_anchor(self) -> bool:
@@ -147,8 +154,9 @@ def training_rows(shares: Mapping[PartyName, Share], *, as_classes: bool = False
     Raises
     ------
     AgreementError
-        When targets do not agree in kind, or anchor targets differ.
+        When targets do not agree in kind, no model can be trained on them, or anchor targets differ.
     """
+    check_trainable(shares)
     target, anchor_target = pooled_target(shares), common_anchor_target(shares)
     n_anchors = next(iter(shares.values())).anchor_representation.shape[0]
     n_own = len(target)
@@ -190,6 +198,42 @@ def training_rows(shares: Mapping[PartyName, Share], *, as_classes: bool = False
         interpolated=interpolated,
         judged_on=judged_on,
     )
+
+
+def common_kind(shares: Mapping[PartyName, Share]) -> TargetKind:
+    """What all parties' targets are.
+
+    Raises
+    ------
+    AgreementError
+        When they are of several kinds.
+    """
+    kinds = {party: share.target_kind for party, share in shares.items()}
+    if len(set(kinds.values())) > 1:
+        found = {party: kind.value for party, kind in kinds.items()}
+        raise AgreementError(f"The parties' targets are of different kinds: {found}. Agree on one, and share again.")
+    return next(iter(kinds.values()))
+
+
+def check_trainable(shares: Mapping[PartyName, Share]) -> None:
+    """Refuse shares from which no model of a target is to be learnt.
+
+    Raises
+    ------
+    AgreementError
+        When targets are effects, missing, or of several kinds.
+    """
+    kind = common_kind(shares)
+    if kind is TargetKind.NONE:
+        raise AgreementError(
+            "The shares have no targets, so there is nothing to predict. Cluster them with "
+            "DataCollaborationClusterer, or have the parties share targets."
+        )
+    if kind in (TargetKind.EFFECT, TargetKind.SURVIVAL_EFFECT):
+        raise AgreementError(
+            "The shares have treatments and outcomes, of which effects are estimated and no model is trained. Call "
+            "datacollab.effects.estimate_effect with these shares."
+        )
 
 
 def _codes(target: NDArray[Any] | None) -> NDArray[Any] | None:

@@ -16,7 +16,7 @@ from ._public_key import PublicKey
 __all__ = ["READABLE", "Manifest"]
 
 READABLE = {
-    "datacollab.share": (1, 2),
+    "datacollab.share": (1, 2, 3),
     "datacollab.model": (1, 2, 3, 4),
     "datacollab.anchor": (1,),
     "datacollab.party-state": (1,),

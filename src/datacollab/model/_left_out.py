@@ -114,8 +114,19 @@ def _predicted(fitted: Any, X: FloatArray) -> FloatArray:
     return np.asarray(fitted.predict_proba(X) if is_classifier(fitted) else fitted.predict(X))
 
 
-def fit_weighted(estimator: Any, X: FloatArray, y: NDArray[Any], weights: FloatArray) -> Any:
+def fit_weighted(
+    estimator: Any, X: FloatArray, y: NDArray[Any], weights: FloatArray, *, strata: NDArray[Any] | None = None
+) -> Any:
     """Fit an estimator, or the last step of a pipeline, with weights; rows of weight 0 are not shown to it.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X : ndarray of shape (n_rows, n_columns)
+    y : ndarray of shape (n_rows,)
+    weights : ndarray of shape (n_rows,)
+    strata : ndarray of shape (n_rows,), optional
+        Told to an estimator that takes them.
 
     Raises
     ------
@@ -124,18 +135,20 @@ def fit_weighted(estimator: Any, X: FloatArray, y: NDArray[Any], weights: FloatA
     """
     there = weights > 0
     X, y, weights = X[there], y[there], weights[there]
+    last, prefix = estimator, ""
+    if isinstance(estimator, Pipeline):
+        step, last = estimator.steps[-1]
+        prefix = f"{step}__"
     options = {}
+    if strata is not None and has_fit_parameter(last, "strata"):
+        options[f"{prefix}strata"] = strata[there]
     if not np.all(weights == weights[0]):
-        last, name = (estimator, "sample_weight")
-        if isinstance(estimator, Pipeline):
-            step, last = estimator.steps[-1]
-            name = f"{step}__sample_weight"
         if not has_fit_parameter(last, "sample_weight"):
             raise TypeError(
                 f"{type(last).__name__} takes no sample_weight, so rows cannot weigh differently; set anchor_weight to "
                 "0 or 1 and class_weight to None, or take another model."
             )
-        options[name] = weights
+        options[f"{prefix}sample_weight"] = weights
     fitted = estimator.fit(X, y, **options)
     _forget_rows(fitted)
     return fitted

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray, Interval, StrOptions
+from ..targets import TargetKind, target_kind
 from ._anchor_classes import anchor_classes
 from ._defence import Defence
 from ._published import Published
@@ -48,6 +49,7 @@ class AnchorResiduals(Defence):
 
     needs_anchor: ClassVar[bool] = True
     independent_rows: ClassVar[bool] = True
+    target_kinds: ClassVar[frozenset[TargetKind]] = frozenset(TargetKind)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None]
     }
@@ -65,7 +67,7 @@ class AnchorResiduals(Defence):
     ) -> Published:
         assert anchor_representation is not None  # release() refuses otherwise
         own, anchor = np.full(len(target), -1), np.full(len(anchor_representation), -1)
-        if anchor_target is not None:
+        if anchor_target is not None and target_kind(target) is TargetKind.SINGLE:
             classes = anchor_classes(target, anchor_target, self.n_bins)
             own, anchor = classes.own, classes.anchor
         rows = representation.copy()

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from .._validation import FloatArray
 from ..errors import ObfuscationError
+from ..targets import TargetKind, target_kind
 from ._promise import Promise
 from ._published import Published
 
@@ -33,6 +34,8 @@ class Defence(BaseEstimator, ABC):
         Whether the anchor's representation, or its targets, are read.
     needs_anchor_target : bool
         Whether it fails without targets of the anchor.
+    target_kinds : frozenset of TargetKind
+        Which targets it can be given; single ones unless it says otherwise.
     independent_rows : bool
         Whether each published row depends on its own row, public rows and random numbers only.  Where this is so, the
         rows can be changed before a Gaussian mechanism without touching its guarantee.
@@ -40,6 +43,7 @@ class Defence(BaseEstimator, ABC):
 
     needs_anchor: ClassVar[bool] = False
     needs_anchor_target: ClassVar[bool] = False
+    target_kinds: ClassVar[frozenset[TargetKind]] = frozenset({TargetKind.SINGLE})
     independent_rows: ClassVar[bool] = False
     _parameter_constraints: ClassVar[dict[str, Any]] = {}
 
@@ -115,6 +119,7 @@ class Defence(BaseEstimator, ABC):
         """Rows as they may leave, and what they stand for; see `apply`."""
         self._validate_params()
         name = type(self).__name__
+        self.check_kind(target)
         if self.needs_anchor and anchor_representation is None:
             raise ObfuscationError(f"{name} needs the anchor's representation; pass it.")
         if self.needs_anchor_target and anchor_target is None:
@@ -137,6 +142,19 @@ class Defence(BaseEstimator, ABC):
                 f"{published.rows.shape}."
             )
         return published
+
+    def check_kind(self, target: NDArray[Any]) -> None:
+        """Refuse targets that it has no way with.
+
+        Raises
+        ------
+        ObfuscationError
+        """
+        if (kind := target_kind(target)) not in self.target_kinds:
+            raise ObfuscationError(
+                f"{type(self).__name__} is for classes and numbers, and has no way with targets of kind "
+                f"{kind.value!r}. Take Microaggregation, with GaussianNoise and AnchorResiduals after it if wanted."
+            )
 
     @abstractmethod
     def _defend(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray, Interval
 from ..errors import ObfuscationError
+from ..targets import TargetKind
 from ._defence import Defence
 from ._gaussian_noise import SMALLEST_DELTA, clipped, gaussian_sigma, noisy
 from ._promise import Promise
@@ -70,6 +71,7 @@ class GaussianMechanism(Defence):
 
     needs_anchor: ClassVar[bool] = True
     independent_rows: ClassVar[bool] = True
+    target_kinds: ClassVar[frozenset[TargetKind]] = frozenset(TargetKind)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "epsilon": [Interval(Real, 0, None, closed="neither")],
         "delta": [Interval(Real, SMALLEST_DELTA, 1, closed="left")],

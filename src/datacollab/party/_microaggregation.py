@@ -1,4 +1,4 @@
-"""Microaggregation: every published row is shared by at least k rows of its class."""
+"""Microaggregation: every published row is shared by at least k rows, of its class where there are classes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray, Interval, StrOptions
 from ..errors import ObfuscationError, SuppressedRowsWarning
+from ..targets import TargetKind, target_kind
 from ._defence import Defence
 from ._mdav import group_means, mdav
 from ._numeric_targets import are_numbers
@@ -42,6 +43,10 @@ class Microaggregation(Defence):
         For numeric targets: how many intervals of about as many rows each serve as classes, fewer where they would
         have fewer than `k` rows.  "auto" takes 10 where targets are floating-point numbers, not all whole or of more
         than twenty kinds, and otherwise every distinct target for a class; None does so always.
+    by : {"auto", "target", "treatment", "event"} or None, default="auto"
+        What rows of one group have in common; None groups all rows by their features alone, and each keeps its own
+        target.  "auto" is the target where it is a class or a number, the treatment where targets are effects, and None
+        where they are times to events, or there are none.
 
     Warns
     -----
@@ -51,7 +56,8 @@ class Microaggregation(Defence):
     Raises
     ------
     ObfuscationError
-        When a class is too small and `small_classes` is "error", or there are fewer than `k` rows to share.
+        When a class is too small and `small_classes` is "error", there are fewer than `k` rows to share, or targets do
+        not have what `by` names.
 
     Notes
     -----
@@ -66,6 +72,11 @@ class Microaggregation(Defence):
     one row in k of a class to its original, at best and on average.  Where targets are numbers in intervals, the mean
     of a group's targets is shared for all of its rows.  Classes pooled by "group" tell rows of one group apart again,
     the better the more classes there are; `datacollab.audit` measures how well.
+
+    **Times and effects.**  Groups by the outcome, or by whether the event was seen, make rows of like outcomes alike:
+    effects come out biased, with intervals that hardly ever cover, and risks come out worse.  So an outcome or a time
+    cannot be named in `by`.  Where each row keeps its own time, rows of a group can be told apart by it: times that
+    are rarely unique, as `Party` makes them by `time_step`, leave less to tell them by.
 
     It is not differential privacy.  Defending anew rows that have changed a little (one more patient) gives the
     difference away.  `Party` does it once per fit.
@@ -85,16 +96,26 @@ class Microaggregation(Defence):
     array([ 0.5,  0.5, 11. , 11. , 11. ])
     """
 
+    target_kinds: ClassVar[frozenset[TargetKind]] = frozenset(TargetKind)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "k": [Interval(Integral, 2, None, closed="left")],
         "small_classes": [StrOptions({"suppress", "group", "error"})],
         "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
+        "by": [str, None],
     }
 
-    def __init__(self, k: int = 5, *, small_classes: str = "suppress", n_bins: int | str | None = "auto") -> None:
+    def __init__(
+        self,
+        k: int = 5,
+        *,
+        small_classes: str = "suppress",
+        n_bins: int | str | None = "auto",
+        by: str | None = "auto",
+    ) -> None:
         self.k = k
         self.small_classes = small_classes
         self.n_bins = n_bins
+        self.by = by
 
     def _defend(
         self,
@@ -109,8 +130,9 @@ class Microaggregation(Defence):
                 f"Microaggregation: {len(representation)} rows are fewer than k={self.k}, so none can be shared. Lower "
                 "k (the groups become smaller), or share no rows."
             )
-        n_bins = bins_wanted(target, self.n_bins)
-        classes = self._grouped_classes(_classes(target, n_bins, self.k))
+        by = _AUTO[target_kind(target)] if self.by == "auto" else self.by
+        n_bins = bins_wanted(target, self.n_bins) if by == "target" else None
+        classes = self._grouped_classes(_classes(_grouping(target, by), n_bins, self.k))
         kept = np.flatnonzero(classes >= 0)
         rows, shown = np.empty((len(kept), representation.shape[1])), target[kept]
         if n_bins is not None:
@@ -154,6 +176,35 @@ class Microaggregation(Defence):
             stacklevel=2,
         )
         return np.where(rows, -1, classes)
+
+
+_AUTO = {
+    TargetKind.SINGLE: "target",
+    TargetKind.SURVIVAL: None,
+    TargetKind.EFFECT: "treatment",
+    TargetKind.SURVIVAL_EFFECT: "treatment",
+    TargetKind.NONE: None,
+}
+"""What `by` is where it is not said."""
+
+
+def _grouping(target: NDArray[Any], by: str | None) -> NDArray[Any]:
+    """What rows of one group share, shape (n_samples,)."""
+    if by is None:
+        return np.zeros(len(target), dtype=np.int8)
+    if by == "target" and target_kind(target) is TargetKind.SINGLE:
+        return target
+    if by in ("outcome", "time"):
+        raise ObfuscationError(
+            f"Microaggregation: groups by {by} would make rows of like outcomes alike, and what is estimated from them "
+            "would be biased. Leave by='auto', or set None to group by features alone."
+        )
+    if by not in (target.dtype.names or ()):
+        raise ObfuscationError(
+            f"Microaggregation: by={by!r} is not what targets of kind {target_kind(target).value!r} have to group by. "
+            "Leave by='auto', or set None to group by features alone."
+        )
+    return np.asarray(target[by])
 
 
 def bins_wanted(target: NDArray[Any], n_bins: int | str | None) -> int | None:

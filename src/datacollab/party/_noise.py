@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray, Interval
 from ..errors import ObfuscationError
+from ..targets import TargetKind
 from ._defence import Defence
 from ._published import Published
 
@@ -44,6 +45,7 @@ class GaussianNoise(Defence):
     50.0
     """
 
+    target_kinds: ClassVar[frozenset[TargetKind]] = frozenset(TargetKind)
     _parameter_constraints: ClassVar[dict[str, Any]] = {"scale": [Interval(Real, 0, None, closed="neither")]}
 
     def __init__(self, scale: float = 1.0) -> None:

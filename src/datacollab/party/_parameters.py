@@ -11,11 +11,22 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _num_samples
 
 from .._validation import PartyName, check_single_targets, count_missing
-from ..errors import AgreementError, PrivateRowsWarning, RepeatableSecretWarning
+from ..errors import AgreementError, ObfuscationError, PrivateRowsWarning, RepeatableSecretWarning, ShareError
+from ..targets import named_target, no_target
 from ._defence import Defence
 from ._secret_draws import has_fixed_seed
 
-__all__ = ["check_parameters", "checked_target", "warn_of_own_rows"]
+__all__ = [
+    "check_defences",
+    "check_parameters",
+    "checked_anchor_target",
+    "checked_target",
+    "time_step_for",
+    "warn_of_own_rows",
+]
+
+_STEPS = 60
+"""Steps that the longest time has at least: months of five years."""
 
 
 def check_parameters(
@@ -59,17 +70,18 @@ def check_parameters(
         _warn_of_seed(party, "the party has", "rebuild the rotation and the noise")
 
 
-def checked_target(party: PartyName, X: Any, y: ArrayLike) -> NDArray[Any]:
-    """Targets as an array of shape (n_samples,).
+def checked_target(party: PartyName, X: Any, y: ArrayLike | None) -> NDArray[Any]:
+    """Targets as an array of shape (n_samples,), with fields where there are none or several values each.
 
     Raises
     ------
     AgreementError
-        When there is not one for each row.
+        When there is not one for each row, or fields are of no kind.
     """
-    target = np.asarray(y)
-    check_single_targets(target, f"Party {party!r}: y", AgreementError)
     n_samples = _num_samples(X)
+    target = no_target(n_samples) if y is None else np.asarray(y)
+    if target.dtype.names is None:
+        check_single_targets(target, f"Party {party!r}: y", AgreementError)
     if target.shape != (n_samples,):
         raise AgreementError(
             f"Party {party!r}: y must have one entry per row of X, shape ({n_samples},); got {target.shape}."
@@ -79,7 +91,67 @@ def checked_target(party: PartyName, X: Any, y: ArrayLike) -> NDArray[Any]:
             f"Party {party!r}: {count_missing(target)} of {n_samples} entries of y are missing (None or NaN); "
             "leave out rows without a target."
         )
-    return target
+    try:
+        return named_target(target)
+    except AgreementError as error:
+        raise AgreementError(f"Party {party!r}: y: {error}") from None
+
+
+def check_defences(party: PartyName, defences: Sequence[Defence], target: NDArray[Any]) -> None:
+    """Refuse defences that have no way with these targets, before anything is fitted.
+
+    Raises
+    ------
+    ObfuscationError
+    """
+    for defence in defences:
+        try:
+            defence.check_kind(target)
+        except ObfuscationError as error:
+            raise ObfuscationError(f"Party {party!r}: {error} Nothing left the party.") from None
+
+
+def time_step_for(party: PartyName, target: NDArray[Any], time_step: float | str | None) -> float | None:
+    """To multiples of what times are rounded up before they are shared; None where they are not, or there are none.
+
+    "auto" takes the largest of 1, 2, 3 and 5 times a power of ten of which the longest time has sixty.
+
+    Raises
+    ------
+    ValueError
+        When `time_step` is neither "auto", None nor a number above 0.
+    """
+    step = np.nan if isinstance(time_step, str) else time_step
+    if time_step != "auto" and step is not None and not 0 < step < np.inf:
+        raise ValueError(
+            f"Party {party!r}: time_step must be 'auto', a number above 0 in the unit of the times, or None, which "
+            f"shares them as they are; got {time_step!r}."
+        )
+    if time_step is None or "time" not in (target.dtype.names or ()):
+        return None
+    if not isinstance(time_step, str):
+        return float(time_step)
+    most = float(target["time"].max()) / _STEPS
+    power = 10.0 ** np.floor(np.log10(most))
+    return float(power * max(digit for digit in (1, 2, 3, 5) if digit * power <= most * (1 + 1e-9)))
+
+
+def checked_anchor_target(party: PartyName, anchor_target: ArrayLike, n_anchors: int) -> NDArray[Any]:
+    """Targets of the anchor, of shape (n_anchors,).
+
+    Raises
+    ------
+    ShareError
+        When there is not one for each row.
+    """
+    targets = np.array(anchor_target)
+    if targets.dtype.names is None:
+        check_single_targets(targets, f"Party {party!r}: anchor_target", ShareError)
+    if targets.shape != (n_anchors,):
+        raise ShareError(
+            f"Party {party!r}: anchor_target must have one entry per row, shape ({n_anchors},); got {targets.shape}."
+        )
+    return targets
 
 
 def warn_of_own_rows(party: PartyName, n_own: int, n_public: int) -> None:

@@ -13,9 +13,9 @@ from sklearn.utils.validation import _num_samples
 
 from .._secrets import fresh_generator
 from .._threads import one_thread
-from .._validation import FloatArray, PartyName, check_single_targets
-from ..errors import ShareError
+from .._validation import FloatArray, PartyName
 from ..share import Share
+from ..targets import TargetKind, coarsened, target_kind
 from ._basis import Basis
 from ._batches import TableForm
 from ._class_shift import ClassShift
@@ -26,7 +26,14 @@ from ._labelled_anchors import LabelledAnchors
 from ._ledger import Ledger
 from ._obfuscator import obfuscator as make_obfuscator
 from ._own_rows import OwnRows, TableDigest
-from ._parameters import check_parameters, checked_target, warn_of_own_rows
+from ._parameters import (
+    check_defences,
+    check_parameters,
+    checked_anchor_target,
+    checked_target,
+    time_step_for,
+    warn_of_own_rows,
+)
 from ._public_fit import public_subsample, random_rotation
 from ._release import Release
 from ._secret_draws import generator_for, secretly_seeded
@@ -59,6 +66,10 @@ class Party(CombiningParty):
         Whether the rows leave in a random order, so that their position tells nothing.  It is drawn once per fit.
     share_again : bool, default=False
         With `defences`: whether rows that this object has shared already may be shared again after another `fit`.
+    time_step : float, "auto" or None, default="auto"
+        Where targets are times to events: to multiples of what times are rounded up before they leave, in their unit.
+        "auto" takes the largest of 1, 2, 3 and 5 times a power of ten of which the longest time has sixty: months of
+        five years.  None shares them as they are, when a row's own time may tell whose it is.
     random_state : int, RandomState or None, default=None
         Of the row order, and of the secrets of `fit_on` and `defences`.  None draws from the operating system, as a
         secret should be; a number is for experiments.
@@ -101,6 +112,7 @@ class Party(CombiningParty):
         defences: Sequence[Defence] = (),
         shuffle: bool = True,
         share_again: bool = False,
+        time_step: float | str | None = "auto",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.name = name
@@ -109,6 +121,7 @@ class Party(CombiningParty):
         self.defences = defences
         self.shuffle = shuffle
         self.share_again = share_again
+        self.time_step = time_step
         self.random_state = random_state
         self._ledger = Ledger()
 
@@ -162,13 +175,15 @@ class Party(CombiningParty):
         return cls(name, f, fit_on=fit_on, defences=(defence,), random_state=random_state)
 
     @one_thread
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Fit the obfuscator, on the party's own rows or `fit_on`, and apply the defences.
 
         Parameters
         ----------
         X : array-like or dataframe of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,), optional
+            Classes or numbers, or what `datacollab.targets` makes of times to events and of effects.  None where there
+            is nothing to predict, as for clusters.
 
         Returns
         -------
@@ -197,7 +212,9 @@ class Party(CombiningParty):
             self.name, self.obfuscator, self.defences, self.random_state, on_public_rows=self.fit_on is not None
         )
         target = checked_target(self.name, X, y)
-        fitted = self._fitted_obfuscator(X, target)
+        check_defences(self.name, self.defences, target)
+        step = time_step_for(self.name, target, self.time_step)
+        fitted = self._fitted_obfuscator(X, target if target_kind(target) is TargetKind.SINGLE else None)
         representation = self._obfuscate(fitted, None, X, "representation")
         rotation = None
         if self.fit_on is not None:
@@ -207,7 +224,8 @@ class Party(CombiningParty):
         basis = self._basis_of_guarantee(fitted, defences, X)
         fitted_table = self._ledger.add(X) if defences else None
         noise = generator_for(_DEFENCES, self.random_state) if defences else fresh_generator()
-        release = Release(self.name, representation, target, defences, noise)
+        shown = target if step is None else coarsened(target, step)
+        release = Release(self.name, representation, shown, defences, noise)
         # Assigned together, at the end: a failure leaves a party that can share nothing.
         self._form, self._table, self._targets = TableForm.of(X), TableDigest(X), TableDigest(target[:, None])
         self._release, self._basis, self._fitted_table = release, basis, fitted_table
@@ -343,14 +361,7 @@ class Party(CombiningParty):
         representation = self._obfuscate_anchor(anchor)
         if anchor_target is None:
             return representation, None
-        targets = np.array(anchor_target)
-        check_single_targets(targets, f"Party {self.name!r}: anchor_target", ShareError)
-        if targets.shape != (len(representation),):
-            raise ShareError(
-                f"Party {self.name!r}: anchor_target must have one entry per row, shape ({len(representation)},); got "
-                f"{targets.shape}."
-            )
-        return representation, targets
+        return representation, checked_anchor_target(self.name, anchor_target, len(representation))
 
     def _fitted_obfuscator(self, X: Any, target: NDArray[Any] | None) -> Any:
         """f_k, from public rows where there are any; these come without targets."""

@@ -14,7 +14,7 @@ from .._version import __version__
 from ..bundle import Bundle, arrays_to_bytes, bytes_to_arrays
 from ..errors import ExchangeError, ShareError
 from ._fields import ShareFields
-from ._targets import check_target_facts, decode_target, encode_targets, too_large
+from ._targets import check_target_facts, decode_target, encode_targets, is_named, named_from, too_large
 
 __all__ = ["SHARE_KIND", "decode_share", "share_contents"]
 
@@ -24,10 +24,9 @@ S = TypeVar("S", bound=ShareFields)
 
 _MOST_NAME = 200
 _ARRAYS = "share.safetensors"
-_WANTED = {"representation", "anchor_representation", "target"}
-_OPTIONAL = {"anchor_target", "anchor_rows"}
-_SINCE = 2
-"""Version of the format from which on a share says whether its rows are the party's own."""
+_TABLES = {"representation", "anchor_representation"}
+_SINCE, _NAMED_SINCE = 2, 3
+"""Versions of the format from which on a share says whether its rows are the party's own, and targets have fields."""
 
 
 def share_contents(share: ShareFields) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -46,7 +45,7 @@ def share_contents(share: ShareFields) -> tuple[dict[str, Any], dict[str, bytes]
     Raises
     ------
     ExchangeError
-        SHARE_MALFORMED, when targets are neither texts nor numbers.
+        SHARE_MALFORMED, when targets are neither texts, numbers nor of a kind of `datacollab.targets`.
     """
     target_facts, targets = encode_targets(share.party, share.target, share.anchor_target)
     facts = {
@@ -101,15 +100,14 @@ def _share_of(bundle: Bundle, make: type[S]) -> S:
         raise _malformed(f"it has the members {sorted(bundle.members)!r}, where {_ARRAYS!r} alone is wanted")
     arrays = _read_arrays(bundle.members[_ARRAYS])
     one_to_one = _one_to_one(bundle, arrays)
-    dtype, classes = check_target_facts(bundle.facts.get("target"))
-    targets = {name: decode_target(arrays[name], dtype, classes) for name in arrays if name.endswith("target")}
+    target, anchor_target = _targets_of(bundle, arrays)
     try:
         share = make(
             party=party,
             representation=arrays["representation"],
             anchor_representation=arrays["anchor_representation"],
-            target=targets["target"],
-            anchor_target=targets.get("anchor_target"),
+            target=target,
+            anchor_target=anchor_target,
             one_to_one=one_to_one,
             anchor_rows=arrays.get("anchor_rows"),
         )
@@ -124,14 +122,29 @@ def _read_arrays(data: bytes) -> dict[str, NDArray[Any]]:
         arrays = bytes_to_arrays(data, what=_ARRAYS)
     except ExchangeError as error:
         raise ExchangeError("SHARE_MALFORMED", str(error)) from None
-    if not _WANTED <= arrays.keys() <= _WANTED | _OPTIONAL:
-        raise _malformed(f"it does not hold the arrays {sorted(_WANTED)!r}")
-    for name in ("representation", "anchor_representation"):
+    if not arrays.keys() >= _TABLES:
+        raise _malformed(f"it does not hold the arrays {sorted(_TABLES)!r}")
+    for name in sorted(_TABLES):
         if arrays[name].dtype != np.float64 or arrays[name].ndim != 2:
             raise _malformed(f"its {name} is no table of double precision")
     if "anchor_rows" in arrays and arrays["anchor_rows"].dtype not in (np.int32, np.int64):
         raise _malformed("its anchor_rows are no whole numbers")
     return arrays
+
+
+def _targets_of(bundle: Bundle, arrays: Mapping[str, NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Targets of the rows and of the anchor; no other arrays may be there."""
+    facts = bundle.facts.get("target")
+    left = {name: array for name, array in arrays.items() if name not in _TABLES | {"anchor_rows"}}
+    if isinstance(facts, Mapping) and is_named(facts):
+        if bundle.version < _NAMED_SINCE:
+            raise _malformed(f"it says in version {bundle.version} of its format what only later ones can say")
+        return named_from(facts, left, *(len(arrays[name]) for name in ("representation", "anchor_representation")))
+    if not {"target"} <= left.keys() <= {"target", "anchor_target"}:
+        raise _malformed("it does not hold one array of targets")
+    dtype, classes = check_target_facts(facts)
+    targets = {name: decode_target(values, dtype, classes) for name, values in left.items()}
+    return targets["target"], targets.get("anchor_target")
 
 
 def _one_to_one(bundle: Bundle, arrays: Mapping[str, NDArray[Any]]) -> bool:

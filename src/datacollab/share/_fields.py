@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._validation import FloatArray, PartyName, check_representation, check_single_targets, count_missing
-from ..errors import RepresentationError, ShareError
+from ..errors import AgreementError, RepresentationError, ShareError
+from ..targets import TargetKind, named_target, target_kind
 
 __all__ = ["ShareFields"]
 
@@ -52,6 +53,11 @@ class ShareFields:
         self._freeze("target", self._checked_target(self.target, X.shape[0], "target"))
         if self.anchor_target is not None:
             self._freeze("anchor_target", self._checked_target(self.anchor_target, A.shape[0], "anchor_target"))
+            if target_kind(self.anchor_target) is not self.target_kind:
+                raise ShareError(
+                    f"Party {self.party!r}: targets are of kind {self.target_kind}, but the anchor's of kind "
+                    f"{target_kind(self.anchor_target)}. Give the anchor targets of the same kind, or none."
+                )
         if self.anchor_rows is not None:
             self._freeze("anchor_rows", self._checked_anchor_rows(X.shape[0], A.shape[0]))
 
@@ -62,14 +68,18 @@ class ShareFields:
 
     def _checked_target(self, values: ArrayLike, n_rows: int, name: str) -> NDArray[Any]:
         target = np.asarray(values)
-        check_single_targets(target, f"Party {self.party!r}: {name}", ShareError)
+        if target.dtype.names is None:
+            check_single_targets(target, f"Party {self.party!r}: {name}", ShareError)
         if target.shape != (n_rows,):
             raise ShareError(
                 f"Party {self.party!r}: {name} must have one entry per row, shape ({n_rows},); got {target.shape}."
             )
         if count_missing(target) or (target.dtype.kind == "f" and not np.isfinite(target).all()):
             raise ShareError(f"Party {self.party!r}: {name} contains NaN, None or infinity; drop such rows.")
-        return target
+        try:
+            return named_target(target)
+        except AgreementError as error:
+            raise ShareError(f"Party {self.party!r}: {name}: {error}") from None
 
     def _checked_anchor_rows(self, n_rows: int, n_anchors: int) -> NDArray[np.intp]:
         positions = np.asarray(self.anchor_rows)
@@ -81,6 +91,11 @@ class ShareFields:
         if positions.min() < 0 or positions.max() >= n_anchors:
             raise ShareError(f"Party {self.party!r}: anchor_rows must be positions among the {n_anchors} anchor rows.")
         return positions.astype(np.intp)
+
+    @property
+    def target_kind(self) -> TargetKind:
+        """What the targets are."""
+        return target_kind(self.target)
 
     @property
     def nbytes(self) -> int:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..bundle import Bundle, KeyPair, PublicKey, pack, unpack, write_atomically
+from ..targets import TargetKind
 from ._codec import SHARE_KIND, decode_share, share_contents
 from ._fields import ShareFields
 
@@ -27,7 +28,8 @@ class Share(ShareFields):
     anchor_representation : ndarray of shape (n_anchors, n_intermediate)
         :math:`\tilde A^{(k)} = f_k(A)`, in the row order of the anchor.
     target : ndarray of shape (n_samples,)
-        :math:`y^{(k)}`.  Targets are disclosed to the analyst as they are.
+        :math:`y^{(k)}`.  Targets are disclosed to the analyst as they are.  Times to events and effects have fields,
+        see `datacollab.targets`; where there are no targets, the array has none.
     anchor_target : ndarray of shape (n_anchors,) or None
         Targets of the anchor rows, where assigned.
     one_to_one : bool
@@ -86,10 +88,11 @@ class Share(ShareFields):
 
     def __repr__(self) -> str:
         anchor_target = None if self.anchor_target is None else self.anchor_target.shape
+        kind = "" if self.target_kind is TargetKind.SINGLE else f", target_kind={self.target_kind.value!r}"
         return (
             f"Share(party={self.party!r}, representation={self.representation.shape}, "
             f"anchor_representation={self.anchor_representation.shape}, target={self.target.shape}, "
-            f"anchor_target={anchor_target})"
+            f"anchor_target={anchor_target}{kind})"
         )
 
 

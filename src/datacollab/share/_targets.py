@@ -1,4 +1,4 @@
-"""Targets, texts or numbers, as arrays that a bundle can hold."""
+"""Targets, single ones or with fields, as arrays that a bundle can hold."""
 
 from __future__ import annotations
 
@@ -10,8 +10,19 @@ from numpy.typing import NDArray
 
 from .._typing import PartyName
 from ..errors import ExchangeError
+from ..targets import TargetKind, target_kind
 
-__all__ = ["check_target_facts", "decode_target", "encode_targets", "too_large"]
+__all__ = [
+    "check_target_facts",
+    "decode_target",
+    "encode_targets",
+    "is_named",
+    "named_arrays",
+    "named_from",
+    "too_large",
+]
+
+_OF_ANCHOR = "anchor_"
 
 _STORED = {
     "bool": np.bool_,
@@ -39,13 +50,16 @@ _MOST_BYTES = 2**30
 def encode_targets(
     party: PartyName, target: NDArray[Any], anchor_target: NDArray[Any] | None
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Facts and arrays of targets; texts become numbers of classes.
+    """Facts and arrays of targets; texts become numbers of classes, and fields an array each.
 
     Raises
     ------
     ExchangeError
         SHARE_MALFORMED, for targets that are neither texts nor numbers.
     """
+    kind = target_kind(target)
+    if kind is not TargetKind.SINGLE:
+        return {"kind": kind.value}, named_arrays(target, anchor_target)
     dtype = _dtype_name(target)
     given = {"target": target} | ({} if anchor_target is None else {"anchor_target": anchor_target})
     if dtype is None or any(_dtype_name(values) != dtype for values in given.values()):
@@ -64,6 +78,52 @@ def encode_targets(
         )
     codes = {name: np.searchsorted(classes, values.astype(str)).astype(np.int64) for name, values in given.items()}
     return {"dtype": dtype, "classes": classes.tolist()}, codes
+
+
+def named_arrays(target: NDArray[Any], anchor_target: NDArray[Any] | None) -> dict[str, NDArray[Any]]:
+    """The fields by their names; the anchor's begin with ``anchor_``."""
+    arrays = {name: np.ascontiguousarray(target[name]) for name in target.dtype.names or ()}
+    if anchor_target is not None:
+        names = anchor_target.dtype.names or ()
+        arrays |= {f"{_OF_ANCHOR}{name}": np.ascontiguousarray(anchor_target[name]) for name in names}
+    return arrays
+
+
+def is_named(facts: Mapping[str, Any]) -> bool:
+    """Whether these facts are of targets with fields."""
+    return "kind" in facts
+
+
+def named_from(
+    facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], n_rows: int, n_anchors: int
+) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Targets of the rows and of the anchor from the fields' arrays; what entries mean is checked by the share.
+
+    Raises
+    ------
+    ExchangeError
+        SHARE_MALFORMED.
+    """
+    kinds = {kind.value: kind.dtype for kind in TargetKind if kind is not TargetKind.SINGLE}
+    kind = facts["kind"]
+    dtype = kinds.get(kind) if isinstance(kind, str) else None
+    if dtype is None or facts.keys() != {"kind"}:
+        raise _malformed("of no known kind")
+    own, anchor = set(dtype.names or ()), {f"{_OF_ANCHOR}{name}" for name in dtype.names or ()}
+    if arrays.keys() not in (own, own | anchor):
+        raise _malformed(f"of kind {kind}, but its arrays are {sorted(arrays)}")
+    target = _filled(dtype, arrays, "", n_rows)
+    return target, _filled(dtype, arrays, _OF_ANCHOR, n_anchors) if anchor and anchor <= arrays.keys() else None
+
+
+def _filled(dtype: np.dtype[Any], arrays: Mapping[str, NDArray[Any]], prefix: str, n_rows: int) -> NDArray[Any]:
+    target = np.zeros(n_rows, dtype=dtype)
+    for name in dtype.names or ():
+        values = arrays[prefix + name]
+        if values.dtype != dtype[name] or values.shape != (n_rows,):
+            raise _malformed(f"of a field {name} that is not of {dtype[name]}, one for each row")
+        target[name] = values
+    return target
 
 
 def check_target_facts(facts: Any) -> tuple[str, NDArray[Any] | None]:
