@@ -50,6 +50,11 @@ class TargetKind(StrEnum):
         """Fields of one row; None where there is a single value."""
         return next((dtype for dtype, kind in _KINDS.items() if kind is self), None)
 
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the fields; None where there is a single value."""
+        return None if self.dtype is None else self.dtype.names
+
 
 _KINDS = {
     SURVIVAL: TargetKind.SURVIVAL,

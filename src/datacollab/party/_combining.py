@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import AgreementError
 from ..model import PartyModel
+from ..targets import coarsened
 from ._inference import LocalInference
 from ._personal_model import PersonalModel, personalise
 
@@ -22,6 +23,20 @@ class CombiningParty(LocalInference):
 
     _target: NDArray[Any]
     _shared: NDArray[np.intp] | None
+
+    _time_step: float | None
+
+    @property
+    def fitted_target(self) -> NDArray[Any]:
+        """Targets of `fit` as the party has them, shape (n_samples,); they stay here."""
+        self._check_fitted()
+        return self._target
+
+    def shown_target(self, target: ArrayLike) -> NDArray[Any]:
+        """Targets as they are before defences: times rounded up as this party's are, all else as given."""
+        self._check_fitted()
+        given = np.asarray(target)
+        return given if self._time_step is None else coarsened(given, self._time_step)
 
     @abstractmethod
     def was_fitted_on(self, X: ArrayLike) -> bool:

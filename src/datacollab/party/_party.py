@@ -230,7 +230,7 @@ class Party(CombiningParty):
         self._form, self._table, self._targets = TableForm.of(X), TableDigest(X), TableDigest(target[:, None])
         self._release, self._basis, self._fitted_table = release, basis, fitted_table
         self._obfuscator, self._rotation = fitted, rotation
-        self._target, self._shared = target, None
+        self._target, self._time_step, self._shared = target, step, None
         return self
 
     def share(self, anchor: ArrayLike, anchor_target: ArrayLike | None = None) -> Share:

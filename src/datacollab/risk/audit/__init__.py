@@ -2,8 +2,8 @@
 
 Files by what they are for:
 
-* What is attacked, and by whom: `_run`, `_recipe`, `_scenario`, `_alignment`, `_levels`, `_attacker_class`,
-  `_attacks`, `_known_targets`.
+* What is attacked, and by whom: `_run`, `_recipe`, `_scenario`, `_scenario_targets`, `_named_targets`, `_alignment`,
+  `_levels`, `_attacker_class`, `_attacks`, `_known_targets`.
 * Attacks: `_trials`, `_forward`, `_membership`, `_demixing`, `_group_rows`, `_shadows`, `_collusion`.
 * What they come to: `_measure`, `_metrics`, `_findings`, `_criteria`, `_statements`, `_facts`, `_result`,
   `_comparison`.

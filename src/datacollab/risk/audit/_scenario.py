@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from ..._validation import FloatArray, PartyName, check_single_targets
+from ..._validation import FloatArray, PartyName
 from ...errors import AgreementError, RepresentationError
 from ...party import Party
 from ...party._anchor_classes import anchor_classes
@@ -20,7 +20,9 @@ from ...share import Share
 from ..attacks import KernelRidgeAttack, class_means, without_anchor_residuals
 from ..attacks._checks import check_rows
 from ._alignment import check_alignment
-from ._recipe import recipe_of
+from ._named_targets import single_out, target_numbers
+from ._recipe import recipe_of, with_numbers
+from ._scenario_targets import all_targets, drawn_targets, other_targets, own_targets
 
 __all__ = ["Scenario", "make_scenario", "split_public"]
 
@@ -186,18 +188,23 @@ def make_scenario(
     """
     if control is None and public is not None:
         public, public_target, control, control_target = split_public(public, public_target, random)
-    share, order, through = _shared(party, X, anchor, anchor_target)
+    original, order, through = _shared(party, X, anchor, anchor_target)
+    coding = target_numbers(original.target)
+    share = with_numbers(original, coding)
     places = np.arange(len(share.representation))
     raw, anchor_rows = _table(X, share.party, "X"), _table(anchor, share.party, "anchor")
     known = None if public is None else _table(public, share.party, "public")
     others = None if control is None else _table(control, share.party, "control")
     _check_columns(share.party, {"X": raw, "anchor": anchor_rows, "public": known, "control": others})
     scale = _scale(np.vstack([raw, anchor_rows if known is None else known]))
-    known_target = _targets(public_target, known, share.party, "public_target")
-    other_target = _targets(control_target, others, share.party, "control_target")
+    shown = party.shown_target if isinstance(party, Party) else np.asarray
+    known_target = other_targets(public_target, known, share.party, "public_target", coding, shown)
+    other_target = other_targets(control_target, others, share.party, "control_target", coding, shown)
     remarks = []
     is_paired = order is not None
-    own_target = _own_targets(y, party, X, share, order)
+    own_target = own_targets(y, party, X, share, order, coding)
+    if isinstance(party, Party) and (sentence := single_out(party.fitted_target, shown(party.fitted_target))):
+        remarks.append(sentence)
     if order is None:
         # Who took part can be asked all the same; which row is whose has no answer but chance.
         n_pairs = min(len(raw), len(places))
@@ -258,56 +265,15 @@ def make_scenario(
         share=share,
         places=places[chosen],
         is_paired=is_paired,
-        table_target=own_target if own_target is not None else _drawn_targets(share, len(raw), random),
+        table_target=own_target if own_target is not None else drawn_targets(share, len(raw), random),
         record_target=None if own_target is None else own_target[order[chosen]],
         outsider_target=outsider_target,
-        candidate_target=_all_targets(own, outsiders, outsider_target, share.target),
+        candidate_target=all_targets(own, outsiders, outsider_target, share.target),
         images=party.obfuscate(X) if isinstance(party, Party) and own_target is not None else None,
-        recipe=recipe_of(party, share.anchor_representation, share.anchor_target)
+        recipe=recipe_of(party, share.anchor_representation, original.anchor_target, coding)
         if isinstance(party, Party) and party.defences
         else None,
     )
-
-
-def _own_targets(
-    y: ArrayLike | None, party: Party | Share, X: ArrayLike, share: Share, order: NDArray[np.intp] | None
-) -> NDArray[Any] | None:
-    """Targets of the whole table: those given, else those shared where every row is shared."""
-    n_samples = _num_samples(X)
-    if y is not None:
-        target = np.asarray(y)
-        # A defence may share others than the party has.
-        fits = party.was_fitted_on(X, y) if isinstance(party, Party) else np.array_equal(target, share.target)
-        if not fits:
-            raise AgreementError(
-                f"Party {share.party!r}: y differs from the targets that are shared; give the rows and targets the "
-                "party was fitted on, in the same order."
-            )
-        return target
-    if order is None or len(order) < n_samples:
-        return None
-    target = np.empty_like(share.target)
-    target[order] = share.target
-    return target
-
-
-def _all_targets(
-    own: NDArray[Any] | None, outsiders: FloatArray | None, theirs: NDArray[Any] | None, shared: NDArray[Any]
-) -> NDArray[Any] | None:
-    """Targets of the table and of the outsiders, of the type that is shared; None where there are rows without any."""
-    if own is None or (outsiders is not None and theirs is None):
-        return None
-    known = own if theirs is None else np.concatenate([own, theirs])
-    # Means of whole numbers are none.
-    return known.astype(shared.dtype) if shared.dtype.kind == "f" else known
-
-
-def _drawn_targets(share: Share, n_rows: int, random: np.random.RandomState) -> NDArray[Any]:
-    """As many as there are rows: a share may have others, and a made-up table has to be of the table's size."""
-    n_shared = len(share.target)
-    if n_shared == n_rows:
-        return share.target
-    return share.target[random.choice(n_shared, n_rows, replace=n_shared < n_rows)]
 
 
 def _is_in(rows: FloatArray, others: FloatArray) -> NDArray[np.bool_]:
@@ -372,20 +338,6 @@ def _check_columns(party: PartyName, tables: dict[str, FloatArray | None]) -> No
                 f"Party {party!r}: X has {widths['X']} columns but {name} has {width}; give the same columns in the "
                 "same order."
             )
-
-
-def _targets(
-    values: ArrayLike | None, rows: Any, party: PartyName, what: str, chosen: NDArray[np.intp] | None = None
-) -> NDArray[Any] | None:
-    if values is None or rows is None:
-        return None
-    target = np.asarray(values)
-    check_single_targets(target, f"Party {party!r}: {what}", AgreementError)
-    if target.shape != (_num_samples(rows),):
-        raise AgreementError(
-            f"Party {party!r}: {what} must have one entry per row, shape ({_num_samples(rows)},); got {target.shape}."
-        )
-    return target if chosen is None else target[chosen]
 
 
 def _scale(rows: FloatArray) -> FloatArray:
