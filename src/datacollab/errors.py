@@ -26,7 +26,7 @@
     ├── ApproximationWarning               a tolerance was not reached
     ├── UndeterminedTargetWarning          other targets are as good as the one found
     ├── RepeatableSecretWarning            a party's secret was drawn from a known random_state
-    ├── OverlapWarning                     few rows of one arm are like rows of the other
+    ├── EffectWarning                      an effect was estimated, but its interval may not hold
     ├── PrivateRowsWarning                 rows called public are also among a party's own
     └── SuppressedRowsWarning              a defence keeps rows from being shared
 
@@ -45,6 +45,7 @@ __all__ = [
     "DataCollabWarning",
     "DatasetError",
     "EffectError",
+    "EffectWarning",
     "ExchangeError",
     "IncompressibleKernelError",
     "MissingExtraError",
@@ -53,7 +54,6 @@ __all__ = [
     "NotEnoughMemoryError",
     "NumericalError",
     "ObfuscationError",
-    "OverlapWarning",
     "PrivateRowsWarning",
     "RepeatableSecretWarning",
     "RepresentationError",
@@ -181,8 +181,8 @@ class RepeatableSecretWarning(DataCollabWarning):
     """A secret was drawn from a known ``random_state``: whoever learns it can rebuild the obfuscation."""
 
 
-class OverlapWarning(DataCollabWarning):
-    """Few rows of one arm are like rows of the other, so that an effect rests on few; the message says how many."""
+class EffectWarning(DataCollabWarning):
+    """An effect was estimated, but its interval may be too short: arms are unlike, or columns were lost on the way."""
 
 
 class PrivateRowsWarning(DataCollabWarning):

@@ -82,9 +82,7 @@ def test_a_classifier_of_outcomes_gives_probabilities():
         ps_processor_config=doubleml.utils.PSProcessorConfig(clipping_threshold=0.02),
     )
     other.set_sample_splitting([folds]).fit()
-    own = doubly_robust(
-        X, t, yes, folds, outcome_model=LogisticRegression(), propensity_model=LogisticRegression()
-    )
+    own = doubly_robust(X, t, yes, folds, outcome_model=LogisticRegression(), propensity_model=LogisticRegression())
     assert own.value == pytest.approx(other.coef[0], abs=1e-10)
 
 
@@ -141,11 +139,11 @@ def test_the_same_rows_twice_are_no_more_than_once():
 @pytest.mark.parametrize("target", ["ATE", "ATT"])
 @pytest.mark.parametrize("method", ["plr", "aipw", "ipw"])
 def test_intervals_hold(method, target):
-    """Estimates over 200 worlds vary as their standard errors say, around the truth."""
+    """Estimates over 100 worlds vary as their standard errors say, around the truth."""
     if (method, target) == ("plr", "ATT"):
         pytest.skip("of no meaning")
     z = []
-    for seed in range(200):
+    for seed in range(100):
         X, t, y = world(seed)
         folds = folds_of(t)
         if method == "plr":
@@ -155,9 +153,9 @@ def test_intervals_hold(method, target):
         else:
             found = inverse_probability_weighting(X, t, y, folds, target=target)
         z.append((found.value - 2) / found.standard_error())
-    assert abs(np.mean(z)) < 0.35
-    assert 0.85 < np.std(z) < 1.15
-    assert 0.91 <= np.mean(np.abs(z) < 1.96) <= 0.99
+    assert abs(np.mean(z)) < 0.4
+    assert 0.8 < np.std(z) < 1.2
+    assert np.mean(np.abs(z) < 1.96) >= 0.88
 
 
 def naive_matching(X, t, y, target, m):
@@ -292,7 +290,7 @@ def test_folds_keep_equal_rows_together_and_arms_apart(seed):
     assert sorted(np.concatenate([test for _, test in folds]).tolist()) == list(range(150))
     for train, test in folds:
         assert not set(groups[train]) & set(groups[test])
-        assert abs(t[test].mean() - 0.5) <= 0.2
+        assert t[test].mean() == 0.5
 
 
 def test_too_few_groups_for_the_folds_are_refused():

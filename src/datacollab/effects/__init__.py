@@ -1,5 +1,7 @@
 """Effects of treatments, from what parties share.  Never imports ``party``."""
 
+from ._effect import Effect
+from ._estimate import estimate_effect
 from ._estimators import (
     doubly_robust,
     inverse_probability_weighting,
@@ -10,17 +12,23 @@ from ._estimators import (
 from ._folds import effect_folds, equal_rows
 from ._learners import WhitenedLogisticRegression
 from ._matching import matching
+from ._overlap import Overlap
 from ._scores import Estimated
+from ._survival_curves import pseudo_values
 
 __all__ = [
+    "Effect",
     "Estimated",
+    "Overlap",
     "WhitenedLogisticRegression",
     "doubly_robust",
     "effect_folds",
     "equal_rows",
+    "estimate_effect",
     "inverse_probability_weighting",
     "matching",
     "partially_linear",
     "propensity_scores",
+    "pseudo_values",
     "survival_difference",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+from sklearn.model_selection import StratifiedKFold
 
 from .._validation import FloatArray
 from ..errors import EffectError
@@ -32,7 +32,7 @@ def effect_folds(
     ----------
     treatment : ndarray of shape (n_rows,)
     groups : ndarray of shape (n_rows,)
-        Such as `equal_rows` gives.
+        Such as `equal_rows` gives; a group of both arms counts for the one that most of its rows are of.
     n_folds : int
     random_state : int, RandomState or None
 
@@ -53,20 +53,14 @@ def effect_folds(
     >>> [sorted(set(groups[test].tolist())) for _, test in folds]
     [[1, 2], [0, 3]]
     """
-    fewest = min(len(np.unique(groups[treatment == arm])) for arm in (0, 1))
+    _, numbers = np.unique(groups, return_inverse=True)
+    arms = (np.bincount(numbers, weights=treatment) > 0.5 * np.bincount(numbers)).astype(np.intp)
+    fewest = int(np.bincount(arms, minlength=2).min())
     if fewest < n_folds:
         raise EffectError(
             f"{n_folds} folds need {n_folds} distinct rows of either arm, treated and not; one arm has {fewest}. Ask "
             "for fewer folds, or for more rows."
         )
-    folds: Folds
-    if len(np.unique(groups)) == len(groups):
-        rows = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
-        folds = list(rows.split(treatment, treatment))
-    else:
-        together = StratifiedGroupKFold(n_folds, shuffle=True, random_state=random_state)
-        folds = list(together.split(treatment, treatment, groups))
-    for train, test in folds:
-        if len(test) == 0 or len(np.unique(treatment[train])) < 2:
-            raise EffectError(f"Some of {n_folds} folds lack an arm. Ask for fewer folds.")
-    return folds
+    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
+    tests = [np.isin(numbers, test) for _, test in splitter.split(arms, arms)]
+    return [(np.flatnonzero(~test), np.flatnonzero(test)) for test in tests]

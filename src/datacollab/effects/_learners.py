@@ -68,11 +68,11 @@ class WhitenedLogisticRegression(ClassifierMixin, BaseEstimator):
             Of two classes.
         """
         self._validate_params()
-        X, y = validate_data(self, X, y)
-        mean = X.mean(axis=0)
-        U, s, Vt = np.linalg.svd(X - mean, full_matrices=False)
+        rows, y = validate_data(self, X, y)
+        mean = rows.mean(axis=0)
+        U, s, Vt = np.linalg.svd(rows - mean, full_matrices=False)
         kept = s > _RANK * max(float(s.max()), np.finfo(float).tiny)
-        scale = np.where(kept, np.sqrt(len(X)), 0.0)
+        scale = np.where(kept, np.sqrt(len(rows)), 0.0)
         model = LogisticRegression(C=self.C, tol=1e-10, max_iter=1000).fit(U * scale, y)
         coef = model.coef_ @ (Vt * (scale / np.where(kept, s, 1.0))[:, None])
         self.classes_ = model.classes_

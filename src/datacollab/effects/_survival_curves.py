@@ -9,7 +9,7 @@ from .._validation import FloatArray
 from ..errors import EffectError
 from ._scores import Estimated, treatment_weights
 
-__all__ = ["survival_at", "survival_score"]
+__all__ = ["pseudo_values", "survival_at", "survival_score"]
 
 _AT_RISK = 10
 """Rows of an arm that are watched until the horizon at least; of fewer a curve says nothing there."""
@@ -56,6 +56,38 @@ def survival_at(
     return value, -value * weights * (np.where(happened, 1.0 / left[position], 0.0) - hazard[position])
 
 
+def pseudo_values(event: NDArray[np.bool_], time: FloatArray, horizon: float) -> FloatArray:
+    r"""Numbers that stand for being without the event at a time, also of rows cut off before, shape (n_rows,).
+
+    .. math:: S(h) + n \frac{\partial S}{\partial w_i}
+
+    Their mean is the Kaplan-Meier curve; of rows that were all watched, they are 1 beyond the horizon and 0 before.
+
+    Parameters
+    ----------
+    event, time : ndarray of shape (n_rows,)
+        Of one arm.
+    horizon : float
+
+    References
+    ----------
+    .. [1] Andersen, Syriopoulou and Parner (2017). Causal inference in survival analysis using pseudo-observations.
+       Statistics in Medicine 36(17), 2669-2681.
+    """
+    _check_watched(time, horizon)
+    value, derivative = survival_at(event, time, np.ones(len(time)), horizon)
+    return value + len(time) * derivative
+
+
+def _check_watched(time: FloatArray, horizon: float) -> None:
+    watched = int((time >= horizon).sum())
+    if watched < _AT_RISK:
+        raise EffectError(
+            f"{watched} rows of an arm were watched until {horizon:g}; {_AT_RISK} are wanted for a difference of "
+            "survival. Take an earlier horizon."
+        )
+
+
 def survival_score(
     event: NDArray[np.bool_],
     time: FloatArray,
@@ -91,12 +123,7 @@ def survival_score(
     values, influence = [], np.zeros(len(time))
     for arm, sign in ((0, -1.0), (1, 1.0)):
         rows = np.flatnonzero(treatment == arm)
-        watched = int((time[rows] >= horizon).sum())
-        if watched < _AT_RISK:
-            raise EffectError(
-                f"{watched} rows {'with' if arm else 'without'} treatment were watched until {horizon:g}; "
-                f"{_AT_RISK} are wanted for a difference of survival. Take an earlier horizon."
-            )
+        _check_watched(time[rows], horizon)
         value, derivative = survival_at(event[rows], time[rows], weights[rows], horizon)
         values.append(value)
         influence[rows] = sign * derivative * len(time)
