@@ -15,6 +15,7 @@ from ._kernel_product import kernel_expansion, kernel_product
 from ._kernel_ridge import add_to_lower, ridge_coefficients, ridge_inverse
 from ._kernels import Kernel, median_gamma, scale_gamma
 from ._krylov import LeadingEigenpairs, basis_capacity, leading_eigenpairs
+from ._metric import metric_scaling
 from ._panels import PanelCholesky, panel_cholesky, refined_solution
 from ._ranking import auc_with_interval, ranking_figures
 from ._restricted_ridge import (
@@ -66,6 +67,7 @@ __all__ = [
     "leading_left_singular",
     "like",
     "median_gamma",
+    "metric_scaling",
     "nested_ridges",
     "panel_cholesky",
     "ranking_figures",

@@ -13,7 +13,15 @@ from ._maps import IntegrationFunction, KernelMap, LinearMap
 from ._party_model import OnnxPartyModel, PartyModel, model_from
 from ._skops_file import estimator_from_bytes, estimator_to_bytes
 from ._task import task_of
-from .predictors import SENDABLE, ReceivedClassifier, ReceivedRegressor, ReceivedSurvival
+from .predictors import (
+    SENDABLE,
+    ReceivedClassifier,
+    ReceivedRegressor,
+    ReceivedSurvival,
+    mixture_classes,
+    mixture_novelty,
+    nearest_centre,
+)
 
 __all__ = [
     "ALPHAS",
@@ -43,8 +51,11 @@ __all__ = [
     "log_loss_of",
     "map_from",
     "map_to",
+    "mixture_classes",
+    "mixture_novelty",
     "model_contents",
     "model_from",
+    "nearest_centre",
     "plain_facts",
     "probabilities_of",
     "task_of",
