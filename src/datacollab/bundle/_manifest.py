@@ -20,6 +20,7 @@ READABLE = {
     "datacollab.model": (1, 2, 3, 4, 5),
     "datacollab.anchor": (1,),
     "datacollab.party-state": (1,),
+    "datacollab.balance": (1,),
     "datacollab.collaboration": (1, 2),
 }
 """Kinds of bundles, and the versions of each that can be read; the last one is written."""

@@ -1,5 +1,6 @@
 """Effects of treatments, from what parties share.  Never imports ``party``."""
 
+from ._balance import Balance, pooled_balance
 from ._effect import Effect
 from ._estimate import estimate_effect
 from ._estimators import (
@@ -17,6 +18,7 @@ from ._scores import Estimated
 from ._survival_curves import pseudo_values
 
 __all__ = [
+    "Balance",
     "Effect",
     "Estimated",
     "Overlap",
@@ -28,6 +30,7 @@ __all__ = [
     "inverse_probability_weighting",
     "matching",
     "partially_linear",
+    "pooled_balance",
     "propensity_scores",
     "pseudo_values",
     "survival_difference",

@@ -10,13 +10,13 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
 from .._validation import FloatArray
+from ..linalg import PROPENSITY_CLIP
 from ._folds import Folds
 from ._learners import WhitenedLogisticRegression, cross_fitted, predicted
 from ._scores import Estimated, doubly_robust_score, partially_linear_score, weighting_score
 from ._survival_curves import survival_score
 
 __all__ = [
-    "CLIP",
     "clipped",
     "doubly_robust",
     "inverse_probability_weighting",
@@ -25,13 +25,10 @@ __all__ = [
     "survival_difference",
 ]
 
-CLIP = 0.02
-"""Propensities stay this far from 0 and 1, so that no row weighs more than 50."""
-
 
 def clipped(propensity: FloatArray) -> FloatArray:
-    """Scores between `CLIP` and 1 - `CLIP`, shape (n_rows,)."""
-    return np.clip(propensity, CLIP, 1.0 - CLIP)
+    """Scores at least 0.02 from 0 and 1, shape (n_rows,)."""
+    return np.clip(propensity, PROPENSITY_CLIP, 1.0 - PROPENSITY_CLIP)
 
 
 def propensity_scores(

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ._estimators import CLIP
-from ._scores import treatment_weights
+from ..linalg import PROPENSITY_CLIP, treatment_weights
 
 __all__ = ["Overlap", "overlap_of"]
 
@@ -64,13 +63,13 @@ def overlap_of(propensity: FloatArray, treatment: NDArray[np.int64], target: str
     """
     edges = np.linspace(0.0, 1.0, _BINS + 1)
     counts = [np.histogram(propensity[treatment == arm], edges)[0] for arm in (0, 1)]
-    weights = treatment_weights(treatment, np.clip(propensity, CLIP, 1.0 - CLIP), target)
+    weights = treatment_weights(treatment, np.clip(propensity, PROPENSITY_CLIP, 1.0 - PROPENSITY_CLIP), target)
     effective = [float(w.sum() ** 2 / (w @ w)) for w in (weights[treatment == arm] for arm in (0, 1))]
     return Overlap(
         edges=tuple(np.round(edges, 6).tolist()),
         treated=tuple(counts[1].tolist()),
         untreated=tuple(counts[0].tolist()),
-        n_clipped=int(((propensity < CLIP) | (propensity > 1.0 - CLIP)).sum()),
+        n_clipped=int(((propensity < PROPENSITY_CLIP) | (propensity > 1.0 - PROPENSITY_CLIP)).sum()),
         effective_treated=effective[1],
         effective_untreated=effective[0],
     )

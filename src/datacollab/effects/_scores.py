@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..linalg import treatment_weights
 
-__all__ = ["Estimated", "doubly_robust_score", "partially_linear_score", "treatment_weights", "weighting_score"]
+__all__ = ["Estimated", "doubly_robust_score", "partially_linear_score", "weighting_score"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,13 +37,6 @@ class Estimated:
         """
         sums = self.influence if groups is None else np.bincount(groups, weights=self.influence)
         return float(np.sqrt(sums @ sums) / len(self.influence))
-
-
-def treatment_weights(treatment: NDArray[np.int64], propensity: FloatArray, target: str) -> FloatArray:
-    """Weights under which both arms look like all rows ("ATE") or like the treated ones ("ATT"), shape (n_rows,)."""
-    if target == "ATT":
-        return np.where(treatment == 1, 1.0, propensity / (1.0 - propensity))
-    return np.where(treatment == 1, 1.0 / propensity, 1.0 / (1.0 - propensity))
 
 
 def partially_linear_score(

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..errors import EffectError
-from ._scores import Estimated, treatment_weights
+from ..linalg import treatment_weights
+from ._scores import Estimated
 
 __all__ = ["pseudo_values", "survival_at", "survival_score"]
 

@@ -12,10 +12,12 @@ Files by what they are for:
 * Own models and the common one together: `_personal_model`, `_own_models`, `_own_scorers`, `_table_encoder`,
   `_left_out`, `_blend`, `_opinion_pool`, `_collaboration_opinion`.
 * Whether it pays: `_foresee`, `_foresight`, `_learning_curve`, `_benefit`, `_paired_intervals`, `_utility_plots`.
+* After an effect was estimated: `_balance`.
 * On disk, and in batches: `_state`, `_personal_state`, `_layout`, `_batches`.
 """
 
 from ._anchor_residuals import AnchorResiduals
+from ._balance import balance_sums
 from ._benefit import Benefit, Side
 from ._class_shift import ClassShift
 from ._defence import Defence
@@ -60,6 +62,7 @@ __all__ = [
     "Published",
     "Side",
     "UMAPObfuscator",
+    "balance_sums",
     "foresee",
     "gaussian_delta",
     "gaussian_sigma",
