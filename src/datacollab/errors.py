@@ -13,6 +13,7 @@
     │   ├── IncompressibleKernelError      landmarks cannot stand for the other anchor rows
     │   └── NotConvergedError              an iterative solver did not reach its accuracy
     ├── NotEnoughMemoryError (MemoryError) a fit would not fit into memory; nothing was started
+    ├── EffectError (ValueError)           an effect cannot be estimated, or not with honest intervals
     ├── NoGuaranteeError (RuntimeError)    no epsilon can be stated for what a party shares
     ├── SharedBeforeError (RuntimeError)   a party would share rows once more, after another fit
     ├── ForgottenError (RuntimeError)      a party has forgotten its map f_k, and is asked for it
@@ -26,6 +27,7 @@
     ├── ApproximationWarning               a tolerance was not reached
     ├── UndeterminedTargetWarning          other targets are as good as the one found
     ├── RepeatableSecretWarning            a party's secret was drawn from a known random_state
+    ├── EffectWarning                      an effect was estimated, but its interval may not hold
     ├── PrivateRowsWarning                 rows called public are also among a party's own
     └── SuppressedRowsWarning              a defence keeps rows from being shared
 
@@ -43,6 +45,8 @@ __all__ = [
     "DataCollabError",
     "DataCollabWarning",
     "DatasetError",
+    "EffectError",
+    "EffectWarning",
     "ExchangeError",
     "ForgottenError",
     "IncompressibleKernelError",
@@ -118,6 +122,10 @@ class NotEnoughMemoryError(DataCollabError, MemoryError):
     """A fit would take more memory than there is; the message says how much, and nothing was started."""
 
 
+class EffectError(DataCollabError, ValueError):
+    """An effect cannot be estimated from what was shared, or not with intervals that hold; the message says why."""
+
+
 class NoGuaranteeError(DataCollabError, RuntimeError):
     """No epsilon can be stated for what a party shares; the message says which condition does not hold."""
 
@@ -177,6 +185,10 @@ class UndeterminedTargetWarning(DataCollabWarning):
 
 class RepeatableSecretWarning(DataCollabWarning):
     """A secret was drawn from a known ``random_state``: whoever learns it can rebuild the obfuscation."""
+
+
+class EffectWarning(DataCollabWarning):
+    """An effect was estimated, but its interval may be too short: arms are unlike, or columns were lost on the way."""
 
 
 class PrivateRowsWarning(DataCollabWarning):

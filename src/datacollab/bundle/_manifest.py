@@ -21,6 +21,7 @@ READABLE = {
     "datacollab.answers": (1,),
     "datacollab.anchor": (1,),
     "datacollab.party-state": (1,),
+    "datacollab.balance": (1,),
     "datacollab.collaboration": (1, 2),
     "datacollab.group": (1,),
     "datacollab.group-target": (1,),

@@ -31,10 +31,12 @@ from ._restricted_ridge import (
 )
 from ._ridge_path import RidgePath, ridge_path
 from ._rpcholesky import PivotedCholesky, extend_pivots, start_pivots
+from ._treatment_weights import PROPENSITY_CLIP, treatment_weights
 from ._weighted_ridge import WeightedRidgePath, weighted_ridge_path
 
 __all__ = [
     "ARRAY_KERNELS",
+    "PROPENSITY_CLIP",
     "ColumnSpace",
     "Kernel",
     "KernelBlocks",
@@ -87,6 +89,7 @@ __all__ = [
     "start_pivots",
     "sum_factor",
     "symmetric_product",
+    "treatment_weights",
     "weighted_ridge_path",
     "zeros",
 ]

@@ -14,11 +14,13 @@ Files by what they are for:
 * A model learnt from answers on the anchor: `_learning`, `_learn`, `_learned_model`, `_answer_ridge`,
   `_anchor_support`.
 * Whether it pays: `_foresee`, `_foresight`, `_learning_curve`, `_benefit`, `_paired_intervals`, `_utility_plots`.
+* After an effect was estimated: `_balance`.
 * On disk, and in batches: `_state`, `_personal_state`, `_layout`, `_batches`.
 """
 
 from ._anchor_residuals import AnchorResiduals
 from ._answer_ridge import AnswerRidge
+from ._balance import balance_sums
 from ._benefit import Benefit, Side
 from ._class_shift import ClassShift
 from ._defence import Defence
@@ -69,6 +71,7 @@ __all__ = [
     "Published",
     "Side",
     "UMAPObfuscator",
+    "balance_sums",
     "fit_to_answers",
     "foresee",
     "gaussian_delta",

@@ -1,5 +1,6 @@
 """All that crosses from a party to the analyst, and between analysts of groups of parties."""
 
+from ._balance import BALANCE_KIND, FEWEST_OF_ARM, BalanceSums, balance_from
 from ._class_sums import ClassSums, class_sums_from
 from ._codec import SHARE_KIND, share_contents
 from ._group_message import GROUP_KIND, GroupMessage, group_message_contents, group_message_from
@@ -12,17 +13,21 @@ from ._sums_codec import SUMS_KIND, sums_contents
 from ._targets import check_target_facts, decode_target, encode_targets
 
 __all__ = [
+    "BALANCE_KIND",
+    "FEWEST_OF_ARM",
     "GROUP_KIND",
     "MOMENTS_KIND",
     "SHARE_KIND",
     "SUMS_KIND",
     "TARGET_KIND",
+    "BalanceSums",
     "ClassSums",
     "GroupMessage",
     "GroupMoments",
     "GroupTarget",
     "Share",
     "adjacency_of",
+    "balance_from",
     "check_target_facts",
     "class_sums_from",
     "decode_target",
