@@ -12,13 +12,18 @@ Files by what they are for:
 * Own models and the common one together: `_personal_model`, `_own_models`, `_own_scorers`, `_table_encoder`,
   `_left_out`, `_blend`, `_opinion_pool`, `_collaboration_opinion`.
 * Whether it pays: `_foresee`, `_foresight`, `_learning_curve`, `_benefit`, `_paired_intervals`, `_utility_plots`.
+* What the common model does with own columns: `_explaining`, `_explain`, `_explanation`, `_explanation_plots`,
+  `_explanation_agreement`, `_masked_model`, `_shapley`, `_column_effects`, `_identification`, `_columns_of_tables`.
 * On disk, and in batches: `_state`, `_personal_state`, `_layout`, `_batches`.
 """
 
 from ._anchor_residuals import AnchorResiduals
 from ._benefit import Benefit, Side
 from ._class_shift import ClassShift
+from ._column_effects import ColumnEffects
 from ._defence import Defence
+from ._explanation import Explanation
+from ._explanation_agreement import ExplanationAgreement, explanation_agreement
 from ._foresee import foresee
 from ._foresight import Foresight
 from ._gaussian_mechanism import GaussianMechanism
@@ -44,8 +49,11 @@ __all__ = [
     "AnchorResiduals",
     "Benefit",
     "ClassShift",
+    "ColumnEffects",
     "Defence",
     "Estimate",
+    "Explanation",
+    "ExplanationAgreement",
     "Foresight",
     "GaussianMechanism",
     "GaussianNoise",
@@ -60,6 +68,7 @@ __all__ = [
     "Published",
     "Side",
     "UMAPObfuscator",
+    "explanation_agreement",
     "foresee",
     "gaussian_delta",
     "gaussian_sigma",
