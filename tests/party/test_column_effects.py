@@ -29,10 +29,10 @@ def tables_of(seed, n_parties=3, n_rows=60, n_anchors=50):
     return [one(n_rows, shift) for shift in rng.normal(size=n_parties)], one(n_anchors, 0.0), rng
 
 
-def collaborate(tables, targets, anchor, h, *, f="pca", n_components=5, integrator=None):
-    integrator = dc.LTI(n_components, fit_intercept=True) if integrator is None else integrator
+def collaborate(tables, targets, anchor, h, *, f="pca", n_components=5, **options):
+    integrator = dc.LTI(n_components, fit_intercept=True)
     parties = [
-        dc.Party(k, dc.obfuscator(f, n_components=n_components, standardize=True)).fit(X, y)
+        dc.Party(k, dc.obfuscator(f, n_components=n_components, standardize=True, **options)).fit(X, y)
         for k, (X, y) in enumerate(zip(tables, targets, strict=True))
     ]
     together = dc.Analyst(integrator, h).fit([party.share(anchor) for party in parties])
@@ -124,16 +124,17 @@ def test_kernel_maps_have_the_lower_bar_and_come_near():
     tables, anchor = [X[:, :4] for X in tables], anchor[:, :4]
     scale = anchor.std(axis=0)
     targets = [X / scale @ COEFFICIENTS[:4] + rng.normal(size=len(X)) for X in tables]
-    wide = {"f": "kernel-pca", "n_components": 12}
-    parties, models = collaborate(
-        tables, targets, anchor, LeastSquaresInference(), integrator=dc.LTI(12, fit_intercept=True), **wide
-    )
-    found = parties[0].column_effects(anchor, models[0])
-    assert ((found.r2 >= 0.95) == found.identified).all()
-    assert found.identified.sum() >= 3
-    assert (found.r2 < 0.99999).all()
-    shown = found.identified
-    assert (np.abs(found.effect - COEFFICIENTS[:4])[shown] < 4 * found.se[shown]).all()
+    h = LeastSquaresInference()
+    for width in (1.0, 2.0, 3.0):
+        options = {"f": "kernel-pca", "n_components": 8, "bandwidth_factor": width}
+        parties, models = collaborate(tables, targets, anchor, h, **options)
+        found = parties[0].column_effects(anchor, models[0])
+        assert ((found.r2 >= 0.95) == found.identified).all()
+        shown = found.identified
+        assert (np.abs(found.effect - COEFFICIENTS[:4])[shown] < 4 * found.se[shown]).all()
+    # The wider the kernel, the more linear the map; it never is quite.
+    assert shown.all()
+    assert (found.r2 < 1 - 1e-6).all()
 
 
 def test_steps_are_chosen_by_column():
