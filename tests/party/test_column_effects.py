@@ -11,7 +11,7 @@ import datacollab as dc
 from datacollab.errors import AgreementError
 from datacollab.model import LeastSquaresInference, LogisticInference
 from datacollab.party import local_party, party_state
-from datacollab.party._identification import determination
+from datacollab.party._identification import determination, leakage
 
 COEFFICIENTS = np.array([1.0, -0.5, 0.3, 0.0, 0.8])
 NAMES = ["age", "dose", "weight", "noise", "smoker"]
@@ -96,27 +96,59 @@ class _Projection(LinearRegression):
         return np.asarray(X) @ self.matrix
 
 
+def projected(kept, tables, targets, anchor):
+    parties = [dc.Party(k, _Projection(kept)).fit(X, y) for k, (X, y) in enumerate(zip(tables, targets, strict=True))]
+    analyst = dc.Analyst(dc.LTI(kept.shape[1], fit_intercept=True), LeastSquaresInference())
+    model = analyst.fit([party.share(anchor) for party in parties]).party_model(0)
+    return parties[0].column_effects(anchor, model), model
+
+
 def test_columns_that_the_representation_lost_are_refused():
-    tables, anchor, rng = tables_of(0)
+    rng = np.random.default_rng(0)
+    tables, anchor = [rng.normal(size=(60, 5)) for _ in range(3)], rng.normal(size=(5_000, 5))
     targets = [X[:, 1] + rng.normal(size=len(X)) for X in tables]
     # The first two columns are kept as they are, and the others in one sum.
     kept = np.zeros((5, 3))
     kept[0, 0] = kept[1, 1] = kept[2, 2] = kept[3, 2] = kept[4, 2] = 1.0
-    parties = [dc.Party(k, _Projection(kept)).fit(X, y) for k, (X, y) in enumerate(zip(tables, targets, strict=True))]
-    analyst = dc.Analyst(dc.LTI(3, fit_intercept=True), LeastSquaresInference())
-    model = analyst.fit([party.share(anchor) for party in parties]).party_model(0)
-    found = parties[0].column_effects(anchor, model)
-    assert found.identified.tolist()[:2] == [True, True]
-    assert not found.identified[3:].any()
-    assert np.isnan(found.effect[~found.identified]).all()
-    assert np.isnan(found.se[~found.identified]).all()
-    assert all("R2" in found.reasons[place] for place in (3, 4))
+    found, _ = projected(kept, tables, targets, anchor)
+    assert found.identified.tolist() == [True, True, False, False, False]
+    assert np.isnan(found.effect[2:]).all()
+    assert np.isnan(found.se[2:]).all()
+    assert all("R2" in reason for reason in found.reasons[2:])
     assert "refused" in str(found)
-    assert set(found.ratios()) == {f"column {place}" for place in np.flatnonzero(found.identified)}
-    # Left out in the model on all rows as well: the same two coefficients.
-    X = np.concatenate(tables)
-    central = LeastSquaresInference().fit(X @ kept, np.concatenate(targets))
+    assert set(found.ratios()) == {"column 0", "column 1"}
+    assert found.ratios()["column 1"][1] == pytest.approx(np.exp(found.low[1]))
+    # The same two coefficients as in the model on all rows without the others apart.
+    central = LeastSquaresInference().fit(np.concatenate(tables) @ kept, np.concatenate(targets))
     np.testing.assert_allclose(found.effect[:2] / anchor.std(axis=0)[:2], central.coef_[:2], rtol=1e-6)
+
+
+def test_a_column_into_which_others_are_read_is_refused_though_it_is_told():
+    rng = np.random.default_rng(1)
+    anchor = rng.normal(size=(400, 3))
+    anchor[:, 1] += 0.5 * anchor[:, 0]
+    coefficients = np.array([1.0, 2.0, -1.0])
+    # The first column is kept as it is; of the second, which goes with it, nothing is.
+    kept = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]])
+    tables = [anchor[:200], anchor[200:]]
+    found, model = projected(kept, tables, [X @ coefficients for X in tables], anchor)
+    assert found.r2[0] == pytest.approx(1.0)
+    assert found.r2[2] == pytest.approx(1.0)
+    assert found.identified.tolist() == [False, False, True]
+    assert "leakage" in found.reasons[0]
+    # Without noise, and learnt on the anchor itself, effects are off by no more than leakage says.
+    deviations = anchor.std(axis=0)
+    representation = model.transform(anchor @ kept)
+    for column in (0, 2):
+        step = deviations[column] * (model.transform(kept[column][None]) - model.transform(np.zeros((1, 2))))[0]
+        off = abs(step @ model.estimator.coef_ - deviations[column] * coefficients[column])
+        standardised = (anchor - anchor.mean(axis=0)) / deviations
+        bound = leakage(step, representation, standardised, column) * np.linalg.norm(deviations * coefficients)
+        assert off <= bound * (1 + 1e-9)
+        assert leakage(step, representation, standardised, column) == pytest.approx(found.leakage[column])
+        # Only the lost column is read into it, so the bound has nothing to spare for the others.
+        lost = leakage(step, representation, standardised, column) * deviations[1] * coefficients[1]
+        assert off == pytest.approx(abs(lost), rel=0.02)
 
 
 def test_kernel_maps_have_the_lower_bar_and_come_near():
@@ -129,7 +161,7 @@ def test_kernel_maps_have_the_lower_bar_and_come_near():
         options = {"f": "kernel-pca", "n_components": 8, "bandwidth_factor": width}
         parties, models = collaborate(tables, targets, anchor, h, **options)
         found = parties[0].column_effects(anchor, models[0])
-        assert ((found.r2 >= 0.95) == found.identified).all()
+        assert (((found.r2 >= 0.95) & (found.leakage <= 0.1)) == found.identified).all()
         shown = found.identified
         assert (np.abs(found.effect - COEFFICIENTS[:4])[shown] < 4 * found.se[shown]).all()
     # The wider the kernel, the more linear the map; it never is quite.

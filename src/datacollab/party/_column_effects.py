@@ -14,7 +14,16 @@ from .._validation import FloatArray, PartyName
 from ..errors import AgreementError
 from ..model import PartyModel
 from ._columns_of_tables import ColumnTable, place_of
-from ._identification import AFFINE_R2, OTHER_R2, column_steps, is_additive, r2_of_columns
+from ._identification import (
+    AFFINE_R2,
+    MOST_LEAKAGE,
+    OTHER_R2,
+    column_steps,
+    is_additive,
+    leakage,
+    numbers_of_table,
+    r2_of_columns,
+)
 from ._inference import LocalInference
 
 __all__ = ["ColumnEffects", "effects_of_columns"]
@@ -42,6 +51,8 @@ class ColumnEffects:
         Whether the effect is shown.
     r2 : ndarray of shape (n_columns,)
         Share of each column, over the anchor, that is linear in the collaboration representation.
+    leakage : ndarray of shape (n_columns,)
+        How far a step of the column is read as a step of others, in standard deviations; NaN where not needed.
     reasons : tuple of str or None
         Why an effect is refused.
     steps : ndarray of shape (n_columns,)
@@ -57,6 +68,7 @@ class ColumnEffects:
     high: FloatArray
     identified: NDArray[np.bool_]
     r2: FloatArray
+    leakage: FloatArray
     reasons: tuple[str | None, ...]
     steps: FloatArray
     confidence: float
@@ -104,18 +116,27 @@ def effects_of_columns(
         raise ValueError(f"Party {name!r}: confidence must be between 0 and 1; got {confidence!r}.")
     table = ColumnTable.of(anchor, party._form, name)
     places = _places(columns, table, name)
+    for place in places:
+        _step(table.names[place], 1.0, scale, name)
 
     def transform(X: Any) -> FloatArray:
         return party.transform(X, model)
 
-    told = r2_of_columns(table, transform(table.table()))
+    representation = transform(table.table())
+    told = r2_of_columns(table, representation)
+    numbers, place_of_number = numbers_of_table(table)
     wanted = AFFINE_R2 if is_additive(table, transform) else OTHER_R2
     n = len(places)
-    effect, se, steps = np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan)
+    effect, se, steps, leak = (np.full(n, np.nan) for _ in range(4))
     reasons = [_reason(table, place, told[place], wanted) for place in places]
     for each, place in enumerate(places):
-        if reasons[each] is None:
-            D, deviation = column_steps(table, place, transform)
+        if reasons[each] is not None:
+            continue
+        D, deviation = column_steps(table, place, transform)
+        leak[each] = leakage(D, representation, numbers, int(np.flatnonzero(place_of_number == place)[0]))
+        if leak[each] > MOST_LEAKAGE:
+            reasons[each] = f"leakage {leak[each]:.2f} is above {MOST_LEAKAGE:g}: others' effects would be read into it"
+        else:
             steps[each] = _step(table.names[place], deviation, scale, name)
             D *= steps[each] / deviation
             effect[each], se[each] = D @ coefficients, np.sqrt(D @ covariance @ D)
@@ -129,6 +150,7 @@ def effects_of_columns(
         high=effect + reach,
         identified=np.array([reason is None for reason in reasons]),
         r2=told[places],
+        leakage=leak,
         reasons=tuple(reasons),
         steps=steps,
         confidence=confidence,

@@ -185,11 +185,17 @@ class ExplainingParty(LocalInference):
         Leaves the party: nothing.
 
         An effect is shown only of a column that the representation tells: where its adjusted R² in linear regression
-        on the anchor's collaboration representation is at least .99, or .95 where maps are not affine.  Others are
-        NaN, with the reason: their effect would be that of a mixture of columns, with an interval that does not say so.
+        on the anchor's collaboration representation is at least .99, or .95 where maps are not affine, and where a step
+        of it is read as a step of others by no more than .1 standard deviations (``leakage``).  Others are NaN, with
+        the reason: their effect would be that of a mixture of columns, with an interval that does not say so.
 
-        What is assumed: that h is the right model of the representation, and that parties shared their own rows one by
-        one.  Where rows were moved, grouped or labelled by a defence, standard errors do not know of it and are wrong.
+        Intervals are for the effects in the world that the rows come from.  They are not for what all rows in one
+        place would give, which is far nearer.
+
+        What is assumed: that h is the right model of the representation, that the anchor's columns vary together as the
+        parties' do, and that parties shared their own rows one by one.  Where rows were moved, grouped or labelled by a
+        defence, standard errors do not know of it and are wrong.
+
         With PCA of all columns and `LTI` with intercepts, effects and standard errors are those of all rows in one
         place.
 

@@ -20,17 +20,22 @@ from ._columns_of_tables import ColumnTable, Players
 
 __all__ = [
     "AFFINE_R2",
+    "MOST_LEAKAGE",
     "OTHER_R2",
     "column_steps",
     "determination",
     "faded_share",
     "is_additive",
+    "leakage",
+    "numbers_of_table",
     "r2_of_columns",
     "smallest_of_groups",
 ]
 
 AFFINE_R2, OTHER_R2 = 0.99, 0.95
 """Share of a column from which on it counts as identified: where maps are affine, and elsewhere."""
+MOST_LEAKAGE = 0.1
+"""Leakage up to which intervals of effects hold what they promise (benchmarks/downstream/column_coverage.py)."""
 _ROUNDING = 1e-7
 
 
@@ -88,6 +93,50 @@ def r2_of_columns(table: ColumnTable, representation: FloatArray) -> FloatArray:
         told = determination(representation, _indicators(table.columns[place]) if column is None else column[:, None])
         found[place] = np.nan if np.isnan(told).all() else np.nanmin(told)
     return found
+
+
+def numbers_of_table(table: ColumnTable) -> tuple[FloatArray, NDArray[np.intp]]:
+    """All columns in standard deviations, categories as indicators, and which of the table's columns each one is.
+
+    Returns
+    -------
+    columns : ndarray of shape (n_rows, n_numbers)
+        Centred; without constant ones.
+    places : ndarray of shape (n_numbers,)
+    """
+    columns, places = [], []
+    for place in range(len(table.labels)):
+        column = table.numbers(place)
+        # All indicators but one say what all do.
+        each = _indicators(table.columns[place])[:, 1:] if column is None else column[:, None]
+        each = each[:, each.min(axis=0) < each.max(axis=0)]
+        columns.append((each - each.mean(axis=0)) / each.std(axis=0))
+        places += [place] * each.shape[1]
+    return np.concatenate(columns, axis=1), np.array(places, dtype=np.intp)
+
+
+def leakage(step: FloatArray, representation: FloatArray, columns: FloatArray, column: int) -> float:
+    r"""How far a step of one column is read as a step of others.
+
+    With B the least squares coefficients of all columns on the representation, a model whose predictor is
+    :math:`\sum_l b_l x_l` is learnt as :math:`\hat x^\top B b`, so that column j is found to have the effect
+    :math:`D_j^\top B b = b_j + \sum_l c_l b_l`, with :math:`c = B^\top D_j - e_j`.  Leakage is :math:`\|c\|`: no
+    effect is further off, for this reason, than leakage times :math:`\|b\|`.
+
+    Parameters
+    ----------
+    step : ndarray of shape (n_components,)
+        D_j, of one standard deviation.
+    representation : ndarray of shape (n_rows, n_components)
+    columns : ndarray of shape (n_rows, n_numbers)
+        Centred, in standard deviations.
+    column : int
+        Which of them the step is of.
+    """
+    centred = representation - representation.mean(axis=0)
+    read = np.linalg.lstsq(centred, columns, rcond=None)[0].T @ step
+    read[column] -= 1.0
+    return float(np.linalg.norm(read))
 
 
 def determination(representation: FloatArray, columns: FloatArray) -> FloatArray:
