@@ -1,5 +1,7 @@
 """Effects of original columns: what a theorem says they are, and when they are refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +14,8 @@ from datacollab.errors import AgreementError
 from datacollab.model import LeastSquaresInference, LogisticInference
 from datacollab.party import local_party, party_state
 from datacollab.party._identification import determination, leakage
+from datacollab.survival import CoxRegression
+from datacollab.targets import survival_target
 
 COEFFICIENTS = np.array([1.0, -0.5, 0.3, 0.0, 0.8])
 NAMES = ["age", "dose", "weight", "noise", "smoker"]
@@ -61,6 +65,36 @@ def test_pca_of_all_columns_gives_what_all_rows_in_one_place_give(model, robust,
         per_sd = party.column_effects(anchor, its)
         np.testing.assert_allclose(per_sd.effect, coefficients * anchor.std(axis=0), rtol=1e-5, atol=1e-8)
         np.testing.assert_allclose(per_sd.steps, anchor.std(axis=0))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_pca_of_all_columns_gives_the_hazard_ratios_of_all_rows_in_one_place(seed):
+    tables, anchor, rng = tables_of(seed)
+    X = np.concatenate(tables)
+    scores = (X / [10, 1, 15, 1, 1] - [5, 0, 70 / 15, 0, 0]) @ COEFFICIENTS
+    times, observed = rng.exponential(np.exp(-scores)), rng.exponential(size=len(X))
+    # In steps, so that there are ties.
+    y = survival_target(times < observed, np.ceil(20 * np.minimum(times, observed)))
+    central = CoxRegression().fit(X, y)
+    errors = np.sqrt(np.diag(central.covariance_))
+    # Parties share representations, and times are joined to them in their order.
+    parties = [
+        dc.Party(k, dc.obfuscator("pca", n_components=5, standardize=True), shuffle=False).fit(each, np.zeros(60))
+        for k, each in enumerate(tables)
+    ]
+    integrator = dc.LTI(5, fit_intercept=True)
+    together = dc.Analyst(integrator, LeastSquaresInference()).fit([party.share(anchor) for party in parties])
+    h = CoxRegression().fit(np.concatenate([together.representations_[party.name] for party in parties]), y)
+    for party in parties:
+        model = replace(together.party_model(party.name), estimator=h)
+        found = party.column_effects(anchor, model, scale="unit")
+        np.testing.assert_allclose(found.effect, central.coef_, rtol=0, atol=1e-6 * errors.min())
+        np.testing.assert_allclose(found.se, errors, rtol=1e-6)
+        assert found.ratios()["column 1"][0] == pytest.approx(np.exp(central.coef_[1]))
+        # Its log risk is explained in closed form.
+        explained = party.explain(tables[0][:5], model, background=anchor)
+        expected = (tables[0][:5] - anchor.mean(axis=0)) * central.coef_
+        np.testing.assert_allclose(explained.values, expected, rtol=0, atol=1e-7)
 
 
 @settings(max_examples=10, deadline=None)
