@@ -96,6 +96,18 @@ def test_strata_errors_and_penalty_are_those_of_lifelines(seed, penalizer):
     )
 
 
+def test_a_penalty_on_standardized_columns_knows_no_units():
+    X, y = made_up(100)
+    units = np.array([1e-3, 1.0, 50.0])
+    first = CoxRegression(3.0, standardize=True).fit(X, y)
+    second = CoxRegression(3.0, standardize=True).fit(X * units, y)
+    np.testing.assert_allclose(first.predict(X), second.predict(X * units), atol=1e-9)
+    spread = X.std(axis=0)
+    plain = CoxRegression(3.0).fit(X / spread, y)
+    np.testing.assert_allclose(first.coef_ * spread, plain.coef_, atol=1e-9)
+    np.testing.assert_allclose(first.covariance_ * np.outer(spread, spread), plain.covariance_, rtol=1e-7)
+
+
 @lifelines
 def test_weights_are_those_of_lifelines():
     X, y = made_up(120, seed=5, step=0.2)
@@ -193,7 +205,7 @@ def test_a_stratum_without_events_has_no_hazard():
 def test_one_baseline_alone():
     X, y = made_up(60)
     model = CoxRegression().fit(X, y, strata=np.arange(60) % 2)
-    alone = model.for_stratum(1)
+    alone = model.for_party(1)
     assert list(alone.baselines_) == [1]
     assert list(model.baselines_) == [0, 1]
     np.testing.assert_array_equal(alone.predict_survival(X, [0.3]), model.predict_survival(X, [0.3], 1))
@@ -202,7 +214,9 @@ def test_one_baseline_alone():
     with pytest.raises(AgreementError, match="strata 1; got 0"):
         alone.predict_survival(X, [0.3], 0)
     with pytest.raises(AgreementError, match="got 7"):
-        model.for_stratum(7)
+        model.for_party(7)
+    common = CoxRegression().fit(X, y)
+    assert common.for_party(7) is common
 
 
 @pytest.mark.parametrize("p", [1, 2])

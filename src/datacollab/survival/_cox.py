@@ -27,12 +27,14 @@ class CoxRegression(SurvivalModel, BaseEstimator):
 
     β maximises :math:`\ell(\beta) - \tfrac{\alpha}{2} \|\beta\|^2` with the partial likelihood ℓ summed, not averaged,
     over events: α has the scale of scikit-survival's ``CoxPHSurvivalAnalysis``, and n times that of lifelines' penalty.
-    Columns are taken as they are: bring them to one scale first if they are to be shrunk alike.
 
     Parameters
     ----------
     alpha : float, default=0.0
         Ridge penalty.
+    standardize : bool, default=False
+        Whether the penalty is on coefficients of columns brought to unit variance, so that it does not depend on their
+        units: collaboration representations have entries as small as there are many anchor rows.
     ties : {"efron", "breslow"}, default="efron"
         How events of one time are treated.  Efron's way is nearer to the truth, the more so the coarser the times.
     min_events_per_step : int, default=5
@@ -47,8 +49,8 @@ class CoxRegression(SurvivalModel, BaseEstimator):
     coef_ : ndarray of shape (n_features,)
         β.
     covariance_ : ndarray of shape (n_features, n_features)
-        Inverse of the observed information.  With a penalty, of the information plus αI: what is known of β by data and
-        penalty together, as in lifelines, and no sampling variance of the shrunk estimate.
+        Inverse of the observed information.  With a penalty, of the information plus the penalty's: what is known of β
+        by data and penalty together, as in lifelines, and no sampling variance of the shrunk estimate.
     mean_ : ndarray of shape (n_features,)
         x̄, weighted: the row of log risk 0.
     baselines_ : dict of stratum to Baseline
@@ -83,6 +85,7 @@ class CoxRegression(SurvivalModel, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "alpha": [Interval(Real, 0, None, closed="left")],
+        "standardize": ["boolean"],
         "ties": [StrOptions({"efron", "breslow"})],
         "min_events_per_step": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -101,12 +104,14 @@ class CoxRegression(SurvivalModel, BaseEstimator):
         self,
         alpha: float = 0.0,
         *,
+        standardize: bool = False,
         ties: str = "efron",
         min_events_per_step: int = 5,
         max_iter: int = 100,
         tol: float = 1e-9,
     ) -> None:
         self.alpha = alpha
+        self.standardize = standardize
         self.ties = ties
         self.min_events_per_step = min_events_per_step
         self.max_iter = max_iter
@@ -141,7 +146,7 @@ class CoxRegression(SurvivalModel, BaseEstimator):
         # A constant column keeps its scale, and is refused where there is no penalty to decide on it.
         spread = np.where(spread > 1e-12 * np.abs(mean), spread, 1.0)
         strata_sets = _risk_sets(rows, mean, spread, efron=self.ties == "efron")
-        penalty = self.alpha / spread**2
+        penalty = np.full(len(spread), float(self.alpha)) if self.standardize else self.alpha / spread**2
         beta, at_beta, self.n_iter_ = maximised(strata_sets, penalty, max_iter=self.max_iter, tol=self.tol)
         self.coef_, self.mean_, self.log_likelihood_ = beta / spread, mean, at_beta.value
         self.covariance_ = _inverse(at_beta.information + np.diag(penalty)) / np.outer(spread, spread)

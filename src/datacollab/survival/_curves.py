@@ -69,16 +69,23 @@ class SurvivalModel(ABC):
         """Harrell's concordance index of the log risk; see `concordance_index`."""
         return concordance_index(y, self.predict(X))
 
-    def for_stratum(self, stratum: Hashable) -> Self:
-        """The same model with the baseline of one stratum alone: all that whoever is that stratum should get.
+    def for_party(self, party: Hashable) -> Self:
+        """The same model with all of its baselines that a party should get: its own, or the one that all share.
+
+        Parameters
+        ----------
+        party : str or int
+            One of the strata, where there are any.
 
         Raises
         ------
         AgreementError
-            When the stratum is not known.
+            When there are strata, and the party is none of them.
         """
+        if self.baselines_.keys() == {None}:
+            return self
         alone = copy(self)
-        alone.baselines_ = {stratum: self._baseline(stratum)}
+        alone.baselines_ = {party: self._baseline(party)}
         return alone
 
     def _baseline(self, stratum: Hashable) -> Baseline:
