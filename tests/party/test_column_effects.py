@@ -255,3 +255,31 @@ def test_determination_is_that_of_regression():
     np.testing.assert_allclose(determination(twice, columns), adjusted, rtol=1e-8)
     assert np.isnan(determination(representation, np.full((80, 1), 0.1))).all()
     assert np.isnan(determination(representation[:7], columns[:7])).all()
+
+
+@pytest.mark.parametrize("model", [LeastSquaresInference(robust=True), LogisticInference()])
+def test_effects_are_the_same_once_the_model_came_in_a_file(model, tmp_path):
+    tables, anchor, rng = tables_of(5)
+    targets = [X[:, 1] + rng.logistic(size=len(X)) for X in tables]
+    if isinstance(model, LogisticInference):
+        targets = [np.where(y > 0, "yes", "no") for y in targets]
+    parties, models = collaborate(tables, targets, anchor, model)
+    models[0].save(tmp_path / "a.dcmodel")
+    received = dc.PartyModel.load(tmp_path / "a.dcmodel")
+    assert received.estimator.robust == model.robust
+    before, after = (parties[0].column_effects(anchor, each) for each in (models[0], received))
+    np.testing.assert_array_equal(before.effect, after.effect)
+    np.testing.assert_array_equal(before.se, after.se)
+    np.testing.assert_array_equal(parties[0].predict(anchor, models[0]), parties[0].predict(anchor, received))
+
+
+def test_hazard_ratios_are_the_same_once_the_model_came_in_a_file(tmp_path):
+    tables, anchor, rng = tables_of(6)
+    parties, models = collaborate(tables, [X[:, 1] for X in tables], anchor, LeastSquaresInference())
+    rows = parties[0].transform(tables[0], models[0])
+    y = survival_target(rng.random(60) < 0.8, rng.exponential(np.exp(-tables[0][:, 1])))
+    model = replace(models[0], estimator=CoxRegression().fit(rows, y))
+    model.save(tmp_path / "a.dcmodel")
+    received = dc.PartyModel.load(tmp_path / "a.dcmodel")
+    before, after = (parties[0].column_effects(anchor, each).ratios() for each in (model, received))
+    assert before == {name: pytest.approx(values, rel=1e-12) for name, values in after.items()}
