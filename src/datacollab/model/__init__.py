@@ -10,6 +10,7 @@ from ._facts import plain_facts
 from ._heads import estimator_kind, head_from, head_to
 from ._landmark_ridge import ALPHAS, LandmarkRidgeClassifier, LandmarkRidgeRegressor
 from ._left_out import fit_left_out, fit_weighted
+from ._linear_inference import LeastSquaresInference, LogisticInference
 from ._map_codec import map_from, map_to
 from ._maps import IntegrationFunction, KernelMap, LinearMap
 from ._party_model import OnnxPartyModel, PartyModel, model_from
@@ -39,7 +40,9 @@ __all__ = [
     "KernelMap",
     "LandmarkRidgeClassifier",
     "LandmarkRidgeRegressor",
+    "LeastSquaresInference",
     "LinearMap",
+    "LogisticInference",
     "OnnxPartyModel",
     "PartyModel",
     "ReceivedClassifier",
