@@ -4,7 +4,7 @@ The anchor is a held-out part of the same table.  Explanations are compared on a
 party; by age, each party has rows of other ages, so that own rows are no common base.
 
 ```console
-$ PYTHONPATH=. python -m benchmarks.downstream.explanations
+$ PYTHONPATH=benchmarks python -m downstream.explanations
 ```
 """
 
@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from benchmarks.downstream.measuring import Measured, Wanted
-from benchmarks.downstream.tables import survival_table
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -28,6 +26,9 @@ from datacollab.model import LeastSquaresInference, LinearMap, PartyModel
 from datacollab.party import Explanation, explanation_agreement
 from datacollab.survival import CoxRegression
 from datacollab.targets import survival_target
+
+from .measuring import Measured, Wanted
+from .tables import survival_table
 
 SECTION = "explanations"
 N_EXPLAINED, N_BACKGROUND, N_ANCHORS = 20, 50, 300
