@@ -31,7 +31,7 @@ LIBRARY = {
     "datasets": Room("Data sets of the paper, and splitting a table into parties.", "load"),
     "bundle": Room("Signed files: containers, arrays without pickle, keys, seals.", "pack"),
     "targets": Room("Times to events and effects as targets, beside classes and numbers.", "survival_target"),
-    "share": Room("What a party sends.", "Share", ("bundle", "targets")),
+    "share": Room("What a party sends, and a group of parties.", "Share", ("bundle", "targets")),
     "anchor": Room("Making the anchor, and finding private rows in it.", "SMOTEAnchor", ("linalg",)),
     "model": Room("What goes back: g_k and h, as numbers.", "PartyModel", ("linalg", "bundle", "targets", "share")),
     "party": Room(

@@ -26,7 +26,7 @@ _ALONE = "its group's message to the centre is then about its anchor representat
 
 
 class GroupAnalyst:
-    """Integrates one group of parties into a space that it has in common with other groups.
+    """Integrates one group of parties into a space that it has in common with other groups [1]_.
 
     Shares stay with their group's analyst.  The centre gets sums over the group's parties of functions of the anchor's
     representations, and returns the target that one analyst with all shares would have found; there is no
@@ -51,6 +51,14 @@ class GroupAnalyst:
     Leaves the group: what `message`, `head` and `moments` return, when someone sends it.  Stays: shares, collaboration
     representations, targets.  A message is a sum, which is no encryption: of a group of one party it is that party's
     own term, and two parties' terms can often be told apart.  The page on groups says what the centre can learn.
+
+    The published method has federated learning between groups.  How its groups find a common space was not followed
+    here: the sums are exact.
+
+    References
+    ----------
+    .. [1] Imakura and Sakurai (2024). FedDCL: a federated data collaboration learning as a hybrid-type
+       privacy-preserving framework based on federated learning and data collaboration. arXiv:2409.18356.
 
     Examples
     --------
