@@ -37,7 +37,7 @@ def main() -> None:
     message.save(FOLDER / "kernel.dcgroup", key=key)
     target = Centre().target([message])
     target.save(FOLDER / "target.dcgroup", key=key)
-    kernel.moments(kernel.finish(target), target).save(FOLDER / "moments.dcgroup", key=key)
+    kernel.moments(kernel.finish(target)).save(FOLDER / "moments.dcgroup", key=key)
     expected = {
         "signer": key.public.text,
         "anchors": {party: A.tolist() for party, A in anchors.items()},
