@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -100,7 +99,7 @@ def _check(
     if output not in OUTPUTS:
         raise ValueError(f"Party {party.name!r}: output must be one of {OUTPUTS}; got {output!r}.")
     for what, value in (("n_permutations", n_permutations), ("n_background", n_background)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < 1):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1):
             raise ValueError(f"Party {party.name!r}: {what} must be a whole number from 1 on; got {value!r}.")
 
 
