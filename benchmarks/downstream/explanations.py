@@ -99,6 +99,8 @@ def explanations(seed: int, name: str, *, by: int | None) -> Iterator[tuple[str,
         together = dc.Analyst(integrator, h()).fit([party.share(anchor) for party in parties])
         dc_models = [(party, together.party_model(party.name)) for party in parties]
         local = [_alone(k, X[places], y[places], h()) for k, places in enumerate(own)]
+        with_public = [np.concatenate([places, public]) for places in own]
+        local_public = [_alone(k, X[places], y[places], h()) for k, places in enumerate(with_public)]
         central = _explained([_alone("all", X[everything], y[everything], h())], rows, [anchor])
         common, private = [anchor] * len(own), [X[places] for places in own]
         for method, models, backgrounds in (
@@ -106,6 +108,7 @@ def explanations(seed: int, name: str, *, by: int | None) -> Iterator[tuple[str,
             (f"DC {variant}, own rows as background", dc_models, private),
             (f"Local, {kind}", local, private),
             (f"Local, {kind}, anchor as background", local, common),
+            (f"Local+Public, {kind}, anchor as background", local_public, common),
         ):
             found = _explained(models, rows, backgrounds)
             yield method, "discrepancy between parties", explanation_agreement(found).discrepancy
