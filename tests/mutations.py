@@ -163,6 +163,14 @@ def models(generator):
     return bundle_mutants(MODEL_KIND, *model_contents(model), lambda b: model_from(b).predict(rows), generator)
 
 
+def answers(generator):
+    from datacollab.model import ANSWERS_KIND, AnchorAnswers, answers_contents, answers_from
+
+    values = np.random.default_rng(0).dirichlet(np.ones(3), size=12)
+    made = AnchorAnswers(party="north", values=values, classes=np.array(["a", "b", "c"]))
+    return bundle_mutants(ANSWERS_KIND, *answers_contents(made), answers_from, generator)
+
+
 def project():
     owner, analyst, other = PROJECT_KEYS
     return Project(
@@ -235,7 +243,14 @@ def tables(generator):
         yield lambda ending=ending, data=data: read(ending, data)
 
 
-KINDS = {"anchors": anchors, "models": models, "projects": projects, "shares": shares, "tables": tables}
+KINDS = {
+    "anchors": anchors,
+    "answers": answers,
+    "models": models,
+    "projects": projects,
+    "shares": shares,
+    "tables": tables,
+}
 
 
 def outcomes(kind, n_mutants, seed):
