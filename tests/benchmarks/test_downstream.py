@@ -64,9 +64,8 @@ def test_a_run_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
         return section, seed, [Measured(section="s", data="d", method="DC", measure="m", seed=seed, value=seed / 10)]
 
     monkeypatch.setattr(runner, "one_seed", one_seed)
-    monkeypatch.setattr(
-        runner, "import_module", lambda name, package: type("M", (), {"WANTED": (wanted(at_most=0.2),)})
-    )
+    module = SimpleNamespace(WANTED=(wanted(at_most=0.25),))
+    monkeypatch.setattr(runner, "import_module", lambda name, package: module)
     options = ["--section", "groups", "--output", str(tmp_path)]
     assert runner.main([*options, "--seeds", "2"]) == 0
     assert runner.main([*options, "--seeds", "3"]) == 0

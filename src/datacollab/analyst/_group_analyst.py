@@ -247,9 +247,7 @@ class GroupAnalyst:
 
     def _training(self) -> tuple[dict[PartyName, Share], TrainingRows]:
         if self._rows is None:
-            raise AgreementError(
-                f"Group {self.name!r}: call message(shares) first; it keeps the shares."
-            )
+            raise AgreementError(f"Group {self.name!r}: call message(shares) first; it keeps the shares.")
         return self._shares, self._rows
 
     def _check_target(self, target: GroupTarget, shares: Mapping[PartyName, Share], training: TrainingRows) -> None:
