@@ -49,6 +49,11 @@ LIBRARY = {
         "Analyst",
         ("linalg", "targets", "survival", "share", "model"),
     ),
+    "effects": Room(
+        "Effects of treatments, from what parties share.",
+        "estimate_effect",
+        ("linalg", "targets", "share", "model", "analyst"),
+    ),
     "collaboration": Room(
         "All roles in one process, and the baselines.",
         "DataCollaborationClassifier",

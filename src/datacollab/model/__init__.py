@@ -1,5 +1,7 @@
-"""What goes back to a party: its integration function g_k and the model h, how to apply them, and their files."""
+"""What goes back to a party: its integration function g_k and the model h, or h's answers on the anchor; and files."""
 
+from ._answers import AnchorAnswers, anchor_answers, answers_from
+from ._answers_codec import ANSWERS_KIND, answers_contents
 from ._averaged import AveragedClassifier, AveragedRegressor, probabilities_of
 from ._calibrated_forest import CalibratedForestClassifier
 from ._calibration import log_loss_of
@@ -8,6 +10,7 @@ from ._facts import plain_facts
 from ._heads import estimator_kind, head_from, head_to
 from ._landmark_ridge import ALPHAS, LandmarkRidgeClassifier, LandmarkRidgeRegressor
 from ._left_out import fit_left_out, fit_weighted
+from ._linear_inference import LeastSquaresInference, LogisticInference
 from ._map_codec import map_from, map_to
 from ._maps import IntegrationFunction, KernelMap, LinearMap
 from ._party_model import OnnxPartyModel, PartyModel, model_from
@@ -25,9 +28,11 @@ from .predictors import (
 
 __all__ = [
     "ALPHAS",
+    "ANSWERS_KIND",
     "MODEL_KIND",
     "ONNX_MEMBER",
     "SENDABLE",
+    "AnchorAnswers",
     "AveragedClassifier",
     "AveragedRegressor",
     "CalibratedForestClassifier",
@@ -35,12 +40,17 @@ __all__ = [
     "KernelMap",
     "LandmarkRidgeClassifier",
     "LandmarkRidgeRegressor",
+    "LeastSquaresInference",
     "LinearMap",
+    "LogisticInference",
     "OnnxPartyModel",
     "PartyModel",
     "ReceivedClassifier",
     "ReceivedRegressor",
     "ReceivedSurvival",
+    "anchor_answers",
+    "answers_contents",
+    "answers_from",
     "estimator_from_bytes",
     "estimator_kind",
     "estimator_to_bytes",
