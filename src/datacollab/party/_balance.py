@@ -117,4 +117,4 @@ def _kept(public: FloatArray, mapped: FloatArray) -> FloatArray:
     missed = ((public - LinearRegression().fit(mapped, public).predict(mapped)) ** 2).sum(axis=0)
     # Of a column that is constant over the anchor there is nothing to lose.
     lost = np.divide(missed, total, out=np.zeros(len(total)), where=total > 0)
-    return np.clip(1.0 - lost, 0.0, 1.0)
+    return np.asarray(np.clip(1.0 - lost, 0.0, 1.0))
