@@ -16,6 +16,7 @@
     ├── EffectError (ValueError)           an effect cannot be estimated, or not with honest intervals
     ├── NoGuaranteeError (RuntimeError)    no epsilon can be stated for what a party shares
     ├── SharedBeforeError (RuntimeError)   a party would share rows once more, after another fit
+    ├── ForgottenError (RuntimeError)      a party has forgotten its map f_k, and is asked for it
     ├── ExchangeError (ValueError)         a file or a step of the exchange is refused; has a `code`
     ├── ClusterError (RuntimeError)        no Dask cluster, or one that keeps losing workers
     ├── DatasetError (OSError)             a data set is missing, damaged or not what was expected
@@ -47,6 +48,7 @@ __all__ = [
     "EffectError",
     "EffectWarning",
     "ExchangeError",
+    "ForgottenError",
     "IncompressibleKernelError",
     "MissingExtraError",
     "NoGuaranteeError",
@@ -130,6 +132,10 @@ class NoGuaranteeError(DataCollabError, RuntimeError):
 
 class SharedBeforeError(DataCollabError, RuntimeError):
     """A party was fitted anew and would share rows that it shared before; nothing left the party."""
+
+
+class ForgottenError(DataCollabError, RuntimeError):
+    """A party has forgotten its map f_k, and was asked for something that needs it."""
 
 
 class ExchangeError(DataCollabError, ValueError):

@@ -2,7 +2,8 @@
 
 Files by what they are for:
 
-* The role: `_analyst`, `_training`, `_fitted`, `_rounding`.
+* The role: `_analyst`, `_collaboration`, `_training`, `_fitted`, `_rounding`; where parties send sums over classes,
+  `_class_sums`, `_class_mixture`.
 * Integration methods: `_base`, `_parameters`, `_linear`, `_mpp`, `_gep`, `_odc`, `_lti`, `_kti`, `_kti_cv`,
   `_anchor_scaled`.
 * Graphs and kernel widths: `_graphs`, `_widths`.
@@ -11,16 +12,22 @@ Files by what they are for:
 * The search over hyperparameters of KTI: `_kti_grid`, `_kti_folds`, `_kti_scoring`.
 * An analyst who chooses: `_candidates`, `_candidate_table`, `_choice`, `_averaging`.
 * Without targets: `_integrated`, `_clustering`, `_novelty`, `_consensus`.
+* Groups of parties, each with an analyst, and a centre: `_group_analyst`, `_centre`, `_group_settings`, `_group_sums`,
+  `_group_heads`.
 """
 
-from ._analyst import Analyst, Collaboration
+from ._analyst import Analyst
 from ._anchor_scaled import AnchorScaled
 from ._base import BaseIntegrator
 from ._candidate_table import Candidate, Selection
+from ._centre import Centre
+from ._class_sums import fit_class_sums
 from ._clustering import Clustering, cluster
+from ._collaboration import Collaboration
 from ._consensus import consensus_labels
 from ._gep import GEP
 from ._graphs import GeometricGraph, NeighborGraph, TargetDissimilarityGraph, TargetSimilarityGraph
+from ._group_analyst import GroupAnalyst
 from ._integrated import Integrated, integrate
 from ._kti import KTI
 from ._kti_cv import KTICV
@@ -41,9 +48,11 @@ __all__ = [
     "AnchorScaled",
     "BaseIntegrator",
     "Candidate",
+    "Centre",
     "Clustering",
     "Collaboration",
     "GeometricGraph",
+    "GroupAnalyst",
     "Integrated",
     "LinearIntegrator",
     "NeighborGraph",
@@ -52,6 +61,7 @@ __all__ = [
     "TargetSimilarityGraph",
     "cluster",
     "consensus_labels",
+    "fit_class_sums",
     "integrate",
     "novelty",
 ]

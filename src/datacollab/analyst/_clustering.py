@@ -13,7 +13,7 @@ from sklearn.mixture import GaussianMixture
 from .._validation import PartyName
 from ..errors import RepresentationError
 from ..model import mixture_classes, nearest_centre
-from ._analyst import Collaboration
+from ._collaboration import Collaboration
 from ._integrated import Integrated
 
 __all__ = ["BY_NEIGHBOURS", "LEAST_ROWS", "Clustering", "check_not_repeated", "cluster"]

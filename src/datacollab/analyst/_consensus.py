@@ -13,7 +13,7 @@ from sklearn.cluster import AgglomerativeClustering
 from .._validation import FloatArray, PartyName, name_parties
 from ..errors import AgreementError
 
-__all__ = ["coassociation", "consensus_labels", "matched_vote"]
+__all__ = ["coassociation", "consensus_labels", "matched_vote", "renamed_as"]
 
 _METHODS = ("coassociation", "vote")
 _MOST_ROWS = 20_000
@@ -47,9 +47,9 @@ def consensus_labels(
     Raises
     ------
     AgreementError
-        When there are no labels, or not as many from each party.
+        When there are no labels, not as many from each party, or rows without any.
     ValueError
-        When the method is unknown, or there are too many rows for it.
+        When the method is unknown, there are too many rows for it, or "vote" finds all parties with more clusters.
 
     References
     ----------
@@ -96,47 +96,76 @@ def coassociation(codes: NDArray[np.intp]) -> FloatArray:
 def matched_vote(codes: NDArray[np.intp], n_clusters: int) -> NDArray[np.intp]:
     """What most parties say of each row, once their clusters have the names of a reference's that they overlap most.
 
-    Every clustering serves as the reference once, and the vote that agrees with most labels is taken.
+    Every clustering of as many clusters as wanted, or the most below, serves as the reference once, and the vote that
+    agrees with most labels is taken.
 
     Parameters
     ----------
     codes : ndarray of shape (n_parties, n_rows)
     n_clusters : int
-        Of the clusters of a reference, the largest are kept.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+
+    Raises
+    ------
+    ValueError
+        When all parties have more clusters.
+    AgreementError
+        When clusters of rows of which the reference says nothing have no partner.
+    """
+    sizes = np.array([len(np.unique(labels[labels >= 0])) for labels in codes])
+    if not (sizes <= n_clusters).any():
+        raise ValueError(
+            f"All parties have more than n_clusters={n_clusters} clusters, at least {sizes.min()}; take "
+            "method='coassociation', or have them look for fewer."
+        )
+    references = codes[sizes == sizes[sizes <= n_clusters].max()]
+    votes = [_votes(codes, reference) for reference in references]
+    counts = max(votes, key=lambda each: float(each.max(axis=1).sum()))
+    unnamed = int((counts.max(axis=1) == 0).sum())
+    if unnamed:
+        raise AgreementError(
+            f"{unnamed} of {len(counts)} anchor rows are in clusters that overlap with none of another party's; take "
+            "method='coassociation', or have all parties name all rows."
+        )
+    return np.asarray(np.argmax(counts, axis=1))
+
+
+def _votes(codes: NDArray[np.intp], reference: NDArray[np.intp]) -> FloatArray:
+    """How many parties give each row each of the reference's names, shape (n_rows, n_names)."""
+    names = np.unique(reference[reference >= 0])
+    counts = np.zeros((codes.shape[1], len(names)))
+    for labels in codes:
+        renamed = renamed_as(reference, labels)
+        known = np.flatnonzero(renamed >= 0)
+        counts[known, renamed[known]] += 1
+    return counts
+
+
+def renamed_as(reference: NDArray[np.intp], labels: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Labels as positions among the reference's names, one to one by the largest overlap in all.
+
+    Clusters that this leaves without a partner, or with one that they do not overlap, get the name that they overlap
+    most; -1 where there is none.
+
+    Parameters
+    ----------
+    reference, labels : ndarray of shape (n_rows,)
 
     Returns
     -------
     ndarray of shape (n_rows,)
     """
-    votes = [_vote(codes, reference, n_clusters) for reference in codes]
-    return max(votes, key=lambda vote: vote[1])[0]
-
-
-def _vote(codes: NDArray[np.intp], reference: NDArray[np.intp], n_clusters: int) -> tuple[NDArray[np.intp], float]:
-    names, sizes = np.unique(reference[reference >= 0], return_counts=True)
-    kept = names[np.argsort(-sizes, kind="stable")][:n_clusters]
-    counts = np.zeros((codes.shape[1], len(kept)))
-    for labels in codes:
-        renamed = _renamed(labels, reference, kept)
-        known = np.flatnonzero(renamed >= 0)
-        counts[known, renamed[known]] += 1
-    return np.argmax(counts, axis=1), float(counts.max(axis=1).sum())
-
-
-def _renamed(labels: NDArray[np.intp], reference: NDArray[np.intp], kept: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Labels as positions in `kept`, one to one by the largest overlap in all; -1 for clusters without a partner."""
-    known = labels >= 0
-    own, own_codes = np.unique(labels[known], return_inverse=True)
-    overlap = np.array(
-        [[np.sum((own_codes == k) & (reference[known] == name)) for name in kept] for k in range(len(own))]
-    )
-    renamed = np.full(len(labels), -1, dtype=np.intp)
-    partners = np.full(len(own), -1, dtype=np.intp)
-    if len(own):
-        rows, columns = linear_sum_assignment(-overlap)
-        partners[rows] = columns
-        renamed[known] = partners[own_codes]
-    return renamed
+    names, clusters = (np.unique(each[each >= 0]) for each in (reference, labels))
+    overlap = (labels == clusters[:, None]).astype(np.float64) @ (reference == names[:, None]).T
+    if not overlap.size:
+        return np.full(len(labels), -1, dtype=np.intp)
+    partners = np.where(overlap.max(axis=1) > 0, overlap.argmax(axis=1), -1)
+    rows, columns = linear_sum_assignment(-overlap)
+    partners[rows] = np.where(overlap[rows, columns] > 0, columns, partners[rows])
+    return np.where(labels >= 0, partners[np.minimum(np.searchsorted(clusters, labels), len(clusters) - 1)], -1)
 
 
 def _checked(labels: Mapping[Any, ArrayLike] | Sequence[ArrayLike]) -> NDArray[np.intp]:
@@ -148,7 +177,20 @@ def _checked(labels: Mapping[Any, ArrayLike] | Sequence[ArrayLike]) -> NDArray[n
         raise AgreementError(f"One label for each anchor row is wanted of every party; got the shapes {shapes}.")
     if any(each.dtype.kind not in "iu" for each in named.values()):
         raise AgreementError("Labels of clusters must be whole numbers.")
-    return np.stack([each.astype(np.intp) for each in named.values()])
+    codes = np.stack([each.astype(np.intp) for each in named.values()])
+    unnamed = int((codes < 0).all(axis=0).sum())
+    if unnamed:
+        raise AgreementError(f"Of {unnamed} of {codes.shape[1]} anchor rows no party says anything; leave these out.")
+    # In an order and with names of their own, so that ties do not go by who is named how.
+    named_alike = np.stack([_canonical(labels) for labels in codes])
+    return named_alike[np.lexsort(named_alike.T[::-1])]
+
+
+def _canonical(labels: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Clusters from 0 on, in the order in which they first occur; -1 stays."""
+    canonical = np.full(len(labels), -1, dtype=np.intp)
+    canonical[labels >= 0] = _in_order(labels[labels >= 0])
+    return canonical
 
 
 def _in_order(labels: NDArray[np.intp]) -> NDArray[np.intp]:

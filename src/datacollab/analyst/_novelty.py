@@ -9,8 +9,8 @@ from sklearn.mixture import GaussianMixture
 
 from .._validation import FloatArray
 from ..model import mixture_novelty
-from ._analyst import Collaboration
 from ._clustering import LEAST_ROWS
+from ._collaboration import Collaboration
 from ._integrated import Integrated
 
 __all__ = ["novelty"]

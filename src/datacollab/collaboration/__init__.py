@@ -5,6 +5,7 @@ from ._clusterer import DataCollaborationClusterer
 from ._consensus_clusterer import ConsensusClusterer
 from ._data_collaboration import DataCollaborationClassifier, DataCollaborationRegressor
 from ._splitter import PartyStratifiedKFold
+from ._survival import DataCollaborationSurvival
 
 __all__ = [
     "Central",
@@ -12,6 +13,7 @@ __all__ = [
     "DataCollaborationClassifier",
     "DataCollaborationClusterer",
     "DataCollaborationRegressor",
+    "DataCollaborationSurvival",
     "Local",
     "PartyStratifiedKFold",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d, vali
 from .._validation import FloatArray, check_single_targets
 from ..analyst import KTI, Analyst, BaseIntegrator
 from ..errors import AgreementError, AnchorError
+from ..share import Share
 from ._anchor_check import warn_of_anchor
 from ._groups import owners
 from ._roles import PlayedRoles, seeded
@@ -73,9 +75,7 @@ class BaseDataCollaboration(PlayedRoles):
         """
         self._validate_params()
         X, y = validate_data(self, self._checked(X), y, skip_check_array=True)
-        check_single_targets(np.asarray(y), "y", AgreementError)
-        y = check_array(y, input_name="y", ensure_2d=False, dtype=None)
-        target = self._checked_target(column_or_1d(y, warn=True))
+        target = self._target(y)
         check_consistent_length(X, target)
         if anchor is None:
             raise AnchorError(
@@ -85,16 +85,11 @@ class BaseDataCollaboration(PlayedRoles):
         X, names = owners(X, groups, self.party_column)
         warn_of_anchor(X, anchor)
         if anchor_target is not None:
-            check_single_targets(np.asarray(anchor_target), "anchor_target", AgreementError)
-            anchor_target = self._checked_anchor_target(np.asarray(anchor_target))
+            anchor_target = self._anchor_target(anchor_target)
         random_state = None if self.random_state is None else check_random_state(self.random_state)
         shares = self._shared(X, target, names, anchor, anchor_target, random_state)
-        integrator = self._default_integrator() if self.integrator is None else self.integrator
-        analyst = Analyst(
-            seeded(integrator, random_state),
-            seeded(self._default_estimator(), random_state),
-            task="classification" if is_classifier(self) else "regression",
-        )
+        integrator = self._integrator_for(shares) if self.integrator is None else self.integrator
+        analyst = self._analyst(seeded(integrator, random_state), seeded(self._default_estimator(), random_state))
         self.collaboration_ = analyst.fit(shares)
         self.models_ = {party: self.collaboration_.party_model(party) for party in self.parties_}
         return self
@@ -114,6 +109,24 @@ class BaseDataCollaboration(PlayedRoles):
 
     def _default_integrator(self) -> BaseIntegrator:
         return KTI()
+
+    def _integrator_for(self, shares: Sequence[Share]) -> BaseIntegrator:
+        """How these representations are aligned where nothing is said."""
+        return self._default_integrator()
+
+    def _analyst(self, integrator: Any, estimator: Any) -> Analyst:
+        return Analyst(integrator, estimator, task="classification" if is_classifier(self) else "regression")
+
+    def _target(self, y: ArrayLike) -> NDArray[Any]:
+        """Targets as they are shared."""
+        check_single_targets(np.asarray(y), "y", AgreementError)
+        y = check_array(y, input_name="y", ensure_2d=False, dtype=None)
+        return self._checked_target(column_or_1d(y, warn=True))
+
+    def _anchor_target(self, anchor_target: ArrayLike) -> NDArray[Any]:
+        """Targets of the anchor as they are shared."""
+        check_single_targets(np.asarray(anchor_target), "anchor_target", AgreementError)
+        return self._checked_anchor_target(np.asarray(anchor_target))
 
     @abstractmethod
     def _checked_anchor_target(self, anchor_target: NDArray[Any]) -> NDArray[Any]:

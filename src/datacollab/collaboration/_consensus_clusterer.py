@@ -12,7 +12,7 @@ from sklearn.cluster import KMeans
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import _safe_indexing, check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._validation import HasMethods, Interval, PartyName, StrOptions
@@ -142,6 +142,7 @@ class ConsensusClusterer(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
         if anchor is None:
             raise AnchorError("A consensus needs an anchor: public or synthetic rows that all parties have.")
         rows, names = owners(X, groups, self.party_column)
+        rows, anchor = _numbers(rows, "X"), _numbers(anchor, "anchor")
         random_state = None if self.random_state is None else check_random_state(self.random_state)
         self.anchor_labels_ = {
             party: np.asarray(seeded(self._clusterer(), random_state).fit(_safe_indexing(rows, index)).predict(anchor))
@@ -158,7 +159,7 @@ class ConsensusClusterer(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, dtype=None, reset=False, skip_check_array=hasattr(X, "columns"))
         rows = X if self.party_column is None else owners(X, None, self.party_column)[0]
-        return np.asarray(self.assignment_.predict(rows))
+        return np.asarray(self.assignment_.predict(_numbers(rows, "X")))
 
     def fit_predict(
         self, X: ArrayLike, y: None = None, *, groups: ArrayLike | None = None, anchor: ArrayLike | None = None
@@ -172,3 +173,8 @@ class ConsensusClusterer(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
             if self.estimator is None
             else self.estimator
         )
+
+
+def _numbers(rows: Any, name: str) -> Any:
+    """In double precision, or a dataframe as it is: some clusterers fail on rows of another type than those of fit."""
+    return rows if hasattr(rows, "columns") else check_array(rows, dtype=np.float64, input_name=name)

@@ -114,7 +114,7 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
         """Columns of the collaboration representations, as scikit-learn asks for them to name them."""
         return int(next(iter(self.models_.values())).integration_function.n_components)
 
-    def _by_party(self, method: str, X: ArrayLike, groups: ArrayLike | None) -> NDArray[Any]:
+    def _by_party(self, method: str, X: ArrayLike, groups: ArrayLike | None, *further: Any) -> NDArray[Any]:
         check_is_fitted(self)
         if method != "transform":
             warn_of_scorer(groups, self.party_column, depth=3)
@@ -126,12 +126,12 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
                 f"Parties {unknown!r} took no part in fit; known parties: {list(self.parties_)!r}. A party predicts "
                 "with its own obfuscator, so a new one must join a new collaboration first."
             )
-        return self._of_fitted(method, X, names)
+        return self._of_fitted(method, X, names, *further)
 
-    def _of_fitted(self, method: str, X: Any, names: NDArray[Any]) -> NDArray[Any]:
+    def _of_fitted(self, method: str, X: Any, names: NDArray[Any], *further: Any) -> NDArray[Any]:
         """What a method of each party says of its rows, which were checked."""
         functions = {
-            name: lambda rows, party=party, model=self.models_[name]: getattr(party, method)(rows, model)
+            name: lambda rows, party=party, model=self.models_[name]: getattr(party, method)(rows, model, *further)
             for name, party in self.parties_.items()
         }
         return predict_by_party(X, names, functions)
@@ -191,7 +191,12 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
             defences=self.defences,
             shuffle=self.shuffle,
             random_state=_seed(random_state),
+            **self._party_options(),
         )
+
+    def _party_options(self) -> dict[str, Any]:
+        """What else parties are told."""
+        return {}
 
     def _obfuscator(self, party: PartyName, random_state: np.random.RandomState | None) -> Any:
         given = self.obfuscator

@@ -1,7 +1,7 @@
 """Pure mathematics: arrays in, arrays out.  No estimators, no logging, no files."""
 
 from ._array_api import ARRAY_KERNELS, as_precise_as, cast, column_norms, device_memory, hstack, like, zeros
-from ._column_space import ColumnSpace, centred_columns, column_space, leading_left_singular
+from ._column_space import ColumnSpace, centred_columns, column_space, leading_left_singular, sum_factor
 from ._eigen import (
     add_sparse_to_lower,
     centre_lower,
@@ -11,6 +11,7 @@ from ._eigen import (
     smallest_eigenpairs_centred,
 )
 from ._kernel_blocks import KernelBlocks, symmetric_product
+from ._kernel_left_out import centred_ridge, left_out_errors
 from ._kernel_product import kernel_expansion, kernel_product
 from ._kernel_ridge import add_to_lower, ridge_coefficients, ridge_inverse
 from ._kernels import Kernel, median_gamma, scale_gamma
@@ -53,6 +54,7 @@ __all__ = [
     "cast",
     "centre_lower",
     "centred_columns",
+    "centred_ridge",
     "column_norms",
     "column_space",
     "device_memory",
@@ -67,6 +69,7 @@ __all__ = [
     "largest_of_pencil",
     "leading_eigenpairs",
     "leading_left_singular",
+    "left_out_errors",
     "like",
     "median_gamma",
     "metric_scaling",
@@ -84,6 +87,7 @@ __all__ = [
     "smallest_eigenpairs_centred",
     "smoother_trace",
     "start_pivots",
+    "sum_factor",
     "symmetric_product",
     "treatment_weights",
     "weighted_ridge_path",

@@ -1,5 +1,7 @@
-"""What goes back to a party: its integration function g_k and the model h, how to apply them, and their files."""
+"""What goes back to a party: its integration function g_k and the model h, or h's answers on the anchor; and files."""
 
+from ._answers import AnchorAnswers, anchor_answers, answers_from
+from ._answers_codec import ANSWERS_KIND, answers_contents
 from ._averaged import AveragedClassifier, AveragedRegressor, probabilities_of
 from ._calibrated_forest import CalibratedForestClassifier
 from ._calibration import log_loss_of
@@ -25,9 +27,11 @@ from .predictors import (
 
 __all__ = [
     "ALPHAS",
+    "ANSWERS_KIND",
     "MODEL_KIND",
     "ONNX_MEMBER",
     "SENDABLE",
+    "AnchorAnswers",
     "AveragedClassifier",
     "AveragedRegressor",
     "CalibratedForestClassifier",
@@ -41,6 +45,9 @@ __all__ = [
     "ReceivedClassifier",
     "ReceivedRegressor",
     "ReceivedSurvival",
+    "anchor_answers",
+    "answers_contents",
+    "answers_from",
     "estimator_from_bytes",
     "estimator_kind",
     "estimator_to_bytes",
