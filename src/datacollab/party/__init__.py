@@ -15,6 +15,8 @@ Files by what they are for:
   `_anchor_support`.
 * Whether it pays: `_foresee`, `_foresight`, `_learning_curve`, `_benefit`, `_paired_intervals`, `_utility_plots`.
 * After an effect was estimated: `_balance`.
+* What the common model does with own columns: `_explaining`, `_explain`, `_explanation`, `_explanation_plots`,
+  `_explanation_agreement`, `_masked_model`, `_shapley`, `_column_effects`, `_identification`, `_columns_of_tables`.
 * On disk, and in batches: `_state`, `_personal_state`, `_layout`, `_batches`.
 """
 
@@ -23,7 +25,10 @@ from ._answer_ridge import AnswerRidge
 from ._balance import balance_sums
 from ._benefit import Benefit, Side
 from ._class_shift import ClassShift
+from ._column_effects import ColumnEffects
 from ._defence import Defence
+from ._explanation import Explanation
+from ._explanation_agreement import ExplanationAgreement, explanation_agreement
 from ._foresee import foresee
 from ._foresight import Foresight
 from ._gaussian_mechanism import GaussianMechanism
@@ -53,8 +58,11 @@ __all__ = [
     "AnswerRidge",
     "Benefit",
     "ClassShift",
+    "ColumnEffects",
     "Defence",
     "Estimate",
+    "Explanation",
+    "ExplanationAgreement",
     "Foresight",
     "GaussianMechanism",
     "GaussianNoise",
@@ -72,6 +80,7 @@ __all__ = [
     "Side",
     "UMAPObfuscator",
     "balance_sums",
+    "explanation_agreement",
     "fit_to_answers",
     "foresee",
     "gaussian_delta",
