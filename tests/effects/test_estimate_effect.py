@@ -330,12 +330,15 @@ def test_pages_and_figures(tmp_path):
     assert sum(abs(height) for height in heights) == len(t)
 
 
-def test_the_propensity_goes_back_as_a_model():
+def test_the_propensity_goes_back_as_a_model(tmp_path):
     X, t, y, anchor = world()
     parties = parties_of(X, effect_target(t, y))
     effect = estimate_effect([party.share(anchor) for party in parties], AFFINE, random_state=0)
     scores = [p.predict_proba(X[k * N : (k + 1) * N], effect.party_model(k))[:, 1] for k, p in enumerate(parties)]
     central = LogisticRegression(C=10.0, tol=1e-10, max_iter=1000).fit(whitened(X), t).predict_proba(whitened(X))[:, 1]
     np.testing.assert_allclose(np.concatenate(scores), central, atol=1e-6)
+    effect.party_model(0).save(tmp_path / "propensity.dcmodel")
+    loaded = dc.PartyModel.load(tmp_path / "propensity.dcmodel")
+    np.testing.assert_allclose(parties[0].predict_proba(X[:N], loaded)[:, 1], scores[0], atol=1e-10)
     with pytest.raises(UnknownPartyError):
         effect.party_model("nobody")

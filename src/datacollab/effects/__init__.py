@@ -1,6 +1,7 @@
 """Effects of treatments, from what parties share.  Never imports ``party``."""
 
 from ._balance import Balance, pooled_balance
+from ._conditional import ConditionalEffects, conditional_effects
 from ._effect import Effect
 from ._estimate import estimate_effect
 from ._estimators import (
@@ -19,10 +20,12 @@ from ._survival_curves import pseudo_values
 
 __all__ = [
     "Balance",
+    "ConditionalEffects",
     "Effect",
     "Estimated",
     "Overlap",
     "WhitenedLogisticRegression",
+    "conditional_effects",
     "doubly_robust",
     "effect_folds",
     "equal_rows",
