@@ -40,9 +40,12 @@ class Clustering(Collaboration):
         As in `Collaboration`; the estimator is a classifier whose classes are the clusters.
     """
 
-    clusterer_: Any
-    labels_: dict[PartyName, NDArray[np.intp]]
-    agreement_: float
+    def __init__(self, integrated: Integrated, estimator: Any, clusterer: Any, labels: NDArray[np.intp]) -> None:
+        super().__init__(integrated.integrator, estimator, integrated.representations)
+        self.clusterer_ = clusterer
+        self.labels_: dict[PartyName, NDArray[np.intp]] = integrated.split(labels)
+        inside = labels >= 0
+        self.agreement_ = float(np.mean(estimator.predict(integrated.pooled[inside]) == labels[inside]))
 
 
 def cluster(
@@ -116,11 +119,7 @@ def cluster(
             "or lower least_rows if the parties agree."
         )
     h = _assignment(fitted, rows[inside], labels[inside], classes, assignment)
-    found = Clustering(integrated.integrator, h, integrated.representations)
-    found.clusterer_ = fitted
-    found.labels_ = integrated.split(labels)
-    found.agreement_ = float(np.mean(h.predict(rows[inside]) == labels[inside]))
-    return found
+    return Clustering(integrated, h, fitted, labels)
 
 
 def check_not_repeated(integrated: Integrated, estimator: Any, by_neighbours: tuple[type, ...]) -> None:
