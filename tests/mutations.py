@@ -224,6 +224,14 @@ def models(generator):
     return bundle_mutants(MODEL_KIND, *model_contents(model), lambda b: model_from(b).predict(rows), generator)
 
 
+def answers(generator):
+    from datacollab.model import ANSWERS_KIND, AnchorAnswers, answers_contents, answers_from
+
+    values = np.random.default_rng(0).dirichlet(np.ones(3), size=12)
+    made = AnchorAnswers(party="north", values=values, classes=np.array(["a", "b", "c"]))
+    return bundle_mutants(ANSWERS_KIND, *answers_contents(made), answers_from, generator)
+
+
 def project():
     owner, analyst, other = PROJECT_KEYS
     return Project(
@@ -298,6 +306,7 @@ def tables(generator):
 
 KINDS = {
     "anchors": anchors,
+    "answers": answers,
     "groups": groups,
     "models": models,
     "projects": projects,

@@ -4,7 +4,7 @@ Covariates are real (GBSG2): each world draws 5 parties of 50 rows and 200 other
 outcomes with known effects of all columns.  Intervals are those of `Party.column_effects`, for the columns it shows.
 
 ```console
-$ PYTHONPATH=. python -m benchmarks.downstream.column_coverage
+$ PYTHONPATH=benchmarks python -m downstream.column_coverage
 ```
 """
 
@@ -17,8 +17,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from benchmarks.downstream.measuring import Measured, Wanted
-from benchmarks.downstream.tables import survival_table
 from numpy.typing import NDArray
 
 import datacollab as dc
@@ -26,6 +24,9 @@ from datacollab.model import LeastSquaresInference, PartyModel
 from datacollab.party import ColumnEffects
 from datacollab.survival import CoxRegression
 from datacollab.targets import survival_target
+
+from .measuring import Measured, Wanted
+from .tables import survival_table
 
 SECTION = "coverage"
 TABLE, N_PARTIES, N_ROWS, N_ANCHORS = "gbsg2", 5, 50, 200

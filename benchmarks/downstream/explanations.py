@@ -4,7 +4,7 @@ The anchor is a held-out part of the same table.  Explanations are compared on a
 party; by age, each party has rows of other ages, so that own rows are no common base.
 
 ```console
-$ PYTHONPATH=. python -m benchmarks.downstream.explanations
+$ PYTHONPATH=benchmarks python -m downstream.explanations
 ```
 """
 
@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from benchmarks.downstream.measuring import Measured, Wanted
-from benchmarks.downstream.tables import survival_table
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -28,6 +26,9 @@ from datacollab.model import LeastSquaresInference, LinearMap, PartyModel
 from datacollab.party import Explanation, explanation_agreement
 from datacollab.survival import CoxRegression
 from datacollab.targets import survival_target
+
+from .measuring import Measured, Wanted
+from .tables import survival_table
 
 SECTION = "explanations"
 N_EXPLAINED, N_BACKGROUND, N_ANCHORS = 20, 50, 300
@@ -98,6 +99,8 @@ def explanations(seed: int, name: str, *, by: int | None) -> Iterator[tuple[str,
         together = dc.Analyst(integrator, h()).fit([party.share(anchor) for party in parties])
         dc_models = [(party, together.party_model(party.name)) for party in parties]
         local = [_alone(k, X[places], y[places], h()) for k, places in enumerate(own)]
+        with_public = [np.concatenate([places, public]) for places in own]
+        local_public = [_alone(k, X[places], y[places], h()) for k, places in enumerate(with_public)]
         central = _explained([_alone("all", X[everything], y[everything], h())], rows, [anchor])
         common, private = [anchor] * len(own), [X[places] for places in own]
         for method, models, backgrounds in (
@@ -105,6 +108,7 @@ def explanations(seed: int, name: str, *, by: int | None) -> Iterator[tuple[str,
             (f"DC {variant}, own rows as background", dc_models, private),
             (f"Local, {kind}", local, private),
             (f"Local, {kind}, anchor as background", local, common),
+            (f"Local+Public, {kind}, anchor as background", local_public, common),
         ):
             found = _explained(models, rows, backgrounds)
             yield method, "discrepancy between parties", explanation_agreement(found).discrepancy

@@ -88,7 +88,7 @@ def _accuracies(world: _World, integrator: BaseIntegrator) -> dict[str, float]:
     vote = Centre().vote([analysts[name].head(each) for name, each in finished.items()], messages)
     sums = Centre().linear_model(
         # Forty rows of ten classes at each of three parties: a class can be rare in a group.
-        [analysts[name].moments(each, target, least=1) for name, each in finished.items()],
+        [analysts[name].moments(each, least=1) for name, each in finished.items()],
     )
     flat = dc.Analyst(integrator, _model()).fit(world.shares.values())
     alone = [dc.Analyst(integrator, _model()).fit([world.shares[k] for k in members]) for members in groups.values()]

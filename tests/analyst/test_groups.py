@@ -470,10 +470,10 @@ def test_a_discriminant_from_sums_is_that_of_all_rows(shrinkage, two_classes, tm
         every = [
             dc.Share(**{n: getattr(s, n) for n in fields}, target=np.where(s.target > 0, "ill", "well")) for s in every
         ]
-    found, _, target = finished(every, TWO, dc.KTI(3), LogisticRegression(max_iter=2000))
+    found, _, _ = finished(every, TWO, dc.KTI(3), LogisticRegression(max_iter=2000))
     moments = []
     for name, (analyst, each) in found.items():
-        analyst.moments(each, target).save(tmp_path / name)
+        analyst.moments(each).save(tmp_path / name)
         moments.append(GroupMoments.load(tmp_path / name))
     model = Centre().linear_model(moments, shrinkage=shrinkage)["north"].estimator
     rows, y = pooled(found, every)
@@ -502,8 +502,8 @@ def test_a_group_without_some_classes_adds_to_the_others():
 @pytest.mark.parametrize("seed", range(3))
 def test_a_ridge_regression_from_sums_is_that_of_all_rows(seed, tmp_path):
     every = shares(seed, regression=True)
-    found, _, target = finished(every, TWO, METHODS["affine LTI"], Ridge())
-    moments = [analyst.moments(each, target) for analyst, each in found.values()]
+    found, _, _ = finished(every, TWO, METHODS["affine LTI"], Ridge())
+    moments = [analyst.moments(each) for analyst, each in found.values()]
     sent = Centre().linear_model(moments)["north"]
     model = sent.estimator
     rows, y = pooled(found, every)
@@ -525,18 +525,20 @@ def test_a_ridge_regression_from_sums_is_that_of_all_rows(seed, tmp_path):
 
 def test_sums_over_few_rows_stay_at_home():
     every = shares(7)
-    found, _, target = finished(every, TWO, dc.KTI(3), LogisticRegression(max_iter=2000))
+    found, _, _ = finished(every, TWO, dc.KTI(3), LogisticRegression(max_iter=2000))
     analyst, own = found["south"]
     with pytest.raises(AgreementError, match="'south': a class has .* rows, and at least 40 are wanted"):
-        analyst.moments(own, target, least=40)
+        analyst.moments(own, least=40)
 
 
 def test_moments_of_other_targets_or_kinds_do_not_add_up():
     every = shares(7)
-    found, _, target = finished(every, TWO, dc.KTI(3), LogisticRegression(max_iter=2000))
-    elsewhere, _, other = finished(every, TWO, dc.KTI(3, alpha=0.2), LogisticRegression(max_iter=2000))
-    first = found["north"][0].moments(found["north"][1], target)
-    second = elsewhere["south"][0].moments(elsewhere["south"][1], other)
+    found, _, _ = finished(every, TWO, dc.KTI(3), LogisticRegression(max_iter=2000))
+    elsewhere, _, _ = finished(every, TWO, dc.KTI(3, alpha=0.2), LogisticRegression(max_iter=2000))
+    first = found["north"][0].moments(found["north"][1])
+    second = elsewhere["south"][0].moments(elsewhere["south"][1])
+    with pytest.raises(AgreementError, match="'south': the collaboration is not from the last call"):
+        found["south"][0].moments(elsewhere["south"][1])
     with pytest.raises(AgreementError, match=r"\['south'\] are in another space"):
         Centre().linear_model([first, second])
     numbers = GroupMoments(group="west", space=first.space, classes=None, gram=np.eye(5))
@@ -550,7 +552,7 @@ def test_text_forms_show_no_entry():
     every = shares()
     found, messages, target = finished(every, TWO, dc.LTI(3), LogisticRegression(max_iter=2000))
     analyst, own = found["north"]
-    shown = [*messages, target, analyst, Centre(["north"]), analyst.moments(own, target, least=1)]
+    shown = [*messages, target, analyst, Centre(["north"]), analyst.moments(own, least=1)]
     assert isinstance(messages[0], GroupMessage)
     for each in shown:
         assert "array(" not in repr(each)

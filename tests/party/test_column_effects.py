@@ -7,7 +7,12 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 import datacollab as dc
 from datacollab.errors import AgreementError
@@ -283,3 +288,27 @@ def test_hazard_ratios_are_the_same_once_the_model_came_in_a_file(tmp_path):
     received = dc.PartyModel.load(tmp_path / "a.dcmodel")
     before, after = (parties[0].column_effects(anchor, each).ratios() for each in (model, received))
     assert before == {name: pytest.approx(values, rel=1e-12) for name, values in after.items()}
+
+
+def test_categories_and_columns_with_gaps_have_no_effects_and_others_do():
+    rng = np.random.default_rng(0)
+
+    def table(n_rows):
+        weight = np.where(rng.random(n_rows) < 0.1, np.nan, rng.normal(size=n_rows))
+        return pd.DataFrame({"dose": rng.normal(size=n_rows), "ward": rng.choice(["n", "s"], n_rows), "weight": weight})
+
+    encoder = make_column_transformer(
+        (SimpleImputer(), ["dose", "weight"]), (OneHotEncoder(sparse_output=False, drop="first"), ["ward"])
+    )
+    tables, anchor = [table(80), table(80)], table(100)
+    targets = [2 * X["dose"].to_numpy() + (X["ward"] == "n") + rng.normal(size=80) for X in tables]
+    parties = [
+        dc.Party(k, make_pipeline(encoder, PCA(3))).fit(X, y)
+        for k, (X, y) in enumerate(zip(tables, targets, strict=True))
+    ]
+    analyst = dc.Analyst(dc.LTI(3, fit_intercept=True), LeastSquaresInference())
+    model = analyst.fit([party.share(anchor) for party in parties]).party_model(0)
+    found = parties[0].column_effects(anchor, model, scale="unit")
+    assert found.reasons[1:] == ("is no column of numbers", "has missing entries in the anchor")
+    assert found.identified.tolist() == [True, False, False]
+    assert abs(found.effect[0] - 2) < 3 * found.se[0]

@@ -323,8 +323,10 @@ def test_no_refusal_shows_an_entry():
     assert not re.search(r"0\.\d{3}", str(caught.value))
 
 
-def test_a_targets_digest_is_of_its_space():
+def test_a_targets_digest_is_of_its_space(tmp_path):
     assert target().digest == target().digest
+    target().save(tmp_path / "file")
+    assert GroupTarget.load(tmp_path / "file").digest == target().digest
     Z = target().target
     for changed in (
         target(target=Z[:, ::-1]),

@@ -93,7 +93,7 @@ def shrunk_means(told: ClassMeans, center: FloatArray, T: FloatArray) -> FloatAr
 def class_mixture(
     told: ClassMeans, Z: FloatArray, codes: NDArray[np.intp] | None = None, *, anchor_weight: float = 1.0
 ) -> ClassMixture:
-    r"""Maximise the posterior of a normal mixture, by expectation and maximisation on the anchor's rows.
+    r"""Maximise the posterior of a normal mixture, by expectation and maximisation on the anchor's rows [1]_.
 
     .. math::
         w \sum_j \log \sum_c \pi_c \, N(z_j; \mu_c, W) + \sum_c n_c \log \pi_c
@@ -116,6 +116,11 @@ def class_mixture(
     Notes
     -----
     No step makes the sum smaller.  It starts from `shrunk_means`.
+
+    References
+    ----------
+    .. [1] Dempster, Laird and Rubin (1977). Maximum likelihood from incomplete data via the EM algorithm. Journal of
+       the Royal Statistical Society B 39(1), 1-38.
     """
     center = Z.mean(axis=0)
     T = np.atleast_2d(np.cov(Z, rowvar=False, bias=True))

@@ -27,7 +27,7 @@ _ALONE = "its group's message to the centre is then about its anchor representat
 
 
 class GroupAnalyst:
-    """Integrates one group of parties into a space that it has in common with other groups.
+    """Integrates one group of parties into a space that it has in common with other groups [1]_.
 
     Shares stay with their group's analyst.  The centre gets sums over the group's parties of functions of the anchor's
     representations, and returns the target that one analyst with all shares would have found; there is no
@@ -52,6 +52,14 @@ class GroupAnalyst:
     Leaves the group: what `message`, `head` and `moments` return, when someone sends it.  Stays: shares, collaboration
     representations, targets.  A message is a sum, which is no encryption: of a group of one party it is that party's
     own term, and two parties' terms can often be told apart.  The page on groups says what the centre can learn.
+
+    The published method has federated learning between groups.  How its groups find a common space was not followed
+    here: the sums are exact.
+
+    References
+    ----------
+    .. [1] Imakura and Sakurai (2024). FedDCL: a federated data collaboration learning as a hybrid-type
+       privacy-preserving framework based on federated learning and data collaboration. arXiv:2409.18356.
 
     Examples
     --------
@@ -91,6 +99,8 @@ class GroupAnalyst:
         self.anchor_weight = anchor_weight
         self.class_weight = class_weight
         self._shares: dict[PartyName, Share] = {}
+        self._rows: TrainingRows | None = None
+        self._finished: tuple[BaseIntegrator, str] | None = None
 
     def message(self, shares: Iterable[Share]) -> GroupMessage:
         """What the centre gets; the shares are kept for `finish`.
@@ -132,7 +142,7 @@ class GroupAnalyst:
             n_rows=sum(len(share.target) for share in named.values()),
             arrays=arrays,
         )
-        self._shares = named
+        self._shares, self._rows = named, training
         return message
 
     def finish(self, target: GroupTarget) -> Collaboration:
@@ -154,7 +164,7 @@ class GroupAnalyst:
             When the target is for other settings, another anchor or without this group, or `message` was not called.
         """
         shares, training = self._training()
-        self._check_target(target, shares)
+        self._check_target(target, shares, training)
         anchors = _anchors_of(shares)
         with self._few_threads(anchors):
             fitted = fitted_onto(self.integrator, anchors, target)
@@ -162,6 +172,7 @@ class GroupAnalyst:
         weights = training.weights(self.anchor_weight, class_weight)
         with one_thread_if_small(max(len(training.target), target.n_anchors)):
             estimator, representations = training.train(self.estimator, fitted, shares, weights)
+        self._finished = fitted, target.digest
         return Collaboration(fitted, estimator, representations)
 
     def head(self, collaboration: Collaboration) -> PartyModel:
@@ -198,7 +209,7 @@ class GroupAnalyst:
             )
         return Collaboration(collaboration.integrator_, model.estimator, collaboration.representations_)
 
-    def moments(self, collaboration: Collaboration, target: GroupTarget, *, least: int = 5) -> GroupMoments:
+    def moments(self, collaboration: Collaboration, *, least: int = 5) -> GroupMoments:
         """Sums over the group's rows, from which the centre trains a linear model as if it had all groups' rows.
 
         They tell how many rows each class has, and their mean and covariance in the common space.
@@ -206,18 +217,21 @@ class GroupAnalyst:
         Parameters
         ----------
         collaboration : Collaboration
-            From `finish`.
-        target : GroupTarget
-            With which `finish` was called.
+            From the last call of `finish`.
         least : int, default=5
             Rows that each class must have, of numbers the group: a sum over one row is that row.
 
         Raises
         ------
         AgreementError
-            When there are fewer, or `message` was not called.
+            When there are fewer, or the collaboration is from elsewhere.
         """
         _, training = self._training()
+        if self._finished is None or collaboration.integrator_ is not self._finished[0]:
+            raise AgreementError(
+                f"Group {self.name!r}: the collaboration is not from the last call of finish, so that it is not known "
+                "onto which target it maps. Give the one that finish returned."
+            )
         rows = np.vstack([collaboration.representations_[party] for party in training.parties])
         own = training.target[: len(rows)]
         as_classes = bool(is_classifier(self.estimator))
@@ -229,14 +243,14 @@ class GroupAnalyst:
                 "tell of each. Merge groups or classes, or send the model of `head`."
             )
         classes, gram = moments_of(rows, own, as_classes=as_classes)
-        return GroupMoments(group=self.name, space=target.digest, classes=classes, gram=gram)
+        return GroupMoments(group=self.name, space=self._finished[1], classes=classes, gram=gram)
 
     def _training(self) -> tuple[dict[PartyName, Share], TrainingRows]:
-        if not self._shares:
-            raise AgreementError(f"Group {self.name!r}: call message(shares) first, in this or in another process.")
-        return self._shares, training_rows(self._shares)
+        if self._rows is None:
+            raise AgreementError(f"Group {self.name!r}: call message(shares) first; it keeps the shares.")
+        return self._shares, self._rows
 
-    def _check_target(self, target: GroupTarget, shares: Mapping[PartyName, Share]) -> None:
+    def _check_target(self, target: GroupTarget, shares: Mapping[PartyName, Share], training: TrainingRows) -> None:
         if self.name not in target.groups:
             raise AgreementError(
                 f"Group {self.name!r}: the target is of the groups {list(target.groups)!r}. Send the group's message, "
@@ -248,7 +262,7 @@ class GroupAnalyst:
                 f"Group {self.name!r}: the target has {target.n_anchors} anchor rows, the group's shares {n_anchors}. "
                 "Use the same anchor in all groups."
             )
-        own = settings_of(self.integrator, training_rows(shares).anchor_target)
+        own = settings_of(self.integrator, training.anchor_target)
         differing = sorted(name for name in own.keys() | target.settings.keys() if not _alike(own, target, name))
         if differing:
             raise AgreementError(

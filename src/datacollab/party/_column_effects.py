@@ -29,6 +29,7 @@ from ._inference import LocalInference
 __all__ = ["ColumnEffects", "effects_of_columns"]
 
 CONSTANT = "does not vary over the anchor"
+MISSING = "has missing entries in the anchor"
 NO_NUMBERS = "is no column of numbers"
 
 
@@ -194,6 +195,8 @@ def _reason(table: ColumnTable, place: int, told: float, wanted: float) -> str |
     column = table.numbers(place)
     if column is None:
         return NO_NUMBERS
+    if np.isnan(column).any():
+        return MISSING
     if column.min() == column.max():
         return CONSTANT
     if np.isnan(told):

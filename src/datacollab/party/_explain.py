@@ -82,7 +82,7 @@ def explained(
         party=name,
         values=stacked[:, :, 0] if output_names is None else stacked,
         base_values=float(base[0]) if output_names is None else base,
-        data=X,
+        data=rows,
         feature_names=players.names,
         output_names=output_names,
         identified=identified,
@@ -99,7 +99,7 @@ def _check(
     if output not in OUTPUTS:
         raise ValueError(f"Party {party.name!r}: output must be one of {OUTPUTS}; got {output!r}.")
     for what, value in (("n_permutations", n_permutations), ("n_background", n_background)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1):
             raise ValueError(f"Party {party.name!r}: {what} must be a whole number from 1 on; got {value!r}.")
 
 
@@ -153,5 +153,5 @@ def _warn(party: LocalInference, players: Players, identified: Any) -> None:
             "collaboration representation does not tell them from others, so their values say what the model "
             "computes, not what each column brings. Ask for more components, or read them together as a group.",
             UnidentifiedColumnsWarning,
-            stacklevel=4,
+            stacklevel=5,
         )

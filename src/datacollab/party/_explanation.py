@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray, PartyName, require
 from ..errors import AgreementError
+from ._explanation_plots import beeswarm_axes, row_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-from ._explanation_plots import beeswarm_axes, row_axes
 
 __all__ = ["Explanation"]
 

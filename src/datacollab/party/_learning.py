@@ -63,7 +63,15 @@ class LearningParty(CombiningParty):
 
         Notes
         -----
-        Leaves the party: nothing.
+        Leaves the party: nothing.  Predictions of the anchor's rows as targets of a model on the original columns are
+        of [1]_, and a party that forgets is of [2]_.
+
+        References
+        ----------
+        .. [1] A. Imakura, H. Inaba, Y. Okada and T. Sakurai. "Interpretable collaborative data analysis on distributed
+           data". Expert Systems with Applications, 177:114891, 2021.
+        .. [2] A. Imakura, T. Sakurai, Y. Okada, T. Fujii, T. Sakamoto and H. Abe. "Non-readily identifiable data
+           collaboration analysis for multiple datasets including personal information". Information Fusion, 98, 2023.
 
         Examples
         --------

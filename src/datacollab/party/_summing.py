@@ -45,7 +45,7 @@ class SummingParty(CombiningParty):
     ) -> ClassSums:
         """Sums over the own rows of each class, with noise, and the anchor: all that leaves this party.
 
-        Its last defence must be `NoisyClassSums`.  Called again, it gives the same numbers.
+        Its defence must be `NoisyClassSums`.  Called again, it gives the same numbers.
 
         Parameters
         ----------
@@ -72,7 +72,7 @@ class SummingParty(CombiningParty):
         ObfuscationError
             When the anchor does not fit the obfuscator, or there are no classes to go by.
         ShareError
-            When the last defence is another one.
+            When its defences are others.
 
         Examples
         --------
