@@ -27,11 +27,13 @@ def main() -> None:
     parser.add_argument("--parties", type=int, default=8)
     parser.add_argument("--rows", type=int, default=120)
     parser.add_argument("--curved", action="store_true", help="outcomes that are not linear in the columns")
+    parser.add_argument("--setting", action="append", choices=list(SETTINGS), help="only these; all by default")
     given = parser.parse_args()
+    chosen = {name: SETTINGS[name] for name in given.setting or SETTINGS}
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for seed in range(given.worlds):
         w = world(seed, given.parties, given.rows, is_linear=not given.curved)
-        for name, (how, integrator) in SETTINGS.items():
+        for name, (how, integrator) in chosen.items():
             shares = shares_of(w, how, seed)
             for method in ("plr", "aipw"):
                 with warnings.catch_warnings():

@@ -202,4 +202,43 @@ def _survival(seed: int) -> Iterator[Measured]:
         yield made(method="meta", value=abs(_meta(local)[0] - central.estimate) / central.standard_error)
 
 
-WANTED: tuple[Wanted, ...] = ()
+_REFUSED = "private by treatment and outcome (refused)"
+
+
+def _wanted(data: str, method: str, measure: str, **bounds: float) -> Wanted:
+    return Wanted(section=SECTION, data=data, method=method, measure=measure, **bounds)
+
+
+WANTED: tuple[Wanted, ...] = (
+    _wanted("nhefs 8x120", "Central", "aipw RMSE", at_most=0.21),
+    _wanted("nhefs 8x120", "DC PCA affine", "aipw RMSE", at_most=0.21),
+    _wanted("nhefs 8x120", "DC kernel PCA affine", "aipw RMSE", at_most=0.22),
+    _wanted("nhefs 8x120", "DC private by treatment", "aipw RMSE", at_most=0.33),
+    _wanted("nhefs 8x120", "Local", "aipw RMSE", at_least=0.5),
+    _wanted("nhefs 8x120", _REFUSED, "aipw RMSE", at_least=0.5),
+    *(
+        Wanted(section=SECTION, data=data, method=method, measure="aipw RMSE", beside=beside, at_most=most)
+        for data, method, beside, most in (
+            ("nhefs 8x120", "DC PCA affine", "Central", 0.02),
+            ("nhefs 8x120", "DC kernel PCA affine", "Central", 0.03),
+            ("nhefs 8x120", "DC PCA affine", "meta", -0.05),
+            ("nhefs 24x40", "DC PCA affine", "Central", 0.03),
+            ("nhefs 24x40", "DC PCA affine", "meta", -0.3),
+        )
+    ),
+    *(_wanted("nhefs 8x120", method, f"{each} coverage", at_least=0.85) for method in SHARED for each in METHODS),
+    *(_wanted("nhefs 8x120", _REFUSED, f"{each} coverage", at_most=0.4) for each in METHODS),
+    *(
+        Wanted(
+            section=SECTION,
+            data="nhefs 8x120",
+            method="DC PCA affine",
+            measure="conditional RMSE",
+            beside=beside,
+            at_most=most,
+        )
+        for beside, most in (("Central", 0.05), ("Local", -0.4))
+    ),
+    _wanted("rotterdam 10x120", "DC PCA affine", "survival off, in SE of Central", at_most=1e-6),
+    _wanted("rotterdam 10x120", "Local", "survival off, in SE of Central", at_least=0.3),
+)
