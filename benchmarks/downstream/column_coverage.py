@@ -130,6 +130,8 @@ def measured(seed: int) -> Iterator[Measured]:
                 holds = (shown.low <= one.effects) & (one.effects <= shown.high)
                 holds_central = (shown.low <= central[name].coef_) & (central[name].coef_ <= shown.high)
                 found[name, method, "coverage"].extend(holds[some])
+                plain = np.abs(shown.effect - one.effects) <= 1.96 * shown.se
+                found[name, method, "coverage of normal intervals"].extend(plain[some])
                 found[name, method, "coverage of Central's"].extend(holds_central[some])
                 found[name, method, "share of columns shown"].extend(some)
                 found[name, method, "coverage without the rule"].extend(np.abs(effects - one.effects) < 1.96 * errors)
