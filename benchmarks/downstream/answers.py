@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from benchmarks.downstream.measuring import Measured, Wanted
-from benchmarks.downstream.tables import penguins
+from .measuring import Measured, Wanted
+from .tables import penguins
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor

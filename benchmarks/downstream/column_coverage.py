@@ -4,7 +4,7 @@ Covariates are real (GBSG2): each world draws 5 parties of 50 rows and 200 other
 outcomes with known effects of all columns.  Intervals are those of `Party.column_effects`, for the columns it shows.
 
 ```console
-$ PYTHONPATH=benchmarks python -m downstream.column_coverage
+$ PYTHONPATH=benchmarks python -m downstream --section column_coverage
 ```
 """
 

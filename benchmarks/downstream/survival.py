@@ -295,7 +295,7 @@ _METHODS = ("DC PCA affine", "DC kernel PCA affine", "DC private, by event", "DC
 _BRIER, _KAPPA = "integrated Brier score", "kappa of risk groups with Central"
 
 WANTED: tuple[Wanted, ...] = (
-    *(_wanted(data, method, at_least=low) for data, least in _LEAST.items() for method, low in zip(_METHODS, least)),
+    *(_wanted(data, method, at_least=low) for data, least in _LEAST.items() for method, low in zip(_METHODS, least, strict=True)),
     *(_wanted(data, "DC PCA affine", at_least=-0.005, at_most=0.005, beside="Central") for data in _LEAST),
     *(_wanted(data, "DC kernel PCA affine", at_least=-0.01, beside="Central") for data in _LEAST),
     *(_wanted(data, "DC PCA affine", at_least=0.01, beside="Local") for data in _LEAST),
