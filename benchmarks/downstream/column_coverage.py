@@ -28,7 +28,7 @@ from datacollab.targets import survival_target
 from .measuring import Measured, Wanted
 from .tables import survival_table
 
-SECTION = "coverage"
+SECTION = "coverage of columns' effects"
 TABLE, N_PARTIES, N_ROWS, N_ANCHORS = "gbsg2", 5, 50, 200
 N_WORLDS = 40
 """Per seed; five seeds make 200."""
