@@ -71,7 +71,8 @@ def test_a_run_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
     assert runner.main([*options, "--seeds", "3"]) == 0
     assert made == [("groups", 0), ("groups", 1), ("groups", 2)]
     assert len((tmp_path / "results.jsonl").read_text(encoding="utf-8").splitlines()) == 3
-    assert all(json.loads(line)["digest"] for line in (tmp_path / "results.jsonl").open(encoding="utf-8"))
+    lines = (tmp_path / "results.jsonl").read_text(encoding="utf-8").splitlines()
+    assert all(json.loads(line)["digest"] for line in lines)
     assert runner.main([*options, "--seeds", "5"]) == 0
     assert "1 of 1 wanted figures held" in capsys.readouterr().out
 

