@@ -26,7 +26,8 @@ __all__ = ["SECTION", "WANTED", "measured"]
 
 SECTION = "answers"
 DIGITS = "digits 6x60"
-ANCHORS = ("real anchor", "SMOTE", "uniform")
+REAL, SMOTE, SMOTE_OF_FEW, UNIFORM = ANCHORS = ("real anchor", "SMOTE", "SMOTE of 100 rows", "uniform")
+"""Public rows; as many rows interpolated between all of these, or between a hundred; and drawn from their box."""
 _ACCURACY, _R2, _REMOTE, _REFUSED = "accuracy", "R2 of answers left out", "remoteness", "refused"
 _MEMBERS = "membership AUC of the others' rows"
 
@@ -117,12 +118,13 @@ def _of(table: Table, seed: int) -> Iterator[tuple[str, str, str, float]]:
 
 def _anchor(kind: str, table: Table, seed: int) -> tuple[Rows, NDArray[Any] | None] | None:
     X, y = table.public
-    if kind == "real anchor":
+    if kind == REAL:
         return X, y
-    if kind == "SMOTE":
-        if y.dtype.kind == "f":
+    if kind != UNIFORM:
+        if y.dtype.kind == "f" or (kind == SMOTE_OF_FEW and table.name != DIGITS):
             return None
-        made, target = dc.SMOTEAnchor(n_samples=len(X)).sample(X[:100], y[:100], random_state=seed)
+        source = slice(100 if kind == SMOTE_OF_FEW else None)
+        made, target = dc.SMOTEAnchor(n_samples=len(X)).sample(X[source], y[source], random_state=seed)
         return np.asarray(made), np.asarray(target)
     low, high = X.min(axis=0), X.max(axis=0)
     return np.random.default_rng(seed + 1000).uniform(low, high, size=X.shape), None
@@ -131,7 +133,7 @@ def _anchor(kind: str, table: Table, seed: int) -> tuple[Rows, NDArray[Any] | No
 def _with_anchor(
     table: Table, kind: str, anchor: Rows, target: NDArray[Any] | None, seed: int
 ) -> Iterator[tuple[str, str, str, float]]:
-    for private in (False, True) if table.name == DIGITS and target is not None else (False,):
+    for private in (False, True) if table.name == DIGITS and kind in (REAL, SMOTE) else (False,):
         who = f"private, {kind}" if private else kind
         parties = _parties(table, anchor, private, seed)
         shares = [party.share(anchor, target if private else None) for party in parties]
@@ -182,7 +184,7 @@ def _learned(
     )
     told = _said(AnswerRidge().fit(anchor, mean.values), mean, X_test)
     yield table.name, f"{who}: ridge on the mean of all answers", _ACCURACY, _score(told, y_test)
-    if who == ANCHORS[0]:
+    if who == REAL:
         trees = [
             party.learn(anchor, each, DecisionTreeClassifier(max_depth=8, random_state=0))
             for party, each in zip(parties, answers, strict=True)

@@ -22,7 +22,8 @@ from ._learned_model import LearnedModel, as_probabilities
 __all__ = ["MOST_REMOTE", "SMALLEST_R2", "fit_to_answers", "learn_answers"]
 
 SMALLEST_R2 = 0.6
-"""Of digits, real anchors have .84 to .94 by leave-one-out, interpolated ones .99, uniform ones .29 to .48."""
+"""Of digits, real anchors have .84 to .95 by leave-one-out, interpolated ones .97 and more, uniform ones .29 to .5;
+of tables of few columns uniform ones have more, and are told by where the own rows are."""
 MOST_REMOTE = 1.5
 """Of eight tables, real anchors have .9 to 1.15, interpolated ones to 1.2, normal ones to 1.45, uniform ones 1.6 and
 more; parties with rows of two classes of ten have 1.3."""
