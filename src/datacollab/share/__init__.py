@@ -2,7 +2,7 @@
 
 from ._codec import SHARE_KIND, share_contents
 from ._share import Share, share_from
-from ._targets import check_target_facts, decode_target, encode_targets
+from ._targets import check_target_facts, decode_target, encode_targets, is_named, named_from
 
 __all__ = [
     "SHARE_KIND",
@@ -10,6 +10,8 @@ __all__ = [
     "check_target_facts",
     "decode_target",
     "encode_targets",
+    "is_named",
+    "named_from",
     "share_contents",
     "share_from",
 ]

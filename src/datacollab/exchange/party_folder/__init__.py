@@ -1,5 +1,6 @@
 """A party's folder on its own disk: what it keeps, what may leave, and predictions at home."""
 
+from ._named_targets import NamedTargets
 from ._party_folder import PartyFolder
 from ._policy import Policy, default_policy_text, load_policy
 from ._prepare import Prepared, prepare
@@ -9,6 +10,7 @@ from ._share_file import refuse
 from ._tuning import Tuning, tune, ways_to_try
 
 __all__ = [
+    "NamedTargets",
     "PartyFolder",
     "Policy",
     "Prepared",

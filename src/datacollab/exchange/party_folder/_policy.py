@@ -183,12 +183,20 @@ def _invalid(path: Path, what: str) -> ExchangeError:
     return ExchangeError("POLICY_INVALID", f"Policy {path.name}: {what}. Correct it; nothing was shared.")
 
 
-def default_policy_text() -> str:
-    """A policy with every entry at its default, and what each means."""
+def default_policy_text(*, is_single: bool = True) -> str:
+    """A policy with every entry at its default, and what each means.
+
+    Parameters
+    ----------
+    is_single : bool, default=True
+        Whether targets are single classes or numbers; of times to events, effects and no targets other things are to
+        be said.
+    """
+    comments = _COMMENTS if is_single else _COMMENTS | _NAMED_COMMENTS
     entries = {field.name: getattr(Policy(), field.name) for field in fields(Policy)}
     parts = [_HEAD]
     for name, value in entries.items():
-        comment = "\n".join(f"# {line}" for line in _COMMENTS[name].splitlines())
+        comment = "\n".join(f"# {line}" for line in comments[name].splitlines())
         parts.append(f"{comment}\n{name} = {_toml(value)}")
     return "\n\n".join(parts) + "\n"
 
@@ -231,4 +239,21 @@ _COMMENTS = {
         'to whoever approves, "off" makes no attacks.'
     ),
     "approvers": "Names of those who may approve a share; empty is whoever can read this folder.",
+}
+_NAMED_COMMENTS = {
+    "min_class_rows": (
+        "Fewest rows with the event, without it, and of each arm of a treatment, where any are shared. Events,\n"
+        "treatments and outcomes leave exactly as they are; times are rounded up as the project says."
+    ),
+    "defence": (
+        'What is wanted of the defences: "none"; "any"; or "microaggregation", means of groups (--preset groups, the\n'
+        "default of every command for projects of this kind: means of five rows of an arm, with noise of .3 standard\n"
+        'deviations, and residuals of the anchor). "private" has no way here: no model can label rows of the anchor.'
+    ),
+    "max_linkage": (
+        "Limits of risk, each on the upper end of a 95 % interval, by attackers who hold the whole anchor; 1 is no\n"
+        "limit. Means of groups without noise are above them: the attacks solve for the members of each, and link\n"
+        "nearly all. --preset groups is made to stay below; `datacollab party check` shows whether it does.\n"
+        "Share of rows that are linked to their originals among about a hundred that the attacker has."
+    ),
 }

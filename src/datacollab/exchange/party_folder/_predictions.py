@@ -266,7 +266,8 @@ class Predictions(Workplace):
         where = os.fspath(table) if isinstance(table, str | os.PathLike) else "the public table"
         if isinstance(table, str | os.PathLike):
             table = read_table(Path(table), project=self.project)
-        with_target = self.project.task.target in table.columns
+        task = self.project.task
+        with_target = task.is_single and task.target in table.columns
         return encode_table(self.project, table, where=where, with_target=with_target)
 
     def _at_home(self) -> AtHome:
