@@ -31,21 +31,28 @@ LIBRARY = {
     "datasets": Room("Data sets of the paper, and splitting a table into parties.", "load"),
     "bundle": Room("Signed files: containers, arrays without pickle, keys, seals.", "pack"),
     "targets": Room("Times to events and effects as targets, beside classes and numbers.", "survival_target"),
+    "survival": Room(
+        "Cox regression, survival forests, and how good they are.", "CoxRegression", ("targets", "linalg")
+    ),
     "share": Room("What a party sends.", "Share", ("bundle", "targets")),
     "anchor": Room("Making the anchor, and finding private rows in it.", "SMOTEAnchor", ("linalg",)),
-    "model": Room("What goes back: g_k and h, as numbers.", "PartyModel", ("linalg", "bundle", "targets", "share")),
+    "model": Room(
+        "What goes back: g_k and h, as numbers.", "PartyModel", ("linalg", "bundle", "targets", "survival", "share")
+    ),
     "party": Room(
         "The private side: obfuscators, defences, own models.",
         "Party",
-        ("linalg", "bundle", "targets", "share", "model"),
+        ("linalg", "bundle", "targets", "survival", "share", "model"),
     ),
     "analyst": Room(
-        "The analyst's side: integration and training.", "Analyst", ("linalg", "targets", "share", "model")
+        "The analyst's side: integration and training.",
+        "Analyst",
+        ("linalg", "targets", "survival", "share", "model"),
     ),
     "collaboration": Room(
         "All roles in one process, and the baselines.",
         "DataCollaborationClassifier",
-        ("targets", "share", "anchor", "model", "party", "analyst"),
+        ("targets", "survival", "share", "anchor", "model", "party", "analyst"),
     ),
     "testing": Room("Checks of others' integrators and obfuscators.", "check_integrator"),
 }

@@ -45,7 +45,8 @@ PUBLIC = [
 ]
 
 ROOMS = [
-    *("analyst", "anchor", "bundle", "collaboration", "datasets", "linalg", "model", "party", "share", "targets"),
+    *("analyst", "anchor", "bundle", "collaboration", "datasets", "linalg", "model", "party", "share", "survival"),
+    "targets",
     *("risk.attacks", "risk.audit", "exchange.log", "exchange.project", "exchange.party_folder"),
     *("exchange.analyst_folder", "paper.claims", "paper.experiments", "paper.reports"),
 ]

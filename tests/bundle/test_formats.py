@@ -150,7 +150,7 @@ def test_manifests_are_what_the_schema_says():
         assert conforms(manifest, schema)
         for key, wrong in [
             ("format", "x"),
-            ("format_version", 5),
+            ("format_version", 6),
             ("facts", []),
             ("members", {"A": {}}),
             ("signer", ""),

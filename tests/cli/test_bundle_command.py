@@ -175,7 +175,7 @@ def test_files_of_different_kinds(write):
     new = write("b.dcmodel", pack("datacollab.model", FACTS, {}))
     result = run("diff", old, new)
     assert result.exit_code == DIFFERENT
-    assert result.stdout == ("fact (bundle).kind: datacollab.share | datacollab.model\nfact (bundle).version: 3 | 4\n")
+    assert result.stdout == ("fact (bundle).kind: datacollab.share | datacollab.model\nfact (bundle).version: 3 | 5\n")
 
 
 @pytest.mark.parametrize("command", ["inspect", "verify", "diff"])

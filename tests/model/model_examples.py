@@ -182,7 +182,7 @@ def fitted(estimator, g=None, y=None):
 def bundle_of(model, *, onnx=False):
     """What a party would unpack."""
     facts, members = model_contents(model, onnx=onnx)
-    return Bundle(kind=MODEL_KIND, version=4, facts=facts, members=members, signer=None, digest="")
+    return Bundle(kind=MODEL_KIND, version=5, facts=facts, members=members, signer=None, digest="")
 
 
 def bundle_of_objects(model, *, onnx=False):
@@ -191,4 +191,4 @@ def bundle_of_objects(model, *, onnx=False):
     estimator = getattr(model.estimator, "best_estimator_", model.estimator)
     head, objects = head_to(estimator, "h", objects=True)
     members = {name: data for name, data in members.items() if not name.startswith("h.")} | objects
-    return Bundle(kind=MODEL_KIND, version=4, facts=facts | {"head": head}, members=members, signer=None, digest="")
+    return Bundle(kind=MODEL_KIND, version=5, facts=facts | {"head": head}, members=members, signer=None, digest="")

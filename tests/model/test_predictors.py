@@ -76,7 +76,8 @@ def test_a_regressor_says_what_scikit_learn_says(name, seed):
 
 def test_every_kind_that_is_named_is_among_the_examples():
     seen = {kind for model in (*CLASSIFIERS.values(), *REGRESSORS.values()) for kind in parts_of(model)}
-    assert set(SENDABLE) - seen == set()
+    # Survival models have other targets: see test_survival_heads.
+    assert set(SENDABLE) - seen == {"CoxRegression", "SurvivalForest"}
 
 
 def test_a_score_of_zero_is_the_class_that_it_is_to_scikit_learn():

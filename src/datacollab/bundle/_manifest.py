@@ -17,7 +17,7 @@ __all__ = ["READABLE", "Manifest"]
 
 READABLE = {
     "datacollab.share": (1, 2, 3),
-    "datacollab.model": (1, 2, 3, 4),
+    "datacollab.model": (1, 2, 3, 4, 5),
     "datacollab.anchor": (1,),
     "datacollab.party-state": (1,),
     "datacollab.collaboration": (1, 2),

@@ -12,7 +12,8 @@ from ._map_codec import map_from, map_to
 from ._maps import IntegrationFunction, KernelMap, LinearMap
 from ._party_model import OnnxPartyModel, PartyModel, model_from
 from ._skops_file import estimator_from_bytes, estimator_to_bytes
-from .predictors import SENDABLE, ReceivedClassifier, ReceivedRegressor
+from ._task import task_of
+from .predictors import SENDABLE, ReceivedClassifier, ReceivedRegressor, ReceivedSurvival
 
 __all__ = [
     "ALPHAS",
@@ -31,6 +32,7 @@ __all__ = [
     "PartyModel",
     "ReceivedClassifier",
     "ReceivedRegressor",
+    "ReceivedSurvival",
     "estimator_from_bytes",
     "estimator_kind",
     "estimator_to_bytes",
@@ -45,4 +47,5 @@ __all__ = [
     "model_from",
     "plain_facts",
     "probabilities_of",
+    "task_of",
 ]

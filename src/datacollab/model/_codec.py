@@ -14,10 +14,11 @@ import sklearn
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from .._typing import FloatArray
+from .._typing import FloatArray, PartyName
 from .._version import __version__
 from ..bundle import Bundle, arrays_to_bytes, bytes_to_arrays
-from ..errors import ExchangeError
+from ..errors import AgreementError, ExchangeError
+from ..survival import SurvivalModel
 from ._composed import ComposedModel
 from ._facts import plain_facts
 from ._heads import estimator_kind, head_from, head_to, needs_scikit_learn
@@ -27,8 +28,10 @@ from ._maps import IntegrationFunction, KernelMap
 from ._onnx_export import OPSET, onnx_of
 from ._onnx_model import graph_model
 from ._refusal import malformed, reason_of
+from ._task import task_of
 from ._trial import try_prediction
 from .isolated import open_isolated
+from .predictors import SURVIVAL_PART
 
 __all__ = ["MODEL_KIND", "ONNX_MEMBER", "decode_model", "model_contents"]
 
@@ -41,7 +44,7 @@ _HEAD, _WITHOUT = "h", "h-without"
 _ARCHIVE = f"{_HEAD}.skops"
 _SINCE = 2
 """Version of the format from which on there is a head, and more than h may be sent."""
-_STEPS_SINCE, _INTERCEPT_SINCE = 3, 4
+_STEPS_SINCE, _INTERCEPT_SINCE, _SURVIVAL_SINCE = 3, 4, 5
 
 
 def model_contents(
@@ -72,7 +75,7 @@ def model_contents(
     ExchangeError
         MODEL_UNSUPPORTED, ONNX_UNSUPPORTED, or TOO_LARGE.
     """
-    estimator = getattr(model.estimator, "best_estimator_", model.estimator)
+    estimator = _of_party(getattr(model.estimator, "best_estimator_", model.estimator), model.party)
     g = model.integration_function
     if isinstance(g, KernelMap):
         g = g.to_numpy()
@@ -97,7 +100,7 @@ def model_contents(
         "estimator": estimator_kind(estimator),
         "head": head,
         "without_party": without_head,
-        "task": "classification" if is_classifier(estimator) else "regression",
+        "task": task_of(estimator),
         "classes": None if classes is None else np.asarray(classes).tolist(),
         "onnx": None,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -115,6 +118,20 @@ def model_contents(
             "probabilities": hasattr(estimator, "predict_proba"),
         }
     return facts, members
+
+
+def _of_party(estimator: Any, party: PartyName) -> Any:
+    """A survival model with the baseline of the party alone; any other as it is."""
+    if not isinstance(estimator, SurvivalModel) or not hasattr(estimator, "baselines_"):
+        return estimator
+    try:
+        return estimator.for_party(party)
+    except AgreementError as error:
+        raise ExchangeError(
+            "MODEL_UNSUPPORTED",
+            f"The {type(estimator).__name__} cannot be sent to party {party!r}, which gets its own baseline or the "
+            f"common one. {error} Train it with the parties as strata, or without strata.",
+        ) from None
 
 
 def _head_of(estimator: Any, stem: str, objects: bool) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -138,6 +155,8 @@ def decode_model(bundle: Bundle, *, prefer_onnx: bool = False, objects: bool = F
         _check_without_steps(facts)
     if bundle.version < _INTERCEPT_SINCE:
         _check_without_intercept(facts)
+    if bundle.version < _SURVIVAL_SINCE:
+        _check_without_survival(facts)
     if prefer_onnx and ONNX_MEMBER in bundle.members:
         g = _map_of(facts, bundle.members)
         model = graph_model(g, bundle.members[ONNX_MEMBER], facts)
@@ -163,6 +182,12 @@ def _check_without_intercept(facts: Mapping[str, Any]) -> None:
     g = facts.get("integration_function")
     if isinstance(g, Mapping) and INTERCEPT in g:
         raise malformed(f"its map has an intercept, which only version {_INTERCEPT_SINCE} of the format has")
+
+
+def _check_without_survival(facts: Mapping[str, Any]) -> None:
+    heads = [facts.get("head"), facts.get("without_party")]
+    if any(isinstance(head, Mapping) and SURVIVAL_PART in head for head in heads):
+        raise malformed(f"it is a survival model, which only version {_SURVIVAL_SINCE} of the format has")
 
 
 def _check_old(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> None:
@@ -218,6 +243,8 @@ def _check_members(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> No
 def _left_out_of(members: Mapping[str, bytes], estimator: Any) -> FloatArray | None:
     if _LEFT_OUT not in members:
         return None
+    if isinstance(estimator, SurvivalModel):
+        raise malformed("it is a survival model with predictions for rows left out, which none has")
     left_out = left_out_from(members[_LEFT_OUT])
     check_left_out(left_out, getattr(estimator, "classes_", None))
     return left_out
@@ -230,7 +257,7 @@ def _without_party(
     if facts.get("without_party") is None:
         return None
     without = head_from(facts["without_party"], members, _WITHOUT, g.n_components, read_objects=_reader(objects))
-    if is_classifier(without) != is_classifier(estimator):
+    if task_of(without) != task_of(estimator) or isinstance(estimator, SurvivalModel):
         raise malformed("its estimator without the party is for another task")
     if is_classifier(estimator) and not np.isin(without.classes_, estimator.classes_).all():
         raise malformed("its estimator without the party knows classes that the one with it does not")
@@ -259,7 +286,7 @@ def _check_facts(facts: Mapping[str, Any], model: ComposedModel, *, estimator: s
         "n_intermediate": model.integration_function.n_intermediate,
         "n_components": model.integration_function.n_components,
         "estimator": estimator,
-        "task": "classification" if is_classifier(model.estimator) else "regression",
+        "task": task_of(model.estimator),
         "classes": None if classes is None else classes.tolist(),
     }
     wrong = [name for name, value in found.items() if name not in facts or facts[name] != value]
@@ -295,10 +322,18 @@ def _with(model: ComposedModel, estimator: Any) -> ComposedModel:
 
 def _predict_alike(first: ComposedModel, second: ComposedModel, rows: FloatArray) -> bool:
     before, after = first.predict(rows), second.predict(rows)
+    if isinstance(first.estimator, SurvivalModel) and not _survive_alike(first, second, rows):
+        return False
     same = np.array_equal(before, after) if before.dtype.kind not in "f" else np.allclose(before, after, rtol=1e-9)
     if same and hasattr(first.estimator, "predict_proba"):
         return bool(np.allclose(first.predict_proba(rows), second.predict_proba(rows), rtol=1e-9, atol=1e-12))
     return bool(same)
+
+
+def _survive_alike(first: ComposedModel, second: ComposedModel, rows: FloatArray) -> bool:
+    times = second.estimator.baseline.times
+    before, after = first.predict_survival(rows, times), second.predict_survival(rows, times)
+    return bool(np.allclose(before, after, rtol=1e-9, atol=1e-12))
 
 
 def _dtype_name(classes: NDArray[Any]) -> str:

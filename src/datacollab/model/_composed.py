@@ -47,3 +47,25 @@ class ComposedModel:
             When the model h gives no probabilities.
         """
         return np.asarray(self.estimator.predict_proba(self.transform(representation)))
+
+    def predict_survival(self, representation: ArrayLike, times: ArrayLike) -> FloatArray:
+        """Probability of no event up to each time, of shape (n_rows, n_times).
+
+        Parameters
+        ----------
+        representation : array-like of shape (n_rows, n_intermediate)
+        times : array-like of shape (n_times,)
+            From 0 to the end of the observation, which is the last of the baseline's times.
+
+        Raises
+        ------
+        AttributeError
+            When the model h is no survival model.
+        ValueError
+            When a time is beyond the end of the observation.
+        """
+        return np.asarray(self.estimator.predict_survival(self.transform(representation), times))
+
+    def predict_cumulative_hazard(self, representation: ArrayLike, times: ArrayLike) -> FloatArray:
+        """Λ(t | x) of each row at each time, of shape (n_rows, n_times); see `predict_survival`."""
+        return np.asarray(self.estimator.predict_cumulative_hazard(self.transform(representation), times))

@@ -88,6 +88,6 @@ _FITTING: dict[str, Callable[[Any], bool]] = {
     "parameters": _is_mapping,
     "party": _is_party,
     "row_lint": _is_lint,
-    "task": ("classification", "regression").__contains__,
+    "task": ("classification", "regression", "survival").__contains__,
     "versions": _is_mapping,
 }

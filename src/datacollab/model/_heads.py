@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..bundle import arrays_to_bytes, bytes_to_arrays
 from ..errors import ExchangeError
+from ..survival import SurvivalModel
 from ._calibrated_forest import CalibratedForestClassifier
 from ._from_elsewhere import FromElsewhere
 from ._landmark_ridge import LandmarkRidgeClassifier, LandmarkRidgeRegressor
@@ -23,7 +24,17 @@ from ._ridge_heads import (
     ridge_to,
 )
 from ._skops_file import estimator_to_bytes
-from .predictors import ReceivedClassifier, ReceivedRegressor, read_predictor, sent_form, write_predictor
+from .predictors import (
+    SURVIVAL_PART,
+    ReceivedClassifier,
+    ReceivedRegressor,
+    read_predictor,
+    read_survival,
+    sent_form,
+    sent_survival,
+    write_predictor,
+    write_survival,
+)
 
 __all__ = ["estimator_kind", "head_from", "head_to", "needs_scikit_learn"]
 
@@ -39,7 +50,7 @@ def head_to(estimator: Any, stem: str, *, objects: bool = False) -> tuple[dict[s
         What the names of the members begin with.
     objects : bool, default=False
         Whether to keep the estimator as the object of scikit-learn that it is, in a skops archive, rather than what it
-        computes.  Landmark ridge models and their averages are numbers in either case.
+        computes.  Landmark ridge models, their averages and survival models are numbers in either case.
 
     Raises
     ------
@@ -50,6 +61,9 @@ def head_to(estimator: Any, stem: str, *, objects: bool = False) -> tuple[dict[s
         facts, arrays = ridge_to(estimator)
     elif is_of_ridges(estimator):
         facts, arrays = average_to(estimator)
+    elif isinstance(estimator, SurvivalModel):
+        facts, arrays = write_survival(sent_survival(estimator))
+        facts = {"form": "steps"} | facts
     elif objects and not isinstance(estimator, ReceivedClassifier | ReceivedRegressor):
         return _objects_to(estimator, stem)
     else:
@@ -104,6 +118,8 @@ def head_from(
         return ridge_from(facts, _arrays(members, stem), n_components)
     if form == "average":
         return average_from(facts, _arrays(members, stem), n_components)
+    if form == "steps" and SURVIVAL_PART in facts:
+        return read_survival(facts, _arrays(members, stem), n_components)
     if form == "steps":
         return read_predictor(facts, _arrays(members, stem), n_components)
     if read_objects is None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..errors import ExchangeError
+from ..survival import SurvivalModel
 from ._composed import ComposedModel
 from ._maps import IntegrationFunction, KernelMap
 from ._refusal import malformed
@@ -75,6 +76,8 @@ def _check_answers(model: ComposedModel, rows: FloatArray) -> None:
     if predicted.shape != (len(rows),):
         raise _malformed(model, f"predicts shape {predicted.shape} for {len(rows)} rows")
     classes = getattr(model.estimator, "classes_", None)
+    if isinstance(model.estimator, SurvivalModel):
+        _check_survival(model, rows)
     if classes is None:
         if predicted.dtype.kind not in "biuf" or not np.isfinite(predicted).all():
             raise _malformed(model, "predicts something other than finite numbers")
@@ -83,6 +86,14 @@ def _check_answers(model: ComposedModel, rows: FloatArray) -> None:
         raise _malformed(model, "predicts classes that are none of its own")
     if hasattr(model.estimator, "predict_proba"):
         _check_probabilities(model, model.predict_proba(rows), len(rows), classes)
+
+
+def _check_survival(model: ComposedModel, rows: FloatArray) -> None:
+    for baseline in model.estimator.baselines_.values():
+        times = np.append(0.0, baseline.times)
+        survival = model.predict_survival(rows, times)
+        if survival.shape != (len(rows), len(times)) or not ((survival >= 0) & (survival <= 1)).all():
+            raise _malformed(model, "gives survival that is no probability")
 
 
 def _check_probabilities(model: ComposedModel, found: FloatArray, n_rows: int, classes: NDArray[Any]) -> None:

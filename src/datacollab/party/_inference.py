@@ -72,6 +72,32 @@ class LocalInference:
         """Class probabilities of new rows, shape (n_rows, n_classes)."""
         return self._own(model).predict_proba(self.obfuscate(X))
 
+    def predict_survival(self, X: ArrayLike, model: PartyModel, times: ArrayLike) -> FloatArray:
+        """Probability of no event up to each time, for new rows, alone; `predict` gives their log risk.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_features)
+        model : PartyModel
+            What the analyst made for this party, of a Cox regression or another survival model.
+        times : array-like of shape (n_times,)
+            In the unit that was agreed on, up to the end of the observation.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_times)
+
+        Raises
+        ------
+        AgreementError
+            When the model was made for another party.
+        AttributeError
+            When it is no survival model.
+        ValueError
+            When a time is beyond the end of the observation, where nothing is known.
+        """
+        return self._own(model).predict_survival(self.obfuscate(X), times)
+
     def transform_batches(
         self, source: Any, model: PartyModel, *, batch_rows: int = BATCH_ROWS
     ) -> Iterator[FloatArray]:

@@ -19,6 +19,7 @@ from ._chain import Chain, Mean
 from ._columns import Affine, Elementwise, LogFloor, Scale, Stretch
 from ._export_columns import TRANSFORMERS, inverse_of_target, transformer
 from ._export_linear import LINEAR_CLASSIFIERS, LINEAR_REGRESSORS, linear_classifier, linear_regressor, network
+from ._export_survival import SENDABLE_SURVIVAL
 from ._export_trees import gradient_boosting, histogram_boosting, tree_model
 from ._links import Complement, Isotonic, Normalise, Softmax
 from ._normal import NormalDensities
@@ -220,5 +221,5 @@ _EXPORTS: dict[type, Callable[[Any], Sent]] = {
     pipeline.Pipeline: _pipeline,
 }
 
-SENDABLE: tuple[str, ...] = tuple(sorted(each.__name__ for each in (*_EXPORTS, *TRANSFORMERS)))
+SENDABLE: tuple[str, ...] = tuple(sorted([*SENDABLE_SURVIVAL, *(each.__name__ for each in (*_EXPORTS, *TRANSFORMERS))]))
 """Names of the estimators that can be sent, and of the transformers that may be before them in a `Pipeline`."""

@@ -17,7 +17,7 @@ from ._step import Step
 from ._tree_layout import LEAF, places_in_order
 from ._trees import Trees
 
-__all__ = ["gradient_boosting", "histogram_boosting", "tree_model"]
+__all__ = ["forest_of", "gradient_boosting", "histogram_boosting", "tree_model"]
 
 _Nodes = tuple[NDArray[Any], NDArray[Any], NDArray[Any], FloatArray, FloatArray]
 """Of one tree: left and right children, features, thresholds, and values of all nodes, shape (n_nodes, n_values)."""
@@ -30,9 +30,13 @@ def tree_model(estimator: Any) -> Sent:
     """
     if estimator.n_outputs_ != 1:
         raise NotSendableError("trees of several targets")
-    trees = getattr(estimator, "estimators_", [estimator])
-    step = _step(map(_nodes, trees), estimator.n_features_in_, precision="float32")
+    step = forest_of(getattr(estimator, "estimators_", [estimator]), estimator.n_features_in_)
     return Sent((step,), () if hasattr(estimator, "classes_") else None)
+
+
+def forest_of(trees: Iterable[Any], n_in: int) -> Trees:
+    """The mean of scikit-learn's trees."""
+    return _step(map(_nodes, trees), n_in, precision="float32")
 
 
 def gradient_boosting(estimator: Any) -> Sent:

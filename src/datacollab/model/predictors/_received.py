@@ -17,7 +17,7 @@ from .._from_elsewhere import FromElsewhere
 from ._chain import Chain, read_chain
 from ._refusals import bad_predictor
 
-__all__ = ["ReceivedClassifier", "ReceivedRegressor", "read_predictor", "write_predictor"]
+__all__ = ["Received", "ReceivedClassifier", "ReceivedRegressor", "checked_name", "read_predictor", "write_predictor"]
 
 _MOST_NUMBERS = 2**18
 """Of the widest table while a batch of rows is on its way: such a table stays in a processor's cache."""
@@ -25,7 +25,9 @@ _LEAST_BATCH = 64
 _MOST_NAME = 200
 
 
-class _Received(FromElsewhere):
+class Received(FromElsewhere):
+    """What all models made of steps have in common."""
+
     chain: Chain
 
     @property
@@ -40,7 +42,7 @@ class _Received(FromElsewhere):
             yield rows[start : start + size]
 
 
-class ReceivedClassifier(ClassifierMixin, _Received):
+class ReceivedClassifier(ClassifierMixin, Received):
     """A classifier made of steps.
 
     Parameters
@@ -106,7 +108,7 @@ class ReceivedClassifier(ClassifierMixin, _Received):
         return second.astype(np.intp)
 
 
-class ReceivedRegressor(RegressorMixin, _Received):
+class ReceivedRegressor(RegressorMixin, Received):
     """A regressor made of steps.
 
     Parameters
@@ -173,9 +175,7 @@ def read_predictor(
     wanted |= set() if facts.get("classes") is None else {"decides", "zero_is_second", "probabilities"}
     if not facts.keys() <= wanted:
         raise bad_predictor("says more than an estimator of steps has to say")
-    name = facts.get("name")
-    if not isinstance(name, str) or not name.isidentifier() or not name.isascii() or len(name) > _MOST_NAME:
-        raise bad_predictor("does not have a name that is one")
+    name = checked_name(facts)
     classes = check_classes(facts.get("classes"), facts.get("classes_dtype"))
     left = dict(arrays)
     chain = read_chain(facts.get("steps"), left, n_columns)
@@ -205,3 +205,17 @@ def read_predictor(
         zero_is_second=zero_is_second,
         probabilities=probabilities,
     )
+
+
+def checked_name(facts: Mapping[str, Any]) -> str:
+    """Class of the estimator that was trained.
+
+    Raises
+    ------
+    ExchangeError
+        MODEL_MALFORMED.
+    """
+    name = facts.get("name")
+    if not isinstance(name, str) or not name.isidentifier() or not name.isascii() or len(name) > _MOST_NAME:
+        raise bad_predictor("does not have a name that is one")
+    return name

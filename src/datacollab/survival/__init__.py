@@ -1,0 +1,37 @@
+"""Times to an event: Cox regression, forests of relative risks, and measures of how good they are.
+
+A model here is a log risk for each row and, for each stratum, how the hazard of the mean row adds up over time
+(`Baseline`).  That is all there is of it, so both kinds can be sent as plain numbers.
+"""
+
+from ._baseline import Baseline
+from ._brier import brier_score, integrated_brier_score
+from ._calibration import Calibration, calibration
+from ._concordance import concordance_index, concordance_index_ipcw
+from ._cox import CoxRegression
+from ._curves import SurvivalModel
+from ._forest import SurvivalForest
+from ._groups import LogRank, log_rank_test, risk_groups
+from ._kaplan_meier import KaplanMeier, kaplan_meier
+from ._plots import plot_calibration, plot_kaplan_meier, plot_survival
+
+__all__ = [
+    "Baseline",
+    "Calibration",
+    "CoxRegression",
+    "KaplanMeier",
+    "LogRank",
+    "SurvivalForest",
+    "SurvivalModel",
+    "brier_score",
+    "calibration",
+    "concordance_index",
+    "concordance_index_ipcw",
+    "integrated_brier_score",
+    "kaplan_meier",
+    "log_rank_test",
+    "plot_calibration",
+    "plot_kaplan_meier",
+    "plot_survival",
+    "risk_groups",
+]

@@ -1,0 +1,127 @@
+"""Rows, times, strata and weights, checked before anything is computed of them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from .._typing import FloatArray
+from ..errors import AgreementError
+from ..targets import TargetKind, target_kind
+
+__all__ = ["SurvivalRows", "check_survival", "check_times", "checked_rows"]
+
+
+@dataclass(frozen=True, eq=False)
+class SurvivalRows:
+    """What a survival model is fitted to; rows of weight 0 are left out.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+    event : ndarray of shape (n_rows,), bool
+    time : ndarray of shape (n_rows,)
+    weight : ndarray of shape (n_rows,)
+        Above 0.
+    stratum : ndarray of shape (n_rows,)
+        Position of each row's stratum in `strata`.
+    strata : tuple
+        Names of the strata; ``(None,)`` where there are none.
+    """
+
+    X: FloatArray
+    event: NDArray[np.bool_]
+    time: FloatArray
+    weight: FloatArray
+    stratum: NDArray[np.intp]
+    strata: tuple[Hashable, ...]
+
+    def of(self, number: int) -> Self:
+        """Rows of one stratum."""
+        kept = self.stratum == number
+        return type(self)(
+            self.X[kept],
+            self.event[kept],
+            self.time[kept],
+            self.weight[kept],
+            self.stratum[kept],
+            self.strata,
+        )
+
+
+def check_survival(y: ArrayLike, what: str = "y") -> tuple[NDArray[np.bool_], FloatArray]:
+    """Events and times of survival targets.
+
+    Raises
+    ------
+    AgreementError
+        When these are no survival targets, or a time is not a finite number above 0.
+    """
+    target = np.asarray(y)
+    if target_kind(target) is not TargetKind.SURVIVAL or target.ndim != 1:
+        raise AgreementError(
+            f"{what} must be survival targets, shape (n_samples,), as datacollab.targets.survival_target makes them; "
+            f"got {target.dtype} of shape {target.shape}."
+        )
+    time = np.asarray(target["time"], dtype=np.float64)
+    if not (np.isfinite(time) & (time > 0)).all():
+        raise AgreementError(f"{what} has times that are missing, infinite or not above 0. Leave such rows out.")
+    return np.asarray(target["event"], dtype=np.bool_), time
+
+
+def check_times(times: ArrayLike) -> FloatArray:
+    """Finite times from 0 on, shape (n_times,).
+
+    Raises
+    ------
+    ValueError
+        When they are not.
+    """
+    checked = np.atleast_1d(np.asarray(times, dtype=np.float64))
+    if checked.ndim != 1 or not (np.isfinite(checked) & (checked >= 0)).all():
+        raise ValueError("times must be finite numbers from 0 on: one, or an array of shape (n_times,).")
+    return checked
+
+
+def checked_rows(
+    estimator: Any, X: ArrayLike, y: ArrayLike, strata: ArrayLike | None, sample_weight: ArrayLike | None
+) -> SurvivalRows:
+    """What was given to `fit`, checked.
+
+    Raises
+    ------
+    AgreementError
+        When y are no survival targets, none has an event, or there is not one of each per row.
+    ValueError
+        When X or the weights are no finite numbers.
+    """
+    rows = validate_data(estimator, X, dtype=np.float64, ensure_min_samples=2)
+    event, time = check_survival(y)
+    weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+    names, stratum = _strata(strata, len(time))
+    if len(time) != len(rows):
+        raise AgreementError(f"One target is wanted per row; got {len(time)} for {len(rows)} rows.")
+    kept = weight > 0
+    if not event[kept].any():
+        raise AgreementError(
+            f"No event was seen among {int(kept.sum())} rows, so nothing can be learnt of what brings it about. "
+            "Observe for longer, or take more rows."
+        )
+    return SurvivalRows(rows[kept], event[kept], time[kept], weight[kept], stratum[kept], names)
+
+
+def _strata(strata: ArrayLike | None, n_rows: int) -> tuple[tuple[Hashable, ...], NDArray[np.intp]]:
+    if strata is None:
+        return (None,), np.zeros(n_rows, dtype=np.intp)
+    labels = np.asarray(strata)
+    if labels.shape != (n_rows,):
+        raise AgreementError(f"One stratum is wanted per row, shape ({n_rows},); got shape {labels.shape}.")
+    # Not sorted: names may be numbers and texts beside each other.
+    places: dict[Hashable, int] = {}
+    stratum = np.array([places.setdefault(label, len(places)) for label in labels.tolist()], dtype=np.intp)
+    return tuple(places), stratum

@@ -1,0 +1,287 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lifelines import CoxPHFitter
+from scipy.optimize import approx_fprime
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sksurv.linear_model import CoxPHSurvivalAnalysis
+from survival_examples import made_up, naive_log_likelihood, whas500
+
+from datacollab.errors import AgreementError, NotConvergedError, NumericalError
+from datacollab.survival import CoxRegression
+from datacollab.survival._partial_likelihood import RiskSets, partial_likelihood
+from datacollab.survival._rows import SurvivalRows
+from datacollab.targets import coarsened, survival_target
+
+TIES = ["efron", "breslow"]
+lifelines = pytest.mark.filterwarnings("ignore:Starting with pandas")
+
+
+def sets_of(X, y, strata=None, weight=None, *, ties):
+    n = len(y)
+    stratum = np.zeros(n, dtype=np.intp) if strata is None else np.asarray(strata)
+    weight = np.ones(n) if weight is None else weight
+    rows = SurvivalRows(X, y["event"], y["time"], weight, stratum, tuple(np.unique(stratum)))
+    return [RiskSets.of(rows.of(k), efron=ties == "efron") for k in np.unique(stratum)]
+
+
+@pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize("seed", range(3))
+def test_value_and_derivatives_are_those_of_the_formula(ties, seed):
+    X, y = made_up(50, seed=seed, step=0.3)
+    generator = np.random.default_rng(seed)
+    strata, weight, beta = generator.integers(3, size=50), generator.uniform(0.2, 3, size=50), generator.normal(size=3)
+    found = partial_likelihood(beta, sets_of(X, y, strata, weight, ties=ties))
+
+    def naive(b):
+        return naive_log_likelihood(b, X, y, ties=ties, strata=strata, weight=weight)
+
+    assert found.value == pytest.approx(naive(beta), rel=1e-12)
+    np.testing.assert_allclose(found.gradient, approx_fprime(beta, naive, 1e-6), atol=2e-3)
+
+    def gradient(b):
+        return partial_likelihood(b, sets_of(X, y, strata, weight, ties=ties)).gradient
+
+    numeric = np.array([(gradient(beta + e) - gradient(beta - e)) / 2e-5 for e in 1e-5 * np.eye(3)])
+    np.testing.assert_allclose(found.information, -numeric, rtol=1e-6, atol=1e-7)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from(TIES), st.booleans())
+def test_the_gradient_vanishes_at_the_maximum(seed, ties, rounded):
+    X, y = made_up(60, 2, seed=seed, step=0.25 if rounded else 0.0)
+    model = CoxRegression(ties=ties).fit(X, y)
+    at = partial_likelihood(model.coef_, sets_of(X, y, ties=ties))
+    np.testing.assert_allclose(at.gradient, 0, atol=1e-7)
+    assert model.log_likelihood_ == pytest.approx(naive_log_likelihood(model.coef_, X, y, ties=ties), rel=1e-10)
+    assert np.linalg.eigvalsh(model.covariance_)[0] > 0
+
+
+@pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 30.0])
+@pytest.mark.parametrize("months", [False, True])
+def test_coefficients_are_those_of_scikit_survival(ties, alpha, months):
+    X, y = whas500()
+    y = coarsened(y, 30.4375) if months else y
+    X[:, 0] *= 3  # a penalty must not depend on how columns are scaled within
+    theirs = CoxPHSurvivalAnalysis(alpha=alpha, ties=ties, tol=1e-14, n_iter=200).fit(X, y)
+    ours = CoxRegression(alpha, ties=ties, min_events_per_step=1).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-8)
+    # Their baseline is of the row of zeros, ours of the mean row.
+    times = np.unique(y["time"][y["event"]])
+    hazard = np.array([f(times) for f in theirs.predict_cumulative_hazard_function(X[:5])])
+    np.testing.assert_allclose(ours.predict_cumulative_hazard(X[:5], times), hazard, rtol=1e-7)
+
+
+@lifelines
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("penalizer", [0.0, 0.1])
+def test_strata_errors_and_penalty_are_those_of_lifelines(seed, penalizer):
+    X, y = made_up(150, seed=seed, step=0.2)
+    # Lifelines penalises standardised columns.
+    X = X / X.std(axis=0, ddof=1)
+    strata = np.random.default_rng(seed).integers(3, size=150)
+    table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(e=y["event"], t=y["time"], s=strata)
+    theirs = CoxPHFitter(penalizer=penalizer).fit(
+        table, "t", "e", strata=["s"], fit_options={"precision": 1e-12, "max_steps": 100}
+    )
+    ours = CoxRegression(penalizer * len(y)).fit(X, y, strata=strata)
+    np.testing.assert_allclose(ours.coef_, theirs.params_, atol=1e-4)
+    np.testing.assert_allclose(ours.covariance_, theirs.variance_matrix_, atol=1e-4)
+    assert ours.log_likelihood_ == pytest.approx(
+        naive_log_likelihood(ours.coef_, X, y, ties="efron", strata=strata), rel=1e-10
+    )
+
+
+def test_a_penalty_on_standardized_columns_knows_no_units():
+    X, y = made_up(100)
+    units = np.array([1e-3, 1.0, 50.0])
+    first = CoxRegression(3.0, standardize=True).fit(X, y)
+    second = CoxRegression(3.0, standardize=True).fit(X * units, y)
+    np.testing.assert_allclose(first.predict(X), second.predict(X * units), atol=1e-9)
+    spread = X.std(axis=0)
+    plain = CoxRegression(3.0).fit(X / spread, y)
+    np.testing.assert_allclose(first.coef_ * spread, plain.coef_, atol=1e-9)
+    np.testing.assert_allclose(first.covariance_ * np.outer(spread, spread), plain.covariance_, rtol=1e-7)
+
+
+@lifelines
+def test_weights_are_those_of_lifelines():
+    X, y = made_up(120, seed=5, step=0.2)
+    weight = np.random.default_rng(5).integers(1, 5, size=120)
+    table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(e=y["event"], t=y["time"], w=weight)
+    theirs = CoxPHFitter().fit(table, "t", "e", weights_col="w", fit_options={"precision": 1e-12})
+    ours = CoxRegression().fit(X, y, sample_weight=weight)
+    np.testing.assert_allclose(ours.coef_, theirs.params_, atol=1e-4)
+    np.testing.assert_allclose(ours.covariance_, theirs.variance_matrix_, atol=1e-4)
+
+
+def test_a_weight_of_two_is_two_rows_and_of_zero_none():
+    X, y = made_up(80)
+    weight = np.random.default_rng(0).integers(0, 3, size=80)
+    again = np.repeat(np.arange(80), weight)
+    # Efron's way would treat the two rows as a tie.
+    weighted = CoxRegression(ties="breslow").fit(X, y, sample_weight=weight)
+    repeated = CoxRegression(ties="breslow").fit(X[again], y[again])
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-10)
+    np.testing.assert_allclose(weighted.covariance_, repeated.covariance_, rtol=1e-8)
+    end = y["time"][weight > 0].max()
+    np.testing.assert_allclose(
+        weighted.predict_survival(X, [end], None), repeated.predict_survival(X, [end], None), rtol=1e-10
+    )
+
+
+def test_one_stratum_is_none_and_order_and_names_do_not_matter():
+    X, y = made_up(90, step=0.2)
+    none, one = CoxRegression().fit(X, y), CoxRegression().fit(X, y, strata=["all"] * 90)
+    np.testing.assert_array_equal(none.coef_, one.coef_)
+    np.testing.assert_array_equal(none.predict_survival(X, [0.5]), one.predict_survival(X, [0.5], "all"))
+    strata = np.arange(90) % 3
+    order = np.random.default_rng(0).permutation(90)
+    first = CoxRegression().fit(X, y, strata=strata)
+    second = CoxRegression().fit(X[order], y[order], strata=np.array(["x", "y", "z"])[strata[order]])
+    np.testing.assert_allclose(first.coef_, second.coef_, atol=1e-12)
+    np.testing.assert_allclose(first.predict_survival(X, [0.5], 1), second.predict_survival(X, [0.5], "y"), rtol=1e-10)
+
+
+def test_without_ties_both_ways_are_one():
+    X, y = made_up(70)
+    np.testing.assert_allclose(
+        CoxRegression(ties="efron").fit(X, y).coef_, CoxRegression(ties="breslow").fit(X, y).coef_, atol=1e-12
+    )
+
+
+def test_an_affine_map_of_the_columns_changes_no_prediction():
+    X, y = made_up(100, step=0.1)
+    A, b = np.random.default_rng(3).normal(size=(3, 3)), np.array([100.0, -3.0, 7.0])
+    plain, mapped = CoxRegression().fit(X, y), CoxRegression().fit(X @ A + b, y)
+    np.testing.assert_allclose(plain.predict(X), mapped.predict(X @ A + b), atol=1e-8)
+    np.testing.assert_allclose(A @ mapped.coef_, plain.coef_, atol=1e-8)
+    np.testing.assert_allclose(A @ mapped.covariance_ @ A.T, plain.covariance_, rtol=1e-7, atol=1e-12)
+
+
+def test_expected_events_are_those_seen():
+    """Σ Λ(t_i | x_i) = Σ δ_i in each stratum: what makes Breslow's estimate what it is."""
+    X, y = made_up(120, step=0.2)
+    strata = np.arange(120) % 2
+    # Who left between two events was at risk at the first of them, and no later.
+    for stratum in (0, 1):
+        events = np.unique(y["time"][(strata == stratum) & y["event"]])
+        left = (strata == stratum) & (y["time"] >= events[0])
+        y["time"][left] = events[np.searchsorted(events, y["time"][left], side="right") - 1]
+    assert set(np.unique(y["time"][~y["event"]])) <= set(np.unique(y["time"][y["event"]]))
+    model = CoxRegression(min_events_per_step=1).fit(X, y, strata=strata)
+    for stratum in (0, 1):
+        own = strata == stratum
+        expected = np.diagonal(model.predict_cumulative_hazard(X[own], y["time"][own], stratum))
+        assert expected.sum() == pytest.approx(y["event"][own].sum(), rel=1e-10)
+
+
+@pytest.mark.parametrize("least", [1, 5, 12])
+def test_steps_of_the_baseline_hold_enough_events_and_keep_its_values(least):
+    X, y = made_up(150, step=0.05)
+    fine = CoxRegression(min_events_per_step=1).fit(X, y).baselines_[None]
+    coarse = CoxRegression(min_events_per_step=least).fit(X, y).baselines_[None]
+    np.testing.assert_allclose(coarse.cumulative_hazard, fine(coarse.times), rtol=1e-12)
+    assert coarse.times[-1] == fine.times[-1] == y["time"].max()
+    ends = coarse.times[np.diff(coarse.cumulative_hazard, prepend=0) > 0]
+    counts, _ = np.histogram(y["time"][y["event"]], bins=np.append(-np.inf, np.nextafter(ends, np.inf)))
+    assert counts.min() >= least
+    assert counts.sum() == y["event"].sum()
+
+
+def test_a_stratum_without_events_has_no_hazard():
+    X, y = made_up(60)
+    y["event"][:10] = False
+    model = CoxRegression().fit(X, y, strata=["quiet"] * 10 + ["other"] * 50)
+    end = y["time"][:10].max()
+    np.testing.assert_array_equal(model.predict_survival(X[:3], [end], "quiet"), 1.0)
+    np.testing.assert_allclose(model.coef_, CoxRegression().fit(X[10:], y[10:]).coef_, atol=1e-10)
+
+
+def test_one_baseline_alone():
+    X, y = made_up(60)
+    model = CoxRegression().fit(X, y, strata=np.arange(60) % 2)
+    alone = model.for_party(1)
+    assert list(alone.baselines_) == [1]
+    assert list(model.baselines_) == [0, 1]
+    np.testing.assert_array_equal(alone.predict_survival(X, [0.3]), model.predict_survival(X, [0.3], 1))
+    with pytest.raises(AgreementError, match="strata 0, 1; none was named"):
+        model.predict_survival(X, [0.3])
+    with pytest.raises(AgreementError, match="strata 1; got 0"):
+        alone.predict_survival(X, [0.3], 0)
+    with pytest.raises(AgreementError, match="got 7"):
+        model.for_party(7)
+    common = CoxRegression().fit(X, y)
+    assert common.for_party(7) is common
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_separation_is_refused_and_a_penalty_mends_it(p):
+    X, y = made_up(40, p)
+    X[:, 0] = -y["time"]
+    y["event"][:] = True
+    with pytest.raises(NumericalError, match="set alpha above 0|Set alpha above 0"):
+        CoxRegression().fit(X, y)
+    assert np.isfinite(CoxRegression(1.0).fit(X, y).coef_).all()
+
+
+def test_a_column_that_others_say_is_refused():
+    X, y = made_up()
+    twice = np.column_stack([X, X[:, 0] - 2 * X[:, 1]])
+    with pytest.raises(NumericalError, match="combination of others"):
+        CoxRegression().fit(twice, y)
+    constant = np.column_stack([X, np.full(len(X), 7.0)])
+    with pytest.raises(NumericalError, match="constant"):
+        CoxRegression().fit(constant, y)
+    assert CoxRegression(1e-3).fit(constant, y).coef_[-1] == 0
+    # A column that is constant within strata is known by the baselines alone.
+    strata = np.arange(len(X)) % 2
+    with pytest.raises(NumericalError, match="within strata"):
+        CoxRegression().fit(np.column_stack([X, strata]), y, strata=strata)
+
+
+def test_too_few_iterations_are_said():
+    with pytest.raises(NotConvergedError, match="in 2 iterations"):
+        CoxRegression(max_iter=2).fit(*made_up())
+
+
+def test_what_is_no_survival_target_is_refused_without_showing_it():
+    X, y = made_up(20)
+    with pytest.raises(AgreementError, match="must be survival targets"):
+        CoxRegression().fit(X, y["time"])
+    with pytest.raises(AgreementError, match="No event was seen among 20 rows"):
+        CoxRegression().fit(X, survival_target(np.zeros(20), y["time"]))
+    with pytest.raises(AgreementError, match="got 19 for 20"):
+        CoxRegression().fit(X, y[:19])
+    with pytest.raises(AgreementError, match="One stratum is wanted per row"):
+        CoxRegression().fit(X, y, strata=[1, 2])
+    with pytest.raises(ValueError, match="alpha"):
+        CoxRegression(-1.0).fit(X, y)
+
+
+def test_nothing_is_said_beyond_the_observation():
+    X, y = made_up(50)
+    model = CoxRegression().fit(X, y)
+    end = y["time"].max()
+    assert model.predict_survival(X, [0.0, end]).shape == (50, 2)
+    np.testing.assert_array_equal(model.predict_survival(X, 0.0), 1.0)
+    with pytest.raises(ValueError, match="1 of 2 times are beyond"):
+        model.predict_survival(X, [end, np.nextafter(end, np.inf)])
+    with pytest.raises(ValueError, match="finite numbers from 0 on"):
+        model.predict_survival(X, [-1.0])
+
+
+def test_it_is_an_estimator():
+    X, y = made_up()
+    model = clone(CoxRegression(2.0, ties="breslow"))
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    assert model.fit(X, y) is model
+    assert model.predict(model.mean_[None])[0] == 0
+    assert model.score(X, y) > 0.6
+    with pytest.raises(ValueError, match="3 features"):
+        model.predict(X[:, :2])

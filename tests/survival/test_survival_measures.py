@@ -1,0 +1,238 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lifelines import KaplanMeierFitter
+from lifelines.statistics import multivariate_logrank_test
+from sksurv import metrics
+from sksurv.compare import compare_survival
+from sksurv.nonparametric import kaplan_meier_estimator
+from survival_examples import made_up, whas500
+
+from datacollab.errors import AgreementError, NumericalError
+from datacollab.survival import (
+    CoxRegression,
+    brier_score,
+    calibration,
+    concordance_index,
+    concordance_index_ipcw,
+    integrated_brier_score,
+    kaplan_meier,
+    log_rank_test,
+    risk_groups,
+)
+from datacollab.survival._ipcw import censoring_weights
+from datacollab.targets import survival_target
+
+
+@st.composite
+def targets(draw, least=4):
+    """Few rows, times on a grid so coarse that events and ends of observations share them."""
+    n = draw(st.integers(least, 25))
+    event = draw(st.lists(st.booleans(), min_size=n, max_size=n))
+    time = draw(st.lists(st.integers(1, 6), min_size=n, max_size=n))
+    return survival_target(event, time)
+
+
+def untied(n=150, seed=0):
+    """Real rows with no two times alike, and risks of which some are."""
+    X, y = whas500()
+    _, first = np.unique(y["time"], return_index=True)
+    rows = np.random.default_rng(seed).permutation(first)[: 2 * n]
+    train, test = rows[:n], rows[n:]
+    risk = np.round(CoxRegression(1.0).fit(X[train], y[train]).predict(X[test]), 1)
+    return y[train], y[test], X[train], X[test], risk
+
+
+@settings(max_examples=60, deadline=None)
+@given(targets(), st.integers(0, 10**6))
+def test_harrells_index_is_that_of_scikit_survival(y, seed):
+    risk = np.random.default_rng(seed).integers(0, 4, size=len(y)).astype(float)
+    try:
+        theirs = metrics.concordance_index_censored(y["event"], y["time"], risk)[0]
+    except ValueError:  # NoComparablePairException, or all censored
+        with pytest.raises(NumericalError, match="No two rows"):
+            concordance_index(y, risk)
+        return
+    assert concordance_index(y, risk) == pytest.approx(theirs, abs=1e-12)
+
+
+def test_harrells_index_on_real_rows():
+    _, y, _, _, risk = untied()
+    theirs = metrics.concordance_index_censored(y["event"], y["time"], risk)[0]
+    assert concordance_index(y, risk) == pytest.approx(theirs, abs=1e-12)
+    assert concordance_index(y, -risk) == pytest.approx(1 - theirs, abs=1e-12)
+    assert concordance_index(y, np.zeros(len(y))) == 0.5
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_unos_index_is_that_of_scikit_survival(seed):
+    train, test, _, _, risk = untied(seed=seed)
+    tau = float(np.quantile(train["time"], 0.8))
+    theirs = metrics.concordance_index_ipcw(train, test, risk, tau=tau)[0]
+    assert concordance_index_ipcw(train, test, risk, tau) == pytest.approx(theirs, abs=1e-12)
+
+
+def test_without_censoring_unos_index_is_harrells():
+    _, y = made_up(60, step=0.1)
+    y["event"] = True
+    risk = np.random.default_rng(0).normal(size=60)
+    assert concordance_index_ipcw(y, y, risk) == pytest.approx(concordance_index(y, risk), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_brier_scores_are_those_of_scikit_survival(seed):
+    train, test, X_train, X_test, _ = untied(seed=seed)
+    times = np.quantile(train["time"], [0.1, 0.3, 0.5, 0.7])
+    survival = CoxRegression(1.0).fit(X_train, train).predict_survival(X_test, times)
+    np.testing.assert_allclose(
+        brier_score(train, test, survival, times), metrics.brier_score(train, test, survival, times)[1], atol=1e-12
+    )
+    theirs = metrics.integrated_brier_score(train, test, survival, times)
+    assert integrated_brier_score(train, test, survival, times) == pytest.approx(theirs, abs=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(targets())
+def test_weighted_events_give_kaplan_and_meiers_curve(y):
+    """Σ 1(t_i ≤ t, δ_i) / G(t_i-) / n = 1 - S(t), and S(t) G(t) = #{t_i > t} / n, ties or not."""
+    curve = kaplan_meier(y)
+    for t, survival in zip(curve.times, curve.survival, strict=True):
+        seen = y["event"] & (y["time"] <= t)
+        weights = censoring_weights(y, y["time"][seen])
+        assert weights.sum() / len(y) == pytest.approx(1 - survival, abs=1e-12)
+        if (y["time"] > t).any():
+            G = 1 / censoring_weights(y, np.array([t]), beyond=True)[0]
+            assert survival * G == pytest.approx(np.mean(y["time"] > t), abs=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(targets(), st.sampled_from([0.0, 0.3, 1.0]))
+def test_the_brier_score_of_one_curve_for_all(y, survival):
+    """With S for everybody it is S² (1 - KM) + (1 - S)² KM: what unbiased weights must give."""
+    t = float(y["time"].max()) - 1
+    if t <= 0:
+        return
+    S, (km,) = np.full((len(y), 1), survival), kaplan_meier(y)([t])
+    expected = survival**2 * (1 - km) + (1 - survival) ** 2 * km
+    assert brier_score(y, y, S, [t])[0] == pytest.approx(expected, abs=1e-12)
+
+
+def test_times_that_nobody_reached_are_refused():
+    y = survival_target([1, 0, 1, 0], [1.0, 2.0, 3.0, 4.0])
+    later = survival_target([1, 1], [5.0, 6.0])
+    with pytest.raises(NumericalError, match="1 of 1 times are beyond"):
+        brier_score(y, later, np.full((2, 1), 0.5), [5.5])
+    with pytest.raises(NumericalError, match="beyond the longest"):
+        concordance_index_ipcw(y, later, [1.0, 2.0])
+    ended = survival_target([1, 0], [1.0, 4.0])
+    with pytest.raises(NumericalError, match="No training row is observed beyond"):
+        brier_score(ended, later, np.full((2, 1), 0.5), [4.0])
+    with pytest.raises(ValueError, match="rows by times"):
+        brier_score(y, y, np.full((4, 1), 1.5), [2.0])
+    with pytest.raises(ValueError, match="ascending"):
+        integrated_brier_score(y, y, np.full((4, 2), 0.5), [2.0, 1.0])
+
+
+@pytest.mark.parametrize("step", [0.0, 0.2])
+def test_kaplan_and_meiers_curve_is_that_of_lifelines_and_scikit_survival(step):
+    _, y = made_up(100, step=step)
+    weight = np.random.default_rng(0).integers(1, 4, size=100)
+    ours = kaplan_meier(y)
+    times, survival, interval = kaplan_meier_estimator(y["event"], y["time"], conf_type="log-log")
+    np.testing.assert_array_equal(ours.times, times)
+    np.testing.assert_allclose(ours.survival, survival, rtol=1e-12)
+    inner = (survival > 0) & (survival < 1)
+    np.testing.assert_allclose(np.array(ours.interval())[:, inner], interval[:, inner], rtol=1e-10)
+    theirs = KaplanMeierFitter().fit(y["time"], y["event"], weights=weight)
+    weighted = kaplan_meier(y, weight)
+    np.testing.assert_allclose(
+        weighted.survival, theirs.survival_function_at_times(weighted.times).to_numpy(), rtol=1e-12
+    )
+    bounds = theirs.confidence_interval_.loc[weighted.times].to_numpy().T
+    inner = (weighted.survival > 0) & (weighted.survival < 1)
+    np.testing.assert_allclose(np.array(weighted.interval())[:, inner], bounds[:, inner], rtol=1e-10)
+    assert weighted.median() == theirs.median_survival_time_
+
+
+def test_without_censoring_the_curve_is_the_empirical_one():
+    time = np.array([3.0, 1.0, 2.0, 2.0])
+    curve = kaplan_meier(survival_target(np.ones(4), time))
+    np.testing.assert_allclose(curve([0.5, 1.0, 2.5, 9.0]), [1, 0.75, 0.25, 0.0])
+    np.testing.assert_allclose(curve.variance, curve.survival * (1 - curve.survival) / 4)
+    assert curve.median() == 2.0
+    assert kaplan_meier(survival_target([1, 0, 0], [1.0, 2.0, 3.0])).median() == np.inf
+    with pytest.raises(ValueError, match="sample_weight"):
+        kaplan_meier(survival_target([1, 0], [1.0, 2.0]), [0.0, 0.0])
+
+
+@pytest.mark.parametrize("n_groups", [2, 3, 5])
+@pytest.mark.parametrize("step", [0.0, 0.2])
+@pytest.mark.filterwarnings("ignore:Starting with pandas")
+def test_the_log_rank_test_is_that_of_scikit_survival_and_lifelines(n_groups, step):
+    _, y = made_up(100, step=step)
+    groups = np.random.default_rng(n_groups).integers(n_groups, size=100)
+    ours = log_rank_test(y, groups)
+    statistic, p_value = compare_survival(y, groups)
+    assert ours.statistic == pytest.approx(statistic, rel=1e-10)
+    assert ours.p_value == pytest.approx(p_value, rel=1e-9)
+    theirs = multivariate_logrank_test(y["time"], groups, y["event"])
+    assert ours.statistic == pytest.approx(theirs.test_statistic, rel=1e-8)
+    assert ours.degrees_of_freedom == n_groups - 1
+
+
+def test_the_log_rank_test_is_the_score_test_of_a_cox_regression():
+    """At β = 0, without ties: the gradient squared over the information."""
+    _, y = made_up(80)
+    groups = np.random.default_rng(1).integers(2, size=80)
+    from datacollab.survival._partial_likelihood import RiskSets, partial_likelihood
+    from datacollab.survival._rows import checked_rows
+
+    rows = checked_rows(CoxRegression(), groups[:, None].astype(float), y, None, None)
+    at = partial_likelihood(np.zeros(1), [RiskSets.of(rows, efron=True)])
+    assert log_rank_test(y, groups).statistic == pytest.approx(at.gradient[0] ** 2 / at.information[0, 0], rel=1e-10)
+
+
+def test_groups_of_risk():
+    risk = np.random.default_rng(0).normal(size=300)
+    groups = risk_groups(risk)
+    np.testing.assert_array_equal(np.bincount(groups), [100, 100, 100])
+    assert risk[groups == 0].max() < risk[groups == 1].min()
+    # Bounds of rows that all have, so that a group means the same everywhere.
+    np.testing.assert_array_equal(risk_groups(risk[:50], reference=risk), groups[:50])
+    assert set(risk_groups(np.zeros(5))) == {0}
+    with pytest.raises(ValueError, match="2 or more"):
+        risk_groups(risk, 1)
+    with pytest.raises(AgreementError, match="Two groups or more"):
+        log_rank_test(made_up(5)[1], np.zeros(5))
+    with pytest.raises(AgreementError, match="One group is wanted"):
+        log_rank_test(made_up(5)[1], np.zeros(4))
+
+
+def test_calibration_compares_means_with_kaplan_and_meier():
+    X, y = made_up(400, seed=2)
+    survival = CoxRegression().fit(X, y).predict_survival(X, [0.5])[:, 0]
+    found = calibration(y, survival, 0.5, n_groups=4)
+    groups = np.argsort(np.argsort(survival)) // 100
+    for group in range(4):
+        own = groups == group
+        assert found.predicted[group] == pytest.approx(survival[own].mean())
+        assert found.observed[group] == pytest.approx(kaplan_meier(y[own])([0.5])[0])
+        assert found.low[group] <= found.observed[group] <= found.high[group]
+        # A model that is right is calibrated.
+        assert found.low[group] - 0.05 < found.predicted[group] < found.high[group] + 0.05
+    np.testing.assert_array_equal(found.n_rows, 100)
+    assert len(calibration(y, np.full(400, 0.5), 0.5).predicted) == 1
+    with pytest.raises(AgreementError, match="One probability is wanted"):
+        calibration(y, survival[:5], 0.5)
+    with pytest.raises(AgreementError, match="No row was observed until"):
+        calibration(y, survival, 1e9)
+
+
+def test_measures_take_survival_targets_alone():
+    with pytest.raises(AgreementError, match="must be survival targets"):
+        concordance_index(np.array([1.0, 2.0]), [1.0, 2.0])
+    with pytest.raises(ValueError, match="risk must have"):
+        concordance_index(survival_target([1, 0], [1.0, 2.0]), [1.0, np.nan])
+    with pytest.raises(AgreementError, match="not above 0"):
+        kaplan_meier(np.array([(True, 0.0)], dtype=[("event", bool), ("time", float)]))
