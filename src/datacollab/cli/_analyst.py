@@ -100,7 +100,10 @@ def status(folder: Folder = HERE, passphrase_file: PassphraseFile = None, as_jso
 def integrate(
     shares: Annotated[list[Path] | None, File(help="Shares to add first.")] = None,
     method: Annotated[str, Option(help="auto, kti, kti-cv, lti, lti-affine, gep, mpp, odc.")] = "auto",
-    model: Annotated[str, Option(help="auto, random-forest, gradient-boosting, linear, perceptron.")] = "auto",
+    model: Annotated[
+        str,
+        Option(help="auto, random-forest, gradient-boosting, linear, perceptron; for times cox, survival-forest."),
+    ] = "auto",
     components: Annotated[
         int | None, Option(min=1, help="Columns of the common space, for a named method. Default: as the widest share.")
     ] = None,
@@ -123,9 +126,17 @@ def integrate(
     Example: datacollab analyst integrate *.dcshare --project project.toml -C analyst
     """
     with reported(as_json) as report:
-        from ..exchange.analyst_folder import METHODS, MODELS, AnalystFolder, make_integrator, make_model
+        from ..exchange.analyst_folder import (
+            METHODS,
+            MODELS,
+            SURVIVAL_MODELS,
+            AnalystFolder,
+            make_integrator,
+            make_model,
+        )
 
-        for option, value, known in (("--method", method, METHODS), ("--model", model, MODELS)):
+        models = tuple(dict.fromkeys((*MODELS, *SURVIVAL_MODELS)))
+        for option, value, known in (("--method", method, METHODS), ("--model", model, models)):
             if value not in known:
                 raise typer.BadParameter(f"{value!r} is none of {', '.join(known)}.", param_hint=option)
         if project is not None:
@@ -135,10 +146,11 @@ def integrate(
             _add(opened, shares, report)
         received = [each.share for each in opened.shares()]
         opened.check_quorum(len(received))
+        kind, of_means = opened.project.task.kind, not all(each.one_to_one for each in received)
         with shown_progress(quiet=as_json) as progress:
             result = opened.integrate(
-                make_integrator(method, received, n_components=components, alpha=alpha),
-                make_model(model, opened.project.task.kind, seed),
+                make_integrator(method, received, task=kind, n_components=components, alpha=alpha),
+                make_model(model, kind, seed, of_means=of_means),
                 n_folds=folds or None,
                 random_state=0 if seed is None else seed,
                 budget=budget,

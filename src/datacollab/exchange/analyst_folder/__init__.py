@@ -2,13 +2,14 @@
 
 from ._folder import AnalystFolder, PartyStatus
 from ._integration import Integration, anchor_concordance
-from ._methods import METHODS, MODELS, make_integrator, make_model
+from ._methods import METHODS, MODELS, SURVIVAL_MODELS, make_integrator, make_model
 from ._score import Score
 from ._shares import ReceivedShare, receive
 
 __all__ = [
     "METHODS",
     "MODELS",
+    "SURVIVAL_MODELS",
     "AnalystFolder",
     "Integration",
     "PartyStatus",

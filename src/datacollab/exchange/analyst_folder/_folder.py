@@ -11,12 +11,13 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
 
 from ...bundle import KeyPair, PublicKey, write_atomically
-from ...errors import ExchangeError
+from ...errors import AgreementError, ExchangeError
 from ..log import AuditLog, locked
 from ..project import Project, load_project, read_project
 from ._collaboration import pack_collaboration, unpack_collaboration
 from ._export import refuse_training_rows, signed_model
 from ._integration import Integration, describe
+from ._methods import AUTO, make_integrator, make_model
 from ._shares import ReceivedShare, check_same_anchor, receive
 
 if TYPE_CHECKING:
@@ -193,7 +194,8 @@ class AnalystFolder:
         ----------
         integrator : BaseIntegrator or "auto", default="auto"
         estimator : estimator or "auto", default="auto"
-            What is "auto" is chosen by rows left out; see `datacollab.Analyst`.  Where there was a choice, parties get
+            What is "auto" is chosen by rows left out; see `datacollab.Analyst`.  Of times to an event it is affine
+            `LTI` and `CoxRegression`.  Where there was a choice, parties get
             with the model what it says of their rows left out.
         n_folds : int or None, default=5
             Of the cross-validation of the model on the collaboration representations, where nothing is known of rows
@@ -209,18 +211,33 @@ class AnalystFolder:
         ------
         ExchangeError
             When too few parties have shared.
+        AgreementError
+            When the project has nothing to predict.
         DataCollabError
             When the representations cannot be aligned.
         """
         from ...analyst import Analyst
 
+        if self.project.task.kind in ("effect", "none"):
+            raise AgreementError(
+                f"Project {self.project.name!r} is of kind {self.project.task.kind!r}: there is nothing to predict, "
+                "and no model to train."
+            )
         with locked(self.path):
             received = self.shares()
             self.check_quorum(len(received))
+            kind = self.project.task.kind
+            if kind == "survival":
+                shares = [each.share for each in received]
+                of_means = not all(share.one_to_one for share in shares)
+                integrator = make_integrator(AUTO, shares, task=kind) if isinstance(integrator, str) else integrator
+                estimator = (
+                    make_model(AUTO, kind, random_state, of_means=of_means) if isinstance(estimator, str) else estimator
+                )
             analyst = Analyst(
                 integrator,
                 estimator,
-                task=self.project.task.kind,
+                task=kind if self.project.task.is_single else "auto",
                 budget=budget,
                 random_state=random_state,
                 progress=progress,
