@@ -9,7 +9,7 @@ DATA ?= $(firstword $(DATACOLLAB_DATA) $(wildcard ../shared/data))
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test test-all check smoke results risks accuracy federated pays frontier clean
+.PHONY: demo test test-all check smoke results risks accuracy federated pays frontier downstream clean
 
 demo: $(VENV)/.demo  ## What data collaboration buys on real data: prints a table, writes figures and a page.
 	$(BIN)/datacollab demo --output output/demo
@@ -55,6 +55,9 @@ pays: $(VENV)/.pays  ## Does collaborating pay? What docs/results/pays holds. Ta
 frontier: $(VENV)/.pays  ## Accuracy against risk for every defence: what docs/results/frontier holds. Takes an hour; goes on where it was.
 	PYTHONPATH=benchmarks $(BIN)/python -m pays --preset frontier $(if $(DATA),--data-dir $(DATA)) --n-jobs 2 --output output/frontier \
 		--copy-to docs/results/frontier
+
+downstream: $(VENV)/.test  ## Survival, effects, explanations, clusters, groups: what docs/results/downstream holds, beside what should hold. Goes on where it was.
+	PYTHONPATH=benchmarks $(BIN)/python -m downstream --n-jobs 2 --output output/downstream --copy-to docs/results/downstream
 
 clean:
 	rm -rf $(VENV) output build dist

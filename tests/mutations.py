@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 import tomli_w
 
-from datacollab import PartyModel, Share
+from datacollab import KTI, PartyModel, Share, TargetSimilarityGraph
+from datacollab.analyst import Centre, GroupAnalyst
 from datacollab.bundle import Bundle, KeyPair, arrays_to_bytes, bytes_to_arrays, pack, unpack
 from datacollab.errors import ExchangeError
 from datacollab.exchange.project import (
@@ -31,7 +32,24 @@ from datacollab.exchange.project import (
 )
 from datacollab.exchange.project._anchor import anchor_arrays, anchor_from_arrays
 from datacollab.model import LinearMap
-from datacollab.share import share_contents, share_from
+from datacollab.share import (
+    GROUP_KIND,
+    MOMENTS_KIND,
+    SUMS_KIND,
+    TARGET_KIND,
+    ClassSums,
+    GroupMoments,
+    class_sums_from,
+    group_message_contents,
+    group_message_from,
+    group_moments_contents,
+    group_moments_from,
+    group_target_contents,
+    group_target_from,
+    share_contents,
+    share_from,
+    sums_contents,
+)
 
 NUMBERS = [0, 1, -1, 2, 1e308, -1e308, 2**31 - 1, -(2**31), 2**53, 10**30, 0.5, True, False]
 WORDS = ["", "a", "=1+1", "no such word", "../../etc/passwd", "\u202e", "x" * 5000, [], {}, [[]], {"a": {}}]
@@ -137,6 +155,49 @@ def shares(generator):
     return bundle_mutants("datacollab.share", *share_contents(share), share_from, generator)
 
 
+def groups(generator):
+    """Of a group's message, the target and moments, in turn."""
+    random = np.random.default_rng(0)
+    parts = [
+        Share(
+            party=name,
+            representation=random.normal(size=(4, 3)),
+            anchor_representation=random.normal(size=(9, 3)),
+            target=np.array([0, 1, 0, 1]),
+            anchor_target=np.array([0, 1, 2] * 3),
+        )
+        for name in "ab"
+    ]
+    message = GroupAnalyst("north", KTI(2, graph=TargetSimilarityGraph(2)), None).message(parts)
+    rows = np.column_stack([np.repeat(np.eye(2), 5, axis=0), random.normal(size=(10, 2))])
+    moments = GroupMoments(group="north", space="0" * 64, classes=np.array(["a", "b"]), gram=rows.T @ rows)
+    kinds = [
+        bundle_mutants(GROUP_KIND, *group_message_contents(message), group_message_from, generator),
+        bundle_mutants(TARGET_KIND, *group_target_contents(Centre().target([message])), group_target_from, generator),
+        bundle_mutants(MOMENTS_KIND, *group_moments_contents(moments), group_moments_from, generator),
+    ]
+    while True:
+        for kind in kinds:
+            yield next(kind)
+
+
+def sums(generator):
+    rows = np.random.default_rng(0).normal(size=(9, 3))
+    message = ClassSums(
+        party="north",
+        classes=np.array(["a", "b"]),
+        sums=rows[:2],
+        counts=rows[0, :2],
+        anchor_representation=rows,
+        clip=1.0,
+        noise=2.0,
+        anchor_target=np.array(["a", "b", "a"] * 3),
+        epsilon=4.0,
+        delta=1e-5,
+    )
+    return bundle_mutants(SUMS_KIND, *sums_contents(message), class_sums_from, generator)
+
+
 def anchors(generator):
     anchor = Anchor(
         rows=np.random.default_rng(0).normal(size=(9, 4)), target=np.array(["yes", "no", "a"] * 3), secret=b"s" * 32
@@ -161,6 +222,14 @@ def models(generator):
         estimator=RandomForestClassifier(2, max_depth=3, random_state=0).fit(rows, (rows[:, 0] > 0).astype(int)),
     )
     return bundle_mutants(MODEL_KIND, *model_contents(model), lambda b: model_from(b).predict(rows), generator)
+
+
+def answers(generator):
+    from datacollab.model import ANSWERS_KIND, AnchorAnswers, answers_contents, answers_from
+
+    values = np.random.default_rng(0).dirichlet(np.ones(3), size=12)
+    made = AnchorAnswers(party="north", values=values, classes=np.array(["a", "b", "c"]))
+    return bundle_mutants(ANSWERS_KIND, *answers_contents(made), answers_from, generator)
 
 
 def project():
@@ -235,7 +304,16 @@ def tables(generator):
         yield lambda ending=ending, data=data: read(ending, data)
 
 
-KINDS = {"anchors": anchors, "models": models, "projects": projects, "shares": shares, "tables": tables}
+KINDS = {
+    "anchors": anchors,
+    "answers": answers,
+    "groups": groups,
+    "models": models,
+    "projects": projects,
+    "shares": shares,
+    "sums": sums,
+    "tables": tables,
+}
 
 
 def outcomes(kind, n_mutants, seed):

@@ -34,7 +34,7 @@ LIBRARY = {
     "survival": Room(
         "Cox regression, survival forests, and how good they are.", "CoxRegression", ("targets", "linalg")
     ),
-    "share": Room("What a party sends.", "Share", ("bundle", "targets")),
+    "share": Room("What a party sends, and a group of parties.", "Share", ("bundle", "targets")),
     "anchor": Room("Making the anchor, and finding private rows in it.", "SMOTEAnchor", ("linalg",)),
     "model": Room(
         "What goes back: g_k and h, as numbers.", "PartyModel", ("linalg", "bundle", "targets", "survival", "share")
@@ -48,6 +48,11 @@ LIBRARY = {
         "The analyst's side: integration and training.",
         "Analyst",
         ("linalg", "targets", "survival", "share", "model"),
+    ),
+    "effects": Room(
+        "Effects of treatments, from what parties share.",
+        "estimate_effect",
+        ("linalg", "targets", "share", "model", "analyst"),
     ),
     "collaboration": Room(
         "All roles in one process, and the baselines.",
@@ -77,7 +82,7 @@ EXCHANGE = {
         "A party's folder: share once, install, predict.",
         "PartyFolder",
         (
-            *("linalg", "bundle", "targets", "share", "anchor", "model", "party", "testing"),
+            *("linalg", "bundle", "targets", "survival", "share", "anchor", "model", "party", "testing"),
             *("risk.attacks", "risk.audit", "exchange.log", "exchange.project"),
         ),
     ),
@@ -85,7 +90,7 @@ EXCHANGE = {
         "The analyst's folder: receive, integrate, export.",
         "AnalystFolder",
         (
-            *("linalg", "bundle", "share", "model", "analyst", "risk.attacks"),
+            *("linalg", "bundle", "survival", "share", "model", "analyst", "effects", "risk.attacks"),
             *("exchange.log", "exchange.project"),
         ),
     ),

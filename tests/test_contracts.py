@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 import datacollab.analyst
 from datacollab import KTI, KTICV, LTI, ODC, GeometricGraph, TargetDissimilarityGraph, TargetSimilarityGraph
-from datacollab.analyst import BaseIntegrator
+from datacollab.analyst import AnchorScaled, BaseIntegrator
 from datacollab.testing import check_integrator
 
 EXPORTED = [
@@ -29,6 +29,8 @@ VARIANTS = [
 
 
 def small(integrator_class):
+    if integrator_class is AnchorScaled:
+        return AnchorScaled(LTI(n_components=4))
     integrator = integrator_class() if integrator_class is ODC else integrator_class(n_components=4)
     return integrator.set_params(alphas=(0.1, 1.0), gamma_factors=(1.0,)) if integrator_class is KTICV else integrator
 
@@ -44,7 +46,7 @@ def test_variants_keep_the_contract(integrator):
 
 
 def test_all_methods_are_covered():
-    assert {c.__name__ for c in EXPORTED} == {"MPP", "GEP", "ODC", "LTI", "KTI", "KTICV"}
+    assert {c.__name__ for c in EXPORTED} == {"MPP", "GEP", "ODC", "LTI", "KTI", "KTICV", "AnchorScaled"}
 
 
 class Mutating(LTI):

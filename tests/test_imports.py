@@ -162,7 +162,7 @@ def test_the_library_loads_no_wing():
 
 def test_the_reader_of_imports_sees_them():
     """The checks above rest on this: relative and nested imports, of files and of names, are all found."""
-    base = IMPORTS["datacollab.collaboration._base"]
+    base = IMPORTS["datacollab.collaboration._roles"]
     assert {"datacollab.analyst", "datacollab.party", "datacollab.errors"} <= base
     assert "datacollab.paper.experiments" in IMPORTS["datacollab.cli._demo"]
     assert "datacollab.share._fields" in IMPORTS["datacollab.share._codec"]

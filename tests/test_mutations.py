@@ -10,7 +10,7 @@ import pytest
 from datacollab._codes import CODES
 
 SCRIPT = Path(__file__).with_name("mutations.py")
-KINDS = ("anchors", "models", "projects", "shares", "tables")
+KINDS = ("anchors", "answers", "groups", "models", "projects", "shares", "sums", "tables")
 MOST_SECONDS, MOST_MEGABYTES = 5, 1024
 
 

@@ -14,7 +14,9 @@ PUBLIC = [
     "Collaboration",
     "DataCollabError",
     "DataCollaborationClassifier",
+    "DataCollaborationClusterer",
     "DataCollaborationRegressor",
+    "DataCollaborationSurvival",
     "GEP",
     "GaussianAnchor",
     "GeometricGraph",
@@ -46,7 +48,7 @@ PUBLIC = [
 
 ROOMS = [
     *("analyst", "anchor", "bundle", "collaboration", "datasets", "linalg", "model", "party", "share", "survival"),
-    "targets",
+    *("targets", "effects"),
     *("risk.attacks", "risk.audit", "exchange.log", "exchange.project", "exchange.party_folder"),
     *("exchange.analyst_folder", "paper.claims", "paper.experiments", "paper.reports"),
 ]

@@ -41,6 +41,8 @@ _HOME = {
     # All roles in one process, and what there is without collaboration.
     "DataCollaborationClassifier": "collaboration",
     "DataCollaborationRegressor": "collaboration",
+    "DataCollaborationSurvival": "collaboration",
+    "DataCollaborationClusterer": "collaboration",
     "PartyStratifiedKFold": "collaboration",
     "Local": "collaboration",
     "Central": "collaboration",
@@ -75,7 +77,9 @@ if TYPE_CHECKING:
     from .anchor import find_private_rows as find_private_rows
     from .collaboration import Central as Central
     from .collaboration import DataCollaborationClassifier as DataCollaborationClassifier
+    from .collaboration import DataCollaborationClusterer as DataCollaborationClusterer
     from .collaboration import DataCollaborationRegressor as DataCollaborationRegressor
+    from .collaboration import DataCollaborationSurvival as DataCollaborationSurvival
     from .collaboration import Local as Local
     from .collaboration import PartyStratifiedKFold as PartyStratifiedKFold
     from .errors import DataCollabError as DataCollabError

@@ -173,12 +173,24 @@ CODES = {
     "STATE_UNSUPPORTED": Code(
         "state", "This obfuscator cannot be stored.", "Choose another; for UMAP the row-wise rule."
     ),
+    "FORGOTTEN": Code(
+        "state",
+        "The party has forgotten its map f_k, which sharing and the analyst's model need.",
+        "Predict with what was learned from answers; share from a new folder.",
+    ),
     "BUSY": Code("state", "Another command works in the folder.", "Wait until it has ended."),
     # limits
     "TOO_LARGE": Code("limits", "A file is larger than allowed.", "Check its origin; raise the limit if it is right."),
     # model
     "SHARE_MALFORMED": Code("model", "The arrays of a share do not fit together.", "Have it made again."),
+    "GROUP_MALFORMED": Code("model", "What crosses between groups does not fit together.", "Have it made again."),
     "MODEL_MALFORMED": Code("model", "A model is inconsistent in itself.", "Do not use it; ask the analyst."),
+    "ANSWERS_MALFORMED": Code("model", "Answers on the anchor are inconsistent.", "Do not use them; ask the analyst."),
+    "ANSWERS_UNFIT": Code(
+        "model",
+        "No model can be learned from answers on this anchor that would hold for the party's rows.",
+        "Ask for a model instead of answers, or for an anchor of rows like the party's.",
+    ),
     "MODEL_UNSUPPORTED": Code("model", "A model of this kind cannot be sent.", "Train another kind of model."),
     "OBJECTS_REFUSED": Code(
         "model",

@@ -13,8 +13,10 @@
     │   ├── IncompressibleKernelError      landmarks cannot stand for the other anchor rows
     │   └── NotConvergedError              an iterative solver did not reach its accuracy
     ├── NotEnoughMemoryError (MemoryError) a fit would not fit into memory; nothing was started
+    ├── EffectError (ValueError)           an effect cannot be estimated, or not with honest intervals
     ├── NoGuaranteeError (RuntimeError)    no epsilon can be stated for what a party shares
     ├── SharedBeforeError (RuntimeError)   a party would share rows once more, after another fit
+    ├── ForgottenError (RuntimeError)      a party has forgotten its map f_k, and is asked for it
     ├── ExchangeError (ValueError)         a file or a step of the exchange is refused; has a `code`
     ├── ClusterError (RuntimeError)        no Dask cluster, or one that keeps losing workers
     ├── DatasetError (OSError)             a data set is missing, damaged or not what was expected
@@ -25,8 +27,10 @@
     ├── ApproximationWarning               a tolerance was not reached
     ├── UndeterminedTargetWarning          other targets are as good as the one found
     ├── RepeatableSecretWarning            a party's secret was drawn from a known random_state
+    ├── EffectWarning                      an effect was estimated, but its interval may not hold
     ├── PrivateRowsWarning                 rows called public are also among a party's own
-    └── SuppressedRowsWarning              a defence keeps rows from being shared
+    ├── SuppressedRowsWarning              a defence keeps rows from being shared
+    └── UnidentifiedColumnsWarning         the model cannot tell columns from others
 
 Each error is also a builtin one, so ``except ValueError`` keeps working.  A message says which party and which
 parameter, what was found, what is wanted and what to do.  It shows names, shapes and types; never an entry of the data.
@@ -42,7 +46,10 @@ __all__ = [
     "DataCollabError",
     "DataCollabWarning",
     "DatasetError",
+    "EffectError",
+    "EffectWarning",
     "ExchangeError",
+    "ForgottenError",
     "IncompressibleKernelError",
     "MissingExtraError",
     "NoGuaranteeError",
@@ -58,6 +65,7 @@ __all__ = [
     "SinglePartyWarning",
     "SuppressedRowsWarning",
     "UndeterminedTargetWarning",
+    "UnidentifiedColumnsWarning",
     "UnknownPartyError",
 ]
 
@@ -116,12 +124,20 @@ class NotEnoughMemoryError(DataCollabError, MemoryError):
     """A fit would take more memory than there is; the message says how much, and nothing was started."""
 
 
+class EffectError(DataCollabError, ValueError):
+    """An effect cannot be estimated from what was shared, or not with intervals that hold; the message says why."""
+
+
 class NoGuaranteeError(DataCollabError, RuntimeError):
     """No epsilon can be stated for what a party shares; the message says which condition does not hold."""
 
 
 class SharedBeforeError(DataCollabError, RuntimeError):
     """A party was fitted anew and would share rows that it shared before; nothing left the party."""
+
+
+class ForgottenError(DataCollabError, RuntimeError):
+    """A party has forgotten its map f_k, and was asked for something that needs it."""
 
 
 class ExchangeError(DataCollabError, ValueError):
@@ -173,9 +189,17 @@ class RepeatableSecretWarning(DataCollabWarning):
     """A secret was drawn from a known ``random_state``: whoever learns it can rebuild the obfuscation."""
 
 
+class EffectWarning(DataCollabWarning):
+    """An effect was estimated, but its interval may be too short: arms are unlike, or columns were lost on the way."""
+
+
 class PrivateRowsWarning(DataCollabWarning):
     """Rows that were called public are also among a party's own; the message says how many, not which."""
 
 
 class SuppressedRowsWarning(DataCollabWarning):
     """A defence keeps rows from being shared; the message says how many, not which."""
+
+
+class UnidentifiedColumnsWarning(DataCollabWarning):
+    """Columns are explained that the collaboration representation does not tell from others; the message names them."""

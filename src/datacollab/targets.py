@@ -31,8 +31,8 @@ EFFECT = np.dtype([("treatment", np.int64), ("outcome", np.float64)])
 """Treated (1) or not (0), and the outcome."""
 SURVIVAL_EFFECT = np.dtype([("treatment", np.int64), ("event", np.bool_), ("time", np.float64)])
 """Treated or not, and a time to an event as the outcome."""
-NO_TARGET: np.dtype[Any] = np.dtype([])
-"""Nothing: an array of this type has rows without fields."""
+NO_TARGET: np.dtype[Any] = np.dtype({"names": [], "formats": [], "offsets": [], "itemsize": 1})
+"""Nothing: an array of this type has rows without fields.  Rows of no bytes are something that joblib cannot write."""
 _STEPS = 60
 """Steps that the longest time has at least: months of five years."""
 

@@ -23,6 +23,7 @@ IN_A_FOLDER = {
     *(("project", name) for name in ("new", "sign")),
     *(("anchor", name) for name in ("seal", "open")),
     *(("party", name) for name in ("join", "check", "tune", "share", "install", "predict", "evaluate")),
+    *(("party", name) for name in ("learn", "forget")),
     *(("analyst", name) for name in ("init", "add", "status", "integrate", "export")),
     *(("log", name) for name in ("show", "verify", "export")),
 }

@@ -11,85 +11,18 @@ from sklearn.base import clone, is_classifier
 
 from .._threads import one_thread, one_thread_if_small
 from .._validation import FloatArray, PartyName
-from ..errors import AgreementError, UnknownPartyError
-from ..model import PartyModel, fit_weighted
+from ..errors import AgreementError
 from ..share import Share
 from ..targets import TargetKind
 from ._base import BaseIntegrator
-from ._candidate_table import Selection
 from ._candidates import ANCHOR_WEIGHTS, NamedModel, default_integrators
 from ._choice import Search
+from ._collaboration import Collaboration
 from ._fitted import Choice, trained_again
 from ._rounding import rounded
 from ._training import TrainingRows, common_kind, training_rows
 
-__all__ = ["Analyst", "Collaboration"]
-
-
-class Collaboration:
-    """What the analyst holds after the integration.
-
-    Attributes
-    ----------
-    integrator_ : BaseIntegrator
-        The fitted integration method, with one g_k per party.
-    estimator_ : estimator
-        The model h, fitted on the collaboration representations of all parties.
-    representations_ : dict of party to ndarray of shape (n_samples, n_components)
-        Collaboration representations.  They stay with the analyst: a colluding party could invert them.
-    selection_ : Selection or None
-        All candidates that were tried, with their losses on rows left out, where there was a choice.
-    left_out_ : dict of party to ndarray of shape (n_samples,) or (n_samples, n_classes)
-        What h says of each row of a share, in its order, with that row left out; of parties whose rows are their own.
-    without_ : dict of party to estimator
-        h trained without a party, for those whose shared rows are not their own rows one by one.
-    """
-
-    def __init__(
-        self,
-        integrator: BaseIntegrator,
-        estimator: Any,
-        representations: Mapping[PartyName, FloatArray],
-        *,
-        selection: Selection | None = None,
-        left_out: Mapping[PartyName, FloatArray] | None = None,
-        without: Mapping[PartyName, Any] | None = None,
-    ) -> None:
-        self.integrator_ = integrator
-        self.estimator_ = estimator
-        self.representations_ = dict(representations)
-        self.selection_ = selection
-        self.left_out_ = dict(left_out or {})
-        self.without_ = dict(without or {})
-
-    @property
-    def parties(self) -> list[PartyName]:
-        """Names of the parties, in the order of their shares."""
-        return list(self.integrator_.integration_functions_)
-
-    def party_model(self, party: PartyName) -> PartyModel:
-        """What goes back to one party: its own g_k, h, and what h says of its rows left out.
-
-        Raises
-        ------
-        UnknownPartyError
-            When the party took no part.
-        """
-        if party not in self.integrator_.integration_functions_:
-            raise UnknownPartyError(f"Party {party!r} took no part; the parties are {self.parties!r}.")
-        return PartyModel(
-            party=party,
-            integration_function=self.integrator_.integration_functions_[party],
-            estimator=self.estimator_,
-            left_out=self.left_out_.get(party),
-            without_party=self.without_.get(party),
-        )
-
-    def __repr__(self) -> str:
-        return (
-            f"Collaboration(parties={self.parties!r}, integrator={type(self.integrator_).__name__}, "
-            f"estimator={type(self.estimator_).__name__})"
-        )
+__all__ = ["Analyst", "by_party"]
 
 
 class Analyst:
@@ -225,7 +158,7 @@ class Analyst:
         guessing; parties should compare their anchors among themselves.
         """
         self._check_parameters()
-        named = _by_party(shares)
+        named = by_party(shares)
         training = training_rows(named, as_classes=self.task == "classification")
         if common_kind(named) is TargetKind.SURVIVAL:
             self._check_survival()
@@ -247,6 +180,7 @@ class Analyst:
             selection=selection if self._has_choice else None,
             left_out=left_out,
             without=without,
+            anchors={party: share.anchor_representation for party, share in named.items()},
         )
 
     @property
@@ -328,11 +262,9 @@ class Analyst:
         (anchor_weight,) = self._weights()
         is_classification = self._is_classification(training.target)
         weights = training.weights(anchor_weight, self.class_weight if is_classification else None)
-        rows = training.mapped(integrator, shares)
         strata = None if self.strata is None else training.strata
-        estimator = fit_weighted(clone(self.estimator), rows, training.target, weights, strata=strata)
-        representations = {party: rows[place] for party, place in training.parties.items()}
-        return Collaboration(integrator, estimator, representations)
+        trained = training.train(self.estimator, integrator, shares, weights, strata=strata)
+        return Collaboration(integrator, *trained, anchors=anchors)
 
     def _left_out(
         self, shares: Mapping[PartyName, Share], training: TrainingRows, choice: Choice
@@ -358,7 +290,16 @@ class Analyst:
         return f"Analyst(integrator={self.integrator!r}, estimator={self.estimator!r})"
 
 
-def _by_party(shares: Iterable[Share]) -> dict[PartyName, Share]:
+def by_party(shares: Iterable[Share]) -> dict[PartyName, Share]:
+    """Shares by the names of their parties.
+
+    Raises
+    ------
+    TypeError
+        When something else than shares is given.
+    AgreementError
+        When there is none, or two carry one name.
+    """
     if isinstance(shares, Share | Mapping):
         raise TypeError(f"A list of shares is wanted, one from each party; got one {type(shares).__name__}.")
     named: dict[PartyName, Share] = {}

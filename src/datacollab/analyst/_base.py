@@ -23,7 +23,9 @@ Representations = Mapping[Any, ArrayLike] | Sequence[ArrayLike]
 """Several parties' arrays: keyed by party, or a plain sequence that is keyed 0..K-1."""
 
 
-def check_anchors(anchors: Representations, *, keep_library: bool = False) -> dict[PartyName, FloatArray]:
+def check_anchors(
+    anchors: Representations, *, keep_library: bool = False, alone: str = "there is nothing to align"
+) -> dict[PartyName, FloatArray]:
     """Check what all parties sent for the same anchor rows.
 
     Parameters
@@ -31,6 +33,8 @@ def check_anchors(anchors: Representations, *, keep_library: bool = False) -> di
     anchors : mapping of party to array-like, or sequence of array-like
     keep_library : bool, default=False
         Whether arrays of torch or CuPy stay what and where they are; they become NumPy arrays otherwise.
+    alone : str
+        What is warned of where there is one party only.
 
     Raises
     ------
@@ -61,7 +65,7 @@ def check_anchors(anchors: Representations, *, keep_library: bool = False) -> di
             )
     if len(checked) == 1:
         warnings.warn(
-            f"Only party {next(iter(checked))!r} takes part: there is nothing to align.",
+            f"Only party {next(iter(checked))!r} takes part: {alone}.",
             SinglePartyWarning,
             stacklevel=4,
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 from numpy.typing import DTypeLike
+from scipy import sparse
 
 from .._validation import Array, FloatArray, PartyName, array_namespace, to_numpy
 from ..errors import NotConvergedError
@@ -29,12 +30,13 @@ from ..linalg import (
     smallest_eigenpairs_centred,
     symmetric_product,
 )
+from ..model import KernelMap
 from ._cost import DENSE_UP_TO
 from ._engine import Engine, LocalEngine
 from ._nystroem import coarse_start
-from ._target_problem import Solution, TargetProblem, maps_of, not_definite
+from ._target_problem import Solution, TargetProblem, centred, maps_of, not_definite
 
-__all__ = ["solve_dense", "solve_streamed"]
+__all__ = ["dense_target", "maps_onto", "normalise", "solve_dense", "solve_streamed", "sum_over_parties"]
 
 logger = logging.getLogger(__name__)
 
@@ -51,49 +53,101 @@ def solve_dense(problem: TargetProblem, engine: LocalEngine) -> Solution:
 
     Solves the reduced problem (eq. reduced_KNI), with graphs (eq. kernel-graph-gep) and centred (eq. reduced-Y).
     """
-    n = problem.n_anchors
-    parties = [(party, A, problem.kernels[party], problem.alpha) for party, A in problem.anchors.items()]
-    M = np.zeros((n, n), order="F")
-    for S in engine.each(_inverse, parties):
-        add_to_lower(M, S, problem.alpha)
-        del S  # or it would stay until the next one is there
+    M = sum_over_parties(problem, engine)
     if problem.normalised:
-        M /= np.trace(M)
-        if problem.intrinsic is not None:
-            add_sparse_to_lower(M, problem.intrinsic, problem.graph_weight / problem.intrinsic.trace())
-    eigenvalues, Z, gap, angle = _dense_target(M, problem)
+        normalise(M, problem.intrinsic, problem.graph_weight)
+    eigenvalues, Z, gap, angle = dense_target(M, problem.n_components, penalty=problem.penalty, center=problem.center)
     del M
-    # Refactorising costs a third of the first pass and saves keeping K matrices.
-    solved = engine.each(_coefficients, [(*each, Z) for each in parties])
-    maps = maps_of(problem, problem.anchors, solved)
+    maps = maps_onto(problem, Z, engine)
     return Solution(solver="exact", eigenvalues=eigenvalues, target=Z, maps=maps, gap=gap, angle=angle)
 
 
-def _dense_target(M: FloatArray, problem: TargetProblem) -> tuple[FloatArray, FloatArray, float | None, float | None]:
-    """Eigenvalues in ascending order, Z, the eigengap, and a bound on the angle.  Overwrites ``M``."""
-    n, k = problem.n_anchors, problem.n_components
-    if problem.penalty is None and n > DENSE_UP_TO and (found := _by_inverse(M, problem)) is not None:
+def sum_over_parties(problem: TargetProblem, engine: LocalEngine) -> FloatArray:
+    r""":math:`M_\lambda`, one party's term after the other, in the lower triangle; each has eigenvalues in [0, 1].
+
+    Of some of the parties, as a group of them has it, it is their part of the whole sum.
+
+    Returns
+    -------
+    ndarray of shape (n_anchors, n_anchors)
+        Fortran-ordered.
+
+    Raises
+    ------
+    NumericalError
+        When a kernel is not positive definite; the message names the party.
+    """
+    M = np.zeros((problem.n_anchors, problem.n_anchors), order="F")
+    for S in engine.each(_inverse, _of_parties(problem)):
+        add_to_lower(M, S, problem.alpha)
+        del S  # or it would stay until the next one is there
+    return M
+
+
+def maps_onto(problem: TargetProblem, Z: FloatArray, engine: LocalEngine) -> dict[PartyName, KernelMap]:
+    r"""The parties' functions with coefficients :math:`\Gamma_k = (\Sigma_k + \lambda I)^{-1} Z`."""
+    # Refactorising costs a third of the first pass and saves keeping K matrices.
+    solved = engine.each(_coefficients, [(*each, Z) for each in _of_parties(problem)])
+    return maps_of(problem, problem.anchors, solved)
+
+
+def _of_parties(problem: TargetProblem) -> list[tuple[PartyName, FloatArray, Kernel, float]]:
+    return [(party, A, problem.kernels[party], problem.alpha) for party, A in problem.anchors.items()]
+
+
+def normalise(M: FloatArray, intrinsic: sparse.csr_array | None, graph_weight: float) -> None:
+    r"""Divide ``M`` by its trace, and add :math:`\mu B / \mathrm{tr} B` (eq. kernel-graph-gep), in place."""
+    M /= np.trace(M)
+    if intrinsic is not None:
+        add_sparse_to_lower(M, intrinsic, graph_weight / intrinsic.trace())
+
+
+def dense_target(
+    M: FloatArray, n_components: int, *, penalty: sparse.csr_array | None = None, center: bool
+) -> tuple[FloatArray, FloatArray, float | None, float | None]:
+    """Z of the sum over all parties.  Overwrites ``M``.
+
+    Parameters
+    ----------
+    M : ndarray of shape (n_anchors, n_anchors)
+        Its lower triangle is read.
+    n_components : int
+    penalty : sparse array, optional
+        C.
+    center : bool
+
+    Returns
+    -------
+    eigenvalues : ndarray of shape (n_components,)
+        Ascending.
+    Z : ndarray of shape (n_anchors, n_components)
+    gap : float or None
+    angle : float or None
+        As in `Solution`.
+    """
+    n, k = len(M), n_components
+    if penalty is None and n > DENSE_UP_TO and (found := _by_inverse(M, k, center)) is not None:
         return found
     # One more than is wanted tells the gap.
-    more = min(k + 1, n - 1 if problem.center else n)
-    if problem.penalty is None:
-        solve = smallest_eigenpairs_centred if problem.center else smallest_eigenpairs
+    more = min(k + 1, n - 1 if center else n)
+    if penalty is None:
+        solve = smallest_eigenpairs_centred if center else smallest_eigenpairs
         eigenvalues, Z = solve(M, more)
     else:
-        C = np.asfortranarray(problem.penalty.toarray())
-        if problem.center:
+        C = np.asfortranarray(penalty.toarray())
+        if center:
             centre_lower(C)
             centre_lower(M)
             # The constant direction has no penalty any more; a unit of M keeps the pencil definite there.
             M += M.diagonal().mean() / n
         nu, U = largest_of_pencil(C, M, k)
         eigenvalues, Z = 1.0 / nu, U / np.sqrt(nu)
-        Z = Z - Z.mean(axis=0) if problem.center else Z
+        Z = Z - Z.mean(axis=0) if center else Z
     gap = float(eigenvalues[k] - eigenvalues[k - 1]) if len(eigenvalues) > k else None
     return eigenvalues[:k], Z[:, :k], gap, None
 
 
-def _by_inverse(M: FloatArray, problem: TargetProblem) -> tuple[FloatArray, FloatArray, float, float] | None:
+def _by_inverse(M: FloatArray, k: int, center: bool) -> tuple[FloatArray, FloatArray, float, float] | None:
     """The same through the largest eigenvalues of the inverse, which lie far apart; None where they are not found."""
     try:
         factor = scipy.linalg.cholesky(M, lower=True, check_finite=False)
@@ -109,14 +163,13 @@ def _by_inverse(M: FloatArray, problem: TargetProblem) -> tuple[FloatArray, Floa
         return np.asarray(Y - constant * (Y.sum(axis=0) / constant.sum()))
 
     constant = inverse(np.ones((len(M), 1)))
-    k = problem.n_components
     found = leading_eigenpairs(
-        centred_inverse if problem.center else inverse,
+        centred_inverse if center else inverse,
         np.random.default_rng(0).normal(size=(len(M), k)),
         k,
         tol=_TOLERANCE,
         small_gap=_SMALL_GAP,
-        project=problem.project,
+        project=centred if center else None,
     )
     if not found.converged:
         return None

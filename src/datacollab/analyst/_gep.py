@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from .._validation import FloatArray, PartyName
-from ..linalg import fix_signs
+from ..linalg import ColumnSpace, fix_signs
 from ._linear import LinearIntegrator, common_directions
 from ._parameters import N_COMPONENTS
 
@@ -72,14 +73,25 @@ class GEP(LinearIntegrator):
     def _align(self, anchors: dict[PartyName, FloatArray]) -> dict[PartyName, FloatArray]:
         spaces, U, singular_values, V = common_directions(anchors, self.n_components)
         V = V[:, : self.n_components] * fix_signs(U[:, : self.n_components])
-
         blocks = np.split(V, np.cumsum([space.rank for space in spaces.values()])[:-1])
+        return self._of_blocks(spaces, blocks, singular_values[: self.n_components])
+
+    def _onto(
+        self, spaces: Mapping[PartyName, ColumnSpace], U: FloatArray, singular_values: FloatArray
+    ) -> dict[PartyName, FloatArray]:
+        """The same from the left singular vectors, where the right ones, of all parties' bases, are not there."""
+        directions = U * fix_signs(U) / singular_values
+        return self._of_blocks(spaces, [space.basis.T @ directions for space in spaces.values()], singular_values)
+
+    def _of_blocks(
+        self, spaces: Mapping[PartyName, ColumnSpace], blocks: Sequence[FloatArray], singular_values: FloatArray
+    ) -> dict[PartyName, FloatArray]:
         # The paper's sum over pairs is 2K times the sum of squared deviations from the mean over parties, which keeps
         # the digits of a small objective.
         fitted = np.stack([space.basis @ block for space, block in zip(spaces.values(), blocks, strict=True)])
         matrices = {
             party: space.coefficients(block) for (party, space), block in zip(spaces.items(), blocks, strict=True)
         }
-        self.eigenvalues_ = singular_values[: self.n_components] ** 2
+        self.eigenvalues_ = singular_values**2
         self.objective_ = float(2.0 * len(spaces) * np.sum((fitted - fitted.mean(axis=0)) ** 2))
         return matrices

@@ -31,7 +31,7 @@ from ._graphs import NeighborGraph
 from ._kti_problem import check_library, check_rank, kernel_of, regularised_penalty, warn_if_undetermined
 from ._parameters import N_COMPONENTS, SHARED_CONSTRAINTS
 from ._solving import Solving
-from ._target_problem import TargetProblem
+from ._target_problem import Solution, TargetProblem
 from ._widths import GammaRule, has_width, kernel_widths
 
 __all__ = ["KTI"]
@@ -287,7 +287,11 @@ class KTI(BaseIntegrator):
             solution = self._solving(seed).solve(problem)
         check_rank(problem, solution, single=self.precision == "float32", by_landmarks=self.n_landmarks is not None)
         warn_if_undetermined(solution, self.n_components)
+        self._keep(problem, solution)
+        return self
 
+    def _keep(self, problem: TargetProblem, solution: Solution) -> None:
+        """Set the learnt attributes."""
         signs = like(fix_signs(to_numpy(solution.target)), solution.target)
         self.solver_ = solution.solver
         widths = problem.kernels if has_width(self.kernel) else {}
@@ -302,7 +306,6 @@ class KTI(BaseIntegrator):
         self.integration_functions_ = {
             party: replace(g, coefficients=g.coefficients * signs) for party, g in solution.maps.items()
         }
-        return self
 
     def estimate_cost(self, n_anchors: int, n_parties: int) -> FitCost:
         """Say which solver a fit would take, and its time and memory, before there are any data.

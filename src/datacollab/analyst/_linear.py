@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from .._validation import FloatArray, PartyName
 from ..linalg import ColumnSpace, centred_columns, column_space, leading_left_singular
-from ..model import LinearMap
+from ..model import IntegrationFunction, LinearMap
 from ._base import BaseIntegrator, Representations, check_n_components
 
 __all__ = ["LinearIntegrator", "common_directions", "residual"]
@@ -52,18 +52,27 @@ class LinearIntegrator(BaseIntegrator):
             its class.
         """
         checked = self._start_fit(anchors)
-        if not getattr(self, "fit_intercept", False):
-            with self._few_threads(checked):
-                matrices = self._align(checked)
-            self.integration_functions_ = {party: LinearMap(party, G) for party, G in matrices.items()}
-            return self
-        centred = {party: centred_columns(A) for party, A in checked.items()}
+        centred, means = self._without_means(checked)
         with self._few_threads(checked):
-            matrices = self._align({party: A for party, (A, _) in centred.items()})
-        self.integration_functions_ = {
-            party: LinearMap(party, G, -centred[party][1] @ G) for party, G in matrices.items()
-        }
+            self.integration_functions_ = self._maps(self._align(centred), means)
         return self
+
+    def _without_means(
+        self, anchors: dict[PartyName, FloatArray]
+    ) -> tuple[dict[PartyName, FloatArray], dict[PartyName, FloatArray]]:
+        """Representations as `_align` takes them, and what was taken off them, where maps are affine."""
+        if not getattr(self, "fit_intercept", False):
+            return anchors, {}
+        centred = {party: centred_columns(A) for party, A in anchors.items()}
+        return {party: A for party, (A, _) in centred.items()}, {party: mean for party, (_, mean) in centred.items()}
+
+    @staticmethod
+    def _maps(
+        matrices: Mapping[PartyName, FloatArray], means: Mapping[PartyName, FloatArray]
+    ) -> dict[PartyName, IntegrationFunction]:
+        return {
+            party: LinearMap(party, G, -means[party] @ G if party in means else None) for party, G in matrices.items()
+        }
 
     @abstractmethod
     def _align(self, anchors: dict[PartyName, FloatArray]) -> dict[PartyName, FloatArray]:

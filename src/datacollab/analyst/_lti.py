@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from .._validation import FloatArray, PartyName
-from ..linalg import fix_signs
+from ..linalg import ColumnSpace, fix_signs
 from ._linear import LinearIntegrator, common_directions, residual
 from ._parameters import N_COMPONENTS
 
@@ -79,12 +80,17 @@ class LTI(LinearIntegrator):
 
     def _align(self, anchors: dict[PartyName, FloatArray]) -> dict[PartyName, FloatArray]:
         spaces, U, singular_values, _ = common_directions(anchors, self.n_components)
-        Z = U[:, : self.n_components] * fix_signs(U[:, : self.n_components])
+        return self._onto(spaces, U[:, : self.n_components], singular_values[: self.n_components])
 
+    def _onto(
+        self, spaces: Mapping[PartyName, ColumnSpace], U: FloatArray, singular_values: FloatArray
+    ) -> dict[PartyName, FloatArray]:
+        """Every party's matrix onto a target that is there, and the other learnt attributes."""
+        Z = U * fix_signs(U)
         coordinates = {party: space.basis.T @ Z for party, space in spaces.items()}
         matrices = {party: space.coefficients(coordinates[party]) for party, space in spaces.items()}
         self.target_ = Z
-        self.eigenvalues_ = singular_values[: self.n_components] ** 2
+        self.eigenvalues_ = singular_values**2
         # Summing residuals instead of subtracting two nearly equal numbers keeps the digits of a small objective.
         self.objective_ = residual((spaces[party].basis @ c for party, c in coordinates.items()), Z)
         return matrices

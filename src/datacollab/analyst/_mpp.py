@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from .._validation import FloatArray, PartyName, StrOptions
 from ..errors import NumericalError
-from ..linalg import column_space, fix_signs, leading_left_singular
+from ..linalg import ColumnSpace, column_space, fix_signs, leading_left_singular
 from ._base import check_n_components
 from ._linear import LinearIntegrator, residual
 from ._parameters import N_COMPONENTS
@@ -80,17 +80,19 @@ class MPP(LinearIntegrator):
         U, singular_values, _ = leading_left_singular(np.hstack(list(anchors.values())))
         reason = f"that is the rank of all representations together{_dwarfed(anchors)}"
         check_n_components(self.n_components, U.shape[1], reason)
-        U = U[:, : self.n_components] * fix_signs(U[:, : self.n_components])
-        singular_values = singular_values[: self.n_components]
+        spaces = {party: column_space(A) for party, A in anchors.items()}
+        return self._onto(spaces, U[:, : self.n_components], singular_values[: self.n_components])
 
-        target = U @ self._mixing(singular_values)
-        matrices = {}
-        for party, A in anchors.items():
-            space = column_space(A)
-            matrices[party] = space.coefficients(space.basis.T @ target)
+    def _onto(
+        self, spaces: Mapping[PartyName, ColumnSpace], U: FloatArray, singular_values: FloatArray
+    ) -> dict[PartyName, FloatArray]:
+        """Every party's matrix onto a target that is there, and the other learnt attributes."""
+        target = U * fix_signs(U) @ self._mixing(singular_values)
+        coordinates = {party: space.basis.T @ target for party, space in spaces.items()}
+        matrices = {party: space.coefficients(coordinates[party]) for party, space in spaces.items()}
         self.target_ = target
         self.eigenvalues_ = singular_values**2
-        self.objective_ = residual((A @ matrices[party] for party, A in anchors.items()), target)
+        self.objective_ = residual((spaces[party].basis @ c for party, c in coordinates.items()), target)
         return matrices
 
     def _mixing(self, singular_values: FloatArray) -> FloatArray:

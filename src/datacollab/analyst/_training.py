@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
 
 from .._validation import FloatArray, PartyName
 from ..errors import AgreementError, NumericalError
+from ..model import fit_weighted
 from ..share import Share
 from ..targets import TargetKind
 from ._base import BaseIntegrator
@@ -28,6 +30,7 @@ _ON_SEGMENTS = 0.36
 _MOST_LOOKED_AT = 1000
 _FEWEST_JUDGES = 50
 """Own rows that judge for everybody, where some parties' shares were changed by defences."""
+ANCHOR_STRATUM = "rows of the anchor"
 _MEANS = 0.9
 """Part of a share's rows that equal others, from which they are taken for means of groups, whatever it says."""
 
@@ -71,10 +74,12 @@ class TrainingRows:
     judged_on: str
 
     @property
-    def strata(self) -> NDArray[np.intp]:
-        """Number of each row's party in the order of the shares, and the next one for anchor rows; shape (n_rows,)."""
-        ends = [place.stop for place in self.parties.values()]
-        return np.searchsorted(ends, np.arange(len(self.target)), side="right")
+    def strata(self) -> NDArray[np.object_]:
+        """Name of each row's party, and for anchor rows a name of their own; shape (n_rows,)."""
+        names = np.full(len(self.target), ANCHOR_STRATUM, dtype=object)
+        for party, place in self.parties.items():
+            names[place] = party
+        return names
 
     @property
     def has_anchor(self) -> bool:
@@ -91,6 +96,20 @@ class TrainingRows:
         if self.has_anchor:
             rows.append(mean_anchor(integrator, shares))
         return np.vstack(rows)
+
+    def train(
+        self,
+        estimator: Any,
+        integrator: BaseIntegrator,
+        shares: Mapping[PartyName, Share],
+        weights: FloatArray,
+        *,
+        strata: NDArray[Any] | None = None,
+    ) -> tuple[Any, dict[PartyName, FloatArray]]:
+        """A fitted clone of a model, and each party's rows as the integration method sees them."""
+        rows = self.mapped(integrator, shares)
+        fitted = fit_weighted(clone(estimator), rows, self.target, weights, strata=strata)
+        return fitted, {party: rows[place] for party, place in self.parties.items()}
 
     def weights(self, anchor_weight: float, class_weight: str | Mapping[Any, float] | None) -> FloatArray:
         """How much each row counts in training, shape (n_rows,)."""

@@ -18,9 +18,15 @@ __all__ = ["READABLE", "Manifest"]
 READABLE = {
     "datacollab.share": (1, 2, 3),
     "datacollab.model": (1, 2, 3, 4, 5),
+    "datacollab.answers": (1,),
     "datacollab.anchor": (1,),
     "datacollab.party-state": (1,),
+    "datacollab.balance": (1,),
     "datacollab.collaboration": (1, 2),
+    "datacollab.group": (1,),
+    "datacollab.group-target": (1,),
+    "datacollab.group-moments": (1,),
+    "datacollab.sums": (1,),
 }
 """Kinds of bundles, and the versions of each that can be read; the last one is written."""
 

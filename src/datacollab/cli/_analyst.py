@@ -165,6 +165,9 @@ def integrate(
 
 @app.command("export")
 def export(
+    answers: Annotated[
+        bool, Option("--answers", help="Send answers on the anchor in place of a model; parties learn from them.")
+    ] = False,
     onnx: Annotated[bool, Option("--onnx", help="Add a form that runs without scikit-learn.")] = False,
     objects: Annotated[
         bool,
@@ -178,14 +181,16 @@ def export(
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write one signed model for each party into the outbox.
+    """Write one signed model for each party into the outbox, or answers in its place.
 
     Example: datacollab analyst export -C analyst
     """
     with reported(as_json) as report:
         opened = _opened(folder, passphrase_file)
-        written = opened.export(onnx=onnx, objects=objects, allow_training_rows=allow_training_rows)
-        report.facts = {"models": [str(file) for file in written]}
+        if answers and (onnx or objects or allow_training_rows):
+            raise typer.BadParameter("Answers are numbers alone; leave the other options out.", param_hint="--answers")
+        written = opened.export(answers=answers, onnx=onnx, objects=objects, allow_training_rows=allow_training_rows)
+        report.facts = {"answers" if answers else "models": [str(file) for file in written]}
         for file in written:
             report.line(f"{file}: {file.stat().st_size:,} bytes, for {file.stem} alone")
         report.line("Send each party its own file.")

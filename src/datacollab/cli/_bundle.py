@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Bundles: the files that cross, .dcshare, .dcmodel and .dcanchor.", no_args_is_help=True)
+app = typer.Typer(
+    help="Bundles: the files that cross, .dcshare, .dcmodel, .dcanswers and .dcanchor.", no_args_is_help=True
+)
 
 DIFFERENT = 3
 """Exit code of `diff` where the files differ."""

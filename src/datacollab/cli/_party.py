@@ -14,6 +14,7 @@ from typer import Option
 
 from ..errors import ExchangeError
 from ._adjusted import show_adjusted, show_details
+from ._learning import forget, learn
 from ._output import Report, reported
 from ._party_options import (
     HERE,
@@ -28,6 +29,7 @@ from ._party_options import (
     FitOnAnchor,
     Folder,
     GroupSize,
+    Learned,
     Noise,
     Obfuscator,
     Pooled,
@@ -49,6 +51,8 @@ __all__ = ["app"]
 app = typer.Typer(help="A party: share once, then predict at home.", no_args_is_help=True)
 app.command("check")(check)
 app.command("tune")(tune)
+app.command("learn")(learn)
+app.command("forget")(forget)
 
 
 @app.command("join")
@@ -221,6 +225,7 @@ def predict(
     pooled: Pooled = False,
     alone: Alone = False,
     collaboration: Collaboration = False,
+    learned: Learned = False,
     details: Details = False,
     folder: Folder = HERE,
     passphrase_file: PassphraseFile = None,
@@ -242,7 +247,7 @@ def predict(
         n_rows = opened.predict(
             table,
             output,
-            using=_using(pooled, alone, collaboration),
+            using=_using(pooled, alone, collaboration, learned),
             proba=proba,
             keep=keep or (),
             force=force,
@@ -259,6 +264,7 @@ def evaluate(
     pooled: Pooled = False,
     alone: Alone = False,
     collaboration: Collaboration = False,
+    learned: Learned = False,
     find: Annotated[
         float, Option(min=0.0, max=1.0, help="Of two classes, how much of the second a threshold is to find.")
     ] = 0.8,
@@ -273,7 +279,7 @@ def evaluate(
     """
     with reported(as_json) as report:
         report.facts = _opened(folder, passphrase_file).evaluate(
-            table, using=_using(pooled, alone, collaboration), find=find
+            table, using=_using(pooled, alone, collaboration, learned), find=find
         )
         show_scores(report.facts, report)
         show_adjusted(report.facts["adjusted"], report, details=details)
@@ -334,8 +340,8 @@ def _login_name() -> str:
         return "unknown"
 
 
-def _using(pooled: bool, alone: bool, collaboration: bool) -> str | None:
-    given = {"pooled": pooled, "alone": alone, "collaboration": collaboration}
+def _using(pooled: bool, alone: bool, collaboration: bool, learned: bool) -> str | None:
+    given = {"pooled": pooled, "alone": alone, "collaboration": collaboration, "learned": learned}
     chosen = [name for name, is_set in given.items() if is_set]
     if len(chosen) > 1:
         raise typer.BadParameter("Choose one.", param_hint=" / ".join(f"--{name}" for name in chosen))

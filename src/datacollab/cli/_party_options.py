@@ -23,6 +23,7 @@ __all__ = [
     "FitOnAnchor",
     "Folder",
     "GroupSize",
+    "Learned",
     "Noise",
     "Obfuscator",
     "Obfuscators",
@@ -91,7 +92,7 @@ Preset = Annotated[
         callback=_known_preset,
         help="private: rows of the anchor leave in place of yours, labelled here. groups: means of five rows, "
         "with noise. none: your rows, undefended. Default, where no defence is named: private; for "
-        "times, effects and no targets groups.",
+        "times and no targets groups; for effects --group-size 5 --fit-on-anchor.",
     ),
 ]
 Standardize = Annotated[bool, Option(help="Bring columns to mean 0 and variance 1 first.")]
@@ -109,5 +110,6 @@ FitOnAnchor = Annotated[bool, Option("--fit-on-anchor", help="Learn the map from
 Pooled = Annotated[bool, Option("--pooled", help="Your own models and the collaboration's together: the default.")]
 Alone = Annotated[bool, Option("--alone", help="Your own models, without the others.")]
 Collaboration = Annotated[bool, Option("--collaboration", help="The collaboration's model, without your own.")]
+Learned = Annotated[bool, Option("--learned", help="What you learned from answers on the anchor.")]
 Audit = Annotated[bool, Option(help="Attack the share first, to show the risk.")]
 TimeBudget = Annotated[float | None, Option(min=0, metavar="S", help="Seconds after which no attack is begun.")]

@@ -14,6 +14,7 @@ SIDES = {
     "alone": "you and the public rows",
     "own": "you alone",
     "collaboration": "the collaboration's model",
+    "learned": "learned from answers",
 }
 """Whose predictions they are, in words."""
 

@@ -1,13 +1,19 @@
 """All roles in one process, as scikit-learn estimators, beside the baselines Central and Local."""
 
 from ._baselines import Central, Local
+from ._clusterer import DataCollaborationClusterer
+from ._consensus_clusterer import ConsensusClusterer
 from ._data_collaboration import DataCollaborationClassifier, DataCollaborationRegressor
 from ._splitter import PartyStratifiedKFold
+from ._survival import DataCollaborationSurvival
 
 __all__ = [
     "Central",
+    "ConsensusClusterer",
     "DataCollaborationClassifier",
+    "DataCollaborationClusterer",
     "DataCollaborationRegressor",
+    "DataCollaborationSurvival",
     "Local",
     "PartyStratifiedKFold",
 ]

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._validation import HasMethods, PartyName, check_single_targets
 from ..errors import AgreementError, UnknownPartyError
+from ..survival import SurvivalModel, concordance_index
 from ._groups import by_party, owners, predict_by_party, warn_of_scorer
 
 __all__ = ["Central", "Local"]
@@ -43,9 +44,18 @@ class _Baseline(MetaEstimatorMixin, BaseEstimator, ABC):
     def score(
         self, X: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Accuracy of a classifier, coefficient of determination of a regressor."""
+        """Accuracy of a classifier, coefficient of determination of a regressor, concordance of a survival model."""
+        if isinstance(self.estimator, SurvivalModel):
+            if sample_weight is not None:
+                raise TypeError("Concordance takes no sample_weight; leave it out.")
+            return concordance_index(y, self.predict(X, groups=groups))
         measure = accuracy_score if is_classifier(self) else r2_score
         return float(measure(y, self.predict(X, groups=groups), sample_weight=sample_weight))
+
+    def _check_target(self, target: NDArray[Any]) -> None:
+        """Fields are for models that read them."""
+        if not isinstance(self.estimator, SurvivalModel):
+            check_single_targets(target, "y", AgreementError)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -96,7 +106,7 @@ class Central(_Baseline):
         here as it is.
         """
         self._validate_params()
-        check_single_targets(np.asarray(y), "y", AgreementError)
+        self._check_target(np.asarray(y))
         self.estimator_ = clone(self.estimator).fit(self._features(X), y)
         return self
 
@@ -164,7 +174,7 @@ class Local(_Baseline):
         self._validate_params()
         rows, names = owners(X, groups, self.party_column)
         target = np.asarray(y)
-        check_single_targets(target, "y", AgreementError)
+        self._check_target(target)
         self.estimators_: dict[PartyName, Any] = {
             party: self._model(target[index]).fit(_safe_indexing(rows, index), target[index])
             for party, index in by_party(names).items()

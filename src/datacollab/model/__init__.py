@@ -1,5 +1,18 @@
-"""What goes back to a party: its integration function g_k and the model h, how to apply them, and their files."""
+"""What goes back to a party: its integration function g_k and the model h, or h's answers on the anchor; and files.
 
+Files by what they are for:
+
+* g_k and h together: `_party_model`, `_composed`, `_task`, `_from_elsewhere`, `_trial`.
+* Integration functions: `_maps`, `_map_codec`.
+* Models that an analyst trains: `_landmark_ridge`, `_ridge_heads`, `_calibrated_forest`, `_calibration`, `_averaged`,
+  `_linear_inference`, `_inference_heads`, `_left_out`, `_neighbours`.
+* Files: `_codec`, `_heads`, `_facts`, `_parts`, `_class_names`, `_left_out_codec`, `_refusal`.
+* In other forms: `_onnx_export`, `_onnx_model`, `_onnx_runtime`, `_skops_archive`, `_skops_file`.
+* Answers on the anchor in place of a model: `_answers`, `_answer_fields`, `_answers_codec`.
+"""
+
+from ._answers import AnchorAnswers, anchor_answers, answers_from
+from ._answers_codec import ANSWERS_KIND, answers_contents
 from ._averaged import AveragedClassifier, AveragedRegressor, probabilities_of
 from ._calibrated_forest import CalibratedForestClassifier
 from ._calibration import log_loss_of
@@ -8,18 +21,29 @@ from ._facts import plain_facts
 from ._heads import estimator_kind, head_from, head_to
 from ._landmark_ridge import ALPHAS, LandmarkRidgeClassifier, LandmarkRidgeRegressor
 from ._left_out import fit_left_out, fit_weighted
+from ._linear_inference import LeastSquaresInference, LogisticInference
 from ._map_codec import map_from, map_to
 from ._maps import IntegrationFunction, KernelMap, LinearMap
 from ._party_model import OnnxPartyModel, PartyModel, model_from
 from ._skops_file import estimator_from_bytes, estimator_to_bytes
 from ._task import task_of
-from .predictors import SENDABLE, ReceivedClassifier, ReceivedRegressor, ReceivedSurvival
+from .predictors import (
+    SENDABLE,
+    ReceivedClassifier,
+    ReceivedRegressor,
+    ReceivedSurvival,
+    mixture_classes,
+    mixture_novelty,
+    nearest_centre,
+)
 
 __all__ = [
     "ALPHAS",
+    "ANSWERS_KIND",
     "MODEL_KIND",
     "ONNX_MEMBER",
     "SENDABLE",
+    "AnchorAnswers",
     "AveragedClassifier",
     "AveragedRegressor",
     "CalibratedForestClassifier",
@@ -27,12 +51,17 @@ __all__ = [
     "KernelMap",
     "LandmarkRidgeClassifier",
     "LandmarkRidgeRegressor",
+    "LeastSquaresInference",
     "LinearMap",
+    "LogisticInference",
     "OnnxPartyModel",
     "PartyModel",
     "ReceivedClassifier",
     "ReceivedRegressor",
     "ReceivedSurvival",
+    "anchor_answers",
+    "answers_contents",
+    "answers_from",
     "estimator_from_bytes",
     "estimator_kind",
     "estimator_to_bytes",
@@ -43,8 +72,11 @@ __all__ = [
     "log_loss_of",
     "map_from",
     "map_to",
+    "mixture_classes",
+    "mixture_novelty",
     "model_contents",
     "model_from",
+    "nearest_centre",
     "plain_facts",
     "probabilities_of",
     "task_of",

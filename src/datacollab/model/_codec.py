@@ -22,6 +22,7 @@ from ..survival import SurvivalModel
 from ._composed import ComposedModel
 from ._facts import plain_facts
 from ._heads import estimator_kind, head_from, head_to, needs_scikit_learn
+from ._inference_heads import INFERENCE_FORM
 from ._left_out_codec import check_left_out, left_out_from, left_out_to
 from ._map_codec import INTERCEPT, map_from, map_to
 from ._maps import IntegrationFunction, KernelMap
@@ -157,6 +158,7 @@ def decode_model(bundle: Bundle, *, prefer_onnx: bool = False, objects: bool = F
         _check_without_intercept(facts)
     if bundle.version < _SURVIVAL_SINCE:
         _check_without_survival(facts)
+        _check_without_covariance(facts)
     if prefer_onnx and ONNX_MEMBER in bundle.members:
         g = _map_of(facts, bundle.members)
         model = graph_model(g, bundle.members[ONNX_MEMBER], facts)
@@ -188,6 +190,12 @@ def _check_without_survival(facts: Mapping[str, Any]) -> None:
     heads = [facts.get("head"), facts.get("without_party")]
     if any(isinstance(head, Mapping) and SURVIVAL_PART in head for head in heads):
         raise malformed(f"it is a survival model, which only version {_SURVIVAL_SINCE} of the format has")
+
+
+def _check_without_covariance(facts: Mapping[str, Any]) -> None:
+    heads = [facts.get("head"), facts.get("without_party")]
+    if any(isinstance(head, Mapping) and head.get("form") == INFERENCE_FORM for head in heads):
+        raise malformed(f"its estimator has a covariance, which only version {_SURVIVAL_SINCE} of the format has")
 
 
 def _check_old(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> None:

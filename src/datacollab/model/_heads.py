@@ -12,7 +12,9 @@ from ..errors import ExchangeError
 from ..survival import SurvivalModel
 from ._calibrated_forest import CalibratedForestClassifier
 from ._from_elsewhere import FromElsewhere
+from ._inference_heads import INFERENCE_FORM, inference_from, inference_to
 from ._landmark_ridge import LandmarkRidgeClassifier, LandmarkRidgeRegressor
+from ._linear_inference import LeastSquaresInference, LogisticInference
 from ._refusal import malformed
 from ._ridge_heads import (
     average_from,
@@ -50,7 +52,8 @@ def head_to(estimator: Any, stem: str, *, objects: bool = False) -> tuple[dict[s
         What the names of the members begin with.
     objects : bool, default=False
         Whether to keep the estimator as the object of scikit-learn that it is, in a skops archive, rather than what it
-        computes.  Landmark ridge models, their averages and survival models are numbers in either case.
+        computes.  Landmark ridge models, their averages, survival models and linear models with a covariance are
+        numbers in either case.
 
     Raises
     ------
@@ -61,6 +64,8 @@ def head_to(estimator: Any, stem: str, *, objects: bool = False) -> tuple[dict[s
         facts, arrays = ridge_to(estimator)
     elif is_of_ridges(estimator):
         facts, arrays = average_to(estimator)
+    elif isinstance(estimator, LeastSquaresInference | LogisticInference):
+        facts, arrays = inference_to(estimator)
     elif isinstance(estimator, SurvivalModel):
         facts, arrays = write_survival(sent_survival(estimator))
         facts = {"form": "steps"} | facts
@@ -118,6 +123,8 @@ def head_from(
         return ridge_from(facts, _arrays(members, stem), n_components)
     if form == "average":
         return average_from(facts, _arrays(members, stem), n_components)
+    if form == INFERENCE_FORM:
+        return inference_from(facts, _arrays(members, stem), n_components)
     if form == "steps" and SURVIVAL_PART in facts:
         return read_survival(facts, _arrays(members, stem), n_components)
     if form == "steps":
@@ -141,17 +148,19 @@ def estimator_kind(estimator: Any) -> str:
 
 def needs_scikit_learn(facts: Any) -> bool:
     """Whether an estimator of these facts can be read only with the scikit-learn it was made with."""
-    return not (isinstance(facts, Mapping) and facts.get("form") in ("average", "landmark-ridge", "steps"))
+    return not (isinstance(facts, Mapping) and facts.get("form") in _NUMBERS)
 
 
 _MEMBERS = {
     "average": ("safetensors",),
     "calibrated-forest": ("safetensors", "skops"),
     "landmark-ridge": ("safetensors",),
+    INFERENCE_FORM: ("safetensors",),
     "skops": ("skops",),
     "steps": ("safetensors",),
 }
 """Endings of the members of each form."""
+_NUMBERS = {form for form, endings in _MEMBERS.items() if endings == ("safetensors",)}
 
 
 def _forest_from(forest: Any, arrays: Mapping[str, NDArray[Any]]) -> CalibratedForestClassifier:

@@ -6,12 +6,12 @@ from typing import Any
 
 from .._validation import FloatArray, PartyName
 from ._batches import TableForm
-from ._inference import LocalInference
+from ._explaining import ExplainingParty
 
 __all__ = ["LocalParty"]
 
 
-class LocalParty(LocalInference):
+class LocalParty(ExplainingParty):
     """What is left of a `Party` on its disk: the fitted f_k, without rows, defences or anything to share.
 
     Parameters

@@ -14,6 +14,7 @@ from .._validation import PartyName, check_single_targets, count_missing
 from ..errors import AgreementError, ObfuscationError, PrivateRowsWarning, RepeatableSecretWarning, ShareError
 from ..targets import named_target, no_target, usual_time_step
 from ._defence import Defence
+from ._noisy_class_sums import NoisyClassSums
 from ._secret_draws import has_fixed_seed
 
 __all__ = [
@@ -44,6 +45,8 @@ def check_parameters(
     ------
     TypeError
         When the obfuscator is no transformer, or `defences` no sequence of defences.
+    ValueError
+        When `NoisyClassSums` is not the only defence.
 
     Warns
     -----
@@ -60,6 +63,11 @@ def check_parameters(
         raise TypeError(
             f"Party {party!r}: defences must be a list of them, such as [ClassShift(epsilon=4.0)]; got "
             f"{[type(defence).__name__ for defence in found]}."
+        )
+    if len(defences) > 1 and any(isinstance(defence, NoisyClassSums) for defence in defences):
+        raise ValueError(
+            f"Party {party!r}: NoisyClassSums is given with other defences; it must be alone, for what is done to rows "
+            f"before it only adds noise, and none leaves behind it. Got {[type(each).__name__ for each in defences]}."
         )
     if has_fixed_seed(obfuscator):
         _warn_of_seed(party, "the obfuscator has", "rebuild the obfuscation")

@@ -19,10 +19,10 @@ from ..targets import TargetKind, coarsened, target_kind
 from ._basis import Basis
 from ._batches import TableForm
 from ._class_shift import ClassShift
-from ._combining import CombiningParty
 from ._defence import Defence
 from ._guarantee import PrivacyGuarantee, obstacle_before, obstacle_in
 from ._labelled_anchors import LabelledAnchors
+from ._learning import LearningParty
 from ._ledger import Ledger
 from ._obfuscator import obfuscator as make_obfuscator
 from ._own_rows import OwnRows, TableDigest
@@ -37,13 +37,14 @@ from ._parameters import (
 from ._public_fit import public_subsample, random_rotation
 from ._release import Release
 from ._secret_draws import generator_for, secretly_seeded
+from ._summing import SummingParty
 
 __all__ = ["Party"]
 
 _SUBSAMPLE, _ROTATION, _DEFENCES = range(3)
 
 
-class Party(CombiningParty):
+class Party(LearningParty, SummingParty):
     """One party, with its private rows behind a secret map f_k.
 
     Parameters
@@ -60,7 +61,8 @@ class Party(CombiningParty):
         it then betrays, whatever defences there are: rows it was fitted on can be told from others.
     defences : sequence of Defence, default=()
         Applied in turn to the representation of the own rows, once per `fit`; see `ClassShift` and
-        `LabelledAnchors`, and also `Microaggregation`, `GaussianNoise`, `AnchorResiduals` and `GaussianMechanism`.
+        `LabelledAnchors`, and also `Microaggregation`, `GaussianNoise`, `AnchorResiduals` and `GaussianMechanism`;
+        behind `NoisyClassSums` no row leaves, but `class_sums`.
         The anchor's representation and the own predictions are not touched.
     shuffle : bool, default=True
         Whether the rows leave in a random order, so that their position tells nothing.  It is drawn once per fit.
@@ -76,8 +78,8 @@ class Party(CombiningParty):
 
     Notes
     -----
-    Leaves the party: what `share` returns.  Stays: the rows, the anchor and the fitted obfuscator, which may hold the
-    raw table (kernel PCA and UMAP do).
+    Leaves the party: what `share` or `class_sums` returns.  Stays: the rows, the anchor and the fitted obfuscator,
+    which may hold the raw table (kernel PCA and UMAP do).
 
     Fit once and share that.  A second party object, or a second `fit`, draws noise anew for the same rows, and whoever
     sees both shares averages it away.  An object refuses to share rows that it shared after an earlier fit, unless
@@ -208,6 +210,7 @@ class Party(CombiningParty):
         SuppressedRowsWarning
             When a defence keeps rows from being shared.
         """
+        self._check_not_forgotten()
         check_parameters(
             self.name, self.obfuscator, self.defences, self.random_state, on_public_rows=self.fit_on is not None
         )
@@ -256,7 +259,7 @@ class Party(CombiningParty):
         ObfuscationError
             When the anchor does not fit the obfuscator, or a defence cannot be applied.
         ShareError
-            When the targets do not fit the rows.
+            When the targets do not fit the rows, or nothing but `class_sums` leaves.
         """
         return self.share_with_order(anchor, anchor_target)[0]
 
@@ -288,8 +291,7 @@ class Party(CombiningParty):
             As in `share`.
         """
         anchor_representation, targets = self._checked_anchor(anchor, anchor_target)
-        if self._fitted_table is not None:
-            self._fitted_table.check(self.name, allowed=self.share_again)
+        self._check_leaving("rows")
         published = self._release.rows(anchor_representation, targets)
         order = np.arange(len(published.rows))
         if self.shuffle:
@@ -305,9 +307,7 @@ class Party(CombiningParty):
             one_to_one=self._fitted_table is None,
             anchor_rows=None if published.anchor_rows is None else published.anchor_rows[order],
         )
-        if self._fitted_table is not None and not self._fitted_table.shared:
-            self._fitted_table.mu = self._basis.mu(anchor, anchor_representation, targets)
-            self._fitted_table.shared = True
+        self._note_left(anchor, anchor_representation, targets)
         self._shared = None if published.own_rows is None else published.own_rows[order]
         return share, self._shared
 
@@ -394,4 +394,5 @@ class Party(CombiningParty):
 
     def __repr__(self) -> str:
         state = f"{self._basis.n_rows} rows" if hasattr(self, "_obfuscator") else "not fitted"
+        state = "forgotten" if self._forgotten else state
         return f"Party({self.name!r}, {state})"

@@ -56,6 +56,11 @@ class Release:
             self._defend(None, None)
 
     @property
+    def defences(self) -> Sequence[Defence]:
+        """Those that the rows leave behind."""
+        return self._defences
+
+    @property
     def _needs_anchor(self) -> bool:
         return any(defence.needs_anchor for defence in self._defences)
 

@@ -45,8 +45,10 @@ def run(command):
             n_components=3,
             again=True,
         )
+    elif command["verb"] == "forget":
+        folder.forget()
     else:
-        folder.install(command["file"])
+        getattr(folder, command["verb"])(command["file"])
 
 
 def killed_in_time(child, command):

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from answers_world import answers_file, world_of
 
 from datacollab.bundle import unpack
 from datacollab.errors import ExchangeError
@@ -134,6 +136,56 @@ def test_an_installation_that_kills_itself_at_every_step(commands, world):
             assert a.evaluate(world.root / "new.csv")["n_rows"] == 80
     assert ending == 0
     assert outcomes == {True, False}
+
+
+def copied(world, folder, name):
+    """A folder as it is, once more."""
+    target = world.root / name / "a"
+    shutil.rmtree(target.parent, ignore_errors=True)
+    shutil.copytree(folder.path, target)
+    return PartyFolder(target)
+
+
+def test_learning_that_kills_itself_at_every_step(commands, tmp_path):
+    world = world_of(tmp_path)
+    a, b = world.shared("a"), world.shared("b")
+    files = [answers_file(world, a, b).rename(world.root / f"{number}.dcanswers") for number in range(2)]
+    a.learn(files[0])
+    step, ending = 0, KILLED
+    outcomes = set()
+    while ending == KILLED:
+        step += 1
+        before = (a.path / "learned.dcstate").read_bytes()
+        ending = commands.run(a.path, "learn", files[step % 2], step=step)
+        check(world)
+        entries = [entry["facts"]["state"] for entry in a.log.entries() if entry["event"] == "learn"]
+        after = (a.path / "learned.dcstate").read_bytes()
+        assert OwnFiles(a.key, None).read(a.path / "learned.dcstate").digest == entries[-1]
+        outcomes.add(after == before)
+    assert ending == 0
+    assert outcomes == {True, False}
+    assert a.evaluate(world.root / "new.csv")["using"] == "learned"
+    assert step > 5
+
+
+def test_forgetting_that_kills_itself_at_every_step(commands, world):
+    installed = world.installed()
+    step, ending = 0, KILLED
+    outcomes = set()
+    while ending == KILLED:
+        step += 1
+        folder = copied(world, installed, "copy")
+        ending = commands.run(folder.path, "forget", "", step=step)
+        again = PartyFolder(folder.path)
+        again.record("look")
+        forgotten = any(entry["event"] == "forget" for entry in again.log.entries())
+        again.log.verify()
+        left = [path.exists() for path in Files(folder.path).of_the_map("a")]
+        assert not any(left) if forgotten else left[0]
+        outcomes.add(forgotten)
+    assert ending == 0
+    assert outcomes == {True, False}
+    assert step > 8
 
 
 def two_models(world, a, b, number):

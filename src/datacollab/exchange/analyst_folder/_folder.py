@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
@@ -15,37 +15,18 @@ from ...errors import AgreementError, ExchangeError
 from ..log import AuditLog, locked
 from ..project import Project, load_project, read_project
 from ._collaboration import pack_collaboration, unpack_collaboration
-from ._export import refuse_training_rows, signed_model
+from ._export import refuse_training_rows, signed_answers, signed_model
 from ._integration import Integration, describe
-from ._methods import AUTO, make_integrator, make_model
+from ._methods import survival_defaults
 from ._shares import ReceivedShare, check_same_anchor, receive
+from ._status import PartyStatus
 
 if TYPE_CHECKING:
     from ...analyst import BaseIntegrator
 
-__all__ = ["AnalystFolder", "PartyStatus"]
+__all__ = ["AnalystFolder"]
 
-
-@dataclass(frozen=True, kw_only=True)
-class PartyStatus:
-    """Where a party stands.
-
-    Attributes
-    ----------
-    party, fingerprint : str
-    created : str or None
-        When its share was made; None where there is none yet.
-    n_rows, n_components : int or None
-    exported : bool
-        Whether a model made of the share that is there lies in the outbox.
-    """
-
-    party: str
-    fingerprint: str
-    created: str | None = None
-    n_rows: int | None = None
-    n_components: int | None = None
-    exported: bool = False
+_MODEL, _ANSWERS = ".dcmodel", ".dcanswers"
 
 
 class AnalystFolder:
@@ -229,11 +210,7 @@ class AnalystFolder:
             kind = self.project.task.kind
             if kind == "survival":
                 shares = [each.share for each in received]
-                of_means = not all(share.one_to_one for share in shares)
-                integrator = make_integrator(AUTO, shares, task=kind) if isinstance(integrator, str) else integrator
-                estimator = (
-                    make_model(AUTO, kind, random_state, of_means=of_means) if isinstance(estimator, str) else estimator
-                )
+                integrator, estimator = survival_defaults(integrator, estimator, shares, random_state)
             analyst = Analyst(
                 integrator,
                 estimator,
@@ -251,15 +228,18 @@ class AnalystFolder:
     def export(
         self,
         *,
+        answers: bool = False,
         onnx: bool = False,
         objects: bool = False,
         allow_training_rows: str | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> list[Path]:
-        """Write one signed model per party into the outbox.
+        """Write one signed model per party into the outbox, or answers on the anchor in its place.
 
         Parameters
         ----------
+        answers : bool, default=False
+            Whether answers leave and no model, so that the other options have no meaning.
         onnx : bool, default=False
             Whether the models carry an ONNX form too.
         objects : bool, default=False
@@ -277,30 +257,26 @@ class AnalystFolder:
         """
         with locked(self.path):
             models, result = self._integrated()
-            refuse_training_rows(result, allow_training_rows)
+            if not answers:
+                refuse_training_rows(result, allow_training_rows)
+            anchors = {each.party: each.share.anchor_representation for each in self.shares()}
             outbox = self.path / "outbox"
             outbox.mkdir(mode=0o700, exist_ok=True)
             for leftover in self.path.glob(".export-*"):  # of an export that was killed
                 shutil.rmtree(leftover, ignore_errors=True)
-            # No model lies where it may be sent from before the log knows of it.
+            names = [f"{party}{_ANSWERS if answers else _MODEL}" for party in models]
+            options: dict[str, Any] = {"onnx": onnx, "objects": objects, "overridden_by": allow_training_rows}
+            # Nothing lies where it may be sent from before the log knows of it.
             with TemporaryDirectory(prefix=".export-", dir=self.path) as staged:
-                for party, model in models.items():
+                for (party, model), name in zip(models.items(), names, strict=True):
                     if progress is not None:
                         progress(party)
-                    data = signed_model(
-                        model,
-                        result,
-                        self.project,
-                        self._key,
-                        onnx=onnx,
-                        objects=objects,
-                        overridden_by=allow_training_rows,
-                    )
-                    write_atomically(Path(staged) / f"{party}.dcmodel", data, mode=0o600)
-                self._log.append(
-                    "export", parties=list(models), overridden_by=allow_training_rows, onnx=onnx, objects=objects
-                )
-                names = [f"{party}.dcmodel" for party in models]
+                    if answers:
+                        data = signed_answers(model, anchors[party], result, self.project, self._key)
+                    else:
+                        data = signed_model(model, result, self.project, self._key, **options)
+                    write_atomically(Path(staged) / name, data, mode=0o600)
+                self._log.append("export", parties=list(models), **({"answers": True} if answers else options))
                 return [(Path(staged) / name).replace(outbox / name) for name in names]
 
     def check_quorum(self, n_shares: int) -> None:
@@ -330,13 +306,15 @@ class AnalystFolder:
     def _exported(self, party: str, share_digest: str) -> bool:
         from ...bundle import unpack
 
-        file = self.path / "outbox" / f"{party}.dcmodel"
-        if not file.is_file():
-            return False
-        try:
-            return bool(unpack(file.read_bytes(), signed_by=self.project.analyst).facts["share_digest"] == share_digest)
-        except ExchangeError:
-            return False
+        for ending in (_MODEL, _ANSWERS):
+            file = self.path / "outbox" / f"{party}{ending}"
+            with suppress(ExchangeError):
+                if (
+                    file.is_file()
+                    and unpack(file, signed_by=self.project.analyst).facts.get("share_digest") == share_digest
+                ):
+                    return True
+        return False
 
     @property
     def _project_file(self) -> Path:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from ...analyst import BaseIntegrator
     from ...share import Share
 
-__all__ = ["AUTO", "METHODS", "MODELS", "SURVIVAL_MODELS", "make_integrator", "make_model"]
+__all__ = ["METHODS", "MODELS", "SURVIVAL_MODELS", "make_integrator", "make_model", "survival_defaults"]
 
 AUTO = "auto"
 """Left to the analyst's own choice, by rows left out."""
@@ -118,6 +118,17 @@ def make_model(name: str, task: str, random_state: int | None = None, *, of_mean
     if name not in MODELS:
         raise ValueError(f"Unknown model {name!r}; choose one of {', '.join(MODELS)}.")
     return MODELS[name](task == "classification", random_state)
+
+
+def survival_defaults(
+    integrator: BaseIntegrator | str, estimator: Any, shares: Sequence[Share], random_state: int
+) -> tuple[BaseIntegrator | str, Any]:
+    """Method and model of times to an event, where either is "auto": there is nothing to choose by."""
+    of_means = not all(share.one_to_one for share in shares)
+    return (
+        make_integrator(integrator, shares, task="survival") if isinstance(integrator, str) else integrator,
+        make_model(estimator, "survival", random_state, of_means=of_means) if isinstance(estimator, str) else estimator,
+    )
 
 
 def _forest(is_classification: bool, random_state: int | None) -> Any:

@@ -12,26 +12,28 @@ from ._log import AuditLog
 __all__ = ["check_log_against", "log_witnesses"]
 
 _SHARE, _MODEL = "datacollab.share", "datacollab.model"
+_ANSWERS = "datacollab.answers"
+_SUFFIXES = (".dcshare", ".dcmodel", ".dcanswers")
 _INSTALLED = "model.dcmodel"
 
 
 def log_witnesses(folder: Path) -> list[Path]:
     """Files in a folder of which its log has to know."""
     there = [*folder.glob("outbox/*.dc*"), *folder.glob("shares/*.dc*"), folder / _INSTALLED]
-    return sorted(path for path in there if path.is_file() and path.suffix in (".dcshare", ".dcmodel"))
+    return sorted(path for path in there if path.is_file() and path.suffix in _SUFFIXES)
 
 
 def check_log_against(log: AuditLog, files: Iterable[Path], *, keys: Path | None = None) -> None:
     """Refuse a log that lacks what files say was in it.
 
-    A share names the log's head when it was made, and the log then names the share; a model names the share that it was
-    made of.  What was done after the last of the files, nobody can miss.
+    A share names the log's head when it was made, and the log then names the share; a model, or answers in its place,
+    name the share that they were made of.  What was done after the last of the files, nobody can miss.
 
     Parameters
     ----------
     log : AuditLog
     files : iterable of Path
-        Shares and models.
+        Shares, models and answers.
     keys : Path, optional
         Of the log's owner, where they are there: shares of others tell of other logs.
 
@@ -60,5 +62,5 @@ def _digests(bundle: Bundle, path: Path) -> Iterable[str]:
     """Of what has to be in the log."""
     if bundle.kind == _SHARE or path.name == _INSTALLED:
         yield bundle.digest
-    if bundle.kind == _MODEL and isinstance(bundle.facts.get("share_digest"), str):
+    if bundle.kind in (_MODEL, _ANSWERS) and isinstance(bundle.facts.get("share_digest"), str):
         yield bundle.facts["share_digest"]

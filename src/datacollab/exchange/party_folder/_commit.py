@@ -25,6 +25,20 @@ entry "share" is written again from the state.
 
 Killed before 3, the log's last installation has another digest, and the files of steps 1 and 2 are removed.
 
+*learn*
+
+1. ``.learned.dcstate.next``: the answers, and how to learn from them.
+2. ``log.jsonl``: the entry "learn" with the digest of that file.  **From here on it is learned.**
+3. ``learned.dcstate``: the file of step 1 under its final name.
+
+*forget*
+
+1. ``log.jsonl``: the entry "forget".  **From here on the party has forgotten.**
+2. Every file of the map is written over and removed, the share in the outbox among them.
+
+Killed before 1, nothing happened.  Killed after it, or where somebody puts such a file back, the next command removes
+what is there.
+
 *join* writes ``project.toml`` after everything else but the log; without it the folder was not set up.
 """
 
@@ -41,7 +55,9 @@ from ...errors import ExchangeError
 from ..log import AuditLog
 from ._files import Files, OwnFiles
 
-__all__ = ["commit_model", "commit_share", "recover"]
+__all__ = ["commit_forgetting", "commit_learned", "commit_model", "commit_share", "has_forgotten", "recover"]
+
+_PIECE = 2**20
 
 
 def commit_share(
@@ -106,8 +122,52 @@ def commit_model(
     _finish_model(files)
 
 
+def commit_learned(
+    files: Files, own: OwnFiles, entry: Mapping[str, Any], *, facts: Mapping[str, Any], members: Mapping[str, bytes]
+) -> None:
+    """Keep answers and what was learned from them.
+
+    Parameters
+    ----------
+    files : Files
+    own : OwnFiles
+    entry : mapping of str to object
+        What the log says of it.
+    facts, members
+        Of the file.
+    """
+    own.write(files.next_learned, facts, members)
+    AuditLog(files.log).append("learn", **entry, state=own.read(files.next_learned).digest)
+    _move(files.next_learned, files.learned)
+
+
+def commit_forgetting(files: Files, party: str, share_digest: str) -> None:
+    """Destroy the map f_k, and all that it left in the folder.
+
+    Parameters
+    ----------
+    files : Files
+    party : str
+    share_digest : str
+        Identity of the share whose map it is.
+    """
+    AuditLog(files.log).append("forget", share=share_digest)
+    _destroy(files, party)
+
+
+def has_forgotten(files: Files) -> bool:
+    """Whether the last thing done with a map was to forget it."""
+    events = [entry["event"] for entry in AuditLog(files.log).entries()]
+    return [event for event in events if event in ("share", "forget")][-1:] == ["forget"]
+
+
 def recover(files: Files, own: OwnFiles, party: str) -> None:
     """Finish or undo what a killed command left; the folder must be locked."""
+    if files.next_learned.exists():
+        _finish_learned(files, own)
+    if has_forgotten(files):
+        _destroy(files, party)
+        return
     if files.next_share.exists():
         facts = own.read(files.state).facts if files.state.exists() else {}
         if _digest(files.next_share) == facts.get("share_digest"):
@@ -149,6 +209,28 @@ def _finish_model(files: Files) -> None:
     if files.next_personal.exists():
         _move(files.next_personal, files.personal)
     _move(files.next_model, files.model)
+
+
+def _finish_learned(files: Files, own: OwnFiles) -> None:
+    learned = [entry["facts"].get("state") for entry in AuditLog(files.log).entries() if entry["event"] == "learn"]
+    if learned[-1:] == [own.read(files.next_learned).digest]:
+        _move(files.next_learned, files.learned)
+    else:
+        files.next_learned.unlink()
+
+
+def _destroy(files: Files, party: str) -> None:
+    """Write over what is there and remove it; what a disk or file system keeps of it elsewhere is out of reach."""
+    for path in files.of_the_map(party):
+        if not path.exists():
+            continue
+        with open(path, "r+b") as file:
+            left = path.stat().st_size
+            while left > 0:
+                left -= file.write(os.urandom(min(left, _PIECE)))
+            file.flush()
+            os.fsync(file.fileno())
+        path.unlink()
 
 
 def _record_share(files: Files, facts: Mapping[str, Any]) -> None:

@@ -72,6 +72,16 @@ class Files:
         return self.root / ".personal.dcstate.next"
 
     @property
+    def learned(self) -> Path:
+        """Answers on the anchor, and the model that was learned from them."""
+        return self.root / "learned.dcstate"
+
+    @property
+    def next_learned(self) -> Path:
+        """The same on its way to the disk."""
+        return self.root / ".learned.dcstate.next"
+
+    @property
     def log(self) -> Path:
         """What was done in the folder."""
         return self.root / "log.jsonl"
@@ -89,6 +99,13 @@ class Files:
     def next_share(self) -> Path:
         """A share that nobody may send yet, and so not in the outbox."""
         return self.root / ".share.dcshare.next"
+
+    def of_the_map(self, party: str) -> list[Path]:
+        """All that holds f_k, what was made by it, or whose rows these were."""
+        return [
+            *(self.state, self.personal, self.next_personal, self.model, self.next_model),
+            *(self.next_share, self.share(party)),
+        ]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from ..project import Project
 from ._share_file import SEALED
 from ._survival_times import agreed_times, times_within
 
-__all__ = ["are_targets", "check_model_works", "check_not_older", "open_model", "read_model"]
+__all__ = ["are_targets", "check_addressed", "check_model_works", "check_not_older", "open_model", "read_model"]
 
 
 def read_model(path: Path) -> bytes:
@@ -72,6 +72,26 @@ def open_model(
             "BUNDLE_MALFORMED", f"{source} is no bundle; the .dcmodel that the analyst sent is wanted. Give that file."
         )
     bundle = unpack(data, kind=MODEL_KIND, signed_by=project.analyst, what=str(source))
+    check_addressed(bundle, source, project, party, share_digest)
+    takes_objects = objects == bundle.digest if isinstance(objects, str) else objects
+    return _unsealed(bundle, source, project, key, party, takes_objects), bundle
+
+
+def check_addressed(bundle: Bundle, source: Path, project: Project, party: str, share_digest: str | None) -> None:
+    """Refuse what was not made for this party from its last share.
+
+    Parameters
+    ----------
+    bundle : Bundle
+        A model, or answers in its place.
+    source, project, party, share_digest
+        As in `open_model`.
+
+    Raises
+    ------
+    ExchangeError
+        WRONG_RECIPIENT, PROJECT_HASH_MISMATCH, WRONG_SHARE or MODEL_MALFORMED.
+    """
     facts = plain_facts(bundle)
     if facts.get("party") != party:
         raise ExchangeError(
@@ -83,16 +103,14 @@ def open_model(
         raise ExchangeError(
             "PROJECT_HASH_MISMATCH",
             f"{source} was made for another version of project {project.name!r}. Compare what `datacollab project "
-            "show` prints on both sides, and ask for a new model.",
+            "show` prints on both sides, and ask for a new one.",
         )
     if facts.get("share_digest") != share_digest:
         raise ExchangeError(
             "WRONG_SHARE",
             f"{source} was made from another share of party {party!r} than its last one. Send the file in the outbox "
-            "to the analyst, and install the model made from it.",
+            "to the analyst, and take what is made from it.",
         )
-    takes_objects = objects == bundle.digest if isinstance(objects, str) else objects
-    return _unsealed(bundle, source, project, key, party, takes_objects), bundle
 
 
 def _unsealed(

@@ -16,8 +16,8 @@ from ...party import Foresight
 from ..project import Anchor, EncodedTable, encode_table, read_table, usual_components
 from ._commit import commit_share
 from ._foreseen import foresight
+from ._learning import Learning
 from ._policy import Policy
-from ._predictions import Predictions
 from ._prepare import Prepared, largest_possible, prepare
 from ._release_check import reasons_without_defence
 from ._release_summary import ReleaseSummary
@@ -28,7 +28,7 @@ from ._way import Way, of_task
 __all__ = ["PartyFolder"]
 
 
-class PartyFolder(Predictions):
+class PartyFolder(Learning):
     """What a party keeps of one project, on its own disk.
 
     Holds its keys, the anchor and the secret map f_k: as sensitive as the raw table.  Only what is in the outbox may
@@ -181,9 +181,9 @@ class PartyFolder(Predictions):
         Raises
         ------
         ExchangeError
-            DEADLINE_PASSED, ALREADY_SHARED, UNDEFENDED, NOT_APPROVED, STATE_UNSUPPORTED, PROJECT_HASH_MISMATCH or BUSY
-            where the folder was joined to something else meanwhile, or what `prepare` raises or finds.
-            Nothing left the party.
+            DEADLINE_PASSED, ALREADY_SHARED, FORGOTTEN, UNDEFENDED, NOT_APPROVED, STATE_UNSUPPORTED,
+            PROJECT_HASH_MISMATCH or BUSY where the folder was joined to something else meanwhile, or what `prepare`
+            raises or finds.  Nothing left the party.
         """
         self.project.check_deadline(datetime.now(UTC).date())
         with self._locked():
@@ -240,7 +240,8 @@ class PartyFolder(Predictions):
         return ours[-1] if ours else None
 
     def _replaceable(self, again: bool) -> dict[str, Any] | None:
-        """The last share; refused where there is one, unless again."""
+        """The last share; refused where there is one, unless again, and where its map was forgotten."""
+        self._check_not_forgotten()
         last, file = self._last_share(), self._files.share(self.name)
         if last is None or again:
             return last

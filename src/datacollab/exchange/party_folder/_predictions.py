@@ -197,12 +197,12 @@ class Predictions(Workplace):
         dict of str to object
             For a classification "accuracy", "accuracy_interval" (Wilson), "balanced_accuracy", "classes" and
             "confusion", a row for each true class; for a regression "rmse", "mae" and "r2", the first two with t
-            intervals; for a survival "concordance" and "n_events"; where there are two classes and probabilities, "ranking" of the second: "auc" with DeLong's
-            interval, "average_precision", "prevalence", "expected" (the mean probability), "brier" and "threshold",
-            from which probability on the wanted share is found; "n_rows", "task" and "adjusted", the counts of entries
-            that the project's rules made something else, for both.  Intervals are of 95 %.  "using" says whose they
-            are, and "sides" has the same figures of
-            all that there are, by name.
+            intervals; for a survival "concordance" and "n_events"; where there are two classes and probabilities,
+            "ranking" of the second: "auc" with DeLong's interval, "average_precision", "prevalence", "expected" (the
+            mean probability), "brier" and "threshold", from which probability on the wanted share is found; "n_rows",
+            "task" and "adjusted", the counts of entries that the project's rules made something else, for both.
+            Intervals are of 95 %. "using" says whose they are, and "sides" has the same figures of all that there are,
+            by name.
 
         Raises
         ------

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from ..._typing import FloatArray
 from ...errors import ExchangeError
 from ...model import PartyModel, estimator_kind
-from ...party import LocalParty, PersonalModel
+from ...party import LearnedModel, LocalParty, PersonalModel
 from ._survival_times import times_within
 
-__all__ = ["SIDES", "AtHome", "Side"]
+__all__ = ["SIDES", "AtHome", "LearnedSide", "Side"]
 
-SIDES = ("pooled", "alone", "own", "collaboration")
+SIDES = ("pooled", "alone", "own", "collaboration", "learned")
 
 
 class Side(Protocol):
@@ -88,37 +88,75 @@ class PersonalSide:
         return self.personal.predict_proba(X, using=self.using)
 
 
+class LearnedSide:
+    """What the party learned from answers on the anchor, which takes no f_k.
+
+    Parameters
+    ----------
+    learned : LearnedModel
+    """
+
+    def __init__(self, learned: LearnedModel) -> None:
+        self.learned = learned
+        self.name = estimator_kind(learned.estimator)
+        self.classes: NDArray[Any] | None = learned.classes_
+
+    def predict(self, X: FloatArray) -> NDArray[Any]:
+        """Predicted targets, of shape (n_rows,)."""
+        return self.learned.predict(X)
+
+    def predict_proba(self, X: FloatArray) -> FloatArray:
+        """Class probabilities, of shape (n_rows, n_classes)."""
+        return self.learned.predict_proba(X)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AtHome:
     """All that a party predicts with.
 
     Attributes
     ----------
-    party : LocalParty
-    model : PartyModel
+    party : LocalParty or None
+    model : PartyModel or None
+        Both None where no model is installed, and all there is was learned from answers.
     personal : PersonalModel or None
         None where nothing was pooled.
+    learned : LearnedSide or None
+        None where nothing was learned from answers.
     sentence : str
         What collaboration brought, or why that cannot be said.
     """
 
-    party: LocalParty
-    model: PartyModel
+    party: LocalParty | None
+    model: PartyModel | None
     personal: PersonalModel | None
     sentence: str
+    learned: LearnedSide | None = None
 
     def side(self, using: str | None = None) -> Side:
-        """Whose predictions are taken; by default the pool's, where there is one, and else the collaboration's.
+        """Whose predictions are taken; by default the pool's, the collaboration's, or what was learned, in this order.
 
         Raises
         ------
         ValueError
             When there is no such side.
         ExchangeError
-            NOT_POOLED, where the party's own models are wanted and there are none.
+            NOT_POOLED, where the party's own models are wanted and there are none; NOT_INSTALLED.
         """
         if using not in (None, *SIDES):
             raise ValueError(f"Unknown predictions {using!r}; choose one of {', '.join(SIDES)}.")
+        if using == "learned" or (using is None and self.model is None):
+            if self.learned is None:
+                raise ExchangeError(
+                    "NOT_INSTALLED", "Nothing was learned from answers. Run `datacollab party learn FILE` first."
+                )
+            return self.learned
+        if self.party is None or self.model is None:
+            raise ExchangeError(
+                "NOT_INSTALLED",
+                f"There are no predictions of the kind {using!r}, for no model is installed. Take what was learned "
+                "from answers.",
+            )
         if using == "collaboration" or (using is None and self.personal is None):
             return CommonSide(self.party, self.model)
         if self.personal is None:
@@ -133,5 +171,7 @@ class AtHome:
 
     def sides(self) -> dict[str, Side]:
         """All that there are, by name."""
-        names = self.personal.sides if self.personal is not None else ("collaboration",)
-        return {name: self.side(name) for name in names}
+        names: tuple[str, ...] = () if self.model is None else ("collaboration",)
+        if self.personal is not None:
+            names = tuple(self.personal.sides)
+        return {name: self.side(name) for name in (*names, *(("learned",) if self.learned is not None else ()))}

@@ -14,6 +14,7 @@ from ...party import LocalParty, Party, local_party, party_state
 from ...share import Share
 from ..log import AuditLog
 from ..project import Anchor, Project, anchor_from_bytes, anchor_to_bytes
+from ._commit import has_forgotten
 from ._files import Files, OwnFiles
 from ._own_rows import OwnRows, own_rows_from, own_rows_to
 
@@ -76,8 +77,14 @@ def load_party(files: Files, own: OwnFiles) -> StoredParty:
     Raises
     ------
     ExchangeError
-        NOT_SHARED, STATE_DAMAGED, PASSPHRASE_WRONG or VERSION_MISMATCH.
+        NOT_SHARED, FORGOTTEN, STATE_DAMAGED, PASSPHRASE_WRONG or VERSION_MISMATCH.
     """
+    if has_forgotten(files):
+        raise ExchangeError(
+            "FORGOTTEN",
+            f"The party in {files.root} has forgotten its map f_k, which sharing and models need. Predict with what "
+            "was learned from answers; to share again, use a new folder with the same keys.",
+        )
     if not files.state.exists():
         if any(entry["event"] == "share" for entry in AuditLog(files.log).entries()):
             raise ExchangeError(

@@ -30,6 +30,7 @@ PRIVATE, GROUPS, UNDEFENDED = PRESETS = ("private", "groups", "none")
 USUAL_COMPONENTS = 16
 USUAL_GROUP, USUAL_NOISE = 5, 0.3
 """Of the preset "groups": rows of a group at least, and noise in standard deviations."""
+WITH_TREATMENT = (TargetKind.EFFECT, TargetKind.SURVIVAL_EFFECT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,8 +114,9 @@ class Way:
         is_regression : bool, default=False
             Whether targets are numbers; whole ones are numbers, too.
         target_kind : TargetKind, default=TargetKind.SINGLE
-            Of the targets.  For times to events, effects and no targets the preset "private" has no way, and "groups"
-            is taken where no defence is named.
+            Of the targets.  For times to events, effects and no targets the preset "private" has no way.  Where no
+            defence is named, "groups" is taken; of effects, means of groups of five alone, as estimates from rows with
+            noise are biased, and the analyst's program refuses them.
         time_step : float, optional
             As for `datacollab.Party`.
         largest : int
@@ -136,7 +138,9 @@ class Way:
                     f"The preset {PRIVATE!r} and an epsilon are for classes and numbers; targets of kind "
                     f"{target_kind.value!r} have no way with them. Take the preset {GROUPS!r}, or name a group size."
                 )
-            if preset is None and not named:
+            if preset is None and not named and target_kind in WITH_TREATMENT:
+                group_size, fit_on_anchor, named = USUAL_GROUP, True, ["group size"]
+            elif preset is None and not named:
                 preset = GROUPS
         if preset == GROUPS:
             group_size, noise, fit_on_anchor = USUAL_GROUP, USUAL_NOISE, True

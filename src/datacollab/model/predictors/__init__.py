@@ -8,6 +8,7 @@ nodes that scikit-learn's trees walk along, which are derived here.
 """
 
 from ._chain import Chain, read_chain
+from ._clusters import mixture_classes, mixture_novelty, nearest_centre
 from ._export import SENDABLE, sent_form
 from ._export_survival import sent_survival
 from ._parts import Parts
@@ -22,6 +23,9 @@ __all__ = [
     "ReceivedClassifier",
     "ReceivedRegressor",
     "ReceivedSurvival",
+    "mixture_classes",
+    "mixture_novelty",
+    "nearest_centre",
     "read_chain",
     "read_predictor",
     "read_survival",

@@ -76,12 +76,24 @@ def sent_form(estimator: Any) -> ReceivedClassifier | ReceivedRegressor:
 
 
 def _sent(estimator: Any) -> Sent:
+    if isinstance(estimator, ReceivedClassifier | ReceivedRegressor):
+        return _received(estimator)
     # Not isinstance: a subclass may predict otherwise.
     if type(estimator) not in _EXPORTS:
         raise NotSendableError(f"a {type(estimator).__name__}")
     if isinstance(getattr(estimator, "classes_", None), list):
         raise NotSendableError("a model of several targets")
     return _EXPORTS[type(estimator)](estimator)
+
+
+def _received(estimator: ReceivedClassifier | ReceivedRegressor) -> Sent:
+    """What came as steps, as a part of what is sent on, such as an average of models from several senders."""
+    steps = tuple(estimator.chain.steps)
+    if isinstance(estimator, ReceivedRegressor):
+        return Sent(steps)
+    decides = len(steps) if estimator.decides is None else estimator.decides
+    link = steps[decides:] if estimator.probabilities else None
+    return Sent(steps[:decides], link, zero_is_second=estimator.zero_is_second)
 
 
 def _pipeline(estimator: Any) -> Sent:

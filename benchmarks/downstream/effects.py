@@ -1,0 +1,205 @@
+"""Effects of a treatment: known ones on real covariates, and real ones on survival beside the pooled table's."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+import datacollab as dc
+from datacollab.effects import conditional_effects, estimate_effect
+from datacollab.errors import EffectError, EffectWarning, SinglePartyWarning
+from datacollab.party import Microaggregation
+from datacollab.targets import effect_target
+
+from .effect_worlds import AFFINE, AFFINE_KERNEL, TRUTH, Parties, World, estimated, parties, shares_of, world
+from .measuring import Measured, Wanted
+from .tables import survival_table
+
+__all__ = ["SECTION", "WANTED", "measured"]
+
+SECTION = "effects"
+N_WORLDS = 6
+"""Worlds of one seed: a root mean squared error is over these."""
+_N_WITH_PUBLIC = 4
+"""Parties of each world that also try their own rows and the public ones together."""
+SIZES = ((8, 120), (24, 40))
+METHODS = ("plr", "aipw")
+SHARED = {
+    "DC PCA affine": (Parties("pca"), AFFINE),
+    "DC kernel PCA affine": (Parties("kernel-pca"), AFFINE_KERNEL),
+    "DC private by treatment": (Parties("pca", grouped=5), AFFINE),
+}
+_FIVE_YEARS = 5 * 365.25
+_KERNEL_WIDTH = 32
+
+Found = dict[str, list[tuple[float, float]]]
+"""Estimates and standard errors, by who made them."""
+
+
+def measured(seed: int) -> Iterator[Measured]:
+    """All figures of one seed."""
+    with warnings.catch_warnings():
+        # Parties alone have nothing to align, and few rows of either arm: that is what is measured.
+        warnings.simplefilter("ignore", SinglePartyWarning)
+        warnings.simplefilter("ignore", EffectWarning)
+        yield from list(_measured(seed))
+
+
+def _measured(seed: int) -> Iterator[Measured]:
+    for n_parties, n_rows in SIZES:
+        data = f"nhefs {n_parties}x{n_rows}"
+        made = partial(Measured, section=SECTION, data=data, seed=seed)
+        by_method: dict[str, Found] = {method: {} for method in METHODS}
+        refused = dict.fromkeys(METHODS, 0)
+        for number in range(N_WORLDS):
+            w = world(1000 * seed + number, n_parties, n_rows)
+            shared = {who: shares_of(w, how, seed) for who, (how, _) in SHARED.items()}
+            for method, found in by_method.items():
+                refused[method] += _into(found, w, shared, method, seed)
+        for method, found in by_method.items():
+            for who, pairs in found.items():
+                values, errors = np.transpose(pairs)
+                off = values - TRUTH
+                yield made(method=who, measure=f"{method} RMSE", value=float(np.sqrt(np.mean(off**2))))
+                yield made(
+                    method=who, measure=f"{method} coverage", value=float(np.mean(np.abs(off) < 1.959964 * errors))
+                )
+            yield made(
+                method="Local", measure=f"{method} parties without an estimate", value=refused[method] / N_WORLDS
+            )
+    yield from _conditional(seed)
+    yield from _survival(seed)
+
+
+def _into(found: Found, w: World, shared: dict[str, list[dc.Share]], method: str, seed: int) -> int:
+    """Add everybody's estimates of one world; how many parties have none."""
+    central = estimated(w.X, w.treatment, w.outcome, method, seed)
+    assert central is not None
+    found.setdefault("Central", []).append(central)
+    local, more = [], []
+    for k in range(int(w.party.max()) + 1):
+        own = w.party == k
+        local.append(estimated(w.X[own], w.treatment[own], w.outcome[own], method, seed))
+        if k >= _N_WITH_PUBLIC:
+            continue
+        rows = np.vstack([w.X[own], w.public])
+        t = np.concatenate([w.treatment[own], w.public_treatment])
+        more.append(estimated(rows, t, np.concatenate([w.outcome[own], w.public_outcome]), method, seed))
+    known = [pair for pair in local if pair is not None]
+    found.setdefault("Local", []).extend(known)
+    found.setdefault("Local+Public", []).extend(pair for pair in more if pair is not None)
+    found.setdefault("meta", []).append(_meta(known))
+    for who, (_, integrator) in SHARED.items():
+        effect = estimate_effect(shared[who], integrator, method=method, random_state=seed)
+        found.setdefault(who, []).append((effect.estimate, effect.standard_error))
+    found.setdefault("private by treatment and outcome (refused)", []).append(_by_outcome(w, method, seed))
+    return len(local) - len(known)
+
+
+def _meta(pairs: list[tuple[float, float]]) -> tuple[float, float]:
+    """Local estimates, weighted by one over their variances."""
+    values, errors = np.transpose(pairs)
+    weights = 1 / errors**2
+    return float(weights @ values / weights.sum()), float(1 / np.sqrt(weights.sum()))
+
+
+def _by_outcome(w: World, method: str, seed: int) -> tuple[float, float]:
+    """What would be estimated from rows grouped within arms by outcome, if it were not refused: straight from means."""
+    halves = (w.outcome > np.median(w.outcome)).astype(int)
+    rows, order = [], []
+    for k in range(int(w.party.max()) + 1):
+        own = np.flatnonzero(w.party == k)
+        published = Microaggregation(5, small_classes="group").release(
+            *(w.X[own] / w.X.std(axis=0), 2 * w.treatment[own] + halves[own]),
+            *(None, None, np.random.RandomState(seed)),
+        )
+        rows.append(published.rows)
+        order.append(own[published.own_rows])
+    own = np.concatenate(order)
+    found = estimated(np.vstack(rows), w.treatment[own], w.outcome[own], method, seed, grouped=True)
+    assert found is not None
+    return found
+
+
+def _conditional(seed: int) -> Iterator[Measured]:
+    """Effects that depend on two columns: root mean squared error of what is said of each own row."""
+    made = partial(Measured, section=SECTION, data="nhefs 8x120", seed=seed, measure="conditional RMSE")
+    squared: dict[str, list[float]] = {}
+    for number in range(N_WORLDS):
+        w = world(1000 * seed + number, 8, 120)
+        z = (w.X - w.X.mean(axis=0)) / w.X.std(axis=0)
+        truth = TRUTH + 0.5 * z[:, 2] - 0.5 * z[:, 8]
+        outcome = w.outcome + w.treatment * (truth - TRUTH)
+        target = effect_target(w.treatment, outcome)
+        central = conditional_effects([_as_share(w.X, target, w.public)], AFFINE, random_state=seed)
+        squared.setdefault("Central", []).append(_mse(central.party_model(0).predict(w.X), truth))
+        changed = World(w.X, w.treatment, outcome, w.public, w.public_treatment, w.public_outcome, w.party)
+        for who, (how, integrator) in SHARED.items():
+            fitted = list(parties(changed, how, seed))
+            found = conditional_effects([p.share(w.public) for p, _ in fitted], integrator, random_state=seed)
+            said = [_mse(p.predict(w.X[own], found.party_model(p.name)), truth[own]) for p, own in fitted]
+            squared.setdefault(who, []).append(float(np.mean(said)))
+        for k in range(8):
+            own = w.party == k
+            alone = conditional_effects(
+                [_as_share(w.X[own], target[own], w.public)], AFFINE, folds=2, random_state=seed
+            )
+            squared.setdefault("Local", []).append(_mse(alone.party_model(0).predict(w.X[own]), truth[own]))
+    for who, values in squared.items():
+        yield made(method=who, value=float(np.sqrt(np.mean(values))))
+
+
+def _as_share(X: NDArray[np.float64], target: NDArray[np.void], anchor: NDArray[np.float64]) -> dc.Share:
+    """Raw rows as if they had been shared: one party and nothing obfuscated."""
+    return dc.Share(party=0, representation=X, anchor_representation=anchor, target=target)
+
+
+def _mse(said: NDArray[np.float64], truth: NDArray[np.float64]) -> float:
+    return float(np.mean((said - truth) ** 2))
+
+
+def _survival(seed: int) -> Iterator[Measured]:
+    """Chemotherapy and survival at five years: how far each is from the pooled table, in its standard errors."""
+    table = survival_table("rotterdam")
+    columns = table.X.drop(columns=["chemo"]).to_numpy()
+    rng = np.random.default_rng(seed)
+    rows = rng.permutation(len(columns))[:1500]
+    X, public = columns[rows[:1200]], columns[rows[1200:]]
+    # In months: what the parties share, and so what the pooled table has.
+    months = np.ceil(table.time[rows] / 30.4375)
+    treated = table.X["chemo"].to_numpy()[rows].astype(np.int64)
+    y = effect_target(treated, event=table.event[rows], time=months)[:1200]
+    made = partial(
+        Measured, section=SECTION, data="rotterdam 10x120", seed=seed, measure="survival off, in SE of Central"
+    )
+    horizon = np.ceil(_FIVE_YEARS / 30.4375)
+    n_columns = X.shape[1]
+    affine = dc.LTI(n_columns, fit_intercept=True)
+    estimate = partial(estimate_effect, horizon=horizon, random_state=seed)
+    central = estimate([_as_share(X, y, public)], affine)
+    kernel = dc.obfuscator("kernel-pca", n_components=_KERNEL_WIDTH)
+    for who, f, aligned in (
+        ("DC PCA affine", dc.obfuscator("pca", n_components=n_columns, standardize=True), affine),
+        ("DC kernel PCA affine", kernel, AFFINE_KERNEL),
+    ):
+        fitted = [dc.Party(k, f, time_step=None).fit(X[k::10], y[k::10]) for k in range(10)]
+        found = estimate([party.share(public) for party in fitted], aligned)
+        yield made(method=who, value=abs(found.estimate - central.estimate) / central.standard_error)
+    local = []
+    for k in range(10):
+        # Where few were treated and watched until then, a party can say nothing.
+        with suppress(EffectError):
+            alone = estimate([_as_share(X[k::10], y[k::10], public)], affine, folds=2)
+            local.append((alone.estimate, alone.standard_error))
+    if local:
+        off = [abs(value - central.estimate) for value, _ in local]
+        yield made(method="Local", value=float(np.mean(off)) / central.standard_error)
+        yield made(method="meta", value=abs(_meta(local)[0] - central.estimate) / central.standard_error)
+
+
+WANTED: tuple[Wanted, ...] = ()

@@ -1,0 +1,188 @@
+"""Whether treated rows and others are alike in the raw columns, from the parties' sums."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray, PartyName
+from ..errors import AgreementError, EffectWarning
+from ..share import BalanceSums
+from ._plots import love_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Balance", "pooled_balance"]
+
+_WELL_KEPT = 0.95
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Balance:
+    """Standardised differences between the arms, over all parties' rows.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    before, after : ndarray of shape (n_columns,)
+        Mean of the treated less that of the others, in standard deviations; without weights, and with.
+    kept : ndarray of shape (n_columns,)
+        Part of each column that reached the analyst, at the party that kept least of it; from 0 to 1.
+    target : {"ATE", "ATT"}
+    n_untreated, n_treated : int
+    effective_untreated, effective_treated : float
+        Rows of equal weight that would say as much as the weighted ones.
+    parties : tuple of str or int
+        Whose rows these are.
+    """
+
+    columns: tuple[str, ...]
+    before: FloatArray
+    after: FloatArray
+    kept: FloatArray
+    target: str
+    n_untreated: int
+    n_treated: int
+    effective_untreated: float
+    effective_treated: float
+    parties: tuple[PartyName, ...]
+
+    @property
+    def largest(self) -> float:
+        """Largest absolute difference after weighting; below 0.1 is commonly called balance."""
+        return float(np.abs(self.after).max())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON can hold it."""
+        rows = zip(self.columns, self.before.tolist(), self.after.tolist(), self.kept.tolist(), strict=True)
+        return {
+            "columns": {name: {"before": b, "after": a, "kept": k} for name, b, a, k in rows},
+            "target": self.target,
+            "n_untreated": self.n_untreated,
+            "n_treated": self.n_treated,
+            "effective_untreated": self.effective_untreated,
+            "effective_treated": self.effective_treated,
+            "parties": list(self.parties),
+        }
+
+    def to_text(self) -> str:
+        """A line for each column, the largest difference before weighting first."""
+        width = max(map(len, self.columns))
+        lines = [f"{'':{width}}  before   after   kept"]
+        for j in np.argsort(-np.abs(self.before)):
+            lines.append(f"{self.columns[j]:{width}}  {self.before[j]:+.3f}  {self.after[j]:+.3f}  {self.kept[j]:5.0%}")
+        return "\n".join(lines)
+
+    def love_plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the absolute differences before and after weighting.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            In which to draw; otherwise a figure is made, which no window shows.
+
+        Raises
+        ------
+        MissingExtraError
+            When matplotlib is not installed.
+        """
+        return love_axes(self.columns, self.before, self.after, ax)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+def pooled_balance(sums: Iterable[BalanceSums]) -> Balance:
+    r"""Add up the parties' sums, and compare the arms.
+
+    .. math:: d_j = \frac{\bar x_{1j} - \bar x_{0j}}{s_j}, \qquad
+       s_j^2 = \tfrac12 (s_{1j}^2 + s_{0j}^2) \text{ for "ATE"}, \quad s_{1j}^2 \text{ for "ATT"}
+
+    with unweighted variances before and after, so that the two can be compared [1]_.
+
+    Parameters
+    ----------
+    sums : iterable of BalanceSums
+        One of each party that has 10 rows of either arm.
+
+    Returns
+    -------
+    Balance
+
+    Raises
+    ------
+    AgreementError
+        When parties sent different columns or targets, or one of them twice.
+
+    Warns
+    -----
+    EffectWarning
+        When less than 95 % of a column reached the analyst, so that it is not fully adjusted for.
+
+    References
+    ----------
+    .. [1] Austin and Stuart (2015). Moving towards best practice when using inverse probability of treatment weighting.
+       Statistics in Medicine 34(28), 3661-3679.
+    """
+    given = list(sums)
+    _check_common(given)
+    counts: NDArray[np.int64] = np.sum([each.counts for each in given], axis=0)
+    weights = np.sum([each.weights for each in given], axis=0)
+    totals = np.sum([each.sums for each in given], axis=0)
+    squares = np.sum([each.squares[0] for each in given], axis=0)
+    means = totals / np.stack([counts, weights])[:, :, None]
+    variances = np.maximum(squares - counts[:, None] * means[0] ** 2, 0.0) / (counts[:, None] - 1)
+    target = given[0].target
+    scale = np.sqrt(variances[1] if target == "ATT" else variances.mean(axis=0))
+    before, after = (_standardised(mean[1] - mean[0], scale) for mean in means)
+    effective = weights**2 / np.sum([each.squared_weights for each in given], axis=0)
+    kept = np.min([each.kept for each in given], axis=0)
+    lost = [name for name, part in zip(given[0].columns, kept, strict=True) if part < _WELL_KEPT]
+    if lost:
+        warnings.warn(
+            f"Less than {_WELL_KEPT:.0%} of {', '.join(lost)} reached the analyst, so that an effect is not fully "
+            "adjusted for what treatment has to do with it. Have the parties share more components, or take "
+            "LTI(fit_intercept=True) with more of them.",
+            EffectWarning,
+            stacklevel=2,
+        )
+    return Balance(
+        columns=given[0].columns,
+        before=before,
+        after=after,
+        kept=kept,
+        target=target,
+        n_untreated=int(counts[0]),
+        n_treated=int(counts[1]),
+        effective_untreated=float(effective[0]),
+        effective_treated=float(effective[1]),
+        parties=tuple(each.party for each in given),
+    )
+
+
+def _standardised(difference: FloatArray, scale: FloatArray) -> FloatArray:
+    """Differences in standard deviations; 0 where a column has one value, infinite where each arm has its own."""
+    equal = np.abs(difference) <= 1e-12
+    with np.errstate(divide="ignore"):
+        return np.where(equal, 0.0, difference / np.where(equal & (scale == 0), 1.0, scale))
+
+
+def _check_common(sums: list[BalanceSums]) -> None:
+    if not sums:
+        raise AgreementError("No party sent sums; those of one party at least are wanted.")
+    names = [each.party for each in sums]
+    if len(set(names)) < len(names):
+        raise AgreementError("A party is there twice; its rows would count twice.")
+    first = sums[0]
+    for each in sums[1:]:
+        if (each.columns, each.target) != (first.columns, first.target):
+            raise AgreementError(
+                f"Parties {first.party!r} and {each.party!r} sent sums of different columns, or for different targets. "
+                "Agree on names, order and target, and ask for new sums."
+            )

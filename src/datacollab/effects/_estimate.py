@@ -1,0 +1,293 @@
+"""Estimate an effect from the parties' shares."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+from sklearn.base import clone, is_classifier
+
+from .._threads import one_thread
+from .._validation import FloatArray
+from ..analyst import BaseIntegrator
+from ..errors import EffectError, EffectWarning
+from ..model import KernelMap
+from ..share import Share
+from ._effect import METHODS, TARGETS, Effect
+from ._estimators import (
+    doubly_robust,
+    inverse_probability_weighting,
+    partially_linear,
+    propensity_scores,
+    survival_difference,
+)
+from ._folds import effect_folds
+from ._learners import WhitenedLogisticRegression
+from ._matching import matching, whitened
+from ._overlap import Overlap, overlap_of
+from ._pooled import PooledRows, pooled_rows
+from ._survival_curves import pseudo_values
+
+__all__ = ["estimate_effect"]
+
+_MANY_CLIPPED = 0.05
+_MISALIGNED = 0.15
+
+
+@one_thread
+def estimate_effect(
+    shares: Iterable[Share],
+    integrator: BaseIntegrator,
+    *,
+    target: str = "ATE",
+    method: str = "auto",
+    folds: int = 5,
+    horizon: float | None = None,
+    outcome_model: Any | None = None,
+    propensity_model: Any | None = None,
+    n_neighbors: int = 1,
+    trim: float | None = None,
+    confidence: float = 0.95,
+    random_state: int | np.random.RandomState | None = None,
+) -> Effect:
+    """Effect of a treatment, from what the parties share: representations, treatments and outcomes.
+
+    Parameters
+    ----------
+    shares : iterable of Share
+        One from each party, with targets of `effect_target`.
+    integrator : BaseIntegrator
+        ``LTI(fit_intercept=True)`` with as many components as the parties' representations have columns; cloned before
+        it is fitted.
+    target : {"ATE", "ATT"}, default="ATE"
+        On average over all rows, or over the treated ones.
+    method : {"auto", "plr", "aipw", "ipw", "matching"}, default="auto"
+        * "plr", `partially_linear`: for an effect that is about the same for all rows.
+        * "aipw", `doubly_robust`: for effects that differ.
+        * "ipw", `inverse_probability_weighting`, or for times to events `survival_difference`.
+        * "matching", `matching` of whitened rows: unstable.
+
+        "auto" is "plr" ("aipw" where the target is "ATT"), and "ipw" for times to events where rows are shared as they
+        are.  "plr" and "aipw" take times to events as pseudo-values.
+    folds : int, default=5
+        For models of which rows are left out.  Rows that are one mean are in one fold.
+    horizon : float, optional
+        For times to events: when survival is compared, in the unit of the times.
+    outcome_model : estimator, optional
+        Linear regression by default.
+    propensity_model : classifier, optional
+        `WhitenedLogisticRegression` by default.
+    n_neighbors : int, default=1
+        Of matching.
+    trim : float, optional
+        Rows with a score below `trim` or above ``1 - trim`` are left out; the effect is of the others then.
+    confidence : float, default=0.95
+        Of the interval.
+    random_state : int, RandomState or None, default=None
+        Of the folds.
+
+    Returns
+    -------
+    Effect
+
+    Raises
+    ------
+    ValueError
+        When a parameter has no meaning.
+    AgreementError
+        When targets are not treatments with outcomes.
+    EffectError
+        When rows were changed so that intervals would not hold: by noise, made of anchor rows, or grouped by anything
+        but the treatment; when an arm has too few rows; when a method does not serve for means of rows.
+
+    Warns
+    -----
+    EffectWarning
+        When arms overlap little, parties are badly aligned, or maps are of kernels and so lose part of the columns.
+
+    Notes
+    -----
+    Where all rows are shared by full-rank linear maps and aligned affinely, estimates are those of the pooled raw
+    columns.  What is lost on the way is not adjusted for; see `pooled_balance`.
+
+    Rows that were averaged within each arm are adjusted for without bias where outcomes are about linear in the
+    columns, and standard errors count groups.  Weighting and matching need the scores of single rows, and are refused.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import datacollab as dc
+    >>> from datacollab.effects import estimate_effect
+    >>> from datacollab.targets import effect_target
+    >>> rng = np.random.default_rng(0)
+    >>> X, public = rng.normal(size=(400, 4)), rng.normal(size=(50, 4))
+    >>> t = (X[:, 0] + rng.logistic(size=400) > 0).astype(int)
+    >>> y = effect_target(t, 2 * t + 3 * X[:, 0] + rng.normal(size=400))
+    >>> f = dc.obfuscator("pca", n_components=4)
+    >>> parties = [dc.Party(k, f).fit(X[k::4], y[k::4]) for k in range(4)]
+    >>> shares = [party.share(public) for party in parties]
+    >>> effect = estimate_effect(shares, dc.LTI(4, fit_intercept=True), random_state=0)
+    >>> abs(effect.estimate - 2) < 3 * effect.standard_error
+    True
+    >>> naive = y["outcome"][t == 1].mean() - y["outcome"][t == 0].mean()
+    >>> bool(naive > effect.interval[1])
+    True
+    """
+    rows = pooled_rows(shares, integrator)
+    method = _checked(rows, target, method, horizon, outcome_model, propensity_model, trim, confidence)
+    rows, trimmed = _trimmed(rows, folds, propensity_model, trim, random_state)
+    splits = effect_folds(rows.treatment, rows.groups, folds, random_state)
+    scores = propensity_scores(rows.X, rows.treatment, splits, propensity_model)
+    overlap = overlap_of(scores, rows.treatment, target)
+    misalignment = _misalignment(rows)
+    _warn(rows, overlap, misalignment)
+
+    X, t = rows.X, rows.treatment
+    if method == "matching":
+        value, error = matching(whitened(X), t, _outcome(rows, horizon), target=target, n_neighbors=n_neighbors)
+    else:
+        if method == "plr":
+            models = {"outcome_model": outcome_model, "propensity_model": propensity_model}
+            found = partially_linear(X, t, _outcome(rows, horizon), splits, **models)
+        elif method == "aipw":
+            models = {"outcome_model": outcome_model, "propensity_model": propensity_model}
+            found = doubly_robust(X, t, _outcome(rows, horizon), splits, target=target, **models)
+        elif horizon is not None:
+            event, time = rows.target["event"], rows.target["time"]
+            weights: Any = {"target": target, "propensity_model": propensity_model}
+            found = survival_difference(X, t, event, time, splits, horizon=horizon, **weights)
+        else:
+            weights = {"target": target, "propensity_model": propensity_model}
+            found = inverse_probability_weighting(X, t, _outcome(rows, None), splits, **weights)
+        value, error = found.value, found.standard_error(rows.groups)
+    reach = float(norm.ppf(0.5 + confidence / 2)) * error
+    return Effect(
+        estimate=value,
+        standard_error=error,
+        interval=(value - reach, value + reach),
+        confidence=confidence,
+        p_value=float(2 * norm.sf(abs(value) / error)) if error > 0 else float(value == 0),
+        target=target,
+        method=method,
+        horizon=horizon,
+        n_rows=len(t),
+        n_treated=int(t.sum()),
+        n_groups=len(np.unique(rows.groups)),
+        n_trimmed=trimmed,
+        trim=trim,
+        misalignment=misalignment,
+        overlap=overlap,
+        parties=rows.parties,
+        integrator_=rows.integrator,
+        propensity_model_=_sent_propensity(rows, propensity_model),
+    )
+
+
+def _checked(
+    rows: PooledRows,
+    target: str,
+    method: str,
+    horizon: float | None,
+    outcome_model: Any | None,
+    propensity_model: Any | None,
+    trim: float | None,
+    confidence: float,
+) -> str:
+    """The method, where everything fits together."""
+    if target not in TARGETS or method not in {"auto", *METHODS}:
+        raise ValueError(
+            f"target must be one of {list(TARGETS)} and method 'auto' or one of {list(METHODS)}; got {target!r} and "
+            f"{method!r}."
+        )
+    if not 0 < confidence < 1 or not (trim is None or 0 < trim < 0.5):
+        raise ValueError(f"confidence must be in (0, 1) and trim None or in (0, 0.5); got {confidence!r}, {trim!r}.")
+    if rows.is_survival != (horizon is not None) or (horizon is not None and not 0 < horizon < np.inf):
+        raise ValueError(
+            "Outcomes are times to events, so a horizon above 0 is wanted, in the unit of the times."
+            if rows.is_survival
+            else "Outcomes are numbers, so horizon must be None."
+        )
+    if propensity_model is not None and not is_classifier(propensity_model):
+        raise TypeError(f"propensity_model must be a classifier; got {type(propensity_model).__name__}.")
+    is_numbers = rows.is_survival or not np.isin(rows.target["outcome"], (0.0, 1.0)).all()
+    if outcome_model is not None and is_classifier(outcome_model) and is_numbers:
+        raise ValueError("outcome_model is a classifier, but outcomes are not 0 and 1; give a regressor.")
+    if method == "auto":
+        method = "ipw" if rows.is_survival and not rows.is_grouped else "plr" if target == "ATE" else "aipw"
+    if method == "plr" and target == "ATT":
+        raise ValueError("method='plr' takes the effect to be the same for all rows; for target='ATT' take 'aipw'.")
+    if method in ("ipw", "matching") and rows.is_grouped:
+        raise EffectError(
+            f"Some shared rows are means of several records, and method={method!r} needs each record's own score or "
+            "neighbours: means of either arm lie closer together than records do. Take method='plr'."
+        )
+    return method
+
+
+def _trimmed(
+    rows: PooledRows, folds: int, model: Any | None, trim: float | None, random_state: Any
+) -> tuple[PooledRows, int]:
+    if trim is None:
+        return rows, 0
+    splits = effect_folds(rows.treatment, rows.groups, folds, random_state)
+    scores = propensity_scores(rows.X, rows.treatment, splits, model)
+    kept = (scores >= trim) & (scores <= 1 - trim)
+    if len(np.unique(rows.treatment[kept])) < 2:
+        raise EffectError(f"With trim={trim:g} no row of one arm is left. Lower it, or look at what sets arms apart.")
+    return rows.kept(kept), int((~kept).sum())
+
+
+def _outcome(rows: PooledRows, horizon: float | None) -> FloatArray:
+    """Numbers, or pseudo-values of survival at the horizon, arm by arm, shape (n_rows,)."""
+    if horizon is None:
+        return np.asarray(rows.target["outcome"], dtype=np.float64)
+    values, t = np.empty(len(rows.target)), rows.treatment
+    for arm in (0, 1):
+        own: NDArray[np.bool_] = t == arm
+        values[own] = pseudo_values(rows.target["event"][own], rows.target["time"][own], horizon)
+    return values
+
+
+def _misalignment(rows: PooledRows) -> float:
+    """Part of the variance of the mapped anchor that is between parties; see `Effect`."""
+    mapped = rows.anchors
+    between = ((mapped - mapped.mean(axis=0)) ** 2).sum()
+    total = ((mapped - mapped.mean(axis=(0, 1))) ** 2).sum()
+    return float(between / total)
+
+
+def _warn(rows: PooledRows, overlap: Overlap, misalignment: float) -> None:
+    n_rows = len(rows.target)
+    if overlap.n_clipped > _MANY_CLIPPED * n_rows:
+        warnings.warn(
+            f"{overlap.n_clipped} of {n_rows} rows have a propensity within 0.02 of 0 or 1: there are hardly rows of "
+            "the other arm that are like them. Set trim, look at plot_overlap, or take method='plr'.",
+            EffectWarning,
+            stacklevel=4,
+        )
+    if misalignment > _MISALIGNED:
+        warnings.warn(
+            f"Parties' representations of the anchor differ in {misalignment:.0%} of their variance after alignment, "
+            "so that rows of different parties cannot be compared well. Take LTI(fit_intercept=True), with no more "
+            "components than the parties' maps have in common.",
+            EffectWarning,
+            stacklevel=4,
+        )
+    if any(isinstance(g, KernelMap) for g in rows.integrator.integration_functions_.values()):
+        warnings.warn(
+            "Kernel integration functions lose part of the columns, which is not adjusted for then: in simulations "
+            "intervals covered less often than they say. Take LTI(fit_intercept=True).",
+            EffectWarning,
+            stacklevel=4,
+        )
+
+
+def _sent_propensity(rows: PooledRows, model: Any | None) -> Any:
+    """The propensity fitted on all rows; by default as a model that can be sent as plain numbers."""
+    if model is None:
+        return WhitenedLogisticRegression().fit(rows.X, rows.treatment).as_logistic_regression()
+    return clone(model).fit(rows.X, rows.treatment)

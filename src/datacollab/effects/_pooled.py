@@ -1,0 +1,170 @@
+"""Rows of all parties in one space, with what is known of them; or why nothing can be estimated from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from .._validation import FloatArray, PartyName
+from ..analyst import BaseIntegrator
+from ..errors import AgreementError, EffectError
+from ..share import Share
+from ..targets import TargetKind
+from ._folds import equal_rows
+
+__all__ = ["PooledRows", "pooled_rows"]
+
+_BY_CHANCE = 1e-3
+"""Probability, at most, with which equal outcomes in all groups are not taken for chance."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PooledRows:
+    """Rows of all parties, in the order of their shares.
+
+    Attributes
+    ----------
+    integrator : BaseIntegrator
+        Fitted.
+    X : ndarray of shape (n_rows, n_components)
+        Collaboration representations.
+    target : ndarray of shape (n_rows,)
+        As `effect_target` of `datacollab.targets` makes it.
+    groups : ndarray of shape (n_rows,)
+        Rows that are a mean of the same records have the same number, and any other row one of its own.
+    is_grouped : bool
+        Whether any rows are such means.
+    parties : tuple of str or int
+    anchors : ndarray of shape (n_parties, n_anchors, n_components)
+        What each party's integration function makes of the anchor.
+    """
+
+    integrator: BaseIntegrator
+    X: FloatArray
+    target: NDArray[Any]
+    groups: NDArray[np.intp]
+    is_grouped: bool
+    parties: tuple[PartyName, ...]
+    anchors: FloatArray
+
+    @property
+    def is_survival(self) -> bool:
+        """Whether the outcome is a time to an event."""
+        return "time" in (self.target.dtype.names or ())
+
+    @property
+    def treatment(self) -> NDArray[np.int64]:
+        """0 or 1, shape (n_rows,)."""
+        return np.asarray(self.target["treatment"], dtype=np.int64)
+
+    def kept(self, rows: NDArray[np.bool_]) -> PooledRows:
+        """Some of the rows."""
+        groups = np.unique(self.groups[rows], return_inverse=True)[1]
+        return replace(self, X=self.X[rows], target=self.target[rows], groups=groups)
+
+
+def pooled_rows(shares: Iterable[Share], integrator: BaseIntegrator) -> PooledRows:
+    """Align the parties' shares, after checks that an effect can be estimated from them.
+
+    Parameters
+    ----------
+    shares : iterable of Share
+        With targets of `effect_target`, all of one kind.
+    integrator : BaseIntegrator
+        Cloned before it is fitted.
+
+    Raises
+    ------
+    AgreementError
+        When two shares carry one name, or targets are of no effects or of several kinds.
+    EffectError
+        When rows were changed in a way after which intervals do not hold.
+    """
+    named: dict[PartyName, Share] = {}
+    for share in shares:
+        if share.party in named:
+            raise AgreementError(f"Two shares carry the name {share.party!r}; parties need different names.")
+        named[share.party] = share
+    kinds = {party: share.target_kind.value for party, share in named.items()}
+    if not named or len(set(kinds.values())) > 1 or not set(kinds.values()) <= _KINDS:
+        raise AgreementError(
+            f"Treatments with their outcomes are wanted of all parties, of one kind; got {kinds}. Have the shares made "
+            "with effect_target of datacollab.targets."
+        )
+    groups, next_group = [], 0
+    for share in named.values():
+        own = _groups_of(share)
+        groups.append(own + next_group)
+        next_group += int(own.max()) + 1
+    anchors = {party: share.anchor_representation for party, share in named.items()}
+    fitted = clone(integrator).fit(anchors)
+    mapped_anchors = fitted.transform(anchors)
+    mapped = fitted.transform({party: share.representation for party, share in named.items()})
+    return PooledRows(
+        integrator=fitted,
+        X=np.vstack([mapped[party] for party in named]),
+        target=np.concatenate([share.target for share in named.values()]),
+        groups=np.concatenate(groups),
+        is_grouped=not all(share.one_to_one for share in named.values()),
+        parties=tuple(named),
+        anchors=np.stack([mapped_anchors[party] for party in named]),
+    )
+
+
+_KINDS = {TargetKind.EFFECT.value, TargetKind.SURVIVAL_EFFECT.value}
+
+
+def _groups_of(share: Share) -> NDArray[np.intp]:
+    """Which rows of a share are one mean, shape (n_rows,); raises where rows do not serve to estimate effects."""
+    if share.one_to_one:
+        return np.arange(len(share.target))
+    who = f"Party {share.party!r}: "
+    instead = "Have the rows shared as they are, or with Microaggregation(by='treatment') alone."
+    if share.anchor_rows is not None:
+        raise EffectError(
+            f"{who}the shared rows are rows of the anchor, with treatments and outcomes that a model made up. An "
+            f"effect in them is the model's, and intervals mean nothing. {instead}"
+        )
+    numbers = equal_rows(share.representation)
+    sizes = np.bincount(numbers)
+    if sizes.min() < 2:
+        raise EffectError(
+            f"{who}the rows were changed by a defence, and not into means of groups alone. Noise in what is adjusted "
+            f"for leaves the arms different where they seem alike, and effects biased. {instead}"
+        )
+    treatment = share.target["treatment"]
+    treated = np.bincount(numbers, weights=treatment)
+    if ((treated > 0) & (treated < sizes)).any():
+        raise EffectError(
+            f"{who}treated rows and others were averaged together, so that what tells them apart cannot be adjusted "
+            f"for. {instead}"
+        )
+    for name in set(share.target.dtype.names or ()) - {"treatment"}:
+        if _constant_by_design(share.target[name], treatment, numbers):
+            raise EffectError(
+                f"{who}all rows of each group have the same {name}, as if groups had been made by it. Rows of like "
+                f"outcomes were made alike then, effects are biased, and intervals do not hold. {instead}"
+            )
+    return numbers
+
+
+def _constant_by_design(values: NDArray[Any], treatment: NDArray[Any], numbers: NDArray[np.intp]) -> bool:
+    """Whether values are equal within every group, and chance would hardly have it so."""
+    order = np.argsort(numbers, kind="stable")
+    _, first = np.unique(numbers[order], return_index=True)
+    codes = np.unique(values, return_inverse=True)[1][order]
+    if (np.minimum.reduceat(codes, first) < np.maximum.reduceat(codes, first)).any():
+        return False
+    arm, sizes = treatment[order][first], np.diff(np.append(first, len(codes)))
+    log_probability = 0.0
+    for each in (0, 1):
+        frequencies = np.bincount(codes[treatment[order] == each], minlength=1)
+        part = frequencies[frequencies > 0] / max(frequencies.sum(), 1)
+        log_probability += sum(math.log((part**size).sum()) for size in sizes[arm == each])
+    return log_probability < math.log(_BY_CHANCE)

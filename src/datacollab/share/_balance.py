@@ -1,0 +1,179 @@
+"""What a party sends so that it can be seen whether treated rows and others are alike in the raw columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._typing import FloatArray, PartyName
+from ..bundle import Bundle, KeyPair, PublicKey, arrays_to_bytes, bytes_to_arrays, pack, unpack, write_atomically
+from ..errors import ExchangeError, ShareError
+
+__all__ = ["BALANCE_KIND", "FEWEST_OF_ARM", "BalanceSums", "balance_from"]
+
+BALANCE_KIND = "datacollab.balance"
+FEWEST_OF_ARM = 10
+"""Rows of either arm below which a party's sums are not sent: a sum of few says much of each."""
+
+_MEMBER = "balance.safetensors"
+_ARRAYS = ("counts", "kept", "weights", "squared_weights", "sums", "squares")
+_MOST_NAME = 200
+_MOST_COLUMNS = 10_000
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class BalanceSums:
+    r"""Sums over a party's rows, by arm, and nothing of single rows.
+
+    Columns are in units that all parties and not the analyst know: differences from the anchor's mean, in standard
+    deviations of the anchor.  Arrays are copied and made read-only.
+
+    Attributes
+    ----------
+    party : str or int
+    columns : tuple of str
+        Their names.
+    target : {"ATE", "ATT"}
+        Of the weights.
+    counts : ndarray of shape (2,)
+        Rows without and with treatment; 10 at least.
+    kept : ndarray of shape (n_columns,)
+        Part of each column's variance over the anchor that is linear in its collaboration representation; from 0 to 1.
+    weights, squared_weights : ndarray of shape (2,)
+        :math:`\sum w` and :math:`\sum w^2` of each arm.
+    sums, squares : ndarray of shape (2, 2, n_columns)
+        :math:`\sum w x` and :math:`\sum w x^2`: with w = 1 and with the weights, of each arm.
+
+    Raises
+    ------
+    ShareError
+        When the fields do not fit together, or an arm has fewer than 10 rows.
+    """
+
+    party: PartyName
+    columns: tuple[str, ...]
+    target: str
+    counts: NDArray[np.int64]
+    kept: FloatArray
+    weights: FloatArray
+    squared_weights: FloatArray
+    sums: FloatArray
+    squares: FloatArray
+
+    def __post_init__(self) -> None:
+        p = len(self.columns)
+        named = all(isinstance(name, str) and 0 < len(name) <= _MOST_NAME for name in self.columns)
+        if not 1 <= p <= _MOST_COLUMNS or not named or len(set(self.columns)) < p:
+            raise ShareError(f"{self._who}columns must be different names of at most {_MOST_NAME} characters.")
+        if self.target not in ("ATE", "ATT"):
+            raise ShareError(f"{self._who}target must be 'ATE' or 'ATT'; got another.")
+        object.__setattr__(self, "columns", tuple(self.columns))
+        self._freeze("counts", self.counts, (2,), np.int64)
+        if self.counts.min() < FEWEST_OF_ARM:
+            raise ShareError(
+                f"{self._who}an arm has fewer than {FEWEST_OF_ARM} rows, so that sums would say much of each. This "
+                "party's sums are not sent; the balance is that of the others."
+            )
+        for name, shape in {
+            "kept": (p,),
+            "weights": (2,),
+            "squared_weights": (2,),
+            "sums": (2, 2, p),
+            "squares": (2, 2, p),
+        }.items():
+            self._freeze(name, getattr(self, name), shape, np.float64)
+        totals = np.stack([self.counts.astype(np.float64), self.weights])[:, :, None]
+        fits = (
+            (self.weights > 0).all()
+            and (self.weights**2 <= self.counts * self.squared_weights * (1 + 1e-9)).all()
+            and (self.sums**2 <= totals * self.squares * (1 + 1e-9)).all()
+            and ((self.kept >= 0) & (self.kept <= 1)).all()
+        )
+        if not fits:
+            raise ShareError(f"{self._who}sums and squares are not those of any rows. Have them made again.")
+
+    @property
+    def _who(self) -> str:
+        return f"Party {self.party!r}: "
+
+    def _freeze(self, name: str, values: ArrayLike, shape: tuple[int, ...], dtype: type[Any]) -> None:
+        array = np.array(values)
+        if array.shape != shape or array.dtype.kind not in ("iu" if dtype is np.int64 else "iuf"):
+            raise ShareError(f"{self._who}{name} must be numbers of shape {shape}; got shape {array.shape}.")
+        if not np.isfinite(array).all():
+            raise ShareError(f"{self._who}{name} must be finite.")
+        frozen = array.astype(dtype)
+        frozen.setflags(write=False)
+        object.__setattr__(self, name, frozen)
+
+    def save(self, path: str | Path, *, key: KeyPair | None = None) -> None:
+        """Write the sums to a bundle of kind ``datacollab.balance``; whoever has the file can read it.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file there is replaced.
+        key : KeyPair, optional
+            Whose signature it gets.
+        """
+        facts = {"party": self.party, "columns": list(self.columns), "target": self.target}
+        members = {_MEMBER: arrays_to_bytes({name: getattr(self, name) for name in _ARRAYS})}
+        write_atomically(Path(path), pack(BALANCE_KIND, facts, members, key=key), mode=0o600)
+
+    @staticmethod
+    def load(path: str | Path, *, signed_by: PublicKey | None = None) -> BalanceSums:
+        """Read what `save` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+        signed_by : PublicKey, optional
+            Who has to have signed it.
+
+        Raises
+        ------
+        ExchangeError
+            When the file is damaged, not signed as wanted, or inconsistent.
+        """
+        return balance_from(unpack(Path(path), kind=BALANCE_KIND, signed_by=signed_by))
+
+    def __repr__(self) -> str:
+        return f"BalanceSums(party={self.party!r}, {len(self.columns)} columns, {int(self.counts.sum())} rows)"
+
+
+def balance_from(bundle: Bundle) -> BalanceSums:
+    """The sums in a bundle, after checks of every part.
+
+    Raises
+    ------
+    ExchangeError
+        WRONG_KIND, or SHARE_MALFORMED where the parts do not fit together.
+    """
+    if bundle.kind != BALANCE_KIND:
+        raise ExchangeError("WRONG_KIND", f"Sums of a balance are wanted; this is a bundle of kind {bundle.kind!r}.")
+    facts = bundle.facts
+    party, columns, target = facts.get("party"), facts.get("columns"), facts.get("target")
+    if type(party) is not int and not (isinstance(party, str) and len(party) <= _MOST_NAME):
+        raise _malformed("they do not say whose they are")
+    if not isinstance(columns, list) or not isinstance(target, str) or bundle.members.keys() != {_MEMBER}:
+        raise _malformed("they do not say of which columns they are")
+    try:
+        arrays = bytes_to_arrays(bundle.members[_MEMBER], what=_MEMBER)
+    except ExchangeError as error:
+        raise ExchangeError("SHARE_MALFORMED", str(error)) from None
+    if arrays.keys() != set(_ARRAYS):
+        raise _malformed(f"they are not the arrays {sorted(_ARRAYS)!r}")
+    fields: dict[str, Any] = dict(arrays)
+    try:
+        return BalanceSums(party=party, columns=tuple(columns), target=target, **fields)
+    except (ShareError, TypeError) as error:
+        # A TypeError is of names that cannot be compared, which a manifest of unknown origin may hold.
+        raise _malformed(str(error) if isinstance(error, ShareError) else "columns have no names") from None
+
+
+def _malformed(what: str) -> ExchangeError:
+    return ExchangeError("SHARE_MALFORMED", f"The sums cannot be used: {what}. Have them made again.")

@@ -1,0 +1,188 @@
+"""Distances in the common space: what they have to be, and what must not change them."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import pdist
+from scipy.stats import ortho_group
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+
+from datacollab import KTI, KTICV, LTI, ODC
+from datacollab.analyst import AnchorScaled, BaseIntegrator
+from datacollab.errors import AgreementError, RepresentationError
+from datacollab.model import KernelMap, LinearMap, map_from, map_to
+from datacollab.testing import check_integrator
+
+SCALES = np.array([10.0, 3.0, 1.0, 0.1])
+
+
+def raw(seed, n_rows=60):
+    return np.random.default_rng(seed).normal(size=(n_rows, 4)) * SCALES + 100.0
+
+
+def parties(seed, A):
+    """PCA without reduction, of each party's own rows: isometries with centres and axes of their own."""
+    rng = np.random.default_rng([seed, 1])
+    return {
+        name: PCA(random_state=0).fit(rng.normal(size=(30, 4)) @ rng.normal(size=(4, 4)) + rng.normal(size=4))
+        for name in ("north", "south", "west")
+    }
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_isometries_give_raw_distances(seed):
+    A, X = raw(seed), raw(seed + 100)
+    maps = parties(seed, A)
+    integrator = AnchorScaled().fit({name: f.transform(A) for name, f in maps.items()})
+    assert integrator.kept_variance_ == pytest.approx(1.0, abs=1e-9)
+    for name, f in maps.items():
+        rows = integrator.transform({name: f.transform(X)})[name]
+        np.testing.assert_allclose(pdist(rows), pdist(X), rtol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_of_different_parties_are_as_far_apart_as_they_are(seed):
+    A, X = raw(seed), raw(seed + 100)
+    maps = parties(seed, A)
+    integrator = AnchorScaled().fit({name: f.transform(A) for name, f in maps.items()})
+    one, other = (integrator.transform({name: maps[name].transform(X)})[name] for name in ("north", "west"))
+    np.testing.assert_allclose(one, other, atol=1e-8)
+
+
+def test_the_orthonormal_target_does_not_give_them():
+    """Without scaling, the column that hardly varies counts as much as the one that varies most."""
+    A = raw(0)
+    maps = parties(0, A)
+    anchors = {name: f.transform(A) for name, f in maps.items()}
+    before = pdist(LTI(4, fit_intercept=True).fit_transform(anchors)["north"])
+    assert np.corrcoef(before, pdist(A))[0, 1] < 0.8
+    assert np.corrcoef(pdist(AnchorScaled().fit_transform(anchors)["north"]), pdist(A))[0, 1] > 1 - 1e-9
+
+
+@pytest.mark.parametrize(
+    "integrator",
+    [LTI(4, fit_intercept=True), LTI(3), ODC(), KTI(4, center=True), KTI(3), KTI(4, kernel="linear", alpha=1e-6)],
+    ids=str,
+)
+def test_turning_a_partys_representation_changes_no_distance(integrator):
+    A = raw(1)
+    anchors = {name: f.transform(A) for name, f in parties(1, A).items()}
+    turned = anchors | {"south": anchors["south"] @ ortho_group.rvs(4, random_state=0)}
+    before = AnchorScaled(integrator).fit(anchors)
+    after = AnchorScaled(integrator).fit(turned)
+    for name in anchors:
+        np.testing.assert_allclose(
+            pdist(after.transform({name: turned[name]})[name]),
+            pdist(before.transform({name: anchors[name]})[name]),
+            rtol=1e-6,
+        )
+    assert after.kept_variance_ == pytest.approx(before.kept_variance_)
+
+
+def test_an_affine_kernel_with_next_to_no_penalty_gives_raw_distances_too():
+    A = raw(2)
+    anchors = {name: f.transform(A) for name, f in parties(2, A).items()}
+    integrator = AnchorScaled(KTI(4, kernel="poly", degree=1, coef0=1, alpha=1e-9, center=True))
+    np.testing.assert_allclose(pdist(integrator.fit_transform(anchors)["west"]), pdist(A), rtol=1e-4)
+
+
+def test_shrinkage_of_kernel_ridge_regression_is_made_up_for():
+    """W is fitted to what maps make of the anchor: a large penalty makes the maps small, and distances no smaller."""
+    A = raw(3)
+    anchors = {name: f.transform(A) for name, f in parties(3, A).items()}
+    sizes = {}
+    for alpha in (1e-3, 1.0):
+        integrator = KTI(4, alpha=alpha, center=True)
+        sizes[alpha] = [
+            np.sum(pdist(g.fit_transform(anchors)["north"]) ** 2) for g in (integrator, AnchorScaled(integrator))
+        ]
+    plain, scaled = (sizes[1.0][i] / sizes[1e-3][i] for i in range(2))
+    assert plain < 0.8
+    assert scaled == pytest.approx(1.0, abs=0.1)
+
+
+def test_distances_are_in_the_parties_unit():
+    A = raw(4)
+    anchors = {name: f.transform(A) for name, f in parties(4, A).items()}
+    larger = {name: 1000.0 * rows for name, rows in anchors.items()}
+    np.testing.assert_allclose(
+        pdist(AnchorScaled().fit_transform(larger)["north"]),
+        1000 * pdist(AnchorScaled().fit_transform(anchors)["north"]),
+    )
+
+
+def test_scaling_twice_is_scaling_once():
+    A = raw(5)
+    anchors = {name: f.transform(A) for name, f in parties(5, A).items()}
+    inner = LTI(2, fit_intercept=True)
+    twice = AnchorScaled(AnchorScaled(inner)).fit_transform(anchors)
+    once = AnchorScaled(inner).fit_transform(anchors)
+    np.testing.assert_allclose(pdist(twice["south"]), pdist(once["south"]), rtol=1e-9)
+
+
+def test_by_default_the_lowest_rank_says_how_many_components():
+    A = raw(6)
+    anchors = {name: f.transform(A) for name, f in parties(6, A).items()}
+    anchors["south"] = np.hstack([anchors["south"][:, :2], np.full((60, 1), 7.0)])
+    integrator = AnchorScaled().fit(anchors)
+    assert integrator.integrator_.n_components == 2
+    assert integrator.scaling_.shape == (2, 2)
+    assert 0.9 < integrator.kept_variance_ < 1
+
+
+@pytest.mark.parametrize("inner", [LTI(3, fit_intercept=True), LTI(3), KTI(3)], ids=str)
+def test_its_maps_can_be_sent(inner):
+    A = raw(7)
+    anchors = {name: f.transform(A) for name, f in parties(7, A).items()}
+    g = AnchorScaled(inner).fit(anchors).integration_functions_["south"]
+    assert isinstance(g, KernelMap if isinstance(inner, KTI) else LinearMap)
+    np.testing.assert_array_equal(map_from("south", *map_to(g))(anchors["south"]), g(anchors["south"]))
+
+
+@pytest.mark.parametrize(
+    "inner", [None, LTI(4), KTI(4, center=True), ODC(), KTICV(4, alphas=(0.1, 1.0), gamma_factors=(1.0,))], ids=str
+)
+def test_the_contract_of_integrators(inner):
+    check_integrator(AnchorScaled(inner))
+
+
+def test_parameters_of_the_inner_one_are_reached():
+    integrator = AnchorScaled(KTI()).set_params(integrator__alpha=0.5)
+    assert clone(integrator).integrator.alpha == 0.5
+
+
+def test_what_is_fitted_is_a_copy():
+    inner = LTI(2)
+    AnchorScaled(inner).fit({"a": raw(0), "b": raw(1)})
+    assert not hasattr(inner, "target_")
+
+
+class Odd(BaseIntegrator):
+    def fit(self, anchors, y=None):
+        checked = self._start_fit(anchors)
+        self.integration_functions_ = {party: OddMap(party, A.shape[1]) for party, A in checked.items()}
+        return self
+
+
+class OddMap:
+    n_components = 1
+
+    def __init__(self, party, n_intermediate):
+        self.party, self.n_intermediate = party, n_intermediate
+
+    def __call__(self, X):
+        return np.asarray(X)[:, :1] ** 2
+
+
+def test_maps_of_other_kinds_are_refused():
+    with pytest.raises(TypeError, match="party 'a' is a OddMap"):
+        AnchorScaled(Odd()).fit({"a": raw(0), "b": raw(1)})
+
+
+def test_bad_anchors_are_refused_by_name():
+    with pytest.raises(RepresentationError, match="'b'"):
+        AnchorScaled().fit({"a": raw(0), "b": np.ones((60, 2))})
+    with pytest.raises(AgreementError, match="differ"):
+        AnchorScaled().fit({"a": raw(0), "b": raw(1)[:30]})
+    with pytest.raises(ValueError, match="integrator"):
+        AnchorScaled("LTI").fit({"a": raw(0), "b": raw(1)})

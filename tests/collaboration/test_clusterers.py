@@ -1,0 +1,221 @@
+"""Clusterers in one process: the roles they play, and scikit-learn's own checks."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.cluster import AgglomerativeClustering, KMeans, SpectralClustering
+from sklearn.datasets import make_blobs
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.validation import _num_samples
+
+import datacollab as dc
+from datacollab.analyst import AnchorScaled, consensus_labels
+from datacollab.collaboration import ConsensusClusterer, DataCollaborationClusterer
+from datacollab.errors import AnchorError, ObfuscationError, RepresentationError, UnknownPartyError
+from datacollab.party import LabelledAnchors, Microaggregation
+
+
+@pytest.fixture(scope="module")
+def world():
+    X, y = make_blobs(300, centers=4, n_features=5, cluster_std=1.5, random_state=0)
+    return X[:200], X[200:], y[:200], np.array(["a", "b", "c", "d"])[np.arange(200) % 4]
+
+
+def clusterer(**options):
+    return DataCollaborationClusterer(dc.obfuscator("pca", 5), **{"n_clusters": 4, "random_state": 0} | options)
+
+
+def test_it_is_the_central_clustering(world):
+    X, anchor, _, groups = world
+    found = clusterer().fit(X, groups=groups, anchor=anchor)
+    central = KMeans(4, n_init=10, random_state=0).fit(X)
+    assert adjusted_rand_score(central.labels_, found.labels_) == 1.0
+    assert adjusted_rand_score(central.predict(anchor), found.predict(anchor, groups=["b"] * 100)) == 1.0
+    assert found.collaboration_.agreement_ == 1.0
+
+
+def test_labels_are_in_the_order_of_the_rows(world):
+    """Although parties share their rows in another order."""
+    X, anchor, _, groups = world
+    fitted = clusterer()
+    labels = fitted.fit_predict(X, groups=groups, anchor=anchor)
+    np.testing.assert_array_equal(labels, fitted.predict(X, groups=groups))
+    assert labels.shape == (200,)
+    shared = np.concatenate(list(fitted.collaboration_.labels_.values()))
+    np.testing.assert_array_equal(np.bincount(shared), np.bincount(labels))
+
+
+def test_it_plays_the_roles(world):
+    """The same numbers as parties and analyst by hand, with the same secrets."""
+    X, anchor, _, groups = world
+    fitted = clusterer(shuffle=False).fit(X, groups=groups, anchor=anchor)
+    for party, rows in fitted.collaboration_.representations_.items():
+        np.testing.assert_array_equal(
+            rows, fitted.models_[party].transform(fitted.parties_[party].obfuscate(X[groups == party]))
+        )
+        share = fitted.parties_[party].share(anchor)
+        assert share.target_kind.value == "none"
+
+
+def test_a_party_column_and_a_frame(world):
+    X, anchor, _, groups = world
+    names = [f"x{i}" for i in range(5)]
+    frame = pd.DataFrame(X, columns=names).assign(owner=groups)
+    given = clusterer(party_column="owner").fit(frame, anchor=pd.DataFrame(anchor, columns=names))
+    wanted = clusterer().fit_predict(X, groups=groups, anchor=anchor)
+    np.testing.assert_array_equal(given.labels_, wanted)
+    assert given.transform(frame).shape == (200, 5)
+
+
+def test_transform_gives_rows_at_their_distances(world):
+    X, anchor, _, groups = world
+    Z = clusterer().fit_transform(X, groups=groups, anchor=anchor)
+    np.testing.assert_allclose(
+        np.linalg.norm(Z[:50, None] - Z, axis=2), np.linalg.norm(X[:50, None] - X, axis=2), rtol=0, atol=1e-8
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"estimator": GaussianMixture(4, n_init=3)},
+        {"estimator": AgglomerativeClustering(4)},
+        {"estimator": SpectralClustering(4)},
+        {"estimator": AgglomerativeClustering(4), "assignment": LogisticRegression(max_iter=1000)},
+        {"integrator": AnchorScaled(dc.KTI(5, alpha=0.01, center=True))},
+        {"fit_on": "anchor", "defences": [Microaggregation(k=3)]},
+    ],
+    ids=str,
+)
+def test_others_find_well_parted_clusters_too(world, options):
+    X, anchor, y, groups = world
+    labels = clusterer(**options).fit_predict(X, groups=groups, anchor=anchor)
+    assert adjusted_rand_score(y, labels) > 0.9
+
+
+def test_spectral_clustering_of_means_of_groups_is_refused(world):
+    X, anchor, _, groups = world
+    bad = clusterer(estimator=SpectralClustering(4), fit_on="anchor", defences=[Microaggregation(k=3)])
+    with pytest.raises(RepresentationError, match="SpectralClustering goes by the nearest neighbours"):
+        bad.fit(X, groups=groups, anchor=anchor)
+
+
+def test_defences_that_need_targets_are_refused(world):
+    X, anchor, _, groups = world
+    with pytest.raises(ObfuscationError, match="LabelledAnchors"):
+        clusterer(fit_on="anchor", defences=[LabelledAnchors()]).fit(X, groups=groups, anchor=anchor)
+
+
+@pytest.mark.parametrize("kind", [clusterer, lambda: ConsensusClusterer(n_clusters=4)])
+def test_no_anchor_and_no_owners_are_refused(world, kind):
+    X, anchor, _, groups = world
+    with pytest.raises(AnchorError, match="anchor"):
+        kind().fit(X, groups=groups)
+    with pytest.raises(ValueError, match="Who owns each row"):
+        kind().fit(X, anchor=anchor)
+
+
+def test_a_stranger_is_refused(world):
+    X, anchor, _, groups = world
+    with pytest.raises(UnknownPartyError, match="'z'"):
+        clusterer().fit(X, groups=groups, anchor=anchor).predict(X[:2], groups=["z", "a"])
+
+
+def test_owners_and_anchor_travel_by_metadata_routing(world):
+    X, anchor, _, groups = world
+    for kind in (clusterer(), ConsensusClusterer(n_clusters=4)):
+        with sklearn.config_context(enable_metadata_routing=True):
+            requested = kind.get_metadata_routing().fit.requests
+        assert requested == {"groups": True, "anchor": True}
+
+
+def test_anchor_as_long_as_the_table_is_no_trouble(world):
+    X, _, _, groups = world
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clusterer().fit_predict(X, groups=groups, anchor=X[::-1])
+
+
+def test_the_consensus_plays_the_roles(world):
+    X, anchor, y, groups = world
+    found = ConsensusClusterer(KMeans(4, n_init=5, random_state=0), n_clusters=4).fit(X, groups=groups, anchor=anchor)
+    for party, sent in found.anchor_labels_.items():
+        alone = KMeans(4, n_init=5, random_state=0).fit(X[groups == party])
+        np.testing.assert_array_equal(sent, alone.predict(anchor))
+    np.testing.assert_array_equal(found.consensus_, consensus_labels(found.anchor_labels_, 4))
+    assert adjusted_rand_score(y, found.labels_) > 0.9
+    np.testing.assert_array_equal(found.predict(X), found.labels_)
+
+
+def test_identical_parties_agree_on_what_each_says(world):
+    X, anchor, _, _ = world
+    twice, groups = np.vstack([X, X]), np.repeat(["a", "b"], 200)
+    found = ConsensusClusterer(KMeans(4, random_state=0), n_clusters=4).fit(twice, groups=groups, anchor=anchor)
+    assert adjusted_rand_score(found.consensus_, found.anchor_labels_["a"]) == 1.0
+
+
+def test_a_consensus_with_a_party_column(world):
+    X, anchor, _, groups = world
+    frame = pd.DataFrame(X).rename(columns=str).assign(owner=groups)
+    public = pd.DataFrame(anchor).rename(columns=str)
+    found = ConsensusClusterer(n_clusters=4, party_column="owner", random_state=0).fit(frame, anchor=public)
+    wanted = ConsensusClusterer(n_clusters=4, random_state=0).fit_predict(X, groups=groups, anchor=anchor)
+    np.testing.assert_array_equal(found.labels_, wanted)
+    np.testing.assert_array_equal(found.predict(frame), wanted)
+
+
+class _Adapter:
+    """scikit-learn calls fit(X) and predict(X): rows are two parties' in turn, and the anchor is drawn around them."""
+
+    def fit(self, X, y=None):
+        shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
+        anchor = np.random.default_rng(0).normal(size=(60, shape[1])) if len(shape) == 2 else X
+        return super().fit(X, groups=np.arange(_num_samples(X)) % 2, anchor=anchor)
+
+    def predict(self, X):
+        return super().predict(X, groups=np.zeros(_num_samples(X), dtype=int))
+
+    def fit_predict(self, X, y=None):
+        return self.fit(X).labels_
+
+
+class Clusterer(_Adapter, DataCollaborationClusterer):
+    def transform(self, X):
+        return super().transform(X, groups=np.zeros(_num_samples(X), dtype=int))
+
+    def fit_transform(self, X, y=None):
+        return self.fit(X).transform(X)
+
+
+class Consensus(_Adapter, ConsensusClusterer):
+    pass
+
+
+CHECKED = [
+    Clusterer(FunctionTransformer(validate=True), n_clusters=2, least_rows=1),
+    Consensus(n_clusters=2),
+]
+
+
+def expected_failures(estimator):
+    if not isinstance(estimator, Clusterer):
+        return {}
+    return {
+        "check_dtype_object": "an entry that is no number is not shown, so it is not a TypeError that quotes it",
+    }
+
+
+@pytest.mark.filterwarnings("ignore:In most columns the anchor", "ignore:The anchor has as many rows")
+@parametrize_with_checks(
+    CHECKED,
+    expected_failed_checks=expected_failures,
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)

@@ -1,0 +1,131 @@
+"""Times to an event: a collaboration of all roles, against all rows in one place."""
+
+import numpy as np
+import pytest
+
+import datacollab as dc
+from datacollab.errors import AgreementError
+from datacollab.survival import CoxRegression, SurvivalForest, concordance_index
+from datacollab.targets import coarsened, effect_target, survival_target
+
+RANDOM = np.random.default_rng(0)
+MIX = RANDOM.normal(size=(6, 6))
+N = 360
+
+
+def rows(n):
+    return RANDOM.normal(size=(n, 6)) @ MIX
+
+
+def target(X):
+    time = RANDOM.exponential(np.exp(-0.4 * X[:, 0] + 0.3 * X[:, 1])) * 300
+    end = RANDOM.uniform(100, 900, size=len(X))
+    return survival_target(time < end, np.minimum(time, end) + 0.01)
+
+
+X, ANCHOR, X_TEST = rows(N), rows(200), rows(400)
+Y, Y_TEST, Y_ANCHOR = target(X), target(X_TEST), target(ANCHOR)
+OWNERS = np.repeat(["a", "b", "c"], N // 3)
+TEST_OWNERS = np.resize(["a", "b", "c"], len(X_TEST))
+
+
+def model(**options):
+    given = {"obfuscator": dc.obfuscator("pca", 6), "random_state": np.random.RandomState(0)} | options
+    return dc.DataCollaborationSurvival(**given)
+
+
+def fitted(**options):
+    return model(**options).fit(X, Y, groups=OWNERS, anchor=ANCHOR)
+
+
+@pytest.mark.parametrize("strata", ["party", None])
+@pytest.mark.parametrize("alpha", [0.0, 2.0])
+def test_full_rank_maps_and_affine_integration_give_the_pooled_cox_regression(strata, alpha):
+    """Partial likelihood is the same for the same rows in other coordinates; a ridge penalty is not."""
+    found = fitted(strata=strata, estimator=CoxRegression(alpha), time_step=30.0)
+    pooled = CoxRegression(alpha).fit(X, coarsened(Y, 30.0), strata=None if strata is None else OWNERS)
+    risk = found.predict(X_TEST, groups=TEST_OWNERS)
+    if alpha:
+        assert np.corrcoef(risk, pooled.predict(X_TEST))[0, 1] > 0.9
+        return
+    np.testing.assert_allclose(risk, pooled.predict(X_TEST), atol=1e-6)
+    g, h = found.models_["a"].integration_function, found.collaboration_.estimator_
+    f = found.parties_["a"]
+    steps = f.obfuscate(X.mean(axis=0) + np.eye(6)), f.obfuscate(X.mean(axis=0)[None])
+    np.testing.assert_allclose((g(steps[0]) - g(steps[1])) @ h.coef_, pooled.coef_, atol=1e-7)
+    times = [60.0, 120.0, 240.0]
+    for party in "abc":
+        own = party == TEST_OWNERS
+        wanted = pooled.predict_survival(X_TEST[own], times, stratum=party if strata else None)
+        survival = found.predict_survival(X_TEST[own], times, groups=TEST_OWNERS[own])
+        np.testing.assert_allclose(survival, wanted, atol=1e-6)
+
+
+def test_a_party_gets_its_own_baseline_alone():
+    found = fitted()
+    assert set(found.collaboration_.estimator_.baselines_) == {"a", "b", "c"}
+    for party, each in found.models_.items():
+        assert set(each.estimator.baselines_) == {party}
+    assert set(fitted(strata=None).models_["a"].estimator.baselines_) == {None}
+
+
+def test_anchor_rows_with_times_have_a_stratum_of_their_own():
+    parties = [dc.Party(name, dc.obfuscator("pca", 6)).fit(X[name == OWNERS], Y[name == OWNERS]) for name in "abc"]
+    shares = [party.share(ANCHOR, Y_ANCHOR) for party in parties]
+    analyst = dc.Analyst(dc.LTI(6, fit_intercept=True), CoxRegression(), anchor_weight=1.0)
+    h = analyst.fit(shares).estimator_
+    assert len(h.baselines_) == 4
+    without = dc.Analyst(dc.LTI(6, fit_intercept=True), CoxRegression()).fit(shares).estimator_
+    assert len(without.baselines_) == 3
+    assert np.linalg.norm(np.sqrt(np.diag(h.covariance_))) < np.linalg.norm(np.sqrt(np.diag(without.covariance_)))
+
+
+@pytest.mark.parametrize("estimator", [CoxRegression(), SurvivalForest(30, random_state=0)], ids=["cox", "forest"])
+def test_models_cross_as_numbers_and_predict_the_same(estimator, tmp_path):
+    found = fitted(estimator=estimator)
+    own = TEST_OWNERS == "b"
+    found.models_["b"].save(tmp_path / "b.dcmodel")
+    read = dc.PartyModel.load(tmp_path / "b.dcmodel")
+    party = found.parties_["b"]
+    np.testing.assert_allclose(
+        party.predict(X_TEST[own], read), found.predict(X_TEST[own], groups=TEST_OWNERS[own]), rtol=1e-12, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        party.predict_survival(X_TEST[own], read, [50.0]),
+        found.predict_survival(X_TEST[own], [50.0], groups=TEST_OWNERS[own]),
+        rtol=1e-12,
+    )
+
+
+def test_scores_are_concordances_and_together_is_better_than_alone():
+    found = fitted()
+    score = found.score(X_TEST, Y_TEST, groups=TEST_OWNERS)
+    assert score == concordance_index(Y_TEST, found.predict(X_TEST, groups=TEST_OWNERS))
+    central = dc.Central(CoxRegression()).fit(X, Y)
+    local = dc.Local(CoxRegression()).fit(X, Y, groups=OWNERS)
+    assert abs(score - central.score(X_TEST, Y_TEST)) < 0.01
+    assert score > local.score(X_TEST, Y_TEST, groups=TEST_OWNERS) - 0.005
+    with pytest.raises(TypeError, match="no sample_weight"):
+        central.score(X_TEST, Y_TEST, sample_weight=np.ones(len(X_TEST)))
+
+
+def test_times_are_shared_in_steps():
+    exact, coarse = fitted(time_step=None), fitted(time_step=100.0)
+    assert not np.allclose(exact.predict(X_TEST, groups=TEST_OWNERS), coarse.predict(X_TEST, groups=TEST_OWNERS))
+    assert set(coarse.models_["a"].estimator.baselines_["a"].times % 100.0) == {0.0}
+
+
+@pytest.mark.parametrize("wrong", [np.zeros(N), effect_target(np.resize([0, 1], N), np.zeros(N))])
+def test_other_targets_are_refused(wrong):
+    with pytest.raises(AgreementError, match="Times to an event are wanted"):
+        model().fit(X, wrong, groups=OWNERS, anchor=ANCHOR)
+
+
+def test_a_row_whose_time_is_beyond_the_observation_is_refused():
+    with pytest.raises(ValueError, match="beyond the end of the observation"):
+        fitted().predict_survival(X_TEST, [10_000.0], groups=TEST_OWNERS)
+
+
+def test_an_analyst_refuses_strata_that_are_none():
+    with pytest.raises(ValueError, match="strata must be 'party' or None"):
+        dc.Analyst(dc.LTI(6), CoxRegression(), strata="site").fit([])

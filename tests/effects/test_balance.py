@@ -1,0 +1,242 @@
+"""Balance on raw columns from parties' sums: that of the pooled table, and never of few rows."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import datacollab as dc
+from datacollab.bundle import Bundle, KeyPair, arrays_to_bytes, bytes_to_arrays, unpack
+from datacollab.effects import estimate_effect, pooled_balance
+from datacollab.errors import AgreementError, EffectWarning, ExchangeError, ObfuscationError, ShareError
+from datacollab.party import balance_sums
+from datacollab.share import BALANCE_KIND, BalanceSums, balance_from
+from datacollab.targets import effect_target
+
+K, N, WIDTH = 3, 80, 4
+NAMES = ["age", "dose", "weight", "smokes"]
+
+
+def world(seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(K * N, WIDTH)) * [10.0, 1.0, 15.0, 1.0] + [60.0, 3.0, 80.0, 0.0]
+    X[:, 3] = X[:, 3] > 0
+    z = (X - X.mean(axis=0)) / X.std(axis=0)
+    t = (rng.random(K * N) < 1 / (1 + np.exp(-z[:, 0] + 0.5 * z[:, 2]))).astype(np.int64)
+    y = 2 * t + z[:, 0] + rng.normal(size=K * N)
+    anchor = rng.normal(size=(60, WIDTH)) * [10.0, 1.0, 15.0, 0.5] + [60.0, 3.0, 80.0, 0.5]
+    return X, t, y, anchor
+
+
+def collaboration(seed=0, target="ATE", n_components=WIDTH):
+    X, t, y, anchor = world(seed)
+    f = dc.obfuscator("pca", n_components=n_components, standardize=True)
+    rows = {k: slice(k * N, (k + 1) * N) for k in range(K)}
+    target_of = effect_target(t, y)
+    parties = {k: dc.Party(k, f).fit(X[own], target_of[own]) for k, own in rows.items()}
+    shares = [party.share(anchor) for party in parties.values()]
+    integrator = dc.LTI(n_components, fit_intercept=True)
+    effect = estimate_effect(shares, integrator, method="aipw", target=target, random_state=0)
+    options = {"anchor": anchor, "target": target, "columns": NAMES}
+    sums = [
+        balance_sums(party, X[rows[k]], t[rows[k]], effect.party_model(k), **options) for k, party in parties.items()
+    ]
+    scores = np.concatenate([p.predict_proba(X[rows[k]], effect.party_model(k))[:, 1] for k, p in parties.items()])
+    return X, t, scores, sums
+
+
+@pytest.mark.parametrize("target", ["ATE", "ATT"])
+def test_the_balance_is_that_of_the_pooled_table(target):
+    """Straight from the raw columns and the scores, in their own units."""
+    X, t, scores, sums = collaboration(target=target)
+    e = np.clip(scores, 0.02, 0.98)
+    w = np.where(t == 1, 1 / e, 1 / (1 - e)) if target == "ATE" else np.where(t == 1, 1, e / (1 - e))
+    variances = [X[t == arm].var(axis=0, ddof=1) for arm in (0, 1)]
+    scale = np.sqrt(variances[1] if target == "ATT" else (variances[0] + variances[1]) / 2)
+    before = (X[t == 1].mean(axis=0) - X[t == 0].mean(axis=0)) / scale
+    means = [np.average(X[t == arm], axis=0, weights=w[t == arm]) for arm in (0, 1)]
+    balance = pooled_balance(sums)
+    np.testing.assert_allclose(balance.before, before, atol=1e-12)
+    np.testing.assert_allclose(balance.after, (means[1] - means[0]) / scale, atol=1e-12)
+    for arm, found in ((0, balance.effective_untreated), (1, balance.effective_treated)):
+        assert found == pytest.approx(w[t == arm].sum() ** 2 / (w[t == arm] ** 2).sum(), rel=1e-12)
+    assert (balance.n_untreated, balance.n_treated) == ((t == 0).sum(), t.sum())
+    assert balance.largest < 0.3 * np.abs(balance.before).max()
+
+
+def test_units_of_the_columns_and_the_parties_order_change_nothing():
+    *_, sums = collaboration()
+    first, second = pooled_balance(sums), pooled_balance(sums[::-1])
+    np.testing.assert_allclose(first.after, second.after, atol=1e-13)
+    moved = []
+    for each in sums:
+        shifted = each.sums + np.stack([each.counts, each.weights])[:, :, None] * 3.0
+        squares = each.squares + 6.0 * each.sums + 9.0 * np.stack([each.counts, each.weights])[:, :, None]
+        moved.append(replace(each, sums=shifted, squares=squares))
+    np.testing.assert_allclose(pooled_balance(moved).after, first.after, atol=1e-12)
+
+
+def test_a_column_that_did_not_reach_the_analyst_is_named():
+    *_, sums = collaboration()
+    assert all(each.kept.min() > 1 - 1e-9 for each in sums)
+    with pytest.warns(EffectWarning, match="after alignment"):
+        *_, sums = collaboration(n_components=2)
+    with pytest.warns(EffectWarning, match="reached the analyst"):
+        balance = pooled_balance(sums)
+    assert balance.kept.min() < 0.95
+
+
+def test_arms_of_few_rows_are_not_sent():
+    X, t, y, anchor = world()
+    f = dc.obfuscator("pca", n_components=WIDTH)
+    target = effect_target(t, y)
+    parties = [dc.Party(k, f).fit(X[k * N : (k + 1) * N], target[k * N : (k + 1) * N]) for k in range(2)]
+    effect = estimate_effect([p.share(anchor) for p in parties], dc.LTI(WIDTH, fit_intercept=True), random_state=0)
+    treated = np.flatnonzero(t[:N] == 1)[:9]
+    rows = np.concatenate([np.flatnonzero(t[:N] == 0), treated])
+    with pytest.raises(ObfuscationError, match="fewer than 10 rows"):
+        balance_sums(parties[0], X[rows], t[rows], effect.party_model(0), anchor=anchor)
+    *_, sums = collaboration()
+    with pytest.raises(ShareError, match="fewer than 10 rows"):
+        replace(sums[0], counts=[9, 71])
+    with pytest.raises(AgreementError, match="made for 1"):
+        balance_sums(parties[0], X[:N], t[:N], effect.party_model(1), anchor=anchor)
+    with pytest.raises(AgreementError, match="0 or 1 for each"):
+        balance_sums(parties[0], X[:N], y[:N], effect.party_model(0), anchor=anchor)
+    with pytest.raises(AgreementError, match="names"):
+        balance_sums(parties[0], X[:N], t[:N], effect.party_model(0), anchor=anchor, columns=["age"])
+
+
+def test_names_come_with_a_frame():
+    X, t, y, anchor = world()
+    table, public = pd.DataFrame(X, columns=NAMES), pd.DataFrame(anchor, columns=NAMES)
+    target = effect_target(t, y)
+    f = dc.obfuscator("pca", n_components=WIDTH)
+    parties = [dc.Party(k, f).fit(table[k * N : (k + 1) * N], target[k * N : (k + 1) * N]) for k in range(2)]
+    effect = estimate_effect([p.share(public) for p in parties], dc.LTI(WIDTH, fit_intercept=True), random_state=0)
+    sums = balance_sums(parties[0], table[:N], t[:N], effect.party_model(0), anchor=public)
+    assert sums.columns == tuple(NAMES)
+
+
+def test_nothing_of_a_single_row_is_sent_or_shown():
+    """Necessary, not sufficient: no value of a table, in its units or the anchor's, is among the numbers."""
+    X, t, _, anchor = world()
+    *_, sums = collaboration()
+    units = (X - anchor.mean(axis=0)) / anchor.std(axis=0)
+    sent = np.concatenate([getattr(sums[0], name).ravel() for name in ("sums", "squares", "weights")])
+    for values in (X, units, units**2):
+        assert not np.isin(sent, values).any()
+    assert repr(sums[0]) == "BalanceSums(party=0, 4 columns, 80 rows)"
+
+
+def test_fields_are_frozen():
+    *_, sums = collaboration()
+    with pytest.raises(ValueError, match="read-only"):
+        sums[0].sums[0, 0, 0] = 1.0
+    with pytest.raises(AttributeError):
+        sums[0].party = "other"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"columns": ("a", "a", "b", "c")}, "different names"),
+        ({"columns": ()}, "different names"),
+        ({"target": "ATU"}, "target must be"),
+        ({"weights": [np.nan, 1.0]}, "weights must be finite"),
+        ({"weights": [-1.0, 1.0]}, "not those of any rows"),
+        ({"squared_weights": [1e-9, 1e-9]}, "not those of any rows"),
+        ({"squares": np.zeros((2, 2, 4))}, "not those of any rows"),
+        ({"kept": [2.0, 1.0, 1.0, 1.0]}, "not those of any rows"),
+        ({"sums": np.zeros((2, 4))}, "numbers of shape"),
+        ({"counts": [80.5, 80.5]}, "numbers of shape"),
+    ],
+)
+def test_sums_of_no_rows_are_refused(changes, message):
+    *_, sums = collaboration()
+    with pytest.raises(ShareError, match=f"Party 0: .*{message}"):
+        replace(sums[0], **changes)
+
+
+def test_different_sums_cannot_be_added():
+    *_, sums = collaboration()
+    with pytest.raises(AgreementError, match="No party"):
+        pooled_balance([])
+    with pytest.raises(AgreementError, match="twice"):
+        pooled_balance([sums[0], sums[0]])
+    with pytest.raises(AgreementError, match="different columns"):
+        pooled_balance([sums[0], replace(sums[1], columns=("a", "b", "c", "d"))])
+    with pytest.raises(AgreementError, match="different targets"):
+        pooled_balance([sums[0], replace(sums[1], target="ATT")])
+
+
+def test_files_hold_what_was_saved(tmp_path):
+    *_, sums = collaboration()
+    key = KeyPair.generate()
+    path = tmp_path / "sums.dcbalance"
+    sums[0].save(path, key=key)
+    loaded = BalanceSums.load(path, signed_by=key.public)
+    assert (loaded.party, loaded.columns, loaded.target) == (sums[0].party, sums[0].columns, sums[0].target)
+    for name in ("counts", "kept", "weights", "squared_weights", "sums", "squares"):
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(sums[0], name))
+    with pytest.raises(ExchangeError, match="signed by"):
+        BalanceSums.load(path, signed_by=KeyPair.generate().public)
+
+
+def test_files_that_do_not_fit_together_are_refused(tmp_path):
+    *_, sums = collaboration()
+    sums[0].save(tmp_path / "sums")
+    bundle = unpack(tmp_path / "sums")
+    assert bundle.kind == BALANCE_KIND
+
+    def refused(code, **changes):
+        with pytest.raises(ExchangeError) as caught:
+            balance_from(replace(bundle, **changes))
+        assert caught.value.code == code
+
+    refused("WRONG_KIND", kind="datacollab.share")
+    for facts in (
+        {"party": None},
+        {"party": True},
+        {"columns": "age"},
+        {"columns": [{}, 1, 2, 3]},
+        {"columns": ["a", "b"]},
+        {"target": 3},
+        {"target": "ATU"},
+    ):
+        refused("SHARE_MALFORMED", facts=bundle.facts | facts)
+    refused("SHARE_MALFORMED", members={})
+    (name,) = bundle.members
+    arrays = bytes_to_arrays(bundle.members[name], what="x")
+    for change in ({"counts": np.array([1, 1])}, {"sums": np.zeros(3)}, {"more": np.zeros(3)}):
+        refused("SHARE_MALFORMED", members={name: arrays_to_bytes(arrays | change)})
+    refused("SHARE_MALFORMED", members={name: b"nothing"})
+    assert isinstance(bundle, Bundle)
+
+
+def test_text_and_figure():
+    *_, sums = collaboration()
+    balance = pooled_balance(sums)
+    first = balance.to_text().splitlines()[1]
+    assert first.startswith(NAMES[int(np.argmax(np.abs(balance.before)))])
+    assert json.loads(json.dumps(balance.to_dict()))["columns"]["age"]["before"] == balance.before[0]
+    assert str(balance) == balance.to_text()
+    pytest.importorskip("matplotlib")
+    axes = balance.love_plot()
+    drawn = [sorted(line.get_xdata()) for line in axes.lines[:2]]
+    np.testing.assert_allclose(drawn[0], sorted(np.abs(balance.before)))
+    np.testing.assert_allclose(drawn[1], sorted(np.abs(balance.after)))
+
+
+def test_a_column_of_one_value_is_balanced():
+    *_, sums = collaboration()
+    changed = []
+    for each in sums:
+        total, squares = each.sums.copy(), each.squares.copy()
+        totals = np.stack([each.counts, each.weights])
+        total[:, :, 1], squares[:, :, 1] = 2.0 * totals, 4.0 * totals
+        changed.append(replace(each, sums=total, squares=squares))
+    balance = pooled_balance(changed)
+    assert (balance.before[1], balance.after[1]) == (0.0, 0.0)

@@ -1,0 +1,298 @@
+"""Effects from arrays, beside DoubleML, naive formulas and cases that must coincide."""
+
+import doubleml
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from datacollab.effects import (
+    WhitenedLogisticRegression,
+    doubly_robust,
+    effect_folds,
+    equal_rows,
+    inverse_probability_weighting,
+    matching,
+    partially_linear,
+    propensity_scores,
+    survival_difference,
+)
+from datacollab.effects._matching import whitened
+from datacollab.effects._survival_curves import survival_at
+from datacollab.errors import EffectError
+
+SEEDS = st.integers(0, 10_000)
+
+
+def world(seed=0, n=300, effect=2.0, strength=0.7):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    t = (rng.random(n) < 1 / (1 + np.exp(-strength * X[:, 0]))).astype(np.int64)
+    y = effect * t + X @ [1.0, -1.0, 0.5] + rng.normal(size=n)
+    return X, t, y
+
+
+def folds_of(t, n_folds=5, seed=0):
+    return effect_folds(t, np.arange(len(t)), n_folds, seed)
+
+
+@pytest.mark.parametrize("outcome_model", [LinearRegression(), RandomForestRegressor(10, random_state=0)])
+def test_partially_linear_regression_is_that_of_doubleml(outcome_model):
+    X, t, y = world()
+    folds = folds_of(t)
+    learners = {"outcome_model": outcome_model, "propensity_model": LogisticRegression()}
+    other = doubleml.DoubleMLPLR(
+        doubleml.DoubleMLData.from_arrays(X, y, t), outcome_model, LogisticRegression(), draw_sample_splitting=False
+    )
+    other.set_sample_splitting([folds]).fit()
+    own = partially_linear(X, t, y, folds, **learners)
+    assert own.value == pytest.approx(other.coef[0], abs=1e-10)
+    assert own.standard_error() == pytest.approx(other.se[0], abs=1e-10)
+
+
+@pytest.mark.parametrize(("target", "score"), [("ATE", "ATE"), ("ATT", "ATTE")])
+def test_doubly_robust_effects_are_those_of_doubleml(target, score):
+    X, t, y = world()
+    folds = folds_of(t)
+    other = doubleml.DoubleMLIRM(
+        doubleml.DoubleMLData.from_arrays(X, y, t),
+        LinearRegression(),
+        LogisticRegression(),
+        score=score,
+        draw_sample_splitting=False,
+        ps_processor_config=doubleml.utils.PSProcessorConfig(clipping_threshold=0.02),
+    )
+    other.set_sample_splitting([folds]).fit()
+    learners = {"outcome_model": LinearRegression(), "propensity_model": LogisticRegression()}
+    own = doubly_robust(X, t, y, folds, target=target, **learners)
+    assert own.value == pytest.approx(other.coef[0], abs=1e-10)
+    assert own.standard_error() == pytest.approx(other.se[0], abs=1e-10)
+
+
+def test_a_classifier_of_outcomes_gives_probabilities():
+    X, t, y = world()
+    folds, yes = folds_of(t), (y > 0).astype(np.float64)
+    other = doubleml.DoubleMLIRM(
+        doubleml.DoubleMLData.from_arrays(X, yes, t),
+        LogisticRegression(),
+        LogisticRegression(),
+        draw_sample_splitting=False,
+        ps_processor_config=doubleml.utils.PSProcessorConfig(clipping_threshold=0.02),
+    )
+    other.set_sample_splitting([folds]).fit()
+    own = doubly_robust(X, t, yes, folds, outcome_model=LogisticRegression(), propensity_model=LogisticRegression())
+    assert own.value == pytest.approx(other.coef[0], abs=1e-10)
+
+
+@given(SEEDS)
+def test_without_covariates_that_tell_anything_weighting_is_a_difference_of_means(seed):
+    _, t, y = world(seed, n=80)
+    constant = np.ones((len(t), 1))
+    own = inverse_probability_weighting(constant, t, y, folds_of(t), target="ATE")
+    assert own.value == pytest.approx(y[t == 1].mean() - y[t == 0].mean(), abs=1e-9)
+    variances = [y[t == arm].var() / (t == arm).sum() for arm in (0, 1)]
+    assert own.standard_error() == pytest.approx(np.sqrt(sum(variances)), rel=1e-9)
+
+
+@given(SEEDS)
+def test_estimates_do_not_depend_on_the_coordinates_of_rows(seed):
+    """An affine collaboration representation of full rank gives what the raw columns give, to 1e-8."""
+    X, t, y = world(seed, n=100)
+    rng = np.random.default_rng(seed)
+    there = X @ rng.normal(size=(3, 3)) + 10 * rng.normal(size=3)
+    there = np.column_stack([there, there[:, 0] - there[:, 1]])
+    folds = folds_of(t)
+    for estimate in (partially_linear, doubly_robust, inverse_probability_weighting):
+        here, moved = estimate(X, t, y, folds), estimate(there, t, y, folds)
+        assert moved.value == pytest.approx(here.value, abs=1e-6)
+        assert moved.standard_error() == pytest.approx(here.standard_error(), abs=1e-6)
+
+
+@given(SEEDS, st.floats(-5, 5), st.floats(0.1, 10))
+@settings(max_examples=8)
+def test_effects_follow_the_outcomes_unit_and_a_shift_of_one_arm(seed, shift, unit):
+    X, t, y = world(seed, n=100)
+    folds = folds_of(t)
+    for estimate in (doubly_robust, inverse_probability_weighting):
+        before, after = estimate(X, t, y, folds), estimate(X, t, unit * y + shift * t, folds)
+        assert after.value == pytest.approx(unit * before.value + shift, abs=1e-8)
+        assert after.standard_error() == pytest.approx(unit * before.standard_error(), rel=1e-6)
+
+
+def test_the_same_rows_twice_are_no_more_than_once():
+    """Standard errors by groups see through copies; by rows they would be smaller by the square root of two."""
+    X, t, y = world()
+    folds = folds_of(t)
+    once = doubly_robust(X, t, y, folds)
+    n = len(t)
+    twice = [(np.concatenate([a, a + n]), np.concatenate([b, b + n])) for a, b in folds]
+    X2, t2, y2 = np.vstack([X, X]), np.tile(t, 2), np.tile(y, 2)
+    copies = doubly_robust(X2, t2, y2, twice, propensity_model=LogisticRegression(C=0.5))
+    single = doubly_robust(X, t, y, folds, propensity_model=LogisticRegression(C=1.0))
+    assert copies.value == pytest.approx(single.value, abs=1e-4)
+    assert copies.standard_error(equal_rows(X2)) == pytest.approx(single.standard_error(), abs=1e-4)
+    assert copies.standard_error() < 0.8 * once.standard_error()
+
+
+@pytest.mark.parametrize("target", ["ATE", "ATT"])
+@pytest.mark.parametrize("method", ["plr", "aipw", "ipw"])
+def test_intervals_hold(method, target):
+    """Estimates over 100 worlds vary as their standard errors say, around the truth."""
+    if (method, target) == ("plr", "ATT"):
+        pytest.skip("of no meaning")
+    z = []
+    for seed in range(100):
+        X, t, y = world(seed)
+        folds = folds_of(t)
+        if method == "plr":
+            found = partially_linear(X, t, y, folds)
+        elif method == "aipw":
+            found = doubly_robust(X, t, y, folds, target=target)
+        else:
+            found = inverse_probability_weighting(X, t, y, folds, target=target)
+        z.append((found.value - 2) / found.standard_error())
+    assert abs(np.mean(z)) < 0.4
+    assert 0.8 < np.std(z) < 1.2
+    assert np.mean(np.abs(z) < 1.96) >= 0.88
+
+
+def naive_matching(X, t, y, target, m):
+    """Straight from the definition: means over the m nearest, without correction."""
+    gains = []
+    for i in range(len(t)):
+        others = np.flatnonzero(t != t[i])
+        near = others[np.argsort(np.linalg.norm(X[others] - X[i], axis=1))[:m]]
+        gains.append((1 if t[i] else -1) * (y[i] - y[near].mean()))
+    gains = np.array(gains)
+    return gains.mean() if target == "ATE" else gains[t == 1].mean()
+
+
+@pytest.mark.parametrize("target", ["ATE", "ATT"])
+@pytest.mark.parametrize("m", [1, 3])
+def test_matching_is_the_naive_one(target, m):
+    X, t, y = world(n=100)
+    own, _ = matching(X, t, y, target=target, n_neighbors=m, correct_bias=False)
+    assert own == pytest.approx(naive_matching(X, t, y, target, m), abs=1e-10)
+
+
+@pytest.mark.parametrize("target", ["ATE", "ATT"])
+@pytest.mark.parametrize("m", [1, 3])
+def test_standard_errors_of_matching_hold(target, m):
+    found = []
+    for seed in range(200):
+        X, t, y = world(seed)
+        found.append(matching(whitened(X), t, y, target=target, n_neighbors=m))
+    values, errors = np.transpose(found)
+    assert np.std(values) == pytest.approx(np.mean(errors), rel=0.15)
+    assert abs(np.mean(values) - 2) < 3 * np.std(values) / np.sqrt(200) + 0.02
+
+
+def test_matching_corrects_for_distance_where_outcomes_are_linear():
+    X, t, _ = world(n=60)
+    y = 2.0 * t + X @ [1.0, -1.0, 0.5]
+    assert matching(X, t, y, target="ATE")[0] == pytest.approx(2.0, abs=1e-10)
+
+
+@given(SEEDS)
+def test_curves_without_censoring_are_weighted_parts(seed):
+    rng = np.random.default_rng(seed)
+    time, weights = rng.integers(1, 12, 40).astype(float), rng.random(40) + 0.1
+    value, derivative = survival_at(np.ones(40, bool), time, weights, 6.0)
+    beyond = time > 6
+    assert value == pytest.approx(weights @ beyond / weights.sum(), abs=1e-12)
+    np.testing.assert_allclose(derivative, weights * (beyond - value) / weights.sum(), atol=1e-12)
+
+
+@given(SEEDS)
+def test_curves_are_products_and_their_derivatives_differences(seed):
+    rng = np.random.default_rng(seed)
+    time, weights = rng.integers(1, 12, 30).astype(float), rng.random(30) + 0.1
+    event = rng.random(30) < 0.6
+
+    def naive(w):
+        value = 1.0
+        for u in np.unique(time[event & (time <= 7.0)]):
+            value *= 1 - w[event & (time == u)].sum() / w[time >= u].sum()
+        return value
+
+    value, derivative = survival_at(event, time, weights, 7.0)
+    assert value == pytest.approx(naive(weights), abs=1e-12)
+    assert derivative.sum() == pytest.approx(0, abs=1e-12)
+    for i in range(5):
+        step = np.where(np.arange(30) == i, 1e-6, 0.0)
+        slope = (naive(weights * (1 + step)) - naive(weights * (1 - step))) / 2e-6
+        assert derivative[i] == pytest.approx(slope, abs=1e-7)
+
+
+@pytest.mark.parametrize("target", ["ATE", "ATT"])
+def test_survival_without_censoring_is_the_effect_on_being_beyond(target):
+    X, t, y = world()
+    time = np.exp(y / 3)
+    folds = folds_of(t)
+    own = survival_difference(X, t, np.ones(len(t), bool), time, folds, horizon=1.5, target=target)
+    naive = inverse_probability_weighting(X, t, (time > 1.5).astype(float), folds, target=target)
+    assert own.value == pytest.approx(naive.value, abs=1e-12)
+    assert own.standard_error() == pytest.approx(naive.standard_error(), abs=1e-12)
+
+
+def test_intervals_of_survival_hold():
+    """Exponential times: the truth is known from a million rows without confounding; times are cut off at random."""
+    rng = np.random.default_rng(99)
+    big = rng.normal(size=1_000_000)
+
+    def beyond(arm):
+        return np.exp(-np.exp(0.5 * big - 0.7 * arm)).mean()
+
+    truth, z = beyond(1) - beyond(0), []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        X, t, _ = world(seed)
+        death = rng.exponential(np.exp(-0.5 * X[:, 0] + 0.7 * t))
+        end = rng.exponential(3.0, len(t))
+        found = survival_difference(X, t, death <= end, np.minimum(death, end), folds_of(t), horizon=1.0)
+        z.append((found.value - truth) / found.standard_error())
+    assert abs(np.mean(z)) < 0.3
+    assert 0.85 < np.std(z) < 1.15
+
+
+def test_horizons_that_few_rows_reach_are_refused():
+    X, t, y = world()
+    with pytest.raises(EffectError, match="Take an earlier horizon"):
+        survival_difference(X, t, np.ones(len(t), bool), np.exp(y), folds_of(t), horizon=float(np.exp(y).max()))
+
+
+def test_propensities_have_a_small_penalty_where_arms_can_be_told_apart():
+    X = np.linspace(-1, 1, 40)[:, None]
+    t = (X[:, 0] > 0).astype(np.int64)
+    scores = propensity_scores(X, t, None)
+    assert 0 < scores.min() < 0.05
+    assert 0.95 < scores.max() < 1
+
+
+def test_whitened_logistic_regression_is_scikit_learns_in_whitened_columns():
+    X, t, _ = world()
+    Q = whitened(X)
+    other = LogisticRegression(C=10.0, tol=1e-10, max_iter=1000).fit(Q, t)
+    own = WhitenedLogisticRegression().fit(X, t)
+    np.testing.assert_allclose(own.predict_proba(X), other.predict_proba(Q), atol=1e-8)
+    plain = own.as_logistic_regression()
+    np.testing.assert_allclose(plain.predict_proba(X), own.predict_proba(X), atol=1e-12)
+
+
+@given(SEEDS)
+def test_folds_keep_equal_rows_together_and_arms_apart(seed):
+    rng = np.random.default_rng(seed)
+    t = np.repeat(rng.permutation(np.arange(30) % 2), 5)
+    groups = np.repeat(np.arange(30), 5)
+    folds = effect_folds(t, groups, 5, seed)
+    assert sorted(np.concatenate([test for _, test in folds]).tolist()) == list(range(150))
+    for train, test in folds:
+        assert not set(groups[train]) & set(groups[test])
+        assert t[test].mean() == 0.5
+
+
+def test_too_few_groups_for_the_folds_are_refused():
+    with pytest.raises(EffectError, match="one arm has 3"):
+        effect_folds(np.array([0] * 50 + [1] * 15), np.repeat(np.arange(13), 5), 5, 0)

@@ -1,0 +1,344 @@
+"""Effects from shares: those of the pooled columns where nothing is lost, and refused where intervals do not hold."""
+
+import json
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+import datacollab as dc
+from datacollab.effects import (
+    doubly_robust,
+    effect_folds,
+    estimate_effect,
+    inverse_probability_weighting,
+    matching,
+    partially_linear,
+    pseudo_values,
+    survival_difference,
+)
+from datacollab.effects._matching import whitened
+from datacollab.errors import AgreementError, EffectError, EffectWarning, UnknownPartyError
+from datacollab.party import GaussianNoise, LabelledAnchors, Microaggregation
+from datacollab.targets import effect_target
+
+K, N, WIDTH = 4, 100, 4
+
+
+def world(seed=0, noise=1.0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(K * N, WIDTH)) @ rng.normal(size=(WIDTH, WIDTH)) + 5
+    z = (X - X.mean(axis=0)) / X.std(axis=0)
+    t = (rng.random(K * N) < 1 / (1 + np.exp(-0.7 * z[:, 0]))).astype(np.int64)
+    y = 2 * t + z @ [1.0, -1.0, 0.5, 0.3] + noise * rng.normal(size=K * N)
+    return X, t, y, rng.normal(size=(60, WIDTH)) + 5
+
+
+def parties_of(X, target, *, public=None, defences=(), kind="pca", **options):
+    f = dc.obfuscator(kind, n_components=WIDTH, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dc.errors.RepeatableSecretWarning)
+        return [
+            dc.Party(k, f, fit_on=public, defences=defences, shuffle=False, random_state=k).fit(
+                X[k * N : (k + 1) * N], target[k * N : (k + 1) * N]
+            )
+            for k in range(K)
+        ]
+
+
+def shares_of(X, target, anchor, **options):
+    return [party.share(anchor) for party in parties_of(X, target, **options)]
+
+
+AFFINE = dc.LTI(WIDTH, fit_intercept=True)
+
+
+@pytest.mark.parametrize("target", ["ATE", "ATT"])
+@pytest.mark.parametrize("method", ["plr", "aipw", "ipw", "matching"])
+def test_full_rank_linear_maps_aligned_affinely_give_the_effect_of_the_pooled_columns(method, target):
+    if (method, target) == ("plr", "ATT"):
+        pytest.skip("of no meaning")
+    X, t, y, anchor = world()
+    effect = estimate_effect(
+        shares_of(X, effect_target(t, y), anchor), AFFINE, method=method, target=target, random_state=0
+    )
+    folds = effect_folds(t, np.arange(len(t)), 5, 0)
+    if method == "plr":
+        central = partially_linear(X, t, y, folds)
+    elif method == "aipw":
+        central = doubly_robust(X, t, y, folds, target=target)
+    elif method == "ipw":
+        central = inverse_probability_weighting(X, t, y, folds, target=target)
+    if method == "matching":
+        value, error = matching(whitened(X), t, y, target=target)
+    else:
+        value, error = central.value, central.standard_error()
+    assert effect.estimate == pytest.approx(value, abs=1e-6)
+    assert effect.standard_error == pytest.approx(error, abs=1e-6)
+    assert effect.misalignment < 1e-12
+    low, high = effect.interval
+    assert high - low == pytest.approx(2 * 1.959964 * error, rel=1e-5)
+    assert (effect.n_rows, effect.n_treated, effect.n_groups) == (K * N, t.sum(), K * N)
+
+
+def survival_world(seed=0):
+    X, t, y, anchor = world(seed)
+    rng = np.random.default_rng(seed + 1000)
+    death, end = np.exp(y / 3) * rng.exponential(size=len(y)), 4 * rng.exponential(size=len(y))
+    return X, t, death <= end, np.ceil(np.minimum(death, end) * 50) / 50, anchor
+
+
+def shared_survival(X, t, event, time, anchor, **options):
+    f = dc.obfuscator("pca", n_components=WIDTH)
+    rows = [slice(k * N, (k + 1) * N) for k in range(K)]
+    target = effect_target(t, event=event, time=time)
+    made = [dc.Party(k, f, time_step=None, shuffle=False, **options).fit(X[r], target[r]) for k, r in enumerate(rows)]
+    return [party.share(anchor) for party in made]
+
+
+@pytest.mark.parametrize("method", ["plr", "aipw", "ipw"])
+def test_effects_on_survival_are_those_of_the_pooled_columns(method):
+    X, t, event, time, anchor = survival_world()
+    folds = effect_folds(t, np.arange(len(t)), 5, 0)
+    effect = estimate_effect(
+        shared_survival(X, t, event, time, anchor), AFFINE, method=method, horizon=1.0, random_state=0
+    )
+    if method == "ipw":
+        central = survival_difference(X, t, event, time, folds, horizon=1.0)
+    else:
+        y = np.empty(len(t))
+        for arm in (0, 1):
+            y[t == arm] = pseudo_values(event[t == arm], time[t == arm], 1.0)
+        central = (partially_linear if method == "plr" else doubly_robust)(X, t, y, folds)
+    assert effect.estimate == pytest.approx(central.value, abs=1e-6)
+    assert effect.standard_error == pytest.approx(central.standard_error(), abs=1e-6)
+    assert "without the event at 1" in effect.sentence
+
+
+def test_pseudo_values_without_censoring_are_whether_a_time_is_beyond():
+    time = np.random.default_rng(0).exponential(size=100)
+    np.testing.assert_allclose(pseudo_values(np.ones(100, bool), time, 0.8), time > 0.8, atol=1e-12)
+
+
+def test_pseudo_values_are_close_to_the_jackknife():
+    """Leave-one-out Kaplan-Meier curves, straight from their product."""
+    rng = np.random.default_rng(0)
+    time, event = rng.exponential(size=150), rng.random(150) < 0.6
+
+    def curve(rows):
+        times = np.unique(time[rows & event & (time <= 0.7)])
+        return np.prod([1 - (rows & event & (time == u)).sum() / (rows & (time >= u)).sum() for u in times])
+
+    everyone = np.ones(150, bool)
+    jackknife = [150 * curve(everyone) - 149 * curve(np.arange(150) != i) for i in range(150)]
+    np.testing.assert_allclose(pseudo_values(event, time, 0.7), jackknife, atol=0.02)
+
+
+def test_a_survival_effect_wants_a_horizon_and_a_number_none():
+    X, t, event, time, anchor = survival_world()
+    with pytest.raises(ValueError, match="a horizon above 0 is wanted"):
+        estimate_effect(shared_survival(X, t, event, time, anchor), AFFINE)
+    X, t, y, anchor = world()
+    with pytest.raises(ValueError, match="horizon must be None"):
+        estimate_effect(shares_of(X, effect_target(t, y), anchor), AFFINE, horizon=3.0)
+
+
+def private_shares(seed=0, by="auto", k=5, defences=None, target=None):
+    X, t, y, anchor = world(seed)
+    public = np.random.default_rng(seed + 5).normal(size=(100, WIDTH)) * X.std(axis=0) + X.mean(axis=0)
+    defences = (Microaggregation(k=k, by=by),) if defences is None else defences
+    return shares_of(X, effect_target(t, y) if target is None else target, anchor, public=public, defences=defences)
+
+
+def test_intervals_of_rows_averaged_by_treatment_hold():
+    """Groups of five in each arm: adjusting for group means leaves no bias, and errors by group have the right size."""
+    z = []
+    for seed in range(25):
+        effect = estimate_effect(private_shares(seed), AFFINE, method="plr", random_state=0)
+        z.append((effect.estimate - 2) / effect.standard_error)
+    assert abs(np.mean(z)) < 0.7
+    assert 0.6 < np.std(z) < 1.4
+    assert np.mean(np.abs(z) < 1.96) >= 0.88
+
+
+def test_means_of_rows_are_in_one_fold_and_count_once():
+    shares = private_shares()
+    effect = estimate_effect(shares, AFFINE, random_state=0)
+    n_groups = sum(len(np.unique(share.representation, axis=0)) for share in shares)
+    assert effect.n_groups == n_groups < effect.n_rows / 4
+    assert f"{n_groups}; the standard error counts these" in effect.to_text()
+
+
+@pytest.mark.parametrize("method", ["ipw", "matching"])
+def test_methods_that_need_single_scores_refuse_means(method):
+    with pytest.raises(EffectError, match="Take method='plr'"):
+        estimate_effect(private_shares(), AFFINE, method=method)
+
+
+def test_rows_averaged_over_both_arms_are_refused():
+    with pytest.raises(EffectError, match="treated rows and others were averaged together"):
+        estimate_effect(private_shares(by=None), AFFINE)
+
+
+@pytest.mark.parametrize("outcome", ["class", "bins"])
+def test_rows_grouped_by_outcome_are_refused(outcome):
+    """Whatever made the groups: equal outcomes in all of them are no chance."""
+    X, t, y, anchor = world()
+    coarse = (y > np.median(y)).astype(float) if outcome == "class" else np.round(y)
+    shares = []
+    for share in shares_of(X, effect_target(t, coarse), anchor):
+        rows, target = share.representation.copy(), share.target
+        for cell in np.unique(target):
+            rows[target == cell] = rows[target == cell].mean(axis=0)
+        kept = np.array([(target == each).sum() > 1 for each in target])
+        shares.append(replace(share, representation=rows[kept], target=target[kept], one_to_one=False))
+    with pytest.raises(EffectError, match="all rows of each group have the same outcome"):
+        estimate_effect(shares, AFFINE)
+
+
+def test_rare_outcomes_that_are_equal_in_groups_by_chance_are_not_refused():
+    _, t, _, _ = world()
+    rng = np.random.default_rng(0)
+    y = (rng.random(len(t)) < 0.01).astype(float)
+    shares = private_shares(target=effect_target(t, y))
+    assert any(len(np.unique(share.target["outcome"])) > 1 for share in shares)
+    estimate_effect(shares, AFFINE, folds=3, random_state=0)
+
+
+def test_rows_with_noise_or_of_the_anchor_are_refused():
+    X, t, y, anchor = world()
+    shares = shares_of(X, effect_target(t, y), anchor)
+    noisy = [replace(share, one_to_one=False) for share in shares]
+    with pytest.raises(EffectError, match="changed by a defence"):
+        estimate_effect(noisy, AFFINE)
+    made = [replace(share, one_to_one=False, anchor_rows=np.zeros(N, dtype=int)) for share in shares]
+    with pytest.raises(EffectError, match="a model made up"):
+        estimate_effect(made, AFFINE)
+
+
+@pytest.mark.parametrize("defence", [GaussianNoise(0.3), LabelledAnchors()])
+def test_no_defence_but_averaging_serves(defence):
+    with pytest.raises((EffectError, dc.errors.AgreementError, dc.errors.ObfuscationError)):
+        estimate_effect(private_shares(defences=(defence,)), AFFINE)
+
+
+def test_other_targets_are_refused():
+    X, t, y, anchor = world()
+    with pytest.raises(AgreementError, match="effect_target"):
+        estimate_effect(shares_of(X, t, anchor), AFFINE)
+    shares = shares_of(X, effect_target(t, y), anchor)
+    with pytest.raises(AgreementError, match="Two shares carry the name"):
+        estimate_effect([*shares, shares[0]], AFFINE)
+    with pytest.raises(AgreementError, match="got {}"):
+        estimate_effect([], AFFINE)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"target": "ATU"},
+        {"method": "ols"},
+        {"method": "plr", "target": "ATT"},
+        {"trim": 0.7},
+        {"confidence": 95},
+        {"outcome_model": LogisticRegression()},
+    ],
+)
+def test_parameters_without_meaning_are_refused(options):
+    X, t, y, anchor = world()
+    with pytest.raises(ValueError, match="must|takes|regressor"):
+        estimate_effect(shares_of(X, effect_target(t, y), anchor), AFFINE, **options)
+
+
+def test_a_propensity_that_gives_no_probability_is_refused():
+    X, t, y, anchor = world()
+    with pytest.raises(TypeError, match="must be a classifier"):
+        estimate_effect(shares_of(X, effect_target(t, y), anchor), AFFINE, propensity_model=LinearRegression())
+
+
+def test_kernel_maps_and_unaligned_parties_are_warned_of():
+    X, t, y, anchor = world()
+    shares = shares_of(X, effect_target(t, y), anchor)
+    with pytest.warns(EffectWarning, match="Kernel integration functions lose"):
+        estimate_effect(shares, dc.KTI(WIDTH), random_state=0)
+    shifted = [
+        replace(
+            share,
+            representation=share.representation + 100 * k,
+            anchor_representation=share.anchor_representation + 100 * k,
+        )
+        for k, share in enumerate(shares)
+    ]
+    with pytest.warns(EffectWarning, match="differ in .* of their variance after alignment"):
+        estimate_effect(shifted, dc.ODC(), random_state=0)
+
+
+def test_arms_that_hardly_overlap_are_warned_of_and_can_be_trimmed():
+    X, _, y, anchor = world()
+    z = (X[:, 0] - X[:, 0].mean()) / X[:, 0].std()
+    t = (np.random.default_rng(0).random(len(z)) < 1 / (1 + np.exp(-4 * z))).astype(np.int64)
+    shares = shares_of(X, effect_target(t, y), anchor)
+    with pytest.warns(EffectWarning, match="hardly rows of the other arm"):
+        full = estimate_effect(shares, AFFINE, random_state=0)
+    trimmed = estimate_effect(shares, AFFINE, trim=0.1, random_state=0)
+    assert full.n_trimmed == 0 < trimmed.n_trimmed == full.n_rows - trimmed.n_rows
+    assert f"{trimmed.n_trimmed} rows" in trimmed.to_text()
+    with pytest.raises(EffectError, match="no row of one arm is left|folds"):
+        estimate_effect(shares, AFFINE, trim=0.49, random_state=0)
+
+
+def test_parties_order_and_a_rotation_of_one_change_nothing_but_the_folds():
+    X, t, y, anchor = world()
+    shares = shares_of(X, effect_target(t, y), anchor)
+    Q = np.linalg.qr(np.random.default_rng(1).normal(size=(WIDTH, WIDTH)))[0]
+    turned = replace(
+        shares[1],
+        representation=shares[1].representation @ Q,
+        anchor_representation=shares[1].anchor_representation @ Q,
+    )
+    first = estimate_effect(shares, AFFINE, random_state=0)
+    second = estimate_effect([shares[0], turned, *shares[2:]], AFFINE, random_state=0)
+    assert second.estimate == pytest.approx(first.estimate, abs=1e-8)
+    weighted = estimate_effect(shares, AFFINE, method="ipw", random_state=0)
+    reversed_ = estimate_effect(shares[::-1], AFFINE, method="ipw", random_state=0)
+    assert reversed_.estimate == pytest.approx(weighted.estimate, abs=1e-8)
+
+
+def test_what_is_shown_counts_and_shows_no_row():
+    X, t, y, anchor = world()
+    effect = estimate_effect(shares_of(X, effect_target(t, y), anchor), AFFINE, random_state=0)
+    assert sum(effect.overlap.treated) == t.sum()
+    assert sum(effect.overlap.untreated) == (1 - t).sum()
+    assert effect.overlap.effective_treated <= t.sum()
+    assert json.loads(json.dumps(effect.to_dict()))["estimate"] == effect.estimate
+    assert f"{effect.estimate:.4g}" in effect.to_text()
+    assert str(effect) == effect.to_text()
+    assert "array" not in repr(effect)
+
+
+def test_pages_and_figures(tmp_path):
+    pytest.importorskip("matplotlib")
+    X, t, y, anchor = world()
+    effect = estimate_effect(shares_of(X, effect_target(t, y), anchor), AFFINE, random_state=0)
+    page = effect.to_html(tmp_path / "effect.html")
+    assert (tmp_path / "effect.html").read_text(encoding="utf-8") == page
+    assert effect.sentence in page
+    axes = effect.plot_overlap()
+    heights = [bar.get_height() for bar in axes.patches]
+    assert sum(abs(height) for height in heights) == len(t)
+
+
+def test_the_propensity_goes_back_as_a_model(tmp_path):
+    X, t, y, anchor = world()
+    parties = parties_of(X, effect_target(t, y))
+    effect = estimate_effect([party.share(anchor) for party in parties], AFFINE, random_state=0)
+    scores = [p.predict_proba(X[k * N : (k + 1) * N], effect.party_model(k))[:, 1] for k, p in enumerate(parties)]
+    central = LogisticRegression(C=10.0, tol=1e-10, max_iter=1000).fit(whitened(X), t).predict_proba(whitened(X))[:, 1]
+    np.testing.assert_allclose(np.concatenate(scores), central, atol=1e-6)
+    effect.party_model(0).save(tmp_path / "propensity.dcmodel")
+    loaded = dc.PartyModel.load(tmp_path / "propensity.dcmodel")
+    np.testing.assert_allclose(parties[0].predict_proba(X[:N], loaded)[:, 1], scores[0], atol=1e-10)
+    with pytest.raises(UnknownPartyError):
+        effect.party_model("nobody")
