@@ -1,5 +1,6 @@
 """The analyst's folder: shares that came in, the fitted collaboration, models that go out.  Never imports ``party``."""
 
+from ._effect import EFFECT_FILES, effect_of
 from ._folder import AnalystFolder
 from ._integration import Integration, anchor_concordance
 from ._methods import METHODS, MODELS, SURVIVAL_MODELS, make_integrator, make_model
@@ -8,6 +9,7 @@ from ._shares import ReceivedShare, receive
 from ._status import PartyStatus
 
 __all__ = [
+    "EFFECT_FILES",
     "METHODS",
     "MODELS",
     "SURVIVAL_MODELS",
@@ -17,6 +19,7 @@ __all__ = [
     "ReceivedShare",
     "Score",
     "anchor_concordance",
+    "effect_of",
     "make_integrator",
     "make_model",
     "receive",

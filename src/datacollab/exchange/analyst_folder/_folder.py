@@ -14,6 +14,7 @@ from ...bundle import KeyPair, PublicKey, write_atomically
 from ...errors import AgreementError, ExchangeError
 from ..log import AuditLog, locked
 from ..project import Project, load_project, read_project
+from ._clusters import clustered
 from ._collaboration import pack_collaboration, unpack_collaboration
 from ._export import refuse_training_rows, signed_answers, signed_model
 from ._integration import Integration, describe
@@ -165,6 +166,7 @@ class AnalystFolder:
         estimator: Any = "auto",
         *,
         n_folds: int | None = 5,
+        n_clusters: int | None = None,
         random_state: int = 0,
         budget: float | None = None,
         progress: Callable[[int, int, str], None] | None = None,
@@ -181,8 +183,11 @@ class AnalystFolder:
         n_folds : int or None, default=5
             Of the cross-validation of the model on the collaboration representations, where nothing is known of rows
             left out one by one; None leaves out any score.
+        n_clusters : int, optional
+            Of a project of kind "none", and of no other: how many clusters are made of the rows, by k-means.  Method
+            and model are not looked at then.
         random_state : int, default=0
-            Of random forests that are tried.
+            Of random forests that are tried, or of the first centres of clusters.
         budget : float, optional
             Seconds after which no further candidate is begun.
         progress : callable, optional
@@ -193,23 +198,19 @@ class AnalystFolder:
         ExchangeError
             When too few parties have shared.
         AgreementError
-            When the project has nothing to predict.
+            When the project is one of an effect (see `effect_of`), or clusters are asked for or missing.
         DataCollabError
             When the representations cannot be aligned.
         """
         from ...analyst import Analyst
 
-        if self.project.task.kind in ("effect", "none"):
-            raise AgreementError(
-                f"Project {self.project.name!r} is of kind {self.project.task.kind!r}: there is nothing to predict, "
-                "and no model to train."
-            )
+        self._check_kind(n_clusters)
         with locked(self.path):
             received = self.shares()
             self.check_quorum(len(received))
             kind = self.project.task.kind
+            shares = [each.share for each in received]
             if kind == "survival":
-                shares = [each.share for each in received]
                 integrator, estimator = survival_defaults(integrator, estimator, shares, random_state)
             analyst = Analyst(
                 integrator,
@@ -219,7 +220,7 @@ class AnalystFolder:
                 random_state=random_state,
                 progress=progress,
             )
-            collaboration = analyst.fit(each.share for each in received)
+            collaboration = analyst.fit(shares) if n_clusters is None else clustered(shares, n_clusters, random_state)
             result = describe(collaboration, received, self.project, n_folds)
             write_atomically(self._collaboration_file, pack_collaboration(collaboration, result), mode=0o600)
             self._log.append("integrate", **result.facts_to_log())
@@ -287,6 +288,17 @@ class AnalystFolder:
                 f"{n_shares} of {len(self.project.parties)} parties have shared; project {self.project.name!r} wants "
                 f"{self.project.quorum}. Wait for the others.",
             )
+
+    def _check_kind(self, n_clusters: int | None) -> None:
+        """Refuse to integrate for what the project is not about."""
+        kind, name = self.project.task.kind, self.project.name
+        if kind == "effect":
+            raise AgreementError(
+                f"Project {name!r} is of an effect: there is no model to send. Run `datacollab analyst effect`."
+            )
+        if (kind == "none") != (n_clusters is not None):
+            how = "give the number of clusters (--clusters)" if kind == "none" else "leave out the number of clusters"
+            raise AgreementError(f"Project {name!r} is of kind {kind!r}: {how}.")
 
     def _integrated(self) -> tuple[dict[str, Any], Integration]:
         if not self._collaboration_file.is_file():

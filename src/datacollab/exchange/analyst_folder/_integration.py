@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._validation import FloatArray
+from ...model import estimator_kind
 from ...share import Share
 from ..project import Project
 from ._choice import selection_facts, selection_from
@@ -139,6 +140,8 @@ def describe(
 
 
 def _score(collaboration: Collaboration, shares: Sequence[Share], project: Project, n_folds: int) -> Score | None:
+    if project.task.kind == "none":
+        return None
     if project.task.is_single:
         return score_of(collaboration, shares, project.task, n_folds)
     return survival_score(collaboration, shares, n_folds)
@@ -169,7 +172,7 @@ def _are_anchor_rows(share: Share) -> NDArray[np.bool_]:
 def _name(estimator: Any) -> str:
     """Class of a model; of a pipeline, those of its steps."""
     steps = getattr(estimator, "steps", None)
-    return type(estimator).__name__ if steps is None else " + ".join(type(step).__name__ for _, step in steps)
+    return estimator_kind(estimator) if steps is None else " + ".join(type(step).__name__ for _, step in steps)
 
 
 def _count_repeated(rows: FloatArray) -> int:

@@ -136,7 +136,8 @@ def _unsealed(
     ]
     if wrong:
         raise _malformed(f"{source} holds a model of which it says something else: {wrong!r}")
-    if found["task"] != project.task.kind:
+    # Clusters are told like classes.
+    if found["task"] != {"none": "classification"}.get(project.task.kind, project.task.kind):
         raise _malformed(
             f"{source} holds a model for {found['task']}; project {project.name!r} is a {project.task.kind}"
         )
@@ -222,7 +223,9 @@ def check_model_works(model: PartyModel, anchor_representation: FloatArray, proj
 
 
 def are_targets(predicted: Any, project: Project) -> bool:
-    """Whether an array holds nothing but the project's classes, or finite numbers where it has none."""
+    """Whether an array holds nothing but the project's classes, numbers of clusters, or else finite numbers."""
+    if project.task.kind == "none":
+        return predicted.dtype.kind in "iu" and bool((predicted >= 0).all())
     if project.task.kind == "classification":
         return bool(np.isin(predicted, np.asarray(project.task.classes)).all())
     return predicted.dtype.kind in "biuf" and bool(np.isfinite(predicted).all())

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...errors import ExchangeError
+from ...errors import AgreementError, ExchangeError
 from ...model import PartyModel
 from ..project import Adjustments, EncodedTable, encode_table, read_table, write_table
 from ._commit import commit_model
@@ -211,6 +211,8 @@ class Predictions(Workplace):
         """
         if not 0 < find <= 1:
             raise ValueError(f"find must be above 0 and at most 1; got {find}.")
+        if self.project.task.kind == "none":
+            raise AgreementError(f"Project {self.project.name!r} has no targets to hold predictions against.")
         at_home = self._at_home()
         at_home.side(using)
         sides = at_home.sides()
