@@ -58,9 +58,10 @@ class NamedTargets:
         elif self.kind != "none":
             yield "exactly as they are"
         if self.kind != "none":
+            found = ", and whoever knows one finds its row" if self.n_alone_after else ""
             yield (
-                f"rows whose targets no other row has: {self.n_alone_before} of the table, {self.n_alone_after} of "
-                "what leaves"
+                f"targets that no other row has: {self.n_alone_before} in the table, {self.n_alone_after} in what "
+                f"leaves{found}"
             )
 
 
