@@ -122,7 +122,12 @@ def new(
             f"{output}: {len(project.columns)} columns ({project.n_features} in the matrix), {project.task.words}, "
             f"{len(project.parties)} parties. Digest {project.digest}"
         )
-        if project.max_components >= project.n_free > 1:
+        if project.task.kind == "effect":
+            report.line(
+                f"Representations may have all of the {project.n_free} numbers that tell a row, as what they lose is "
+                "not adjusted for. They hide nothing then; defences have to."
+            )
+        elif project.max_components >= project.n_free > 1:
             report.line(
                 f"{project.n_free} numbers tell a row of these columns: a linear map onto as many components, which "
                 f"--max-components {project.max_components} allows, turns the table and hides nothing. Take fewer."

@@ -219,6 +219,9 @@ def test_a_draft_guesses_what_the_columns_say(keys):
     assert "died" not in {column.name for column in drafted.columns}
     effect = draft(keys, table, treatment="drug", outcome="pressure", without=["died", "days"]).task
     assert (effect.kind, effect.treated, effect.untreated) == ("effect", (1,), (0,))
+    # Three numbers, and a category of two.
+    assert draft(keys, table, treatment="drug", outcome="pressure", without=["died", "days"]).max_components == 4
+    assert drafted.max_components == 3
     assert effect.minimum < table["pressure"].min() < table["pressure"].max() < effect.maximum
     both = draft(keys, table, treatment="drug", event="died", time="days", without=["pressure"]).task
     assert both.target_kind is TargetKind.SURVIVAL_EFFECT

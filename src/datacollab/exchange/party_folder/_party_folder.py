@@ -276,7 +276,9 @@ class PartyFolder(Learning):
         return replace(prepared, summary=replace(prepared.summary, n_bytes=size, earlier_share=date))
 
     def _completed(self, encoded: EncodedTable, policy: Policy, options: dict[str, Any]) -> dict[str, Any]:
-        most = min(largest_possible(self.project, policy, encoded), usual_components(self.project.n_free))
+        most = min(
+            largest_possible(self.project, policy, encoded), usual_components(self.project.n_free, self.project.task)
+        )
         chosen = {name: value for name, value in options.items() if value is not None}
         return {"n_components": most, "standardize": True, **chosen}
 

@@ -50,6 +50,7 @@ _AGAIN = (
     "working until a new one comes."
 )
 _LINEAR = ("pca", "random-projection")
+_FEWER = "take fewer (--components)"
 _FALSE_POSITIVES = 0.01
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _STANDS_FOR = {
@@ -209,9 +210,8 @@ class ReleaseSummary:
         all_kept = self.n_free is not None and self.n_components >= self.n_free
         if not all_kept or self.obfuscator not in _LINEAR or self.stands_for == "no row":
             return ""
-        return (
-            f"; {self.n_free} numbers tell a row of it, so that this turns the table and hides nothing: take fewer "
-            "(--components)"
+        return f"; {self.n_free} numbers tell a row of it, so that this turns the table and hides nothing: " + (
+            "an effect needs them all, and the defences alone hide rows" if self.task == "effect" else _FEWER
         )
 
     def _targets(self) -> str:

@@ -17,6 +17,7 @@ from ._project import Project
 from ._ranges import widened_range
 from ._recipe import AnchorRecipe
 from ._refusals import invalid, listed
+from ._task import Task
 
 __all__ = ["draft_project", "usual_components"]
 
@@ -87,7 +88,7 @@ def draft_project(
     anchor : AnchorRecipe, optional
     max_components : int, optional
         By default 16, or one less than the numbers that tell a row if these are fewer, so that something is reduced:
-        the columns of the matrix, but for one of each category.
+        the columns of the matrix, but for one of each category.  For an effect all of these.
     min_rows, min_class_rows, quorum, deadline, seal_shares
         See `Project`.
 
@@ -108,13 +109,14 @@ def draft_project(
     if not columns:
         raise invalid("The public table", "it has no column besides the target. Give one with all columns.")
     n_free = sum(column.n_free for column in columns)
+    agreed = drafted_task(parts, {each: table.iloc[:, names.index(each)] for each in parts.names}, task)
     return Project(
         name=name,
         purpose=purpose,
         columns=columns,
-        task=drafted_task(parts, {each: table.iloc[:, names.index(each)] for each in parts.names}, task),
+        task=agreed,
         anchor=anchor or AnchorRecipe(),
-        max_components=usual_components(n_free) if max_components is None else max_components,
+        max_components=usual_components(n_free, agreed) if max_components is None else max_components,
         min_rows=min_rows,
         min_class_rows=min_class_rows,
         quorum=quorum,
@@ -126,16 +128,20 @@ def draft_project(
     )
 
 
-def usual_components(n_free: int) -> int:
+def usual_components(n_free: int, task: Task | None = None) -> int:
     """Columns of a representation where nobody says how many: 16, or fewer, so that something is reduced.
 
-    A linear map onto as many columns as there are free numbers in a row turns the table and hides nothing.
+    A linear map onto as many columns as there are free numbers in a row turns the table and hides nothing.  For an
+    effect it is as many all the same: what is lost is not adjusted for, and estimates come out biased.
 
     Parameters
     ----------
     n_free : int
         How many numbers tell a row; see `Column.n_free`.
+    task : Task, optional
     """
+    if task is not None and task.kind == "effect":
+        return n_free
     return max(1, min(_USUAL_COMPONENTS, n_free - 1))
 
 
