@@ -255,11 +255,15 @@ class AnalystFolder:
         ------
         ExchangeError
             When nothing was integrated, shares have changed since, or the model carries training rows.
+        AgreementError
+            When answers are wanted of times to an event, or of clusters.
         """
         with locked(self.path):
             models, result = self._integrated()
             if not answers:
                 refuse_training_rows(result, allow_training_rows)
+            elif not self.project.task.is_single:
+                raise AgreementError("Answers are given for classes and numbers alone. Export models (no --answers).")
             anchors = {each.party: each.share.anchor_representation for each in self.shares()}
             outbox = self.path / "outbox"
             outbox.mkdir(mode=0o700, exist_ok=True)
