@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from benchmarks.downstream.measuring import Measured, Wanted
-from benchmarks.downstream.tables import penguins
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
@@ -20,6 +18,9 @@ from datacollab.model import AnchorAnswers
 from datacollab.party._anchor_support import remoteness
 from datacollab.party._answer_ridge import AnswerRidge
 from datacollab.risk.attacks import membership
+
+from .measuring import Measured, Wanted
+from .tables import penguins
 
 __all__ = ["SECTION", "WANTED", "measured"]
 

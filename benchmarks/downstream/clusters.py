@@ -116,7 +116,7 @@ def _clusters(table: _Table, seed: int) -> Iterator[tuple[str, str, float]]:
     }
     again = clone(central_model).set_params(**{f"{prefix}random_state": seed + 1000}).fit_predict(rows)
     yield "Central", WITH_TRUTH, adjusted_rand_score(target, central)
-    # k-means itself is not sure: no other way can be expected to agree with it more than it does with itself.
+    # k-means itself is not sure: this is how far it agrees with itself.
     yield "Central begun again", WITH_CENTRAL, adjusted_rand_score(central, again)
     yield from _local(central_model, rows, owner, central, target)
     for name, variant in variants.items():
@@ -196,7 +196,7 @@ def _wanted() -> Iterator[Wanted]:
         yield Wanted(method="DC LTI scaled", beside="Local", at_least=0.05, **figure)
         yield Wanted(method="DC private", at_least=0.71, **figure)
         yield Wanted(method="consensus", at_least=0.70, **figure)
-        yield Wanted(method="consensus by vote", beside="Local", at_least=0.03, **figure)
+        yield Wanted(method="consensus by vote", at_least=0.70, **figure)
     figure = {"section": SECTION, "data": _NOVEL, "measure": NOVELTY}
     for method in ("DC LOF", "DC mixture"):
         yield Wanted(method=method, at_least=0.80, **figure)

@@ -36,6 +36,7 @@ SHARED = {
 }
 _FIVE_YEARS = 5 * 365.25
 _KERNEL_WIDTH = 32
+_TENTHS = [slice(120 * k, 120 * (k + 1)) for k in range(10)]
 
 Found = dict[str, list[tuple[float, float]]]
 """Estimates and standard errors, by who made them."""
@@ -174,32 +175,82 @@ def _survival(seed: int) -> Iterator[Measured]:
     months = np.ceil(table.time[rows] / 30.4375)
     treated = table.X["chemo"].to_numpy()[rows].astype(np.int64)
     y = effect_target(treated, event=table.event[rows], time=months)[:1200]
-    made = partial(
-        Measured, section=SECTION, data="rotterdam 10x120", seed=seed, measure="survival off, in SE of Central"
-    )
-    horizon = np.ceil(_FIVE_YEARS / 30.4375)
-    n_columns = X.shape[1]
-    affine = dc.LTI(n_columns, fit_intercept=True)
-    estimate = partial(estimate_effect, horizon=horizon, random_state=seed)
-    central = estimate([_as_share(X, y, public)], affine)
-    kernel = dc.obfuscator("kernel-pca", n_components=_KERNEL_WIDTH)
+    horizon = float(np.ceil(_FIVE_YEARS / 30.4375))
+    affine = dc.LTI(X.shape[1], fit_intercept=True)
+    shared = {}
     for who, f, aligned in (
-        ("DC PCA affine", dc.obfuscator("pca", n_components=n_columns, standardize=True), affine),
-        ("DC kernel PCA affine", kernel, AFFINE_KERNEL),
+        ("DC PCA affine", dc.obfuscator("pca", n_components=X.shape[1], standardize=True), affine),
+        ("DC kernel PCA affine", dc.obfuscator("kernel-pca", n_components=_KERNEL_WIDTH), AFFINE_KERNEL),
     ):
-        fitted = [dc.Party(k, f, time_step=None).fit(X[k::10], y[k::10]) for k in range(10)]
-        found = estimate([party.share(public) for party in fitted], aligned)
-        yield made(method=who, value=abs(found.estimate - central.estimate) / central.standard_error)
-    local = []
-    for k in range(10):
-        # Where few were treated and watched until then, a party can say nothing.
-        with suppress(EffectError):
-            alone = estimate([_as_share(X[k::10], y[k::10], public)], affine, folds=2)
-            local.append((alone.estimate, alone.standard_error))
-    if local:
-        off = [abs(value - central.estimate) for value, _ in local]
-        yield made(method="Local", value=float(np.mean(off)) / central.standard_error)
-        yield made(method="meta", value=abs(_meta(local)[0] - central.estimate) / central.standard_error)
+        # The order is kept, so that folds are those of the pooled table.
+        fitted = [dc.Party(k, f, time_step=None, shuffle=False).fit(X[own], y[own]) for k, own in enumerate(_TENTHS)]
+        shared[who] = ([party.share(public) for party in fitted], aligned)
+    for method in ("ipw", "plr"):
+        estimate = partial(estimate_effect, horizon=horizon, random_state=seed, method=method)
+        central = estimate([_as_share(X, y, public)], affine)
+        found = {who: estimate(shares, aligned).estimate for who, (shares, aligned) in shared.items()}
+        local = []
+        for own in _TENTHS:
+            # Where few were treated and watched until then, a party can say nothing.
+            with suppress(EffectError):
+                alone = estimate([_as_share(X[own], y[own], public)], affine, folds=2)
+                local.append((alone.estimate, alone.standard_error))
+        off = {who: abs(value - central.estimate) for who, value in found.items()}
+        if local:
+            off["Local"] = float(np.mean([abs(value - central.estimate) for value, _ in local]))
+            off["meta"] = abs(_meta(local)[0] - central.estimate)
+        for who, value in off.items():
+            yield Measured(
+                section=SECTION,
+                data="rotterdam 10x120",
+                method=who,
+                measure=f"survival off, {method}, in SE of Central",
+                seed=seed,
+                value=value / central.standard_error,
+            )
 
 
-WANTED: tuple[Wanted, ...] = ()
+_REFUSED = "private by treatment and outcome (refused)"
+
+
+def _wanted(data: str, method: str, measure: str, **bounds: float) -> Wanted:
+    return Wanted(section=SECTION, data=data, method=method, measure=measure, **bounds)
+
+
+WANTED: tuple[Wanted, ...] = (
+    _wanted("nhefs 8x120", "Central", "aipw RMSE", at_most=0.21),
+    _wanted("nhefs 8x120", "DC PCA affine", "aipw RMSE", at_most=0.21),
+    _wanted("nhefs 8x120", "DC kernel PCA affine", "aipw RMSE", at_most=0.22),
+    _wanted("nhefs 8x120", "DC private by treatment", "aipw RMSE", at_most=0.33),
+    _wanted("nhefs 8x120", "Local", "aipw RMSE", at_least=0.5),
+    _wanted("nhefs 8x120", _REFUSED, "aipw RMSE", at_least=0.5),
+    *(
+        Wanted(section=SECTION, data=data, method=method, measure="aipw RMSE", beside=beside, at_most=most)
+        for data, method, beside, most in (
+            ("nhefs 8x120", "DC PCA affine", "Central", 0.02),
+            ("nhefs 8x120", "DC kernel PCA affine", "Central", 0.03),
+            ("nhefs 8x120", "DC PCA affine", "meta", -0.05),
+            ("nhefs 24x40", "DC PCA affine", "Central", 0.03),
+            ("nhefs 24x40", "DC PCA affine", "meta", -0.3),
+        )
+    ),
+    *(_wanted("nhefs 8x120", method, f"{each} coverage", at_least=0.85) for method in SHARED for each in METHODS),
+    *(_wanted("nhefs 8x120", _REFUSED, f"{each} coverage", at_most=0.4) for each in METHODS),
+    *(
+        Wanted(
+            section=SECTION,
+            data="nhefs 8x120",
+            method="DC PCA affine",
+            measure="conditional RMSE",
+            beside=beside,
+            at_most=most,
+        )
+        for beside, most in (("Central", 0.05), ("Local", -0.4))
+    ),
+    *(
+        _wanted("rotterdam 10x120", "DC PCA affine", f"survival off, {each}, in SE of Central", at_most=1e-5)
+        for each in ("ipw", "plr")
+    ),
+    _wanted("rotterdam 10x120", "DC kernel PCA affine", "survival off, plr, in SE of Central", at_most=0.2),
+    _wanted("rotterdam 10x120", "Local", "survival off, plr, in SE of Central", at_least=0.3),
+)

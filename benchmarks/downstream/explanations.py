@@ -4,7 +4,7 @@ The anchor is a held-out part of the same table.  Explanations are compared on a
 party; by age, each party has rows of other ages, so that own rows are no common base.
 
 ```console
-$ PYTHONPATH=benchmarks python -m downstream.explanations
+$ PYTHONPATH=benchmarks python -m downstream --section explanations
 ```
 """
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
@@ -18,6 +19,7 @@ import datacollab as dc
 from datacollab.errors import AgreementError
 from datacollab.model import LeastSquaresInference, LogisticInference
 from datacollab.party import local_party, party_state
+from datacollab.party._column_effects import bias_aware_reach
 from datacollab.party._identification import determination, leakage
 from datacollab.survival import CoxRegression
 from datacollab.targets import survival_target
@@ -246,6 +248,31 @@ def test_what_has_no_effects_is_refused():
     found = parties[0].column_effects(still, models[0])
     assert found.reasons[2] == "does not vary over the anchor"
     assert np.isnan(found.effect[2])
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.floats(0.0, 6.0), st.floats(0.5, 0.99))
+def test_intervals_hold_what_they_promise_for_the_largest_bias(bias, confidence):
+    reach = bias_aware_reach(2.0, 2.0 * bias, confidence)
+    holds = norm.cdf(reach / 2 - bias) - norm.cdf(-reach / 2 - bias)
+    assert holds == pytest.approx(confidence, abs=1e-7)
+    assert bias_aware_reach(2.0, 0.0, confidence) <= reach
+
+
+def test_leakage_widens_intervals():
+    tables, anchor, rng = tables_of(4, n_rows=80, n_anchors=150)
+    tables, anchor = [X[:, :4] for X in tables], anchor[:, :4]
+    targets = [X / anchor.std(axis=0) @ COEFFICIENTS[:4] + rng.normal(size=len(X)) for X in tables]
+    options = {"f": "kernel-pca", "n_components": 8, "bandwidth_factor": 2.0}
+    parties, models = collaborate(tables, targets, anchor, LeastSquaresInference(), **options)
+    found = parties[0].column_effects(anchor, models[0])
+    one = parties[0].column_effects(anchor, models[0], columns=[0], scale={"column 0": 10.0})
+    shown = found.identified
+    wide = (found.high - found.low)[shown] / found.se[shown] / 2
+    assert (wide > 1.96).all()
+    assert np.array_equal(np.argsort(wide), np.argsort((found.leakage / found.se)[shown]))
+    # Neither the step nor what else is asked for changes anything but the unit.
+    assert (one.high[0] - one.low[0]) / one.se[0] / 2 == pytest.approx(wide[0])
 
 
 def test_determination_is_that_of_regression():

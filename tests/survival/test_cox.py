@@ -259,6 +259,8 @@ def test_what_is_no_survival_target_is_refused_without_showing_it():
         CoxRegression().fit(X, y[:19])
     with pytest.raises(AgreementError, match="One stratum is wanted per row"):
         CoxRegression().fit(X, y, strata=[1, 2])
+    with pytest.raises(ValueError, match="1 of 20 are not"):
+        CoxRegression().fit(X, y, sample_weight=np.append(np.ones(19), -1))
     with pytest.raises(ValueError, match="alpha"):
         CoxRegression(-1.0).fit(X, y)
 

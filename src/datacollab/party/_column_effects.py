@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.stats import ncx2, norm
 
 from .._validation import FloatArray, PartyName
 from ..errors import AgreementError
@@ -28,6 +28,8 @@ from ._inference import LocalInference
 
 __all__ = ["ColumnEffects", "effects_of_columns"]
 
+_NO_BIAS = 1e-4
+"""In standard errors; below, the quantile is that of no bias to eight digits."""
 CONSTANT = "does not vary over the anchor"
 MISSING = "has missing entries in the anchor"
 NO_NUMBERS = "is no column of numbers"
@@ -47,7 +49,7 @@ class ColumnEffects:
     se : ndarray of shape (n_columns,)
         Standard errors.
     low, high : ndarray of shape (n_columns,)
-        Interval.
+        Interval; wider than normal where leakage may move the estimate.
     identified : ndarray of shape (n_columns,), bool
         Whether the effect is shown.
     r2 : ndarray of shape (n_columns,)
@@ -124,24 +126,31 @@ def effects_of_columns(
         return party.transform(X, model)
 
     representation = transform(table.table())
+    moves = {
+        place: column_steps(table, place, transform)
+        for place in range(len(table.labels))
+        if _reason(table, place, 1.0, 0.0) is None
+    }
+    # Length of all effects of a standard deviation, as the model has them: what leakage is of.
+    together = float(np.sqrt(sum((D @ coefficients) ** 2 for D, _ in moves.values())))
     told = r2_of_columns(table, representation)
     numbers, place_of_number = numbers_of_table(table)
     wanted = AFFINE_R2 if is_additive(table, transform) else OTHER_R2
     n = len(places)
-    effect, se, steps, leak = (np.full(n, np.nan) for _ in range(4))
+    effect, se, steps, leak, reach = (np.full(n, np.nan) for _ in range(5))
     reasons = [_reason(table, place, told[place], wanted) for place in places]
     for each, place in enumerate(places):
         if reasons[each] is not None:
             continue
-        D, deviation = column_steps(table, place, transform)
+        D, deviation = moves[place]
         leak[each] = leakage(D, representation, numbers, int(np.flatnonzero(place_of_number == place)[0]))
         if leak[each] > MOST_LEAKAGE:
             reasons[each] = f"leakage {leak[each]:.2f} is above {MOST_LEAKAGE:g}: others' effects would be read into it"
         else:
             steps[each] = _step(table.names[place], deviation, scale, name)
-            D *= steps[each] / deviation
-            effect[each], se[each] = D @ coefficients, np.sqrt(D @ covariance @ D)
-    reach = norm.ppf((1 + confidence) / 2) * se
+            per_step = steps[each] / deviation
+            effect[each], se[each] = per_step * (D @ coefficients), abs(per_step) * np.sqrt(D @ covariance @ D)
+            reach[each] = bias_aware_reach(se[each], abs(per_step) * leak[each] * together, confidence)
     return ColumnEffects(
         party=name,
         names=tuple(table.names[place] for place in places),
@@ -156,6 +165,18 @@ def effects_of_columns(
         steps=steps,
         confidence=confidence,
     )
+
+
+def bias_aware_reach(se: float, most_bias: float, confidence: float) -> float:
+    r"""Half the length of an interval that holds what it promises for any bias up to a bound ([Armstrong2020]).
+
+    The quantile of :math:`|N(b, s^2)|`: that of a normal interval where there is no bias, and about the bound more
+    where it is large.
+    """
+    ratio = most_bias / se
+    if ratio < _NO_BIAS:
+        return float(norm.ppf((1 + confidence) / 2) * se)
+    return float(np.sqrt(ncx2.ppf(confidence, 1, ratio**2)) * se)
 
 
 def linear_model_of(model: PartyModel, party: PartyName) -> tuple[FloatArray, FloatArray]:

@@ -164,7 +164,7 @@ class ExplainingParty(LocalInference):
             Steps: a standard deviation over the anchor, a unit, or some in units of their columns and the others a
             standard deviation.
         confidence : float, default=0.95
-            Of the intervals, which are normal ones.
+            Of the intervals.
 
         Returns
         -------
@@ -189,8 +189,9 @@ class ExplainingParty(LocalInference):
         of it is read as a step of others by no more than .1 standard deviations (``leakage``).  Others are NaN, with
         the reason: their effect would be that of a mixture of columns, with an interval that does not say so.
 
-        Intervals are for the effects in the world that the rows come from.  They are not for what all rows in one
-        place would give, which is far nearer.
+        Leakage times the length of the effects of all columns of numbers, as the model has them, bounds how far an
+        effect is off by it; intervals are as much wider as this asks for [Armstrong2020].  They are for the effects in
+        the world that the rows come from, and not for what all rows in one place would give, which is far nearer.
 
         What is assumed: that h is the right model of the representation, that the anchor's columns vary together as the
         parties' do, and that parties shared their own rows one by one.  Where rows were moved, grouped or labelled by a

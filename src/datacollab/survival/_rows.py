@@ -102,7 +102,9 @@ def checked_rows(
     """
     rows = validate_data(estimator, X, dtype=np.float64, ensure_min_samples=2)
     event, time = check_survival(y)
-    weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+    weight = _check_sample_weight(sample_weight, rows, dtype=np.float64)
+    if (weight < 0).any():
+        raise ValueError(f"sample_weight must be 0 or more; {int((weight < 0).sum())} of {len(weight)} are not.")
     names, stratum = _strata(strata, len(time))
     if len(time) != len(rows):
         raise AgreementError(f"One target is wanted per row; got {len(time)} for {len(rows)} rows.")
