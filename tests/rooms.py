@@ -76,21 +76,21 @@ RISK = {
 EXCHANGE = {
     "exchange.log": Room("The log of a folder, and its witnesses.", "AuditLog", ("bundle",)),
     "exchange.project": Room(
-        "What is agreed on: project file, matrix, sealed anchor.", "load_project", ("bundle", "anchor")
+        "What is agreed on: project file, matrix, sealed anchor.", "load_project", ("bundle", "targets", "anchor")
     ),
     "exchange.party_folder": Room(
         "A party's folder: share once, install, predict.",
         "PartyFolder",
         (
-            *("linalg", "bundle", "share", "anchor", "model", "party", "testing", "risk.attacks", "risk.audit"),
-            *("exchange.log", "exchange.project"),
+            *("linalg", "bundle", "targets", "survival", "share", "anchor", "model", "party", "testing"),
+            *("risk.attacks", "risk.audit", "exchange.log", "exchange.project"),
         ),
     ),
     "exchange.analyst_folder": Room(
         "The analyst's folder: receive, integrate, export.",
         "AnalystFolder",
         (
-            *("linalg", "bundle", "share", "model", "analyst", "risk.attacks"),
+            *("linalg", "bundle", "survival", "share", "model", "analyst", "effects", "risk.attacks"),
             *("exchange.log", "exchange.project"),
         ),
     ),

@@ -22,6 +22,7 @@ __all__ = [
     "no_target",
     "survival_target",
     "target_kind",
+    "usual_time_step",
 ]
 
 SURVIVAL = np.dtype([("event", np.bool_), ("time", np.float64)])
@@ -32,6 +33,8 @@ SURVIVAL_EFFECT = np.dtype([("treatment", np.int64), ("event", np.bool_), ("time
 """Treated or not, and a time to an event as the outcome."""
 NO_TARGET: np.dtype[Any] = np.dtype({"names": [], "formats": [], "offsets": [], "itemsize": 1})
 """Nothing: an array of this type has rows without fields.  Rows of no bytes are something that joblib cannot write."""
+_STEPS = 60
+"""Steps that the longest time has at least: months of five years."""
 
 
 class TargetKind(StrEnum):
@@ -200,6 +203,24 @@ def coarsened(target: NDArray[Any], step: float) -> NDArray[Any]:
     # A time at a multiple stays, although division may leave it a hair above.
     rounded["time"] = np.ceil(target["time"] / step * (1.0 - 1e-12)) * step
     return rounded
+
+
+def usual_time_step(longest: float) -> float:
+    """The largest of 1, 2, 3 and 5 times a power of ten of which a time has sixty: months of five years.
+
+    Parameters
+    ----------
+    longest : float
+        The longest of the times; above 0.
+
+    Examples
+    --------
+    >>> usual_time_step(60.0), usual_time_step(1826.0)
+    (1.0, 30.0)
+    """
+    most = longest / _STEPS
+    power = 10.0 ** np.floor(np.log10(most))
+    return float(power * max(digit for digit in (1, 2, 3, 5) if digit * power <= most * (1 + 1e-9)))
 
 
 def _assembled(dtype: np.dtype[Any], **given: ArrayLike) -> NDArray[np.void]:

@@ -269,7 +269,7 @@ def test_kinds_and_presets_that_are_unknown_are_refused_before_any_work(world):
     for verb in ("check", "share"):
         result = run(world, verb, world.root / "a.csv", "--preset", "secret")
         assert result.exit_code == 2
-        assert "one of private, none is wanted" in plain(result.stderr)
+        assert "one of private, groups, none is wanted" in plain(result.stderr)
 
 
 def test_what_cannot_be_predicted_is_a_usage_error(tmp_path, monkeypatch):

@@ -24,7 +24,7 @@ IN_A_FOLDER = {
     *(("anchor", name) for name in ("seal", "open")),
     *(("party", name) for name in ("join", "check", "tune", "share", "install", "predict", "evaluate")),
     *(("party", name) for name in ("learn", "forget")),
-    *(("analyst", name) for name in ("init", "add", "status", "integrate", "export")),
+    *(("analyst", name) for name in ("init", "add", "status", "integrate", "effect", "export")),
     *(("log", name) for name in ("show", "verify", "export")),
 }
 WRITE_WHERE_TOLD = {

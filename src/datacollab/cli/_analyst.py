@@ -100,11 +100,17 @@ def status(folder: Folder = HERE, passphrase_file: PassphraseFile = None, as_jso
 def integrate(
     shares: Annotated[list[Path] | None, File(help="Shares to add first.")] = None,
     method: Annotated[str, Option(help="auto, kti, kti-cv, lti, lti-affine, gep, mpp, odc.")] = "auto",
-    model: Annotated[str, Option(help="auto, random-forest, gradient-boosting, linear, perceptron.")] = "auto",
+    model: Annotated[
+        str,
+        Option(help="auto, random-forest, gradient-boosting, linear, perceptron; for times cox, survival-forest."),
+    ] = "auto",
     components: Annotated[
         int | None, Option(min=1, help="Columns of the common space, for a named method. Default: as the widest share.")
     ] = None,
     alpha: Annotated[float | None, Option(min=0.0, help="Ridge penalty of kti. Default: 0.1.")] = None,
+    clusters: Annotated[
+        int | None, Option(min=2, help="How many, where a project has nothing to predict: by k-means.")
+    ] = None,
     project: Annotated[Path | None, Option(exists=True, dir_okay=False, help="Set the folder up for it first.")] = None,
     folds: Annotated[int, Option(min=0, help="Of the cross-validation of a named model; 0: no score.")] = 5,
     budget: Annotated[
@@ -123,9 +129,17 @@ def integrate(
     Example: datacollab analyst integrate *.dcshare --project project.toml -C analyst
     """
     with reported(as_json) as report:
-        from ..exchange.analyst_folder import METHODS, MODELS, AnalystFolder, make_integrator, make_model
+        from ..exchange.analyst_folder import (
+            METHODS,
+            MODELS,
+            SURVIVAL_MODELS,
+            AnalystFolder,
+            make_integrator,
+            make_model,
+        )
 
-        for option, value, known in (("--method", method, METHODS), ("--model", model, MODELS)):
+        models = tuple(dict.fromkeys((*MODELS, *SURVIVAL_MODELS)))
+        for option, value, known in (("--method", method, METHODS), ("--model", model, models)):
             if value not in known:
                 raise typer.BadParameter(f"{value!r} is none of {', '.join(known)}.", param_hint=option)
         if project is not None:
@@ -135,10 +149,12 @@ def integrate(
             _add(opened, shares, report)
         received = [each.share for each in opened.shares()]
         opened.check_quorum(len(received))
+        kind, of_means = opened.project.task.kind, not all(each.one_to_one for each in received)
         with shown_progress(quiet=as_json) as progress:
             result = opened.integrate(
-                make_integrator(method, received, n_components=components, alpha=alpha),
-                make_model(model, opened.project.task.kind, seed),
+                make_integrator(method, received, task=kind, n_components=components, alpha=alpha),
+                make_model(model, kind, seed, of_means=of_means),
+                n_clusters=clusters,
                 n_folds=folds or None,
                 random_state=0 if seed is None else seed,
                 budget=budget,
@@ -149,6 +165,62 @@ def integrate(
         missing = [party for party in opened.project.parties if party not in result.share_digests]
         if missing:
             report.line(f"Not among them: {', '.join(missing)}, who have not shared yet.")
+
+
+@app.command("effect")
+def effect(
+    shares: Annotated[list[Path] | None, File(help="Shares to add first.")] = None,
+    estimand: Annotated[str, Option(help="ATE, on average over all rows, or ATT, over the treated ones.")] = "ATE",
+    method: Annotated[str, Option(help="auto, plr, aipw, ipw, matching.")] = "auto",
+    horizon: Annotated[
+        float | None, Option(min=0, help="Of times to an event: when survival is compared, in their unit.")
+    ] = None,
+    trim: Annotated[
+        float | None, Option(min=0.0, max=0.5, help="Leave out rows with scores this near to 0 or 1.")
+    ] = None,
+    components: Annotated[
+        int | None, Option(min=1, help="Columns of the common space. Default: as the widest share.")
+    ] = None,
+    folds: Annotated[int, Option(min=2, help="Of rows left out of the models.")] = 5,
+    seed: Annotated[int | None, Option(help="For repeatable folds.")] = None,
+    folder: Folder = HERE,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Estimate the effect of the project's treatment from the shares, with an interval.
+
+    Writes effect.json and effect.html into the folder; nothing goes back to the parties.
+
+    Example: datacollab analyst effect -C analyst --estimand ATT
+    """
+    with reported(as_json) as report:
+        from ..effects._effect import METHODS, TARGETS
+        from ..exchange.analyst_folder import EFFECT_FILES, effect_of
+
+        for option, value, known in (
+            ("--estimand", estimand, tuple(TARGETS)),
+            ("--method", method, ("auto", *METHODS)),
+        ):
+            if value not in known:
+                raise typer.BadParameter(f"{value!r} is none of {', '.join(known)}.", param_hint=option)
+        opened = _opened(folder, passphrase_file)
+        if shares:
+            _add(opened, shares, report)
+        found = effect_of(
+            opened,
+            n_components=components,
+            target=estimand,
+            method=method,
+            horizon=horizon,
+            trim=trim,
+            folds=folds,
+            random_state=0 if seed is None else seed,
+        )
+        written = [str(folder / name) for name in EFFECT_FILES]
+        report.facts |= found.to_dict() | {"written": written}
+        report.line(f"{opened.project.task.words}, {len(found.parties)} parties")
+        report.line(found.to_text())
+        report.line(f"{' and '.join(written)} say the same.")
 
 
 @app.command("export")

@@ -241,6 +241,8 @@ def predict(
         opened = _opened(folder, passphrase_file)
         if proba and opened.project.task.kind == "regression":
             raise typer.BadParameter("A regression has no classes, so no probabilities.", param_hint="--proba")
+        if proba and opened.project.task.kind == "survival":
+            raise typer.BadParameter("Probabilities of no event are there without it.", param_hint="--proba")
         told: list[dict[str, Any]] = []
         n_rows = opened.predict(
             table,

@@ -90,8 +90,9 @@ Preset = Annotated[
     Option(
         metavar="NAME",
         callback=_known_preset,
-        help="private: rows of the anchor leave in place of yours, labelled here. none: your rows, undefended. "
-        "Default: private, where no defence is named.",
+        help="private: rows of the anchor leave in place of yours, labelled here. groups: means of five rows, "
+        "with noise. none: your rows, undefended. Default, where no defence is named: private; for "
+        "times and no targets groups; for effects --group-size 5 --fit-on-anchor.",
     ),
 ]
 Standardize = Annotated[bool, Option(help="Bring columns to mean 0 and variance 1 first.")]

@@ -18,7 +18,7 @@ from ._passphrase import PassphraseFile, passphrase_for
 
 if TYPE_CHECKING:
     from ..bundle import KeyPair, PublicKey
-    from ..exchange.project import Column, Project
+    from ..exchange.project import Column, Project, Task
 
 __all__ = ["app"]
 
@@ -36,12 +36,25 @@ _MOST_ALIKE = 4
 def new(
     name: Annotated[str, typer.Argument(help="Name of the project.")],
     like: Annotated[Path, Option(exists=True, dir_okay=False, help="Public table with the same columns.")],
-    target: Annotated[str, Option(help="Column to predict.")],
     purpose: Annotated[str, Option(help="What the model is for, in a sentence.")],
     party: Annotated[list[str], Option(metavar="NAME=FILE", help="A party and its public key. Repeatable.")],
     analyst: Annotated[Path, Option(exists=True, dir_okay=False, help="The analyst's public key.")],
+    target: Annotated[str | None, Option(help="Column to predict: a class or a number.")] = None,
+    event: Annotated[str | None, Option(help="Column that says whether an event was seen.")] = None,
+    time: Annotated[str | None, Option(help="Column of when it was, or of the end of observation.")] = None,
+    seen: Annotated[
+        list[str] | None, Option(help="Entry of --event for yes. Repeatable. Default: 1, yes, true.")
+    ] = None,
+    treatment: Annotated[str | None, Option(help="Column that says who was treated, for an effect.")] = None,
+    treated: Annotated[
+        list[str] | None, Option(help="Entry of --treatment for yes. Repeatable. Default: 1, yes, true.")
+    ] = None,
+    outcome: Annotated[str | None, Option(help="Column of numbers on which there may be an effect.")] = None,
     output: Annotated[Path, Option("--output", "-o", help="File to write.")] = Path("project.toml"),
-    task: Annotated[str | None, Option(help="classification or regression. Default: by the target.")] = None,
+    task: Annotated[
+        str | None,
+        Option(help="classification, regression, survival, effect or none. Default: by the columns named; not none."),
+    ] = None,
     without: Annotated[list[str] | None, Option(help="Column to leave out. Repeatable.")] = None,
     valid_range: Annotated[
         tuple[float, float] | None,
@@ -82,6 +95,12 @@ def new(
             name=name,
             purpose=purpose,
             target=target,
+            event=event,
+            time=time,
+            seen=seen or (),
+            treatment=treatment,
+            treated=treated or (),
+            outcome=outcome,
             owner=owner.public,
             analyst=_public_key(analyst),
             parties={name: _public_key(file) for name, file in files.items()},
@@ -100,10 +119,15 @@ def new(
         write_atomically(output, text.encode(), overwrite=False)
         report.facts = {"written": str(output), **_facts(project)}
         report.line(
-            f"{output}: {len(project.columns)} columns ({project.n_features} in the matrix), {project.task.kind} of "
-            f"{project.task.target}, {len(project.parties)} parties. Digest {project.digest}"
+            f"{output}: {len(project.columns)} columns ({project.n_features} in the matrix), {project.task.words}, "
+            f"{len(project.parties)} parties. Digest {project.digest}"
         )
-        if project.max_components >= project.n_free > 1:
+        if project.task.kind == "effect":
+            report.line(
+                f"Representations may have all of the {project.n_free} numbers that tell a row, as what they lose is "
+                "not adjusted for. They hide nothing then; defences have to."
+            )
+        elif project.max_components >= project.n_free > 1:
             report.line(
                 f"{project.n_free} numbers tell a row of these columns: a linear map onto as many components, which "
                 f"--max-components {project.max_components} allows, turns the table and hides nothing. Take fewer."
@@ -276,14 +300,13 @@ def _show(project: Project, report: Report) -> None:
     from ..exchange.project import guessing
 
     task = project.task
-    what = f"classes {_listed(task.classes)}" if task.classes else _range(task.minimum, task.maximum, task.unit)
     deadline = "none" if project.deadline is None else project.deadline.isoformat()
     owner = next((name for name, key in project.parties.items() if key == project.owner), None)
     found = guessing(project.anchor.method, n_features=project.n_features)
     lines = [
         f"Project   {project.name}" + (f", revision {project.revision}" if project.revision > 1 else ""),
         *(f"          {line}" for line in project.purpose.splitlines()),
-        f"Task      {task.kind} of {task.target}: {what}",
+        *_task_lines(task),
         f"Anchor    {project.anchor.n_rows} rows by {project.anchor.method}"
         + (f", from {project.anchor.source}" if project.anchor.source else ""),
         f"          guessing it, {found.level}: {found.sentence}",
@@ -305,6 +328,25 @@ def _show(project: Project, report: Report) -> None:
     ]
     for line in lines:
         report.line(line)
+
+
+def _task_lines(task: Task) -> list[str]:
+    if task.is_single:
+        what = f"classes {_listed(task.classes)}" if task.classes else _range(task.minimum, task.maximum, task.unit)
+        return [f"Task      {task.words}: {what}"]
+    lines = [f"Task      {task.words}"]
+    if task.treatment:
+        lines.append(f"          {task.treatment}: treated {_listed(task.treated)}; not {_listed(task.untreated)}")
+    if task.event:
+        lines.append(f"          {task.event}: seen {_listed(task.seen)}; not {_listed(task.not_seen)}")
+    if task.outcome:
+        lines.append(f"          {task.outcome}: {_range(task.minimum, task.maximum, task.unit)}")
+    if task.time:
+        rounded = f"rounded up to {task.rounding:.10g} before they leave" if task.rounding else "NOT rounded"
+        lines.append(f"          {task.time}: at most {task.maximum:.10g}{task.unit and ' ' + task.unit}, {rounded}")
+    if task.exact_times:
+        lines.append(f"          warning: {task.exact_times}")
+    return lines
 
 
 def _column_rows(columns: Sequence[Column]) -> list[tuple[str, ...]]:

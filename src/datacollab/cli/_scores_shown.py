@@ -41,6 +41,10 @@ def show_scores(scores: Mapping[str, Any], report: Report) -> None:
                     "probabilities (predict --proba) and a threshold."
                 )
         _show_confusion(scores, report)
+    elif scores["task"] == "survival":
+        report.line(
+            f"  concordance  {_figure(scores, 'concordance', 3)}  ({scores['n_events']} events; guessing: 0.500)"
+        )
     else:
         unit = f" {scores['unit']}" if scores["unit"] else ""
         report.line(f"  root mean squared error  {_figure(scores, 'rmse')}{unit}")

@@ -12,7 +12,7 @@ from sklearn.utils.validation import _num_samples
 
 from .._validation import PartyName, check_single_targets, count_missing
 from ..errors import AgreementError, ObfuscationError, PrivateRowsWarning, RepeatableSecretWarning, ShareError
-from ..targets import named_target, no_target
+from ..targets import named_target, no_target, usual_time_step
 from ._defence import Defence
 from ._noisy_class_sums import NoisyClassSums
 from ._secret_draws import has_fixed_seed
@@ -25,9 +25,6 @@ __all__ = [
     "time_step_for",
     "warn_of_own_rows",
 ]
-
-_STEPS = 60
-"""Steps that the longest time has at least: months of five years."""
 
 
 def check_parameters(
@@ -139,9 +136,7 @@ def time_step_for(party: PartyName, target: NDArray[Any], time_step: float | str
         return None
     if not isinstance(time_step, str):
         return float(time_step)
-    most = float(target["time"].max()) / _STEPS
-    power = 10.0 ** np.floor(np.log10(most))
-    return float(power * max(digit for digit in (1, 2, 3, 5) if digit * power <= most * (1 + 1e-9)))
+    return usual_time_step(float(target["time"].max()))
 
 
 def checked_anchor_target(party: PartyName, anchor_target: ArrayLike, n_anchors: int) -> NDArray[Any]:

@@ -10,7 +10,7 @@ from ._group_sums import adjacency_of, from_triangle, to_triangle
 from ._group_target import TARGET_KIND, GroupTarget, group_target_contents, group_target_from
 from ._share import Share, share_from
 from ._sums_codec import SUMS_KIND, sums_contents
-from ._targets import check_target_facts, decode_target, encode_targets
+from ._targets import check_target_facts, decode_target, encode_targets, is_named, named_from
 
 __all__ = [
     "BALANCE_KIND",
@@ -39,6 +39,8 @@ __all__ = [
     "group_moments_from",
     "group_target_contents",
     "group_target_from",
+    "is_named",
+    "named_from",
     "share_contents",
     "share_from",
     "sums_contents",

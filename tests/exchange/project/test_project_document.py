@@ -16,6 +16,8 @@ import pytest
 
 from datacollab.bundle import unpack, unseal
 from datacollab.exchange.project import encode_table, load_project, make_anchor, project_content, seal_anchor
+from datacollab.exchange.project._task_checks import task_entries
+from named_world import TASKS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "project-file.md").read_text(encoding="utf-8")
 
@@ -66,7 +68,12 @@ def entry_names(value):
 def test_every_entry_is_on_the_page_and_no_other(example, regression):
     # A first revision is left out of the content.
     content, other = project_content(replace(example, revision=2)), project_content(regression)
-    names = {*entry_names({**content, "members": {**content["members"], "parties": {}}}), *entry_names(other["task"])}
+    tasks = [name for task in TASKS.values() for name in task_entries(task.kind, has_time=bool(task.time))]
+    names = {
+        *tasks,
+        *entry_names({**content, "members": {**content["members"], "parties": {}}}),
+        *entry_names(other["task"]),
+    }
     names = (names - {"project", "task", "anchor", "rules", "columns", "members"}) | {"ed25519"}
     section = PAGE[PAGE.index("## Entry by entry") : PAGE.index("## From a table")]
     rows = re.findall(r"^\| (`.*?`) \|", section, re.MULTILINE)

@@ -1,20 +1,25 @@
 """The analyst's folder: shares that came in, the fitted collaboration, models that go out.  Never imports ``party``."""
 
-from ._folder import AnalystFolder, PartyStatus
+from ._effect import EFFECT_FILES, effect_of
+from ._folder import AnalystFolder
 from ._integration import Integration, anchor_concordance
-from ._methods import METHODS, MODELS, make_integrator, make_model
+from ._methods import METHODS, MODELS, SURVIVAL_MODELS, make_integrator, make_model
 from ._score import Score
 from ._shares import ReceivedShare, receive
+from ._status import PartyStatus
 
 __all__ = [
+    "EFFECT_FILES",
     "METHODS",
     "MODELS",
+    "SURVIVAL_MODELS",
     "AnalystFolder",
     "Integration",
     "PartyStatus",
     "ReceivedShare",
     "Score",
     "anchor_concordance",
+    "effect_of",
     "make_integrator",
     "make_model",
     "receive",

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ...bundle import Bundle, arrays_to_bytes, bytes_to_arrays, pack, unpack
 from ...errors import ExchangeError
 from ...model import PartyModel, estimator_from_bytes, head_from, head_to, map_from, map_to
+from ...survival import SurvivalModel
 from ._integration import Integration
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ __all__ = ["COLLABORATION_KIND", "pack_collaboration", "unpack_collaboration"]
 
 COLLABORATION_KIND = "datacollab.collaboration"
 _MAPS, _LEFT_OUT, _WITHOUT = "maps.safetensors", "left-out.safetensors", "without.bin"
+_OWN = "own.bin"
 _HEAD = "h"
 _OLD_HEAD = {"form": "skops"}
 """Of version 1, which had one form of estimator and nothing besides."""
@@ -39,6 +41,7 @@ def pack_collaboration(collaboration: Collaboration, result: Integration) -> byt
     arrays: dict[str, NDArray[Any]] = {}
     left_out: dict[str, NDArray[Any]] = {}
     without: list[bytes] = []
+    own: list[bytes] = []
     for number, party in enumerate(collaboration.parties):
         model = collaboration.party_model(party)
         map_facts, map_arrays = map_to(model.integration_function)
@@ -48,7 +51,14 @@ def pack_collaboration(collaboration: Collaboration, result: Integration) -> byt
         # Members of a bundle are few, and parties may be many: so their models follow one another in one member.
         without.append(_packed_head(model.without_party))
         facts.append({"party": party, "map": map_facts, "without_bytes": len(without[-1])})
-    head, members = head_to(_best(collaboration.estimator_), _HEAD, objects=True)
+        if isinstance(model.estimator, SurvivalModel):
+            own.append(_packed_head(model.estimator.for_party(party)))
+            facts[-1]["own_bytes"] = len(own[-1])
+    if own:
+        # Each party has a baseline of its own, and gets no other.
+        head, members = None, {_OWN: b"".join(own)}
+    else:
+        head, members = head_to(_best(collaboration.estimator_), _HEAD, objects=True)
     members |= {
         _MAPS: arrays_to_bytes(arrays),
         _LEFT_OUT: arrays_to_bytes(left_out),
@@ -77,12 +87,16 @@ def _models(bundle: Bundle) -> Iterator[tuple[str, PartyModel]]:
     arrays = bytes_to_arrays(bundle.members[_MAPS], what=_MAPS)
     left_out = bytes_to_arrays(bundle.members[_LEFT_OUT], what=_LEFT_OUT) if _LEFT_OUT in bundle.members else {}
     head, without = bundle.facts.get("head", _OLD_HEAD), bundle.members.get(_WITHOUT, b"")
+    own = bundle.members.get(_OWN, b"")
     estimator = None
-    start = 0
+    start = own_start = 0
     for number, entry in enumerate(bundle.facts["maps"]):
         party, end = entry["party"], start + entry.get("without_bytes", 0)
         g = map_from(party, entry["map"], _of(arrays, number))
-        if estimator is None:
+        if head is None:
+            own_end = own_start + entry["own_bytes"]
+            estimator, own_start = _opened_head(own[own_start:own_end], g.n_components), own_end
+        elif estimator is None:
             estimator = head_from(head, bundle.members, _HEAD, g.n_components, read_objects=_own)
         yield (
             party,

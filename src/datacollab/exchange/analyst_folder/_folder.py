@@ -6,48 +6,28 @@ import os
 import shutil
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
 
 from ...bundle import KeyPair, PublicKey, write_atomically
-from ...errors import ExchangeError
+from ...errors import AgreementError, ExchangeError
 from ..log import AuditLog, locked
 from ..project import Project, load_project, read_project
+from ._clusters import clustered
 from ._collaboration import pack_collaboration, unpack_collaboration
 from ._export import refuse_training_rows, signed_answers, signed_model
 from ._integration import Integration, describe
+from ._methods import survival_defaults
 from ._shares import ReceivedShare, check_same_anchor, receive
+from ._status import PartyStatus
 
 if TYPE_CHECKING:
     from ...analyst import BaseIntegrator
 
-__all__ = ["AnalystFolder", "PartyStatus"]
+__all__ = ["AnalystFolder"]
 
 _MODEL, _ANSWERS = ".dcmodel", ".dcanswers"
-
-
-@dataclass(frozen=True, kw_only=True)
-class PartyStatus:
-    """Where a party stands.
-
-    Attributes
-    ----------
-    party, fingerprint : str
-    created : str or None
-        When its share was made; None where there is none yet.
-    n_rows, n_components : int or None
-    exported : bool
-        Whether a model or answers made of the share that is there lie in the outbox.
-    """
-
-    party: str
-    fingerprint: str
-    created: str | None = None
-    n_rows: int | None = None
-    n_components: int | None = None
-    exported: bool = False
 
 
 class AnalystFolder:
@@ -186,6 +166,7 @@ class AnalystFolder:
         estimator: Any = "auto",
         *,
         n_folds: int | None = 5,
+        n_clusters: int | None = None,
         random_state: int = 0,
         budget: float | None = None,
         progress: Callable[[int, int, str], None] | None = None,
@@ -196,13 +177,17 @@ class AnalystFolder:
         ----------
         integrator : BaseIntegrator or "auto", default="auto"
         estimator : estimator or "auto", default="auto"
-            What is "auto" is chosen by rows left out; see `datacollab.Analyst`.  Where there was a choice, parties get
+            What is "auto" is chosen by rows left out; see `datacollab.Analyst`.  Of times to an event it is affine
+            `LTI` and `CoxRegression`.  Where there was a choice, parties get
             with the model what it says of their rows left out.
         n_folds : int or None, default=5
             Of the cross-validation of the model on the collaboration representations, where nothing is known of rows
             left out one by one; None leaves out any score.
+        n_clusters : int, optional
+            Of a project of kind "none", and of no other: how many clusters are made of the rows, by k-means.  Method
+            and model are not looked at then.
         random_state : int, default=0
-            Of random forests that are tried.
+            Of random forests that are tried, or of the first centres of clusters.
         budget : float, optional
             Seconds after which no further candidate is begun.
         progress : callable, optional
@@ -212,23 +197,30 @@ class AnalystFolder:
         ------
         ExchangeError
             When too few parties have shared.
+        AgreementError
+            When the project is one of an effect (see `effect_of`), or clusters are asked for or missing.
         DataCollabError
             When the representations cannot be aligned.
         """
         from ...analyst import Analyst
 
+        self._check_kind(n_clusters)
         with locked(self.path):
             received = self.shares()
             self.check_quorum(len(received))
+            kind = self.project.task.kind
+            shares = [each.share for each in received]
+            if kind == "survival":
+                integrator, estimator = survival_defaults(integrator, estimator, shares, random_state)
             analyst = Analyst(
                 integrator,
                 estimator,
-                task=self.project.task.kind,
+                task=kind if self.project.task.is_single else "auto",
                 budget=budget,
                 random_state=random_state,
                 progress=progress,
             )
-            collaboration = analyst.fit(each.share for each in received)
+            collaboration = analyst.fit(shares) if n_clusters is None else clustered(shares, n_clusters, random_state)
             result = describe(collaboration, received, self.project, n_folds)
             write_atomically(self._collaboration_file, pack_collaboration(collaboration, result), mode=0o600)
             self._log.append("integrate", **result.facts_to_log())
@@ -263,11 +255,15 @@ class AnalystFolder:
         ------
         ExchangeError
             When nothing was integrated, shares have changed since, or the model carries training rows.
+        AgreementError
+            When answers are wanted of times to an event, or of clusters.
         """
         with locked(self.path):
             models, result = self._integrated()
             if not answers:
                 refuse_training_rows(result, allow_training_rows)
+            elif not self.project.task.is_single:
+                raise AgreementError("Answers are given for classes and numbers alone. Export models (no --answers).")
             anchors = {each.party: each.share.anchor_representation for each in self.shares()}
             outbox = self.path / "outbox"
             outbox.mkdir(mode=0o700, exist_ok=True)
@@ -296,6 +292,17 @@ class AnalystFolder:
                 f"{n_shares} of {len(self.project.parties)} parties have shared; project {self.project.name!r} wants "
                 f"{self.project.quorum}. Wait for the others.",
             )
+
+    def _check_kind(self, n_clusters: int | None) -> None:
+        """Refuse to integrate for what the project is not about."""
+        kind, name = self.project.task.kind, self.project.name
+        if kind == "effect":
+            raise AgreementError(
+                f"Project {name!r} is of an effect: there is no model to send. Run `datacollab analyst effect`."
+            )
+        if (kind == "none") != (n_clusters is not None):
+            how = "give the number of clusters (--clusters)" if kind == "none" else "leave out the number of clusters"
+            raise AgreementError(f"Project {name!r} is of kind {kind!r}: {how}.")
 
     def _integrated(self) -> tuple[dict[str, Any], Integration]:
         if not self._collaboration_file.is_file():

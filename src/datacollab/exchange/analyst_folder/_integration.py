@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._validation import FloatArray
+from ...model import estimator_kind
 from ...share import Share
 from ..project import Project
 from ._choice import selection_facts, selection_from
 from ._row_lint import RowFinding, training_rows_in
 from ._score import Score, score_of
 from ._shares import ReceivedShare
+from ._survival_score import survival_score
 
 if TYPE_CHECKING:
     from ...analyst import Collaboration, Selection
@@ -130,13 +132,19 @@ def describe(
         share_digests={each.party: each.digest for each in received},
         concordance=anchor_concordance(integrator.transform(anchors)),
         n_repeated={each.party: _count_repeated(each.share.representation) for each in received},
-        score=None
-        if n_folds is None
-        else score_of(collaboration, [each.share for each in received], project.task, n_folds),
+        score=None if n_folds is None else _score(collaboration, [each.share for each in received], project, n_folds),
         row_findings=tuple(str(each) for each in _training_rows(collaboration, received)),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         selection=collaboration.selection_,
     )
+
+
+def _score(collaboration: Collaboration, shares: Sequence[Share], project: Project, n_folds: int) -> Score | None:
+    if project.task.kind == "none":
+        return None
+    if project.task.is_single:
+        return score_of(collaboration, shares, project.task, n_folds)
+    return survival_score(collaboration, shares, n_folds)
 
 
 def _training_rows(collaboration: Collaboration, received: Sequence[ReceivedShare]) -> list[RowFinding]:
@@ -164,7 +172,7 @@ def _are_anchor_rows(share: Share) -> NDArray[np.bool_]:
 def _name(estimator: Any) -> str:
     """Class of a model; of a pipeline, those of its steps."""
     steps = getattr(estimator, "steps", None)
-    return type(estimator).__name__ if steps is None else " + ".join(type(step).__name__ for _, step in steps)
+    return estimator_kind(estimator) if steps is None else " + ".join(type(step).__name__ for _, step in steps)
 
 
 def _count_repeated(rows: FloatArray) -> int:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from ...analyst import BaseIntegrator
     from ...share import Share
 
-__all__ = ["METHODS", "MODELS", "make_integrator", "make_model"]
+__all__ = ["METHODS", "MODELS", "SURVIVAL_MODELS", "make_integrator", "make_model", "survival_defaults"]
 
 AUTO = "auto"
 """Left to the analyst's own choice, by rows left out."""
@@ -17,16 +17,24 @@ METHODS = (AUTO, "kti", "kti-cv", "lti", "lti-affine", "gep", "mpp", "odc")
 
 
 def make_integrator(
-    name: str, shares: Sequence[Share], *, n_components: int | None = None, alpha: float | None = None
+    name: str,
+    shares: Sequence[Share],
+    *,
+    task: str = "classification",
+    n_components: int | None = None,
+    alpha: float | None = None,
 ) -> BaseIntegrator | str:
     """An integration method for these shares.
 
     Parameters
     ----------
     name : str
-        One of `METHODS`.  "auto" is given back, for `datacollab.Analyst` to choose.
+        One of `METHODS`.  "auto" is given back, for `datacollab.Analyst` to choose; of times to an event and of
+        effects it is "lti-affine", as there is nothing to choose by.
         "kti" is centred, and joins anchor rows of like targets where shares carry anchor targets.
     shares : sequence of Share
+    task : str, default="classification"
+        The project's kind of task.
     n_components : int, optional
         Columns of the collaboration representations.  Where it is left out, as many as the widest share has, less those
         that say nothing its others do not.
@@ -44,6 +52,8 @@ def make_integrator(
         raise ValueError(f"Unknown method {name!r}; choose one of {', '.join(METHODS)}.")
     if alpha is not None and name != "kti":
         raise ValueError(f"The method {name!r} takes no alpha; leave it out, or choose kti.")
+    if name == AUTO and task not in ("classification", "regression"):
+        name = "lti-affine"
     if n_components is not None and name in (AUTO, "odc", "kti-cv"):
         raise ValueError(f"The method {name!r} finds the number of components by itself; leave out --components.")
     if name == AUTO:
@@ -80,24 +90,45 @@ def _widest(shares: Sequence[Share], *, centred: bool) -> int:
     return max(1, min([max(spanned, default=1), *(len(A) - 1 for A in anchors)]))
 
 
-def make_model(name: str, task: str, random_state: int | None = None) -> Any:
+def make_model(name: str, task: str, random_state: int | None = None, *, of_means: bool = False) -> Any:
     """A model h for a task.
 
     Parameters
     ----------
     name : str
-        One of `MODELS`.  "auto" is given back, for `datacollab.Analyst` to choose.
-    task : {"classification", "regression"}
+        One of `MODELS`, or of `SURVIVAL_MODELS`.  "auto" is given back, for `datacollab.Analyst` to choose; of times to
+        an event it is "cox".
+    task : {"classification", "regression", "survival"}
     random_state : int, optional
+    of_means : bool, default=False
+        Whether shared rows are other than the parties' own, such as means of groups: a Cox regression is then penalised
+        more, as means lie closer together than the rows that are predicted.
 
     Raises
     ------
     ValueError
-        When the name is unknown.
+        When the name is unknown, or that of a model for another task.
     """
+    if task == "survival":
+        if name not in SURVIVAL_MODELS:
+            raise ValueError(f"Times to an event take one of {', '.join(SURVIVAL_MODELS)}; got {name!r}.")
+        return SURVIVAL_MODELS[name](of_means, random_state)
+    if name in SURVIVAL_MODELS and name not in MODELS:
+        raise ValueError(f"The model {name!r} is for times to an event; choose one of {', '.join(MODELS)}.")
     if name not in MODELS:
         raise ValueError(f"Unknown model {name!r}; choose one of {', '.join(MODELS)}.")
     return MODELS[name](task == "classification", random_state)
+
+
+def survival_defaults(
+    integrator: BaseIntegrator | str, estimator: Any, shares: Sequence[Share], random_state: int
+) -> tuple[BaseIntegrator | str, Any]:
+    """Method and model of times to an event, where either is "auto": there is nothing to choose by."""
+    of_means = not all(share.one_to_one for share in shares)
+    return (
+        make_integrator(integrator, shares, task="survival") if isinstance(integrator, str) else integrator,
+        make_model(estimator, "survival", random_state, of_means=of_means) if isinstance(estimator, str) else estimator,
+    )
 
 
 def _forest(is_classification: bool, random_state: int | None) -> Any:
@@ -143,3 +174,25 @@ MODELS: dict[str, Callable[[bool, int | None], Any]] = {
     "perceptron": _perceptron,
 }
 """Makers of models, which take whether it is a classification, and a seed.  None keeps its training rows."""
+_PENALTY, _PENALTY_OF_MEANS = 1.0, 20.0
+"""Of Cox regressions on standardised columns, as `benchmarks/downstream/survival.py` has them."""
+
+
+def _cox(of_means: bool, random_state: int | None) -> Any:
+    from ...survival import CoxRegression
+
+    return CoxRegression(_PENALTY_OF_MEANS if of_means else _PENALTY, standardize=True)
+
+
+def _survival_forest(of_means: bool, random_state: int | None) -> Any:
+    from ...survival import SurvivalForest
+
+    return SurvivalForest(random_state=random_state)
+
+
+SURVIVAL_MODELS: dict[str, Callable[[bool, int | None], Any]] = {
+    AUTO: _cox,
+    "cox": _cox,
+    "survival-forest": _survival_forest,
+}
+"""Makers of models of times to an event, which take whether rows are means, and a seed."""

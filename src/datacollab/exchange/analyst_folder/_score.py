@@ -15,6 +15,7 @@ from ..._validation import FloatArray
 from ...linalg import ranking_figures
 from ...share import Share
 from ..project import Task
+from ._rows_together import rows_together
 
 if TYPE_CHECKING:
     from ...analyst import Collaboration
@@ -32,10 +33,10 @@ class Score:
     Attributes
     ----------
     name : str
-        "accuracy", or "root mean squared error".
+        "accuracy", "root mean squared error", or "concordance" of times to an event.
     value, low, high : float
     baseline : float
-        Of always answering with the most frequent class, or the mean.
+        Of always answering with the most frequent class, the mean, or the same risk.
     n_folds : int or None
         None where every row was left out by itself, and the interval is over rows.
     ranking : mapping of str to object or None
@@ -93,7 +94,7 @@ def score_of(collaboration: Collaboration, shares: Sequence[Share], task: Task, 
         return _score_of_numbers(target, left_out)
     rows = np.vstack([collaboration.representations_[share.party] for share in shares])
     target = np.concatenate([share.target for share in shares])
-    return _cross_validated(collaboration.estimator_, rows, target, _rows_together(shares), task, n_folds)
+    return _cross_validated(collaboration.estimator_, rows, target, rows_together(shares), task, n_folds)
 
 
 def _score_of_classes(target: NDArray[Any], probabilities: FloatArray, classes: NDArray[Any], task: Task) -> Score:
@@ -188,18 +189,3 @@ def _of_second(task: Task, classes: NDArray[Any], probabilities: FloatArray) -> 
 def _never_called(task: Task, target: NDArray[Any], predicted: NDArray[Any]) -> tuple[str | int, ...]:
     there, called = set(target.tolist()), set(predicted.tolist())
     return tuple(name for name in task.classes if name in there - called)
-
-
-def _rows_together(shares: Sequence[Share]) -> NDArray[np.intp]:
-    """A number for each row, the same for rows that are left out together.
-
-    Those are equal rows of a party, as means of groups are, and rows that defences made of one anchor row.
-    """
-    n_anchors = len(shares[0].anchor_representation)
-    numbers: list[NDArray[np.intp]] = []
-    start = n_anchors
-    for share in shares:
-        equal = np.unique(share.representation, axis=0, return_inverse=True)[1].ravel()
-        numbers.append(start + equal if share.anchor_rows is None else share.anchor_rows)
-        start += len(equal)
-    return np.concatenate(numbers)

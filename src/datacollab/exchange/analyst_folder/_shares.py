@@ -13,6 +13,7 @@ from ...bundle import Bundle, KeyPair, PublicKey, unpack, unseal
 from ...errors import ExchangeError
 from ...share import Share, share_from
 from ..project import Project
+from ._named_shares import check_named
 
 __all__ = ["SEALED", "SHARE_KIND", "ReceivedShare", "check_same_anchor", "receive"]
 
@@ -213,6 +214,9 @@ def _check_what_it_says(share: Share, facts: Mapping[str, Any], project: Project
             f"Party {party!r} shares {n_rows} rows; project {project.name!r} wants {project.min_rows}. Leave it out, "
             "or have the project changed.",
         )
+    if not project.task.is_single:
+        check_named(share, project, party, where)
+        return
     _check_targets(share, project, party, where)
     if project.task.kind == "classification":
         smallest = int(np.unique(share.target, return_counts=True)[1].min())

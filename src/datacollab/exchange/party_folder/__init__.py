@@ -1,5 +1,17 @@
-"""A party's folder on its own disk: what it keeps, what may leave, and predictions at home."""
+"""A party's folder on its own disk: what it keeps, what may leave, and predictions at home.
 
+Files by what they are for:
+
+* The folder: `_party_folder`, `_workplace`, `_files`, `_stored`, `_own_rows`, `_commit`.
+* What may leave: `_policy`, `_way`, `_prepare`, `_release_check`, `_release_summary`, `_named_targets`, `_risk`,
+  `_share_file`.
+* What to choose: `_tuning`, `_kept_variance`, `_foreseen`.
+* The analyst's model, or its answers: `_installation`, `_pooling`, `_answers`, `_learning`.
+* Predictions: `_predictions`, `_prediction`, `_prediction_file`, `_sides`, `_survival_times`, `_scores`, `_ranking`,
+  `_survival_scores`.
+"""
+
+from ._named_targets import NamedTargets
 from ._party_folder import PartyFolder
 from ._policy import Policy, default_policy_text, load_policy
 from ._prepare import Prepared, prepare
@@ -9,6 +21,7 @@ from ._share_file import refuse
 from ._tuning import Tuning, tune, ways_to_try
 
 __all__ = [
+    "NamedTargets",
     "PartyFolder",
     "Policy",
     "Prepared",

@@ -12,9 +12,11 @@ from sklearn.base import is_classifier, is_regressor
 from ..._typing import FloatArray
 from ...bundle import Bundle, KeyPair, Limits, is_container, is_encrypted, unpack, unseal
 from ...errors import DataCollabError, ExchangeError
-from ...model import MODEL_KIND, ONNX_MEMBER, PartyModel, estimator_kind, model_from, plain_facts
+from ...model import MODEL_KIND, ONNX_MEMBER, PartyModel, estimator_kind, model_from, plain_facts, task_of
+from ...survival import SurvivalModel
 from ..project import Project
 from ._share_file import SEALED
+from ._survival_times import agreed_times, times_within
 
 __all__ = ["are_targets", "check_addressed", "check_model_works", "check_not_older", "open_model", "read_model"]
 
@@ -134,7 +136,8 @@ def _unsealed(
     ]
     if wrong:
         raise _malformed(f"{source} holds a model of which it says something else: {wrong!r}")
-    if found["task"] != project.task.kind:
+    # Clusters are told like classes.
+    if found["task"] != {"none": "classification"}.get(project.task.kind, project.task.kind):
         raise _malformed(
             f"{source} holds a model for {found['task']}; project {project.name!r} is a {project.task.kind}"
         )
@@ -152,8 +155,8 @@ def _model_of(opened: Bundle, takes_objects: bool) -> PartyModel:
 
 
 def _kind(estimator: Any) -> str | None:
-    if is_classifier(estimator):
-        return "classification"
+    if is_classifier(estimator) or isinstance(estimator, SurvivalModel):
+        return task_of(estimator)
     return "regression" if is_regressor(estimator) else None
 
 
@@ -206,6 +209,8 @@ def check_model_works(model: PartyModel, anchor_representation: FloatArray, proj
     """
     try:
         predicted = model.predict(anchor_representation)
+        if isinstance(model.estimator, SurvivalModel) and (times := times_within(model, agreed_times(project))):
+            model.predict_survival(anchor_representation, times)
     except DataCollabError as error:
         raise _malformed(f"It does not take this party's representation: {error}") from None
     except Exception as error:
@@ -218,7 +223,9 @@ def check_model_works(model: PartyModel, anchor_representation: FloatArray, proj
 
 
 def are_targets(predicted: Any, project: Project) -> bool:
-    """Whether an array holds nothing but the project's classes, or finite numbers where it has none."""
+    """Whether an array holds nothing but the project's classes, numbers of clusters, or else finite numbers."""
+    if project.task.kind == "none":
+        return predicted.dtype.kind in "iu" and bool((predicted >= 0).all())
     if project.task.kind == "classification":
         return bool(np.isin(predicted, np.asarray(project.task.classes)).all())
     return predicted.dtype.kind in "biuf" and bool(np.isfinite(predicted).all())

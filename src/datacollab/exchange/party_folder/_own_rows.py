@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..._typing import FloatArray
 from ...bundle import arrays_to_bytes, bytes_to_arrays
 from ...errors import ExchangeError
-from ...share import check_target_facts, decode_target, encode_targets
+from ...share import check_target_facts, decode_target, encode_targets, is_named, named_from
 
 __all__ = ["OwnRows", "own_rows_from", "own_rows_to"]
 
@@ -68,7 +68,7 @@ def own_rows_from(facts: Any, members: Mapping[str, bytes]) -> OwnRows | None:
         return None
     try:
         arrays = bytes_to_arrays(members[MEMBER], what=MEMBER)
-        target = decode_target(arrays["target"], *check_target_facts(facts["target"]))
+        target = _target_of(facts["target"], arrays)
         order = arrays["order"].astype(np.intp) if "order" in arrays else None
         return OwnRows(X=arrays["rows"], target=target, order=order, n_shared=int(facts["n_shared"]))
     except (ExchangeError, KeyError, TypeError, ValueError) as error:
@@ -77,3 +77,10 @@ def own_rows_from(facts: Any, members: Mapping[str, bytes]) -> OwnRows | None:
             f"The stored rows of this party cannot be read ({type(error).__name__}). Restore the file from a backup, "
             "or share again.",
         ) from None
+
+
+def _target_of(facts: Any, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    if not is_named(facts):
+        return decode_target(arrays["target"], *check_target_facts(facts))
+    fields = {name: array for name, array in arrays.items() if name not in ("rows", "order")}
+    return named_from(facts, fields, len(arrays["rows"]), 0)[0]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...bundle import unpack
-from ...errors import ExchangeError
+from ...errors import AgreementError, ExchangeError
 from ...party import Foresight
 from ..project import Anchor, EncodedTable, encode_table, read_table, usual_components
 from ._commit import commit_share
@@ -23,7 +23,7 @@ from ._release_check import reasons_without_defence
 from ._release_summary import ReleaseSummary
 from ._share_file import figures, refuse, share_facts, share_file
 from ._stored import state_of
-from ._way import Way
+from ._way import Way, of_task
 
 __all__ = ["PartyFolder"]
 
@@ -83,7 +83,8 @@ class PartyFolder(Learning):
         **options
             As for `prepare`.  By default the preset "private": rows of the anchor in place of
             the party's own, by PCA of standardised columns with 16 components, or as many as table, project and policy
-            allow.
+            allow.  Of times to events, effects and no targets it is "groups": means of five rows, with noise, and with
+            residuals of the anchor.
 
         Raises
         ------
@@ -125,9 +126,15 @@ class PartyFolder(Learning):
         ExchangeError
             Of the kinds "schema" and "state".
         AgreementError, ObfuscationError
-            When there are too few rows, or they cannot be obfuscated.
+            When there are too few rows, they cannot be obfuscated, or targets are no classes or numbers.
         """
         self._settle()
+        task = self.project.task
+        if not task.is_single:
+            raise AgreementError(
+                f"that is foreseen for classes and numbers alone, and project {self.project.name!r} is of kind "
+                f"{task.kind!r}."
+            )
         encoded = self.encoded(table, where=where)
         way = self._way(encoded, self.policy, options)
         return foresight(
@@ -269,14 +276,15 @@ class PartyFolder(Learning):
         return replace(prepared, summary=replace(prepared.summary, n_bytes=size, earlier_share=date))
 
     def _completed(self, encoded: EncodedTable, policy: Policy, options: dict[str, Any]) -> dict[str, Any]:
-        most = min(largest_possible(self.project, policy, encoded), usual_components(self.project.n_free))
+        most = min(
+            largest_possible(self.project, policy, encoded), usual_components(self.project.n_free, self.project.task)
+        )
         chosen = {name: value for name, value in options.items() if value is not None}
         return {"n_components": most, "standardize": True, **chosen}
 
     def _way(self, encoded: EncodedTable, policy: Policy, options: dict[str, Any]) -> Way:
         largest = largest_possible(self.project, policy, encoded)
-        is_regression = self.project.task.kind == "regression"
-        return Way.of(is_regression=is_regression, largest=largest, **self._completed(encoded, policy, options))
+        return Way.of(**of_task(self.project.task), largest=largest, **self._completed(encoded, policy, options))
 
     def _share_file(self, prepared: Prepared, anchor: Anchor, approved_by: str, supersedes: str | None) -> bytes:
         facts = share_facts(prepared, self.project, anchor, supersedes=supersedes, log_head=self.log.head)

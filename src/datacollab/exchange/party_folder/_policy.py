@@ -11,6 +11,7 @@ from typing import Any
 from ...bundle import canonical_json, digest
 from ...errors import ExchangeError
 from ...party import OBFUSCATORS
+from ...targets import TargetKind
 
 __all__ = ["Policy", "default_policy_text", "load_policy"]
 
@@ -183,12 +184,23 @@ def _invalid(path: Path, what: str) -> ExchangeError:
     return ExchangeError("POLICY_INVALID", f"Policy {path.name}: {what}. Correct it; nothing was shared.")
 
 
-def default_policy_text() -> str:
-    """A policy with every entry at its default, and what each means."""
+def default_policy_text(kind: TargetKind = TargetKind.SINGLE) -> str:
+    """A policy with every entry at its default, and what each means.
+
+    Parameters
+    ----------
+    kind : TargetKind, default=TargetKind.SINGLE
+        Of the project's targets.  Of times to events, effects and no targets other things are to be said, and of
+        effects risks are shown, not refused: means of groups without noise, from which alone effects can be estimated
+        with intervals that hold, are above any limit.
+    """
+    comments = _COMMENTS if kind is TargetKind.SINGLE else _COMMENTS | _NAMED_COMMENTS
     entries = {field.name: getattr(Policy(), field.name) for field in fields(Policy)}
+    if kind in (TargetKind.EFFECT, TargetKind.SURVIVAL_EFFECT):
+        comments, entries = comments | _EFFECT_COMMENTS, entries | {"audit": "warn"}
     parts = [_HEAD]
     for name, value in entries.items():
-        comment = "\n".join(f"# {line}" for line in _COMMENTS[name].splitlines())
+        comment = "\n".join(f"# {line}" for line in comments[name].splitlines())
         parts.append(f"{comment}\n{name} = {_toml(value)}")
     return "\n\n".join(parts) + "\n"
 
@@ -231,4 +243,39 @@ _COMMENTS = {
         'to whoever approves, "off" makes no attacks.'
     ),
     "approvers": "Names of those who may approve a share; empty is whoever can read this folder.",
+}
+_NAMED_COMMENTS = {
+    "min_class_rows": (
+        "Fewest rows with the event, without it, and of each arm of a treatment, where any are shared. Events,\n"
+        "treatments and outcomes leave exactly as they are; times are rounded up as the project says."
+    ),
+    "defence": (
+        'What is wanted of the defences: "none"; "any"; or "microaggregation", means of groups (--preset groups, the\n'
+        "default of every command for projects of this kind: means of five rows of an arm, with noise of .3 standard\n"
+        'deviations, and residuals of the anchor). "private" has no way here: no model can label rows of the anchor.'
+    ),
+    "max_linkage": (
+        "Limits of risk, each on the upper end of a 95 % interval, by attackers who hold the whole anchor; 1 is no\n"
+        "limit. Means of groups without noise are above them: the attacks solve for the members of each, and link\n"
+        "nearly all. --preset groups is made to stay below; `datacollab party check` shows whether it does.\n"
+        "Share of rows that are linked to their originals among about a hundred that the attacker has."
+    ),
+}
+_EFFECT_COMMENTS = {
+    "defence": (
+        'What is wanted of the defences: "none"; "any"; or "microaggregation", means of groups of one arm\n'
+        '(--group-size 5, the default of every command for projects of this kind). "private" has no way here. With\n'
+        "noise as well (--preset groups) the risks fall, and no effect can be estimated with an interval that holds."
+    ),
+    "max_linkage": (
+        "Limits of risk, each on the upper end of a 95 % interval, by attackers who hold the whole anchor; 1 is no\n"
+        "limit. MEANS OF GROUPS WITHOUT NOISE ARE ABOVE THEM: whoever has the anchor solves for the members of groups\n"
+        "among people that they know of. They hide rows from whoever has no such list.\n"
+        "Share of rows that are linked to their originals among about a hundred that the attacker has."
+    ),
+    "audit": (
+        'What becomes of a risk that is above its limit, or not known: "required" refuses to share, "warn" shows it\n'
+        'to whoever approves, "off" makes no attacks. "warn" is what an effect leaves to choose: see max_linkage. Let\n'
+        "those who answer for the data see the figures of `datacollab party check` before anything leaves."
+    ),
 }

@@ -74,7 +74,7 @@ def pool(
         MODEL_MALFORMED, where what the model says of rows left out is not of this party's share, or its model without
         the party fails.
     """
-    if reason := _reason_for_none(own, model):
+    if reason := _reason_for_none(project, own, model):
         return Pooled(facts={"sentence": f"{NOT_SAID}: {reason}", "benefit": None})
     assert own is not None
     if model.without_party is not None:
@@ -122,7 +122,12 @@ def pooled_from(members: Mapping[str, bytes], party: LocalParty, model: PartyMod
     return personal_model(members, party, model) if members else None
 
 
-def _reason_for_none(own: OwnRows | None, model: PartyModel) -> str | None:
+def _reason_for_none(project: Project, own: OwnRows | None, model: PartyModel) -> str | None:
+    if not project.task.is_single:
+        return (
+            "a party's own models are made and compared for classes and numbers alone. Predictions are those of the "
+            "collaboration."
+        )
     if isinstance(model, OnnxPartyModel):
         return "the model is used in its ONNX form. Predictions are those of the collaboration."
     if model.left_out is None and model.without_party is None:

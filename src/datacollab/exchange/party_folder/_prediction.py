@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from ..._require import require
 from ..._typing import FloatArray
 from ...errors import ExchangeError, ObfuscationError
-from ..project import Adjustments, Project, encode_table, table_batches
+from ..project import Adjustments, Project, Task, encode_table, table_batches
 from ._installation import are_targets
 from ._ranking import RankingScores
 from ._scores import ClassificationScores, RegressionScores
 from ._sides import Side
+from ._survival_scores import SurvivalScores
+from ._survival_times import agreed_times, survival_names
 
 __all__ = ["predicted_frames", "scored"]
 
@@ -35,7 +37,12 @@ def predicted_frames(
     tell: Callable[[Adjustments], None],
 ) -> Iterator[Any]:
     """Predictions of a file as data frames; see `PartyFolder.predict_batches`."""
-    names = _probability_names(side) if proba else []
+    if project.task.kind == "survival":
+        if proba:
+            raise ValueError("Probabilities of no event are there without being asked for. Leave out --proba.")
+        names = survival_names(project)
+    else:
+        names = _probability_names(side) if proba else []
     if clashing := sorted({PREDICTION, *names} & set(keep)) or sorted(name for name in keep if keep.count(name) > 1):
         raise ValueError(f"{source}: the columns {clashing} would be written twice. Rename them, or do not keep them.")
     return _frames(project, side, source, names, list(keep), batch_rows, tell)
@@ -69,7 +76,8 @@ def _frames(
             continue
         columns[PREDICTION] = _predicted(project, side, encoded.X, source)
         if names:
-            columns |= dict(zip(names, _probabilities(side, encoded.X, source).T, strict=True))
+            find = _survival if project.task.kind == "survival" else _probabilities
+            columns |= dict(zip(names, find(project, side, encoded.X, source).T, strict=True))
         yield pandas.DataFrame(columns)
     tell(adjusted)
 
@@ -78,10 +86,7 @@ def scored(
     project: Project, sides: Mapping[str, Side], source: Path, *, batch_rows: int, find: float
 ) -> dict[str, dict[str, Any]]:
     """How well each side predicts a file's targets; see `PartyFolder.evaluate`."""
-    is_classification = project.task.kind == "classification"
-    scores = {
-        name: ClassificationScores(project.task.classes) if is_classification else RegressionScores() for name in sides
-    }
+    scores = {name: _scores_of(project.task) for name in sides}
     ranked = _ranked(project, sides, find)
     adjusted = Adjustments()
     for table in table_batches(source, batch_rows=batch_rows, project=project):
@@ -92,14 +97,20 @@ def scored(
             for name, side in sides.items():
                 scores[name].add(encoded.target, _predicted(project, side, encoded.X, source))
                 if name in ranked:
-                    probabilities = _probabilities(side, encoded.X, source)
+                    probabilities = _probabilities(project, side, encoded.X, source)
                     ranked[name].add(encoded.target, _of_class(side, project.task.classes[1], probabilities))
-    told = {"task": project.task.kind, "target": project.task.target, "unit": project.task.unit}
+    told = {"task": project.task.kind, "target": project.task.target or project.task.words, "unit": project.task.unit}
     return {
         name: {**told, **each.to_dict(), "adjusted": adjusted.to_dict()}
         | ({"ranking": ranked[name].to_dict()} if name in ranked else {})
         for name, each in scores.items()
     }
+
+
+def _scores_of(task: Task) -> ClassificationScores | RegressionScores | SurvivalScores:
+    if task.kind == "classification":
+        return ClassificationScores(task.classes)
+    return RegressionScores() if task.is_single else SurvivalScores()
 
 
 def _ranked(project: Project, sides: Mapping[str, Side], find: float) -> dict[str, RankingScores]:
@@ -128,7 +139,17 @@ def _predicted(project: Project, side: Side, X: FloatArray, source: Path) -> NDA
     return result
 
 
-def _probabilities(side: Side, X: FloatArray, source: Path) -> NDArray[Any]:
+def _survival(project: Project, side: Side, X: FloatArray, source: Path) -> NDArray[Any]:
+    """Of no event up to each agreed time; what no one observed is missing."""
+    times = agreed_times(project)
+    result = _applied(side, "predict_survival", X, source, times)
+    with_time = result[~np.isnan(result)]
+    if result.shape != (len(X), len(times)) or not ((with_time >= 0) & (with_time <= 1)).all():
+        raise _malformed(side, f"gives for rows of {source} what are no probabilities")
+    return result
+
+
+def _probabilities(project: Project, side: Side, X: FloatArray, source: Path) -> NDArray[Any]:
     result = _applied(side, "predict_proba", X, source)
     assert side.classes is not None
     expected = len(X), len(side.classes)
@@ -137,9 +158,9 @@ def _probabilities(side: Side, X: FloatArray, source: Path) -> NDArray[Any]:
     return result
 
 
-def _applied(side: Side, method: str, X: FloatArray, source: Path) -> NDArray[Any]:
+def _applied(side: Side, method: str, X: FloatArray, source: Path, *further: Any) -> NDArray[Any]:
     try:
-        result: NDArray[Any] = getattr(side, method)(X)
+        result: NDArray[Any] = getattr(side, method)(X, *further)
     except ObfuscationError:
         raise
     # A model that was tampered with may fail in any way, and with words that quote the rows.

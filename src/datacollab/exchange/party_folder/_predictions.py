@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...errors import ExchangeError
+from ...errors import AgreementError, ExchangeError
 from ...model import PartyModel
 from ..project import Adjustments, EncodedTable, encode_table, read_table, write_table
 from ._commit import commit_model
@@ -113,7 +113,9 @@ class Predictions(Workplace):
             Whose predictions; by default the pool's, or the collaboration's where nothing was pooled.  "alone" are the
             party's own models with the public rows it has, "own" without them.
         proba : bool, default=False
-            Whether probabilities of the classes follow, in columns "proba_CLASS".
+            Whether probabilities of the classes follow, in columns "proba_CLASS".  Of times to an event the prediction
+            is the log risk, and columns "survival_TIME" with the probability of no event up to quarters of the longest
+            time follow in any case; they are empty beyond the end of the observation.
         keep : sequence of str, default=()
             Columns of the table to be put in front, such as an identifier.
         batch_rows : int, default=16384
@@ -195,12 +197,12 @@ class Predictions(Workplace):
         dict of str to object
             For a classification "accuracy", "accuracy_interval" (Wilson), "balanced_accuracy", "classes" and
             "confusion", a row for each true class; for a regression "rmse", "mae" and "r2", the first two with t
-            intervals; where there are two classes and probabilities, "ranking" of the second: "auc" with DeLong's
-            interval, "average_precision", "prevalence", "expected" (the mean probability), "brier" and "threshold",
-            from which probability on the wanted share is found; "n_rows", "task" and "adjusted", the counts of entries
-            that the project's rules made something else, for both.  Intervals are of 95 %.  "using" says whose they
-            are, and "sides" has the same figures of
-            all that there are, by name.
+            intervals; for a survival "concordance" and "n_events"; where there are two classes and probabilities,
+            "ranking" of the second: "auc" with DeLong's interval, "average_precision", "prevalence", "expected" (the
+            mean probability), "brier" and "threshold", from which probability on the wanted share is found; "n_rows",
+            "task" and "adjusted", the counts of entries that the project's rules made something else, for both.
+            Intervals are of 95 %. "using" says whose they are, and "sides" has the same figures of all that there are,
+            by name.
 
         Raises
         ------
@@ -209,12 +211,15 @@ class Predictions(Workplace):
         """
         if not 0 < find <= 1:
             raise ValueError(f"find must be above 0 and at most 1; got {find}.")
+        if self.project.task.kind == "none":
+            raise AgreementError(f"Project {self.project.name!r} has no targets to hold predictions against.")
         at_home = self._at_home()
         at_home.side(using)
         sides = at_home.sides()
         chosen = using or next(iter(sides))
         scores = scored(self.project, sides, Path(source), batch_rows=batch_rows, find=find)
-        figures = {name: scores[chosen][name] for name in ("accuracy", "rmse") if name in scores[chosen]}
+        told = ("accuracy", "rmse", "concordance")
+        figures = {name: scores[chosen][name] for name in told if name in scores[chosen]}
         self.record("evaluate", file=Path(source).name, n_rows=scores[chosen]["n_rows"], using=chosen, **figures)
         return scores[chosen] | {"using": chosen, "sides": scores}
 
@@ -266,7 +271,8 @@ class Predictions(Workplace):
         where = os.fspath(table) if isinstance(table, str | os.PathLike) else "the public table"
         if isinstance(table, str | os.PathLike):
             table = read_table(Path(table), project=self.project)
-        with_target = self.project.task.target in table.columns
+        task = self.project.task
+        with_target = task.is_single and task.target in table.columns
         return encode_table(self.project, table, where=where, with_target=with_target)
 
     def _at_home(self) -> AtHome:

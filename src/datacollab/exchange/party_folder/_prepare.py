@@ -19,7 +19,7 @@ from ._policy import Policy
 from ._release_check import check_row_wise, reasons_against, reasons_before
 from ._release_summary import ReleaseSummary, release_summary
 from ._risk import RiskFigures, risk_figures
-from ._way import Way
+from ._way import Way, of_task
 
 __all__ = ["Prepared", "largest_possible", "prepare", "prepare_way"]
 
@@ -93,7 +93,7 @@ def prepare(
         group_size=group_size,
         noise=noise,
         fit_on_anchor=fit_on_anchor,
-        is_regression=project.task.kind == "regression",
+        **of_task(project.task),
         largest=largest_possible(project, policy, encoded),
     )
     return prepare_way(

@@ -49,6 +49,7 @@ def reasons_against(summary: ReleaseSummary, policy: Policy, project: Project) -
     return [
         *_too_few_rows(summary.party, summary.n_rows, policy, project),
         *_small_classes(summary.party, summary.class_counts or {}, for_classes, project),
+        *_small_counts(summary, policy, project),
         *_way_not_allowed(summary.party, *way, policy, project),
         *_private_rows_in_anchor(summary.party, summary.n_private_in_anchor, summary.n_anchors, policy),
         *_risks(summary, policy),
@@ -142,6 +143,23 @@ def _small_classes(
     ]
 
 
+def _small_counts(summary: ReleaseSummary, policy: Policy, project: Project) -> list[ExchangeError]:
+    """Of events and arms of a treatment, where any rows are of them; whoever is one of few stands out."""
+    least, whose = _stricter("min_class_rows", policy, project)
+    counts = {} if summary.named is None else summary.named.counts
+    small = [f"{name}: {count}" for name, count in counts.items() if 0 < count < least]
+    if not small:
+        return []
+    return [
+        ExchangeError(
+            "CLASS_TOO_SMALL",
+            f"Party {summary.party!r}: rows that leave are too few of a kind ({', '.join(small)}); the {whose} wants "
+            f"{least} at least, or none. Take more rows, leave these out where that does not bend the result, or stay "
+            "out.",
+        )
+    ]
+
+
 def _way_not_allowed(
     party: PartyName,
     obfuscator: str,
@@ -170,7 +188,7 @@ def _way_not_allowed(
         )
     is_wanted = policy.defence in kinds_of_defence or (policy.defence == "any" and kinds_of_defence)
     if policy.defence != "none" and not is_wanted:
-        wanted, instead = _WANTED[policy.defence]
+        wanted, instead = (_WANTED if project.task.is_single else _WANTED | _NAMED_WANTED)[policy.defence]
         reasons.append(
             ExchangeError(
                 "DEFENCE_NEEDED",
@@ -185,6 +203,14 @@ _WANTED = {
     "private": ("rows of the anchor in place of the party's own", "--preset private"),
     "microaggregation": ("that every row is the mean of a group", "--group-size 5"),
 }
+_NAMED_WANTED = {
+    "any": ("a defence", "--preset groups"),
+    "private": (
+        "rows of the anchor in place of the party's own",
+        '--preset groups, once the policy says defence = "microaggregation", as targets of this kind have no other way',
+    ),
+    "microaggregation": ("that every row is the mean of a group", "--preset groups"),
+}
 """What a policy wants by each name, and how to share like that."""
 
 
@@ -194,12 +220,13 @@ def reasons_without_defence(summary: ReleaseSummary) -> list[ExchangeError]:
         return []
     risk = summary.risk
     measured = "" if risk is None or risk.linkage is None else f", up to {figure_text('linkage', risk.linkage)} here"
+    instead = "--preset private" if summary.named is None else "the default groups"
     return [
         ExchangeError(
             "UNDEFENDED",
             f"Party {summary.party!r}: without a defence each of the {summary.n_rows} rows that would leave stands for "
             f"one row of its table, and whoever knows that row links as good as all of them{measured}. Share with "
-            "--preset private; whoever means it adds --undefended.",
+            f"{instead}; whoever means it adds --undefended.",
         )
     ]
 
@@ -218,6 +245,8 @@ def _private_rows_in_anchor(party: PartyName, n_found: int, n_anchors: int, poli
 
 
 def _safer(summary: ReleaseSummary) -> str:
+    if summary.named is not None:
+        return "Share with larger groups (--group-size) and noise (--noise)"
     if summary.kinds_of_defence == ("private",):
         return "Share with --epsilon 4 or less, which bounds membership for every attack"
     return "Share with --preset private"

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ...errors import NoGuaranteeError
 from ...party import (
+    AnchorResiduals,
     ClassShift,
     Defence,
     GaussianMechanism,
@@ -24,6 +25,7 @@ from ...party import (
 )
 from ...share import Share
 from ..project import Adjustments, Anchor, EncodedTable, Project, adjusted_text
+from ._named_targets import NamedTargets, named_targets
 from ._risk import RiskFigures
 
 __all__ = ["ReleaseSummary", "release_summary"]
@@ -48,6 +50,7 @@ _AGAIN = (
     "working until a new one comes."
 )
 _LINEAR = ("pca", "random-projection")
+_FEWER = "take fewer (--components)"
 _FALSE_POSITIVES = 0.01
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _STANDS_FOR = {
@@ -86,9 +89,9 @@ class ReleaseSummary:
         How many numbers tell a row of the table; as many components of a linear map hide nothing.
     dtype : str
         Of the representation.
-    task : {"classification", "regression"}
+    task : {"classification", "regression", "survival", "effect", "none"}
     class_counts : dict of str to int or None
-        Rows that leave of each class of the project; None for a regression.
+        Rows that leave of each class of the project; None where there are no classes.
     n_bytes : int
         Size of the file, or of the arrays alone where it is not made yet.
     stays : tuple of str
@@ -120,6 +123,8 @@ class ReleaseSummary:
         When the share was made whose place this one would take; None where there is none.
     adjusted : dict of str to object
         Counts of entries that became something else by the project's rules, as `Adjustments.to_dict` gives them.
+    named : NamedTargets or None
+        What leaves of times to events or of effects; None where targets are single classes or numbers.
     """
 
     party: str
@@ -148,6 +153,7 @@ class ReleaseSummary:
     earlier_share: str | None = None
     adjusted: dict[str, Any] = field(default_factory=Adjustments().to_dict)
     n_free: int | None = None
+    named: NamedTargets | None = None
     stays: tuple[str, ...] = STAYS
 
     @property
@@ -186,7 +192,8 @@ class ReleaseSummary:
             yield "adjusted entries", adjusted_text(self.adjusted)
         yield "columns", f"{self.n_components} of {self.dtype}, instead of the table's{self._turned()}"
         exact = "from a model made here" if self.stands_for == "no row" else "exactly as it is"
-        yield "targets", f"one for each row, {exact}: {self._targets()}"
+        classes = f"one for each row, {exact}: {self._targets()}"
+        yield "targets", classes if self.named is None else self.named.sentence
         yield "anchor", f"its {self.n_anchors} rows in the same {self.n_components} columns"
         fitted = (
             "YOUR ROWS, of which it tells something" if self.fitted_on_private_rows else "a secret half of the anchor"
@@ -203,9 +210,8 @@ class ReleaseSummary:
         all_kept = self.n_free is not None and self.n_components >= self.n_free
         if not all_kept or self.obfuscator not in _LINEAR or self.stands_for == "no row":
             return ""
-        return (
-            f"; {self.n_free} numbers tell a row of it, so that this turns the table and hides nothing: take fewer "
-            "(--components)"
+        return f"; {self.n_free} numbers tell a row of it, so that this turns the table and hides nothing: " + (
+            "an effect needs them all, and the defences alone hide rows" if self.task == "effect" else _FEWER
         )
 
     def _targets(self) -> str:
@@ -311,6 +317,7 @@ def release_summary(
         proven={} if guarantee is None else _bounds(guarantee),
         adjusted=encoded.adjusted.to_dict(),
         n_free=project.n_free,
+        named=None if encoded.target is None else named_targets(project, encoded.target, share.target),
     )
 
 
@@ -340,6 +347,8 @@ def _in_words(defence: Defence) -> str:
         return f"Gaussian mechanism, epsilon {defence.epsilon:g}, delta {defence.delta:g}"
     if isinstance(defence, ClassShift):
         return f"rows of the anchor, moved by noisy class means, epsilon {defence.epsilon:g}, delta {defence.delta:g}"
+    if isinstance(defence, AnchorResiduals):
+        return "what tells single rows apart is taken from rows of the anchor"
     if isinstance(defence, LabelledAnchors):
         return "rows of the anchor, with targets from a model made here; no row of yours"
     return type(defence).__name__

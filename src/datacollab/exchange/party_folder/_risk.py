@@ -181,7 +181,14 @@ def _rehearsed(
     order = random.permutation(len(X))
     held, public, apart = np.split(order, [round(_HELD * len(X)), round((1 - _APART) * len(X))])
     defences = tuple(clone(defence) for defence in party.defences)
-    stand_in = Party(party.name, clone(party.obfuscator), fit_on=party.fit_on, defences=defences, random_state=random)
+    stand_in = Party(
+        party.name,
+        clone(party.obfuscator),
+        fit_on=party.fit_on,
+        defences=defences,
+        time_step=party.time_step,
+        random_state=random,
+    )
     stand_in.fit(X[held], y[held])
     others = {"public": X[public], "public_target": y[public], "control": X[apart], "control_target": y[apart]}
     return _audit(stand_in, X[held], anchor_rows, y[held], ["T2", "T2f"], time_budget, known | others)

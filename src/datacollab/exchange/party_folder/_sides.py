@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ..._typing import FloatArray
 from ...errors import ExchangeError
 from ...model import PartyModel, estimator_kind
 from ...party import LearnedModel, LocalParty, PersonalModel
+from ._survival_times import times_within
 
 __all__ = ["SIDES", "AtHome", "LearnedSide", "Side"]
 
@@ -44,6 +47,14 @@ class CommonSide:
         self.name = estimator_kind(model.estimator)
         has_probabilities = hasattr(model.estimator, "predict_proba")
         self.classes: NDArray[Any] | None = model.estimator.classes_ if has_probabilities else None
+
+    def predict_survival(self, X: FloatArray, times: Sequence[float]) -> FloatArray:
+        """Probability of no event up to each time, of shape (n_rows, n_times); NaN beyond what was observed."""
+        known = times_within(self.model, times)
+        result = np.full((len(X), len(times)), np.nan)
+        if known:
+            result[:, : len(known)] = self.model.predict_survival(self.party.obfuscate(X), known)
+        return result
 
     def predict(self, X: FloatArray) -> NDArray[Any]:
         """Predicted targets, of shape (n_rows,)."""

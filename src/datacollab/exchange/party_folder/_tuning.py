@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from ..._typing import FloatArray
 from ...errors import DataCollabError, ExchangeError
-from ..project import Anchor, EncodedTable, Project
+from ..project import Anchor, EncodedTable, Project, Task
+from ._kept_variance import kept_variance
 from ._policy import Policy
 from ._prepare import largest_possible, prepare_way
 from ._release_summary import figure_text, limit_text
-from ._way import PRIVATE, Way
+from ._way import PRIVATE, Way, of_task
 
 if TYPE_CHECKING:
     from ...risk.audit import Assessment, Choice, Option
@@ -47,6 +48,11 @@ _DEFENCES: tuple[dict[str, Any], ...] = (
     {"preset": "none"},
 )
 """The strongest first, in case the time does not suffice for all."""
+_NAMED_DEFENCES: tuple[dict[str, Any], ...] = (
+    {"preset": "groups"},
+    *(each for each in _DEFENCES if each.get("preset") != PRIVATE),
+)
+"""Of times to events, effects and no targets."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -190,17 +196,17 @@ def ways_to_try(
                 "fewer.",
             )
     widths = list(dimensions or [width for width in DIMENSIONS if width <= largest] or [largest])
-    is_regression = project.task.kind == "regression"
+    is_single = project.task.is_single
     ways = (
         Way.of(
             obfuscator=kind,
             n_components=width,
             standardize=standardize,
-            is_regression=is_regression,
+            **of_task(project.task),
             largest=largest,
             **defence,
         )
-        for defence, width, kind in product(_DEFENCES, widths, kinds)
+        for defence, width, kind in product(_DEFENCES if is_single else _NAMED_DEFENCES, widths, kinds)
         if (kind == "pca" or defence.get("preset") != PRIVATE) and (anchor_has_targets or "epsilon" not in defence)
     )
     return [way for way in ways if _is_defended_enough(way, policy) and _has_rows_enough(way, encoded)]
@@ -243,10 +249,10 @@ def tune(
     Notes
     -----
     Utility is what a model reaches on the party's own obfuscated rows, cross-validated; what it will reach in the
-    collaboration depends on the others.
+    collaboration depends on the others.  For times to events, effects and no targets no model is tried: it is the share
+    of the rows' variance that the shared ones keep, see `kept_variance`.
     """
     from ...risk.audit import Assessment, Choice, Risk, RiskLimits
-    from ...risk.audit._assess import is_numeric_target
     from ...risk.audit._choice import _undominated
 
     strict = replace(policy, audit="required")
@@ -266,8 +272,12 @@ def tune(
             progress(f"{number} of {len(ways)}: {way.name}")
         option = way.option
         try:
-            utility = _utility(option, encoded.X, target, anchor, seed)
             prepared = prepare_way(project, strict, name, encoded, anchor, way)
+            utility = (
+                _utility(option, encoded.X, target, anchor, seed)
+                if project.task.is_single
+                else kept_variance(prepared.party, encoded.X, prepared.share, prepared.order)
+            )
         except DataCollabError as error:
             failed[way.name] = str(error)
             continue
@@ -285,7 +295,7 @@ def tune(
         limits=RiskLimits(
             linkage=policy.max_linkage, reidentification=policy.max_reidentification, membership=policy.max_membership
         ),
-        utility_name="R2 on own rows" if is_numeric_target(target) else "accuracy on own rows",
+        utility_name=_utility_name(project.task, target),
         failed=failed,
         complete=complete,
     )
@@ -301,10 +311,20 @@ def _utility(option: Option, X: FloatArray, y: NDArray[Any], anchor: Anchor, see
         return local_utility(option, X, y, anchor.rows, anchor.rows, anchor_target=anchor.target, cv=_FOLDS, seed=seed)
 
 
+def _utility_name(task: Task, target: NDArray[Any]) -> str:
+    from ...risk.audit._assess import is_numeric_target
+
+    if not task.is_single:
+        return "variance kept of own rows"
+    return "R2 on own rows" if is_numeric_target(target) else "accuracy on own rows"
+
+
 def _has_rows_enough(way: Way, encoded: EncodedTable) -> bool:
     """Whether there can be a group even where a fold of the rows is left out."""
     if way.group_size is None or not encoded.n_rows:
         return True
+    if encoded.target is not None and encoded.target.dtype.names is not None:
+        return way.group_size <= encoded.n_rows
     whole = encoded.n_rows if way.n_bins else np.unique(np.asarray(encoded.target), return_counts=True)[1].max()
     return bool(way.group_size <= whole * (_FOLDS - 1) // _FOLDS)
 

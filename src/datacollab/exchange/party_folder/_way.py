@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ...party import OBFUSCATORS, ClassShift, Defence, GaussianNoise, LabelledAnchors, Microaggregation, Party
+from ...party import (
+    OBFUSCATORS,
+    AnchorResiduals,
+    ClassShift,
+    Defence,
+    GaussianNoise,
+    LabelledAnchors,
+    Microaggregation,
+    Party,
+)
 from ...party import obfuscator as make_obfuscator
 from ...party._microaggregation import AUTO_BINS
 from ...party._obfuscator import STANDARDIZED
-from ..project import Anchor
+from ...targets import TargetKind
+from ..project import Anchor, Task
 
 if TYPE_CHECKING:
     from ...risk.audit import Option
 
-__all__ = ["PRESETS", "Way"]
+__all__ = ["PRESETS", "Way", "of_task"]
 
-PRIVATE, UNDEFENDED = PRESETS = ("private", "none")
+PRIVATE, GROUPS, UNDEFENDED = PRESETS = ("private", "groups", "none")
 USUAL_COMPONENTS = 16
+USUAL_GROUP, USUAL_NOISE = 5, 0.3
+"""Of the preset "groups": rows of a group at least, and noise in standard deviations."""
+WITH_TREATMENT = (TargetKind.EFFECT, TargetKind.SURVIVAL_EFFECT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +55,11 @@ class Way:
         Whether f_k is fitted on a secret half of the anchor rather than on the party's rows.
     n_bins : int or None
         Into how many intervals a numeric target is divided for groups; None where there are classes.
+    time_step : float or None
+        To multiples of what times are rounded up; None where they are not, or there are none.
+    residuals : bool
+        Whether each row gets in the end what a random row of the anchor differs by from the others: the preset
+        "groups".
     """
 
     obfuscator: str
@@ -53,6 +71,8 @@ class Way:
     noise: float | None = None
     fit_on_anchor: bool = False
     n_bins: int | None = None
+    time_step: float | None = None
+    residuals: bool = False
 
     @classmethod
     def of(
@@ -67,6 +87,8 @@ class Way:
         noise: float | None = None,
         fit_on_anchor: bool = False,
         is_regression: bool = False,
+        target_kind: TargetKind = TargetKind.SINGLE,
+        time_step: float | None = None,
         largest: int,
     ) -> Way:
         """Complete what was asked for.
@@ -77,10 +99,11 @@ class Way:
             By default "pca".
         n_components : int, optional
             By default 16, or `largest` where that is less.
-        preset : {"private", "none"}, optional
+        preset : {"private", "groups", "none"}, optional
             "private", which is taken where no defence is named: PCA of anchor rows, rotated, and rows of the anchor in
-            place of the party's own, labelled here, see `datacollab.Party.private`.  "none" is no defence, and has to
-            be named.
+            place of the party's own, labelled here, see `datacollab.Party.private`.  "groups" are means of five rows,
+            noise of .3 standard deviations, and residuals of the anchor, of a map fitted on the anchor.  "none" is no
+            defence, and has to be named.
         standardize : bool, optional
             By default as for `datacollab.obfuscator`.
         epsilon : float, optional
@@ -90,6 +113,12 @@ class Way:
         fit_on_anchor : bool, default=False
         is_regression : bool, default=False
             Whether targets are numbers; whole ones are numbers, too.
+        target_kind : TargetKind, default=TargetKind.SINGLE
+            Of the targets.  For times to events, effects and no targets the preset "private" has no way.  Where no
+            defence is named, "groups" is taken; of effects, means of groups of five alone, as estimates from rows with
+            noise are biased, and the analyst's program refuses them.
+        time_step : float, optional
+            As for `datacollab.Party`.
         largest : int
             Columns that the table and all limits permit.
 
@@ -103,6 +132,18 @@ class Way:
         named = [name for name, value in (("group size", group_size), ("noise", noise)) if value is not None]
         if preset is not None and named:
             raise ValueError(f"The preset {preset!r} says which defence is taken; leave it out, or the {named[0]}.")
+        if target_kind is not TargetKind.SINGLE:
+            if preset == PRIVATE or epsilon is not None:
+                raise ValueError(
+                    f"The preset {PRIVATE!r} and an epsilon are for classes and numbers; targets of kind "
+                    f"{target_kind.value!r} have no way with them. Take the preset {GROUPS!r}, or name a group size."
+                )
+            if preset is None and not named and target_kind in WITH_TREATMENT:
+                group_size, fit_on_anchor, named = USUAL_GROUP, True, ["group size"]
+            elif preset is None and not named:
+                preset = GROUPS
+        if preset == GROUPS:
+            group_size, noise, fit_on_anchor = USUAL_GROUP, USUAL_NOISE, True
         is_private = preset == PRIVATE or (preset is None and not named)
         if epsilon is not None and not is_private:
             raise ValueError(f"An epsilon belongs to the preset {PRIVATE!r}; leave it out, or the other defence.")
@@ -128,6 +169,8 @@ class Way:
             noise=noise,
             fit_on_anchor=fit_on_anchor,
             n_bins=AUTO_BINS if is_regression else None,
+            time_step=time_step,
+            residuals=preset == GROUPS,
         )
 
     @property
@@ -137,7 +180,8 @@ class Way:
         shift = () if self.epsilon is None else (ClassShift(self.epsilon),)
         groups = () if self.group_size is None else (Microaggregation(self.group_size, n_bins=self.n_bins),)
         noise = () if self.noise is None else (GaussianNoise(self.noise),)
-        return (*labels, *shift, *groups, *noise)
+        residuals = (AnchorResiduals(n_bins=self.n_bins),) if self.residuals else ()
+        return (*labels, *shift, *groups, *noise, *residuals)
 
     def party(self, name: str, anchor: Anchor, *, shuffle: bool = True) -> Party:
         """A party that shares in this way, not fitted; its secrets come from the operating system."""
@@ -147,6 +191,7 @@ class Way:
             fit_on=anchor.rows if self.fit_on_anchor else None,
             defences=self.defences,
             shuffle=shuffle,
+            time_step=self.time_step,
         )
 
     @property
@@ -163,6 +208,7 @@ class Way:
         parts += ["fitted on the anchor"] if self.fit_on_anchor and not self.is_private else []
         parts += [f"groups of {self.group_size}"] if self.group_size is not None else []
         parts += [f"noise {self.noise:g} sd"] if self.noise is not None else []
+        parts += ["residuals of the anchor"] if self.residuals else []
         return ", ".join(parts)
 
     @property
@@ -183,6 +229,8 @@ class Way:
         """The options of `datacollab party share` that mean this."""
         parts = [f"--obfuscator {self.obfuscator}", f"--components {self.n_components}"]
         parts.append("--standardize" if self.standardize else "--no-standardize")
+        if self.residuals:
+            return " ".join([*parts, f"--preset {GROUPS}"])
         if self.is_private:
             parts.append(f"--preset {PRIVATE}")
         elif not self.defences:
@@ -196,3 +244,8 @@ class Way:
         if self.noise is not None:
             parts.append(f"--noise {self.noise:g}")
         return " ".join(parts)
+
+
+def of_task(task: Task) -> dict[str, Any]:
+    """What a way has to know of the targets, as `Way.of` takes it."""
+    return {"is_regression": task.kind == "regression", "target_kind": task.target_kind, "time_step": task.time_step}

@@ -121,7 +121,7 @@ class Workplace:
             files.root.chmod(0o700)
             files.outbox.mkdir(mode=0o700, exist_ok=True)
             if not files.policy.exists():
-                write_atomically(files.policy, default_policy_text().encode(), mode=0o600)
+                write_atomically(files.policy, default_policy_text(project.task.target_kind).encode(), mode=0o600)
             if anchor is not None:
                 save_anchor(files, own, anchor, project)
             write_atomically(files.project, verified)

@@ -2,9 +2,11 @@
 
 Files by what they are for:
 
-* The agreement: `_agreement`, `_project`, `_column`, `_task`, `_recipe`, `_content`, `_refusals`.
-* Its file: `_parsing`, `_entries`, `_toml_keys`, `_writing`, `_signing`, `_draft`.
-* From a table to the matrix: `_encoding`, `_column_block`, `_labels`, `_numbers`, `_units`, `_adjusted`, `_affected`.
+* The agreement: `_agreement`, `_project`, `_column`, `_task`, `_task_fields`, `_task_checks`, `_recipe`, `_content`,
+  `_refusals`.
+* Its file: `_parsing`, `_entries`, `_toml_keys`, `_writing`, `_signing`, `_draft`, `_draft_task`, `_ranges`.
+* From a table to the matrix: `_encoding`, `_target_encoding`, `_column_block`, `_labels`, `_numbers`, `_units`,
+  `_adjusted`, `_affected`.
 * Reading and writing tables, within limits: `_reading`, `_table_format`, `_table_budget`, `_csv`, `_csv_rows`,
   `_csv_refusals`, `_parquet`, `_parquet_pages`, `_arrow`, `_arrow_messages`, `_arrow_size`, `_settled`,
   `_column_names`, `_table_writing`.

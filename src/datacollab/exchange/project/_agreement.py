@@ -85,8 +85,9 @@ class Agreement:
         names = [column.name for column in self.columns]
         if repeated := sorted(_repeated(names)):
             raise invalid("[[columns]]", f"declared twice: {listed(repeated)}. Declare each column once.")
-        if self.task.target in names:
-            raise invalid("[[columns]]", f"{self.task.target!r} is the target too. Remove it from the columns.")
+        for target in self.task.columns:
+            if target in names:
+                raise invalid("[[columns]]", f"{target!r} is the target too. Remove it from the columns.")
         if repeated := sorted(_repeated(self.feature_names)):
             raise invalid("[[columns]]", f"columns of the matrix get the same name: {listed(repeated)}. Rename one.")
 

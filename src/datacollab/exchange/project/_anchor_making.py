@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from ..._typing import FloatArray
 from ...errors import ExchangeError
 from ._anchor import Anchor
-from ._encoding import encode_table, encode_target
+from ._encoding import encode_table
 from ._numbers import NotNumericError, as_numbers
 from ._project import Project
+from ._target_encoding import encode_target
 
 if TYPE_CHECKING:
     from ...anchor import AnchorSampler
@@ -59,7 +60,7 @@ def _sampler(project: Project) -> AnchorSampler:
 
     recipe = project.anchor
     samplers: dict[str, AnchorSampler] = {
-        "smote": SMOTEAnchor(recipe.n_rows, task=project.task.kind),
+        "smote": SMOTEAnchor(recipe.n_rows, task=project.task.kind if project.task.is_single else "auto"),
         "uniform": UniformAnchor(recipe.n_rows),
         "gaussian": GaussianAnchor(recipe.n_rows),
         "sample": SampleAnchor(recipe.n_rows),
@@ -94,7 +95,8 @@ def anchor_of_rows(project: Project, table: Any, *, where: str) -> Anchor:
         raise _unfit(where, f"a column {error}, and numbers are wanted") from None
     target = None
     if _has_target(project, table):
-        target = encode_target(project.task, table.iloc[:, found.index(project.task.target)], where)
+        entries = table.iloc[:, found.index(project.task.target)]
+        target = encode_target(project.task, {project.task.target: entries}, where, n_rows=len(table))
     return check_anchor(Anchor(rows=np.column_stack(features), target=target), project, what=where)
 
 
@@ -122,6 +124,8 @@ def check_anchor(anchor: Anchor, project: Project, *, what: str) -> Anchor:
 
 def _checked_target(target: NDArray[Any], project: Project, what: str) -> NDArray[Any]:
     task = project.task
+    if not task.is_single:
+        raise _unfit(what, f"it has targets, and anchors of kind {task.kind!r} have none")
     if target.shape != (project.anchor.n_rows,):
         raise _unfit(what, "it has another number of targets than rows")
     if task.kind == "regression":
@@ -134,7 +138,8 @@ def _checked_target(target: NDArray[Any], project: Project, what: str) -> NDArra
 
 
 def _has_target(project: Project, table: Any) -> bool:
-    return project.task.target in map(str, table.columns)
+    """Whether anchor rows get targets: of times to events and effects nobody makes any use, so they stay without."""
+    return project.task.is_single and project.task.target in map(str, table.columns)
 
 
 def _scale(project: Project) -> FloatArray:

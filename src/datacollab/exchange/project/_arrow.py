@@ -124,7 +124,9 @@ def _carried(batch: Any, project: Project | None, path: Path) -> dict[int, Any]:
         pyarrow.types.is_large_binary,
         pyarrow.types.is_fixed_size_binary,
     )
-    named = () if project is None else (project.task.target, *(c.name for c in project.columns), *project.feature_names)
+    named = (
+        () if project is None else (*project.task.columns, *(c.name for c in project.columns), *project.feature_names)
+    )
     carried = {}
     for at, field in enumerate(batch.schema):
         is_nested = pyarrow.types.is_nested(field.type)

@@ -7,10 +7,12 @@ from typing import Any
 from ._agreement import Agreement
 from ._column import Column
 from ._task import Task
+from ._task_checks import task_entries
 
-__all__ = ["FORMAT_VERSION", "project_content"]
+__all__ = ["FORMAT_VERSION", "format_version", "project_content"]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""The latest."""
 
 
 def project_content(project: Agreement) -> dict[str, Any]:
@@ -25,7 +27,7 @@ def project_content(project: Agreement) -> dict[str, Any]:
     if project.deadline is not None:
         rules["deadline"] = project.deadline.isoformat()
     recipe = project.anchor
-    general: dict[str, Any] = {"format_version": FORMAT_VERSION}
+    general: dict[str, Any] = {"format_version": format_version(project.task.kind)}
     # Left out where it is the first, as in files from before there were any: their digests stay.
     general |= {"revision": project.revision} if project.revision > 1 else {}
     return {
@@ -42,11 +44,20 @@ def project_content(project: Agreement) -> dict[str, Any]:
     }
 
 
+def format_version(kind: str) -> int:
+    """The version of files with this kind of task: 1 where earlier programs know it, so that digests stay."""
+    return 2 if kind in ("survival", "effect", "none") else 1
+
+
 def _task_content(task: Task) -> dict[str, Any]:
-    content: dict[str, Any] = {"kind": task.kind, "target": task.target}
-    if task.kind == "classification":
-        return content | {"classes": list(task.classes)}
-    return content | {"unit": task.unit, "minimum": _number(task.minimum), "maximum": _number(task.maximum)}
+    content: dict[str, Any] = {"kind": task.kind}
+    for name in task_entries(task.kind, has_time=bool(task.time)):
+        value = getattr(task, name)
+        if isinstance(value, tuple):
+            content[name] = list(value)
+        else:
+            content[name] = value if isinstance(value, str) else _number(value)
+    return content
 
 
 def _column_content(column: Column) -> dict[str, Any]:

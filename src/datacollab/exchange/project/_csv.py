@@ -73,7 +73,7 @@ def _options(path: Path, project: Project | None) -> dict[str, Any]:
     if project is None:
         return options
     labels: dict[str, Sequence[str | int]] = {column.name: column.categories for column in project.columns}
-    labels[project.task.target] = project.task.classes
+    labels |= project.task.labels
     numeric = {name for name, each in labels.items() if not each} | (set(project.feature_names) - set(labels))
     # Text stays as it is, in columns that the project does not know as well: 007 is not 7.
     options["dtype"] = {name: str for name in names if name not in numeric}

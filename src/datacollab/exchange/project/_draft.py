@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
 import numpy as np
 
-from ..._typing import FloatArray
 from ...bundle import PublicKey
 from ._column import Column
+from ._draft_task import MOST_CATEGORIES, TaskColumns, drafted_task
 from ._labels import label_text
 from ._numbers import NotNumericError, as_numbers
 from ._project import Project
+from ._ranges import widened_range
 from ._recipe import AnchorRecipe
 from ._refusals import invalid, listed
 from ._task import Task
 
-__all__ = ["draft_project", "usual_components", "widened_range"]
+__all__ = ["draft_project", "usual_components"]
 
-MOST_CATEGORIES = 50
-MOST_CLASSES = 20
 _USUAL_COMPONENTS = 16
 
 
@@ -31,11 +29,17 @@ def draft_project(
     *,
     name: str,
     purpose: str,
-    target: str,
+    target: str | None = None,
     owner: PublicKey,
     analyst: PublicKey,
     parties: Mapping[str, PublicKey],
     task: str | None = None,
+    event: str | None = None,
+    time: str | None = None,
+    seen: Sequence[str] = (),
+    treatment: str | None = None,
+    treated: Sequence[str] = (),
+    outcome: str | None = None,
     without: Sequence[str] = (),
     valid_range: tuple[float, float] | None = None,
     anchor: AnchorRecipe | None = None,
@@ -57,11 +61,26 @@ def draft_project(
     ----------
     table : DataFrame
         Public rows; everything found in them is written into the project.
-    name, purpose, target : str
+    name, purpose : str
+    target : str, optional
+        The column to predict, of a classification or regression.
     owner, analyst : PublicKey
     parties : mapping of str to PublicKey
-    task : {"classification", "regression"}, optional
-        By default a classification where the target is text, or whole numbers of at most 20 kinds.
+    task : {"classification", "regression", "survival", "effect", "none"}, optional
+        By default an effect where there is a treatment, a survival where there are an event and a time, and otherwise a
+        classification where the target is text, or whole numbers of at most 20 kinds.  "none" has to be said.
+    event, time : str, optional
+        Columns of a survival, or of an effect on one.  The longest time is guessed like a range, and the rounding as by
+        `datacollab.targets.usual_time_step`.
+    seen : sequence of str
+        Entries of the event that mean that it was seen; all others found mean that it was not.  By default 1, true or
+        yes, where nothing but these and 0, false or no stand there.
+    treatment : str, optional
+        Column of an effect, with an outcome, or an event and a time.
+    treated : sequence of str
+        Entries of the treatment that mean treated, as `seen`.
+    outcome : str, optional
+        Column of numbers of an effect.
     without : sequence of str
         Columns to leave out, such as identifiers.
     valid_range : (float, float), optional
@@ -69,7 +88,7 @@ def draft_project(
     anchor : AnchorRecipe, optional
     max_components : int, optional
         By default 16, or one less than the numbers that tell a row if these are fewer, so that something is reduced:
-        the columns of the matrix, but for one of each category.
+        the columns of the matrix, but for one of each category.  For an effect all of these.
     min_rows, min_class_rows, quorum, deadline, seal_shares
         See `Project`.
 
@@ -79,23 +98,25 @@ def draft_project(
         When a column can be neither numbers nor categories, or the entries contradict one another.
     """
     names = [str(found) for found in table.columns]
-    if unknown := [wanted for wanted in [target, *without] if wanted not in names]:
+    parts = TaskColumns(*(target, event, time, treatment, outcome), seen=tuple(seen), treated=tuple(treated))
+    if unknown := [wanted for wanted in [*parts.names, *without] if wanted not in names]:
         raise invalid("The public table", f"it has no column {listed(unknown)}; it has {listed(names)}.")
     columns = tuple(
         _column(found, table.iloc[:, position], valid_range)
         for position, found in enumerate(names)
-        if found != target and found not in without
+        if found not in parts.names and found not in without
     )
     if not columns:
         raise invalid("The public table", "it has no column besides the target. Give one with all columns.")
     n_free = sum(column.n_free for column in columns)
+    agreed = drafted_task(parts, {each: table.iloc[:, names.index(each)] for each in parts.names}, task)
     return Project(
         name=name,
         purpose=purpose,
         columns=columns,
-        task=_task(target, table.iloc[:, names.index(target)], task),
+        task=agreed,
         anchor=anchor or AnchorRecipe(),
-        max_components=usual_components(n_free) if max_components is None else max_components,
+        max_components=usual_components(n_free, agreed) if max_components is None else max_components,
         min_rows=min_rows,
         min_class_rows=min_class_rows,
         quorum=quorum,
@@ -107,45 +128,20 @@ def draft_project(
     )
 
 
-def widened_range(numbers: FloatArray) -> tuple[float, float]:
-    """The range of numbers, half its width added on each side, rounded outwards to two digits of the width.
-
-    Where none is negative it stops at 0, as most quantities do; where all are whole, so are its bounds.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> widened_range(np.array([18.0, 97.0]))
-    (0.0, 140.0)
-    >>> widened_range(np.array([0.0, 1.0])), widened_range(np.array([0.0, 0.5, 1.0]))
-    ((0.0, 2.0), (0.0, 1.5))
-    >>> widened_range(np.array([-1.0, 1.0]))
-    (-2.0, 2.0)
-    """
-    low, high = float(numbers.min()), float(numbers.max())
-    # Where all are equal, their size says how far others might be.
-    width = (high - low) or abs(high) or 1.0
-    lowest = 0.0 if low >= 0 else -math.inf
-    low, high = low - width / 2, high + width / 2
-    # A power of ten as text, as 10.0**-3 is not the nearest number to 0.001.
-    digits = 1 - math.floor(math.log10(high - low))
-    step = float(f"1e{abs(digits)}")
-    if digits > 0 and not (numbers % 1 == 0).all():
-        return max(lowest, math.floor(low * step) / step), math.ceil(high * step) / step
-    step = 1.0 if digits > 0 else step
-    return max(lowest, math.floor(low / step) * step), math.ceil(high / step) * step
-
-
-def usual_components(n_free: int) -> int:
+def usual_components(n_free: int, task: Task | None = None) -> int:
     """Columns of a representation where nobody says how many: 16, or fewer, so that something is reduced.
 
-    A linear map onto as many columns as there are free numbers in a row turns the table and hides nothing.
+    A linear map onto as many columns as there are free numbers in a row turns the table and hides nothing.  For an
+    effect it is as many all the same: what is lost is not adjusted for, and estimates come out biased.
 
     Parameters
     ----------
     n_free : int
         How many numbers tell a row; see `Column.n_free`.
+    task : Task, optional
     """
+    if task is not None and task.kind == "effect":
+        return n_free
     return max(1, min(_USUAL_COMPONENTS, n_free - 1))
 
 
@@ -193,30 +189,3 @@ def _category(name: str, entries: Any) -> Column:
         fill=max(categories, key=lambda text: (int(counts[text]), text), default=None),
         unknown="other",
     )
-
-
-def _task(target: str, entries: Any, kind: str | None) -> Task:
-    present = entries.dropna()
-    try:
-        numbers: FloatArray | None = as_numbers(present)
-    except NotNumericError:
-        numbers = None
-    if kind is None:
-        few = numbers is not None and bool((numbers % 1 == 0).all()) and np.unique(numbers).size <= MOST_CLASSES
-        kind = "classification" if numbers is None or few else "regression"
-    if kind == "regression":
-        if numbers is None or not numbers.size:
-            raise invalid(f"The target {target!r}", "a regression wants numbers, and it holds something else.")
-        minimum, maximum = widened_range(numbers)
-        return Task(kind=kind, target=target, minimum=minimum, maximum=maximum)
-    classes: list[Any]
-    if numbers is not None and (numbers % 1 == 0).all():
-        classes = [int(each) for each in np.unique(numbers)]
-    else:
-        classes = sorted({label_text(entry) for entry in present})
-    if len(classes) > max(MOST_CATEGORIES, MOST_CLASSES):
-        raise invalid(
-            f"The target {target!r}",
-            f"it has {len(classes)} classes; at most {MOST_CATEGORIES} are drafted. Is it one?",
-        )
-    return Task(kind=kind, target=target, classes=tuple(classes))

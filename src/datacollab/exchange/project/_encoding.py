@@ -12,16 +12,13 @@ from numpy.typing import NDArray
 from ..._typing import FloatArray
 from ...errors import ExchangeError
 from ._adjusted import Adjustments, ColumnCounts
-from ._affected import affected_rows
-from ._column_block import Place, fill_block, outside_words
+from ._column_block import Place, fill_block
 from ._column_names import missing_columns
-from ._labels import MISSING, UNKNOWN, label_codes, spelling_hint
-from ._numbers import NotNumericError, as_numbers
 from ._project import Project
 from ._refusals import listed
-from ._task import Task
+from ._target_encoding import assembled_target, target_column
 
-__all__ = ["EncodedTable", "encode_table", "encode_target"]
+__all__ = ["EncodedTable", "encode_table"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,7 +30,8 @@ class EncodedTable:
     X : ndarray of shape (n_rows, n_features)
         In float64, in the order of `Project.feature_names`.
     target : ndarray of shape (n_rows,) or None
-        Classes as declared, text or int64; float64 for a regression; None where it was not wanted.
+        Classes as declared, text or int64; float64 for a regression; with the fields of `datacollab.targets` for
+        times to events, effects and where there is nothing to predict; None where it was not wanted.
     n_rows : int
     adjusted : Adjustments
         How many entries became something else, in this table and the batches before it.
@@ -116,21 +114,23 @@ def encode_table(
             outside_rows |= outside
         except ExchangeError as error:
             refused.append((column.name, error))
-    target = None
-    if with_target:
+    parts: dict[str, NDArray[Any]] = {}
+    for name in project.task.columns if with_target else ():
         try:
-            entries = table.iloc[:, position_of[project.task.target]]
-            target = encode_target(project.task, entries, where, first_row=first_row)
+            entries = table.iloc[:, position_of[name]]
+            parts[name] = target_column(project.task, name, entries, where, first_row=first_row)
         except ExchangeError as error:
-            refused.append((project.task.target, error))
+            refused.append((name, error))
     if refused:
         raise _all_refused(refused)
+    target = assembled_target(project.task, parts, len(table)) if with_target else None
     here = Adjustments(n_rows=len(table), n_rows_outside=int(np.count_nonzero(outside_rows)), columns=counts)
     return EncodedTable(X=X, target=target, n_rows=len(table), adjusted=before + here)
 
 
 def _positions(project: Project, table: Any, where: str, with_target: bool) -> dict[str, int]:
-    wanted = [column.name for column in project.columns] + [project.task.target] * with_target
+    wanted = [column.name for column in project.columns]
+    wanted += project.task.columns if with_target else ()
     found = [str(name) for name in table.columns]
     if lacking := [name for name in wanted if name not in set(found)]:
         raise ExchangeError("SCHEMA_MISSING_COLUMN", missing_columns(where, lacking, found, wanted))
@@ -148,41 +148,3 @@ def _all_refused(refused: list[tuple[str, ExchangeError]]) -> ExchangeError:
     others = [name for name, _ in refused[1:]]
     more = f" Look at these columns too: {listed(others)}." if others else ""
     return ExchangeError(first.code, f"{first}{more}")
-
-
-def encode_target(task: Task, entries: Any, where: str, *, first_row: int | None = None) -> NDArray[Any]:
-    """Make the targets from a column, as `encode_table` does; shape (n_rows,)."""
-    place = f"{where}: target {task.target!r}"
-    if task.kind == "regression":
-        try:
-            values = as_numbers(entries)
-        except NotNumericError as error:
-            said = error.said(first_row=first_row)
-            raise ExchangeError("TARGET_INVALID", f"{place} {said}; numbers are wanted. Correct them.") from None
-        _check_targets_there(np.isnan(values), place, first_row)
-        assert task.minimum is not None  # a regression has a range
-        assert task.maximum is not None
-        outside = (values < task.minimum) | (values > task.maximum)
-        if outside.any():
-            bounds, file = (task.minimum, task.maximum), Place(place, first_row, ColumnCounts())
-            found = outside_words(values, outside, bounds, task.unit, file)
-            raise ExchangeError("TARGET_INVALID", f"{place} has {found} Correct them, or leave out the rows.")
-        return values
-    codes = label_codes(entries, task.classes)
-    _check_targets_there(codes == MISSING, place, first_row)
-    if (unknown := codes == UNKNOWN).any():
-        raise ExchangeError(
-            "TARGET_INVALID",
-            f"{place} holds classes that were not agreed in {affected_rows(unknown, first_row)}."
-            f"{spelling_hint(entries, task.classes)} Agreed: {listed(task.classes)}. Correct them, or leave out the "
-            "rows.",
-        )
-    return task.class_array[codes]
-
-
-def _check_targets_there(missing: NDArray[np.bool_], place: str, first_row: int | None) -> None:
-    if missing.any():
-        raise ExchangeError(
-            "TARGET_INVALID",
-            f"{place} has no entry in {affected_rows(missing, first_row)}. Leave out rows without a target.",
-        )

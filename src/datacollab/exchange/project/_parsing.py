@@ -10,12 +10,13 @@ from typing import Any
 from ...bundle import PublicKey
 from ...errors import ExchangeError
 from ._column import Column
-from ._content import FORMAT_VERSION
+from ._content import FORMAT_VERSION, format_version
 from ._entries import Entries
 from ._project import Project
 from ._recipe import AnchorRecipe
 from ._refusals import invalid
 from ._task import Task
+from ._task_checks import task_entries
 from ._toml_keys import check_keys
 
 __all__ = ["MOST_FEATURES", "parse_project"]
@@ -66,14 +67,15 @@ def _project(found: dict[str, Any]) -> tuple[Project, bytes | None]:
     file = Entries(found, "The file")
     general = Entries(file.table("project"), "[project]")
     # Before all else: a later version may well have entries that are unknown here.
-    version = general.whole("format_version")
-    if version > FORMAT_VERSION:
+    version, wanted = general.whole("format_version"), format_version(_kind(found))
+    if version > wanted:
         raise ExchangeError(
             "FORMAT_TOO_NEW",
-            f"[project], format_version: {version}, but this program reads up to {FORMAT_VERSION}. Upgrade datacollab.",
+            f"[project], format_version: {version}, but this program reads up to {wanted}"
+            f"{' of this kind' if version <= FORMAT_VERSION else ''}. Upgrade datacollab.",
         )
-    if version < 1:
-        raise invalid("[project], format_version", f"{version}; {FORMAT_VERSION} is wanted.")
+    if version < wanted:
+        raise invalid("[project], format_version", f"{version}; {wanted} is wanted.")
     task, recipe, rules = (Entries(file.table(name), f"[{name}]") for name in ("task", "anchor", "rules"))
     columns = file.tables("columns")
     _check_size(columns)
@@ -119,8 +121,17 @@ def _check_size(columns: list[Any]) -> None:
         )
 
 
+def _kind(found: dict[str, Any]) -> str:
+    """The kind of task, as far as the file says; it is checked later."""
+    task = found.get("task")
+    return str(task.get("kind")) if isinstance(task, dict) else ""
+
+
 def _task(entries: Entries) -> Task:
-    kind, target = entries.text("kind"), entries.text("target")
+    kind = entries.text("kind")
+    if kind in ("survival", "effect", "none"):
+        return _named_task(kind, entries)
+    target = entries.text("target")
     if kind == "regression":
         task = Task(
             kind=kind,
@@ -133,6 +144,19 @@ def _task(entries: Entries) -> Task:
         task = Task(kind=kind, target=target, classes=entries.items("classes", str, int))
     entries.finish()
     return task
+
+
+def _named_task(kind: str, entries: Entries) -> Task:
+    given: dict[str, Any] = {}
+    for name in task_entries(kind, has_time=entries.has("event") or entries.has("time")):
+        if name in ("seen", "not_seen", "treated", "untreated"):
+            given[name] = entries.items(name, str, int)
+        elif name in ("minimum", "maximum", "rounding"):
+            given[name] = entries.number(name)
+        else:
+            given[name] = entries.text(name, "" if name == "unit" else None)
+    entries.finish()
+    return Task(kind=kind, **given)
 
 
 def _column(found: object, position: int) -> Column:

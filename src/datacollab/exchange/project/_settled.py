@@ -18,7 +18,6 @@ def settled(table: Any, project: Project | None) -> Any:
     if project is None:
         return table
     numeric = {column.name for column in project.columns if column.kind == "number"}
-    if project.task.kind == "regression":
-        numeric.add(project.task.target)
+    numeric |= {name for name, labels in project.task.labels.items() if not labels}
     kinds = {name: dtype.kind for name, dtype in table.dtypes.items() if name in numeric}
     return table.astype({name: "float64" for name, kind in kinds.items() if kind in "biu"})

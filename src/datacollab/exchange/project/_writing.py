@@ -7,6 +7,7 @@ from datetime import date
 from ..._require import require
 from ._content import project_content
 from ._project import Project
+from ._task import Task
 
 __all__ = ["unsigned_text"]
 
@@ -18,6 +19,30 @@ _HEAD = """\
 _TASK = """\
 # kind: classification or regression.  target: the column to predict; all its classes, or what it can be at least
 # and at most, in its unit.
+"""
+
+_SURVIVAL = """\
+# kind survival: times to an event.
+"""
+
+_TIMES = """\
+# event: the column that says whether it was seen, by the entries of seen and of
+# not_seen; all other entries are refused.  time: the column of when it, or the last observation, was; above 0, at most
+# maximum, in the unit.  rounding: times are rounded up to its multiples before they leave a party; 0: they leave
+# exactly, and a row's own time may tell whose it is.
+"""
+
+_EFFECT = """\
+# kind effect: of a treatment on an outcome.  treatment: the column that says who was treated, by the entries of treated
+# and of untreated; all other entries are refused.
+"""
+
+_EFFECT_ON_NUMBER = """\
+# outcome: a column of numbers; what they can be at least and at most, in their unit.  Of yes and no, write 1 and 0.
+"""
+
+_NONE = """\
+# kind none: nothing to predict.  Parties share representations alone, for groups of like rows.
 """
 
 _ANCHOR = """\
@@ -46,6 +71,8 @@ _MEMBERS = """\
 _CHECK_RANGE = (
     "# CHECK: guessed from public rows, half their range added on each side. What is possible, in which unit?\n"
 )
+_CHECK_TIMES = "# CHECK: guessed from public rows. Which entries mean what? How long can times be, in which unit?\n"
+_CHECK_EFFECT = "# CHECK: guessed from public rows. Which entries mean what, and what is possible, in which unit?\n"
 _CHECK_CATEGORIES = "# CHECK: found in public rows. Are these all there are?\n"
 
 
@@ -55,12 +82,12 @@ def unsigned_text(project: Project, *, drafted: bool, ranges_given: bool) -> str
     if project.deadline is not None:
         content["rules"]["deadline"] = project.deadline
     check = {"number": _CHECK_RANGE, "category": _CHECK_CATEGORIES} if drafted else {"number": "", "category": ""}
-    check_target = check["number" if project.task.kind == "regression" else "category"]
+    check_target = _check_of_task(project.task) if drafted else ""
     if ranges_given:
         check["number"] = ""
     parts = [
         _HEAD + "\n" + _table("[project]", content["project"]),
-        _TASK + check_target + _table("[task]", content["task"]),
+        _words_on(project.task) + check_target + _table("[task]", content["task"]),
         _ANCHOR + _table("[anchor]", content["anchor"]),
         _RULES + _table("[rules]", content["rules"]),
         _COLUMNS.rstrip(),
@@ -69,6 +96,22 @@ def unsigned_text(project: Project, *, drafted: bool, ranges_given: bool) -> str
         _table("[members.parties]", content["members"]["parties"]),
     ]
     return "\n\n".join(part.rstrip() for part in parts) + "\n\n"
+
+
+def _words_on(task: Task) -> str:
+    return {
+        "survival": _SURVIVAL + _TIMES,
+        "effect": _EFFECT + (_TIMES if task.time else _EFFECT_ON_NUMBER),
+        "none": _NONE,
+    }.get(task.kind, _TASK)
+
+
+def _check_of_task(task: Task) -> str:
+    if task.time:
+        return _CHECK_TIMES
+    return {"classification": _CHECK_CATEGORIES, "regression": _CHECK_RANGE, "effect": _CHECK_EFFECT, "none": ""}[
+        task.kind
+    ]
 
 
 def _table(header: str, entries: dict[str, str | int | float | bool | date | list[str]]) -> str:
