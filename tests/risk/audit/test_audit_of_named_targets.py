@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import datacollab as dc
 from datacollab.errors import AgreementError
-from datacollab.party import Microaggregation
+from datacollab.party import GaussianNoise, Microaggregation
 from datacollab.risk.audit._named_targets import target_numbers
 from datacollab.targets import effect_target, no_target, survival_target
 
@@ -68,6 +68,18 @@ def test_exact_times_give_rows_away_and_coarse_ones_less():
     assert f"as times are shared, {coarse:.0f} % do" in sentences["auto"]
     assert by_time_alone[None] > 0.9
     assert by_time_alone["auto"] < 0.6
+
+
+@pytest.mark.parametrize("kind", ["survival", "effect", "survival-effect"])
+def test_who_knows_a_records_exact_target_finds_its_row(kind):
+    """Whatever hides the features: noise, here, in which nobody finds anything by them."""
+    found = {}
+    for finding in audited(kind, defences=[GaussianNoise(5.0)], time_step=None, level="T1").findings:
+        if finding.metric == "linkage":
+            known = finding.attack == "forward map, candidates’ labels known"
+            found[known] = max(found.get(known, 0.0), finding.value)
+    assert found[True] > 0.85
+    assert found[False] < 0.3
 
 
 def share_alone(step):

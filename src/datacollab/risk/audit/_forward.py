@@ -70,6 +70,8 @@ def forward_maps(scenario: Scenario, rows: NDArray[np.intp], emulate: Emulate) -
     spread = scenario.shared.std(axis=0)
     unit = np.where(spread > 0, spread, 1.0)
     maps.append(ForwardMap(UNIT_SPREAD, best, unit))
-    if scenario.candidate_target is not None and scenario.shared_target.dtype.kind != "f":
+    # Numbers may be means of several rows'; fields leave as they are, and tell the more the finer they are.
+    told = scenario.has_fields or scenario.shared_target.dtype.kind != "f"
+    if scenario.candidate_target is not None and told:
         maps.append(ForwardMap(FORWARD_KNOWN, best, unit, with_targets=True))
     return maps

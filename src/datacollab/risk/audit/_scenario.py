@@ -17,6 +17,7 @@ from ...errors import AgreementError, RepresentationError
 from ...party import Party
 from ...party._anchor_classes import anchor_classes
 from ...share import Share
+from ...targets import TargetKind
 from ..attacks import KernelRidgeAttack, class_means, without_anchor_residuals
 from ..attacks._checks import check_rows
 from ._alignment import check_alignment
@@ -78,6 +79,8 @@ class Scenario:
         Positions of the attacked rows in the share.
     is_paired : bool
         Whether shared rows stand for rows of the table.
+    has_fields : bool
+        Whether targets are times to events or effects: numbers here, which no defence averages.
     table_target : ndarray of shape (n_samples,)
         Of the table; where that is not known, drawn from the share's, as many as the table has rows.
     record_target, outsider_target : ndarray or None
@@ -113,6 +116,7 @@ class Scenario:
     share: Share
     places: NDArray[np.intp]
     is_paired: bool
+    has_fields: bool
     table_target: NDArray[Any]
     record_target: NDArray[Any] | None
     outsider_target: NDArray[Any] | None
@@ -265,6 +269,7 @@ def make_scenario(
         share=share,
         places=places[chosen],
         is_paired=is_paired,
+        has_fields=coding.kind not in (TargetKind.SINGLE, TargetKind.NONE),
         table_target=own_target if own_target is not None else drawn_targets(share, len(raw), random),
         record_target=None if own_target is None else own_target[order[chosen]],
         outsider_target=outsider_target,
