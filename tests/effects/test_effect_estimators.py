@@ -307,3 +307,35 @@ def test_folds_keep_equal_rows_together_and_arms_apart(seed):
 def test_too_few_groups_for_the_folds_are_refused():
     with pytest.raises(EffectError, match="one arm has 3"):
         effect_folds(np.array([0] * 50 + [1] * 15), np.repeat(np.arange(13), 5), 5, 0)
+
+
+def _weighted_estimate(v, X, t, y, target):
+    """Logistic scores and weighted means of the arms where row i counts v_i times, written down anew."""
+    beta, B = np.zeros(X.shape[1] + 1), np.column_stack([np.ones(len(X)), X])
+    for _ in range(50):
+        e = 1 / (1 + np.exp(-B @ beta))
+        step = np.linalg.solve((B * (v * e * (1 - e))[:, None]).T @ B, B.T @ (v * (t - e)))
+        beta = beta + step
+    e = 1 / (1 + np.exp(-B @ beta))
+    w = np.where(t == 1, 1.0, e / (1 - e)) if target == "ATT" else np.where(t == 1, 1 / e, 1 / (1 - e))
+    means = [np.sum((v * w * y)[t == arm]) / np.sum((v * w)[t == arm]) for arm in (0, 1)]
+    return means[1] - means[0]
+
+
+@pytest.mark.parametrize("target", ["ATE", "ATT"])
+def test_the_influence_knows_that_scores_were_estimated(target):
+    """It is the derivative of the whole procedure by how often a row counts, also where effects differ."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(250, 2))
+    t = (rng.random(250) < 1 / (1 + np.exp(-0.8 * X[:, 0]))).astype(np.int64)
+    y = 2 * X[:, 0] + X[:, 1] + t * (1 - 3 * X[:, 0]) + rng.normal(size=250)
+    found = inverse_probability_weighting(X, t, y, folds_of(t), target=target)
+    h, wanted = 1e-5, np.empty(250)
+    for i in range(250):
+        v = np.ones(250)
+        v[i] += h
+        up = _weighted_estimate(v, X, t, y, target)
+        v[i] -= 2 * h
+        wanted[i] = 250 * (up - _weighted_estimate(v, X, t, y, target)) / (2 * h)
+    assert np.corrcoef(found.influence, wanted)[0, 1] > 0.995
+    np.testing.assert_allclose(found.standard_error(), np.sqrt(wanted @ wanted) / 250, rtol=0.03)

@@ -236,3 +236,19 @@ def test_measures_take_survival_targets_alone():
         concordance_index(survival_target([1, 0], [1.0, 2.0]), [1.0, np.nan])
     with pytest.raises(AgreementError, match="not above 0"):
         kaplan_meier(np.array([(True, 0.0)], dtype=[("event", bool), ("time", float)]))
+
+
+def test_groups_that_were_not_watched_have_no_say_in_the_log_rank_test():
+    y = survival_target([1, 1, 0, 1, 1, 0], [2.0, 3.0, 4.0, 5.0, 6.0, 7.0])
+    groups = np.array([0, 1, 0, 1, 0, 1])
+    early = survival_target([0, 0], [0.5, 1.0])
+    alone, beside = log_rank_test(y, groups), log_rank_test(np.concatenate([y, early]), np.append(groups, [2, 2]))
+    np.testing.assert_allclose(beside.statistic, alone.statistic)
+    assert beside.degrees_of_freedom == alone.degrees_of_freedom == 1
+
+
+def test_calibration_says_nothing_of_groups_that_nobody_watched_so_long():
+    y = survival_target([0, 0, 1, 1, 0, 1], [0.5, 0.6, 0.4, 3.0, 9.0, 9.5])
+    found = calibration(y, [0.2, 0.2, 0.2, 0.8, 0.8, 0.8], time=8.0, n_groups=2)
+    assert np.isnan([found.observed[0], found.low[0], found.high[0]]).all()
+    assert np.isfinite([found.observed[1], found.low[1], found.high[1]]).all()

@@ -13,13 +13,14 @@ from .._validation import FloatArray, PartyName
 from ..errors import AgreementError
 from ..model import LinearMap, PartyModel
 from ..share import GroupMessage, GroupMoments, GroupTarget, Share
+from ..targets import TargetKind
 from ._analyst import by_party
 from ._base import BaseIntegrator, check_anchors
 from ._collaboration import Collaboration
 from ._group_heads import moments_of
 from ._group_settings import check_additive, settings_of
 from ._group_sums import fitted_onto, sums_of
-from ._training import TrainingRows, training_rows
+from ._training import TrainingRows, common_kind, training_rows
 
 __all__ = ["GroupAnalyst", "behind_identity"]
 
@@ -130,6 +131,11 @@ class GroupAnalyst:
         """
         check_additive(self.integrator)
         named = by_party(shares)
+        if (kind := common_kind(named)) is not TargetKind.SINGLE:
+            raise AgreementError(
+                f"Targets are of kind {kind.value!r}, of which groups of parties have no model yet. Let one analyst have "
+                "all shares, or share classes or numbers."
+            )
         training = training_rows(named)
         anchors = check_anchors(_anchors_of(named), alone=_ALONE)
         with self._few_threads(anchors):
@@ -173,7 +179,7 @@ class GroupAnalyst:
         with one_thread_if_small(max(len(training.target), target.n_anchors)):
             estimator, representations = training.train(self.estimator, fitted, shares, weights)
         self._finished = fitted, target.digest
-        return Collaboration(fitted, estimator, representations)
+        return Collaboration(fitted, estimator, representations, anchors=anchors)
 
     def head(self, collaboration: Collaboration) -> PartyModel:
         """The group's h alone, for a vote: a model of the group, behind the identity, that can be saved and sent.
@@ -207,7 +213,12 @@ class GroupAnalyst:
                 f"{model.integration_function.n_intermediate} columns, where {n_components} are wanted. Ask the centre "
                 "for the group's own."
             )
-        return Collaboration(collaboration.integrator_, model.estimator, collaboration.representations_)
+        return Collaboration(
+            collaboration.integrator_,
+            model.estimator,
+            collaboration.representations_,
+            anchors=collaboration.anchors_,
+        )
 
     def moments(self, collaboration: Collaboration, *, least: int = 5) -> GroupMoments:
         """Sums over the group's rows, from which the centre trains a linear model as if it had all groups' rows.

@@ -36,6 +36,7 @@ __all__ = ["estimate_effect"]
 
 _MANY_CLIPPED = 0.05
 _MISALIGNED = 0.15
+_OFF_STEP = 1e-6
 
 
 @one_thread
@@ -107,7 +108,8 @@ def estimate_effect(
     Warns
     -----
     EffectWarning
-        When arms overlap little, parties are badly aligned, or maps are of kernels and so lose part of the columns.
+        When arms overlap little, parties are badly aligned, maps are of kernels and so lose part of the columns, or a
+        horizon lies between the steps to which parties have rounded their times.
 
     Notes
     -----
@@ -145,6 +147,7 @@ def estimate_effect(
     overlap = overlap_of(scores, rows.treatment, target)
     misalignment = _misalignment(rows)
     _warn(rows, overlap, misalignment)
+    _warn_of_steps(rows, horizon)
 
     X, t = rows.X, rows.treatment
     if method == "matching":
@@ -281,6 +284,26 @@ def _warn(rows: PooledRows, overlap: Overlap, misalignment: float) -> None:
         warnings.warn(
             "Kernel integration functions lose part of the columns, which is not adjusted for then: in simulations "
             "intervals covered less often than they say. Take LTI(fit_intercept=True).",
+            EffectWarning,
+            stacklevel=4,
+        )
+
+
+def _warn_of_steps(rows: PooledRows, horizon: float | None) -> None:
+    """Where times were rounded up, what happened between a step and the horizon counts as later."""
+    if horizon is None:
+        return
+    off = {
+        party: step * np.floor(horizon / step * (1 + 1e-9))
+        for party, step in zip(rows.parties, rows.time_steps, strict=True)
+        if step is not None and abs(horizon / step - round(horizon / step)) > _OFF_STEP
+    }
+    if off:
+        seen = ", ".join(f"{at:g}" for at in sorted(set(off.values())))
+        warnings.warn(
+            f"{len(off)} of {len(rows.parties)} parties have rounded times up to steps of which horizon={horizon:g} is "
+            f"no multiple; of theirs, survival is that at {seen}. Take a horizon that is a multiple of everybody's "
+            "steps.",
             EffectWarning,
             stacklevel=4,
         )

@@ -160,7 +160,7 @@ def inverse_probability_weighting(
     """
     propensity = clipped(propensity_scores(X, treatment, None if propensity_model is None else folds, propensity_model))
     found = weighting_score(outcome, treatment, propensity, target)
-    return found if propensity_model is not None else _of_estimated_scores(found, X, treatment, propensity)
+    return found if propensity_model is not None else _of_estimated_scores(found, X, treatment, propensity, target)
 
 
 def survival_difference(
@@ -196,7 +196,7 @@ def survival_difference(
     """
     propensity = clipped(propensity_scores(X, treatment, None if propensity_model is None else folds, propensity_model))
     found = survival_score(event, time, treatment, propensity, target, horizon)
-    return found if propensity_model is not None else _of_estimated_scores(found, X, treatment, propensity)
+    return found if propensity_model is not None else _of_estimated_scores(found, X, treatment, propensity, target)
 
 
 def _outcome_model(given: Any | None) -> Any:
@@ -204,16 +204,22 @@ def _outcome_model(given: Any | None) -> Any:
 
 
 def _of_estimated_scores(
-    found: Estimated, X: FloatArray, treatment: NDArray[np.int64], propensity: FloatArray
+    found: Estimated, X: FloatArray, treatment: NDArray[np.int64], propensity: FloatArray, target: str
 ) -> Estimated:
     r"""The influence where the scores are a logistic regression's on the same rows, fitted by maximum likelihood.
 
-    By the information equality, estimating the coefficients takes from the influence function its projection on the
-    logistic scores :math:`(T - e)(1, x)`.
+    .. math:: \varphi_i + s_i^\top I^{-1} A, \quad s_i = (T_i - e_i)\, b_i,
+       \quad I = \sum_i e_i (1 - e_i)\, b_i b_i^\top, \quad A = \sum_i \varphi_i \frac{\partial \log w_i}{\partial \beta}, \quad b_i = (1, x_i)
+
     """
-    centred = X - X.mean(axis=0)
-    S = (treatment - propensity)[:, None] * np.column_stack([np.ones(len(X)), centred])
+    B = np.column_stack([np.ones(len(X)), X - X.mean(axis=0)])
     # Columns of unit length: their scales must not decide what counts as dependent.
-    S = S / np.maximum(np.linalg.norm(S, axis=0), np.finfo(float).tiny)
-    coefficients = np.linalg.lstsq(S, found.influence, rcond=None)[0]
-    return Estimated(found.value, found.influence - S @ coefficients)
+    B = B / np.maximum(np.linalg.norm(B, axis=0), np.finfo(float).tiny)
+    if target == "ATT":
+        by_score = np.where(treatment == 1, 0.0, 1.0)
+    else:
+        by_score = np.where(treatment == 1, propensity - 1.0, propensity)
+    moved = B.T @ (found.influence * by_score)
+    information = (B * (propensity * (1.0 - propensity))[:, None]).T @ B
+    coefficients = np.linalg.lstsq(information, moved, rcond=None)[0]
+    return Estimated(found.value, found.influence + (treatment - propensity) * (B @ coefficients))

@@ -43,6 +43,8 @@ class PooledRows:
     parties : tuple of str or int
     anchors : ndarray of shape (n_parties, n_anchors, n_components)
         What each party's integration function makes of the anchor.
+    time_steps : tuple of float or None
+        To multiples of what each party has rounded its times up, as far as can be seen; see `time_step_of`.
     """
 
     integrator: BaseIntegrator
@@ -52,6 +54,7 @@ class PooledRows:
     is_grouped: bool
     parties: tuple[PartyName, ...]
     anchors: FloatArray
+    time_steps: tuple[float | None, ...] = ()
 
     @property
     def is_survival(self) -> bool:
@@ -114,7 +117,23 @@ def pooled_rows(shares: Iterable[Share], integrator: BaseIntegrator) -> PooledRo
         is_grouped=not all(share.one_to_one for share in named.values()),
         parties=tuple(named),
         anchors=np.stack([mapped_anchors[party] for party in named]),
+        time_steps=tuple(time_step_of(share.target) for share in named.values()),
     )
+
+
+def time_step_of(target: NDArray[Any]) -> float | None:
+    """The largest number of which all times are multiples, where they were rounded; None where they were not.
+
+    Times count as rounded where there are at most half as many different ones as rows.
+    """
+    if "time" not in (target.dtype.names or ()):
+        return None
+    times = np.unique(target["time"])
+    if len(times) > len(target) / 2:
+        return None
+    step = float(np.min(np.diff(times, prepend=0.0)))
+    multiples = times / step
+    return step if np.allclose(multiples, np.round(multiples), rtol=0.0, atol=1e-6) else None
 
 
 _KINDS = {TargetKind.EFFECT.value, TargetKind.SURVIVAL_EFFECT.value}

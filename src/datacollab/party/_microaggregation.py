@@ -75,8 +75,9 @@ class Microaggregation(Defence):
 
     **Times and effects.**  Groups by the outcome, or by whether the event was seen, make rows of like outcomes alike:
     effects come out biased, with intervals that hardly ever cover, and risks come out worse.  So an outcome or a time
-    cannot be named in `by`.  Where each row keeps its own time, rows of a group can be told apart by it: times that
-    are rarely unique, as `Party` makes them by `time_step`, leave less to tell them by.
+    cannot be named in `by`.  Each row keeps its own time or outcome, so that rows of a group can be told apart by
+    it, and found by whoever knows it: times that are rarely unique, as `Party` makes them by `time_step`, leave less to
+    tell them by; exact outcomes stay exact.
 
     It is not differential privacy.  Defending anew rows that have changed a little (one more patient) gives the
     difference away.  `Party` does it once per fit.

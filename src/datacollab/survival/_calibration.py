@@ -28,7 +28,7 @@ class Calibration:
     observed : ndarray of shape (n_groups,)
         Kaplan and Meier's estimate.
     low, high : ndarray of shape (n_groups,)
-        Its interval of 95 %.
+        Its interval of 95 %; like what was observed, NaN in groups of which nobody was watched until `time`.
     n_rows : ndarray of shape (n_groups,)
     """
 
@@ -83,6 +83,8 @@ def calibration(y: ArrayLike, survival: ArrayLike, time: float, n_groups: int = 
             step_values(curve.times, values, np.array([time], dtype=np.float64), before=1.0)[0]
             for values in (curve.survival, *curve.interval())
         ]
+        if not (ends[rows] >= time).any() and curve.survival[-1] > 0:
+            at = [np.nan] * 3  # Where the curve would go on from here nobody has seen.
         found.append((predicted[rows].mean(), *at, rows.sum()))
     means, observed, low, high, n_rows = np.array(found).T
     return Calibration(float(time), means, observed, low, high, n_rows.astype(np.int64))

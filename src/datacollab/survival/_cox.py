@@ -66,7 +66,8 @@ class CoxRegression(SurvivalModel, BaseEstimator):
     of risk out of β; it cannot take a β of its own out.
 
     A fitted model holds no row, but a step of its baselines says that `min_events_per_step` events or more were between
-    two times, or all of a stratum with fewer.
+    two times, or all of a stratum with fewer.  The last time of a baseline is where the last row of the stratum was
+    watched to.
 
     Examples
     --------

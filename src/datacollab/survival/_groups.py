@@ -98,11 +98,13 @@ def log_rank_test(y: ArrayLike, groups: ArrayLike) -> LogRank:
     at_risk = np.cumsum(left[::-1], axis=0)[::-1]
     n, d = at_risk.sum(axis=1), events.sum(axis=1)
     part = at_risk / n[:, None]
-    difference = (events - d[:, None] * part).sum(axis=0)
+    expected = (d[:, None] * part).sum(axis=0)
+    difference = events.sum(axis=0) - expected
     # Hypergeometric: how d events spread over the groups if all are alike.  One row alone has no choice.
     factor = np.divide(d * (n - d), n - 1, out=np.zeros(len(times)), where=n > 1)
     covariance = np.diag(factor @ part) - (part * factor[:, None]).T @ part
     # The differences add up to 0, so one of them is left out.
     statistic = float(difference[:-1] @ np.linalg.pinv(covariance[:-1, :-1], hermitian=True) @ difference[:-1])
-    degrees = len(names) - 1
+    # A group that was not watched at any event has no say.
+    degrees = max(1, int((expected > 0).sum()) - 1)
     return LogRank(statistic, degrees, float(chi2.sf(statistic, degrees)))
