@@ -133,8 +133,8 @@ class GroupAnalyst:
         named = by_party(shares)
         if (kind := common_kind(named)) is not TargetKind.SINGLE:
             raise AgreementError(
-                f"Targets are of kind {kind.value!r}, of which groups of parties have no model yet. Let one analyst have "
-                "all shares, or share classes or numbers."
+                f"Targets are of kind {kind.value!r}, of which groups of parties have no model yet. Let one analyst "
+                "have all shares, or share classes or numbers."
             )
         training = training_rows(named)
         anchors = check_anchors(_anchors_of(named), alone=_ALONE)

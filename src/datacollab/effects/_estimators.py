@@ -208,8 +208,9 @@ def _of_estimated_scores(
 ) -> Estimated:
     r"""The influence where the scores are a logistic regression's on the same rows, fitted by maximum likelihood.
 
-    .. math:: \varphi_i + s_i^\top I^{-1} A, \quad s_i = (T_i - e_i)\, b_i,
-       \quad I = \sum_i e_i (1 - e_i)\, b_i b_i^\top, \quad A = \sum_i \varphi_i \frac{\partial \log w_i}{\partial \beta}, \quad b_i = (1, x_i)
+    .. math:: \varphi_i + s_i^\top I^{-1} A, \quad s_i = (T_i - e_i)\, b_i, \quad b_i = (1, x_i),
+       \quad I = \sum_i e_i (1 - e_i)\, b_i b_i^\top,
+       \quad A = \sum_i \varphi_i \frac{\partial \log w_i}{\partial \beta}
 
     """
     B = np.column_stack([np.ones(len(X)), X - X.mean(axis=0)])
