@@ -78,6 +78,8 @@ def row_axes(
     if len(others):
         steps, names = [*steps, float(values[others].sum())], [*names, f"{len(others)} others"]
     axes = new_axes(6.4, 1.2 + 0.34 * len(steps)) if ax is None else ax
+    # Bars begin anywhere, and not at the border of the figure.
+    axes.use_sticky_edges = False
     # Bars are stacked from below, so that the topmost ends at the answer.
     ends = base + np.cumsum(steps[::-1])[::-1]
     for height, (step, end) in enumerate(zip(steps, ends, strict=True)):
