@@ -14,6 +14,7 @@ from typer import Option
 
 from ..errors import ExchangeError
 from ._adjusted import show_adjusted, show_details
+from ._explaining import columns, explain
 from ._learning import forget, learn
 from ._output import Report, reported
 from ._party_options import (
@@ -53,6 +54,8 @@ app.command("check")(check)
 app.command("tune")(tune)
 app.command("learn")(learn)
 app.command("forget")(forget)
+app.command("explain")(explain)
+app.command("columns")(columns)
 
 
 @app.command("join")
