@@ -159,11 +159,10 @@ def new_world(root, task="classification", columns=None, **rules):
         columns=tuple(columns),
         task=TASKS[task],
         anchor=AnchorRecipe(method="uniform", n_rows=60, source="none"),
-        max_components=4,
         owner=keys["a"].public,
         analyst=keys["analyst"].public,
         parties={name: keys[name].public for name in ("a", "b")},
-        **rules,
+        **{"max_components": 4} | rules,
     )
     rows = np.random.default_rng(99).uniform(0, 100, size=(60, project.n_features))
     return World(root=root, project=project, keys=keys, anchor=Anchor(rows=rows), task=task)

@@ -23,13 +23,20 @@ IN_A_FOLDER = {
     *(("project", name) for name in ("new", "sign")),
     *(("anchor", name) for name in ("seal", "open")),
     *(("party", name) for name in ("join", "check", "tune", "share", "install", "predict", "evaluate")),
-    *(("party", name) for name in ("learn", "forget")),
-    *(("analyst", name) for name in ("init", "add", "status", "integrate", "effect", "export")),
+    *(("party", name) for name in ("learn", "forget", "explain", "columns", "balance")),
+    *(("analyst", name) for name in ("init", "add", "status", "integrate", "effect", "balance", "export")),
     *(("log", name) for name in ("show", "verify", "export")),
 }
 WRITE_WHERE_TOLD = {
     *(("demo",), ("compare",), ("audit",), ("project", "new"), ("anchor", "make"), ("anchor", "seal")),
-    *(("party", "predict"), ("log", "export"), ("data", "deal"), ("experiment", "run"), ("experiment", "report")),
+    *(
+        ("party", "predict"),
+        ("party", "explain"),
+        ("log", "export"),
+        ("data", "deal"),
+        ("experiment", "run"),
+        ("experiment", "report"),
+    ),
     ("keys", "public"),
 }
 SHORT = {"-C": "--folder", "-o": "--output", "-h": "--help", "-q": "--quiet", "-j": "--jobs"}

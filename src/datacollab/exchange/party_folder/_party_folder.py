@@ -14,9 +14,9 @@ from ...bundle import unpack
 from ...errors import AgreementError, ExchangeError
 from ...party import Foresight
 from ..project import Anchor, EncodedTable, encode_table, read_table, usual_components
+from ._balancing import Balancing
 from ._commit import commit_share
 from ._foreseen import foresight
-from ._learning import Learning
 from ._policy import Policy
 from ._prepare import Prepared, largest_possible, prepare
 from ._release_check import reasons_without_defence
@@ -28,7 +28,7 @@ from ._way import Way, of_task
 __all__ = ["PartyFolder"]
 
 
-class PartyFolder(Learning):
+class PartyFolder(Balancing):
     """What a party keeps of one project, on its own disk.
 
     Holds its keys, the anchor and the secret map f_k: as sensitive as the raw table.  Only what is in the outbox may

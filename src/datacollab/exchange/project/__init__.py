@@ -26,6 +26,7 @@ from ._reading import read_table, table_batches
 from ._recipe import AnchorRecipe
 from ._sealed_anchor import open_anchor, seal_anchor
 from ._signing import load_project, project_text, read_project, read_project_text, sign_project_text
+from ._table_format import table_format
 from ._table_writing import write_table
 from ._task import Task
 
@@ -58,6 +59,7 @@ __all__ = [
     "seal_anchor",
     "sign_project_text",
     "table_batches",
+    "table_format",
     "usual_components",
     "write_table",
 ]
