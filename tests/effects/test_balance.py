@@ -6,16 +6,27 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 
 import datacollab as dc
 from datacollab.bundle import Bundle, KeyPair, arrays_to_bytes, bytes_to_arrays, unpack
 from datacollab.effects import estimate_effect, pooled_balance
-from datacollab.errors import AgreementError, EffectWarning, ExchangeError, ObfuscationError, ShareError
-from datacollab.party import balance_sums
+from datacollab.errors import (
+    AgreementError,
+    EffectWarning,
+    ExchangeError,
+    ObfuscationError,
+    SharedBeforeError,
+    ShareError,
+)
+from datacollab.model import PartyModel
+from datacollab.party import balance_sums, local_party, party_state
+from datacollab.party._balance import _kept
 from datacollab.share import BALANCE_KIND, BalanceSums, balance_from
 from datacollab.targets import effect_target
 
-K, N, WIDTH = 3, 80, 4
+K, N, WIDTH = 3, 400, 4
 NAMES = ["age", "dose", "weight", "smokes"]
 
 
@@ -24,7 +35,7 @@ def world(seed=0):
     X = rng.normal(size=(K * N, WIDTH)) * [10.0, 1.0, 15.0, 1.0] + [60.0, 3.0, 80.0, 0.0]
     X[:, 3] = X[:, 3] > 0
     z = (X - X.mean(axis=0)) / X.std(axis=0)
-    t = (rng.random(K * N) < 1 / (1 + np.exp(-z[:, 0] + 0.5 * z[:, 2]))).astype(np.int64)
+    t = (rng.random(K * N) < 1 / (1 + np.exp(-0.5 * z[:, 0] + 0.25 * z[:, 2]))).astype(np.int64)
     y = 2 * t + z[:, 0] + rng.normal(size=K * N)
     anchor = rng.normal(size=(60, WIDTH)) * [10.0, 1.0, 15.0, 0.5] + [60.0, 3.0, 80.0, 0.5]
     return X, t, y, anchor
@@ -81,8 +92,7 @@ def test_units_of_the_columns_and_the_parties_order_change_nothing():
 def test_a_column_that_did_not_reach_the_analyst_is_named():
     *_, sums = collaboration()
     assert all(each.kept.min() > 1 - 1e-9 for each in sums)
-    with pytest.warns(EffectWarning, match="after alignment"):
-        *_, sums = collaboration(n_components=2)
+    *_, sums = collaboration(n_components=2)
     with pytest.warns(EffectWarning, match="reached the analyst"):
         balance = pooled_balance(sums)
     assert balance.kept.min() < 0.95
@@ -100,7 +110,7 @@ def test_arms_of_few_rows_are_not_sent():
         balance_sums(parties[0], X[rows], t[rows], effect.party_model(0), anchor=anchor)
     *_, sums = collaboration()
     with pytest.raises(ShareError, match="fewer than 10 rows"):
-        replace(sums[0], counts=[9, 71])
+        replace(sums[0], counts=[9, 391])
     with pytest.raises(AgreementError, match="made for 1"):
         balance_sums(parties[0], X[:N], t[:N], effect.party_model(1), anchor=anchor)
     with pytest.raises(AgreementError, match="0 or 1 for each"):
@@ -128,7 +138,7 @@ def test_nothing_of_a_single_row_is_sent_or_shown():
     sent = np.concatenate([getattr(sums[0], name).ravel() for name in ("sums", "squares", "weights")])
     for values in (X, units, units**2):
         assert not np.isin(sent, values).any()
-    assert repr(sums[0]) == "BalanceSums(party=0, 4 columns, 80 rows)"
+    assert repr(sums[0]) == "BalanceSums(party=0, 4 columns, 400 rows)"
 
 
 def test_fields_are_frozen():
@@ -150,8 +160,10 @@ def test_fields_are_frozen():
         ({"squared_weights": [1e-9, 1e-9]}, "not those of any rows"),
         ({"squares": np.zeros((2, 2, 4))}, "not those of any rows"),
         ({"kept": [2.0, 1.0, 1.0, 1.0]}, "not those of any rows"),
+        ({"truncated": [401, 0]}, "not those of any rows"),
+        ({"truncated": [-1, 0]}, "not those of any rows"),
         ({"sums": np.zeros((2, 4))}, "numbers of shape"),
-        ({"counts": [80.5, 80.5]}, "numbers of shape"),
+        ({"counts": [200.5, 199.5]}, "numbers of shape"),
     ],
 )
 def test_sums_of_no_rows_are_refused(changes, message):
@@ -179,7 +191,7 @@ def test_files_hold_what_was_saved(tmp_path):
     sums[0].save(path, key=key)
     loaded = BalanceSums.load(path, signed_by=key.public)
     assert (loaded.party, loaded.columns, loaded.target) == (sums[0].party, sums[0].columns, sums[0].target)
-    for name in ("counts", "kept", "weights", "squared_weights", "sums", "squares"):
+    for name in ("counts", "truncated", "kept", "weights", "squared_weights", "sums", "squares"):
         np.testing.assert_array_equal(getattr(loaded, name), getattr(sums[0], name))
     with pytest.raises(ExchangeError, match="signed by"):
         BalanceSums.load(path, signed_by=KeyPair.generate().public)
@@ -240,3 +252,101 @@ def test_a_column_of_one_value_is_balanced():
         changed.append(replace(each, sums=total, squares=squares))
     balance = pooled_balance(changed)
     assert (balance.before[1], balance.after[1]) == (0.0, 0.0)
+
+
+def shared_world(n_components=WIDTH, **options):
+    """A party with its rows and treatment, the anchor, and what the analyst has: g, Z and T of the shared rows."""
+    X, t, y, anchor = world()
+    X, t, y = X[:N], t[:N], y[:N]
+    f = dc.obfuscator("pca", n_components=n_components, **options)
+    party = dc.Party("a", f).fit(X, effect_target(t, y))
+    share = party.share(anchor)
+    representations = {"a": share.anchor_representation, "b": share.anchor_representation}
+    integrator = dc.LTI(n_components, fit_intercept=True).fit(representations)
+    Z = integrator.transform({"a": share.representation})["a"]
+    g = integrator.integration_functions_["a"]
+    return party, X, t, anchor, g, Z, share.target["treatment"]
+
+
+def propensity(g, estimator):
+    return PartyModel(party="a", integration_function=g, estimator=estimator)
+
+
+@pytest.mark.parametrize("n_victims", [1, 2, 9])
+def test_a_model_that_singles_out_rows_is_refused(n_victims):
+    """Without a refusal, (sum of wx - w_lo sum of x) / (w_hi - w_lo) of one arm is the victim's row."""
+    party, X, t, anchor, g, Z, treated = shared_world()
+    victims = np.zeros(N, dtype=np.int64)
+    victims[np.flatnonzero(treated == 0)[:n_victims]] = 1
+    model = propensity(g, DecisionTreeClassifier(random_state=0).fit(Z, victims))
+    for target in ("ATE", "ATT"):
+        with pytest.raises(ObfuscationError, match=rf"Party 'a': .* untreated rows .* rests on {n_victims}\.0 rows"):
+            balance_sums(party, X, t, model, anchor=anchor, target=target)
+    sums = balance_sums(party, X, t, model, anchor=anchor, target="ATT", truncate=True)
+    # Brought in, the weights are all equal, and the weighted sums say what the others do.
+    assert (sums.truncated == [n_victims, 0]).all()
+    np.testing.assert_allclose(sums.sums[1, 0] * sums.counts[0], sums.sums[0, 0] * sums.weights[0], rtol=1e-12)
+
+
+def test_an_ordinary_propensity_passes_and_is_not_touched():
+    party, X, t, anchor, g, Z, treated = shared_world()
+    model = propensity(g, LogisticRegression().fit(Z, treated))
+    sums = balance_sums(party, X, t, model, anchor=anchor)
+    assert (sums.truncated == 0).all()
+    assert pooled_balance([sums]).n_truncated == 0
+
+
+def test_a_second_model_is_refused_and_the_first_gives_the_same_again():
+    party, X, t, anchor, g, Z, treated = shared_world()
+    first, second = (propensity(g, LogisticRegression(C=C).fit(Z, treated)) for C in (1.0, 0.01))
+    sums = balance_sums(party, X, t, first, anchor=anchor)
+    assert balance_sums(party, X, t, first, anchor=anchor) is sums
+    for rows, model, target in (
+        (slice(None), second, "ATE"),
+        (slice(1, None), first, "ATE"),
+        (slice(None), first, "ATT"),
+    ):
+        with pytest.raises(SharedBeforeError, match="Party 'a': it has given other sums"):
+            balance_sums(party, X[rows], t[rows], model, anchor=anchor, target=target)
+    at_home = local_party(*party_state(party))
+    assert balance_sums(at_home, X, t, first, anchor=anchor).is_close_to(sums)
+    with pytest.raises(SharedBeforeError):
+        balance_sums(at_home, X, t, second, anchor=anchor)
+
+
+def test_noise_and_constants_do_not_count_as_kept():
+    """Eight components of 20 rows of the anchor fit a column of noise to 40 %, which is none of it."""
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(20):
+        public, mapped = rng.normal(size=(20, 3)), rng.normal(size=(20, 8))
+        public[:, 1], mapped[:, 0] = 5.0, public[:, 2]
+        found.append(_kept(public, mapped))
+    assert np.mean(found, axis=0)[0] < 0.2
+    assert (np.array(found)[:, 1] == 0.0).all()
+    np.testing.assert_allclose(np.array(found)[:, 2], 1.0, atol=1e-12)
+    assert (_kept(public, rng.normal(size=(20, 19))) == 0.0).all()
+
+
+def test_a_column_that_is_constant_over_the_anchor_is_warned_of():
+    party, X, t, anchor, g, Z, treated = shared_world()
+    model = propensity(g, LogisticRegression().fit(Z, treated))
+    anchor[:, 3] = 1.0
+    with pytest.warns(EffectWarning, match="95% of smokes reached .* constant over the anchor"):
+        balance = pooled_balance([balance_sums(party, X, t, model, anchor=anchor, columns=NAMES)])
+    assert balance.kept[3] == 0.0
+
+
+def test_sums_tell_an_affine_map_of_few_components():
+    """What the Notes of `balance_sums` say is not excluded: without a defence, four sums are four equations."""
+    party, X, t, anchor, g, Z, treated = shared_world(n_components=3)
+    model = propensity(g, LogisticRegression().fit(Z, treated))
+    sums = balance_sums(party, X, t, model, anchor=anchor)
+    e = np.clip(model.estimator.predict_proba(Z)[:, 1], 0.02, 0.98)
+    w = np.where(treated == 1, 1 / e, 1 / (1 - e))
+    known = np.column_stack([Z, np.ones(N)])
+    equations = np.stack([(known * v[:, None])[treated == arm].sum(axis=0) for v in (np.ones(N), w) for arm in (0, 1)])
+    solved = known @ np.linalg.solve(equations, sums.sums.reshape(4, WIDTH))
+    units = ((X - anchor.mean(axis=0)) / anchor.std(axis=0))[party.share_with_order(anchor)[1]]
+    # Age and weight are all but in the three components; of the column of yes and no there is little.
+    np.testing.assert_allclose(solved[:, [0, 2]], units[:, [0, 2]], atol=1e-2)

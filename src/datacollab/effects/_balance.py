@@ -38,6 +38,8 @@ class Balance:
     n_untreated, n_treated : int
     effective_untreated, effective_treated : float
         Rows of equal weight that would say as much as the weighted ones.
+    n_truncated : int
+        Rows whose weight parties brought in, for it would have singled them out; ``after`` is the worse for it.
     parties : tuple of str or int
         Whose rows these are.
     """
@@ -51,6 +53,7 @@ class Balance:
     n_treated: int
     effective_untreated: float
     effective_treated: float
+    n_truncated: int
     parties: tuple[PartyName, ...]
 
     @property
@@ -68,6 +71,7 @@ class Balance:
             "n_treated": self.n_treated,
             "effective_untreated": self.effective_untreated,
             "effective_treated": self.effective_treated,
+            "n_truncated": self.n_truncated,
             "parties": list(self.parties),
         }
 
@@ -123,7 +127,8 @@ def pooled_balance(sums: Iterable[BalanceSums]) -> Balance:
     Warns
     -----
     EffectWarning
-        When less than 95 % of a column reached the analyst, so that it is not fully adjusted for.
+        When less than 95 % of a column reached the analyst, so that it is not fully adjusted for, or the anchor cannot
+        tell.
 
     References
     ----------
@@ -148,7 +153,8 @@ def pooled_balance(sums: Iterable[BalanceSums]) -> Balance:
         warnings.warn(
             f"Less than {_WELL_KEPT:.0%} of {', '.join(lost)} reached the analyst, so that an effect is not fully "
             "adjusted for what treatment has to do with it. Have the parties share more components, or take "
-            "LTI(fit_intercept=True) with more of them.",
+            "LTI(fit_intercept=True) with more of them; where a column is constant over the anchor, or the anchor has "
+            "few rows, take another.",
             EffectWarning,
             stacklevel=2,
         )
@@ -162,6 +168,7 @@ def pooled_balance(sums: Iterable[BalanceSums]) -> Balance:
         n_treated=int(counts[1]),
         effective_untreated=float(effective[0]),
         effective_treated=float(effective[1]),
+        n_truncated=int(np.sum([each.truncated for each in given])),
         parties=tuple(each.party for each in given),
     )
 

@@ -14,7 +14,7 @@ Files by what they are for:
 * A model learnt from answers on the anchor: `_learning`, `_learn`, `_learned_model`, `_answer_ridge`,
   `_anchor_support`.
 * Whether it pays: `_foresee`, `_foresight`, `_learning_curve`, `_benefit`, `_paired_intervals`, `_utility_plots`.
-* After an effect was estimated: `_balance`.
+* After an effect was estimated: `_balance`, `_dominance`.
 * What the common model does with own columns: `_explaining`, `_explain`, `_explanation`, `_explanation_plots`,
   `_explanation_agreement`, `_masked_model`, `_shapley`, `_column_effects`, `_identification`, `_columns_of_tables`.
 * On disk, and in batches: `_state`, `_personal_state`, `_layout`, `_batches`.

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.linear_model import LinearRegression
+from numpy.typing import ArrayLike, NDArray
 
 from .._validation import FloatArray, PartyName, check_representation
 from ..errors import AgreementError, ObfuscationError, RepresentationError
 from ..linalg import PROPENSITY_CLIP, treatment_weights
 from ..model import PartyModel
 from ..share import FEWEST_OF_ARM, BalanceSums
+from ._dominance import least_effective_rows, rounded_weights, truncated_weights
+from ._identification import determination
 from ._inference import LocalInference
 
 __all__ = ["balance_sums"]
@@ -27,8 +28,9 @@ def balance_sums(
     anchor: ArrayLike,
     target: str = "ATE",
     columns: Sequence[str] | None = None,
+    truncate: bool = False,
 ) -> BalanceSums:
-    """Sums of the raw columns by arm, unweighted and weighted by the analyst's propensity, to send.
+    r"""Sums of the raw columns by arm, unweighted and weighted by the analyst's propensity, to send.
 
     Parameters
     ----------
@@ -46,6 +48,10 @@ def balance_sums(
         Of the effect.
     columns : sequence of str, optional
         Names of the columns; those of a dataframe by default, and otherwise x0, x1 and so on.
+    truncate : bool, default=False
+        Whether weights that rest on too few rows are brought in, outermost first and as little as will do, instead of
+        refused.  The balance is then of these weights, and looks worse than that of the effect; how many there are is
+        sent along.
 
     Returns
     -------
@@ -56,15 +62,36 @@ def balance_sums(
     AgreementError
         When the model was made for another party, or the treatment is not one of 0 and 1 per row.
     ObfuscationError
-        When an arm has fewer than 10 rows, or rows cannot be used; nothing is to be sent then.
+        When an arm has fewer than 10 rows, its weights rest on fewer than 10, or rows cannot be used; nothing is to be
+        sent then.
+    SharedBeforeError
+        When the party has given other sums before; the same once more are given again.
 
     Notes
     -----
-    Leaves the party, when the result is sent: of each arm the number of rows and, for each column, sums of the values
-    and of their squares, without and with weights; and how much of each column the anchor's collaboration
-    representation has kept.  Of a column of yes and no, this is how many there are of each: look at small counts before
-    it is sent.  Stays: the rows and their scores.  Send it once: sums over two tables that differ by a row tell that
-    row.  Nothing here is differentially private.
+    Leaves the party, when the result is sent: of each arm the number of rows, sums of weights and of their squares and,
+    for each column, sums of the values and of their squares, without and with weights; and how much of each column the
+    anchor's collaboration representation has kept.  Stays: the rows and their scores.
+
+    The weights are the analyst's: they come from whatever model it sends.  One that gives a single row another weight
+    than all others would have that row as the difference of two sums.
+
+    Excluded is that any combination of the sums of a column without and with weights, or of those of its squares, rests
+    on few rows: weights are refused where any does on fewer than 10, counted by :math:`(\sum d^2)^2 / \sum d^4`; see
+    `datacollab.party._dominance`.  Such a row's part in the variance of a combination is below a third.  So is a second
+    answer with other weights, while this object lives.  It knows nothing of other objects, nor of sums over other rows
+    that another one sends: sums over two tables that differ by a row tell that row.
+
+    Not excluded, and for the party to judge before it sends:
+
+    * A column that is the same for all rows but a few tells these; of a column of yes and no the sums are counts.  A
+      value far beyond all others makes most of any sum.
+    * Where values are whole numbers, a model made for it can write some of them into the last digits of a sum.
+    * Where rows were shared without a defence, and f_k is affine (PCA), sums of the shared columns are known: four sums
+      and four sums of squares are equations for the coefficients of each raw column.  With 3 components or fewer the
+      sums alone tell the map, and so every shared row in units of the anchor; with 4 to 7, squares may.
+
+    Nothing here is differentially private.
     """
     named = columns if columns is not None else getattr(X, "columns", None)
     rows, public = _numbers(party.name, X), _numbers(party.name, anchor)
@@ -87,21 +114,25 @@ def balance_sums(
             "each. Nothing is to be sent; the balance is that of the other parties."
         )
     propensity = np.clip(party.predict_proba(X, model)[:, 1], PROPENSITY_CLIP, 1.0 - PROPENSITY_CLIP)
-    weights = np.stack([np.ones(len(rows)), treatment_weights(arms, propensity, target)])
+    chosen = rounded_weights(treatment_weights(arms, propensity, target))
+    used = _safe_weights(party.name, chosen, arms, truncate=truncate)
+    weights = np.stack([np.ones(len(rows)), used])
     masks = np.stack([arms == 0, arms == 1]).astype(np.float64)
     spread = public.std(axis=0)
     units = (rows - public.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    return BalanceSums(
+    sums = BalanceSums(
         party=party.name,
         columns=names,
         target=target,
         counts=counts,
+        truncated=np.bincount(arms[used != chosen], minlength=2),
         kept=_kept(public, party.transform(anchor, model)),
         weights=masks @ weights[1],
         squared_weights=masks @ weights[1] ** 2,
         sums=np.einsum("vi,ai,ij->vaj", weights, masks, units),
         squares=np.einsum("vi,ai,ij->vaj", weights, masks, units**2),
     )
+    return party.balance_given_once(sums)
 
 
 def _numbers(party: PartyName, X: ArrayLike) -> FloatArray:
@@ -111,10 +142,22 @@ def _numbers(party: PartyName, X: ArrayLike) -> FloatArray:
         raise ObfuscationError(str(error)) from None
 
 
+def _safe_weights(party: PartyName, weights: FloatArray, arms: NDArray[np.int64], *, truncate: bool) -> FloatArray:
+    """The weights, or truncated ones, under which no sum rests on few rows of an arm."""
+    safe = weights.copy()
+    for arm in (0, 1):
+        safe[arms == arm] = truncated_weights(weights[arms == arm], FEWEST_OF_ARM)
+        if not truncate and (safe != weights).any():
+            rows = least_effective_rows(weights[arms == arm])
+            raise ObfuscationError(
+                f"Party {party!r}: the propensity's weights of {'treated' if arm else 'untreated'} rows single some "
+                f"out: with them a sum rests on {rows:.1f} rows, and {FEWEST_OF_ARM} are wanted. Nothing is to be "
+                "sent. Have the analyst fit a smoother propensity, give truncate=True, which brings outermost weights "
+                "in, or leave the balance to other parties."
+            )
+    return safe
+
+
 def _kept(public: FloatArray, mapped: FloatArray) -> FloatArray:
-    """Coefficient of determination of each raw column on the mapped anchor, shape (n_features,)."""
-    total = ((public - public.mean(axis=0)) ** 2).sum(axis=0)
-    missed = ((public - LinearRegression().fit(mapped, public).predict(mapped)) ** 2).sum(axis=0)
-    # Of a column that is constant over the anchor there is nothing to lose.
-    lost = np.divide(missed, total, out=np.zeros(len(total)), where=total > 0)
-    return np.asarray(np.clip(1.0 - lost, 0.0, 1.0))
+    """Adjusted R² of each raw column on the mapped anchor, shape (n_features,); 0 where the anchor cannot tell."""
+    return np.asarray(np.clip(np.nan_to_num(determination(mapped, public), nan=0.0), 0.0, 1.0))

@@ -20,14 +20,17 @@ FEWEST_OF_ARM = 10
 """Rows of either arm below which a party's sums are not sent: a sum of few says much of each."""
 
 _MEMBER = "balance.safetensors"
-_ARRAYS = ("counts", "kept", "weights", "squared_weights", "sums", "squares")
+_ARRAYS = ("counts", "truncated", "kept", "weights", "squared_weights", "sums", "squares")
 _MOST_NAME = 200
 _MOST_COLUMNS = 10_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class BalanceSums:
-    r"""Sums over a party's rows, by arm, and nothing of single rows.
+    r"""Sums over a party's rows, by arm, with weights that the analyst chose by its propensity.
+
+    No row is among them.  What they tell of single rows all the same is in the Notes of
+    `datacollab.party.balance_sums`, which refuses weights that single out a few.
 
     Columns are in units that all parties and not the analyst know: differences from the anchor's mean, in standard
     deviations of the anchor.  Arrays are copied and made read-only.
@@ -41,8 +44,11 @@ class BalanceSums:
         Of the weights.
     counts : ndarray of shape (2,)
         Rows without and with treatment; 10 at least.
+    truncated : ndarray of shape (2,)
+        How many of them have another weight than the propensity gives.
     kept : ndarray of shape (n_columns,)
-        Part of each column's variance over the anchor that is linear in its collaboration representation; from 0 to 1.
+        Part of each column's variance over the anchor that is linear in its collaboration representation (adjusted R²),
+        from 0 to 1; 0 also where the anchor cannot tell: of a constant column, or with too few rows.
     weights, squared_weights : ndarray of shape (2,)
         :math:`\sum w` and :math:`\sum w^2` of each arm.
     sums, squares : ndarray of shape (2, 2, n_columns)
@@ -58,6 +64,7 @@ class BalanceSums:
     columns: tuple[str, ...]
     target: str
     counts: NDArray[np.int64]
+    truncated: NDArray[np.int64]
     kept: FloatArray
     weights: FloatArray
     squared_weights: FloatArray
@@ -78,6 +85,7 @@ class BalanceSums:
                 f"{self._who}an arm has fewer than {FEWEST_OF_ARM} rows, so that sums would say much of each. This "
                 "party's sums are not sent; the balance is that of the others."
             )
+        self._freeze("truncated", self.truncated, (2,), np.int64)
         for name, shape in {
             "kept": (p,),
             "weights": (2,),
@@ -91,6 +99,7 @@ class BalanceSums:
             (self.weights > 0).all()
             and (self.weights**2 <= self.counts * self.squared_weights * (1 + 1e-9)).all()
             and (self.sums**2 <= totals * self.squares * (1 + 1e-9)).all()
+            and ((self.truncated >= 0) & (self.truncated <= self.counts)).all()
             and ((self.kept >= 0) & (self.kept <= 1)).all()
         )
         if not fits:
@@ -109,6 +118,12 @@ class BalanceSums:
         frozen = array.astype(dtype)
         frozen.setflags(write=False)
         object.__setattr__(self, name, frozen)
+
+    def is_close_to(self, other: BalanceSums) -> bool:
+        """Whether these are the same sums, up to the order of additions."""
+        same = (self.party, self.columns, self.target) == (other.party, other.columns, other.target)
+        pairs = ((getattr(self, name), getattr(other, name)) for name in _ARRAYS)
+        return same and all(np.allclose(mine, others, rtol=1e-9, atol=1e-9) for mine, others in pairs)
 
     def save(self, path: str | Path, *, key: KeyPair | None = None) -> None:
         """Write the sums to a bundle of kind ``datacollab.balance``; whoever has the file can read it.
