@@ -23,8 +23,8 @@ IN_A_FOLDER = {
     *(("project", name) for name in ("new", "sign")),
     *(("anchor", name) for name in ("seal", "open")),
     *(("party", name) for name in ("join", "check", "tune", "share", "install", "predict", "evaluate")),
-    *(("party", name) for name in ("learn", "forget", "explain", "columns")),
-    *(("analyst", name) for name in ("init", "add", "status", "integrate", "effect", "export")),
+    *(("party", name) for name in ("learn", "forget", "explain", "columns", "balance")),
+    *(("analyst", name) for name in ("init", "add", "status", "integrate", "effect", "balance", "export")),
     *(("log", name) for name in ("show", "verify", "export")),
 }
 WRITE_WHERE_TOLD = {

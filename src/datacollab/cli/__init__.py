@@ -1,4 +1,14 @@
-"""The command line.  One file per command; nothing heavy is imported before a command runs."""
+"""The command line.  One file per command; nothing heavy is imported before a command runs.
+
+Files by what they are for:
+
+* The program: `_app`.
+* The exchange: `_keys`, `_project`, `_anchor`, `_party`, `_release`, `_learning`, `_explaining`, `_analyst`,
+  `_balance`, `_bundle`, `_log`.
+* In one process: `_audit`, `_demo`, `_roles`, `_compare`, `_experiment`, `_data`, `_deal`.
+* What commands share: `_options`, `_party_options`, `_passphrase`, `_output`, `_errors`, `_progress`, `_adjusted`,
+  `_scores_shown`, `_shown`, `_tables`, `_features`.
+"""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
+from ._balance import analyst_balance
 from ._output import Report, reported
 from ._passphrase import PassphraseFile, passphrase_for
 from ._progress import shown_progress
@@ -183,13 +184,16 @@ def effect(
     ] = None,
     folds: Annotated[int, Option(min=2, help="Of rows left out of the models.")] = 5,
     seed: Annotated[int | None, Option(help="For repeatable folds.")] = None,
+    balance: Annotated[
+        bool, Option("--balance", help="Write a file for each party, for `party balance`, into the outbox.")
+    ] = False,
     folder: Folder = HERE,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Estimate the effect of the project's treatment from the shares, with an interval.
 
-    Writes effect.json and effect.html into the folder; nothing goes back to the parties.
+    Writes effect.json and effect.html into the folder; nothing goes back to the parties without --balance.
 
     Example: datacollab analyst effect -C analyst --estimand ATT
     """
@@ -215,12 +219,20 @@ def effect(
             trim=trim,
             folds=folds,
             random_state=0 if seed is None else seed,
+            balance=balance,
         )
         written = [str(folder / name) for name in EFFECT_FILES]
         report.facts |= found.to_dict() | {"written": written}
         report.line(f"{opened.project.task.words}, {len(found.parties)} parties")
         report.line(found.to_text())
         report.line(f"{' and '.join(written)} say the same.")
+        if balance:
+            files = [str(folder / "outbox" / f"{party}.dcpropensity") for party in found.parties]
+            report.facts |= {"propensities": files}
+            report.line(f"Send each party its own file, for `datacollab party balance`: {', '.join(files)}")
+
+
+app.command("balance")(analyst_balance)
 
 
 @app.command("export")

@@ -1,6 +1,6 @@
 """All that crosses from a party to the analyst, and between analysts of groups of parties."""
 
-from ._balance import BALANCE_KIND, FEWEST_OF_ARM, BalanceSums, balance_from
+from ._balance import BALANCE_KIND, FEWEST_OF_ARM, BalanceSums, balance_contents, balance_from
 from ._class_sums import ClassSums, class_sums_from
 from ._codec import SHARE_KIND, share_contents
 from ._group_message import GROUP_KIND, GroupMessage, group_message_contents, group_message_from
@@ -27,6 +27,7 @@ __all__ = [
     "GroupTarget",
     "Share",
     "adjacency_of",
+    "balance_contents",
     "balance_from",
     "check_target_facts",
     "class_sums_from",

@@ -13,7 +13,7 @@ from .._typing import FloatArray, PartyName
 from ..bundle import Bundle, KeyPair, PublicKey, arrays_to_bytes, bytes_to_arrays, pack, unpack, write_atomically
 from ..errors import ExchangeError, ShareError
 
-__all__ = ["BALANCE_KIND", "FEWEST_OF_ARM", "BalanceSums", "balance_from"]
+__all__ = ["BALANCE_KIND", "FEWEST_OF_ARM", "BalanceSums", "balance_contents", "balance_from"]
 
 BALANCE_KIND = "datacollab.balance"
 FEWEST_OF_ARM = 10
@@ -120,8 +120,7 @@ class BalanceSums:
         key : KeyPair, optional
             Whose signature it gets.
         """
-        facts = {"party": self.party, "columns": list(self.columns), "target": self.target}
-        members = {_MEMBER: arrays_to_bytes({name: getattr(self, name) for name in _ARRAYS})}
+        facts, members = balance_contents(self)
         write_atomically(Path(path), pack(BALANCE_KIND, facts, members, key=key), mode=0o600)
 
     @staticmethod
@@ -143,6 +142,12 @@ class BalanceSums:
 
     def __repr__(self) -> str:
         return f"BalanceSums(party={self.party!r}, {len(self.columns)} columns, {int(self.counts.sum())} rows)"
+
+
+def balance_contents(sums: BalanceSums) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Facts and members of the bundle of these sums."""
+    facts = {"party": sums.party, "columns": list(sums.columns), "target": sums.target}
+    return facts, {_MEMBER: arrays_to_bytes({name: getattr(sums, name) for name in _ARRAYS})}
 
 
 def balance_from(bundle: Bundle) -> BalanceSums:

@@ -15,7 +15,7 @@ from ...share import Share, share_from
 from ..project import Project
 from ._named_shares import check_named
 
-__all__ = ["SEALED", "SHARE_KIND", "ReceivedShare", "check_same_anchor", "receive"]
+__all__ = ["SEALED", "SHARE_KIND", "ReceivedShare", "check_same_anchor", "check_signer", "receive"]
 
 SHARE_KIND = "datacollab.share"
 SEALED, OPEN = "sealed.bin", "share.safetensors"
@@ -72,7 +72,7 @@ def receive(source: bytes, project: Project, key: KeyPair, *, where: str) -> Rec
             f"{where} comes from a party that is not in project {project.name!r}; its parties are "
             f"{list(project.parties)!r}. Ask the project's owner.",
         )
-    _check_signer(bundle, project.parties[party], party, where)
+    check_signer(bundle, project.parties[party], party, where)
     if bundle.facts.get("project_digest") != project.digest:
         raise ExchangeError(
             "PROJECT_HASH_MISMATCH",
@@ -106,7 +106,8 @@ def check_same_anchor(commitments: Mapping[str, str], party: str, commitment: st
         )
 
 
-def _check_signer(bundle: Bundle, wanted: PublicKey, party: str, where: str) -> None:
+def check_signer(bundle: Bundle, wanted: PublicKey, party: str, where: str) -> None:
+    """Raise where a file is not signed by the party that it names."""
     if bundle.signer is None:
         raise ExchangeError(
             "SIGNATURE_MISSING", f"{where} is not signed. Ask party {party!r} for the file that its program wrote."

@@ -9,9 +9,11 @@ Files by what they are for:
 * The analyst's model, or its answers: `_installation`, `_pooling`, `_answers`, `_learning`.
 * Predictions: `_predictions`, `_prediction`, `_prediction_file`, `_sides`, `_survival_times`, `_scores`, `_ranking`,
   `_survival_scores`.
+* After an effect: `_balancing`, `_propensity`.
 * What columns do in the model: `_explaining`, `_contributions`.
 """
 
+from ._balancing import BalanceRelease
 from ._contributions import Explained
 from ._named_targets import NamedTargets
 from ._party_folder import PartyFolder
@@ -23,6 +25,7 @@ from ._share_file import refuse
 from ._tuning import Tuning, tune, ways_to_try
 
 __all__ = [
+    "BalanceRelease",
     "Explained",
     "NamedTargets",
     "PartyFolder",
