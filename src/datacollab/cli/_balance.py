@@ -91,9 +91,8 @@ def analyst_balance(
         for each in report.facts["columns"].values():
             # Infinite where each arm has a value of its own.
             each |= {name: None for name, value in each.items() if not math.isfinite(value)}
-        report.line(
-            f"{found.n_untreated} untreated rows and {found.n_treated} treated ones of {', '.join(map(str, found.parties))},"
-        )
+        parties = ", ".join(map(str, found.parties))
+        report.line(f"{found.n_untreated} untreated rows and {found.n_treated} treated ones of {parties},")
         report.line(
             f"weighted as good as {found.effective_untreated:.0f} and {found.effective_treated:.0f}. Difference of "
             f"means in standard deviations ({found.target}); below 0.1 is commonly called balance:"
