@@ -15,7 +15,7 @@
     ├── NotEnoughMemoryError (MemoryError) a fit would not fit into memory; nothing was started
     ├── EffectError (ValueError)           an effect cannot be estimated, or not with honest intervals
     ├── NoGuaranteeError (RuntimeError)    no epsilon can be stated for what a party shares
-    ├── SharedBeforeError (RuntimeError)   a party would share rows once more, after another fit
+    ├── SharedBeforeError (RuntimeError)   a party would share rows or sums once more
     ├── ForgottenError (RuntimeError)      a party has forgotten its map f_k, and is asked for it
     ├── ExchangeError (ValueError)         a file or a step of the exchange is refused; has a `code`
     ├── ClusterError (RuntimeError)        no Dask cluster, or one that keeps losing workers
@@ -133,7 +133,7 @@ class NoGuaranteeError(DataCollabError, RuntimeError):
 
 
 class SharedBeforeError(DataCollabError, RuntimeError):
-    """A party was fitted anew and would share rows that it shared before; nothing left the party."""
+    """A party would share rows anew, after another fit, or other sums of a balance; nothing left the party."""
 
 
 class ForgottenError(DataCollabError, RuntimeError):
