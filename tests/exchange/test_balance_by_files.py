@@ -18,6 +18,7 @@ from datacollab.exchange.analyst_folder import balance_of, effect_of
 from datacollab.exchange.party_folder import PartyFolder, _commit
 from datacollab.exchange.party_folder._stored import load_party
 from datacollab.exchange.project import Column
+from datacollab.party._dominance import rounded_weights, truncated_weights
 from datacollab.share import BALANCE_KIND, balance_contents, balance_from
 from named_world import NUMBERS, NamedWorld
 from party_world import contents, events, refused
@@ -65,6 +66,9 @@ def test_differences_are_those_of_all_rows_in_one_place(tmp_path, target, sealed
         scores.append(folder_party(folder).predict_proba(own, there.found.party_model(folder.name))[:, 1])
     e = np.concatenate(scores).clip(0.02, 0.98)
     w = np.where(t == 1, 1 / e, 1 / (1 - e)) if target == "ATE" else np.where(t == 1, 1.0, e / (1 - e))
+    owner = np.repeat(["a", "b"], [len(each) for each in there.world.tables.values()])
+    for own in ((owner == name) & (t == arm) for name in "ab" for arm in (0, 1)):
+        w[own] = truncated_weights(rounded_weights(w[own]), 10)
     spread = X[t == 1].var(axis=0, ddof=1)
     if target == "ATE":
         spread = (spread + X[t == 0].var(axis=0, ddof=1)) / 2
@@ -90,7 +94,7 @@ def test_what_is_shown_is_what_leaves(there):
     (release,) = shown
     sums = balance_from(unpack(file, signed_by=there.world.keys["a"].public))
     told = release.to_dict()
-    for name in ("counts", "kept", "weights", "squared_weights", "sums", "squares"):
+    for name in ("counts", "truncated", "kept", "weights", "squared_weights", "sums", "squares"):
         assert_allclose(told[name], getattr(sums, name), rtol=0)
     for number in np.ravel(sums.sums):
         assert f"{number:+.5g}" in release.to_text()

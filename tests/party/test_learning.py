@@ -295,8 +295,8 @@ def test_nothing_secret_is_in_what_is_left(kind):
     assert not any(held_in(secret, after) for secret in secrets)
     assert len(after) < 500
     assert set(vars(party)) == {
-        *("name", "obfuscator", "fit_on", "defences", "shuffle", "share_again", "random_state", "_ledger"),
-        "_forgotten",
+        *("name", "obfuscator", "fit_on", "defences", "shuffle", "share_again", "time_step", "random_state"),
+        *("_ledger", "_forgotten"),
     }
 
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from ..._typing import FloatArray
 from ...bundle import pack, seal, unpack
-from ...errors import AgreementError, DataCollabError, ExchangeError, ObfuscationError
+from ...errors import AgreementError, DataCollabError, ExchangeError
 from ...party import balance_sums
-from ...share import BALANCE_KIND, FEWEST_OF_ARM, BalanceSums, balance_contents
+from ...share import BALANCE_KIND, BalanceSums, balance_contents
 from ._commit import commit_balance
 from ._explaining import Explaining
 from ._propensity import open_propensity
@@ -46,15 +46,10 @@ class BalanceRelease:
     few: tuple[tuple[str, str, int, int], ...]
     sealed: bool = field(default=False)
 
-    @property
-    def effective(self) -> FloatArray:
-        """Rows of equal weight that would say as much as the weighted ones of each arm."""
-        return np.asarray(self.sums.weights**2 / self.sums.squared_weights)
-
     def to_dict(self) -> dict[str, Any]:
         """All figures that would leave, and what to look at, as JSON can hold them."""
         sums = self.sums
-        arrays = ("counts", "kept", "weights", "squared_weights", "sums", "squares")
+        arrays = ("counts", "truncated", "kept", "weights", "squared_weights", "sums", "squares")
         return {
             "party": sums.party,
             "target": sums.target,
@@ -72,6 +67,7 @@ class BalanceRelease:
             f"  rows: {sums.counts[0]} untreated, {sums.counts[1]} treated",
             f"  sums of weights ({sums.target}): {sums.weights[0]:.6g} and {sums.weights[1]:.6g}; of their squares: "
             f"{sums.squared_weights[0]:.6g} and {sums.squared_weights[1]:.6g}",
+            f"  rows whose weights were brought in, lest they stand out: {sums.truncated[0]} and {sums.truncated[1]}",
             "  of each column, in standard deviations from the anchor's mean: sums and sums of squares, untreated and",
             "  treated, first without weights and then with them; and how much of it the representation kept",
         ]
@@ -89,8 +85,8 @@ class BalanceRelease:
             for name, arm, value, n in self.few
         )
         lines.append(
-            "Nothing here is differentially private. Weights come from the analyst's model: one that was not fitted to "
-            "the shares but made for it could single out a row."
+            "Nothing here is differentially private. Weights come from the analyst's model, and what is excluded is "
+            "that two sums together rest on fewer than ten rows of an arm."
         )
         return "\n".join(lines)
 
@@ -100,6 +96,8 @@ class Balancing(Explaining):
 
     def balance(self, propensity_file: Path, *, approve: Callable[[BalanceRelease], str | None]) -> Path:
         """Add up the rows that were shared, by arm, have it approved, and put the sums into the outbox: once.
+
+        Weights that stand out are brought in until no sum rests on few rows; `datacollab.party.balance_sums` says more.
 
         The rows are those kept in the folder when they were shared, and no other table.
 
@@ -123,7 +121,7 @@ class Balancing(Explaining):
             NOT_SHARED, FORGOTTEN, ALREADY_SHARED where sums were made before, WRONG_RECIPIENT, WRONG_SHARE,
             MODEL_MALFORMED, NOT_APPROVED or BUSY.  Nothing left the party.
         ObfuscationError
-            When an arm has fewer than ten rows, or weights leave fewer that count.  Nothing is to be sent then.
+            When an arm has fewer than ten rows.  Nothing is to be sent then.
         """
         propensity_file = Path(propensity_file)
         task = self.project.task
@@ -150,6 +148,7 @@ class Balancing(Explaining):
                 anchor=self.anchor.rows,
                 target=str(bundle.facts["target"]),
                 columns=self.project.feature_names,
+                truncate=True,
             )
         except DataCollabError:
             raise
@@ -161,12 +160,6 @@ class Balancing(Explaining):
                 "it, and ask the analyst.",
             ) from None
         found = BalanceRelease(sums=sums, few=_few(X, treatment, sums), sealed=self.project.seal_shares)
-        if found.effective.min() < FEWEST_OF_ARM:
-            raise ObfuscationError(
-                f"Party {self.name!r}: the weights leave fewer than {FEWEST_OF_ARM} rows of an arm that count, and "
-                "weighted sums of so few would say much of each. Nothing is to be sent; the balance is that of the "
-                "other parties."
-            )
         policy = self.policy
         approved_by = approve(found)
         if not approved_by:
