@@ -17,10 +17,13 @@ from ._columns_of_tables import ColumnTable, place_of
 from ._identification import (
     AFFINE_R2,
     MOST_LEAKAGE,
+    MOST_LOST_LEAKAGE,
     OTHER_R2,
     column_steps,
+    determination,
     is_additive,
     leakage,
+    lost_leakage,
     numbers_of_table,
     r2_of_columns,
 )
@@ -28,8 +31,8 @@ from ._inference import LocalInference
 
 __all__ = ["ColumnEffects", "effects_of_columns"]
 
-_NO_BIAS = 1e-4
-"""In standard errors; below, the quantile is that of no bias to eight digits."""
+_NO_BIAS, _ALL_BIAS = 1e-4, 1e4
+"""In standard errors; below and above, the quantile is that of no bias, or of one side, to eight digits."""
 CONSTANT = "does not vary over the anchor"
 MISSING = "has missing entries in the anchor"
 NO_NUMBERS = "is no column of numbers"
@@ -49,7 +52,7 @@ class ColumnEffects:
     se : ndarray of shape (n_columns,)
         Standard errors.
     low, high : ndarray of shape (n_columns,)
-        Interval; wider than normal where leakage may move the estimate.
+        Interval; wider than normal where leakage of effects that the representation tells may move the estimate.
     identified : ndarray of shape (n_columns,), bool
         Whether the effect is shown.
     r2 : ndarray of shape (n_columns,)
@@ -131,11 +134,18 @@ def effects_of_columns(
         for place in range(len(table.labels))
         if _reason(table, place, 1.0, 0.0) is None
     }
-    # Length of all effects of a standard deviation, as the model has them: what leakage is of.
-    together = float(np.sqrt(sum((D @ coefficients) ** 2 for D, _ in moves.values())))
     told = r2_of_columns(table, representation)
     numbers, place_of_number = numbers_of_table(table)
     wanted = AFFINE_R2 if is_additive(table, transform) else OTHER_R2
+    # Effects of a standard deviation, as the model has them: what leakage is of.  No step is made of categories, nor of
+    # columns with missing entries: theirs are those that best say what the model answers on the anchor.
+    said = np.linalg.lstsq(numbers, (representation - representation.mean(axis=0)) @ coefficients, rcond=None)[0]
+    for each, place in enumerate(place_of_number):
+        if place in moves:
+            said[each] = moves[place][0] @ coefficients
+    together = float(np.linalg.norm(said))
+    is_lost = (determination(representation, numbers) < wanted) | (told < wanted)[place_of_number]
+    lost, kept, place_of_kept = numbers[:, is_lost], numbers[:, ~is_lost], place_of_number[~is_lost]
     n = len(places)
     effect, se, steps, leak, reach = (np.full(n, np.nan) for _ in range(5))
     reasons = [_reason(table, place, told[place], wanted) for place in places]
@@ -144,13 +154,22 @@ def effects_of_columns(
             continue
         D, deviation = moves[place]
         leak[each] = leakage(D, representation, numbers, int(np.flatnonzero(place_of_number == place)[0]))
-        if leak[each] > MOST_LEAKAGE:
+        of_lost = lost_leakage(D, representation, lost)
+        if of_lost > MOST_LOST_LEAKAGE:
+            reasons[each] = (
+                f"it reads others that were lost, whose effects are unknown: leakage of them, with chance in the "
+                f"anchor, is up to {of_lost:.2f}, above {MOST_LOST_LEAKAGE:g}"
+            )
+        elif leak[each] > MOST_LEAKAGE:
             reasons[each] = f"leakage {leak[each]:.2f} is above {MOST_LEAKAGE:g}: others' effects would be read into it"
         else:
             steps[each] = _step(table.names[place], deviation, scale, name)
             per_step = steps[each] / deviation
             effect[each], se[each] = per_step * (D @ coefficients), abs(per_step) * np.sqrt(D @ covariance @ D)
-            reach[each] = bias_aware_reach(se[each], abs(per_step) * leak[each] * together, confidence)
+            # That lost columns do as much as those told is all that can be said of them.
+            of_told = leakage(D, representation, kept, int(np.flatnonzero(place_of_kept == place)[0]))
+            most_bias = (of_told + of_lost) * together
+            reach[each] = bias_aware_reach(se[each], abs(per_step) * most_bias, confidence)
     return ColumnEffects(
         party=name,
         names=tuple(table.names[place] for place in places),
@@ -170,12 +189,14 @@ def effects_of_columns(
 def bias_aware_reach(se: float, most_bias: float, confidence: float) -> float:
     r"""Half the length of an interval that holds what it promises for any bias up to a bound ([Armstrong2020]).
 
-    The quantile of :math:`|N(b, s^2)|`: that of a normal interval where there is no bias, and about the bound more
-    where it is large.
+    The quantile of :math:`|N(b, s^2)|`: that of a normal interval where there is no bias, and the bound and a one-sided
+    normal interval where it is large.
     """
     ratio = most_bias / se
     if ratio < _NO_BIAS:
         return float(norm.ppf((1 + confidence) / 2) * se)
+    if ratio > _ALL_BIAS:
+        return float(most_bias + norm.ppf(confidence) * se)
     return float(np.sqrt(ncx2.ppf(confidence, 1, ratio**2)) * se)
 
 

@@ -189,13 +189,21 @@ class ExplainingParty(LocalInference):
         of it is read as a step of others by no more than .1 standard deviations (``leakage``).  Others are NaN, with
         the reason: their effect would be that of a mixture of columns, with an interval that does not say so.
 
-        Leakage times the length of the effects of all columns of numbers, as the model has them, bounds how far an
-        effect is off by it; intervals are as much wider as this asks for [Armstrong2020].  They are for the effects in
-        the world that the rows come from, and not for what all rows in one place would give, which is far nearer.
+        Leakage of the columns that the representation tells, categories' indicators included, times the length of their
+        effects as the model has them bounds how far an effect is off by it; intervals are as much wider as this asks
+        for [Armstrong2020].  They are for the effects in the world that the rows come from, and not for what all rows
+        in one place would give, which is far nearer.
+
+        While the representation lost any column or indicator, whose R² is below these bounds, its effect is unknown,
+        and no interval covers it whatever it is.  An effect is then shown only where leakage of lost ones is at most
+        .05 at the 95 % limit of what the anchor leaves open, which with fewer than some thousand anchor rows it seldom
+        is.  The interval covers it for lost effects that together are no longer than those the model has of all
+        columns; longer ones move the estimate by .05 times their length at most, but for 5 % of anchors.
 
         What is assumed: that h is the right model of the representation, that the anchor's columns vary together as the
-        parties' do, and that parties shared their own rows one by one.  Where rows were moved, grouped or labelled by a
-        defence, standard errors do not know of it and are wrong.
+        parties' do (missing entries are taken for the mean, and what is constant in the anchor for constant), and that
+        parties shared their own rows one by one.  Where rows were moved, grouped or labelled by a defence, standard
+        errors do not know of it and are wrong.
 
         With PCA of all columns and `LTI` with intercepts, effects and standard errors are those of all rows in one
         place.

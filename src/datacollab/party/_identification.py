@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import chi2
 
 from .._validation import FloatArray
 from ._columns_of_tables import ColumnTable, Players
@@ -21,12 +22,14 @@ from ._columns_of_tables import ColumnTable, Players
 __all__ = [
     "AFFINE_R2",
     "MOST_LEAKAGE",
+    "MOST_LOST_LEAKAGE",
     "OTHER_R2",
     "column_steps",
     "determination",
     "faded_share",
     "is_additive",
     "leakage",
+    "lost_leakage",
     "numbers_of_table",
     "r2_of_columns",
     "smallest_of_groups",
@@ -36,7 +39,10 @@ AFFINE_R2, OTHER_R2 = 0.99, 0.95
 """Share of a column from which on it counts as identified: where maps are affine, and elsewhere."""
 MOST_LEAKAGE = 0.1
 """Leakage up to which intervals of effects hold what they promise (benchmarks/downstream/column_coverage.py)."""
+MOST_LOST_LEAKAGE = 0.05
+"""Leakage of lost columns up to which an effect is shown, chance in the anchor included: their effects are unknown."""
 _ROUNDING = 1e-7
+_RANK = 1e-10
 
 
 def column_steps(table: ColumnTable, place: int, transform: Callable[[Any], FloatArray]) -> tuple[FloatArray, float]:
@@ -98,6 +104,8 @@ def r2_of_columns(table: ColumnTable, representation: FloatArray) -> FloatArray:
 def numbers_of_table(table: ColumnTable) -> tuple[FloatArray, NDArray[np.intp]]:
     """All columns in standard deviations, categories as indicators, and which of the table's columns each one is.
 
+    Missing numbers are taken for the mean of their column.
+
     Returns
     -------
     columns : ndarray of shape (n_rows, n_numbers)
@@ -108,7 +116,7 @@ def numbers_of_table(table: ColumnTable) -> tuple[FloatArray, NDArray[np.intp]]:
     for place in range(len(table.labels)):
         column = table.numbers(place)
         # All indicators but one say what all do.
-        each = _indicators(table.columns[place])[:, 1:] if column is None else column[:, None]
+        each = _indicators(table.columns[place])[:, 1:] if column is None else _filled(column)[:, None]
         each = each[:, each.min(axis=0) < each.max(axis=0)]
         columns.append((each - each.mean(axis=0)) / each.std(axis=0))
         places += [place] * each.shape[1]
@@ -121,7 +129,7 @@ def leakage(step: FloatArray, representation: FloatArray, columns: FloatArray, c
     With B the least squares coefficients of all columns on the representation, a model whose predictor is
     :math:`\sum_l b_l x_l` is learnt as :math:`\hat x^\top B b`, so that column j is found to have the effect
     :math:`D_j^\top B b = b_j + \sum_l c_l b_l`, with :math:`c = B^\top D_j - e_j`.  Leakage is :math:`\|c\|`: no
-    effect is further off, for this reason, than leakage times :math:`\|b\|`.
+    effect is further off, for this reason, than leakage times :math:`\|b\|`, the effects of lost columns included.
 
     Parameters
     ----------
@@ -137,6 +145,42 @@ def leakage(step: FloatArray, representation: FloatArray, columns: FloatArray, c
     read = np.linalg.lstsq(centred, columns, rcond=None)[0].T @ step
     read[column] -= 1.0
     return float(np.linalg.norm(read))
+
+
+def lost_leakage(step: FloatArray, representation: FloatArray, lost: FloatArray) -> float:
+    r"""How far a step of one column may be read as a step of lost ones: the 95 % limit of the length of their c.
+
+    With :math:`P` the regression of the lost columns on the representation, :math:`c = P^\top D_j` is a sum over the
+    anchor's rows, in which the lost columns' residuals, of covariance :math:`\Sigma` and rank q, have the weights
+    :math:`w` that give :math:`D_j^\top P`.  Over anchors c varies with covariance :math:`\|w\|^2 \Sigma`, so that
+
+    .. math:: \|c\| \le \|\hat c\| + \|w\| \sqrt{\lambda_{\max}(\Sigma) \chi^2_{q, .95}}
+
+    for 95 % of anchors, where residuals vary alike everywhere and there are rows enough for sums to be normal.
+
+    Parameters
+    ----------
+    step : ndarray of shape (n_components,)
+        D_j, of one standard deviation.
+    representation : ndarray of shape (n_rows, n_components)
+        At least two rows more than its rank.
+    lost : ndarray of shape (n_rows, n_lost)
+        Centred, in standard deviations.
+
+    Returns
+    -------
+    float
+        0 where nothing was lost.
+    """
+    if not lost.shape[1]:
+        return 0.0
+    U, singular_values, Vt = _directions(representation)
+    weights = U @ (Vt @ step / singular_values)
+    residuals = lost - U @ (U.T @ lost)
+    variances = np.linalg.eigvalsh(residuals.T @ residuals) / (len(lost) - U.shape[1] - 1)
+    rank = int((variances > _RANK * variances.max()).sum())
+    chance = np.linalg.norm(weights) * np.sqrt(variances.max() * chi2.ppf(0.95, rank))
+    return float(np.linalg.norm(lost.T @ weights) + chance)
 
 
 def determination(representation: FloatArray, columns: FloatArray) -> FloatArray:
@@ -161,8 +205,7 @@ def determination(representation: FloatArray, columns: FloatArray) -> FloatArray
     array([1., 1., 0.])
     """
     n_rows = len(representation)
-    U, singular_values, _ = np.linalg.svd(representation - representation.mean(axis=0), full_matrices=False)
-    U = U[:, singular_values > singular_values.max(initial=0.0) * 1e-10]
+    U, _, _ = _directions(representation)
     free = n_rows - U.shape[1] - 1
     targets = columns - columns.mean(axis=0)
     varies = columns.min(axis=0) < columns.max(axis=0)
@@ -182,6 +225,18 @@ def faded_share(anchor: FloatArray, masked: FloatArray) -> float:
 def smallest_of_groups(values: FloatArray, of_column: NDArray[np.intp]) -> FloatArray:
     """Smallest value of the columns of each group; NaN where a column has none."""
     return np.array([values[of_column == player].min() for player in range(of_column.max() + 1)])
+
+
+def _directions(representation: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Singular vectors and values of a centred representation, without those of rounding."""
+    U, singular_values, Vt = np.linalg.svd(representation - representation.mean(axis=0), full_matrices=False)
+    kept = singular_values > singular_values.max(initial=0.0) * _RANK
+    return U[:, kept], singular_values[kept], Vt[kept]
+
+
+def _filled(column: FloatArray) -> FloatArray:
+    missing = np.isnan(column)
+    return column if missing.all() or not missing.any() else np.where(missing, column[~missing].mean(), column)
 
 
 def _indicators(column: Sequence[Any]) -> FloatArray:
