@@ -208,7 +208,8 @@ COMMANDS = [
     *("anchor seal", "anchor open", "party join", "party check", "party share", "party tune", "party install"),
     *("party predict", "party evaluate", "analyst init", "analyst add", "analyst status", "analyst integrate"),
     *("analyst export", "bundle inspect", "bundle verify", "bundle diff", "log show", "log verify", "log export"),
-    *("analyst effect", "party learn", "party forget"),
+    *("analyst effect", "analyst balance", "party learn", "party forget", "party explain", "party columns"),
+    "party balance",
     *("experiment list", "experiment show", "experiment run", "experiment report"),
 ]
 
