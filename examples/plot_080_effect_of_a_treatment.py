@@ -83,9 +83,12 @@ for name, (estimate, error) in found.items():
 # below: say whether treated and others are alike.
 #
 # **Are the arms alike?**  The propensity goes back to the clinics, which alone have raw columns, and sums by arm come.
+# Where few rows weigh much, the outermost weights are brought in, for a sum must not rest on few rows.
 
 sums = [
-    balance_sums(party, X.iloc[own[name]], y["treatment"][own[name]], effect.party_model(name), anchor=X_public)
+    balance_sums(
+        party, X.iloc[own[name]], y["treatment"][own[name]], effect.party_model(name), anchor=X_public, truncate=True
+    )
     for name, party in parties.items()
 ]
 balance = pooled_balance(sums)
