@@ -41,7 +41,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--output", type=Path, default=Path("output/downstream"), help="directory of results and report"
     )
     parser.add_argument("--report-only", action="store_true", help="compute nothing")
-    parser.add_argument("--copy-to", type=Path, help="where a copy of results and report goes")
+    parser.add_argument("--copy-to", type=Path, help="where a copy of the report goes")
     return parser.parse_args(arguments)
 
 
@@ -58,8 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     (options.output / "README.md").write_text(report_text(rows, wanted), encoding="utf-8")
     if options.copy_to is not None:
         options.copy_to.mkdir(parents=True, exist_ok=True)
-        for name in (FILE, "README.md"):
-            shutil.copy(options.output / name, options.copy_to / name)
+        shutil.copy(options.output / "README.md", options.copy_to / "README.md")
     verdicts = judged(rows, wanted)
     missed = [verdict for verdict in verdicts if not verdict.held]
     print(f"{len(verdicts) - len(missed)} of {len(verdicts)} wanted figures held; {options.output / 'README.md'}")

@@ -18,7 +18,8 @@ _HEAD = """\
 
 Made by `make downstream`: means over seeds, each a split of the table into parties, public rows and test rows, with
 the standard deviation over seeds. What methods, tables and measures are, each section's file in
-`benchmarks/downstream` says.
+`benchmarks/downstream` says. Some bounds were set before anything ran, and others when the first seeds were known: they
+tell that nothing got worse, and are no proof of what was found.
 """
 
 Key = tuple[str, str, str, str]
@@ -72,7 +73,7 @@ def report_text(rows: Sequence[Mapping[str, Any]], wanted: Sequence[Wanted]) -> 
     verdicts = judged(rows, wanted)
     n_seeds = len({row["seed"] for row in rows})
     held = sum(verdict.held for verdict in verdicts)
-    parts = [_HEAD, f"{n_seeds} seeds. Of {len(verdicts)} figures wanted beforehand {held} held.\n"]
+    parts = [_HEAD, f"{n_seeds} seeds. Of {len(verdicts)} figures with bounds {held} hold.\n"]
     for section in dict.fromkeys(row["section"] for row in rows):
         parts.append(f"## {section[0].upper()}{section[1:]}\n")
         keys = [key for key in values if key[0] == section]

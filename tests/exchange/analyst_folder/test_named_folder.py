@@ -202,7 +202,7 @@ def test_means_are_penalised_more(survival):
         make_model("cox", "regression")
 
 
-@pytest.mark.parametrize(("kind", "horizon"), [("effect", None), ("survival-effect", 500.0)])
+@pytest.mark.parametrize(("kind", "horizon"), [("effect", None), ("survival-effect", 480.0)])
 def test_an_effect_by_files_is_the_effect_in_memory(tmp_path, kind, horizon):
     world = NamedWorld(tmp_path, kind)
     a, b = world.shared("a"), world.shared("b")
