@@ -96,7 +96,8 @@ def _line(key: Key, of_seeds: Mapping[int, float], verdicts: Iterable[Verdict]) 
         + ("" if verdict.held else " **not held**")
         for verdict in own
     )
-    return f"| {key[1]} | {key[3]} | {key[2]} | {np.nanmean(found):.3f} ± {np.nanstd(found):.3f} | {said} |"
+    shown = "–" if np.isnan(found).all() else f"{np.nanmean(found):.3f} ± {np.nanstd(found):.3f}"
+    return f"| {key[1]} | {key[3]} | {key[2]} | {shown} | {said} |"
 
 
 def _key(wanted: Wanted) -> Key:
@@ -112,4 +113,5 @@ def _by_figure(rows: Iterable[Mapping[str, Any]]) -> dict[Key, dict[int, float]]
 
 
 def _mean(of_seeds: Mapping[int, float]) -> float:
-    return float(np.nanmean(list(of_seeds.values()))) if of_seeds else math.nan
+    known = [value for value in of_seeds.values() if not math.isnan(value)]
+    return float(np.mean(known)) if known else math.nan
