@@ -24,6 +24,7 @@ from sklearn.metrics import roc_auc_score
 
 from datacollab.party import Party
 from datacollab.risk.attacks import ShadowAttack
+from datacollab.risk.audit._named_targets import target_numbers
 from datacollab.risk.audit._recipe import recipe_of
 from datacollab.share import Share
 
@@ -205,7 +206,8 @@ def shadowed(world: World, images: Array, f: Any) -> Array | None:
     """The library's shadow shares, with anchor and public rows together for made-up tables."""
     if not world.party.defences:
         return None
-    recipe = recipe_of(world.party, world.share.anchor_representation, world.anchor[1])
+    coding = target_numbers(world.share.target)
+    recipe = recipe_of(world.party, world.share.anchor_representation, world.anchor[1], coding)
     known = np.vstack([f(world.anchor[0]), f(world.public[0])])
     target = np.concatenate([world.anchor[1], world.public[1]])
     attack = ShadowAttack(recipe, 32, random_state=world.random).fit(known, target, world.own[1])
