@@ -12,6 +12,7 @@ from ._limits import Limits
 from ._passphrase import decrypt, encrypt, is_encrypted
 from ._public_key import PublicKey
 from ._seal import seal, sealed_to, unseal
+from ._signed_file import SignedFile
 from ._spelling import spelt
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "KeyPair",
     "Limits",
     "PublicKey",
+    "SignedFile",
     "arrays_to_bytes",
     "bytes_to_arrays",
     "canonical_json",

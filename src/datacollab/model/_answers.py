@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import is_classifier, is_regressor
 
 from .._typing import FloatArray
-from ..bundle import Bundle, KeyPair, PublicKey, pack, unpack, write_atomically
+from ..bundle import Bundle, SignedFile
 from ..errors import NumericalError
 from ._answer_fields import AnswerFields
 from ._answers_codec import ANSWERS_KIND, answers_contents, decode_answers
@@ -21,7 +20,7 @@ __all__ = ["AnchorAnswers", "anchor_answers", "answers_from"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class AnchorAnswers(AnswerFields):
+class AnchorAnswers(AnswerFields, SignedFile):
     """What h says of each row of the anchor, as one party's g_k and f_k show it: h(g_k(f_k(a))).
 
     A party learns a model of its own from them, on the raw columns of the anchor, by `Party.learn`.  That needs no
@@ -57,40 +56,14 @@ class AnchorAnswers(AnswerFields):
     ['ill', 'well']
     """
 
-    def save(self, path: str | Path, *, key: KeyPair | None = None) -> None:
-        """Write the answers to a `.dcanswers` file of plain numbers.
+    kind = ANSWERS_KIND
 
-        Parameters
-        ----------
-        path : str or Path
-            A file there is replaced.
-        key : KeyPair, optional
-            Whose signature it gets.
+    def _contents(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+        return answers_contents(self)
 
-        Raises
-        ------
-        ExchangeError
-            MODEL_UNSUPPORTED, for classes that are neither texts nor numbers.
-        """
-        facts, members = answers_contents(self)
-        write_atomically(Path(path), pack(ANSWERS_KIND, facts, members, key=key), mode=0o600)
-
-    @staticmethod
-    def load(path: str | Path, *, signed_by: PublicKey | None = None) -> AnchorAnswers:
-        """Read answers that `save` wrote.
-
-        Parameters
-        ----------
-        path : str or Path
-        signed_by : PublicKey, optional
-            Who has to have signed it.
-
-        Raises
-        ------
-        ExchangeError
-            When the file is damaged, not signed as wanted, or inconsistent.
-        """
-        return answers_from(unpack(Path(path), kind=ANSWERS_KIND, signed_by=signed_by))
+    @classmethod
+    def _from_bundle(cls, bundle: Bundle) -> AnchorAnswers:
+        return answers_from(bundle)
 
 
 def answers_from(bundle: Bundle) -> AnchorAnswers:

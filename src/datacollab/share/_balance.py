@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._typing import FloatArray, PartyName
-from ..bundle import Bundle, KeyPair, PublicKey, arrays_to_bytes, bytes_to_arrays, pack, unpack, write_atomically
+from ..bundle import Bundle, SignedFile, arrays_to_bytes, bytes_to_arrays
 from ..errors import ExchangeError, ShareError
 
 __all__ = ["BALANCE_KIND", "FEWEST_OF_ARM", "BalanceSums", "balance_contents", "balance_from"]
@@ -26,7 +25,7 @@ _MOST_COLUMNS = 10_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class BalanceSums:
+class BalanceSums(SignedFile):
     r"""Sums over a party's rows, by arm, with weights that the analyst chose by its propensity.
 
     No row is among them.  What they tell of single rows all the same is in the Notes of
@@ -59,6 +58,8 @@ class BalanceSums:
     ShareError
         When the fields do not fit together, or an arm has fewer than 10 rows.
     """
+
+    kind = BALANCE_KIND
 
     party: PartyName
     columns: tuple[str, ...]
@@ -125,35 +126,12 @@ class BalanceSums:
         pairs = ((getattr(self, name), getattr(other, name)) for name in _ARRAYS)
         return same and all(np.allclose(mine, others, rtol=1e-9, atol=1e-9) for mine, others in pairs)
 
-    def save(self, path: str | Path, *, key: KeyPair | None = None) -> None:
-        """Write the sums to a bundle of kind ``datacollab.balance``; whoever has the file can read it.
+    def _contents(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+        return balance_contents(self)
 
-        Parameters
-        ----------
-        path : str or Path
-            A file there is replaced.
-        key : KeyPair, optional
-            Whose signature it gets.
-        """
-        facts, members = balance_contents(self)
-        write_atomically(Path(path), pack(BALANCE_KIND, facts, members, key=key), mode=0o600)
-
-    @staticmethod
-    def load(path: str | Path, *, signed_by: PublicKey | None = None) -> BalanceSums:
-        """Read what `save` wrote.
-
-        Parameters
-        ----------
-        path : str or Path
-        signed_by : PublicKey, optional
-            Who has to have signed it.
-
-        Raises
-        ------
-        ExchangeError
-            When the file is damaged, not signed as wanted, or inconsistent.
-        """
-        return balance_from(unpack(Path(path), kind=BALANCE_KIND, signed_by=signed_by))
+    @classmethod
+    def _from_bundle(cls, bundle: Bundle) -> BalanceSums:
+        return balance_from(bundle)
 
     def __repr__(self) -> str:
         return f"BalanceSums(party={self.party!r}, {len(self.columns)} columns, {int(self.counts.sum())} rows)"

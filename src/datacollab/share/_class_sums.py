@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
-from ..bundle import Bundle, KeyPair, PublicKey, pack, unpack, write_atomically
+from ..bundle import Bundle, SignedFile
 from ._sums_codec import SUMS_KIND, decode_sums, sums_contents
 from ._sums_fields import SumsFields
 
@@ -13,7 +13,7 @@ __all__ = ["ClassSums", "class_sums_from"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class ClassSums(SumsFields):
+class ClassSums(SumsFields, SignedFile):
     r"""What the analyst gets from one party instead of a `Share`: no row, and no row's label.
 
     `Party.class_sums` makes it.  The shapes of all arrays, and everything but `sums` and `counts`, are the same
@@ -57,40 +57,14 @@ class ClassSums(SumsFields):
     ClassSums(party='a', classes=2, sums=(2, 1), anchor_representation=(3, 1), anchor_target=None, epsilon=None)
     """
 
-    def save(self, path: str | Path, *, key: KeyPair | None = None) -> None:
-        """Write the sums to a `.dcsums` file (no pickle).
+    kind = SUMS_KIND
 
-        Parameters
-        ----------
-        path : str or Path
-            A file there is replaced.
-        key : KeyPair, optional
-            Whose signature it gets.
+    def _contents(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+        return sums_contents(self)
 
-        Raises
-        ------
-        ExchangeError
-            When classes are neither texts nor numbers.
-        """
-        facts, members = sums_contents(self)
-        write_atomically(Path(path), pack(SUMS_KIND, facts, members, key=key), mode=0o600)
-
-    @staticmethod
-    def load(path: str | Path, *, signed_by: PublicKey | None = None) -> ClassSums:
-        """Read what `save` wrote.
-
-        Parameters
-        ----------
-        path : str or Path
-        signed_by : PublicKey, optional
-            Who has to have signed it.
-
-        Raises
-        ------
-        ExchangeError
-            When the file is damaged, not signed as wanted, or inconsistent.
-        """
-        return class_sums_from(unpack(Path(path), kind=SUMS_KIND, signed_by=signed_by))
+    @classmethod
+    def _from_bundle(cls, bundle: Bundle) -> ClassSums:
+        return class_sums_from(bundle)
 
     def __repr__(self) -> str:
         anchor_target = None if self.anchor_target is None else self.anchor_target.shape

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
-from ..bundle import Bundle, KeyPair, PublicKey, pack, unpack, write_atomically
+from ..bundle import Bundle, SignedFile
 from ..errors import ShareError
 from ._group_file import arrays_of, contents_of, frozen, malformed, too_large
 from ._group_settings import MOST_ROWS, check_settings, is_name
@@ -23,7 +22,7 @@ _FACTS = ("group", "settings", "n_anchors", "n_parties", "n_rows")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class GroupMessage:
+class GroupMessage(SignedFile):
     r"""What the centre gets from one group: every field here, and nothing else.
 
     The arrays are functions of what the group's parties made of the anchor, and of nobody's own rows.
@@ -54,6 +53,8 @@ class GroupMessage:
         When the fields do not fit together, or no sum over so many parties can be like that.
     """
 
+    kind = GROUP_KIND
+
     group: str
     settings: Mapping[str, Any]
     n_anchors: int
@@ -75,35 +76,12 @@ class GroupMessage:
         object.__setattr__(self, "settings", settings)
         object.__setattr__(self, "arrays", {name: frozen(array) for name, array in self.arrays.items()})
 
-    def save(self, path: str | Path, *, key: KeyPair | None = None) -> None:
-        """Write the message to a file (no pickle); whoever has the file can read it.
+    def _contents(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+        return group_message_contents(self)
 
-        Parameters
-        ----------
-        path : str or Path
-            A file there is replaced.
-        key : KeyPair, optional
-            Whose signature it gets.
-        """
-        facts, members = group_message_contents(self)
-        write_atomically(Path(path), pack(GROUP_KIND, facts, members, key=key), mode=0o600)
-
-    @staticmethod
-    def load(path: str | Path, *, signed_by: PublicKey | None = None) -> GroupMessage:
-        """Read a message that `save` wrote.
-
-        Parameters
-        ----------
-        path : str or Path
-        signed_by : PublicKey, optional
-            Who has to have signed it.
-
-        Raises
-        ------
-        ExchangeError
-            When the file is damaged, not signed as wanted, or inconsistent.
-        """
-        return group_message_from(unpack(Path(path), kind=GROUP_KIND, signed_by=signed_by))
+    @classmethod
+    def _from_bundle(cls, bundle: Bundle) -> GroupMessage:
+        return group_message_from(bundle)
 
     @property
     def nbytes(self) -> int:

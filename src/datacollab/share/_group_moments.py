@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from .._typing import FloatArray
-from ..bundle import Bundle, KeyPair, PublicKey, pack, unpack, write_atomically
+from ..bundle import Bundle, SignedFile
 from ..errors import ExchangeError, ShareError
 from ._group_file import arrays_of, contents_of, frozen, malformed, too_large
 from ._group_settings import MOST_ROWS, is_name
@@ -27,7 +26,7 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class GroupMoments:
+class GroupMoments(SignedFile):
     r"""Second moments of one group's collaboration representations and targets.
 
     With :math:`\hat X` the group's rows and T their one-hot classes, or the columns 1 and y of a numeric target, they
@@ -48,6 +47,8 @@ class GroupMoments:
     ShareError
         When the fields do not fit together, or no table has such moments.
     """
+
+    kind = MOMENTS_KIND
 
     group: str
     space: str
@@ -92,35 +93,12 @@ class GroupMoments:
         if scipy.linalg.eigvalsh(S / roots / roots[:, None], check_finite=False)[0] < -_ROUNDING * len(S):
             raise ShareError("no table has such moments")
 
-    def save(self, path: str | Path, *, key: KeyPair | None = None) -> None:
-        """Write the moments to a file (no pickle); whoever has the file can read it.
+    def _contents(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+        return group_moments_contents(self)
 
-        Parameters
-        ----------
-        path : str or Path
-            A file there is replaced.
-        key : KeyPair, optional
-            Whose signature it gets.
-        """
-        facts, members = group_moments_contents(self)
-        write_atomically(Path(path), pack(MOMENTS_KIND, facts, members, key=key), mode=0o600)
-
-    @staticmethod
-    def load(path: str | Path, *, signed_by: PublicKey | None = None) -> GroupMoments:
-        """Read moments that `save` wrote.
-
-        Parameters
-        ----------
-        path : str or Path
-        signed_by : PublicKey, optional
-            Who has to have signed it.
-
-        Raises
-        ------
-        ExchangeError
-            When the file is damaged, not signed as wanted, or inconsistent.
-        """
-        return group_moments_from(unpack(Path(path), kind=MOMENTS_KIND, signed_by=signed_by))
+    @classmethod
+    def _from_bundle(cls, bundle: Bundle) -> GroupMoments:
+        return group_moments_from(bundle)
 
     def __repr__(self) -> str:
         kind = "numbers" if self.classes is None else f"{len(self.classes)} classes"

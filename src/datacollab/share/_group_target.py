@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .._typing import FloatArray
-from ..bundle import Bundle, KeyPair, PublicKey, canonical_json, digest, pack, unpack, write_atomically
+from ..bundle import Bundle, SignedFile, canonical_json, digest
 from ..errors import ShareError
 from ._group_file import arrays_of, contents_of, frozen, malformed, too_large
 from ._group_settings import CENTRED, MOST_ROWS, check_settings, is_name
@@ -26,7 +25,7 @@ _ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class GroupTarget:
+class GroupTarget(SignedFile):
     r"""What all groups get from the centre: a target onto which each maps its own parties.
 
     Attributes
@@ -50,6 +49,8 @@ class GroupTarget:
     ShareError
         When the fields do not fit together.
     """
+
+    kind = TARGET_KIND
 
     settings: Mapping[str, Any]
     groups: Sequence[str]
@@ -84,35 +85,12 @@ class GroupTarget:
         arrays = "".join(digest(np.ascontiguousarray(getattr(self, name)).tobytes()) for name in _ARRAYS)
         return digest(canonical_json([dict(self.settings), list(self.groups), self.n_parties, arrays]))
 
-    def save(self, path: str | Path, *, key: KeyPair | None = None) -> None:
-        """Write the target to a file (no pickle).
+    def _contents(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+        return group_target_contents(self)
 
-        Parameters
-        ----------
-        path : str or Path
-            A file there is replaced.
-        key : KeyPair, optional
-            Whose signature it gets.
-        """
-        facts, members = group_target_contents(self)
-        write_atomically(Path(path), pack(TARGET_KIND, facts, members, key=key), mode=0o600)
-
-    @staticmethod
-    def load(path: str | Path, *, signed_by: PublicKey | None = None) -> GroupTarget:
-        """Read a target that `save` wrote.
-
-        Parameters
-        ----------
-        path : str or Path
-        signed_by : PublicKey, optional
-            Who has to have signed it.
-
-        Raises
-        ------
-        ExchangeError
-            When the file is damaged, not signed as wanted, or inconsistent.
-        """
-        return group_target_from(unpack(Path(path), kind=TARGET_KIND, signed_by=signed_by))
+    @classmethod
+    def _from_bundle(cls, bundle: Bundle) -> GroupTarget:
+        return group_target_from(bundle)
 
     def __repr__(self) -> str:
         return (
