@@ -12,6 +12,7 @@ from sklearn.base import clone
 from .._validation import FloatArray, PartyName
 from ..errors import AgreementError
 from ..share import Share
+from ._analyst import by_party
 from ._anchor_scaled import AnchorScaled
 from ._base import BaseIntegrator
 
@@ -94,7 +95,7 @@ def integrate(shares: Iterable[Share], integrator: BaseIntegrator | None = None)
     >>> integrate(party.share(X[180:400]) for party in parties)
     Integrated(integrator=AnchorScaled, representations={'a': (99, 8), 'b': (81, 8)})
     """
-    named = _by_party(shares)
+    named = by_party(shares)
     made_up = [party for party, share in named.items() if share.anchor_rows is not None]
     if made_up:
         raise AgreementError(
@@ -109,19 +110,6 @@ def integrate(shares: Iterable[Share], integrator: BaseIntegrator | None = None)
         representations=fitted.transform({party: share.representation for party, share in named.items()}),
         repeated=tuple(party for party, share in named.items() if _part_repeated(share) >= _REPEATED),
     )
-
-
-def _by_party(shares: Iterable[Share]) -> dict[PartyName, Share]:
-    named: dict[PartyName, Share] = {}
-    for share in shares:
-        if not isinstance(share, Share):
-            raise TypeError(f"Shares are wanted, as Party.share returns them; got {type(share).__name__}.")
-        if share.party in named:
-            raise AgreementError(f"Two shares carry the name {share.party!r}; keep the newer one, or rename a party.")
-        named[share.party] = share
-    if not named:
-        raise AgreementError("No share was given; at least two are wanted.")
-    return named
 
 
 def _part_repeated(share: Share) -> float:
