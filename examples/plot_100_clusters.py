@@ -92,5 +92,7 @@ for axes, (name, each) in zip(panels, shown.items(), strict=True):
     axes.set_title(name, fontsize=10, loc="left")
     axes.spines[["top", "right"]].set_visible(False)
 panels[0].legend(frameon=False, fontsize=8)
+panels[0].set_ylabel("second principal component", fontsize=9)
+figure.supxlabel("first principal component of all measurements", fontsize=9)
 figure.savefig("plot_100_clusters.png")
 print("picture: plot_100_clusters.png")

@@ -326,6 +326,8 @@ def test_pages_and_figures(tmp_path):
     assert (tmp_path / "effect.html").read_text(encoding="utf-8") == page
     assert effect.sentence in page
     axes = effect.plot_overlap()
+    axes.figure.canvas.draw()
+    assert all(float(label.get_text()) >= 0 for label in axes.get_yticklabels())
     heights = [bar.get_height() for bar in axes.patches]
     assert sum(abs(height) for height in heights) == len(t)
 

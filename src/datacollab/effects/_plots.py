@@ -39,6 +39,8 @@ def overlap_axes(overlap: Overlap, ax: Axes | None) -> Axes:
     axes.set_xlim(0.0, 1.0)
     axes.set_xlabel("propensity score", fontsize=9)
     axes.set_ylabel("rows", fontsize=9)
+    # Downwards is a side, and no negative number of rows.
+    axes.yaxis.set_major_formatter(lambda rows, _: f"{abs(rows):g}")
     axes.legend(frameon=False, fontsize=8)
     return axes
 
