@@ -9,7 +9,7 @@ DATA ?= $(firstword $(DATACOLLAB_DATA) $(wildcard ../shared/data))
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test test-all check smoke results risks accuracy federated pays frontier downstream clean
+.PHONY: demo test test-all check smoke results risks accuracy federated pays frontier downstream adapters hub-faults hub-load clean
 
 demo: $(VENV)/.demo  ## What data collaboration buys on real data: prints a table, writes figures and a page.
 	$(BIN)/datacollab demo --output output/demo
@@ -58,6 +58,17 @@ frontier: $(VENV)/.pays  ## Accuracy against risk for every defence: what docs/r
 
 downstream: $(VENV)/.test  ## Survival, effects, explanations, clusters, groups: what docs/results/downstream holds, beside what should hold. Goes on where it was.
 	PYTHONPATH=benchmarks $(BIN)/python -m downstream --n-jobs 2 --output output/downstream --copy-to docs/results/downstream
+
+hub-load: $(VENV)/.test  ## The hub under load, with PostgreSQL: what docs/results/hub-load holds. Takes half an hour, and the machine for itself.
+	PYTHONPATH=benchmarks $(BIN)/python -m hub_load --seconds 600 --rate 500 --uploads 1000 --total 1000000 --output output/hub-load \
+		--copy-to docs/results/hub-load
+
+adapters:  ## An exchange through Flower, and one through NVFlare, each in an environment of its own.
+	PYTHON=$(PYTHON) sh adapters/test.sh flower
+	PYTHON=$(PYTHON) sh adapters/test.sh nvflare
+
+hub-faults: $(VENV)/.test  ## Kills and other faults while shares cross a hub on PostgreSQL: what docs/results/hub-faults holds. Goes on where it was.
+	PYTHONPATH=benchmarks $(BIN)/python -m hub_faults --times 200 --output output/faults.json --copy-to docs/results/hub-faults
 
 clean:
 	rm -rf $(VENV) output build dist

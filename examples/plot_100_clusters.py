@@ -50,7 +50,7 @@ f, affine = dc.obfuscator("pca", n_components=4, standardize=True), dc.LTI(4, fi
 ways = {
     "collaboration, LTI": DataCollaborationClusterer(f, affine, kmeans, random_state=0),
     "collaboration, LTI scaled": DataCollaborationClusterer(f, AnchorScaled(affine), kmeans, random_state=0),
-    "consensus by vote": ConsensusClusterer(central, method="vote", n_clusters=3, random_state=0),
+    "consensus": ConsensusClusterer(central, n_clusters=3, random_state=0),
 }
 labels = {"Central": central.fit_predict(rows)}
 for name, way in ways.items():

@@ -78,6 +78,7 @@ EXCHANGE = {
     "exchange.project": Room(
         "What is agreed on: project file, matrix, sealed anchor.", "load_project", ("bundle", "targets", "anchor")
     ),
+    "exchange.requests": Room("Signed requests to a hub, and the chain of its log.", "sign_request", ("bundle",)),
     "exchange.party_folder": Room(
         "A party's folder: share once, install, predict.",
         "PartyFolder",
@@ -95,6 +96,31 @@ EXCHANGE = {
         ),
     ),
 }
+LOOK = {
+    "look": Room("What all pages look like: the stylesheet, templates that escape, headers.", "templates_in"),
+}
+HUB = {
+    "hub.rules": Room("Who may do what on a hub: tables and pure functions.", "ROUTES", ("bundle",)),
+    "hub.store": Room("What a hub keeps: database, blobs, log.", "Store", ("bundle", "exchange.requests")),
+    "hub.service": Room(
+        "What a hub does for each route, without HTTP.",
+        "Hub",
+        ("bundle", "exchange.project", "exchange.requests", "hub.rules", "hub.store"),
+    ),
+    "hub.pages": Room(
+        "The hub's pages for people, which change nothing.",
+        "ROUTER",
+        ("exchange.project", "exchange.requests", "hub.rules", "hub.service", "look"),
+    ),
+    "hub.web": Room("The hub over HTTP.", "make_app", ("bundle", "hub.rules", "hub.store", "hub.service", "hub.pages")),
+}
+REMOTE = {
+    "remote": Room(
+        "Carrying an exchange's files: by a hub, or a folder that all reach.",
+        "Remote",
+        ("bundle", "exchange.log", "exchange.project", "exchange.requests"),
+    ),
+}
 PAPER = {
     "paper.experiments": Room(
         "The paper's experiments: definitions, runner, results.",
@@ -109,15 +135,35 @@ PAPER = {
         "Tables, figures and the page of results.", "write_report", ("datasets", "paper.experiments", "paper.claims")
     ),
 }
+DESK = {
+    "desk.web": Room(
+        "What pages of any role need: who is let in, forms, work, pictures.", "create_app", ("bundle", "look")
+    ),
+    "desk.party": Room(
+        "A party's pages: the steps of its commands.",
+        "party_app",
+        ("bundle", "party", "risk.audit", "exchange.project", "exchange.party_folder", "desk.web"),
+    ),
+    "desk.analyst": Room(
+        "The analyst's pages: the steps of its commands.",
+        "analyst_app",
+        ("analyst", "exchange.project", "exchange.analyst_folder", "desk.web"),
+    ),
+}
 CLI = {
-    "cli": Room("The commands, one file each.", "main", (*LIBRARY, *RISK, *EXCHANGE, *PAPER)),
+    "cli": Room(
+        "The commands, one file each.", "main", (*LIBRARY, *RISK, *EXCHANGE, *LOOK, *HUB, *REMOTE, *PAPER, *DESK)
+    ),
 }
 
-WINGS = {"risk": RISK, "exchange": EXCHANGE, "paper": PAPER}
-WINGS_MAY_IMPORT = {"risk": set(), "exchange": {"risk"}, "paper": {"risk"}}
-"""Other wings; the paper's experiments measure attacks."""
+WINGS = {"risk": RISK, "exchange": EXCHANGE, "hub": HUB, "paper": PAPER, "desk": DESK}
+WINGS_MAY_IMPORT = {
+    **{"risk": set(), "exchange": {"risk"}, "hub": {"exchange"}, "paper": {"risk"}},
+    "desk": {"exchange", "risk"},
+}
+"""Other wings; the paper's experiments measure attacks, and the desk shows them."""
 
-ROOMS = LIBRARY | RISK | EXCHANGE | PAPER | CLI
+ROOMS = LIBRARY | RISK | EXCHANGE | LOOK | HUB | REMOTE | PAPER | DESK | CLI
 EVERYWHERE = {
     *("errors", "_validation", "_codes", "_notebooks", "_require", "_secrets", "_threads", "_typing", "_version"),
 }

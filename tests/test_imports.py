@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import datacollab
-from rooms import EVERYWHERE, EXCHANGE, LIBRARY, PAPER, RISK, ROOMS, WINGS, WINGS_MAY_IMPORT, shown_map
+from rooms import DESK, EVERYWHERE, EXCHANGE, HUB, LIBRARY, PAPER, RISK, ROOMS, WINGS, WINGS_MAY_IMPORT, shown_map
 
 SRC = Path(datacollab.__file__).parent
 CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
@@ -87,9 +87,11 @@ def test_the_wings_keep_apart():
     for wing, rooms in WINGS.items():
         others = {room.split(".")[0] for each in rooms for room in imports_of(each) if "." in room} - {wing}
         assert others <= WINGS_MAY_IMPORT[wing], wing
+    importing_desk = {room for room in ROOMS if imports_of(room) & {*DESK}} - {*DESK}
+    assert importing_desk == {"cli"}
     importing_paper = {room for room in ROOMS if imports_of(room) & {*PAPER}} - {*PAPER}
     assert importing_paper == {"cli"}
-    assert not {room for room in [*LIBRARY, *RISK, *EXCHANGE, *PAPER] if "cli" in imports_of(room)}
+    assert not {room for room in [*LIBRARY, *RISK, *EXCHANGE, *HUB, *PAPER, *DESK] if "cli" in imports_of(room)}
 
 
 def test_the_contributing_guide_shows_the_map():
@@ -145,7 +147,16 @@ def test_a_room_of_many_files_says_what_each_is_for(room):
 
 
 @pytest.mark.parametrize(
-    ("room", "never"), [("analyst", "party"), ("party", "analyst"), ("exchange.analyst_folder", "party")]
+    ("room", "never"),
+    [
+        ("analyst", "party"),
+        ("party", "analyst"),
+        ("exchange.analyst_folder", "party"),
+        ("hub.web", "party"),
+        ("hub.web", "analyst"),
+        ("desk.party", "analyst"),
+        ("desk.analyst", "party"),
+    ],
 )
 def test_the_trust_boundary_holds_at_run_time(room, never):
     """Importing one side does not load the other, by whatever way."""

@@ -48,7 +48,7 @@ PUBLIC = [
 
 ROOMS = [
     *("analyst", "anchor", "bundle", "collaboration", "datasets", "linalg", "model", "party", "share", "survival"),
-    *("targets", "effects"),
+    *("targets", "effects", "exchange.requests"),
     *("risk.attacks", "risk.audit", "exchange.log", "exchange.project", "exchange.party_folder"),
     *("exchange.analyst_folder", "paper.claims", "paper.experiments", "paper.reports"),
 ]

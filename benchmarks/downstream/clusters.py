@@ -107,12 +107,7 @@ def _clusters(table: _Table, seed: int) -> Iterator[tuple[str, str, float]]:
         "DC private": DataCollaborationClusterer(
             f, AnchorScaled(affine), fit_on="anchor", defences=[Microaggregation(k=3)], **alike
         ),
-        "consensus": ConsensusClusterer(
-            clone(central_model).set_params(**{f"{prefix}n_clusters": 2 * table.n_clusters}),
-            method="coassociation",
-            **agreeing,
-        ),
-        "consensus by vote": ConsensusClusterer(central_model, method="vote", **agreeing),
+        "consensus": ConsensusClusterer(central_model, **agreeing),
     }
     again = clone(central_model).set_params(**{f"{prefix}random_state": seed + 1000}).fit_predict(rows)
     yield "Central", WITH_TRUTH, adjusted_rand_score(target, central)
@@ -196,7 +191,6 @@ def _wanted() -> Iterator[Wanted]:
         yield Wanted(method="DC LTI scaled", beside="Local", at_least=0.05, **figure)
         yield Wanted(method="DC private", at_least=0.71, **figure)
         yield Wanted(method="consensus", at_least=0.70, **figure)
-        yield Wanted(method="consensus by vote", at_least=0.70, **figure)
     figure = {"section": SECTION, "data": _NOVEL, "measure": NOVELTY}
     for method in ("DC LOF", "DC mixture"):
         yield Wanted(method=method, at_least=0.80, **figure)

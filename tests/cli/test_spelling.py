@@ -26,6 +26,9 @@ IN_A_FOLDER = {
     *(("party", name) for name in ("learn", "forget", "explain", "columns", "balance")),
     *(("analyst", name) for name in ("init", "add", "status", "integrate", "effect", "balance", "export")),
     *(("log", name) for name in ("show", "verify", "export")),
+    *(("remote", name) for name in ("add", "remove", "push", "pull", "status", "watch", "withdraw")),
+    *(("remote", name) for name in ("join", "open", "invite", "requests", "approve", "dashboard")),
+    ("desk",),
 }
 WRITE_WHERE_TOLD = {
     *(("demo",), ("compare",), ("audit",), ("project", "new"), ("anchor", "make"), ("anchor", "seal")),
@@ -38,6 +41,8 @@ WRITE_WHERE_TOLD = {
         ("experiment", "report"),
     ),
     ("keys", "public"),
+    ("hub", "backup"),
+    ("hub", "log", "export"),
 }
 SHORT = {"-C": "--folder", "-o": "--output", "-h": "--help", "-q": "--quiet", "-j": "--jobs"}
 

@@ -145,11 +145,13 @@ def test_anchor_as_long_as_the_table_is_no_trouble(world):
 
 def test_the_consensus_plays_the_roles(world):
     X, anchor, y, groups = world
-    found = ConsensusClusterer(KMeans(4, n_init=5, random_state=0), n_clusters=4).fit(X, groups=groups, anchor=anchor)
+    found = ConsensusClusterer(KMeans(4, n_init=5, random_state=0), n_clusters=4, random_state=0).fit(
+        X, groups=groups, anchor=anchor
+    )
     for party, sent in found.anchor_labels_.items():
         alone = KMeans(4, n_init=5, random_state=0).fit(X[groups == party])
         np.testing.assert_array_equal(sent, alone.predict(anchor))
-    np.testing.assert_array_equal(found.consensus_, consensus_labels(found.anchor_labels_, 4))
+    np.testing.assert_array_equal(found.consensus_, consensus_labels(found.anchor_labels_, 4, random_state=0))
     assert adjusted_rand_score(y, found.labels_) > 0.9
     np.testing.assert_array_equal(found.predict(X), found.labels_)
 

@@ -129,3 +129,12 @@ def test_a_row_whose_time_is_beyond_the_observation_is_refused():
 def test_an_analyst_refuses_strata_that_are_none():
     with pytest.raises(ValueError, match="strata must be 'party' or None"):
         dc.Analyst(dc.LTI(6), CoxRegression(), strata="site").fit([])
+
+
+@pytest.mark.parametrize("integrator", [dc.KTI(6, center=True), dc.KTICV(center=True), dc.ODC(), dc.GEP(6)], ids=str)
+def test_any_integration_serves(integrator):
+    """Also those that look at anchors alone, and choose their parameters there."""
+    found = fitted(integrator=integrator, estimator=CoxRegression(1.0, standardize=True))
+    concordance = concordance_index(Y_TEST, found.predict(X_TEST, groups=TEST_OWNERS))
+    pooled = CoxRegression(1.0, standardize=True).fit(X, Y)
+    assert concordance > concordance_index(Y_TEST, pooled.predict(X_TEST)) - 0.03 > 0.6

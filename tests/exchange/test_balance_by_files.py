@@ -73,8 +73,9 @@ def test_differences_are_those_of_all_rows_in_one_place(tmp_path, target, sealed
     if target == "ATE":
         spread = (spread + X[t == 0].var(axis=0, ddof=1)) / 2
     means = [np.average(X[t == arm], axis=0, weights=w[t == arm]) for arm in (0, 1)]
-    assert_allclose(found.before, (X[t == 1].mean(axis=0) - X[t == 0].mean(axis=0)) / np.sqrt(spread))
-    assert_allclose(found.after, (means[1] - means[0]) / np.sqrt(spread))
+    # Sums are to a thousandth of the anchor's spread per row.
+    assert_allclose(found.before, (X[t == 1].mean(axis=0) - X[t == 0].mean(axis=0)) / np.sqrt(spread), atol=3e-3)
+    assert_allclose(found.after, (means[1] - means[0]) / np.sqrt(spread), atol=3e-3)
     assert (found.n_untreated, found.n_treated) == ((t == 0).sum(), (t == 1).sum())
     assert found.columns == NUMBERS
     assert json.loads((there.analyst.path / "balance.json").read_bytes())["target"] == target

@@ -119,7 +119,7 @@ def test_groups_by_outcome_cannot_be_asked_for(by):
 
 @pytest.mark.parametrize(("by", "kind"), [("treatment", "survival"), ("event", "effect"), ("target", "survival")])
 def test_groups_by_what_is_not_there_are_refused(by, kind):
-    with pytest.raises(ObfuscationError, match="not what targets of kind"):
+    with pytest.raises(ObfuscationError, match=f"of kind '{kind}' cannot be grouped by '{by}'"):
         party(defences=[Microaggregation(5, by=by)]).fit(X, TARGETS[kind])
 
 

@@ -247,6 +247,15 @@ def test_groups_that_were_not_watched_have_no_say_in_the_log_rank_test():
     assert beside.degrees_of_freedom == alone.degrees_of_freedom == 1
 
 
+def test_a_group_without_events_is_no_certainty():
+    """Exact bounds of a proportion: four of four, and of those without an event who were watched until then."""
+    y = survival_target([1, 1, 1, 1, 0, 0, 0, 0], [1.0, 2.0, 3.0, 4.0, 9.0, 9.0, 9.0, 2.0])
+    found = calibration(y, [0.2] * 4 + [0.8] * 4, time=5.0, n_groups=2)
+    np.testing.assert_array_equal(found.observed, [0.0, 1.0])
+    np.testing.assert_allclose([found.low[0], found.high[0]], [0.0, 1 - 0.025 ** (1 / 4)])
+    np.testing.assert_allclose([found.low[1], found.high[1]], [0.025 ** (1 / 3), 1.0])
+
+
 def test_calibration_says_nothing_of_groups_that_nobody_watched_so_long():
     y = survival_target([0, 0, 1, 1, 0, 1], [0.5, 0.6, 0.4, 3.0, 9.0, 9.5])
     found = calibration(y, [0.2, 0.2, 0.2, 0.8, 0.8, 0.8], time=8.0, n_groups=2)

@@ -223,7 +223,8 @@ class Analyst:
         if self._has_choice or self._wants_left_out:
             raise AgreementError(
                 "Targets are times to events, for which there is no choice among methods and models yet, nor what is "
-                "said of rows left out. Name both: Analyst(LTI(fit_intercept=True), CoxRegression())."
+                "said of rows left out. Name both: Analyst(LTI(n_components, fit_intercept=True), CoxRegression()), "
+                "with as many components as the representations have columns."
             )
 
     def _is_classification(self, target: NDArray[Any]) -> bool:

@@ -7,37 +7,38 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import linear_sum_assignment
-from sklearn.cluster import AgglomerativeClustering
+from scipy.sparse.csgraph import connected_components
+from sklearn.cluster import KMeans
 
 from .._validation import FloatArray, PartyName, name_parties
 from ..errors import AgreementError
 
-__all__ = ["coassociation", "consensus_labels", "matched_vote", "renamed_as"]
+__all__ = ["consensus_labels", "indicators"]
 
-_METHODS = ("coassociation", "vote")
-_MOST_ROWS = 20_000
-"""Anchor rows of which all pairs are looked at: 3.2 GB."""
+_N_INIT = 20
 
 
 def consensus_labels(
-    labels: Mapping[Any, ArrayLike] | Sequence[ArrayLike], n_clusters: int, *, method: str = "vote"
+    labels: Mapping[Any, ArrayLike] | Sequence[ArrayLike],
+    n_clusters: int,
+    *,
+    random_state: int | np.random.RandomState | None = None,
 ) -> NDArray[np.intp]:
     """One clustering out of several of the same anchor rows.
 
     Each party clusters its own rows at home, and says in which of its clusters each anchor row would be.  Nothing else
-    crosses; numbers of clusters mean nothing between parties.
+    crosses; numbers of clusters mean nothing between parties, and need not be as many.  The consensus is k-means of
+    the rows' indicators of all parties' clusters: the partition that shares the most quadratic mutual information with
+    the parties' [1]_.
 
     Parameters
     ----------
     labels : mapping of party to array-like of shape (n_anchors,), or sequence of array-like
         A number for each anchor row; negative where a party says nothing of it.
     n_clusters : int
-        Wanted.
-    method : {"vote", "coassociation"}, default="vote"
-        "vote": each clustering is renamed to agree best with one of them, in turn, and the majority decides
-        (`matched_vote`).  "coassociation": rows are clustered by average linkage of the part of the parties that put
-        them apart [1]_; memory grows with the square of the anchor rows.
+        Wanted; fewer come out where the parties tell fewer kinds of rows apart.
+    random_state : int, RandomState instance or None, default=None
+        Of the beginnings of k-means.
 
     Returns
     -------
@@ -47,34 +48,30 @@ def consensus_labels(
     Raises
     ------
     AgreementError
-        When there are no labels, not as many from each party, or rows without any.
-    ValueError
-        When the method is unknown, there are too many rows for it, or "vote" finds all parties with more clusters.
+        When there are no labels, not as many from each party, rows without any, or parties that have no row in common
+        with the rest.
 
     References
     ----------
-    .. [1] Fred and Jain (2005). Combining multiple clusterings using evidence accumulation. IEEE Transactions on
-       Pattern Analysis and Machine Intelligence 27(6), 835-850.
+    .. [1] Topchy, Jain and Punch (2005). Clustering ensembles: models of consensus and weak partitions. IEEE
+       Transactions on Pattern Analysis and Machine Intelligence 27(12), 1866-1881.
 
     Examples
     --------
     >>> from datacollab.analyst import consensus_labels
-    >>> consensus_labels({"a": [0, 0, 1, 1], "b": [5, 5, 2, 2], "c": [1, 0, 0, 0]}, n_clusters=2)
+    >>> consensus_labels({"a": [0, 0, 1, 1], "b": [5, 5, 2, 2], "c": [1, 0, 0, 0]}, n_clusters=2, random_state=0)
     array([0, 0, 1, 1])
     """
-    if method not in _METHODS:
-        raise ValueError(f"method must be one of {_METHODS!r}; got {method!r}.")
-    codes = _checked(labels)
-    if method == "vote":
-        return _in_order(matched_vote(codes, n_clusters))
-    if codes.shape[1] > _MOST_ROWS:
-        raise ValueError(f"{codes.shape[1]} anchor rows have too many pairs; take method='vote'.")
-    linkage = AgglomerativeClustering(n_clusters, metric="precomputed", linkage="average")
-    return _in_order(linkage.fit_predict(1.0 - coassociation(codes)))
+    rows = indicators(_checked(labels))
+    n_kinds = len(np.unique(rows, axis=0))
+    kmeans = KMeans(min(n_clusters, n_kinds), n_init=_N_INIT, random_state=random_state)
+    return _in_order(kmeans.fit_predict(rows))
 
 
-def coassociation(codes: NDArray[np.intp]) -> FloatArray:
-    """Part of the parties that put two rows together, of those that say something of both; 0 where none does.
+def indicators(codes: NDArray[np.intp]) -> FloatArray:
+    """For each party's clusters a column that is 1 in its rows, less the column's mean.
+
+    Rows of which a party says nothing are 0 in its columns: at the mean of the others, so that they lean nowhere.
 
     Parameters
     ----------
@@ -82,90 +79,14 @@ def coassociation(codes: NDArray[np.intp]) -> FloatArray:
 
     Returns
     -------
-    ndarray of shape (n_rows, n_rows)
+    ndarray of shape (n_rows, n_clusters of all parties)
     """
-    together, said = np.zeros((2, codes.shape[1], codes.shape[1]))
+    columns = []
     for labels in codes:
         known = labels >= 0
-        both = known[:, None] & known
-        said += both
-        together += both & (labels[:, None] == labels)
-    return np.asarray(np.divide(together, said, out=together, where=said > 0))
-
-
-def matched_vote(codes: NDArray[np.intp], n_clusters: int) -> NDArray[np.intp]:
-    """What most parties say of each row, once their clusters have the names of a reference's that they overlap most.
-
-    Every clustering of as many clusters as wanted, or the most below, serves as the reference once, and the vote that
-    agrees with most labels is taken.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (n_parties, n_rows)
-    n_clusters : int
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-
-    Raises
-    ------
-    ValueError
-        When all parties have more clusters.
-    AgreementError
-        When clusters of rows of which the reference says nothing have no partner.
-    """
-    sizes = np.array([len(np.unique(labels[labels >= 0])) for labels in codes])
-    if not (sizes <= n_clusters).any():
-        raise ValueError(
-            f"All parties have more than n_clusters={n_clusters} clusters, at least {sizes.min()}; take "
-            "method='coassociation', or have them look for fewer."
-        )
-    references = codes[sizes == sizes[sizes <= n_clusters].max()]
-    votes = [_votes(codes, reference) for reference in references]
-    counts = max(votes, key=lambda each: float(each.max(axis=1).sum()))
-    unnamed = int((counts.max(axis=1) == 0).sum())
-    if unnamed:
-        raise AgreementError(
-            f"{unnamed} of {len(counts)} anchor rows are in clusters that overlap with none of another party's; take "
-            "method='coassociation', or have all parties name all rows."
-        )
-    return np.asarray(np.argmax(counts, axis=1))
-
-
-def _votes(codes: NDArray[np.intp], reference: NDArray[np.intp]) -> FloatArray:
-    """How many parties give each row each of the reference's names, shape (n_rows, n_names)."""
-    names = np.unique(reference[reference >= 0])
-    counts = np.zeros((codes.shape[1], len(names)))
-    for labels in codes:
-        renamed = renamed_as(reference, labels)
-        known = np.flatnonzero(renamed >= 0)
-        counts[known, renamed[known]] += 1
-    return counts
-
-
-def renamed_as(reference: NDArray[np.intp], labels: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Labels as positions among the reference's names, one to one by the largest overlap in all.
-
-    Clusters that this leaves without a partner, or with one that they do not overlap, get the name that they overlap
-    most; -1 where there is none.
-
-    Parameters
-    ----------
-    reference, labels : ndarray of shape (n_rows,)
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-    """
-    names, clusters = (np.unique(each[each >= 0]) for each in (reference, labels))
-    overlap = (labels == clusters[:, None]).astype(np.float64) @ (reference == names[:, None]).T
-    if not overlap.size:
-        return np.full(len(labels), -1, dtype=np.intp)
-    partners = np.where(overlap.max(axis=1) > 0, overlap.argmax(axis=1), -1)
-    rows, columns = linear_sum_assignment(-overlap)
-    partners[rows] = np.where(overlap[rows, columns] > 0, columns, partners[rows])
-    return np.where(labels >= 0, partners[np.minimum(np.searchsorted(clusters, labels), len(clusters) - 1)], -1)
+        member = labels[:, None] == np.unique(labels[known])
+        columns.append(np.where(known[:, None], member - member[known].mean(axis=0), 0.0))
+    return np.concatenate(columns, axis=1)
 
 
 def _checked(labels: Mapping[Any, ArrayLike] | Sequence[ArrayLike]) -> NDArray[np.intp]:
@@ -181,6 +102,12 @@ def _checked(labels: Mapping[Any, ArrayLike] | Sequence[ArrayLike]) -> NDArray[n
     unnamed = int((codes < 0).all(axis=0).sum())
     if unnamed:
         raise AgreementError(f"Of {unnamed} of {codes.shape[1]} anchor rows no party says anything; leave these out.")
+    known = (codes >= 0).astype(np.intp)
+    if connected_components(known @ known.T, directed=False, return_labels=False) > 1:
+        raise AgreementError(
+            "Some parties have no anchor row in common with the others, and nothing says which of their clusters are "
+            "the same; have all parties name all rows."
+        )
     # In an order and with names of their own, so that ties do not go by who is named how.
     named_alike = np.stack([_canonical(labels) for labels in codes])
     return named_alike[np.lexsort(named_alike.T[::-1])]

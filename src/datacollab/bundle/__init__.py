@@ -4,6 +4,7 @@ from ._arrays import arrays_to_bytes, bytes_to_arrays
 from ._atomic import open_unlinked, remove_leftovers, sync_folder, write_atomically
 from ._bundle import Bundle, pack, unpack
 from ._container import is_container
+from ._envelope import Envelope, read_envelope
 from ._json import canonical_json, digest, parse_json
 from ._key_file import KeyFile
 from ._key_pair import KeyPair
@@ -17,6 +18,7 @@ from ._spelling import spelt
 
 __all__ = [
     "Bundle",
+    "Envelope",
     "KeyFile",
     "KeyPair",
     "Limits",
@@ -34,6 +36,7 @@ __all__ = [
     "open_unlinked",
     "pack",
     "parse_json",
+    "read_envelope",
     "remove_leftovers",
     "seal",
     "sealed_to",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ExchangeError
+from ._checks import SIGNED, check_members, check_order, check_signature
 from ._container import MANIFEST, SIGNATURE, read_container, write_container
 from ._json import digest, parse_json
 from ._key_pair import KeyPair
@@ -17,9 +18,6 @@ from ._manifest import Manifest, check_size
 from ._public_key import PublicKey
 
 __all__ = ["Bundle", "pack", "unpack"]
-
-SIGNED = b"datacollab bundle 1\n"
-"""What a signed manifest begins with, so that the signature is of no use elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -120,8 +118,8 @@ def unpack(
         raise ExchangeError("BUNDLE_MALFORMED", f"{what} has no {MANIFEST}. Have it sent again.")
     manifest = Manifest.from_bytes(manifest_bytes, kind=kind, what=what)
     signature = members.pop(SIGNATURE, None)
-    _check_members(manifest, members, what)
-    _check_signature(manifest, manifest_bytes, signature, signed_by, what)
+    check_members(manifest, {name: (len(data), digest(data)) for name, data in members.items()}, what)
+    check_signature(manifest, manifest_bytes, signature, signed_by, what)
     return Bundle(manifest.kind, manifest.version, manifest.facts, members, manifest.signer, digest(manifest_bytes))
 
 
@@ -142,37 +140,5 @@ def _read(source: bytes | Path, limits: Limits, what: str) -> dict[str, bytes]:
         ) from None
     except MemoryError:
         raise ExchangeError("TOO_LARGE", f"{what} does not fit into memory. Check where it comes from.") from None
-    order = [name for name in (MANIFEST, SIGNATURE) if name in members]
-    if list(members) != order + sorted(members.keys() - set(order)):
-        raise ExchangeError("BUNDLE_MALFORMED", f"{what} has its parts in another order. Have it sent again.")
+    check_order(list(members), what)
     return members
-
-
-def _check_members(manifest: Manifest, members: Mapping[str, bytes], what: str) -> None:
-    if manifest.members.keys() != members.keys():
-        raise ExchangeError("BUNDLE_MALFORMED", f"{what} lacks parts, or has others than it lists. Have it sent again.")
-    for name, data in members.items():
-        if manifest.members[name] != (len(data), digest(data)):
-            raise ExchangeError("HASH_MISMATCH", f"{what}: {name} was changed on its way. Have it sent again.")
-
-
-def _check_signature(
-    manifest: Manifest, data: bytes, signature: bytes | None, signed_by: PublicKey | None, what: str
-) -> None:
-    signer = manifest.signer
-    if signature is None and (signer is not None or signed_by is not None):
-        raise ExchangeError("SIGNATURE_MISSING", f"{what} is not signed. Ask the sender for a signed file.")
-    if signature is None:
-        return
-    if signer is None:
-        raise ExchangeError("BUNDLE_MALFORMED", f"{what} has a signature but no signer. Have it sent again.")
-    try:
-        signer.verify(signature, SIGNED + data)
-    except ExchangeError as error:
-        raise ExchangeError(error.code, f"{what}: {error}") from None
-    if signed_by is not None and signer != signed_by:
-        raise ExchangeError(
-            "SIGNATURE_INVALID",
-            f"{what} is signed by {signer.fingerprint}; {signed_by.fingerprint} is wanted. Do not use the file; ask "
-            "the sender by another way.",
-        )

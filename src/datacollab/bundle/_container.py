@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -19,7 +19,16 @@ from ..errors import ExchangeError
 from ._limits import Limits
 from ._passphrase import is_encrypted
 
-__all__ = ["MANIFEST", "MEMBER_NAME", "SIGNATURE", "is_container", "read_container", "write_container"]
+__all__ = [
+    "MANIFEST",
+    "MEMBER_NAME",
+    "SIGNATURE",
+    "Pieces",
+    "is_container",
+    "read_container",
+    "walk_container",
+    "write_container",
+]
 
 MANIFEST, SIGNATURE = "manifest.json", "SIGNATURE"
 MEMBER_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}", re.ASCII)
@@ -31,6 +40,7 @@ SIGNATURE_BYTES = 64
 
 _LOCAL, _CENTRAL, _END = struct.Struct("<4s5H3I2H"), struct.Struct("<4s6H3I5H2I"), struct.Struct("<4s4H2IH")
 _LOCAL_MAGIC, _CENTRAL_MAGIC = b"PK\x03\x04", b"PK\x01\x02"
+_PIECE = 2**20
 _VERSION, _DATE = 20, 33
 """ZIP 2.0; 1 January 1980."""
 
@@ -69,26 +79,51 @@ def read_container(stream: BinaryIO, size: int, *, limits: Limits, what: str) ->
     ExchangeError
         ``TOO_LARGE``, ``BUNDLE_MALFORMED``, ``HASH_MISMATCH``.
     """
+    members: dict[str, bytes] = {}
+
+    def keep(name: str, pieces: Pieces) -> None:
+        members[name] = pieces.whole()
+
+    walk_container(stream, size, keep, limits=limits, what=what)
+    return members
+
+
+def walk_container(
+    stream: BinaryIO, size: int, take: Callable[[str, Pieces], None], *, limits: Limits, what: str
+) -> None:
+    """Hand the members of a file over, one after the other and each in pieces.
+
+    Parameters
+    ----------
+    stream, size, limits, what
+        See `read_container`.
+    take : callable
+        Is given each member's name and pieces; what it leaves of them is checked all the same.
+
+    Raises
+    ------
+    ExchangeError
+        ``TOO_LARGE``, ``BUNDLE_MALFORMED``, ``HASH_MISMATCH``.
+    """
     if size > limits.total_bytes:
         raise _too_large(what, f"{size} bytes, {limits.total_bytes}")
     source = _Source(stream, size, what)
-    members: dict[str, bytes] = {}
-    entries: list[tuple[str, int, int]] = []
+    entries: dict[str, tuple[str, int, int]] = {}
     while not (header := source.take(_LOCAL.size)).startswith(_CENTRAL_MAGIC):
         name, checksum, length = _entry(header, source)
-        if name in members or len(members) == MAX_MEMBERS + 2:
+        if name in entries or len(entries) == MAX_MEMBERS + 2:
             raise _malformed(what)
         allowed = {MANIFEST: limits.manifest_bytes, SIGNATURE: SIGNATURE_BYTES}.get(name, limits.member_bytes)
         if length > allowed:
             raise _too_large(what, f"{length} bytes in {name}, {allowed}")
-        members[name] = source.take(length)
-        if zlib.crc32(members[name]) != checksum:
+        pieces = Pieces(source, length)
+        take(name, pieces)
+        if pieces.checksum_of_all() != checksum:
             raise ExchangeError("HASH_MISMATCH", f"{what}: {name} was changed on its way. Have it sent again.")
-        entries.append((name, checksum, length))
-    directory = _directory(entries)
+        entries[name] = (name, checksum, length)
+    directory = _directory(list(entries.values()))
     if len(header) + source.left != len(directory) or header + source.take(source.left) != directory:
         raise _malformed(what)
-    return members
 
 
 @dataclass
@@ -105,6 +140,39 @@ class _Source:
             raise _malformed(self.what)
         self.left -= n_bytes
         return data
+
+
+class Pieces:
+    """A member's bytes, a part at a time, and the checksum of those that were taken."""
+
+    def __init__(self, source: _Source, length: int) -> None:
+        if length > source.left:
+            raise _malformed(source.what)
+        self._source, self._left, self._checksum = source, length, 0
+
+    def __iter__(self) -> Pieces:
+        return self
+
+    def __next__(self) -> bytes:
+        if self._left == 0:
+            raise StopIteration
+        return self._take(_PIECE)
+
+    def whole(self) -> bytes:
+        """All that is left, at once."""
+        return self._take(self._left)
+
+    def _take(self, most: int) -> bytes:
+        piece = self._source.take(min(most, self._left))
+        self._left -= len(piece)
+        self._checksum = zlib.crc32(piece, self._checksum)
+        return piece
+
+    def checksum_of_all(self) -> int:
+        """Read on to the end."""
+        for _ in self:
+            pass
+        return self._checksum
 
 
 def _entry(header: bytes, source: _Source) -> tuple[str, int, int]:

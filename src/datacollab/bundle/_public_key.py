@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from .._require import require
@@ -61,7 +62,7 @@ class PublicKey:
         halves = self.signing + self.sealing
         return PREFIX + letters_of(halves + _hash(b"checksum", halves)[:CHECKSUM])
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """Sixteen letters and digits in groups of four, that is 80 bits, to compare on the telephone."""
         return self.spell(self.fingerprint_bytes)

@@ -13,6 +13,7 @@ from ._balance import analyst_balance
 from ._output import Report, reported
 from ._passphrase import PassphraseFile, passphrase_for
 from ._progress import shown_progress
+from ._remote_next import sending
 from ._scores_shown import show_ranking
 
 if TYPE_CHECKING:
@@ -229,7 +230,8 @@ def effect(
         if balance:
             files = [str(folder / "outbox" / f"{party}.dcpropensity") for party in found.parties]
             report.facts |= {"propensities": files}
-            report.line(f"Send each party its own file, for `datacollab party balance`: {', '.join(files)}")
+            report.line(f"For `datacollab party balance`: {', '.join(files)}")
+            report.line(sending(folder, "each party its own file", "Send {}."))
 
 
 app.command("balance")(analyst_balance)
@@ -265,7 +267,7 @@ def export(
         report.facts = {"answers" if answers else "models": [str(file) for file in written]}
         for file in written:
             report.line(f"{file}: {file.stat().st_size:,} bytes, for {file.stem} alone")
-        report.line("Send each party its own file.")
+        report.line(sending(folder, "each party its own file", "Send {}."))
 
 
 def _opened(folder: Path, passphrase_file: Path | None) -> AnalystFolder:

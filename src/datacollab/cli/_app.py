@@ -7,7 +7,23 @@ from typing import Annotated
 import typer
 
 from .._version import __version__
-from . import _analyst, _anchor, _audit, _bundle, _compare, _data, _demo, _experiment, _keys, _log, _party, _project
+from . import (
+    _analyst,
+    _anchor,
+    _audit,
+    _bundle,
+    _compare,
+    _data,
+    _demo,
+    _desk,
+    _experiment,
+    _hub,
+    _keys,
+    _log,
+    _party,
+    _project,
+    _remote,
+)
 
 __all__ = ["app"]
 
@@ -21,13 +37,16 @@ app = typer.Typer(
 app.command("demo")(_demo.demo)
 app.command("compare")(_compare.compare)
 app.command("audit")(_audit.audit)
+app.command("desk")(_desk.desk)
 app.add_typer(_keys.app, name="keys")
 app.add_typer(_project.app, name="project")
 app.add_typer(_anchor.app, name="anchor")
 app.add_typer(_party.app, name="party")
 app.add_typer(_analyst.app, name="analyst")
+app.add_typer(_remote.app, name="remote")
 app.add_typer(_bundle.app, name="bundle")
 app.add_typer(_log.app, name="log")
+app.add_typer(_hub.app, name="hub")
 app.add_typer(_data.app, name="data")
 app.add_typer(_experiment.app, name="experiment")
 

@@ -16,13 +16,13 @@ from typer import Option
 from ._output import Report, reported
 from ._party_options import HERE, AsJson, File, Folder
 from ._passphrase import PassphraseFile, passphrase_for
+from ._remote_next import sending
 
 if TYPE_CHECKING:
     from ..exchange.party_folder import BalanceRelease
 
 __all__ = ["analyst_balance", "party_balance"]
 
-_WELL_KEPT = 0.95
 _Files = partial(typer.Argument, exists=True, dir_okay=False)
 
 
@@ -55,7 +55,7 @@ def party_balance(
         file = opened.balance(propensity, approve=ask)
         report.facts |= {"sums": str(file), "bytes": file.stat().st_size}
         report.line()
-        report.line(f"{file}: {file.stat().st_size:,} bytes. Send it to the analyst.")
+        report.line(f"{file}: {file.stat().st_size:,} bytes. {sending(folder, 'the analyst')}")
 
 
 def analyst_balance(
@@ -86,8 +86,7 @@ def analyst_balance(
             drawing.savefig(drawn, format=figure.suffix.lower()[1:], dpi=144)  # type: ignore[union-attr]
             write_atomically(figure, drawn.getvalue(), mode=0o600)
             written.append(figure)
-        lost = [name for name, part in zip(found.columns, found.kept, strict=True) if part < _WELL_KEPT]
-        report.facts = found.to_dict() | {"written": [str(file) for file in written], "lost": lost}
+        report.facts = found.to_dict() | {"written": [str(file) for file in written]}
         for each in report.facts["columns"].values():
             # Infinite where each arm has a value of its own.
             each |= {name: None for name, value in each.items() if not math.isfinite(value)}
@@ -98,9 +97,15 @@ def analyst_balance(
             f"means in standard deviations ({found.target}); below 0.1 is commonly called balance:"
         )
         report.line(found.to_text())
-        if lost:
+        if found.of_means:
             report.line(
-                f"warning: less than {_WELL_KEPT:.0%} of {', '.join(lost)} reached you, so the effect is not fully "
+                "warning: shares are means of rows, and a propensity of means is steeper than that of rows: what is "
+                "left after weighting may be more than the estimate rests on, and says nothing against it. Go by the "
+                "differences before weighting."
+            )
+        if found.lost:
+            report.line(
+                f"warning: less than 95% of {', '.join(found.lost)} reached you, so the effect is not fully "
                 "adjusted for what treatment has to do with it."
             )
         report.line(f"Written: {', '.join(map(str, written))}")

@@ -133,7 +133,7 @@ def columns(
                 report.line(f"  {name:{width}}  {ratio:.3g} [{low:.3g}, {high:.3g}]")
         if defences:
             report.line(
-                f"Do not read the intervals: your share was made by {', '.join(defences)}, of which they know nothing."
+                f"Do not read the intervals: they know nothing of how your share was changed ({'; '.join(defences)})."
             )
         else:
             report.line("Intervals hold where the other parties, too, shared their own rows one by one.")

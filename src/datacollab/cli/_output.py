@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,9 +13,9 @@ from typing import Any
 
 import typer
 
-from ..errors import DataCollabError, ExchangeError
+from ..errors import DataCollabError, DataCollabWarning, ExchangeError
 
-__all__ = ["Report", "reported"]
+__all__ = ["Report", "reported", "warn"]
 
 FAILED, BUG, INTERRUPTED = 1, 70, 130
 
@@ -46,6 +47,28 @@ class Report:
             typer.echo(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
+def warn(text: str) -> None:
+    """Print a line to standard error, without what could steer a terminal."""
+    typer.echo(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", text), err=True)
+
+
+@contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    """The package's warnings as lines to people, who are told nothing by the place in our code that Python adds."""
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
+            if issubclass(category, DataCollabWarning):
+                warn(f"warning: {message}")
+            else:
+                usual(message, category, *where)
+
+        warnings.simplefilter("default", DataCollabWarning)
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
+
+
 @contextmanager
 def reported(as_json: bool, *, unchanged: str = "Nothing was changed.") -> Iterator[Report]:
     """Print the facts in the end, or a refusal with its code; a refusal exits with the code's number.
@@ -58,7 +81,8 @@ def reported(as_json: bool, *, unchanged: str = "Nothing was changed.") -> Itera
     """
     report = Report(as_json, unchanged=unchanged)
     try:
-        yield report
+        with _warnings_as_lines():
+            yield report
     except ExchangeError as error:
         _fail(as_json, error.code, str(error), error.exit_code)
     except (DataCollabError, ValueError, OSError) as error:
@@ -82,5 +106,5 @@ def reported(as_json: bool, *, unchanged: str = "Nothing was changed.") -> Itera
 def _fail(as_json: bool, code: str, message: str, exit_code: int) -> None:
     if as_json:
         typer.echo(json.dumps({"error": {"code": code, "message": message}}, indent=2))
-    typer.echo(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", f"datacollab: {code}: {message}"), err=True)
+    warn(f"datacollab: {code}: {message}")
     raise typer.Exit(exit_code)

@@ -43,6 +43,7 @@ from ._party_options import (
 from ._passphrase import PassphraseFile, passphrase_for
 from ._progress import shown_progress
 from ._release import check, tune
+from ._remote_next import sending
 from ._scores_shown import show_scores
 
 if TYPE_CHECKING:
@@ -171,7 +172,8 @@ def share(
             )
         report.facts |= {"share": str(file), "bytes": file.stat().st_size}
         report.line()
-        report.line(f"{file}: {file.stat().st_size:,} bytes, approved by {approver}. Send it to the analyst.")
+        size = file.stat().st_size
+        report.line(f"{file}: {size:,} bytes, approved by {approver}. {sending(folder, 'the analyst')}")
         report.line(
             "Keep this folder: only it can predict with the model that comes back. It is as sensitive as the table."
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from functools import partial
-from itertools import groupby
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +18,7 @@ from ._passphrase import PassphraseFile, passphrase_for
 
 if TYPE_CHECKING:
     from ..bundle import KeyPair, PublicKey
-    from ..exchange.project import Column, Project, Task
+    from ..exchange.project import Project
 
 __all__ = ["app"]
 
@@ -28,8 +28,6 @@ File = partial(typer.Argument, exists=True, dir_okay=False)
 OwnerFolder = Annotated[Path, Option("--folder", "-C", help="The owner's folder, with the keys.")]
 AsJson = Annotated[bool, Option("--json", help="Print one JSON object.")]
 HERE = Path()
-
-_MOST_ALIKE = 4
 
 
 @app.command("new")
@@ -297,22 +295,15 @@ def _facts(project: Project) -> dict[str, Any]:
 
 
 def _show(project: Project, report: Report) -> None:
-    from ..exchange.project import guessing
+    from ..exchange.project import anchor_lines, column_rows, rules_line, task_lines
 
-    task = project.task
-    deadline = "none" if project.deadline is None else project.deadline.isoformat()
     owner = next((name for name, key in project.parties.items() if key == project.owner), None)
-    found = guessing(project.anchor.method, n_features=project.n_features)
     lines = [
         f"Project   {project.name}" + (f", revision {project.revision}" if project.revision > 1 else ""),
         *(f"          {line}" for line in project.purpose.splitlines()),
-        *_task_lines(task),
-        f"Anchor    {project.anchor.n_rows} rows by {project.anchor.method}"
-        + (f", from {project.anchor.source}" if project.anchor.source else ""),
-        f"          guessing it, {found.level}: {found.sentence}",
-        f"Rules     at most {project.max_components} components; at least {project.min_rows} rows, "
-        f"{project.min_class_rows} of each class, {project.quorum} parties; deadline {deadline}; shares "
-        f"{'sealed to the analyst' if project.seal_shares else 'signed, not sealed'}",
+        *_headed("Task", task_lines(project.task)),
+        *_headed("Anchor", anchor_lines(project)),
+        *_headed("Rules", [rules_line(project)]),
         "Members",
         *_aligned(
             [
@@ -322,7 +313,7 @@ def _show(project: Project, report: Report) -> None:
             ]
         ),
         f"Columns   {len(project.columns)}, {project.n_features} in the matrix",
-        *_aligned(_column_rows(project.columns)),
+        *_aligned(column_rows(project.columns)),
         f"Compare   {project.fingerprint}, by telephone: the beginning of the digest in letters",
         f"Digest    {project.digest}",
     ]
@@ -330,63 +321,11 @@ def _show(project: Project, report: Report) -> None:
         report.line(line)
 
 
-def _task_lines(task: Task) -> list[str]:
-    if task.is_single:
-        what = f"classes {_listed(task.classes)}" if task.classes else _range(task.minimum, task.maximum, task.unit)
-        return [f"Task      {task.words}: {what}"]
-    lines = [f"Task      {task.words}"]
-    if task.treatment:
-        lines.append(f"          {task.treatment}: treated {_listed(task.treated)}; not {_listed(task.untreated)}")
-    if task.event:
-        lines.append(f"          {task.event}: seen {_listed(task.seen)}; not {_listed(task.not_seen)}")
-    if task.outcome:
-        lines.append(f"          {task.outcome}: {_range(task.minimum, task.maximum, task.unit)}")
-    if task.time:
-        rounded = f"rounded up to {task.rounding:.10g} before they leave" if task.rounding else "NOT rounded"
-        lines.append(f"          {task.time}: at most {task.maximum:.10g}{task.unit and ' ' + task.unit}, {rounded}")
-    if task.exact_times:
-        lines.append(f"          warning: {task.exact_times}")
-    return lines
+def _headed(head: str, lines: Sequence[str]) -> list[str]:
+    return [f"{word:10}{line}" for word, line in zip_longest([head], lines, fillvalue="")]
 
 
-def _column_rows(columns: Sequence[Column]) -> list[tuple[str, ...]]:
-    """A line for each column; one for several that follow one another and are alike."""
-    rows: list[tuple[str, ...]] = []
-    for words, group in groupby(columns, key=_column_words):
-        alike = list(group)
-        names = [column.name for column in alike]
-        if len(names) > _MOST_ALIKE:
-            fill = alike[0].fill if len({column.fill for column in alike}) == 1 else "filled in"
-            rows.append((f"{names[0]} ... {names[-1]} ({len(names)} columns)", words[0], _rules(alike[0], fill)))
-        else:
-            rows += [(column.name, words[0], _rules(column, column.fill)) for column in alike]
-    return rows
-
-
-def _column_words(column: Column) -> tuple[str, str]:
-    """What may stand in a column, and its rules, whatever is filled in."""
-    rules = _rules(column, "filled in")
-    if column.kind == "number":
-        return _range(column.minimum, column.maximum, column.unit), rules
-    return _listed(column.categories), rules
-
-
-def _rules(column: Column, fill: object) -> str:
-    missing = [] if column.missing == "refuse" else [f"missing: {fill}{' and a flag' * column.flag_missing}"]
-    others = [f"{name}: {rule}" for name in ("outside", "unknown") if (rule := getattr(column, name)) != "refuse"]
-    return ", ".join(missing + others)
-
-
-def _range(minimum: float | None, maximum: float | None, unit: str) -> str:
-    return f"{minimum:.10g} to {maximum:.10g}{unit and ' ' + unit}"
-
-
-def _listed(names: Any) -> str:
-    texts = [str(name) for name in names]
-    return ", ".join(texts[:8]) + (f", ... ({len(texts)})" if len(texts) > 8 else "")
-
-
-def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
     widths = [min(40, max(map(len, column))) for column in zip(*rows, strict=True)]
     return [
         "  " + "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows

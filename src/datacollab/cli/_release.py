@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Callable
-from datetime import UTC, datetime
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -14,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Option
 
-from ..errors import AgreementError, ExchangeError, ObfuscationError
+from ..errors import ExchangeError
 from ._adjusted import show_details
 from ._output import reported
 from ._party_options import (
@@ -80,6 +78,8 @@ def check(
     """
     reasons: list[ExchangeError] = []
     with reported(as_json) as report:
+        from ..exchange.party_folder import deadline_passed, foresight_in_words
+
         opened = _opened(folder, passphrase_file)
         chosen: dict[str, Any] = {
             "obfuscator": obfuscator,
@@ -94,7 +94,9 @@ def check(
         foreseen, sentence = None, None
         with shown_progress(quiet=as_json) as progress:
             if foresight:
-                foreseen, sentence = _foreseen(opened, table, total_rows, chosen, progress)
+                foreseen, sentence = foresight_in_words(
+                    opened.foresee, table, n_total_rows=total_rows, progress=progress, **chosen
+                )
             prepared = opened.prepare(
                 table,
                 **chosen,
@@ -102,7 +104,7 @@ def check(
                 time_budget=time_budget,
                 progress=progress,
             )
-        reasons = [*_deadline_passed(opened), *prepared.reasons]
+        reasons = [*deadline_passed(opened.project), *prepared.reasons]
         codes = [reason.code for reason in reasons]
         opened.record("check", file=table.name, way=prepared.way.options, reasons=codes)
         shared_before = any(entry["event"] == "share" for entry in opened.log.entries())
@@ -110,7 +112,7 @@ def check(
         options = f"{prepared.way.options} -C {_quoted(folder)} --approve{said}"
         command = f"datacollab party share {_quoted(table)} {options}"
         report.facts = {
-            "foresight": foreseen,
+            "foresight": None if foreseen is None else foreseen.to_dict(),
             "summary": prepared.summary.to_dict(),
             "allowed": not reasons,
             "reasons": [{"code": reason.code, "message": str(reason)} for reason in reasons],
@@ -212,21 +214,6 @@ def _opened(folder: Path, passphrase_file: Path | None) -> PartyFolder:
     return PartyFolder(folder, passphrase=passphrase_for(folder, passphrase_file))
 
 
-def _foreseen(
-    opened: PartyFolder,
-    table: Path,
-    total_rows: int | None,
-    chosen: dict[str, Any],
-    progress: Callable[[str], None],
-) -> tuple[dict[str, Any] | None, str]:
-    """Whether collaboration can be expected to pay, as JSON holds it, and in a sentence."""
-    try:
-        found = opened.foresee(table, n_total_rows=total_rows, progress=progress, **chosen)
-    except (AgreementError, ObfuscationError) as error:
-        return None, f"Whether collaboration can be expected to pay is not known: {error}"
-    return found.to_dict(), found.sentence
-
-
 def _error_of(refusal: ExchangeError | None) -> dict[str, Any]:
     if refusal is None:
         return {}
@@ -236,14 +223,6 @@ def _error_of(refusal: ExchangeError | None) -> dict[str, Any]:
 def _quoted(path: Path) -> str:
     """A path as a shell takes it."""
     return shlex.quote(str(path))
-
-
-def _deadline_passed(opened: PartyFolder) -> list[ExchangeError]:
-    try:
-        opened.project.check_deadline(datetime.now(UTC).date())
-    except ExchangeError as error:
-        return [error]
-    return []
 
 
 def _drawn(found: Tuning, figure: Path) -> str | None:

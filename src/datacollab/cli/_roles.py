@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
-import typer
+from ._stage import Stage, Step
 
 __all__ = ["play_roles"]
-
-
-@dataclass(frozen=True)
-class Step:
-    """A command, and what it is for.
-
-    Attributes
-    ----------
-    note : str
-    words : tuple of str
-        After ``datacollab``.
-    """
-
-    note: str
-    words: tuple[str, ...]
 
 
 def steps(parties: tuple[str, ...]) -> Iterator[Step]:
@@ -83,19 +65,7 @@ def play_roles(output: Path, parties: tuple[str, ...], *, quiet: bool) -> Path:
     ValueError
         When the directory is there already, or a step fails.
     """
-    if output.exists() and any(output.iterdir()):
-        raise ValueError(f"{output} is not empty; choose another --output, or remove it.")
-    output.mkdir(parents=True, exist_ok=True)
-    for step in steps(parties):
-        if not quiet:
-            typer.secho(f"# {step.note}", dim=True)
-            typer.echo(f"$ {shlex.join(['datacollab', *step.words])}")
-        done = subprocess.run(
-            [sys.executable, "-m", "datacollab", *step.words],
-            cwd=output,
-            stdout=subprocess.DEVNULL if quiet else None,
-            check=False,
-        )
-        if done.returncode:
-            raise ValueError(f"The step `datacollab {shlex.join(step.words)}` failed; {output} is as it left it.")
+    with Stage(output, quiet=quiet) as stage:
+        for step in steps(parties):
+            stage.play(replace(step, is_shown=True))
     return output / "predictions.csv"

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing, check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._validation import HasMethods, Interval, PartyName, StrOptions
+from .._validation import HasMethods, Interval, PartyName
 from ..analyst import consensus_labels
 from ..errors import AnchorError
 from ._groups import by_party, owners
@@ -40,8 +40,6 @@ class ConsensusClusterer(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
         Of the consensus, and of `KMeans` where `estimator` is None.
     assignment : classifier or None, default=None
         Trained on the anchor with the consensus.  None takes the five nearest anchor rows in standardised columns.
-    method : {"vote", "coassociation"}, default="vote"
-        See `datacollab.analyst.consensus_labels`.
     party_column : str or int, default=None
         Column of X that names the owner of each row.  It replaces `groups`.  Anchors come without it.
     random_state : int, RandomState or None, default=None
@@ -85,7 +83,6 @@ class ConsensusClusterer(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
         "estimator": [HasMethods(["fit", "predict"]), None],
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "assignment": [HasMethods(["fit", "predict"]), None],
-        "method": [StrOptions({"vote", "coassociation"})],
         "party_column": [str, Integral, None],
         "random_state": ["random_state"],
     }
@@ -101,14 +98,12 @@ class ConsensusClusterer(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
         *,
         n_clusters: int = 8,
         assignment: Any = None,
-        method: str = "vote",
         party_column: str | int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.estimator = estimator
         self.n_clusters = n_clusters
         self.assignment = assignment
-        self.method = method
         self.party_column = party_column
         self.random_state = random_state
 
@@ -148,7 +143,7 @@ class ConsensusClusterer(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
             party: np.asarray(seeded(self._clusterer(), random_state).fit(_safe_indexing(rows, index)).predict(anchor))
             for party, index in by_party(names).items()
         }
-        self.consensus_ = consensus_labels(self.anchor_labels_, self.n_clusters, method=self.method)
+        self.consensus_ = consensus_labels(self.anchor_labels_, self.n_clusters, random_state=random_state)
         default = make_pipeline(StandardScaler(), KNeighborsClassifier(min(5, len(self.consensus_))))
         self.assignment_ = clone(default if self.assignment is None else self.assignment).fit(anchor, self.consensus_)
         self.labels_ = np.asarray(self.assignment_.predict(rows))

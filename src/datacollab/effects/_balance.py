@@ -42,6 +42,10 @@ class Balance:
         Rows whose weight parties brought in, for it would have singled them out; ``after`` is the worse for it.
     parties : tuple of str or int
         Whose rows these are.
+    lost : tuple of str
+        Columns that vary, and of which less than 95 % reached the analyst.
+    of_means : bool
+        Whether the propensity was fitted on means of rows, so that ``after`` says little.
     """
 
     columns: tuple[str, ...]
@@ -55,6 +59,8 @@ class Balance:
     effective_treated: float
     n_truncated: int
     parties: tuple[PartyName, ...]
+    lost: tuple[str, ...] = ()
+    of_means: bool = False
 
     @property
     def largest(self) -> float:
@@ -73,6 +79,8 @@ class Balance:
             "effective_treated": self.effective_treated,
             "n_truncated": self.n_truncated,
             "parties": list(self.parties),
+            "lost": list(self.lost),
+            "of_means": self.of_means,
         }
 
     def to_text(self) -> str:
@@ -102,7 +110,7 @@ class Balance:
         return self.to_text()
 
 
-def pooled_balance(sums: Iterable[BalanceSums]) -> Balance:
+def pooled_balance(sums: Iterable[BalanceSums], *, of_means: bool = False) -> Balance:
     r"""Add up the parties' sums, and compare the arms.
 
     .. math:: d_j = \frac{\bar x_{1j} - \bar x_{0j}}{s_j}, \qquad
@@ -114,6 +122,9 @@ def pooled_balance(sums: Iterable[BalanceSums]) -> Balance:
     ----------
     sums : iterable of BalanceSums
         One of each party that has 10 rows of either arm.
+    of_means : bool, default=False
+        Whether parties had shared means of rows (`Effect.n_groups` is less than `Effect.n_rows`).  A propensity of
+        means is steeper than that of rows, and rows weighted with it differ by more than what the estimate rests on.
 
     Returns
     -------
@@ -148,7 +159,9 @@ def pooled_balance(sums: Iterable[BalanceSums]) -> Balance:
     before, after = (_standardised(mean[1] - mean[0], scale) for mean in means)
     effective = weights**2 / np.sum([each.squared_weights for each in given], axis=0)
     kept = np.min([each.kept for each in given], axis=0)
-    lost = [name for name, part in zip(given[0].columns, kept, strict=True) if part < _WELL_KEPT]
+    # A column that is the same in all rows, as a category that nobody has, has nothing to be adjusted for.
+    parts = zip(given[0].columns, kept, scale, strict=True)
+    lost = tuple(name for name, part, s in parts if part < _WELL_KEPT and s > 0)
     if lost:
         warnings.warn(
             f"Less than {_WELL_KEPT:.0%} of {', '.join(lost)} reached the analyst, so that an effect is not fully "
@@ -170,6 +183,8 @@ def pooled_balance(sums: Iterable[BalanceSums]) -> Balance:
         effective_treated=float(effective[1]),
         n_truncated=int(np.sum([each.truncated for each in given])),
         parties=tuple(each.party for each in given),
+        lost=lost,
+        of_means=of_means,
     )
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import html
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._validation import PartyName
 from ..analyst import BaseIntegrator
-from ..errors import UnknownPartyError
+from ..errors import EffectWarning, UnknownPartyError
 from ..model import PartyModel
 from ._overlap import Overlap
 from ._plots import overlap_axes
@@ -96,10 +97,23 @@ class Effect:
         ------
         UnknownPartyError
             When the party took no part.
+
+        Warns
+        -----
+        EffectWarning
+            When the propensity was fitted on means of rows.
         """
         maps = self.integrator_.integration_functions_
         if party not in maps:
             raise UnknownPartyError(f"Party {party!r} took no part; the parties are {list(maps)!r}.")
+        if self.n_groups < self.n_rows:
+            warnings.warn(
+                "The propensity is one of means of rows, which is steeper than that of rows: raw columns weighted with "
+                "it may differ by more than what the estimate rests on. Read the balance before weighting, and of the "
+                "one after it only what is small.",
+                EffectWarning,
+                stacklevel=2,
+            )
         return PartyModel(party=party, integration_function=maps[party], estimator=self.propensity_model_)
 
     @property

@@ -11,7 +11,7 @@ from .._validation import FloatArray, PartyName, check_representation
 from ..errors import AgreementError, ObfuscationError, RepresentationError
 from ..linalg import PROPENSITY_CLIP, treatment_weights
 from ..model import PartyModel
-from ..share import FEWEST_OF_ARM, BalanceSums
+from ..share import BALANCE_STEP, FEWEST_OF_ARM, BalanceSums
 from ._dominance import least_effective_rows, rounded_weights, truncated_weights
 from ._identification import determination
 from ._inference import LocalInference
@@ -70,8 +70,9 @@ def balance_sums(
     Notes
     -----
     Leaves the party, when the result is sent: of each arm the number of rows, sums of weights and of their squares and,
-    for each column, sums of the values and of their squares, without and with weights; and how much of each column the
-    anchor's collaboration representation has kept.  Stays: the rows and their scores.
+    for each column, sums of the values and of their squares, without and with weights, all four to a thousandth of the
+    sum of weights; and how much of each column the anchor's collaboration representation has kept.  Stays: the rows and
+    their scores.
 
     The weights are the analyst's: they come from whatever model it sends.  One that gives a single row another weight
     than all others would have that row as the difference of two sums.
@@ -86,12 +87,12 @@ def balance_sums(
 
     * A column that is the same for all rows but a few tells these; of a column of yes and no the sums are counts.  A
       value far beyond all others makes most of any sum.
-    * Where values are whole numbers, a model made for it can write some of them into the last digits of a sum.
     * Where rows were shared without a defence, and f_k is affine (PCA), sums of the shared columns are known: four sums
       and four sums of squares are equations for the coefficients of each raw column.  With 3 components or fewer the
       sums alone tell the map, and so every shared row in units of the anchor; with 4 to 7, squares may.
 
-    Nothing here is differentially private.
+    Weights have three decimals, and sums a thousandth of their weights, so that a model cannot be made to write rows
+    into last digits.  Nothing here is differentially private.
     """
     named = columns if columns is not None else getattr(X, "columns", None)
     rows, public = _numbers(party.name, X), _numbers(party.name, anchor)
@@ -120,6 +121,7 @@ def balance_sums(
     masks = np.stack([arms == 0, arms == 1]).astype(np.float64)
     spread = public.std(axis=0)
     units = (rows - public.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    steps = BALANCE_STEP * (weights @ masks.T)[:, :, None]
     sums = BalanceSums(
         party=party.name,
         columns=names,
@@ -129,8 +131,8 @@ def balance_sums(
         kept=_kept(public, party.transform(anchor, model)),
         weights=masks @ weights[1],
         squared_weights=masks @ weights[1] ** 2,
-        sums=np.einsum("vi,ai,ij->vaj", weights, masks, units),
-        squares=np.einsum("vi,ai,ij->vaj", weights, masks, units**2),
+        sums=np.round(np.einsum("vi,ai,ij->vaj", weights, masks, units) / steps) * steps,
+        squares=np.round(np.einsum("vi,ai,ij->vaj", weights, masks, units**2) / steps) * steps,
     )
     return party.balance_given_once(sums)
 

@@ -80,7 +80,11 @@ class ColumnEffects:
     confidence: float
 
     def ratios(self) -> dict[str, tuple[float, float, float]]:
-        """Hazard or odds ratio of each shown column, and its interval: exponentials of effect, low and high."""
+        """Hazard or odds ratio of each shown column, and its interval: exponentials of effect, low and high.
+
+        They are of ``steps``: a standard deviation of the anchor, also in columns of zeros and ones, unless
+        `column_effects` was asked for ``scale="unit"``.
+        """
         return {
             name: tuple(float(np.exp(values[place])) for values in (self.effect, self.low, self.high))  # type: ignore[misc]
             for place, name in enumerate(self.names)

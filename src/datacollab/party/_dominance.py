@@ -8,12 +8,12 @@ from .._validation import FloatArray
 
 __all__ = ["least_effective_rows", "rounded_weights", "truncated_weights"]
 
-_DECIMALS = 12
+_DECIMALS = 3
 _ROUNDING = 1e-9
 
 
 def rounded_weights(weights: FloatArray) -> FloatArray:
-    """Weights to 12 decimals, so that those of equal scores are equal, and not only up to rounding."""
+    """Weights to 3 decimals: later digits adjust for nothing, and could tell rows apart that count as equal."""
     return np.asarray(np.round(weights, _DECIMALS))
 
 

@@ -202,7 +202,7 @@ def _grouping(target: NDArray[Any], by: str | None) -> NDArray[Any]:
         )
     if by not in (target.dtype.names or ()):
         raise ObfuscationError(
-            f"Microaggregation: by={by!r} is not what targets of kind {target_kind(target).value!r} have to group by. "
+            f"Microaggregation: targets of kind {target_kind(target).value!r} cannot be grouped by {by!r}. "
             "Leave by='auto', or set None to group by features alone."
         )
     return np.asarray(target[by])

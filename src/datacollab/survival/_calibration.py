@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import binomtest
 
 from .._typing import FloatArray
 from ..errors import AgreementError
@@ -28,7 +29,8 @@ class Calibration:
     observed : ndarray of shape (n_groups,)
         Kaplan and Meier's estimate.
     low, high : ndarray of shape (n_groups,)
-        Its interval of 95 %; like what was observed, NaN in groups of which nobody was watched until `time`.
+        Its interval of 95 %: Kaplan and Meier's, or the exact one of a proportion where all or none had the event; like
+        what was observed, NaN in groups of which nobody was watched until `time`.
     n_rows : ndarray of shape (n_groups,)
     """
 
@@ -85,6 +87,11 @@ def calibration(y: ArrayLike, survival: ArrayLike, time: float, n_groups: int = 
         ]
         if not (ends[rows] >= time).any() and curve.survival[-1] > 0:
             at = [np.nan] * 3  # Where the curve would go on from here nobody has seen.
+        elif at[0] in (0.0, 1.0):
+            # Greenwood's variance is zero then, which is no certainty; those who left before say nothing.
+            n_watched = int((ends[rows] >= time).sum()) if at[0] else int(rows.sum())
+            interval = binomtest(int(at[0]) * n_watched, n_watched).proportion_ci(method="exact")
+            at = [at[0], interval.low, interval.high]
         found.append((predicted[rows].mean(), *at, rows.sum()))
     means, observed, low, high, n_rows = np.array(found).T
     return Calibration(float(time), means, observed, low, high, n_rows.astype(np.int64))

@@ -185,7 +185,7 @@ def test_survival_by_files_is_survival_in_memory(survival, model, kind):
 def test_a_party_gets_no_other_partys_baseline(survival):
     opened = survival.analyst(survival.shared("a"), survival.shared("b"))
     opened.integrate()
-    models, _ = opened._integrated()
+    models, _ = opened.integrated()
     baselines = {party: model.estimator.baselines_ for party, model in models.items()}
     assert all(len(each) == 1 for each in baselines.values())
     (first,), (second,) = (each.values() for each in baselines.values())

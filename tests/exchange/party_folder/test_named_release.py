@@ -138,8 +138,8 @@ def test_each_policy_as_it_is_joined_can_be_read(tmp_path, world):
     for kind in TargetKind:
         file = tmp_path / f"{kind.value}.toml"
         file.write_text(default_policy_text(kind))
-        is_effect = kind in (TargetKind.EFFECT, TargetKind.SURVIVAL_EFFECT)
-        assert load_policy(file) == dataclasses.replace(Policy(), audit="warn" if is_effect else "required")
+        shown = kind in (TargetKind.EFFECT, TargetKind.SURVIVAL, TargetKind.SURVIVAL_EFFECT)
+        assert load_policy(file) == dataclasses.replace(Policy(), audit="warn" if shown else "required")
 
 
 @pytest.mark.parametrize("options", [{"preset": "private"}, {"epsilon": 4.0}])
@@ -248,8 +248,13 @@ def test_nothing_leaves_below_the_limits_of_the_audit(survival):
     folder = survival.joined()
     policy = folder.path / "policy.toml"
     policy.write_text(policy.read_text().replace('audit = "warn"', 'audit = "required"'))
-    reasons = folder.prepare(survival.tables["a"].iloc[:45], n_components=3, group_size=5, fit_on_anchor=True).reasons
-    assert {"RISK_TOO_HIGH", "RISK_UNKNOWN"} & {reason.code for reason in reasons}
+    found = folder.prepare(survival.tables["a"].iloc[:45], n_components=3, group_size=5, fit_on_anchor=True)
+    assert {"RISK_TOO_HIGH", "RISK_UNKNOWN"} & {reason.code for reason in found.reasons}
+    # Where event and time alone find more rows than may be found, no other way of sharing rows is suggested.
+    assert found.summary.risk.targets_alone["linkage"] > folder.policy.max_linkage
+    (of_linkage,) = [str(reason) for reason in found.reasons if "linkage" in str(reason)]
+    assert "Targets alone reach" in of_linkage
+    assert "group-size" not in of_linkage
     with refused("RISK_TOO_HIGH"):
         folder.share(
             survival.tables["a"].iloc[:45],

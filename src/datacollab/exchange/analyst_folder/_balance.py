@@ -37,7 +37,10 @@ def write_propensities(folder: AnalystFolder, found: Effect, received: Sequence[
     """
     project, written = folder.project, []
     for each in received:
-        inner, members = model_contents(found.party_model(each.party))
+        with warnings.catch_warnings():
+            # `balance_of` says so when there is a balance.
+            warnings.simplefilter("ignore", EffectWarning)
+            inner, members = model_contents(found.party_model(each.party))
         purpose = f"propensity of {each.party} in {project.digest}"
         sealed = seal(pack(MODEL_KIND, inner, members), [project.parties[each.party]], purpose=purpose)
         facts: dict[str, Any] = {
@@ -76,13 +79,14 @@ def balance_of(folder: AnalystFolder, files: Iterable[Path]) -> Balance:
     from ...effects import pooled_balance
 
     with locked(folder.path):
-        digests = {each.party: each.digest for each in folder.shares()}
+        received = folder.shares()
+        digests = {each.party: each.digest for each in received}
         bundles = [(Path(file), unpack(Path(file), kind=BALANCE_KIND, what=str(file))) for file in files]
         sums = [_sums_of(folder, bundle, digests, str(file)) for file, bundle in bundles]
         with warnings.catch_warnings():
             # What was lost of each column is in the result.
             warnings.simplefilter("ignore", EffectWarning)
-            found = pooled_balance(sums)
+            found = pooled_balance(sums, of_means=not all(each.share.one_to_one for each in received))
         facts = found.to_dict() | {"project": folder.project.name, "project_digest": folder.project.digest}
         write_atomically(folder.path / BALANCE_FILE, canonical_json(_with_none(facts)), mode=0o600)
         told = {bundle.facts["party"]: bundle.digest for _, bundle in bundles}

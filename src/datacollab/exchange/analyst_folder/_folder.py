@@ -19,7 +19,7 @@ from ._collaboration import pack_collaboration, unpack_collaboration
 from ._export import refuse_training_rows, signed_answers, signed_model
 from ._integration import Integration, describe
 from ._methods import survival_defaults
-from ._shares import ReceivedShare, check_same_anchor, receive
+from ._shares import ReceivedShare, check_newer, check_same_anchor, receive
 from ._status import PartyStatus
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class AnalystFolder:
                 received = receive(source, self.project, self._key, where=str(file))
                 commitment = str(received.facts["anchor_commitment"])
                 check_same_anchor(commitments, received.party, commitment)
-                _check_newer(received, present.get(received.party), file)
+                check_newer(received, present.get(received.party), where=str(file))
                 present[received.party], commitments[received.party] = received, commitment
                 accepted.append((received, source))
             (self.path / "shares").mkdir(mode=0o700, exist_ok=True)
@@ -259,7 +259,7 @@ class AnalystFolder:
             When answers are wanted of times to an event, or of clusters.
         """
         with locked(self.path):
-            models, result = self._integrated()
+            models, result = self.integrated()
             if not answers:
                 refuse_training_rows(result, allow_training_rows)
             elif not self.project.task.is_single:
@@ -304,11 +304,17 @@ class AnalystFolder:
             how = "give the number of clusters (--clusters)" if kind == "none" else "leave out the number of clusters"
             raise AgreementError(f"Project {name!r} is of kind {kind!r}: {how}.")
 
-    def _integrated(self) -> tuple[dict[str, Any], Integration]:
+    def integrated(self) -> tuple[dict[str, Any], Integration]:
+        """Models by party, and what is known of them, of the shares that are there.
+
+        Raises
+        ------
+        ExchangeError
+            NOT_INTEGRATED, also where shares came in since.
+        """
         if not self._collaboration_file.is_file():
-            raise ExchangeError(
-                "NOT_INTEGRATED", f"{self.path} holds no integrated shares. Run `datacollab analyst integrate` first."
-            )
+            run = "effect`: no model goes back" if self.project.task.kind == "effect" else "integrate` first"
+            raise ExchangeError("NOT_INTEGRATED", f"{self.path} holds no integration. Run `datacollab analyst {run}.")
         models, result = unpack_collaboration(
             self._collaboration_file.read_bytes(), where=str(self._collaboration_file)
         )
@@ -379,17 +385,6 @@ def _read(file: Path) -> bytes:
     if size > most:
         raise ExchangeError("TOO_LARGE", f"{file} has {size} bytes; {most} are allowed. Check where it comes from.")
     return file.read_bytes()
-
-
-def _check_newer(received: ReceivedShare, present: ReceivedShare | None, file: Path) -> None:
-    if present is None or present.digest == received.digest:
-        return
-    if received.facts.get("supersedes") != present.digest:
-        raise ExchangeError(
-            "ALREADY_THERE",
-            f"Party {received.party!r} has shared already, and {file} does not say that it takes that share's place. "
-            "Ask the party which one counts, and remove the other from the folder shares.",
-        )
 
 
 def _counts(received: ReceivedShare) -> dict[str, int]:

@@ -15,7 +15,7 @@ from ...share import Share, share_from
 from ..project import Project
 from ._named_shares import check_named
 
-__all__ = ["SEALED", "SHARE_KIND", "ReceivedShare", "check_same_anchor", "check_signer", "receive"]
+__all__ = ["SEALED", "SHARE_KIND", "ReceivedShare", "check_newer", "check_same_anchor", "check_signer", "receive"]
 
 SHARE_KIND = "datacollab.share"
 SEALED, OPEN = "sealed.bin", "share.safetensors"
@@ -103,6 +103,18 @@ def check_same_anchor(commitments: Mapping[str, str], party: str, commitment: st
             "ANCHOR_MISMATCH",
             f"Party {party!r} used another anchor than {others!r}, so their representations cannot be aligned. All of "
             "them should open the same anchor file, compare what `datacollab anchor open` prints, and share again.",
+        )
+
+
+def check_newer(received: ReceivedShare, present: ReceivedShare | None, *, where: str) -> None:
+    """Raise where a party has shared already, and the new share does not say that it takes that one's place."""
+    if present is None or present.digest == received.digest:
+        return
+    if received.facts.get("supersedes") != present.digest:
+        raise ExchangeError(
+            "ALREADY_THERE",
+            f"Party {received.party!r} has shared already, and {where} does not say that it takes that share's place. "
+            "Ask the party which one counts, and remove the other from the folder shares.",
         )
 
 

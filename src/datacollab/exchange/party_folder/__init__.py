@@ -15,11 +15,12 @@ Files by what they are for:
 
 from ._balancing import BalanceRelease
 from ._contributions import Explained
+from ._foreseen import foresight_in_words
 from ._named_targets import NamedTargets
 from ._party_folder import PartyFolder
 from ._policy import Policy, default_policy_text, load_policy
 from ._prepare import Prepared, prepare
-from ._release_check import reasons_without_defence
+from ._release_check import deadline_passed, reasons_without_defence
 from ._release_summary import ReleaseSummary, release_summary
 from ._share_file import refuse
 from ._tuning import Tuning, tune, ways_to_try
@@ -33,7 +34,9 @@ __all__ = [
     "Prepared",
     "ReleaseSummary",
     "Tuning",
+    "deadline_passed",
     "default_policy_text",
+    "foresight_in_words",
     "load_policy",
     "prepare",
     "reasons_without_defence",

@@ -8,11 +8,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import AgreementError, ObfuscationError
 from ...party import Foresight, foresee
 from ..project import Anchor, EncodedTable, Project
 from ._way import Way
 
-__all__ = ["foresight"]
+__all__ = ["foresight", "foresight_in_words"]
+
+
+def foresight_in_words(foresee: Callable[..., Foresight], table: Any, **options: Any) -> tuple[Foresight | None, str]:
+    """What is foreseen, and a sentence of it, or else one of why nothing is.
+
+    Parameters
+    ----------
+    foresee : callable
+        `PartyFolder.foresee` of a party's folder.
+    table, **options
+        As it takes them.
+    """
+    try:
+        found = foresee(table, **options)
+    except (AgreementError, ObfuscationError) as error:
+        return None, f"Whether collaboration can be expected to pay is not known: {error}"
+    return found, found.sentence
 
 
 def foresight(

@@ -191,13 +191,15 @@ def default_policy_text(kind: TargetKind = TargetKind.SINGLE) -> str:
     ----------
     kind : TargetKind, default=TargetKind.SINGLE
         Of the project's targets.  Of times to events, effects and no targets other things are to be said, and of
-        effects risks are shown, not refused: means of groups without noise, from which alone effects can be estimated
-        with intervals that hold, are above any limit.
+        times and effects risks are shown, not refused.  Means of groups without noise, from which alone effects can be
+        estimated with intervals that hold, are above any limit; and so are times to events whatever the rows are.
     """
     comments = _COMMENTS if kind is TargetKind.SINGLE else _COMMENTS | _NAMED_COMMENTS
     entries = {field.name: getattr(Policy(), field.name) for field in fields(Policy)}
     if kind in (TargetKind.EFFECT, TargetKind.SURVIVAL_EFFECT):
         comments, entries = comments | _EFFECT_COMMENTS, entries | {"audit": "warn"}
+    elif kind is TargetKind.SURVIVAL:
+        comments, entries = comments | _SURVIVAL_COMMENTS, entries | {"audit": "warn"}
     parts = [_HEAD]
     for name, value in entries.items():
         comment = "\n".join(f"# {line}" for line in comments[name].splitlines())
@@ -259,6 +261,19 @@ _NAMED_COMMENTS = {
         "limit. Means of groups without noise are above them: the attacks solve for the members of each, and link\n"
         "nearly all. --preset groups is made to stay below; `datacollab party check` shows whether it does.\n"
         "Share of rows that are linked to their originals among about a hundred that the attacker has."
+    ),
+}
+_SURVIVAL_COMMENTS = {
+    "max_linkage": (
+        "Limits of risk, each on the upper end of a 95 % interval, by attackers who hold the whole anchor; 1 is no\n"
+        "limit. ROWS WITH THEIR EVENT AND TIME ARE ABOVE THEM, also with --preset groups: whoever knows both\n"
+        "of somebody finds the row by these alone, or nearly. Coarser times (`rounding` in the project) tell less.\n"
+        "Share of rows that are linked to their originals among about a hundred that the attacker has."
+    ),
+    "audit": (
+        'What becomes of a risk that is above its limit, or not known: "required" refuses to share, "warn" shows it\n'
+        'to whoever approves, "off" makes no attacks. "warn" is what survival leaves to choose: see max_linkage.\n'
+        "Let those who answer for the data see the figures of `datacollab party check` before anything leaves."
     ),
 }
 _EFFECT_COMMENTS = {

@@ -280,10 +280,12 @@ class Predictions(Workplace):
         self._settle()
         stored = load_party(self._files, self._own)
         if not self._files.model.exists():
-            raise ExchangeError(
-                "NOT_INSTALLED",
-                f"{self.path} holds no model. Run `datacollab party install FILE` with the file that the analyst sent.",
-            )
+            what = "Run `datacollab party install FILE` with the file that the analyst sent."
+            if self.project.task.kind == "effect":
+                what = (
+                    "Of an effect no model comes back: the estimate is the analyst's, and `party balance` answers it."
+                )
+            raise ExchangeError("NOT_INSTALLED", f"{self.path} holds no model. {what}")
         data = read_model(self._files.model)
         kept = self._own.read(self._files.personal) if self._files.personal.exists() else None
         known = None if kept is None else kept.facts.get("model_digest")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from ..._typing import FloatArray, PartyName
 from ...errors import ExchangeError
@@ -16,6 +17,7 @@ from ._way import Way
 
 __all__ = [
     "check_row_wise",
+    "deadline_passed",
     "reasons_against",
     "reasons_before",
     "reasons_without_defence",
@@ -25,6 +27,15 @@ __all__ = [
 _LONE_ROWS = 20
 _BATCH_ROWS = 500
 """Rows that are mapped together: company enough for its influence to show."""
+
+
+def deadline_passed(project: Project) -> list[ExchangeError]:
+    """Why nothing may be shared today, if the project's last day is over: what `PartyFolder.prepare` does not ask."""
+    try:
+        project.check_deadline(datetime.now(UTC).date())
+    except ExchangeError as error:
+        return [error]
+    return []
 
 
 def reasons_against(summary: ReleaseSummary, policy: Policy, project: Project) -> list[ExchangeError]:
@@ -270,12 +281,18 @@ def _risks(summary: ReleaseSummary, policy: Policy) -> list[ExchangeError]:
         if found is None:
             unknown.append(name)
         elif found > limit:
+            alone = risk.targets_alone.get(name, 0.0)
+            advice = (
+                f"Targets alone reach {figure_text(name, alone)}, and no way of sharing rows goes below that: agree on "
+                "coarser times, or share nothing"
+                if summary.named is not None and alone > limit
+                else f"{_safer(summary)}, or see what `datacollab party tune` finds"
+            )
             reasons.append(
                 ExchangeError(
                     "RISK_TOO_HIGH",
                     f"{who}: {name} ({FIGURES[name]}) reaches up to {figure_text(name, found)} in the audit; the "
-                    f"policy allows {limit_text(name, limit)}. {_safer(summary)}, or see what `datacollab party tune` "
-                    "finds.",
+                    f"policy allows {limit_text(name, limit)}. {advice}.",
                 )
             )
     if unknown:

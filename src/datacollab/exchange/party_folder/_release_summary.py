@@ -178,13 +178,14 @@ class ReleaseSummary:
         """The same for people, on one screen."""
         lines = [f"What would leave party {self.party!r} for the analyst of project {self.project!r} ({self.analyst})"]
         lines += [*self._risk_lines(), ""]
-        lines += [line for name, text in self._facts() for line in _entry(name, text)]
+        lines += [line for name, text in self.facts() for line in _entry(name, text)]
         lines += ["", *_entry("does not leave", ", ".join(self.stays))]
         if self.earlier_share is not None:
             lines += ["", *_entry("EARLIER SHARE", f"one of {self.earlier_share} exists. {_AGAIN}")]
         return "\n".join(lines)
 
-    def _facts(self) -> Iterator[tuple[str, str]]:
+    def facts(self) -> Iterator[tuple[str, str]]:
+        """What leaves, in words: the name of each fact, and the fact."""
         kept_back = f"; {self.n_suppressed} more are kept back by the defence" if self.n_suppressed else ""
         order = "in random order" if self.row_order == "shuffled" else "IN THE ORDER OF THE TABLE"
         yield "rows", f"{self.n_rows}, {order}{kept_back}; {_STANDS_FOR[self.stands_for]}"

@@ -87,6 +87,6 @@ def refuse(reasons: Sequence[ExchangeError]) -> None:
     if not reasons:
         return
     first, *others = reasons
-    count = f"{len(others)} more reason{'s' if len(others) > 1 else ''}"
-    more = f" There are {count} against it: run `datacollab party check`." if others else ""
+    count = "is 1 more reason" if len(others) == 1 else f"are {len(others)} more reasons"
+    more = f" There {count} against it: run `datacollab party check`." if others else ""
     raise ExchangeError(first.code, f"{first}{more}")

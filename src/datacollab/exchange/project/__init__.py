@@ -3,7 +3,7 @@
 Files by what they are for:
 
 * The agreement: `_agreement`, `_project`, `_column`, `_task`, `_task_fields`, `_task_checks`, `_recipe`, `_content`,
-  `_refusals`.
+  `_refusals`; in words, `_describing`, and beside another, `_comparing`.
 * Its file: `_parsing`, `_entries`, `_toml_keys`, `_writing`, `_signing`, `_draft`, `_draft_task`, `_ranges`.
 * From a table to the matrix: `_encoding`, `_target_encoding`, `_column_block`, `_labels`, `_numbers`, `_units`,
   `_adjusted`, `_affected`.
@@ -17,7 +17,9 @@ from ._adjusted import MOST_OUTSIDE, Adjustments, adjusted_details, adjusted_tex
 from ._anchor import Anchor, anchor_from_bytes, anchor_to_bytes
 from ._anchor_making import anchor_of_rows, make_anchor
 from ._column import Column
+from ._comparing import Change, compare_projects
 from ._content import project_content
+from ._describing import anchor_lines, column_rows, rules_line, task_lines
 from ._draft import draft_project, usual_components
 from ._encoding import EncodedTable, encode_table
 from ._guessing import Guessing, guessing
@@ -35,6 +37,7 @@ __all__ = [
     "Adjustments",
     "Anchor",
     "AnchorRecipe",
+    "Change",
     "Column",
     "EncodedTable",
     "Guessing",
@@ -43,8 +46,11 @@ __all__ = [
     "adjusted_details",
     "adjusted_text",
     "anchor_from_bytes",
+    "anchor_lines",
     "anchor_of_rows",
     "anchor_to_bytes",
+    "column_rows",
+    "compare_projects",
     "draft_project",
     "encode_table",
     "guessing",
@@ -56,10 +62,12 @@ __all__ = [
     "read_project",
     "read_project_text",
     "read_table",
+    "rules_line",
     "seal_anchor",
     "sign_project_text",
     "table_batches",
     "table_format",
+    "task_lines",
     "usual_components",
     "write_table",
 ]

@@ -1,0 +1,10 @@
+#!/bin/sh
+# An exchange through one framework, in an environment of its own under output/: sh adapters/test.sh flower|nvflare
+set -eu
+name=$1
+root=$(cd "$(dirname "$0")/.." && pwd)
+environment=$root/output/adapters/$name
+[ -d "$environment" ] || "${PYTHON:-python3}" -m venv "$environment"
+"$environment/bin/python" -m pip install --quiet --editable "$root[exchange,anchors]" --editable "$root/adapters/$name[test]"
+cd "$root/adapters/$name"
+PYTHONPATH=$root/tests:$root/adapters exec "$environment/bin/python" -m pytest -c /dev/null --rootdir . -p no:cacheprovider tests

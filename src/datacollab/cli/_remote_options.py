@@ -1,0 +1,89 @@
+"""What the commands of `remote` share: options, opening what a folder has written down, and what is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from ..errors import ExchangeError
+from ._output import Report, warn
+from ._passphrase import passphrase_for
+
+if TYPE_CHECKING:
+    from ..bundle import KeyPair
+    from ..remote import HubRemote, Place, Remote
+
+__all__ = ["HERE", "AsJson", "InFolder", "Named", "hub_of", "keys_of", "opened", "show_refused", "working"]
+
+InFolder = Annotated[Path, Option("--folder", "-C", help="The folder of a party, analyst or owner.")]
+AsJson = Annotated[bool, Option("--json", help="Print one JSON object.")]
+Named = Annotated[str | None, Option("--remote", metavar="NAME", help="Which remote. Default: the only one.")]
+HERE = Path()
+
+
+def keys_of(folder: Path, passphrase_file: Path | None) -> KeyPair:
+    """The keys of a folder."""
+    from ..bundle import KeyPair
+
+    return KeyPair.load(folder / "keys.json", passphrase_for(folder, passphrase_file))
+
+
+@contextmanager
+def opened(
+    folder: Path, name: str | None, passphrase_file: Path | None, keys: Callable[[], KeyPair] | None = None
+) -> Iterator[tuple[Place, Remote]]:
+    """The remote of a name, or the only one; ``keys`` gives keys that were opened before."""
+    from ..remote import chosen, open_remote
+
+    place = chosen(folder, name)
+    remote = open_remote(folder, place, keys or (lambda: keys_of(folder, passphrase_file)))
+    try:
+        yield place, remote
+    finally:
+        remote.close()
+
+
+@contextmanager
+def hub_of(folder: Path, name: str | None, passphrase_file: Path | None) -> Iterator[tuple[Place, HubRemote]]:
+    """The same of a hub, as stores have no members.
+
+    Raises
+    ------
+    ExchangeError
+        REMOTE_INVALID, where it is none.
+    """
+    from ..remote import HubRemote
+
+    with opened(folder, name, passphrase_file) as (place, remote):
+        if not isinstance(remote, HubRemote):
+            raise ExchangeError(
+                "REMOTE_INVALID",
+                f"Remote {place.name!r} is a store ({place.url}), which has no members: the project file says who "
+                "takes part. Invitations are of hubs.",
+            )
+        yield place, remote
+
+
+@contextmanager
+def working(folder: Path) -> Iterator[None]:
+    """One command at a time carries files of a folder; others may work in it meanwhile."""
+    from ..exchange.log import locked
+    from ..remote import KEPT
+
+    if not folder.is_dir():
+        raise ExchangeError("FOLDER_MISSING", f"{folder} is no folder. Give the one with the keys, with -C.")
+    (folder / KEPT).mkdir(mode=0o700, exist_ok=True)
+    with locked(folder / KEPT):
+        yield
+
+
+def show_refused(refused: Mapping[str, ExchangeError], report: Report) -> int:
+    """Say what was refused; the exit code that follows, 0 where nothing was."""
+    report.facts["refused"] = {name: {"code": error.code, "message": str(error)} for name, error in refused.items()}
+    for error in refused.values():
+        warn(f"datacollab: {error.code}: {error}")
+    return max((error.exit_code for error in refused.values()), default=0)

@@ -1,0 +1,79 @@
+"""The analyst's desk as an application."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+from ...exchange.analyst_folder import BALANCE_FILE, EFFECT_FILES
+from ..web import Page, Pages, Session, Step, create_app, remote_commands
+from ._desk import AnalystDesk
+from ._effect import BALANCE, EFFECT, effect_parts
+from ._export import EXPORT, export_parts
+from ._integrate import INTEGRATE, MODEL, integrate_parts
+from ._shares import SHARES, share_parts
+
+__all__ = ["analyst_app"]
+
+
+def analyst_app(desk: AnalystDesk, session: Session) -> ASGIApp:
+    """Put the analyst's desk together.
+
+    Parameters
+    ----------
+    desk : AnalystDesk
+    session : Session
+    """
+    title = f"Analyst of project {desk.folder.project.name}"
+    pages = Pages(session, desk.jobs, Path(__file__).parent / "templates", lambda: title, lambda: steps_of(desk))
+
+    def home(request: Request) -> Response:
+        following = next((step for step in steps_of(desk) if not step.is_done), None)
+        return pages.page(
+            "analyst.html",
+            path="/",
+            project=desk.folder.project,
+            folder=desk.path.absolute(),
+            following=following,
+            remote=remote_commands(desk.path),
+        )
+
+    return create_app(
+        session,
+        pages,
+        desk.jobs,
+        [
+            Page("/", home),
+            *share_parts(desk, pages),
+            *integrate_parts(desk, pages),
+            *effect_parts(desk, pages),
+            *export_parts(desk, pages),
+        ],
+    )
+
+
+def steps_of(desk: AnalystDesk) -> Sequence[Step]:
+    """The analyst's steps, and how far it is; of files alone, which are quick to look at."""
+    parties = desk.folder.project.parties
+    there = [name for name in parties if (desk.path / "shares" / f"{name}.dcshare").is_file()]
+    enough = len(there) >= desk.folder.project.quorum
+    integrated = (desk.path / "collaboration.dcstate").is_file()
+    exported = any(desk.outbox.glob("*.dc*"))
+    shares = Step(path=SHARES, name="Shares", note=f"{len(there)} of {len(parties)} parties", is_done=enough)
+    if desk.folder.project.task.kind == "effect":
+        return (
+            shares,
+            Step(path=EFFECT, name="Effect", is_done=(desk.path / EFFECT_FILES[0]).is_file()),
+            Step(path=EXPORT, name="Outbox", note="to be sent by you" if exported else "", is_done=exported),
+            Step(path=BALANCE, name="Balance", is_done=(desk.path / BALANCE_FILE).is_file()),
+        )
+    return (
+        shares,
+        Step(path=INTEGRATE, name="Align and train", is_done=integrated),
+        Step(path=MODEL, name="The model's card", is_done=integrated),
+        Step(path=EXPORT, name="Export", note="to be sent by you" if exported else "", is_done=exported),
+    )

@@ -1,0 +1,206 @@
+"""What a party's desk remembers from page to page; what has to last is in the party's folder."""
+
+from __future__ import annotations
+
+import shlex
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...bundle import KeyPair, PublicKey
+from ...exchange.party_folder import PartyFolder
+from ..web import DeskFiles, Jobs, Refusal
+
+if TYPE_CHECKING:
+    from ...exchange.party_folder import Explained, Prepared, Tuning
+    from ...party import ColumnEffects
+    from ._offer import Offer
+
+__all__ = ["TABLE_ENDINGS", "Looked", "PartyDesk", "Seen"]
+
+TABLE_ENDINGS = (".csv", ".parquet", ".pq", ".arrow", ".feather", ".ipc")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """What is wrong with a table.
+
+    Attributes
+    ----------
+    refusal : Refusal or None
+        Why it cannot be used at all.
+    n_rows : int
+    adjusted : dict of str to object
+        What the project's rules made of entries, as `Adjustments.to_dict` gives it.
+    targets : dict of str to int
+        Rows of each class; empty where there are none.
+    """
+
+    refusal: Refusal | None = None
+    n_rows: int = 0
+    adjusted: dict[str, Any] = field(default_factory=dict)
+    targets: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Looked:
+    """What would leave, as `PartyFolder.prepare` made it, and what speaks against it.
+
+    Attributes
+    ----------
+    prepared : Prepared
+    foresight : str
+        Whether collaboration can be expected to pay.
+    reasons : list of Refusal
+    """
+
+    prepared: Prepared = field(repr=False)
+    foresight: str
+    reasons: list[Refusal]
+
+
+class PartyDesk:
+    """A party's desk over its folder.
+
+    Parameters
+    ----------
+    path : Path
+        The party's folder.
+    passphrase : str, optional
+        Of its keys.
+
+    Attributes
+    ----------
+    path : Path
+    key : PublicKey
+        The party's.
+    files : DeskFiles
+    jobs : Jobs
+    offer : Offer or None
+        A project that was looked at and is not joined yet.
+    table : Path or None
+        The party's table.
+    seen : Seen or None
+    options : dict of str to object
+        How it is to be shared, as `PartyFolder.prepare` takes it.
+    attacks : dict of str to object
+        Whether the share is attacked first, and for how long attacks are begun.
+    looked : Looked or None
+    tuning : Tuning or None
+    installed : dict of str to object or None
+        What `PartyFolder.install` gave.
+    predicted : tuple of (Path, int, dict) or None
+        The predictions, how many there are, and what was adjusted.
+    evaluated : dict of str to object or None
+        What `PartyFolder.evaluate` gave.
+    explained : Explained or None
+    effects : ColumnEffects or None
+        What `PartyFolder.column_effects` gave.
+    learned : dict of str to object or None
+        What `PartyFolder.learn` gave.
+    """
+
+    def __init__(self, path: Path, *, passphrase: str | None = None) -> None:
+        self.path = Path(path)
+        self.files = DeskFiles(self.path)
+        self.jobs = Jobs()
+        self.offer: Offer | None = None
+        self._passphrase = passphrase
+        self._lock = threading.Lock()
+        self._opened: tuple[tuple[int, ...], PartyFolder] | None = None
+        self.table: Path | None = self.files.kept("table")
+        self.seen: Seen | None = None
+        self.options: dict[str, Any] = {}
+        self.attacks: dict[str, Any] = {}
+        self.looked: Looked | None = None
+        self.tuning: Tuning | None = None
+        self.installed: dict[str, Any] | None = None
+        self.predicted: tuple[Path, int, dict[str, Any]] | None = None
+        self.evaluated: dict[str, Any] | None = None
+        self.explained: Explained | None = None
+        self.effects: ColumnEffects | None = None
+        self.learned: dict[str, Any] | None = None
+        keys = self.path / "keys.json"
+        if self.is_joined or not keys.is_file():
+            self.key: PublicKey = self.opened().key.public
+        else:
+            self.key = KeyPair.load(keys, passphrase).public
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether the folder was set up for a project."""
+        return (self.path / "project.toml").is_file()
+
+    @property
+    def has_learned(self) -> bool:
+        """Whether a model was learned from answers."""
+        return (self.path / "learned.dcstate").is_file()
+
+    @property
+    def has_anchor(self) -> bool:
+        """Whether the anchor was opened."""
+        return (self.path / "anchor.dcstate").is_file()
+
+    def offered(self, offer: Offer | None) -> None:
+        """Put another project, or none, in the place of the one that was looked at last."""
+        last, self.offer = self.offer, offer
+        if last is not None:
+            last.discard()
+
+    def join(self, project: Path, anchor: Path | None, *, owner: PublicKey) -> None:
+        """Set the folder up, as `PartyFolder.join` does."""
+        PartyFolder.join(self.path, project, anchor, owner=owner, passphrase=self._passphrase)
+
+    def opened(self) -> PartyFolder:
+        """The folder, opened anew where project or keys are others than before."""
+        places = (self.path / "project.toml", self.path / "keys.json")
+        now = tuple(
+            each for place in places if place.exists() for each in (place.stat().st_mtime_ns, place.stat().st_size)
+        )
+        with self._lock:
+            if self._opened is None or self._opened[0] != now:
+                self._opened = now, PartyFolder(self.path, passphrase=self._passphrase)
+            return self._opened[1]
+
+    def choose(self, table: Path | None) -> None:
+        """Take another table: nothing that was seen of the one before is of it."""
+        self.table = table
+        self.seen = self.looked = self.tuning = None
+        self.options, self.attacks = {}, {}
+
+    def forget_copies(self) -> None:
+        """Remove what the desk keeps of rows, on the disk and in memory."""
+        if self.table is not None and self.table.parent == self.files.path:
+            self.table = None
+        self.choose(self.table)
+        self.installed = self.predicted = self.evaluated = self.explained = self.effects = None
+        self.files.clear()
+
+    def wanted_table(self) -> Path:
+        """The table.
+
+        Raises
+        ------
+        ValueError
+            Where none was chosen.
+        """
+        if self.table is None:
+            raise ValueError("No table was chosen yet. Choose one first.")
+        return self.table
+
+    def command(self, verb: str, *words: str) -> str:
+        """The command that does the same; words that are a shell's already stay as they are."""
+        return " ".join(["datacollab party", verb, *words, "-C", shlex.quote(str(self.path))])
+
+    def has_forgotten(self) -> bool:
+        """Whether the map was destroyed after the last share."""
+        told = [entry["event"] for entry in self.opened().log.entries() if entry["event"] in ("share", "forget")]
+        return told[-1:] == ["forget"]
+
+    def shared_entry(self) -> dict[str, Any] | None:
+        """What the log says of the last share in this project."""
+        opened = self.opened()
+        shares = [entry for entry in opened.log.entries() if entry["event"] == "share"]
+        ours = [entry for entry in shares if entry["facts"].get("project_digest") == opened.project.digest]
+        return ours[-1] if ours else None

@@ -1,0 +1,126 @@
+"""The application of a desk: its entrance, its style, the page of what is at work, and a role's pages and forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from ...look import STYLE
+from ._entrance import entrance
+from ._guard import STYLE_PATH, Guard
+from ._jobs import Jobs
+from ._pages import Pages
+from ._refusal import Refusal, refusal_of
+from ._session import Session
+
+__all__ = ["Action", "Page", "create_app"]
+
+_PATIENCE = 1.0
+"""Seconds for which the page of the work waits: short work then needs no second look."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """What is shown at a path."""
+
+    path: str
+    show: Callable[[Request], Response]
+
+
+@dataclass(frozen=True)
+class Action:
+    """What a form at a path does; it answers with a redirection, or with a page."""
+
+    path: str
+    act: Callable[[FormData], Response]
+    most_files: int = 1
+
+
+def create_app(session: Session, pages: Pages, jobs: Jobs, parts: Iterable[Page | Action]) -> ASGIApp:
+    """Put a desk together.
+
+    Parameters
+    ----------
+    session : Session
+    pages : Pages
+    jobs : Jobs
+    parts : iterable of Page or Action
+        The role's.
+    """
+
+    def refused(error: BaseException, path: str) -> Response:
+        refusal = refusal_of(error)
+        try:
+            return pages.page("refusal.html", path=path, status=refusal.status, refusal=refusal, back=path)
+        except Exception:
+            # A folder that cannot be read has no list of steps either.
+            return PlainTextResponse(f"{refusal.code}: {refusal.message}", refusal.status)
+
+    def shown(page: Page) -> Route:
+        async def answer(request: Request) -> Response:
+            try:
+                return await run_in_threadpool(page.show, request)
+            except Exception as error:
+                return refused(error, page.path)
+
+        return Route(page.path, answer, methods=["GET"])
+
+    def acted(action: Action) -> Route:
+        async def answer(request: Request) -> Response:
+            try:
+                async with request.form(max_files=action.most_files, max_fields=100) as form:
+                    token = form.get("token")
+                    if not session.is_own(token if isinstance(token, str) else None):
+                        return PlainTextResponse("This form is not the desk's own, or is of an earlier one.", 403)
+                    return await run_in_threadpool(action.act, form)
+            except (HTTPException, ClientDisconnect):
+                return PlainTextResponse(
+                    "This form could not be read: it is damaged, too large or has too many files.", 400
+                )
+            except Exception as error:
+                return refused(error, action.path)
+
+        return Route(action.path, answer, methods=["POST"])
+
+    def style(request: Request) -> Response:
+        return FileResponse(STYLE, media_type="text/css")
+
+    def nothing_here(request: Request, error: Exception) -> Response:
+        missing = Refusal(code="404", message="There is no such page on this desk.")
+        return pages.page("refusal.html", path="/", status=404, refusal=missing, back="/")
+
+    return Guard(
+        Starlette(
+            routes=[
+                *entrance(session),
+                Route(STYLE_PATH, style, methods=["GET"]),
+                # Browsers ask for it by themselves.
+                Route("/favicon.ico", lambda request: Response(status_code=204), methods=["GET"]),
+                shown(Page("/work", lambda request: _work(pages, jobs))),
+                *(shown(part) if isinstance(part, Page) else acted(part) for part in parts),
+            ],
+            exception_handlers={404: nothing_here},
+        ),
+        session,
+    )
+
+
+def _work(pages: Pages, jobs: Jobs) -> Response:
+    job = jobs.last
+    if job is None:
+        return RedirectResponse("/", 303)
+    job.wait(_PATIENCE)
+    if job.refusal is not None:
+        return pages.page("refusal.html", path=job.where, refusal=job.refusal, back=job.where)
+    if job.is_done or job.question is not None:
+        return RedirectResponse(job.where, 303)
+    return pages.page("work.html", path=job.where, job=job, lines=list(job.lines), working=True)

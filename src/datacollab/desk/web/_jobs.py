@@ -1,0 +1,198 @@
+"""Work that takes longer than a page may: one piece at a time, in a thread, which may ask a question in the middle."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...errors import ExchangeError
+from ._refusal import Refusal, refusal_of
+
+__all__ = ["Job", "Jobs", "Question"]
+
+_LINES = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What a piece of work waits for an answer to.
+
+    Attributes
+    ----------
+    about : object
+    id : str
+        Of this asking and no other, so that nobody answers what they were not shown.
+    """
+
+    about: Any
+    id: str = field(default_factory=lambda: secrets.token_hex(16))
+
+
+class Job:
+    """One piece of work.
+
+    Attributes
+    ----------
+    name : str
+        What is being done, in words.
+    where : str
+        Page that shows what came of it.
+    lines : deque of str
+        What was begun last.
+    share : float or None
+        How much is done, from 0 to 1, where that is known.
+    question : Question or None
+        What the work waits for an answer to.
+    result : object
+        What came of it.
+    refusal : Refusal or None
+        Why nothing came of it.
+    """
+
+    def __init__(self, name: str, where: str) -> None:
+        self.name = name
+        self.where = where
+        self.lines: deque[str] = deque(maxlen=_LINES)
+        self.share: float | None = None
+        self.question: Question | None = None
+        self.result: Any = None
+        self.refusal: Refusal | None = None
+        self._begun = time.monotonic()
+        self._answer: Any = None
+        self._answered, self._done = threading.Event(), threading.Event()
+        self._news = threading.Event()
+        self._lock = threading.Lock()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has ended, in whatever way."""
+        return self._done.is_set()
+
+    @property
+    def seconds(self) -> float:
+        """Since it was begun."""
+        return time.monotonic() - self._begun
+
+    def say(self, step: str, share: float | None = None) -> None:
+        """Tell what begins now."""
+        self.lines.append(step)
+        self.share = share
+
+    def ask(self, about: Any) -> Any:
+        """Wait for somebody's answer; called by the work itself.
+
+        Returns
+        -------
+        object
+            What `answer` was given.  Where the desk is closed instead, the work ends here with it.
+        """
+        with self._lock:
+            self._answered.clear()
+            self.question = Question(about)
+            self._news.set()
+        self._answered.wait()
+        return self._answer
+
+    def answer(self, answer: Any, question_id: str) -> None:
+        """Answer the question that the work waits for.
+
+        Parameters
+        ----------
+        answer : object
+        question_id : str
+            Of the question that the answer is to.
+
+        Raises
+        ------
+        ExchangeError
+            NOT_APPROVED, where it waits for none, or for the answer to another one.
+        """
+        with self._lock:
+            if self.question is None or self.question.id != question_id:
+                raise ExchangeError(
+                    "NOT_APPROVED",
+                    f"{self.name}: what was shown to you does not wait for an answer any more, or something else does "
+                    "by now. Look at the page again.",
+                )
+            self.question = None
+            self._answer = answer
+            self._news.clear()
+            self._answered.set()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until it has ended or asks something, and no longer than this; whether that is so."""
+        return self._news.wait(seconds)
+
+    def run(self, work: Callable[[Job], Any], at_end: Callable[[], None]) -> None:
+        """Do the work, and keep what came of it."""
+        try:
+            try:
+                self.result = work(self)
+            finally:
+                at_end()
+        except BaseException as error:
+            self.refusal = refusal_of(error)
+        finally:
+            self._done.set()
+            self._news.set()
+
+
+class Jobs:
+    """One piece of work at a time; the last one stays to be looked at.
+
+    Attributes
+    ----------
+    last : Job or None
+    """
+
+    def __init__(self) -> None:
+        self.last: Job | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def running(self) -> Job | None:
+        """The one that has not ended."""
+        last = self.last
+        return None if last is None or last.is_done else last
+
+    def question_about(self, kind: type) -> Question | None:
+        """What the work that has not ended asks, if it is about something of this kind."""
+        running = self.running
+        question = None if running is None else running.question
+        return question if question is not None and isinstance(question.about, kind) else None
+
+    def start(
+        self, name: str, where: str, work: Callable[[Job], Any], *, at_end: Callable[[], None] = lambda: None
+    ) -> Job:
+        """Begin a piece of work in a thread of its own.
+
+        Parameters
+        ----------
+        name : str
+        where : str
+            Page that shows what came of it.
+        work : callable
+            Gets the job, to tell what it does and to ask.
+        at_end : callable, optional
+            Called when the work has ended, in whatever way, or was not begun.
+
+        Raises
+        ------
+        ExchangeError
+            BUSY, where another one has not ended.
+        """
+        with self._lock:
+            if self.running is not None:
+                at_end()
+                raise ExchangeError(
+                    "BUSY", f"This desk is at work: {self.running.name}. Wait until it has ended, or answer it."
+                )
+            job = self.last = Job(name, where)
+        # Commands may be killed at any moment, and so may this: the folder keeps the old or the new state.
+        threading.Thread(target=job.run, args=(work, at_end), name="desk", daemon=True).start()
+        return job

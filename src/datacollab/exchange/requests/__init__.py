@@ -1,0 +1,19 @@
+"""What a folder and a hub have in common: requests signed by whoever makes them (RFC 9421), and the hub's log."""
+
+from ._chain import LOG_START, check_hub_log, hub_entry
+from ._message import CLOCK_WINDOW
+from ._signing import sign_request
+from ._verifying import Verified, check_body, check_signed, verify_head, verify_request
+
+__all__ = [
+    "CLOCK_WINDOW",
+    "LOG_START",
+    "Verified",
+    "check_body",
+    "check_hub_log",
+    "check_signed",
+    "hub_entry",
+    "sign_request",
+    "verify_head",
+    "verify_request",
+]

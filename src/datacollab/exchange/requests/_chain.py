@@ -1,0 +1,90 @@
+"""The log of a project on a hub: entries chained by their hashes, for the hub to write and for all to check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ...bundle import canonical_json, digest
+from ...errors import ExchangeError
+
+__all__ = ["LOG_START", "check_hub_log", "hub_entry"]
+
+LOG_START = "0" * 64
+"""What the first entry names as the one before it."""
+
+_DOMAIN = b"datacollab hub log 1\n"
+_KEYS = {"seq", "time", "who", "action", "facts", "previous", "digest"}
+
+
+def hub_entry(
+    project: str, seq: int, time: str, who: str, action: str, facts: Mapping[str, Any], previous: str
+) -> dict[str, Any]:
+    """An entry with its digest, which covers the project's id and all else in it.
+
+    Parameters
+    ----------
+    project : str
+        Its id on the hub, so that no other project's log can be shown in its place.
+    seq : int
+        From 1.
+    time : str
+        By the hub's clock, in ISO 8601.
+    who : str
+        Fingerprint of the key that asked for what was done, or ``hub``.
+    action : str
+    facts : mapping of str to object
+        What JSON can hold.
+    previous : str
+        Digest of the entry before, or `LOG_START`.
+
+    Examples
+    --------
+    >>> entry = hub_entry("p", 1, "2027-01-31T12:00:00Z", "hub", "opened", {}, LOG_START)
+    >>> check_hub_log("p", [entry]) == entry["digest"]
+    True
+    """
+    entry = {"seq": seq, "time": time, "who": who, "action": action, "facts": dict(facts), "previous": previous}
+    return {**entry, "digest": digest(_DOMAIN + canonical_json({"project": project, **entry}))}
+
+
+def check_hub_log(
+    project: str, entries: Iterable[Mapping[str, Any]], *, after: int = 0, previous: str = LOG_START
+) -> str:
+    """Check that entries follow from those that were seen before.
+
+    Parameters
+    ----------
+    project : str
+    entries : iterable of mapping
+    after : int, default=0
+        Number of the last entry that was seen.
+    previous : str
+        Its digest.
+
+    Returns
+    -------
+    str
+        Digest of the last entry; ``previous`` where there is none.
+
+    Raises
+    ------
+    ExchangeError
+        ``LOG_BROKEN``, naming the first entry that does not follow.
+    """
+    for seq, entry in enumerate(entries, start=after + 1):
+        try:
+            whole = entry.keys() == _KEYS and isinstance(entry["facts"], dict) and entry["seq"] == seq
+            expected = whole and hub_entry(
+                project, seq, entry["time"], entry["who"], entry["action"], entry["facts"], previous
+            )
+        except (TypeError, ValueError, AttributeError):
+            expected = False
+        if expected != entry:
+            raise ExchangeError(
+                "LOG_BROKEN",
+                f"Entry {seq} of the hub's log does not follow from the one before it: entries were changed, moved or "
+                "removed. Keep what the hub sent, and compare it with the other members'.",
+            )
+        previous = str(entry["digest"])
+    return previous

@@ -1,0 +1,72 @@
+"""Files, with what the hub knows of each, and what it checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastapi import Response
+
+from .. import service
+from ..rules import KINDS, check_sha256, not_found
+from ..service import Member
+from ._showing import show
+from ._visit import Visiting, new_router
+
+__all__ = ["ROUTER", "names_of"]
+
+ROUTER = new_router()
+KIND_WORDS = {
+    "anchor": "Anchor",
+    "share": "Share",
+    "balance": "Sums for the balance of arms",
+    "model": "Model",
+    "answers": "Answers on the anchor",
+    "propensity": "Model of who was treated",
+}
+"""What people call kinds of files."""
+
+
+@ROUTER.get("/projects/{project}/files")
+def list_files(visit: Visiting, project: str) -> Response:
+    """Those that the key that signed in may see."""
+    names = names_of(service.project_members(visit.hub, project))
+    files = service.list_files(visit.hub, visit.person, project)
+    return show(
+        "files.html",
+        visit.hub,
+        visit,
+        project=service.project_status(visit.hub, visit.person, project),
+        here="files",
+        files=sorted(files, key=lambda each: -each["received"]),
+        names=names,
+        words=KIND_WORDS,
+    )
+
+
+@ROUTER.get("/projects/{project}/files/{sha256}")
+def file(visit: Visiting, project: str, sha256: str) -> Response:
+    """One of them."""
+    check_sha256(sha256)
+    files = [each for each in service.list_files(visit.hub, visit.person, project) if each["sha256"] == sha256]
+    if not files:
+        raise not_found()
+    # The last one that came, where it was withdrawn and sent again.
+    found: Mapping[str, Any] = files[-1]
+    return show(
+        "file.html",
+        visit.hub,
+        visit,
+        project=service.project_status(visit.hub, visit.person, project),
+        here="files",
+        file=found,
+        names=names_of(service.project_members(visit.hub, project)),
+        words=KIND_WORDS,
+        to_all=KINDS[found["kind"]].to_all,
+    )
+
+
+def names_of(members: Sequence[Member]) -> dict[str, str]:
+    """What people call a key: a party's name before a role."""
+    by_role = sorted(members, key=lambda each: each.role == "party")
+    return {each.fingerprint: each.name for each in by_role}

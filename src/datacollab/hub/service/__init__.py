@@ -1,0 +1,71 @@
+"""What a hub does, route by route, without HTTP: rules are asked, the store is changed, the log is told."""
+
+from ..store import Member
+from ._agreements import agreed_project, project_members, project_revisions
+from ._browsing import BROWSER_SECONDS, link_key, sign_in, sign_out, visitor
+from ._continuing import OffsetDiffersError, abandon, append_part, own_upload
+from ._fetching import Fetched, fetch, list_files, note_fetched, read_pieces, withdraw
+from ._hub import Hub
+from ._identifying import Identified, check_signed, identify, identify_invited
+from ._joining import (
+    decide,
+    invite,
+    join,
+    new_browser_session,
+    presented_key,
+    redeem_browser_session,
+    waiting_keys,
+)
+from ._projects import (
+    agreement_of,
+    open_project,
+    own_projects,
+    project_log,
+    project_status,
+    put_agreement,
+)
+from ._seen import Seen
+from ._starting import Announced, start_upload
+
+__all__ = [
+    "BROWSER_SECONDS",
+    "Announced",
+    "Fetched",
+    "Hub",
+    "Identified",
+    "Member",
+    "OffsetDiffersError",
+    "Seen",
+    "abandon",
+    "agreed_project",
+    "agreement_of",
+    "append_part",
+    "check_signed",
+    "decide",
+    "fetch",
+    "identify",
+    "identify_invited",
+    "invite",
+    "join",
+    "link_key",
+    "list_files",
+    "new_browser_session",
+    "note_fetched",
+    "open_project",
+    "own_projects",
+    "own_upload",
+    "presented_key",
+    "project_log",
+    "project_members",
+    "project_revisions",
+    "project_status",
+    "put_agreement",
+    "read_pieces",
+    "redeem_browser_session",
+    "sign_in",
+    "sign_out",
+    "start_upload",
+    "visitor",
+    "waiting_keys",
+    "withdraw",
+]

@@ -1,0 +1,130 @@
+"""What a hub keeps: a database (SQLite or PostgreSQL, by SQLAlchemy and Alembic), blobs (by fsspec), and the log.
+
+No rule is here but those that an index holds: that a file is there once, and that a party has one live share.
+"""
+
+from ._agreements import AgreementRow, add_agreement, agreement_text, agreements_of
+from ._backup import backup, restore
+from ._blobs import Blobs
+from ._browsers import browser_key, forget_browser, new_browser, session_key
+from ._database import database_url, disk_is_full, opened_engines, transaction
+from ._files import (
+    FileRow,
+    add_fetch,
+    add_file,
+    fetches_of,
+    file_row,
+    files_of,
+    has_live_share,
+    withdraw_file,
+)
+from ._joining import (
+    JoinRequest,
+    add_request,
+    decide_request,
+    has_invitation,
+    join_requests,
+    new_invitation,
+    new_session,
+    redeem_session,
+    use_invitation,
+)
+from ._logging import append_log, log_entries, log_head
+from ._migrating import check_current, current, downgrade, newest, upgrade
+from ._people import Standing, add_key, allow_key, known_key, remember_nonce, roles_of, standing_of
+from ._projects import (
+    Member,
+    ProjectRow,
+    add_member,
+    all_projects,
+    members_of,
+    new_project,
+    project_row,
+    projects_of,
+    remove_member,
+    replace_members,
+    set_agreement,
+)
+from ._store import Store
+from ._uploading import (
+    Upload,
+    add_chunk,
+    chunk_blobs,
+    drop_upload,
+    find_upload,
+    n_open_uploads,
+    new_upload,
+    upload_row,
+    used_bytes,
+)
+
+__all__ = [
+    "AgreementRow",
+    "Blobs",
+    "FileRow",
+    "JoinRequest",
+    "Member",
+    "ProjectRow",
+    "Standing",
+    "Store",
+    "Upload",
+    "add_agreement",
+    "add_chunk",
+    "add_fetch",
+    "add_file",
+    "add_key",
+    "add_member",
+    "add_request",
+    "agreement_text",
+    "agreements_of",
+    "all_projects",
+    "allow_key",
+    "append_log",
+    "backup",
+    "browser_key",
+    "check_current",
+    "chunk_blobs",
+    "current",
+    "database_url",
+    "decide_request",
+    "disk_is_full",
+    "downgrade",
+    "drop_upload",
+    "fetches_of",
+    "file_row",
+    "files_of",
+    "find_upload",
+    "forget_browser",
+    "has_invitation",
+    "has_live_share",
+    "join_requests",
+    "known_key",
+    "log_entries",
+    "log_head",
+    "members_of",
+    "n_open_uploads",
+    "new_browser",
+    "new_invitation",
+    "new_project",
+    "new_session",
+    "new_upload",
+    "newest",
+    "opened_engines",
+    "project_row",
+    "projects_of",
+    "redeem_session",
+    "remember_nonce",
+    "remove_member",
+    "replace_members",
+    "restore",
+    "roles_of",
+    "session_key",
+    "set_agreement",
+    "standing_of",
+    "transaction",
+    "upgrade",
+    "upload_row",
+    "use_invitation",
+    "used_bytes",
+    "withdraw_file",
+]

@@ -1,0 +1,122 @@
+"""Invitations, and keys that wait to be approved."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, and_, delete, insert, or_, select, update
+
+from ._schema import invitations, requests, sessions
+
+__all__ = [
+    "JoinRequest",
+    "add_request",
+    "decide_request",
+    "has_invitation",
+    "join_requests",
+    "new_invitation",
+    "new_session",
+    "redeem_session",
+    "use_invitation",
+]
+
+
+@dataclass(frozen=True)
+class JoinRequest:
+    """A key that was presented with an invitation."""
+
+    fingerprint: str
+    public: str
+    role: str
+    name: str
+    asked: int
+    state: str
+
+
+def _hashed(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def new_invitation(connection: Connection, project: str, *, name: str, role: str, expires: float) -> str:
+    """Keep an invitation by the hash of its secret, which is returned and nowhere else."""
+    secret = secrets.token_urlsafe(32)
+    connection.execute(
+        insert(invitations).values(
+            id=secrets.token_hex(16),
+            project=project,
+            name=name,
+            role=role,
+            secret_sha256=_hashed(secret),
+            expires=int(expires),
+        )
+    )
+    return secret
+
+
+def has_invitation(connection: Connection, project: str, secret: str, fingerprint: str, now: float) -> bool:
+    """Whether `use_invitation` would give a key something."""
+    mine = (invitations.c.project == project, invitations.c.secret_sha256 == _hashed(secret))
+    free = and_(invitations.c.used_by.is_(None), invitations.c.expires >= int(now))
+    query = select(invitations.c.id).where(*mine, or_(free, invitations.c.used_by == fingerprint))
+    return connection.execute(query).first() is not None
+
+
+def use_invitation(
+    connection: Connection, project: str, secret: str, fingerprint: str, now: float
+) -> tuple[str, str] | None:
+    """Role and name of an invitation that this key uses up, or has used before; None where it cannot.
+
+    Of two keys that present the secret at once, one gets it.
+    """
+    mine = (invitations.c.project == project, invitations.c.secret_sha256 == _hashed(secret))
+    free = (invitations.c.used_by.is_(None), invitations.c.expires >= int(now))
+    connection.execute(update(invitations).where(*mine, *free).values(used_by=fingerprint))
+    query = select(invitations.c.role, invitations.c.name).where(*mine, invitations.c.used_by == fingerprint)
+    row = connection.execute(query).first()
+    return (row.role, row.name) if row else None
+
+
+def add_request(
+    connection: Connection, project: str, fingerprint: str, public_key: str, role: str, name: str, now: float
+) -> str:
+    """Let a key wait for approval, in place of what it asked for before; whoever was approved stays so."""
+    where = (requests.c.project == project, requests.c.fingerprint == fingerprint)
+    there = connection.execute(select(requests.c.state, requests.c.role).where(*where)).first()
+    if there is not None and there.role == role:
+        return str(there.state)
+    connection.execute(delete(requests).where(*where))
+    values = {"project": project, "fingerprint": fingerprint, "public_key": public_key, "role": role, "name": name}
+    connection.execute(insert(requests).values(**values, asked=int(now), state="waiting"))
+    return "waiting"
+
+
+def join_requests(connection: Connection, project: str) -> list[JoinRequest]:
+    """Keys that asked, the first one first."""
+    columns = (requests.c.fingerprint, requests.c.public_key, requests.c.role, requests.c.name)
+    query = select(*columns, requests.c.asked, requests.c.state).where(requests.c.project == project)
+    return [JoinRequest(*row) for row in connection.execute(query.order_by(requests.c.asked, requests.c.fingerprint))]
+
+
+def decide_request(connection: Connection, project: str, fingerprint: str, state: str) -> None:
+    """Say what became of a request."""
+    where = (requests.c.project == project, requests.c.fingerprint == fingerprint)
+    connection.execute(update(requests).where(*where).values(state=state))
+
+
+def new_session(connection: Connection, fingerprint: str, now: float, expires: float) -> str:
+    """A secret that signs a browser in once."""
+    secret = secrets.token_urlsafe(32)
+    connection.execute(delete(sessions).where(sessions.c.expires < int(now)))
+    values = {"secret_sha256": _hashed(secret), "fingerprint": fingerprint, "expires": int(expires)}
+    connection.execute(insert(sessions).values(**values))
+    return secret
+
+
+def redeem_session(connection: Connection, secret: str, now: float) -> str | None:
+    """Whose secret it is, once; None where it was used, has expired, or is none."""
+    where = (sessions.c.secret_sha256 == _hashed(secret), sessions.c.expires >= int(now))
+    removed = delete(sessions).where(*where).returning(sessions.c.fingerprint)
+    found = connection.execute(removed).scalar()
+    return None if found is None else str(found)

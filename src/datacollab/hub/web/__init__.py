@@ -1,0 +1,6 @@
+"""The hub over HTTP: routes, admission, errors, lines of log and numbers; `hub.pages` beside them."""
+
+from ._app import make_app
+from ._serving import serve
+
+__all__ = ["make_app", "serve"]

@@ -1,0 +1,74 @@
+"""The app: routes, what happens before them, and what errors become."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+
+from fastapi import FastAPI
+from starlette.concurrency import run_in_threadpool
+
+from ..pages import ROUTER as PAGES
+from ..service import Hub, Seen
+from ._file_routes import ROUTER as FILES
+from ._health import ROUTER as HEALTH
+from ._holding import Bodies
+from ._polled_routes import ROUTER as POLLED
+from ._project_routes import ROUTER as PROJECTS
+from ._refusals import answer_errors
+from ._watching import Numbers, Watch
+
+__all__ = ["make_app"]
+
+_DAY = 86_400
+
+
+def make_app(hub: Hub) -> FastAPI:
+    """An ASGI app of a hub.
+
+    Parameters
+    ----------
+    hub : Hub
+    """
+    app = FastAPI(
+        title="datacollab hub",
+        # Pages that describe the API would load their scripts from elsewhere.
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        # A redirection would lead to whatever host the request names.
+        redirect_slashes=False,
+        lifespan=_tidied,
+    )
+    app.state.hub = hub
+    app.state.seen = Seen(hub.settings.requests_per_second)
+    app.state.bodies = Bodies()
+    app.state.numbers = Numbers()
+    for router in (POLLED, HEALTH, PROJECTS, FILES, PAGES):
+        app.include_router(router)
+    answer_errors(app)
+    app.add_middleware(Watch, numbers=app.state.numbers)
+    return app
+
+
+@contextlib.asynccontextmanager
+async def _tidied(app: FastAPI) -> AsyncIterator[None]:
+    """Clear away at the beginning, and once a day, what was left half done; the app ends after what was begun."""
+    ending = asyncio.Event()
+    task = asyncio.create_task(_tidy_daily(app.state.hub, ending))
+    yield
+    ending.set()
+    await task
+
+
+async def _tidy_daily(hub: Hub, ending: asyncio.Event) -> None:
+    while not ending.is_set():
+        try:
+            await run_in_threadpool(hub.store.tidy, hub.clock())
+        except Exception as error:
+            # A day later it may be better; nothing but room depends on it.
+            logging.getLogger("datacollab.hub").error("failed", exc_info=error)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(ending.wait(), _DAY)

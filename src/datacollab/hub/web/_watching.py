@@ -1,0 +1,100 @@
+"""What an operator sees of requests: a line of JSON each, and numbers.  No body, no secret, no query."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+__all__ = ["JsonLines", "Numbers", "Watch"]
+
+_LOGGER = logging.getLogger("datacollab.hub")
+_HEADERS = (
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"referrer-policy", b"no-referrer"),
+)
+
+
+class JsonLines(logging.Formatter):
+    """A log record as a line of JSON; an exception by its type and the places that it went through."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        time_ = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        said: dict[str, Any] = {"time": time_, "level": record.levelname.lower(), "event": record.getMessage()}
+        said |= getattr(record, "facts", {})
+        if record.exc_info and record.exc_info[0]:
+            said["error"] = record.exc_info[0].__name__
+            said["where"] = _places(record.exc_info[2])
+        return json.dumps(said, ensure_ascii=True)
+
+
+def _places(traceback: Any) -> list[str]:
+    """Files and lines, without what stood there: an error's own words may quote a path or a statement's values."""
+    places = []
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        places.append(f"{code.co_filename.rpartition('/')[2]}:{traceback.tb_lineno} {code.co_name}")
+        traceback = traceback.tb_next
+    return places[-12:]
+
+
+class Numbers:
+    """Counters for /metrics, of this app alone."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        labels = ("method", "route", "status")
+        self.requests = Counter("datacollab_hub_requests", "Requests answered.", labels, registry=self.registry)
+        self.sent = Counter("datacollab_hub_sent_bytes", "Bytes of answers.", registry=self.registry)
+        self.seconds = Histogram("datacollab_hub_seconds", "Time to answer.", ("method",), registry=self.registry)
+
+
+class Watch:
+    """Middleware that notes how each request ended, and adds headers that all answers have."""
+
+    def __init__(self, app: ASGIApp, numbers: Numbers) -> None:
+        self._app, self._numbers = app, numbers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun, status, sent = time.perf_counter(), 500, 0
+
+        async def noted(message: Message) -> None:
+            nonlocal status, sent
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                own = list(message.get("headers", ()))
+                # Pages may show their own style, which answers to programs need not.
+                named = {name.lower() for name, _ in own}
+                message = {**message, "headers": [*own, *(each for each in _HEADERS if each[0] not in named)]}
+            elif message["type"] == "http.response.body":
+                sent += len(message.get("body", b""))
+            await send(message)
+
+        state = scope.setdefault("state", {})
+        try:
+            await self._app(scope, receive, noted)
+        finally:
+            self._note(scope, state, status, sent, time.perf_counter() - begun)
+
+    def _note(self, scope: Scope, state: dict[str, Any], status: int, sent: int, seconds: float) -> None:
+        # The path as it is written in the program: what came instead may be anything.
+        route = getattr(scope.get("route"), "path", "other")
+        self._numbers.requests.labels(scope["method"] if route != "other" else "other", route, status).inc()
+        self._numbers.sent.inc(sent)
+        self._numbers.seconds.labels(scope["method"] if route != "other" else "other").observe(seconds)
+        facts = {"method": scope["method"][:16], "route": route, "status": status, "bytes": sent}
+        facts |= {"ms": round(seconds * 1000, 1)}
+        facts |= {name: state[name] for name in ("who", "code") if name in state}
+        _LOGGER.info("request", extra={"facts": facts})

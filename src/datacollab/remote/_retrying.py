@@ -1,0 +1,48 @@
+"""How long to wait before a hub is asked again."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+__all__ = ["AGAIN", "Patience"]
+
+AGAIN = frozenset({429, 502, 503, 504})
+"""Statuses of answers that may be others a little later."""
+
+_LONGEST = 60.0
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Waits twice as long each time, and somewhat at random, so that many who wait do not come back at once.
+
+    Attributes
+    ----------
+    attempts : int
+        How often something is tried in all.
+    first : float
+        Seconds to wait after the first failure.
+    sleep : callable
+    """
+
+    attempts: int = 7
+    first: float = 0.5
+    sleep: Callable[[float], None] = time.sleep
+
+    def wait(self, n_failed: int, wanted: str | None = None) -> None:
+        """Wait after so many failures.
+
+        Parameters
+        ----------
+        n_failed : int
+            One or more.
+        wanted : str, optional
+            Seconds that the hub asks for.
+        """
+        seconds = self.first * 2.0 ** (n_failed - 1) * random.uniform(0.5, 1.0)
+        if wanted is not None and wanted.isdecimal() and len(wanted) < 6:
+            seconds = max(seconds, float(wanted))
+        self.sleep(min(seconds, _LONGEST))

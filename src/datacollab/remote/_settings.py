@@ -1,0 +1,165 @@
+"""``remotes.toml``: where files of a folder go and come from; nothing in it is secret."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from .._require import require
+from ..bundle import write_atomically
+from ..errors import ExchangeError
+
+__all__ = ["REMOTES_FILE", "Place", "chosen", "is_hub", "read_places", "write_places"]
+
+REMOTES_FILE = "remotes.toml"
+_MOST_BYTES = 2**16
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
+_PROJECT = re.compile(r"[0-9a-f]{32}")
+_HOSTS_OF_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
+_HEADER = "# Written by `datacollab remote`. No secret is in it; keys are in keys.json.\n\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A remote as the folder knows it.
+
+    Attributes
+    ----------
+    name : str
+        Letters, digits, - and _.
+    url : str
+        ``https://...`` of a hub, or where fsspec finds a folder: a path, ``sftp://...``, ``s3://...``.
+    project : str or None
+        The hub's name of the project.
+    ca : str or None
+        File of certificates that are trusted besides: of an organisation of one's own.
+
+    Raises
+    ------
+    ExchangeError
+        REMOTE_INVALID.
+    """
+
+    name: str
+    url: str
+    project: str | None = None
+    ca: str | None = None
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise invalid(f"{self.name!r} cannot name a remote; 1 to 32 letters, digits, - and _ are wanted")
+        _check_url(self.url)
+        if self.project is not None and not _PROJECT.fullmatch(self.project):
+            raise invalid(f"remote {self.name!r}: the project is no 32 hexadecimal letters")
+        if not is_hub(self.url) and (self.project or self.ca):
+            raise invalid(f"remote {self.name!r}: only a hub has a project of its own, or certificates")
+
+
+def is_hub(url: str) -> bool:
+    """Whether a URL is a hub's, and not a store's.
+
+    Examples
+    --------
+    >>> is_hub("https://hub.example"), is_hub("/mnt/exchange")
+    (True, False)
+    """
+    return urlsplit(url).scheme in ("https", "http")
+
+
+def read_places(folder: Path) -> dict[str, Place]:
+    """The remotes of a folder by their names; none where there is no file.
+
+    Raises
+    ------
+    ExchangeError
+        REMOTE_INVALID.
+    """
+    path = folder / REMOTES_FILE
+    try:
+        with open(path, "rb") as file:
+            text = file.read(_MOST_BYTES).decode("utf-8")
+        contents = tomllib.loads(text)
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeError, tomllib.TOMLDecodeError) as error:
+        raise invalid(f"{path} cannot be read ({type(error).__name__})") from None
+    remotes = contents.pop("remotes", {})
+    if contents or not isinstance(remotes, dict):
+        raise invalid(f"{path} has other entries than [remotes.NAME]")
+    return {name: _place(name, entry, path) for name, entry in remotes.items()}
+
+
+def write_places(folder: Path, places: Mapping[str, Place]) -> None:
+    """Write the remotes of a folder."""
+    tomli_w = require("tomli_w", "exchange")
+    remotes = {
+        place.name: {
+            key: value
+            for key, value in (("url", place.url), ("project", place.project), ("ca", place.ca))
+            if value is not None
+        }
+        for place in places.values()
+    }
+    text = _HEADER + tomli_w.dumps({"remotes": remotes})
+    write_atomically(folder / REMOTES_FILE, text.encode(), mode=0o600)
+
+
+def chosen(folder: Path, name: str | None) -> Place:
+    """The remote of a name, or the only one.
+
+    Raises
+    ------
+    ExchangeError
+        REMOTE_UNKNOWN.
+    """
+    places = read_places(folder)
+    if name is None and len(places) == 1:
+        return next(iter(places.values()))
+    if name in places:
+        return places[name]
+    known = f"it has {', '.join(places)}" if places else "it has none"
+    wanted = "which remote is meant was not said" if name is None else f"there is no remote {name!r}"
+    raise ExchangeError(
+        "REMOTE_UNKNOWN",
+        f"{folder}: {wanted}; {known}. Name one with --remote, or add one: datacollab remote add NAME URL -C {folder}",
+    )
+
+
+def invalid(reason: str) -> ExchangeError:
+    """``REMOTE_INVALID``, for what people write."""
+    return ExchangeError("REMOTE_INVALID", f"{reason}. Correct it, and run the command again.")
+
+
+def _place(name: str, entry: Any, path: Path) -> Place:
+    known = {"url", "project", "ca"}
+    if not isinstance(entry, dict) or not {"url"} <= entry.keys() <= known:
+        raise invalid(f"{path}, [remotes.{name}]: url is wanted, and of {', '.join(sorted(known))} no others")
+    if not all(isinstance(value, str) for value in entry.values()):
+        raise invalid(f"{path}, [remotes.{name}]: all entries are texts")
+    return Place(name=name, **entry)
+
+
+def _check_url(url: str) -> None:
+    if not url or not url.isprintable():
+        raise invalid("the URL is empty, or holds letters that cannot be shown")
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        raise invalid("the URL is none") from None
+    if parts.password:
+        raise invalid(
+            "the URL holds a password, which would be kept in the clear; let the system know it, such as in "
+            "~/.ssh or the environment"
+        )
+    if not is_hub(url):
+        return
+    if not host or parts.query or parts.fragment or parts.username:
+        raise invalid("a hub's URL is https:// and the name of a machine, perhaps a port and a path")
+    if parts.scheme == "http" and host not in _HOSTS_OF_THIS_MACHINE:
+        raise invalid(f"{url} is not encrypted on its way; https:// is wanted")

@@ -1,0 +1,267 @@
+"""Files left in a folder that everybody reaches: a share of the network, SFTP, S3; no server of ours."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from .._require import require
+from ..bundle import Limits, digest
+from ..errors import ExchangeError, MissingExtraError
+from ..exchange.project import Project
+from ._base import Remote, Tell, silent
+from ._entry import Entry, RemoteStatus
+from ._folder import Folder
+from ._kinds import AGREEMENT, KINDS, kind_of
+from ._parcel import Parcel
+from ._peek import peek
+from ._project_text import project_of
+from ._sftp import SFTP, sftp_files
+
+__all__ = ["StoreRemote"]
+
+_PIECE = 2**20
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_TOML = ".toml"
+_MOST_TEXT = 2**20
+_MOST_WORDS = 200
+_ONCE, _BEFORE_DEADLINE = ("share", "sums", "balance"), ("share", "sums")
+"""Kinds of which a party sends one, as more would tell more; and those that count as taking part."""
+
+
+class StoreRemote(Remote):
+    """A folder at a URL that fsspec knows, of files under ``PROJECT-DIGEST/KIND/SHA256.SUFFIX``.
+
+    Whoever can write to it can remove what others left, or leave files of their own; signatures say whose a file is,
+    and nothing else is believed.  Whoever can read it sees what is not sealed, and how large the rest is.
+
+    Parameters
+    ----------
+    url : str
+        A path, ``sftp://...``, ``s3://...``, ``memory://...``.
+    today : date, optional
+        For tests; by default by this machine's clock.
+    """
+
+    def __init__(self, url: str, *, today: date | None = None) -> None:
+        self.url = url
+        self._today = today
+        fsspec = require("fsspec", "remote")
+        try:
+            with self._reached():
+                if url.startswith(SFTP):
+                    self._files, self._root = sftp_files(url)
+                else:
+                    # A connection that another remote has lost is not to be had again.
+                    self._files, self._root = fsspec.core.url_to_fs(url, skip_instance_cache=True)
+        except MissingExtraError:
+            raise
+        except ImportError as error:
+            raise MissingExtraError(
+                f"{url} needs a package that is not installed ({error.name or error}). Of s3:// install it with: pip "
+                "install 'datacollab[s3]'"
+            ) from error
+        except ExchangeError:
+            raise
+        except ValueError as error:
+            raise ExchangeError("REMOTE_INVALID", f"{url}: {error}. Give a folder, sftp:// or s3://.") from None
+
+    def list(self, folder: Folder) -> Sequence[Entry]:
+        """As of `Remote`."""
+        entries = [entry for project in folder.versions for kind in KINDS for entry in self._entries(project, kind)]
+        return [each for each in entries if each.is_for(folder) or each.sender == folder.key.fingerprint]
+
+    def send(self, parcel: Parcel, *, tell: Tell = silent) -> None:
+        """As of `Remote`; it begins anew where it was interrupted, and others see nothing of it before it is whole."""
+        there = [each for each in self._entries(parcel.project, parcel.kind.name) if each.sender == parcel.sender]
+        if parcel.sha256 in {each.sha256 for each in there}:
+            return
+        if parcel.kind.name in _ONCE and there:
+            raise ExchangeError(
+                "ALREADY_SHARED",
+                f"{self.url} has another {parcel.kind.name} of party {parcel.party!r}. Take it back first: datacollab "
+                f"remote withdraw {there[0].sha256[:16]}",
+            )
+        if parcel.kind.name in _BEFORE_DEADLINE:
+            parcel.project.check_deadline(self._today or datetime.now(UTC).date())
+        place = self._place(parcel.project.digest, parcel.kind.name, parcel.sha256 + parcel.kind.suffix)
+        self._write(place, parcel.piece, parcel.size, parcel.sha256, parcel.path.name, tell)
+
+    def fetch(self, entry: Entry, part: Path, *, folder: Folder, tell: Tell = silent) -> None:
+        """As of `Remote`."""
+        place = self._lying(entry, folder)
+        with self._reached(), self._files.open(place, "rb") as source, open(part, "ab") as target:
+            done = target.tell()
+            source.seek(done)
+            while piece := source.read(_PIECE):
+                done += len(piece)
+                if done > min(entry.size, Limits().total_bytes):
+                    raise ExchangeError("TOO_LARGE", f"{place} is larger than it was listed. Run the command again.")
+                target.write(piece)
+                tell(f"fetching {entry.kind}", done / entry.size)
+
+    def status(self, folder: Folder) -> RemoteStatus:
+        """As of `Remote`; who shared is as the files say, before they are checked."""
+        project = folder.agreed
+        names = {key.fingerprint: name for name, key in project.parties.items()}
+        shared = {names[each.sender] for each in self._entries(project, "share") if each.sender in names}
+        return RemoteStatus(
+            project=project.name,
+            digest=project.digest,
+            revision=project.revision,
+            deadline=None if project.deadline is None else project.deadline.isoformat(),
+            quorum=project.quorum,
+            shared=tuple(sorted(shared)),
+            missing=tuple(name for name in project.parties if name not in shared),
+        )
+
+    def agreement(self, folder: Folder) -> bytes | None:
+        """As of `Remote`: of a folder's own project the latest, or else the only one that names its key.
+
+        Raises
+        ------
+        ExchangeError
+            REMOTE_INVALID, when several projects of different owners name the key.
+        """
+        found = [(project, text) for project, text in self._agreements() if _concerns(project, folder)]
+        if len({(project.owner, project.name) for project, _ in found}) > 1:
+            names = ", ".join(sorted(f"{each.name} ({each.digest[:16]})" for each, _ in found))
+            raise ExchangeError(
+                "REMOTE_INVALID",
+                f"{self.url} has several projects that name this key: {names}. Fetch the right project file by hand, "
+                "and join with it.",
+            )
+        return max(found, key=lambda each: each[0].revision)[1] if found else None
+
+    def agree(self, project: Project, text: bytes) -> None:
+        """As of `Remote`."""
+        place = self._place(project.digest, AGREEMENT, digest(text) + _TOML)
+        with self._reached():
+            there = self._files.exists(place)
+        if not there:
+            self._write(
+                place, lambda start, most: text[start : start + most], len(text), digest(text), "project file", silent
+            )
+
+    def withdraw(self, entry: Entry, *, folder: Folder) -> None:
+        """As of `Remote`."""
+        place = self._lying(entry, folder)
+        with self._reached():
+            self._files.rm_file(place)
+
+    def _lying(self, entry: Entry, folder: Folder) -> str:
+        project = entry.project or folder.agreed.digest
+        return self._place(project, entry.kind, entry.sha256 + KINDS[entry.kind].suffix)
+
+    def _entries(self, project: Project, kind: str) -> Sequence[Entry]:
+        """Files of a kind that look like it; what does not, others left there by mistake."""
+        found = []
+        for place in self._names(self._place(project.digest, kind)):
+            sha256, suffix = place.rsplit("/", 1)[-1].partition(".")[::2]
+            if not _SHA256.fullmatch(sha256) or f".{suffix}" != KINDS[kind].suffix:
+                continue
+            with self._reached():
+                size = int(self._files.size(place))
+                with self._files.open(place, "rb", block_size=2**16) as stream:
+                    said = peek(stream)
+            if said is None:
+                continue
+            name, facts, signer = said
+            if kind_of(name, facts) is KINDS[kind]:
+                party = project.parties.get(str(facts.get("party")))
+                to = party.fingerprint if party is not None and KINDS[kind].recipient == "party" else None
+                facts = {"sha256": sha256, "kind": kind, "size": size, "sender": signer.fingerprint}
+                found.append(Entry(**facts, recipient=to, project=project.digest))
+        return found
+
+    def _agreements(self) -> Iterator[tuple[Project, bytes]]:
+        for place in self._names(self._root):
+            if not _SHA256.fullmatch(place.rsplit("/", 1)[-1]):
+                continue
+            with self._reached():
+                is_folder = self._files.isdir(place)
+            for file in self._names(f"{place}/{AGREEMENT}") if is_folder else ():
+                with self._reached(), self._files.open(file, "rb") as stream:
+                    text = stream.read(_MOST_TEXT)
+                # Others' mistakes are not this folder's concern.
+                with contextlib.suppress(ExchangeError):
+                    yield project_of(text, file), text
+
+    def _names(self, place: str) -> Sequence[str]:
+        with self._reached():
+            # Files come from elsewhere, too.
+            self._files.invalidate_cache()
+            try:
+                found = sorted(str(each).rstrip("/") for each in self._files.ls(place, detail=False))
+            except FileNotFoundError:
+                return []
+        # Of a file some list the file itself.
+        return [each for each in found if each != place]
+
+    def _write(
+        self, place: str, read: Callable[[int, int], bytes], size: int, sha256: str, name: str, tell: Tell
+    ) -> None:
+        folder, file = place.rsplit("/", 1)
+        part = f"{folder}/.{file}.{secrets.token_hex(8)}.part"
+        with self._reached():
+            self._files.makedirs(folder, exist_ok=True)
+            for leftover in self._names(folder):
+                if leftover.rsplit("/", 1)[-1].startswith(f".{file}."):
+                    self._files.rm_file(leftover)  # of a command that was killed: nobody else has this very file
+            try:
+                done, hashed = 0, hashlib.sha256()
+                with self._files.open(part, "wb") as stream:
+                    while piece := read(done, _PIECE):
+                        stream.write(piece)
+                        hashed.update(piece)
+                        done += len(piece)
+                        tell(f"sending {name}", done / size)
+                    _onto_disk(stream)
+                if hashed.hexdigest() != sha256:
+                    raise ExchangeError(
+                        "HASH_MISMATCH", f"{name} was changed while it was sent. Nothing was left; run it again."
+                    )
+                self._files.mv(part, place)
+            except BaseException:
+                with contextlib.suppress(Exception):
+                    self._files.rm_file(part)
+                raise
+
+    def _place(self, *names: str) -> str:
+        return "/".join((str(self._root).rstrip("/"), *names))
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        """What goes wrong on the way, in our words; systems behind fsspec have errors of their own."""
+        try:
+            yield
+        except (ExchangeError, ImportError, ValueError, FileNotFoundError):
+            raise
+        except Exception as error:
+            words = getattr(error, "strerror", None) or f"{type(error).__name__}: {str(error)[:_MOST_WORDS]}"
+            raise ExchangeError(
+                "REMOTE_UNREACHABLE",
+                f"{self.url} cannot be used ({words}). Look at the network, the address and who may use it; then run "
+                "the command again, which goes on where this one ended.",
+            ) from error
+
+
+def _concerns(project: Project, folder: Folder) -> bool:
+    if folder.project is not None:
+        return (project.owner, project.name) == (folder.project.owner, folder.project.name)
+    return folder.key in (project.owner, project.analyst, *project.parties.values())
+
+
+def _onto_disk(stream: BinaryIO | Any) -> None:
+    """Have a disk keep it before it gets its name, where the store is one."""
+    with contextlib.suppress(AttributeError, OSError):
+        stream.flush()
+        os.fsync(stream.fileno())

@@ -1,0 +1,190 @@
+"""``datacollab desk`` as a program: its link, its address, and how it ends."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+from typer.testing import CliRunner
+
+from datacollab.cli._app import app
+from datacollab.exchange.party_folder import PartyFolder
+from party_world import new_world
+
+
+@pytest.fixture
+def world(tmp_path):
+    made = new_world(tmp_path)
+    made.join()
+    return made
+
+
+@pytest.fixture
+def desk(world):
+    """The running program, and the link that it printed."""
+    command = [sys.executable, "-m", "datacollab", "desk", "-C", str(world.root / "a"), "--no-browser"]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as running:
+        link = None
+        for line in running.stdout:
+            if found := re.search(r"http://127\.0\.0\.1:\d+/enter/\S+", line):
+                link = found[0]
+                break
+        yield running, link
+        running.kill()
+
+
+def test_the_link_opens_once_and_an_interruption_ends_it_in_order(desk):
+    running, link = desk
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    opener.open(link, timeout=30).close()
+    with opener.open(link.partition("/enter")[0], timeout=30) as answer:
+        assert answer.status == 200
+        assert "Party a of project wards" in answer.read().decode()
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(link, timeout=30)
+    assert refused.value.code == 403
+    refused.value.close()
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=60)
+    assert (running.returncode, err) == (0, "")
+    assert "The desk is closed." in out
+    assert link.rpartition("/")[2] not in out + err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a program that stands for a browser is a shell's")
+def test_the_secret_is_not_among_the_arguments_of_the_browser(world):
+    """Every user of a machine can read these."""
+    browser, told = world.root / "browser", world.root / "told"
+    browser.write_text(
+        f'#!/bin/sh\nprintf "%s\\n" "$@" > {told}.part\ncp "${{1#file://}}" {world.root}/page\nmv {told}.part {told}\n'
+    )
+    browser.chmod(0o700)
+    command = [sys.executable, "-m", "datacollab", "desk", "-C", str(world.root / "a")]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1", "BROWSER": f"{browser} %s"}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as running:
+        end = time.monotonic() + 120
+        while not told.exists() and time.monotonic() < end:
+            time.sleep(0.1)
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=60)
+    secret = re.search(r"/enter/(\S+)", out)[1]
+    arguments = told.read_text()
+    assert arguments.startswith("file:///")
+    assert secret not in arguments
+    assert f'value="{secret}"' in (world.root / "page").read_text()
+    assert err == ""
+    assert list((world.root / "a" / "desk").iterdir()) == []
+
+
+def answered(client, path, words, seconds=60):
+    """The page, once it says so."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        page = client.get(path).text
+        if words in page:
+            return page
+        time.sleep(0.2)
+    raise AssertionError(f"{path} did not say: {words}")
+
+
+def test_a_desk_that_closes_while_a_share_waits_for_a_yes_lets_nothing_leave(world, desk):
+    running, link = desk
+    httpx = pytest.importorskip("httpx2")
+    folder = world.root / "a"
+    with httpx.Client(base_url=link.partition("/enter")[0], follow_redirects=True, timeout=60) as client:
+        token = re.search(r'name="token" value="([^"]+)"', client.get(link).text + client.get("/table").text)[1]
+        client.post("/table", files={"upload": ("t.csv", (world.root / "a.csv").read_bytes())}, data={"token": token})
+        answered(client, "/work", "80 rows fit the project")
+        quick = {"no_audit": "yes", "no_foresight": "yes", "components": "3"}
+        client.post("/release", data={"token": token} | quick)
+        answered(client, "/work", "This may be shared")
+        client.post("/approve", data={"token": token})
+        answered(client, "/work", "Your decision")
+        assert PartyFolder(folder).shared() is None
+    running.send_signal(signal.SIGINT)
+    assert running.wait(60) == 0
+    assert PartyFolder(folder).shared() is None
+    assert list((folder / "outbox").iterdir()) == []
+
+
+def test_a_long_upload_is_kept_whole_and_leaves_nothing_besides(world, desk):
+    """More than what the server holds in memory."""
+    _, link = desk
+    httpx = pytest.importorskip("httpx2")
+    folder, data = world.root / "a", (world.root / "a.csv").read_bytes()
+    data += data.partition(b"\n")[2] * 800
+    assert len(data) > 2**21
+    before = set(folder.rglob("*"))
+    with httpx.Client(base_url=link.partition("/enter")[0], follow_redirects=True, timeout=60) as client:
+        client.get(link)
+        token = re.search(r'name="token" value="([^"]+)"', client.get("/table").text)[1]
+        client.post("/table", files={"upload": ("t.csv", data)}, data={"token": token})
+        answered(client, "/work", f"{801 * 80} rows fit the project")
+    assert (folder / "desk" / "table.csv").read_bytes() == data
+    assert set(folder.rglob("*")) - before == {folder / "desk", folder / "desk" / "table.csv"}
+
+
+def test_it_listens_on_loopback_alone(desk):
+    _, link = desk
+    port = int(re.search(r":(\d+)/", link)[1])
+    own = {each[4][0] for each in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
+    for address in own - {"127.0.0.1"}:
+        with pytest.raises(OSError, match="refused|unreachable|timed out"):
+            socket.create_connection((address, port), timeout=5)
+    socket.create_connection(("127.0.0.1", port), timeout=30).close()
+
+
+def test_a_folder_that_is_nobodys_is_refused(tmp_path):
+    result = CliRunner().invoke(app, ["desk", "-C", str(tmp_path), "--no-browser"])
+    assert result.exit_code == 14
+    assert "datacollab: FOLDER_MISSING: " in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("folder", "title"), [("a", "Party a of project wards"), ("analyst", "Analyst of project wards")]
+)
+def test_the_role_follows_from_the_key(world, folder, title):
+    from starlette.testclient import TestClient
+
+    from datacollab.cli._desk import _app
+    from datacollab.desk.web import Session
+    from datacollab.exchange.analyst_folder import AnalystFolder
+
+    AnalystFolder.init(world.root / "analyst", world.root / "project.toml")
+    session = Session("127.0.0.1:8123")
+    client = TestClient(_app(world.root / folder, None, session), base_url=session.origin)
+    client.get(session.link)
+    assert title in client.get("/").text
+
+
+def test_a_port_that_is_taken_is_named(world):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        result = CliRunner().invoke(app, ["desk", "-C", str(world.root / "a"), "--no-browser", "--port", port])
+    assert result.exit_code == 1
+    assert f"Port {port} of this machine is taken" in result.stderr
+
+
+@pytest.mark.parametrize("port", ["-1", "65536"])
+def test_what_is_no_port_is_a_usage_error(world, port):
+    result = CliRunner().invoke(app, ["desk", "-C", str(world.root / "a"), "--no-browser", "--port", port])
+    assert result.exit_code == 2
+    assert "from 0 to 65535" in result.stderr
+
+
+def test_without_its_packages_it_says_how_to_install_them(world, monkeypatch):
+    monkeypatch.setitem(sys.modules, "starlette", None)
+    result = CliRunner().invoke(app, ["desk", "-C", str(world.root / "a"), "--no-browser"])
+    assert result.exit_code == 1
+    assert "pip install 'datacollab[desk]'" in result.stderr

@@ -1,0 +1,353 @@
+"""`datacollab remote` in folders: what is printed, which codes it ends with, and the next command that it names."""
+
+import json
+import shlex
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import httpx
+import pytest
+from fake_hub import FakeHub
+from mail import Mail
+from typer.testing import CliRunner
+
+from datacollab.bundle import key_with_proof
+from datacollab.cli._app import app
+from datacollab.errors import ExchangeError
+from datacollab.remote import Kept, Pulled
+from party_world import allow_without_audit
+
+
+def run(*words, code=0):
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    assert done.exit_code == code, done.output
+    return done
+
+
+def told(*words, code=0):
+    return json.loads(run(*words, "--json", code=code).stdout)
+
+
+@pytest.fixture
+def mail(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    return Mail(tmp_path)
+
+
+@pytest.fixture
+def at_store(mail):
+    for name in ("a", "b", "analyst"):
+        run("remote", "add", "store", mail.root / "store", "-C", mail.root / name)
+    return mail
+
+
+def test_files_cross_by_a_folder_that_all_reach(at_store):
+    mail = at_store
+    a, b, analyst = (mail.root / name for name in ("a", "b", "analyst"))
+    mail.put("share", "b")
+    assert set(told("remote", "push", "-C", a)["sent"].values()) == {"agreement", "anchor"}
+    pushed = run("remote", "push", "-C", b).stdout
+    assert "b.dcshare: share, sent to store" in pushed
+    pulled = told("remote", "pull", "-C", analyst)
+    assert list(pulled["came"].values()) == ["share"]
+    share = analyst / "inbox" / "b.dcshare"
+    assert pulled["next"] == [f"datacollab analyst integrate {share} -C {analyst}"]
+    assert "nothing new came" in run("remote", "pull", "-C", analyst).stdout
+    status = told("remote", "status", "-C", b)
+    assert (status["shared"], status["missing"]) == (["b"], ["a"])
+    assert "missing: a" in run("remote", "status", "-C", b).stdout
+    mail.put("model", "b")
+    run("remote", "push", "-C", analyst)
+    model = b / "inbox" / "b.dcmodel"
+    out = run("remote", "pull", "-C", b).stdout
+    assert f"Next: datacollab party install {model} -C {b}" in out
+    assert model.is_file()
+
+
+def test_a_newcomer_is_told_to_compare_before_joining(at_store):
+    mail = at_store
+    run("remote", "push", "-C", mail.root / "a")
+    (mail.root / "b" / "project.toml").unlink()
+    out = run("remote", "pull", "-C", mail.root / "b").stdout
+    for words in (mail.project.owner.fingerprint, mail.project.fingerprint, "by telephone"):
+        assert words in out
+    (command,) = [line.removeprefix("Next: ") for line in out.splitlines() if line.startswith("Next: ")]
+    run(*shlex.split(command)[1:])
+    assert "nothing new came" in run("remote", "pull", "-C", mail.root / "b").stdout
+
+
+def test_the_outbox_of_a_shared_folder_says_how_to_send(at_store):
+    mail = at_store
+    mail.world.join("b")
+    words = ("party", "share", mail.root / "b.csv", "--approve", "--preset", "none", "--undefended", "--no-audit")
+    out = run(*words, "-C", mail.root / "b").stdout
+    (command,) = [line.partition("Send it: ")[2] for line in out.splitlines() if "Send it: " in line]
+    assert set(told(*shlex.split(command)[1:])["sent"].values()) == {"share"}
+    events = told("log", "show", "-C", mail.root / "b")["entries"]
+    assert events[-1]["event"] == "push"
+    assert events[-1]["facts"] == {"remote": "store", "files": {"b.dcshare": "share"}}
+    run("log", "verify", "-C", mail.root / "b")
+
+
+def test_what_is_refused_ends_with_its_code_after_the_rest_was_sent(at_store):
+    mail = at_store
+    mail.put("balance", "b")
+    wrong = mail.put("share", "b", signer="stranger")
+    done = told("remote", "push", "-C", mail.root / "b", code=11)
+    assert list(done["sent"].values()) == ["balance"]
+    assert done["refused"][str(wrong)]["code"] == "SIGNATURE_INVALID"
+
+
+def test_a_share_that_others_can_read_is_told(at_store):
+    mail = at_store
+    mail.put("share", "b", sealed=False)
+    assert "is not sealed" in run("remote", "push", "-C", mail.root / "b").stdout
+
+
+def test_watching_pulls_as_often_as_wanted(at_store, monkeypatch):
+    mail, waited = at_store, []
+    mail.put("share", "b")
+
+    def sent_meanwhile(seconds):
+        waited.append(seconds)
+        run("remote", "push", "-C", mail.root / "b")
+
+    monkeypatch.setattr("datacollab.cli._remote.time.sleep", sent_meanwhile)
+    done = told("remote", "watch", "--every", 5, "--looks", 3, "-C", mail.root / "analyst")
+    assert list(done["came"].values()) == ["share"]
+    assert waited == [5.0, 5.0]
+
+
+def test_watching_waits_longer_where_nothing_can_be_reached(mail, monkeypatch):
+    waited = []
+    monkeypatch.setattr("datacollab.cli._remote.time.sleep", waited.append)
+    (mail.root / "file").write_text("no folder")
+    run("remote", "add", "store", mail.root / "file" / "below", "-C", mail.root / "analyst")
+    done = CliRunner().invoke(app, ["remote", "watch", "--looks", "4", "-C", str(mail.root / "analyst")])
+    assert done.exit_code == 0
+    assert waited == [120.0, 240.0, 480.0]
+    assert done.stderr.count("REMOTE_UNREACHABLE") == 4
+
+
+def test_taking_back(at_store):
+    mail = at_store
+    path = mail.put("share", "b")
+    run("remote", "push", "-C", mail.root / "b")
+    refused = told("remote", "withdraw", "0" * 16, "-C", mail.root / "b", code=14)
+    assert refused["error"]["code"] == "NOT_SENT"
+    assert told("remote", "withdraw", path, "-C", mail.root / "b")["kind"] == "share"
+    assert told("remote", "pull", "-C", mail.root / "analyst")["came"] == {}
+
+
+def test_remotes_are_added_once_and_forgotten(at_store):
+    folder = at_store.root / "b"
+    again = told("remote", "add", "store", "/elsewhere", "-C", folder, code=14)
+    assert again["error"]["code"] == "ALREADY_THERE"
+    run("remote", "pull", "-C", folder)
+    run("remote", "remove", "store", "-C", folder)
+    assert told("remote", "push", "-C", folder, code=14)["error"]["code"] == "REMOTE_UNKNOWN"
+    assert not list((folder / ".remotes").glob("*.json"))
+
+
+def test_a_path_is_noted_whole(at_store, monkeypatch):
+    monkeypatch.chdir(at_store.root)
+    done = told("remote", "add", "other", "exchange", "-C", at_store.root / "b")
+    assert done["url"] == str(at_store.root / "exchange")
+
+
+def test_stores_have_no_members(at_store):
+    for words in (("open", "wards"), ("invite", "b"), ("requests",), ("approve", "abcd")):
+        refused = told("remote", *words, "-C", at_store.root / "a", code=13)
+        assert refused["error"]["code"] == "REMOTE_INVALID"
+
+
+def test_one_command_at_a_time_carries_files(at_store):
+    from datacollab.exchange.log import locked
+
+    folder = at_store.root / "b"
+    (folder / ".remotes").mkdir(exist_ok=True)
+    with locked(folder / ".remotes"):
+        assert told("remote", "pull", "-C", folder, code=14)["error"]["code"] == "BUSY"
+
+
+@pytest.fixture
+def hub(mail, monkeypatch):
+    """A hub that the commands reach; newcomers are known once they joined."""
+    made, client = FakeHub(mail.keys["a"].public), httpx.Client
+    monkeypatch.setattr("httpx.Client", lambda **options: client(**{**options, "transport": made.transport()}))
+    return made
+
+
+def test_from_an_invitation_to_a_model_by_a_hub(mail, hub):
+    a, b, analyst = (mail.root / name for name in ("a", "b", "analyst"))
+    run("remote", "add", "hub", "https://hub.example/", "-C", a)
+    room = told("remote", "open", "wards", "-C", a)["project"]
+    assert told("remote", "open", "wards", "-C", a, code=14)["error"]["code"] == "ALREADY_THERE"
+    for name, role in (("b", "party"), ("analyst", "analyst")):
+        link = told("remote", "invite", name, "--role", role, "-C", a)["link"]
+        joined = run("remote", "join", link, "-C", mail.root / name).stdout
+        assert mail.keys[name].public.fingerprint in joined
+        notes = (mail.root / name / "remotes.toml").read_text()
+        assert room in notes
+        assert link.partition("#")[2] not in notes
+    asked = told("remote", "requests", "-C", a)["requests"]
+    assert {each["name"] for each in asked} == {"b", "analyst"}
+    for each in asked:
+        written = mail.root.joinpath("a", "members", f"{each['fingerprint']}.key").read_text()
+        assert written == key_with_proof(mail.keys[each["name"]])
+        run("remote", "approve", each["fingerprint"], "-C", a)
+    nobody = told("remote", "approve", "abcd-efgh-ijkl-mnop", "-C", a, code=10)
+    assert nobody["error"]["code"] == "NOT_A_MEMBER"
+    assert set(told("remote", "push", "-C", a)["sent"].values()) == {"agreement", "anchor"}
+    mail.put("share", "b")
+    pushed = told("remote", "push", "-C", b)
+    assert pushed["log"]["head"] == hub.projects[room].log[-1]["digest"]
+    assert list(told("remote", "pull", "-C", analyst)["came"].values()) == ["share"]
+    assert "missing: a" in run("remote", "status", "-C", analyst).stdout
+    mail.put("model", "b")
+    run("remote", "push", "-C", analyst)
+    assert set(told("remote", "pull", "-C", b)["came"].values()) == {"anchor", "model"}
+    # Whoever runs the hub loses the end of the log, which b has seen.
+    del hub.projects[room].log[-1]
+    assert told("remote", "status", "-C", b, code=11)["error"]["code"] == "LOG_BROKEN"
+
+
+def test_what_was_sent_before_an_interruption_has_to_be_in_the_hubs_log(mail, hub):
+    a, b = mail.root / "a", mail.root / "b"
+    run("remote", "add", "hub", "https://hub.example", "-C", a)
+    room = hub.projects[told("remote", "open", "wards", "-C", a)["project"]]
+    run("remote", "push", "-C", a)
+    run("remote", "add", "hub", "https://hub.example", "-C", b)
+    for kind in ("balance", "share"):
+        mail.put(kind, "b")
+    asked = []
+
+    def stop_at_the_second(request):
+        asked.append(request.method)
+        if asked.count("PATCH") == 2:
+            return httpx.Response(401, json={"code": "CLOCK_SKEW", "message": ""})
+        return None
+
+    hub.before = stop_at_the_second
+    assert told("remote", "push", "-C", b, code=11)["error"]["code"] == "CLOCK_SKEW"
+    (sent,) = [each["sha256"] for each in room.files.values() if each["kind"] == "balance"]
+    assert Kept.read(b, "hub").expected == (sent,)
+    hub.before = lambda request: None
+    del room.log[-1]
+    assert told("remote", "status", "-C", b, code=11)["error"]["code"] == "LOG_BROKEN"
+
+
+def test_what_others_wrote_steers_no_terminal(at_store, monkeypatch):
+    """Errors name what lies in files and systems elsewhere."""
+
+    def lost(*_, **__):
+        raise ExchangeError("REMOTE_UNREACHABLE", "gone\x1b[2J\u202e")
+
+    def refused_all(*_, **__):
+        return Pulled(refused={"1" * 64: ExchangeError("WRONG_KIND", "wrong\x1b[2J\u202e")}), Kept()
+
+    folder = at_store.root / "analyst"
+    for fault, words in ((lost, ("watch", "--looks", 1)), (lost, ("pull",)), (refused_all, ("pull",))):
+        monkeypatch.setattr("datacollab.remote.pull", fault)
+        done = CliRunner().invoke(app, ["remote", *map(str, words), "-C", str(folder)])
+        assert "\N{REPLACEMENT CHARACTER}[2J" in done.stderr
+        assert not {"\x1b", "\u202e"} & set(done.output)
+
+
+def test_a_browser_is_led_to_the_hubs_pages_by_a_file_that_is_nobody_elses(mail, hub, monkeypatch):
+    a, opened = mail.root / "a", []
+    run("remote", "add", "hub", "https://hub.example", "-C", a)
+
+    def look(address):
+        page = Path(unquote(urlsplit(address).path))
+        opened.append((address, page.stat().st_mode & 0o777, page.read_text(), page))
+
+    monkeypatch.setattr("datacollab.cli._remote_dashboard.webbrowser.open", look)
+    monkeypatch.setattr("datacollab.cli._remote_dashboard.time.sleep", lambda seconds: None)
+    said = run("remote", "dashboard", "-C", a).stdout
+    ((address, mode, text, page),) = opened
+    secret = "s" * 43
+    assert mode == 0o600
+    assert f"https://hub.example/session/{secret}" in text
+    assert not page.exists()
+    for other in (address, said):
+        assert secret not in other
+
+
+def test_the_link_is_printed_where_no_browser_is_wanted(mail, hub, monkeypatch):
+    monkeypatch.setattr("datacollab.cli._remote_dashboard.webbrowser.open", lambda address: pytest.fail("opened"))
+    a = mail.root / "a"
+    run("remote", "add", "hub", "https://hub.example", "-C", a)
+    wanted = f"https://hub.example/session/{'s' * 43}"
+    assert wanted in run("remote", "dashboard", "--no-browser", "-C", a).stdout
+    # The hub that was asked, and not the one that it names.
+    hub.address = "https://elsewhere.example"
+    assert told("remote", "dashboard", "-C", a)["link"] == wanted
+    hub.address = "https://hub.example/session/'><script>"
+    assert told("remote", "dashboard", "-C", a)["link"] == wanted
+
+
+def test_somebody_is_refused(mail, hub):
+    run("remote", "add", "hub", "https://hub.example", "-C", mail.root / "a")
+    room = told("remote", "open", "wards", "-C", mail.root / "a")["project"]
+    link = told("remote", "invite", "c", "-C", mail.root / "a")["link"]
+    run("remote", "join", link, "-C", mail.root / "stranger")
+    key = mail.keys["stranger"].public.fingerprint
+    assert told("remote", "approve", key, "--refuse", "-C", mail.root / "a")["approved"] is False
+    assert key not in hub.projects[room].members
+
+
+def test_an_owner_without_a_room_is_told_to_open_one(mail, hub):
+    run("remote", "add", "hub", "https://hub.example", "-C", mail.root / "a")
+    assert told("remote", "invite", "b", "-C", mail.root / "a", code=14)["error"]["code"] == "PROJECT_MISSING"
+
+
+def test_a_wrong_role_is_a_wrong_command(mail):
+    run("remote", "invite", "b", "--role", "king", "-C", mail.root / "a", code=2)
+
+
+def test_keys_under_a_passphrase_are_opened_for_a_hub_alone(mail, hub, monkeypatch):
+    (mail.root / "b" / "keys.json").unlink()
+    mail.keys["b"].save(mail.root / "b" / "keys.json", "four words in a row")
+    run("remote", "add", "store", mail.root / "store", "-C", mail.root / "b")
+    mail.put("share", "b")
+    assert told("remote", "push", "-C", mail.root / "b")["sent"]
+    run("remote", "add", "hub", "https://hub.example", "-C", mail.root / "b")
+    closed = told("remote", "push", "--remote", "hub", "-C", mail.root / "b", code=10)
+    assert closed["error"]["code"] == "PASSPHRASE_WRONG"
+
+
+def test_an_exchange_by_the_commands_that_are_named(mail):
+    """From keys alone to predictions: each step is the command that the one before has printed."""
+    root, named = mail.root, []
+
+    def follow(folder):
+        """Pull, and run what is named."""
+        pulled = told("remote", "pull", "-C", folder)
+        named.extend(pulled["next"])
+        for command in pulled["next"]:
+            run(*shlex.split(command)[1:])
+
+    for name in ("a", "b", "analyst"):
+        (root / name / "project.toml").unlink()
+        run("remote", "add", "store", root / "store", "-C", root / name)
+    run("remote", "push", root / "project.toml", root / "anchor.dcanchor", "-C", root / "a")
+    for name in ("a", "b", "analyst"):
+        follow(root / name)
+    for name in ("a", "b"):
+        allow_without_audit(root / name / "policy.toml")
+        words = (root / f"{name}.csv", "--approve", "--preset", "none", "--undefended", "--no-audit")
+        out = run("party", "share", *words, "-C", root / name).stdout
+        (command,) = [line.partition("Send it: ")[2] for line in out.splitlines() if "Send it: " in line]
+        run(*shlex.split(command)[1:])
+    follow(root / "analyst")
+    out = run("analyst", "export", "-C", root / "analyst").stdout
+    (command,) = [line.partition("Send it: ")[2] for line in out.splitlines() if "Send it: " in line]
+    run(*shlex.split(command)[1:])
+    follow(root / "b")
+    run("party", "predict", root / "new.csv", "-o", root / "told.csv", "-C", root / "b")
+    assert len((root / "told.csv").read_text().splitlines()) == 81
+    verbs = [" ".join(command.split()[1:3]) for command in named]
+    assert verbs == ["party join", "party join", "analyst init", "analyst integrate", "party install"]
+    for name in ("a", "b", "analyst"):
+        run("log", "verify", "-C", root / name)

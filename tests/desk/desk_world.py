@@ -1,0 +1,82 @@
+"""A party's desk over a made-up project, and a browser that was let in."""
+
+import re
+import threading
+import time
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("starlette", reason="the extra 'desk' is not installed")
+pytest.importorskip("jinja2", reason="the extra 'desk' is not installed")
+
+from starlette.testclient import TestClient
+
+from datacollab.desk.party import PartyDesk, party_app
+from datacollab.desk.web import Session, bound_socket
+
+HOST = "127.0.0.1:8123"
+
+
+def browser(app, session, **options):
+    """A client that opened the link."""
+    client = TestClient(app, base_url=session.origin, **options)
+    assert "The desk is open." in client.get(session.link).text
+    return client
+
+
+def opened(path):
+    """A party's desk, its session and a browser that was let in."""
+    session = Session(HOST)
+    desk = PartyDesk(path)
+    app = party_app(desk, session)
+    return SimpleNamespace(desk=desk, session=session, app=app, client=browser(app, session))
+
+
+def send(place, path, data=None, **options):
+    """Fill in a form, as the page has it."""
+    return place.client.post(path, data={"token": place.session.token} | (data or {}), **options)
+
+
+def decide(place, decision, **data):
+    """Answer what the page of approval asks at this moment."""
+    asked = re.search(r'name="question" value="(\w+)"', place.client.get("/approve").text)
+    return send(place, "/approve/decide", {"question": asked[1] if asked else "", "decision": decision} | data)
+
+
+def finished(place, seconds=60):
+    """The page after the work, whatever came of it."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        answer = place.client.get("/work")
+        if "<h1>At work</h1>" not in answer.text:
+            return answer
+    raise AssertionError("the work did not end")
+
+
+def plain(answer):
+    """The words of a page's main part, in one line."""
+    main = re.search(r"<main.*?</main>", answer.text, re.DOTALL)[0]
+    words = re.sub(r"<[^>]+>", " ", main)
+    return " ".join(words.replace("&#39;", "'").replace("&amp;", "&").replace("&gt;", ">").split())
+
+
+QUICK_FORM = {"no_audit": "yes", "no_foresight": "yes", "components": "3"}
+
+
+@contextmanager
+def at_loopback(path):
+    """A party's desk that answers on a port of this machine; gives its session."""
+    import uvicorn
+
+    bound, host = bound_socket()
+    session = Session(host)
+    app = party_app(PartyDesk(path), session)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", access_log=False, lifespan="off", ws="none"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
+    thread.start()
+    yield session
+    server.should_exit = True
+    thread.join(20)
+    bound.close()

@@ -1,0 +1,131 @@
+"""The analyst's steps on the desk: the same as by commands, with the same files and refusals."""
+
+from types import SimpleNamespace
+
+import pytest
+from desk_world import HOST, browser, finished, plain, send
+
+from datacollab.desk.analyst import AnalystDesk, analyst_app
+from datacollab.desk.web import Session
+from datacollab.exchange.analyst_folder import AnalystFolder
+from party_world import new_world
+
+PAGES = ("/", "/shares", "/integrate", "/model", "/export")
+
+
+def opened(path):
+    session = Session(HOST)
+    desk = AnalystDesk(path)
+    return SimpleNamespace(desk=desk, session=session, client=browser(analyst_app(desk, session), session))
+
+
+@pytest.fixture
+def world(tmp_path):
+    made = new_world(tmp_path)
+    AnalystFolder.init(tmp_path / "analyst", tmp_path / "project.toml")
+    for name in ("a", "b"):
+        made.shared(name)
+    return made
+
+
+@pytest.fixture
+def place(world):
+    return opened(world.root / "analyst")
+
+
+def shares(world):
+    return [world.root / name / "outbox" / f"{name}.dcshare" for name in ("a", "b")]
+
+
+def test_every_page_is_there_before_anything_came_in(place):
+    for path in PAGES:
+        assert place.client.get(path).status_code == 200, path
+    assert "nothing yet" in plain(place.client.get("/shares"))
+    assert "were not integrated yet" in plain(place.client.get("/model"))
+
+
+def test_from_shares_to_models(world, place):
+    files = [("upload", (f"some {number}.dcshare", file.read_bytes())) for number, file in enumerate(shares(world))]
+    send(place, "/shares", files=files)
+    told = plain(finished(place))
+    assert "2 of 2 parties have shared" in told
+    assert list(place.desk.files.path.iterdir()) == []
+    send(place, "/integrate", {"method": "lti", "model": "linear"})
+    card = plain(finished(place, 200))
+    result = AnalystFolder(world.root / "analyst").integrated()[1]
+    assert "LTI with" in card
+    assert result.score.sentence() in card
+    for value in result.concordance.values():
+        assert f"{value:.3f}" in card
+    send(place, "/export")
+    told = plain(finished(place))
+    assert "b alone" in told
+    model = world.root / "analyst" / "outbox" / "a.dcmodel"
+    assert place.client.get("/outbox/a.dcmodel").content == model.read_bytes()
+    assert "in the outbox" in plain(place.client.get("/shares"))
+    # Another desk finds all of it.
+    assert "LTI with" in plain(opened(world.root / "analyst").client.get("/model"))
+
+
+def test_candidates_are_shown_with_intervals(world, place):
+    send(place, "/shares", {"path": str(shares(world)[0].parent)})
+    finished(place)
+    send(place, "/shares", {"path": str(shares(world)[1])})
+    finished(place)
+    send(place, "/integrate", {"method": "lti", "budget": "600"})
+    page = finished(place, 300)
+    selection = AnalystFolder(world.root / "analyst").integrated()[1].selection
+    told = plain(page)
+    assert f"{selection.metric} on {selection.n_judges} rows left out" in told
+    for each in selection.ranked()[:10]:
+        assert f"{each.loss:.4f}" in told
+        if not each.chosen:
+            assert f"{each.difference_low:+.4f} to {each.difference_high:+.4f}" in told
+    assert told.count("taken") >= 1
+
+
+@pytest.mark.parametrize(
+    ("path", "form", "words"),
+    [
+        ("/shares", {}, "No share that a party sent was given"),
+        ("/shares", {"path": "/nowhere"}, "There is no file /nowhere"),
+        ("/integrate", {"method": "best"}, "one of auto, kti"),
+        ("/integrate", {"model": "best"}, "one of auto"),
+        ("/integrate", {"budget": "-1"}, "a number from 0 on"),
+        ("/export", {"answers": "yes", "onnx": "yes"}, "Answers are numbers alone"),
+    ],
+)
+def test_what_is_strange_is_refused(place, path, form, words):
+    answer = send(place, path, form)
+    assert answer.status_code == 422
+    assert words in plain(answer)
+
+
+def test_a_folder_without_shares_is_refused(world, place):
+    answer = send(place, "/shares", {"path": str(world.root / "analyst")})
+    assert "There are no files .dcshare" in plain(answer)
+
+
+@pytest.mark.parametrize(("path", "code"), [("/integrate", "QUORUM_NOT_MET"), ("/export", "NOT_INTEGRATED")])
+def test_a_step_that_comes_too_early_is_refused_as_by_command(place, path, code):
+    send(place, path)
+    assert f"<code>{code}</code>" in finished(place).text
+
+
+def test_a_share_that_was_changed_is_refused_and_not_kept(world, place):
+    file = shares(world)[0]
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    changed = world.root / "changed.dcshare"
+    changed.write_bytes(data)
+    send(place, "/shares", {"path": str(changed)})
+    assert 'class="code"' in finished(place).text
+    assert place.desk.folder.shares() == []
+    assert changed.exists()
+
+
+def test_a_party_has_no_analysts_desk(world):
+    from datacollab.errors import ExchangeError
+
+    with pytest.raises(ExchangeError, check=lambda error: error.code == "NOT_A_MEMBER"):
+        AnalystDesk(world.root / "a")

@@ -1,0 +1,208 @@
+"""What a party does with a model that is installed: evaluate, explain, forget; the same as by commands."""
+
+import pandas as pd
+import pytest
+from desk_world import finished, opened, plain, send
+from sklearn.linear_model import LinearRegression
+
+import datacollab as dc
+from datacollab.exchange.analyst_folder import AnalystFolder
+from datacollab.exchange.party_folder import PartyFolder
+from datacollab.exchange.project import Anchor, encode_table
+from datacollab.party._own_models import own_candidates
+from named_world import NamedWorld
+from party_world import events, made_up_table, new_world
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """A party that is ready to predict; tests only read it."""
+    world = new_world(tmp_path_factory.mktemp("installed"))
+    a, b = world.shared("a"), world.shared("b")
+    # The file of an analyst who chose by rows left out, so that it can be pooled with the party's own models.
+    chosen = dc.Analyst(dc.LTI(3), budget=0, task=world.task).fit([world.open_share(each)[0] for each in (a, b)])
+    monkeypatch = pytest.MonkeyPatch()
+    monkeypatch.setitem(own_candidates.__kwdefaults__, "n_trees", 10)
+    a.install(world.model_file(a, b, change=lambda model: chosen.party_model("a")), random_state=0)
+    monkeypatch.undo()
+    made_up_table(200, seed=3).to_csv(world.root / "known.csv", index=False)
+    return world
+
+
+@pytest.fixture
+def place(installed):
+    return opened(installed.root / "a")
+
+
+def test_models_are_held_against_known_targets_side_by_side(installed, place):
+    send(place, "/evaluate", {"path": str(installed.root / "known.csv"), "find": "50"})
+    page = plain(finished(place, 120))
+    folder = PartyFolder(installed.root / "a")
+    found = folder.evaluate(installed.root / "known.csv", find=0.5)
+    sides = found["sides"]
+    assert {"pooled", "alone", "collaboration"} <= sides.keys()
+    for scores in sides.values():
+        low, high = scores["accuracy_interval"]
+        assert f"{scores['accuracy']:.3f}" in page
+        assert f"{low:.3f} to {high:.3f}" in page
+    gain = sides["pooled"]["accuracy"] - sides["alone"]["accuracy"]
+    assert f"{gain:+.3g} beside you and the public rows" in page
+    ranking = found["ranking"]
+    assert f"{ranking['auc']:.3f}" in page
+    assert f"{ranking['threshold']['n_found']} of {ranking['threshold']['n_positive']} yes are found" in page
+    for row in found["confusion"]:
+        for count in row:
+            assert f" {count} " in page
+    assert not list((installed.root / "a" / "desk").glob("upload-*"))
+
+
+def test_a_table_without_targets_is_refused(installed, place):
+    made_up_table(20).drop(columns="ill").to_csv(installed.root / "unknown.csv", index=False)
+    data = (installed.root / "unknown.csv").read_bytes()
+    send(place, "/evaluate", files={"upload": ("x.csv", data)})
+    assert 'class="code"' in finished(place, 120).text
+    assert not list((installed.root / "a" / "desk").glob("upload-*"))
+    assert place.desk.evaluated is None
+
+
+def test_rows_are_explained_as_by_command(installed, place):
+    send(place, "/explain", {"path": str(installed.root / "known.csv"), "rows": "5", "keep": "id"})
+    page = plain(finished(place, 200))
+    out = installed.root / "why.csv"
+    found = PartyFolder(installed.root / "a").explain(installed.root / "known.csv", out, most_rows=5, keep=["id"])
+    downloaded = place.client.get("/explain/explanations.csv")
+    assert downloaded.content == out.read_bytes()
+    for name, value in found.explanation.importance().items():
+        assert name in page
+        assert f"{value:.4g}" in page
+    table, known = pd.read_csv(out), pd.read_csv(installed.root / "known.csv")
+    last = plain(place.client.get("/explain?row=5"))
+    assert f"Row {table['row'][4]} of the table" in last
+    assert f"{table['answer'][4]:.4g}" in last
+    for name in ("age", "pulse", "weight"):
+        assert f"{known[name][table['row'][4] - 1]:.6g}" in last
+        assert f"{table[f'contribution_{name}'][4]:+.4g}" in last
+    pytest.importorskip("matplotlib")
+    assert place.client.get("/explain/explanations.png").content.startswith(b"\x89PNG")
+    kept = installed.root / "a" / "desk"
+    assert {path.name for path in kept.iterdir()} == {"explanations.csv", "explanations.png"}
+    send(place, "/explain/remove")
+    finished(place)
+    assert list(kept.iterdir()) == []
+    assert place.client.get("/explain/explanations.csv").status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("path", "form", "words"),
+    [
+        ("/evaluate", {"using": "nobody"}, "is unknown"),
+        ("/evaluate", {}, "No table with known targets was given"),
+        ("/explain", {"class": "maybe"}, "no such class"),
+        ("/explain", {"rows": "0"}, "a number from 1 on"),
+        ("/forget", {}, "Nothing was destroyed"),
+        ("/forget", {"name": "b"}, "Nothing was destroyed"),
+    ],
+)
+def test_what_is_strange_is_refused(place, path, form, words):
+    answer = send(place, path, form)
+    assert answer.status_code == 422
+    assert words in plain(answer)
+
+
+def test_forgetting_destroys_the_map_and_the_desks_copies(tmp_path):
+    world = new_world(tmp_path)
+    folder = world.shared("a")
+    place = opened(tmp_path / "a")
+    send(place, "/table", files={"upload": ("a.csv", (tmp_path / "a.csv").read_bytes())})
+    finished(place)
+    assert "table.csv" in plain(place.client.get("/forget"))
+    send(place, "/forget", {"name": "a"})
+    assert "has forgotten its map" in plain(finished(place))
+    assert events(folder)[-1] == "forget"
+    assert not (tmp_path / "a" / "party.dcstate").exists()
+    assert list((tmp_path / "a" / "desk").iterdir()) == []
+    assert (place.desk.table, place.desk.seen) == (None, None)
+    for path in ("/", "/model", "/predict", "/evaluate", "/explain"):
+        assert place.client.get(path).status_code == 200, path
+    send(place, "/predict", {"path": str(tmp_path / "new.csv")})
+    assert "FORGOTTEN" in finished(place).text
+
+
+def test_before_a_share_there_is_nothing_to_forget(tmp_path):
+    world = new_world(tmp_path)
+    world.join()
+    place = opened(tmp_path / "a")
+    assert "Nothing was shared" in plain(place.client.get("/forget"))
+
+
+def test_where_there_is_a_remote_its_commands_are_named(tmp_path):
+    world = new_world(tmp_path)
+    world.shared("a")
+    place = opened(tmp_path / "a")
+    assert "datacollab remote" not in place.client.get("/outbox").text + place.client.get("/").text
+    (tmp_path / "a" / "remotes.toml").write_text('[remotes.store]\nurl = "sftp://files.example/exchange"\n')
+    page = plain(place.client.get("/outbox"))
+    assert f"datacollab remote push -C {tmp_path / 'a'}" in page
+    assert f"datacollab remote pull -C {tmp_path / 'a'}" in page
+    assert "datacollab remote pull" in plain(place.client.get("/"))
+    assert "by e-mail" not in page
+
+
+def test_a_model_in_the_inbox_is_installed_from_there(tmp_path):
+    world = new_world(tmp_path)
+    a, b = world.shared("a"), world.shared("b")
+    inbox = tmp_path / "a" / "inbox"
+    inbox.mkdir()
+    world.model_file(a, b).replace(inbox / "a.dcmodel")
+    place = opened(tmp_path / "a")
+    assert "a.dcmodel" in plain(place.client.get("/model"))
+    send(place, "/model", {"inbox": "a.dcmodel"})
+    assert "A model is installed." in plain(finished(place, 120))
+    assert (inbox / "a.dcmodel").exists()
+
+
+def test_a_model_that_tells_no_effects_of_columns_is_refused_as_by_command(installed, place):
+    assert place.client.get("/columns").status_code == 200
+    send(place, "/columns", {"per_unit": "yes"})
+    assert "effects need a linear model with its covariance" in plain(finished(place, 120))
+
+
+def test_effects_of_columns_are_those_of_the_command(tmp_path):
+    world = NamedWorld(tmp_path, "survival")
+    folders = [world.shared(name) for name in "ab"]
+    analyst = world.analyst(*folders)
+    analyst.integrate()
+    folders[0].install(next(file for file in analyst.export() if file.stem == "a"))
+    place = opened(tmp_path / "a")
+    send(place, "/columns", {"per_unit": "yes"})
+    page = plain(finished(place, 120))
+    found = folders[0].column_effects(scale="unit")
+    for name, effect, reason in zip(found.names, found.effect, found.reasons, strict=True):
+        assert name in page
+        assert (f"{effect:+.3g}" if reason is None else f"Not told: {reason}") in page
+    for ratio in found.ratios().values():
+        assert f"{ratio[0]:.3g} ({ratio[1]:.3g} to {ratio[2]:.3g})" in page
+
+
+def test_answers_are_learned_from_and_outlast_the_map(tmp_path):
+    world = new_world(tmp_path, task="regression")
+    # Answers serve only where anchor rows are as near to a party's as its own.
+    public = encode_table(world.project, made_up_table(60, seed=99), where="public", with_target=False)
+    world.anchor = Anchor(rows=public.X)
+    world.write_project(world.project)
+    folders = [world.shared(name) for name in "ab"]
+    analyst = AnalystFolder.init(tmp_path / "analyst", tmp_path / "project.toml")
+    analyst.add(folder.path / "outbox" / f"{folder.name}.dcshare" for folder in folders)
+    analyst.integrate(dc.LTI(3), LinearRegression(), n_folds=None)
+    answers = next(file for file in analyst.export(answers=True) if file.stem == "a")
+    place = opened(tmp_path / "a")
+    send(place, "/learn", files={"upload": ("x.dcanswers", answers.read_bytes())}, data={"tree": "3"})
+    page = plain(finished(place, 120))
+    assert place.desk.learned is not None, page
+    assert f"{100 * place.desk.learned['r2']:.1f} % is met" in page
+    assert "|---" in page
+    send(place, "/forget", {"name": "a"})
+    finished(place)
+    send(place, "/predict", {"path": str(tmp_path / "new.csv")})
+    assert "80 predictions." in plain(finished(place))
+    assert "from 1 to 20" in plain(send(place, "/learn", {"tree": "21"}))

