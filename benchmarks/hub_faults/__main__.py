@@ -16,6 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from .disk import kind_of_disks
 from .faults import KILLS, OTHERS, happened
 from .processes import find_programs
 from .report import page, table
@@ -56,6 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     plan = planned(options.times, options.others, options.seed, sqlite=options.sqlite)
     settings = {"plan": plan, "mebibytes": list(options.mebibytes), "seed": options.seed}
+    with tempfile.TemporaryDirectory() as place:
+        settings["disks"] = kind_of_disks(Path(place))
     done = _read(options.output, settings)
     if len(done["rows"]) < len(plan) and not options.report_only:
         _go_on(plan, options, programs, done)
@@ -80,7 +83,7 @@ def _go_on(plan: list[str], options: argparse.Namespace, programs: Path | None, 
     """In a world of its own, whose shares are all looked at once more in the end."""
     start, first = time.monotonic(), len(done["rows"])
     root = Path(tempfile.mkdtemp(prefix="hub-faults"))
-    world = World(root, len(plan) - first, programs)
+    world = World(root, len(plan) - first, programs, done["settings"]["disks"])
     try:
         for number in range(first, len(plan)):
             spent = time.monotonic() - start
@@ -97,12 +100,11 @@ def _go_on(plan: list[str], options: argparse.Namespace, programs: Path | None, 
         done["found"].append(world.found())
         _write(options.output, done)
     except BaseException:
+        world.close()
         print(f"What was there then lies in {root}.", file=sys.stderr)
         raise
-    else:
-        shutil.rmtree(root)
-    finally:
-        world.close()
+    world.close()
+    shutil.rmtree(root)
 
 
 def _read(path: Path, settings: dict[str, Any]) -> dict[str, Any]:

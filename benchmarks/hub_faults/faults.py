@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import resource
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ __all__ = ["KILLS", "OTHERS", "Outcome", "happened"]
 
 _MOST_RUNS = 8
 _LONGEST = 300.0
-_SMALL = 2**20
 
 
 @dataclass(frozen=True)
@@ -149,17 +147,15 @@ def _copied(round_: _Round, when: str) -> None:
 
 
 def _disk_full(round_: _Round, whose: str) -> None:
-    """No file may grow beyond a mebibyte for some seconds: as a quota, by the limit of the process."""
+    """For some seconds; see `Disk`."""
 
     def strike(running: Popen[bytes]) -> None:
         process = running if whose == "client" else round_.world.hub.process
         if process is None or process.poll() is not None:
             return
-        _, hard = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
-        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (_SMALL, hard))
-        time.sleep(round_.chance.uniform(0.5, 3.0))
-        if process.poll() is None:
-            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (hard, hard))
+        with round_.world.disks[whose].full(process.pid):
+            time.sleep(round_.chance.uniform(0.5, 3.0))
+            process.poll()
 
     round_.during("pull" if whose == "client" else "push", strike)
 

@@ -6,10 +6,17 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .disk import FILE_SYSTEM, LIMIT
 from .faults import KILLS, OTHERS
 
 __all__ = ["page", "table"]
 
+_DISKS = {
+    FILE_SYSTEM: """A disk is full as a file system is: the hub's folder and the analyst's lie on one
+each, in memory, that has no room left for some seconds (`ENOSPC`).""",
+    LIMIT: """A disk is made full by the limit of the process (`RLIMIT_FSIZE`): no file
+grows beyond 1 MiB for some seconds.""",
+}
 _FOUND = ("shares", "lost", "twice", "half", "unknown", "left over on the disk", "entries of the log")
 
 
@@ -51,9 +58,9 @@ command that failed is run again until it ends well.
 {table(rows)}
 
 "Struck in time" counts where the command had not ended before; "run again", where one of the two commands ended with
-an error or was killed. A disk is made full by the limit of the process (`RLIMIT_FSIZE`): no file grows beyond 1 MiB for
-some seconds. A copy is "taken" where the hub did what it asks after it had answered the first; of copies that come
-first or at once, one of the two is the request, and the client signs anew. PostgreSQL runs
+an error or was killed. {_DISKS[settings["disks"]]}
+A copy is "taken" where the hub did what it asks after it had answered the first; of copies that come first or at once,
+one of the two is the request, and the client signs anew. PostgreSQL runs
 without waiting for the disk (`-F`): processes are killed, no power is cut.
 
 In the end all shares of a run that was not broken off are fetched once more, the log's chain is checked, and what lies

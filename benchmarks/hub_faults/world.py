@@ -14,6 +14,7 @@ from datacollab.exchange.project import AnchorRecipe, Column, Project, Task, pro
 from datacollab.exchange.requests import check_hub_log
 from datacollab.remote import Folder, HubRemote, Kept, Place, open_project, push, write_places
 
+from .disk import Disk
 from .line import Line
 from .processes import Database, HubProcess
 
@@ -31,10 +32,13 @@ class World:
     n_shares : int
     programs : Path or None
         Of PostgreSQL; None for SQLite.
+    disks : {'file system', 'limit'}
+        See `Disk`.
     """
 
-    def __init__(self, root: Path, n_shares: int, programs: Path | None) -> None:
+    def __init__(self, root: Path, n_shares: int, programs: Path | None, disks: str) -> None:
         self.root, self.line = root, Line()
+        self.disks = {"hub": Disk(root / "hub", disks), "client": Disk(root / "analyst", disks)}
         self.url = f"http://127.0.0.1:{self.line.port}"
         self.database = None if programs is None else Database(programs)
         self.hub = HubProcess(
@@ -105,10 +109,12 @@ class World:
         self.line.close()
         if self.database is not None:
             self.database.close()
+        for disk in self.disks.values():
+            disk.close()
 
     def _fill(self, name: str) -> Path:
         folder = self.root / name
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         self.keys[name].save(folder / "keys.json")
         (folder / "project.toml").write_text(self.text, encoding="utf-8")
         write_places(folder, {"hub": Place(name="hub", url=self.url, project=self.room or None)})

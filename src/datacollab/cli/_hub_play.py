@@ -69,7 +69,7 @@ def play_hub(output: Path, *, quiet: bool, wait: bool, browser: bool) -> Path:
 def _hub_started(stage: Stage) -> tuple[str, subprocess.Popen[str]]:
     """A hub at a free port, and its address."""
     named = [word for party in PARTIES for word in ("--party", party)]
-    small = ("--rows", "150", "--public", "300", "--columns", "32")
+    small = ("--rows", "100", "--public", "200", "--columns", "16")
     stage.play(
         Step("Tables to try it with, and keys for everybody.", ("data", "deal", "digits", "tables", *named, *small)),
         Step("", ("keys", "new", *PARTIES, ANALYST)),
@@ -126,7 +126,7 @@ def _agreed(stage: Stage) -> None:
             (
                 *("project", "new", "digits", "--like", "tables/public.csv", "--target", "digit", "--seal-shares"),
                 *("--purpose", "Recognise digits.", *members, "--analyst", f"{ANALYST}/public.key"),
-                *("--range", "0", "1", "--anchor-rows", "200", "-C", OWNER, "-o", "project.toml"),
+                *("--range", "0", "1", "--anchor-rows", "100", "-C", OWNER, "-o", "project.toml"),
             ),
         )
     )

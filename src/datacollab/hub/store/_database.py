@@ -108,5 +108,5 @@ def transaction(engine: Engine, *, reading: bool = False) -> Iterator[Connection
 def disk_is_full(error: BaseException) -> bool:
     """Whether an error means that there is no room, in the database or beside it."""
     if isinstance(error, OSError):
-        return error.errno in (errno.ENOSPC, errno.EDQUOT)
+        return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     return isinstance(error, OperationalError) and ("is full" in str(error.orig) or "No space left" in str(error.orig))
