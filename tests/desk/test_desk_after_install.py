@@ -161,6 +161,21 @@ def test_a_model_in_the_inbox_is_installed_from_there(tmp_path):
     assert (inbox / "a.dcmodel").exists()
 
 
+def test_what_somebody_writes_wins_over_what_the_page_chose_of_the_inbox(tmp_path):
+    world = new_world(tmp_path)
+    a, b = world.shared("a"), world.shared("b")
+    model = world.model_file(a, b)
+    inbox = tmp_path / "a" / "inbox"
+    inbox.mkdir()
+    (inbox / "z.dcmodel").write_bytes(b"of another project")
+    place = opened(tmp_path / "a")
+    assert 'name="offered" value="z.dcmodel"' in place.client.get("/model").text
+    both = {"inbox": "z.dcmodel", "path": str(model)}
+    assert "More than one file was given" in plain(send(place, "/model", both))
+    send(place, "/model", both | {"offered": "z.dcmodel"})
+    assert "A model is installed." in plain(finished(place, 120))
+
+
 def test_a_model_that_tells_no_effects_of_columns_is_refused_as_by_command(installed, place):
     assert place.client.get("/columns").status_code == 200
     send(place, "/columns", {"per_unit": "yes"})

@@ -72,7 +72,8 @@ def chosen_file(
     Parameters
     ----------
     form : FormData
-        With the entries "upload", "inbox" and "path".
+        With the entries "upload", "inbox" and "path"; and "offered", what a page chose of the inbox by itself, which
+        gives way to what somebody uploaded or wrote.
     files : DeskFiles
     as_name : str
         What an upload is called in the folder.
@@ -104,6 +105,8 @@ def perhaps_file(
     """The same of a file that may be left out; None where it is."""
     upload, waiting, written = form.get(f"{prefix}upload"), text(form, f"{prefix}inbox"), text(form, f"{prefix}path")
     sent = isinstance(upload, UploadFile) and bool(upload.filename)
+    if (sent or written) and waiting == text(form, f"{prefix}offered"):
+        waiting = ""
     if sent + bool(waiting) + bool(written) > 1:
         raise ValueError(f"More than one file was given as {what}: a path, an upload or the inbox's. Give one of them.")
     if isinstance(upload, UploadFile) and upload.filename:
