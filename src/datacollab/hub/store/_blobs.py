@@ -57,7 +57,8 @@ class Blobs:
         return name, size, sha256
 
     def _put(self, name: str, pieces: Iterable[bytes]) -> tuple[int, str]:
-        part = self._path(f"{name.rpartition('/')[0]}/.{secrets.token_hex(16)}.part")
+        folder, slash, _ = name.rpartition("/")
+        part = self._path(f"{folder}{slash}.{secrets.token_hex(16)}.part")
         size, sha256 = 0, hashlib.sha256()
         try:
             with self._fs.open(part, "wb") as file:
