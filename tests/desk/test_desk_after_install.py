@@ -122,6 +122,7 @@ def test_forgetting_destroys_the_map_and_the_desks_copies(tmp_path):
     assert not (tmp_path / "a" / "party.dcstate").exists()
     assert list((tmp_path / "a" / "desk").iterdir()) == []
     assert (place.desk.table, place.desk.seen) == (None, None)
+    assert "Next:" not in plain(place.client.get("/"))
     for path in ("/", "/model", "/predict", "/evaluate", "/explain"):
         assert place.client.get(path).status_code == 200, path
     send(place, "/predict", {"path": str(tmp_path / "new.csv")})

@@ -135,7 +135,7 @@ class Effect:
         rows = [
             ("method", METHODS[self.method]),
             ("standard error", f"{self.standard_error:.4g}"),
-            ("p-value", f"{self.p_value:.3g}"),
+            ("p-value", "below 0.001" if self.p_value < 0.001 else f"{self.p_value:.3f}"),
             ("parties", f"{len(self.parties)}"),
             ("rows", f"{self.n_rows}, of which {self.n_treated} treated"),
             (

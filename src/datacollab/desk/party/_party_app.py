@@ -51,7 +51,9 @@ def party_app(desk: PartyDesk, session: Session) -> ASGIApp:
             folder=desk.path.absolute(),
             anchor_there=desk.has_anchor,
             policy=desk.path / "policy.toml",
-            following=next((step for step in steps if not step.is_done and not step.is_beside), None),
+            following=None
+            if desk.has_forgotten()
+            else next((step for step in steps if not step.is_done and not step.is_beside), None),
             remote=remote_commands(desk.path),
         )
 
