@@ -67,6 +67,35 @@ def test_from_shares_to_models(world, place):
     assert "LTI with" in plain(opened(world.root / "analyst").client.get("/model"))
 
 
+def test_what_came_into_the_inbox_is_offered_and_gives_way_to_a_path(world, place):
+    inbox = world.root / "analyst" / "inbox"
+    inbox.mkdir()
+    a, b = shares(world)
+    b.replace(inbox / "b.dcshare")
+    page = place.client.get("/shares")
+    assert "what came into the inbox: b.dcshare" in plain(page)
+    send(place, "/shares", {"path": str(a), "whole_inbox": "yes"})
+    assert "1 of 2 parties have shared" in plain(finished(place))
+    send(place, "/shares", {"whole_inbox": "yes"})
+    assert "2 of 2 parties have shared" in plain(finished(place))
+    assert (inbox / "b.dcshare").exists()
+
+
+def test_what_was_made_of_earlier_shares_is_not_done(world, place):
+    for file in shares(world):
+        send(place, "/shares", {"path": str(file)})
+        finished(place)
+    send(place, "/integrate", {"method": "lti", "model": "linear"})
+    finished(place, 200)
+    assert "Next: Export" in plain(place.client.get("/"))
+    world.shared("a", again=True)
+    send(place, "/shares", {"path": str(shares(world)[0])})
+    finished(place)
+    home = place.client.get("/")
+    assert "Next: Align and train" in plain(home)
+    assert home.text.count("shares came in since") == 2
+
+
 def test_candidates_are_shown_with_intervals(world, place):
     send(place, "/shares", {"path": str(shares(world)[0].parent)})
     finished(place)
@@ -81,7 +110,8 @@ def test_candidates_are_shown_with_intervals(world, place):
         assert f"{each.loss:.4f}" in told
         if not each.chosen:
             assert f"{each.difference_low:+.4f} to {each.difference_high:+.4f}" in told
-    assert told.count("taken") >= 1
+    (row,) = [row for row in page.text.split("<tr>") if '<span class="light green">taken</span>' in row]
+    assert ">–</td>" in row
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,11 @@ def test_forgetting_destroys_the_map_and_the_desks_copies(tmp_path):
     place = opened(tmp_path / "a")
     send(place, "/table", files={"upload": ("a.csv", (tmp_path / "a.csv").read_bytes())})
     finished(place)
-    assert "table.csv" in plain(place.client.get("/forget"))
+    left = tmp_path / "a" / "desk" / "upload-of-a-desk-that-was-killed"
+    left.mkdir()
+    (left / "known.csv").write_text("rows")
+    for name in ("table.csv", left.name):
+        assert name in plain(place.client.get("/forget"))
     send(place, "/forget", {"name": "a"})
     assert "has forgotten its map" in plain(finished(place))
     assert events(folder)[-1] == "forget"

@@ -1,6 +1,8 @@
 """Joining a project on the desk: what the file says is shown first, and letters are compared."""
 
 import re
+import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -86,6 +88,33 @@ def test_what_is_joined_is_what_was_looked_at(world, place):
     accept(place)
     finished(place)
     assert PartyFolder(world.root / "a").project.purpose == "Tests."
+
+
+def test_a_second_click_disturbs_nothing(world, place, monkeypatch):
+    """Neither while the first is at work, nor while something else is."""
+    gate, joining = threading.Event(), place.desk.join
+
+    def slow(*files, **options):
+        gate.wait(60)
+        joining(*files, **options)
+
+    monkeypatch.setattr(place.desk, "join", slow)
+    busy = threading.Event()
+    place.desk.jobs.start("Something else", "/", lambda job: busy.wait(60))
+    look(place, world)
+    assert "BUSY" in accept(place).text
+    assert place.desk.offer is not None
+    busy.set()
+    assert place.desk.jobs.last.wait(60)
+    while place.desk.jobs.running:
+        time.sleep(0.01)
+    found = re.search(r'name="offer" value="(\w+)"', place.client.get("/join").text)[1]
+    accept(place)
+    assert accept(place, offer=found).status_code == 422
+    look(place, world)
+    gate.set()
+    assert "Party a of project wards" in finished(place).text
+    send(place, "/join/decline")
 
 
 def test_a_page_that_is_out_of_date_joins_nothing(world, place):

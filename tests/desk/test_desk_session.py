@@ -32,6 +32,16 @@ def test_nobody_gets_in_without_the_cookie(stranger, path):
     assert stranger.get(path).status_code == 401
 
 
+@pytest.mark.parametrize(
+    "path", ["/enter/x/y", "/enter/", "/enter/x%2Fy", "/enter/%2e%2e/table", "/enter//", "/enter/x/"]
+)
+def test_below_the_entrance_nothing_is_told(stranger, path):
+    answer = stranger.get(path)
+    assert answer.status_code in (401, 403, 404, 405)
+    assert "wards" not in answer.text
+    assert "Party" not in answer.text
+
+
 def test_the_link_lets_one_browser_in_once(tmp_path):
     world = new_world(tmp_path)
     world.join()

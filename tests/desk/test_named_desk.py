@@ -89,7 +89,10 @@ def test_an_effect_and_its_balance_from_desk_to_desk(tmp_path):
     sums = []
     for name in ("a", "b"):
         party = opened(tmp_path / name)
-        assert "/evaluate" not in party.client.get("/").text
+        home = party.client.get("/").text
+        assert not [path for path in ("/evaluate", "/model", "/predict") if path in home]
+        assert "Next: Sums for the balance" in plain(party.client.get("/"))
+        assert "Of an effect no model comes back" in plain(party.client.get("/outbox"))
         file = tmp_path / "analyst" / "outbox" / f"{name}.dcpropensity"
         begun = send(party, "/balance", files={"upload": ("x.dcpropensity", file.read_bytes())})
         assert begun.status_code == 200, plain(begun)
@@ -103,6 +106,7 @@ def test_an_effect_and_its_balance_from_desk_to_desk(tmp_path):
         assert "Write it." in plain(send(party, "/balance/decide", form | {"name": ""}))
         send(party, "/balance/decide", form)
         assert f"{name}.dcbalance" in plain(finished(party, 60))
+        assert "Next:" not in plain(party.client.get("/"))
         sums.append(("upload", (made.name, made.read_bytes())))
     send(place, "/balance", files=sums)
     page = plain(finished(place, 60))

@@ -174,11 +174,48 @@ def test_all_reasons_are_shown_and_sharing_is_refused(world, place):
 def test_nothing_leaves_without_a_yes(world, place):
     asked(place, world)
     decide(place, "no", name="Officer")
-    refused_page(finished(place), "NOT_APPROVED")
+    assert "You said no. Nothing was written, and nothing leaves." in plain(finished(place))
+    assert place.desk.jobs.last.refusal is None
     assert not list((world.root / "a" / "outbox").iterdir())
     assert "share" not in events(PartyFolder(world.root / "a"))
     answer = decide(place, "yes", name="Officer")
     refused_page(answer, "NOT_APPROVED")
+
+
+def test_the_command_beside_the_button_does_what_the_button_does(world, place, monkeypatch):
+    taken = []
+    monkeypatch.setattr(PartyFolder, "share", lambda folder, table, **options: taken.append(options))
+
+    def button():
+        send(place, "/approve")
+        finished(place)
+        return {name: taken[-1].get(name) for name in ("preset", "noise", "audit")}
+
+    looked(place, world, preset="none")
+    assert "--preset none --no-audit -C" in plain(place.client.get("/approve"))
+    assert button() == {"preset": "none", "noise": None, "audit": False}
+    # What was looked at in vain is not taken.
+    assert "leave it out, or the noise" in plain(looked(place, world, preset="none", epsilon="4", noise="1"))
+    assert f"datacollab party share {world.root / 'a.csv'} -C" in plain(place.client.get("/approve"))
+    assert button() == {"preset": None, "noise": None, "audit": None}
+
+
+@pytest.mark.parametrize("path", ["/approve/decide", "/ways/take", "/join/accept", "/table"])
+def test_back_from_a_form_leads_to_its_page(place, path):
+    (link,) = re.findall(r'<a href="([^"]+)">Back', send(place, path).text)
+    assert link == f"/{path.split('/')[1]}"
+    assert place.client.get(link).status_code in (200, 422)
+
+
+@pytest.mark.parametrize("path", ["/approve", "/wrong", "/release", "/outbox/none.dcshare"])
+def test_back_from_a_page_leads_elsewhere(place, path):
+    (link,) = re.findall(r'<a href="([^"]+)">Back', place.client.get(path).text)
+    assert link == ("/outbox" if path.startswith("/outbox") else "/")
+
+
+def test_a_path_below_the_home_of_nobody_is_no_file(place):
+    assert "There is no file" in plain(send(place, "/model", {"path": "~nobodyatall/x.dcmodel"}))
+    assert "There is no file" in plain(send(place, "/model", {"public": "~nobodyatall/x.csv"}))
 
 
 def test_a_page_that_is_out_of_date_approves_no_other_release(world, place):

@@ -24,7 +24,7 @@ from datacollab.errors import (
 from datacollab.model import PartyModel
 from datacollab.party import Microaggregation, balance_sums, local_party, party_state
 from datacollab.party._balance import _kept
-from datacollab.share import BALANCE_KIND, BalanceSums, balance_from
+from datacollab.share import BALANCE_KIND, BALANCE_STEP, BalanceSums, balance_from
 from datacollab.targets import effect_target
 
 K, N, WIDTH = 3, 400, 4
@@ -263,6 +263,47 @@ def test_what_nobody_has_is_not_lost():
     kept[0] = 0.5
     with pytest.warns(EffectWarning, match="95% of age reached"):
         assert pooled_balance([*changed[:-1], replace(changed[-1], kept=kept)]).lost == ("age",)
+
+
+def with_column(sums, means, width, kept):
+    """The sums with other values of the last column, by arms' means in units of the anchor, rounded as parties do."""
+    changed = []
+    for each in sums:
+        total, squares, parts = each.sums.copy(), each.squares.copy(), each.kept.copy()
+        for v, weights in enumerate((each.counts, each.weights)):
+            step = BALANCE_STEP * weights
+            total[v, :, 3] = np.round(weights * means / step) * step
+            squares[v, :, 3] = np.round(weights * (np.square(means) + width**2) / step) * step
+        parts[3] = kept
+        changed.append(replace(each, sums=total, squares=squares, kept=parts))
+    return changed
+
+
+@pytest.mark.parametrize("prevalence", [0.005, 0.013, 0.02, 0.037, 0.05, 0.071, 0.1])
+def test_a_category_that_the_anchor_alone_has_is_not_lost(prevalence):
+    """In units of the anchor it is not 0 but the same for all, and sums of it are rounded."""
+    *_, sums = collaboration()
+    constant = -prevalence / np.sqrt(prevalence * (1 - prevalence))
+    found = pooled_balance(with_column(sums, [constant, constant], 0.0, kept=0.0))
+    assert (found.lost, found.coarse) == ((), ())
+    assert (found.before[3], found.after[3]) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(("width", "is_coarse"), [(0.02, True), (0.05, True), (0.25, False), (1.0, False)])
+def test_columns_that_are_narrow_beside_the_anchor_are_named(width, is_coarse):
+    """Their variance is a difference of two rounded numbers; what is not named is told to the tenth."""
+    *_, sums = collaboration()
+    found = pooled_balance(with_column(sums, [3.0, 3.0 + 0.4 * width], width, kept=1.0))
+    assert found.coarse == (("smokes",) if is_coarse else ())
+    assert np.isfinite(found.before[3])
+    if not is_coarse:
+        np.testing.assert_allclose(found.before[3], 0.4, rtol=0.1)
+
+
+def test_arms_that_have_each_their_own_value_differ_without_end():
+    *_, sums = collaboration()
+    found = pooled_balance(with_column(sums, [-1.0, 1.0], 0.0, kept=1.0))
+    assert found.before[3] == found.after[3] == np.inf
 
 
 def test_a_propensity_of_means_is_warned_of():

@@ -103,6 +103,16 @@ def analyst_balance(
                 "left after weighting may be more than the estimate rests on, and says nothing against it. Go by the "
                 "differences before weighting."
             )
+        if found.n_truncated:
+            report.line(
+                f"Weights of {found.n_truncated} rows were brought in, so that no sum rests on few of them: what is "
+                "left after weighting is more for it than the estimate rests on."
+            )
+        if found.coarse:
+            report.line(
+                f"warning: {', '.join(found.coarse)} vary so little beside the anchor that rounded sums tell their "
+                "differences by the tenth at best."
+            )
         if found.lost:
             report.line(
                 f"warning: less than 95% of {', '.join(found.lost)} reached you, so the effect is not fully "

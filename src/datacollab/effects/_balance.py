@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray, PartyName
 from ..errors import AgreementError, EffectWarning
-from ..share import BalanceSums
+from ..share import BALANCE_STEP, BalanceSums
 from ._plots import love_axes
 
 if TYPE_CHECKING:
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["Balance", "pooled_balance"]
 
 _WELL_KEPT = 0.95
+_FINE = 5.0
+"""Of a variance in its rounding: then a standard deviation is off by a tenth at most."""
+_APART = 10.0
+"""Standard deviations beyond which arms whose values all but agree have each their own."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,6 +48,8 @@ class Balance:
         Whose rows these are.
     lost : tuple of str
         Columns that vary, and of which less than 95 % reached the analyst.
+    coarse : tuple of str
+        Columns so narrow beside the anchor that rounded sums tell their differences by the tenth at best.
     of_means : bool
         Whether the propensity was fitted on means of rows, so that ``after`` says little.
     """
@@ -60,6 +66,7 @@ class Balance:
     n_truncated: int
     parties: tuple[PartyName, ...]
     lost: tuple[str, ...] = ()
+    coarse: tuple[str, ...] = ()
     of_means: bool = False
 
     @property
@@ -80,6 +87,7 @@ class Balance:
             "n_truncated": self.n_truncated,
             "parties": list(self.parties),
             "lost": list(self.lost),
+            "coarse": list(self.coarse),
             "of_means": self.of_means,
         }
 
@@ -153,15 +161,18 @@ def pooled_balance(sums: Iterable[BalanceSums], *, of_means: bool = False) -> Ba
     totals = np.sum([each.sums for each in given], axis=0)
     squares = np.sum([each.squares[0] for each in given], axis=0)
     means = totals / np.stack([counts, weights])[:, :, None]
-    variances = np.maximum(squares - counts[:, None] * means[0] ** 2, 0.0) / (counts[:, None] - 1)
+    arms = (squares - counts[:, None] * means[0] ** 2) / (counts[:, None] - 1)
+    # Sums are rounded, and a variance is a difference of two of them.
+    rounding = BALANCE_STEP * (0.5 + np.abs(means[0])) * (counts / (counts - 1))[:, None]
     target = given[0].target
-    scale = np.sqrt(variances[1] if target == "ATT" else variances.mean(axis=0))
-    before, after = (_standardised(mean[1] - mean[0], scale) for mean in means)
+    variance, unsure = (each[1] if target == "ATT" else each.mean(axis=0) for each in (arms, rounding))
+    before, after = (_standardised(mean[1] - mean[0], variance, unsure) for mean in means)
     effective = weights**2 / np.sum([each.squared_weights for each in given], axis=0)
     kept = np.min([each.kept for each in given], axis=0)
     # A column that is the same in all rows, as a category that nobody has, has nothing to be adjusted for.
-    parts = zip(given[0].columns, kept, scale, strict=True)
-    lost = tuple(name for name, part, s in parts if part < _WELL_KEPT and s > 0)
+    varies = (variance > unsure) | (before != 0)
+    lost = tuple(np.array(given[0].columns)[varies & (kept < _WELL_KEPT)].tolist())
+    coarse = tuple(np.array(given[0].columns)[varies & (variance < _FINE * unsure)].tolist())
     if lost:
         warnings.warn(
             f"Less than {_WELL_KEPT:.0%} of {', '.join(lost)} reached the analyst, so that an effect is not fully "
@@ -184,15 +195,21 @@ def pooled_balance(sums: Iterable[BalanceSums], *, of_means: bool = False) -> Ba
         n_truncated=int(np.sum([each.truncated for each in given])),
         parties=tuple(each.party for each in given),
         lost=lost,
+        coarse=coarse,
         of_means=of_means,
     )
 
 
-def _standardised(difference: FloatArray, scale: FloatArray) -> FloatArray:
-    """Differences in standard deviations; 0 where a column has one value, infinite where each arm has its own."""
-    equal = np.abs(difference) <= 1e-12
-    with np.errstate(divide="ignore"):
-        return np.where(equal, 0.0, difference / np.where(equal & (scale == 0), 1.0, scale))
+def _standardised(difference: FloatArray, variance: FloatArray, rounding: FloatArray) -> FloatArray:
+    """Differences in standard deviations; 0 where a column has one value, infinite where each arm has its own.
+
+    Where a variance is no more than its rounding may be, the largest that fits is taken.
+    """
+    told = variance > rounding
+    scale = np.sqrt(np.where(told, variance, np.maximum(variance, 0.0) + rounding))
+    one_value = ~told & (np.abs(difference) <= BALANCE_STEP)
+    apart = ~told & (np.abs(difference) > _APART * scale)
+    return np.where(one_value, 0.0, np.where(apart, np.copysign(np.inf, difference), difference / scale))
 
 
 def _check_common(sums: list[BalanceSums]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -61,19 +62,30 @@ def steps_of(desk: AnalystDesk) -> Sequence[Step]:
     parties = desk.folder.project.parties
     there = [name for name in parties if (desk.path / "shares" / f"{name}.dcshare").is_file()]
     enough = len(there) >= desk.folder.project.quorum
-    integrated = (desk.path / "collaboration.dcstate").is_file()
+    integrated = _made(desk, "collaboration.dcstate")
     exported = any(desk.outbox.glob("*.dc*"))
     shares = Step(path=SHARES, name="Shares", note=f"{len(there)} of {len(parties)} parties", is_done=enough)
     if desk.folder.project.task.kind == "effect":
+        effect, balance = _made(desk, EFFECT_FILES[0]), _made(desk, BALANCE_FILE)
         return (
             shares,
-            Step(path=EFFECT, name="Effect", is_done=(desk.path / EFFECT_FILES[0]).is_file()),
+            Step(path=EFFECT, name="Effect", **effect),
             Step(path=EXPORT, name="Outbox", note="to be sent by you" if exported else "", is_done=exported),
-            Step(path=BALANCE, name="Balance", is_done=(desk.path / BALANCE_FILE).is_file()),
+            Step(path=BALANCE, name="Balance", **balance),
         )
     return (
         shares,
-        Step(path=INTEGRATE, name="Align and train", is_done=integrated),
-        Step(path=MODEL, name="The model's card", is_done=integrated),
+        Step(path=INTEGRATE, name="Align and train", **integrated),
+        Step(path=MODEL, name="The model's card", **integrated),
         Step(path=EXPORT, name="Export", note="to be sent by you" if exported else "", is_done=exported),
     )
+
+
+def _made(desk: AnalystDesk, name: str) -> dict[str, Any]:
+    """Whether a file was made of the shares that are there, and what there is to say."""
+    made = desk.path / name
+    if not made.is_file():
+        return {"is_done": False}
+    when = made.stat().st_mtime_ns
+    newer = any(share.stat().st_mtime_ns > when for share in (desk.path / "shares").glob("*.dcshare"))
+    return {"is_done": not newer, "note": "shares came in since" if newer else ""}

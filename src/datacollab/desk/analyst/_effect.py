@@ -65,6 +65,7 @@ def effect_parts(desk: AnalystDesk, pages: Pages) -> Iterator[Page | Action]:
             "balance.html",
             path=BALANCE,
             ending=_ENDING,
+            inbox=desk.files.in_inbox((_ENDING,)),
             found=found,
             columns=[] if found is None else _columns(found),
             parties=desk.folder.project.parties,

@@ -28,6 +28,7 @@ def share_parts(desk: AnalystDesk, pages: Pages) -> Iterator[Page | Action]:
             n_there=sum(each.created is not None for each in parties),
             quorum=desk.folder.project.quorum,
             ending=ENDING,
+            inbox=desk.files.in_inbox((ENDING,)),
             command=desk.command("add", *(f"{name}{ENDING}" for name in desk.folder.project.parties)),
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,12 @@ from ...errors import ExchangeError
 from ...exchange.party_folder import ReleaseSummary, reasons_without_defence, refuse
 from ..web import Action, Job, Page, Pages, checked, files_in, handed_out, remote_commands, text
 from ._desk import PartyDesk
-from ._release import summary_context
+from ._release import attack_words, summary_context
 
-__all__ = ["APPROVE", "OUTBOX", "approval_parts"]
+__all__ = ["APPROVE", "DECLINED", "OUTBOX", "approval_parts", "unless_declined"]
 
 APPROVE, OUTBOX = "/approve", "/outbox"
+DECLINED = "You said no. Nothing was written, and nothing leaves."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +44,6 @@ def approval_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
 
     def show(request: Request) -> Response:
         table, opened, question = desk.wanted_table(), desk.opened(), desk.jobs.question_about(ReleaseSummary)
-        options = "" if desk.looked is None else desk.looked.prepared.way.options
         context: dict[str, Any] = {} if question is None else summary_context(question.about)
         return pages.page(
             "approve.html",
@@ -54,7 +54,7 @@ def approval_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
             shared=desk.shared_entry(),
             approvers=opened.policy.approvers,
             analyst=opened.project.analyst.fingerprint,
-            command=desk.command("share", shlex.quote(str(table)), *([options] if options else [])),
+            command=desk.command("share", shlex.quote(str(table)), *_looked_words(desk)),
             **context,
         )
 
@@ -88,6 +88,7 @@ def approval_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
             shared=desk.shared_entry(),
             analyst=desk.opened().project.analyst.fingerprint,
             remote=remote_commands(desk.path),
+            of_effect=desk.opened().project.task.kind == "effect",
         )
 
     def download(request: Request) -> Response:
@@ -100,13 +101,26 @@ def approval_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
     yield Page("/outbox/{name}", download)
 
 
-def _share(desk: PartyDesk, *, again: bool) -> Response:
-    table, opened, options = desk.wanted_table(), desk.opened(), desk.options | desk.attacks
+def unless_declined(job: Job, make: Callable[[], Path]) -> Path | None:
+    """Make what is to leave; that somebody said no is an end like others."""
+    try:
+        return make()
+    except ExchangeError as error:
+        if error.code != "NOT_APPROVED" or not job.notice:
+            raise
+        return None
 
-    def work(job: Job) -> Path:
+
+def _share(desk: PartyDesk, *, again: bool) -> Response:
+    table, opened = desk.wanted_table(), desk.opened()
+    # What was looked at in vain is not what somebody chose.
+    options = {} if desk.looked is None else desk.options | desk.attacks
+
+    def work(job: Job) -> Path | None:
         def ask(summary: ReleaseSummary) -> str | None:
             answer = job.ask(summary)
             if answer is None:
+                job.notice = DECLINED
                 return None
             if not answer.undefended:
                 refuse(reasons_without_defence(summary))
@@ -114,7 +128,17 @@ def _share(desk: PartyDesk, *, again: bool) -> Response:
             job.say("Writing the share into the outbox")
             return str(answer.name)
 
-        return opened.share(table, approve=ask, again=again, undefended=True, progress=job.say, **options)
+        def make() -> Path:
+            return opened.share(table, approve=ask, again=again, undefended=True, progress=job.say, **options)
+
+        return unless_declined(job, make)
 
     desk.jobs.start("Making the share", APPROVE, work)
     return RedirectResponse("/work", 303)
+
+
+def _looked_words(desk: PartyDesk) -> list[str]:
+    """Options of the command that shares as it was looked at."""
+    if desk.looked is None:
+        return []
+    return [word for word in (desk.looked.prepared.way.options, *attack_words(desk.attacks)) if word]

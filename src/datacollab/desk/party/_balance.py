@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse, Response
 from ...errors import ExchangeError
 from ...exchange.party_folder import BalanceRelease
 from ..web import Action, Job, Page, Pages, chosen_file, text
-from ._approval import OUTBOX
+from ._approval import DECLINED, OUTBOX, unless_declined
 from ._desk import PartyDesk
 
 __all__ = ["BALANCE", "balance_parts"]
@@ -43,15 +43,17 @@ def balance_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
             form, desk.files, as_name="propensity", endings=_ENDINGS, what="propensity file that the analyst sent"
         )
 
-        def work(job: Job) -> Path:
+        def work(job: Job) -> Path | None:
             def ask(release: BalanceRelease) -> str | None:
                 name: str | None = job.ask(release)
-                if name is not None:
+                if name is None:
+                    job.notice = DECLINED
+                else:
                     job.where = OUTBOX
                 return name
 
             job.say("Adding up the shared rows by arm")
-            return opened.balance(propensity.path, approve=ask)
+            return unless_declined(job, lambda: opened.balance(propensity.path, approve=ask))
 
         desk.jobs.start("Making the sums", BALANCE, work, at_end=propensity.discard)
         return RedirectResponse("/work", 303)

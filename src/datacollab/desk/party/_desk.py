@@ -174,6 +174,7 @@ class PartyDesk:
         if self.table is not None and self.table.parent == self.files.path:
             self.table = None
         self.choose(self.table)
+        self.offered(None)
         self.installed = self.predicted = self.evaluated = self.explained = self.effects = None
         self.files.clear()
 

@@ -60,8 +60,7 @@ def join_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
             offer = Offer(project=read_project(file.path)[0], file=file, anchor=anchor)
             _own_name(desk, offer.project)
             chosen.pop_all()
-        if file is not given:
-            given.discard()
+        given.discard()
         desk.offered(offer)
         return RedirectResponse(JOIN, 303)
 
@@ -80,10 +79,19 @@ def join_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
         def work(job: Job) -> None:
             job.say("Checking project and anchor" if offer.anchor else "Checking the project")
             anchor = None if offer.anchor is None else offer.anchor.path
-            desk.join(offer.file.path, anchor, owner=offer.project.owner)
+            try:
+                desk.join(offer.file.path, anchor, owner=offer.project.owner)
+            finally:
+                offer.discard()
             job.where = "/"
 
-        desk.jobs.start("Joining", JOIN, work, at_end=lambda: desk.offered(None))
+        # What is being joined is nobody's to replace.
+        desk.offer = None
+        try:
+            desk.jobs.start("Joining", JOIN, work)
+        except ExchangeError:
+            desk.offered(offer)
+            raise
         return RedirectResponse("/work", 303)
 
     def decline(form: FormData) -> Response:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from starlette.datastructures import FormData
@@ -12,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from ...errors import ExchangeError
-from ..web import Action, Job, Page, Pages, checked, chosen_file, interval_svgs, text
+from ..web import Action, Job, Page, Pages, checked, chosen_file, interval_svgs, written_path
 from ._desk import PartyDesk
 from ._sides import SIDES
 
@@ -41,10 +40,7 @@ def model_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
         )
 
     def install(form: FormData) -> Response:
-        written, objects = text(form, "public"), checked(form, "objects")
-        public = Path(written).expanduser() if written else None
-        if public is not None and not public.is_file():
-            raise FileNotFoundError(f"There is no file {public} on this machine. Write the path of the public table.")
+        objects, public = checked(form, "objects"), written_path(form, "public", what="public table")
         opened = desk.opened()
         model = chosen_file(form, desk.files, as_name="model", endings=_ENDINGS, what="model that the analyst sent")
 

@@ -93,7 +93,6 @@ def steps_of(desk: PartyDesk) -> Sequence[Step]:
         return (Step(path=JOIN, name="Join the project"),)
     shared, seen, looked = desk.shared_entry(), desk.seen, desk.looked
     when = "" if shared is None else f"shared {shared['time'][:10]}"
-    model_there = (desk.path / "model.dcmodel").is_file()
     found = "" if seen is None else (seen.refusal.code if seen.refusal else f"{seen.n_rows} rows read")
     may = "" if looked is None else ("may not leave" if looked.reasons else "may leave")
     return (
@@ -124,26 +123,37 @@ def steps_of(desk: PartyDesk) -> Sequence[Step]:
         ),
         Step(path=APPROVE, name="Approve", note=when, is_done=shared is not None),
         Step(path=OUTBOX, name="Outbox", note=when and "to be sent by you", is_done=shared is not None),
-        Step(
-            path=MODEL, name="Model, and what it brought", note="installed" if model_there else "", is_done=model_there
-        ),
-        Step(path=PREDICT, name="Predict", is_done=desk.predicted is not None),
+        *_after(desk),
         *_beside(desk),
     )
 
 
+def _after(desk: PartyDesk) -> Sequence[Step]:
+    """What follows the share; of an effect no model comes back."""
+    opened = desk.opened()
+    if opened.project.task.kind == "effect":
+        sums_there = (opened.outbox / f"{opened.name}.dcbalance").is_file()
+        return (Step(path=BALANCE, name="Sums for the balance", is_done=sums_there),)
+    model_there = (desk.path / "model.dcmodel").is_file()
+    return (
+        Step(
+            path=MODEL, name="Model, and what it brought", note="installed" if model_there else "", is_done=model_there
+        ),
+        Step(path=PREDICT, name="Predict", is_done=desk.predicted is not None),
+    )
+
+
 def _beside(desk: PartyDesk) -> Sequence[Step]:
-    """What may be done at any time, once there is something to do it with."""
+    """What may be done beside the way."""
     kind = desk.opened().project.task.kind
     steps = [
         Step(path=EVALUATE, name="How good on known rows", is_done=desk.evaluated is not None, is_beside=True),
         Step(path=EXPLAIN, name="What columns do", is_done=desk.explained is not None, is_beside=True),
         Step(path=COLUMNS, name="Effects of columns", is_done=desk.effects is not None, is_beside=True),
         Step(path=LEARN, name="Learn from answers", is_done=desk.has_learned, is_beside=True),
-        Step(path=BALANCE, name="Sums for the balance", is_beside=True),
         Step(path=FORGET, name="Forget the map", is_done=desk.has_forgotten(), is_beside=True),
     ]
     # Of an effect no model comes back, and without targets there is nothing to be held against.
     models = (EVALUATE, EXPLAIN, COLUMNS, LEARN)
-    without = {"effect": models, "none": (*models, BALANCE), "survival": (LEARN, BALANCE)}.get(kind, (BALANCE,))
+    without = {"effect": models, "none": models, "survival": (LEARN,)}.get(kind, ())
     return [step for step in steps if step.path not in without]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -22,7 +22,7 @@ from ._ways import form_of, options_of
 if TYPE_CHECKING:
     from ...risk.audit._criteria import Light
 
-__all__ = ["RELEASE", "look_at", "release_parts", "summary_context"]
+__all__ = ["RELEASE", "attack_words", "look_at", "release_parts", "summary_context"]
 
 RELEASE = "/release"
 
@@ -39,7 +39,8 @@ def release_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
             record = record_of(opened.project, prepared, int(asked) if asked.isdecimal() and len(asked) < 10 else 1)
             context |= summary_context(prepared.summary)
             context |= {"record": record, "bars": bars_svg(record.after), "reasons": looked.reasons}
-            context["command"] = desk.command("check", shlex.quote(str(table)), prepared.way.options)
+            options = (prepared.way.options, *attack_words(desk.attacks))
+            context["command"] = desk.command("check", shlex.quote(str(table)), *options)
         else:
             context["command"] = desk.command("check", shlex.quote(str(table)))
         return pages.page(
@@ -99,6 +100,21 @@ def look_at(
 
     desk.jobs.start("Looking at what would leave", RELEASE, work)
     return RedirectResponse("/work", 303)
+
+
+def attack_words(attacks: Mapping[str, Any]) -> list[str]:
+    """Options of a command that attacks a share as the desk does.
+
+    Examples
+    --------
+    >>> attack_words({"audit": True, "time_budget": 90.0})
+    ['--time-budget 90']
+    >>> attack_words({"audit": False, "time_budget": None})
+    ['--no-audit']
+    """
+    if not attacks["audit"]:
+        return ["--no-audit"]
+    return [] if attacks["time_budget"] is None else [f"--time-budget {attacks['time_budget']:g}"]
 
 
 def summary_context(summary: ReleaseSummary) -> dict[str, Any]:

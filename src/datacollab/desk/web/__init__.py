@@ -3,7 +3,7 @@
 from ._app import Action, Page, create_app
 from ._entrance import door_page
 from ._files import Chosen, DeskFiles
-from ._forms import checked, chosen_file, chosen_files, number, perhaps_file, text, whole_number
+from ._forms import checked, chosen_file, chosen_files, number, perhaps_file, text, whole_number, written_path
 from ._jobs import Job, Jobs
 from ._outbox import files_in, handed_out, remote_commands
 from ._pages import Pages, Step
@@ -42,4 +42,5 @@ __all__ = [
     "serve",
     "text",
     "whole_number",
+    "written_path",
 ]

@@ -57,10 +57,12 @@ def create_app(session: Session, pages: Pages, jobs: Jobs, parts: Iterable[Page 
         The role's.
     """
 
-    def refused(error: BaseException, path: str) -> Response:
-        refusal = refusal_of(error)
+    def refused(error: BaseException, part: Page | Action) -> Response:
+        refusal, step = refusal_of(error), f"/{part.path.split('/')[1]}"
+        # Of a form, back to its page; a step's own page would refuse again.
+        back = "/" if isinstance(part, Page) and part.path == step else step
         try:
-            return pages.page("refusal.html", path=path, status=refusal.status, refusal=refusal, back=path)
+            return pages.page("refusal.html", path=step, status=refusal.status, refusal=refusal, back=back)
         except Exception:
             # A folder that cannot be read has no list of steps either.
             return PlainTextResponse(f"{refusal.code}: {refusal.message}", refusal.status)
@@ -70,7 +72,7 @@ def create_app(session: Session, pages: Pages, jobs: Jobs, parts: Iterable[Page 
             try:
                 return await run_in_threadpool(page.show, request)
             except Exception as error:
-                return refused(error, page.path)
+                return refused(error, page)
 
         return Route(page.path, answer, methods=["GET"])
 
@@ -87,7 +89,7 @@ def create_app(session: Session, pages: Pages, jobs: Jobs, parts: Iterable[Page 
                     "This form could not be read: it is damaged, too large or has too many files.", 400
                 )
             except Exception as error:
-                return refused(error, action.path)
+                return refused(error, action)
 
         return Route(action.path, answer, methods=["POST"])
 
@@ -95,6 +97,8 @@ def create_app(session: Session, pages: Pages, jobs: Jobs, parts: Iterable[Page 
         return FileResponse(STYLE, media_type="text/css")
 
     def nothing_here(request: Request, error: Exception) -> Response:
+        if not session.knows(request.cookies.get(session.cookie_name)):
+            return PlainTextResponse("There is no such page on this desk.", 404)
         missing = Refusal(code="404", message="There is no such page on this desk.")
         return pages.page("refusal.html", path="/", status=404, refusal=missing, back="/")
 

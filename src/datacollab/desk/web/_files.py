@@ -129,13 +129,16 @@ class DeskFiles:
         return self.path.with_name(INBOX) / name
 
     def lasting(self) -> list[str]:
-        """Names of what stays until it is removed."""
-        return sorted(file.name for file in self.path.glob("[!.]*") if file.is_file())
+        """Names of what stays until it is removed, with what a desk that was killed has left."""
+        return sorted(each.name for each in self.path.glob("[!.]*"))
 
     def clear(self) -> None:
         """Remove what stays otherwise."""
         for name in self.lasting():
-            (self.path / name).unlink(missing_ok=True)
+            if (self.path / name).is_dir():
+                shutil.rmtree(self.path / name)
+            else:
+                (self.path / name).unlink(missing_ok=True)
 
     def kept(self, as_name: str) -> Path | None:
         """The copy of this name, whatever its ending; None where there is none."""

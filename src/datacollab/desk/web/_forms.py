@@ -10,7 +10,7 @@ from starlette.datastructures import FormData, UploadFile
 
 from ._files import Chosen, DeskFiles
 
-__all__ = ["checked", "chosen_file", "chosen_files", "number", "perhaps_file", "text", "whole_number"]
+__all__ = ["checked", "chosen_file", "chosen_files", "number", "perhaps_file", "text", "whole_number", "written_path"]
 
 _LONGEST = 4096
 
@@ -113,21 +113,17 @@ def perhaps_file(
         return files.take(upload.file, upload.filename, as_name=as_name, endings=endings)
     if waiting:
         return Chosen(files.of_inbox(waiting, endings))
-    if not written:
-        return None
-    path = Path(written).expanduser()
-    if not _is(path, Path.is_file):
-        raise FileNotFoundError(f"There is no file {path} on this machine. Write the path of the {what}.")
-    return Chosen(path.absolute())
+    path = written_path(form, f"{prefix}path", what=what)
+    return None if path is None else Chosen(path)
 
 
 def chosen_files(form: FormData, files: DeskFiles, *, as_name: str, ending: str, what: str) -> list[Chosen]:
-    """Files that were uploaded, or else one whose path was written, or all of a folder.
+    """Files that were uploaded, or else one whose path was written, or all of a folder, or all of the inbox.
 
     Parameters
     ----------
     form, files, what
-        As for `chosen_file`.
+        As for `chosen_file`; "whole_inbox", which a page ticks by itself, gives way to all else.
     as_name : str
         What uploads are called in the folder, a number following.
     ending : str
@@ -143,13 +139,15 @@ def chosen_files(form: FormData, files: DeskFiles, *, as_name: str, ending: str,
         TABLE_UNREADABLE.
     """
     sent = [each for each in form.getlist("upload") if isinstance(each, UploadFile) and each.filename]
-    place = Path(text(form, "path")).expanduser()
-    if not sent and text(form, "path") and _is(place, Path.is_dir):
+    place = written_path(form, "path")
+    if not sent and place is None and checked(form, "whole_inbox"):
+        return [Chosen(files.of_inbox(name, (ending,))) for name in files.in_inbox((ending,))]
+    if not sent and place is not None and _is(place, Path.is_dir):
         found = sorted(place.glob(f"*{ending}"))
         if not found:
             raise FileNotFoundError(f"There are no files {ending} in {place}. Write another folder, or a file's path.")
         return [Chosen(file) for file in found]
-    if len(sent) < 2 or text(form, "path"):
+    if len(sent) < 2 or place is not None:
         return [chosen_file(form, files, as_name=f"{as_name}0", endings=(ending,), what=what)]
     with ExitStack() as taken:
         chosen = []
@@ -158,6 +156,27 @@ def chosen_files(form: FormData, files: DeskFiles, *, as_name: str, ending: str,
             taken.callback(chosen[-1].discard)
         taken.pop_all()
     return chosen
+
+
+def written_path(form: FormData, name: str, *, what: str = "") -> Path | None:
+    """A path that was written, if any was; absolute, and of what it is of a file that is there.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where it is to be a file, and is none.
+    """
+    written = text(form, name)
+    if not written:
+        return None
+    try:
+        path = Path(written).expanduser().absolute()
+    except RuntimeError:
+        # Of a user whom nobody knows.
+        path = Path(written).absolute()
+    if what and not _is(path, Path.is_file):
+        raise FileNotFoundError(f"There is no file {path} on this machine. Write the path of the {what}.")
+    return path
 
 
 def _is(path: Path, kind: Callable[[Path], bool]) -> bool:

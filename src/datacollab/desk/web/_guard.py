@@ -86,7 +86,8 @@ class Guard:
 
 def _is_open(path: str) -> bool:
     """Whether it is for browsers that were not let in, too."""
-    return path in (ENTRANCE, STYLE_PATH) or path.startswith(f"{ENTRANCE}/")
+    secret = path.removeprefix(f"{ENTRANCE}/")
+    return path in (ENTRANCE, STYLE_PATH) or (secret != path and secret != "" and "/" not in secret)
 
 
 def _limited(receive: Receive, most: int) -> Receive:

@@ -52,6 +52,8 @@ class Job:
         What came of it.
     refusal : Refusal or None
         Why nothing came of it.
+    notice : str
+        What the page that it leads to says of it besides.
     """
 
     def __init__(self, name: str, where: str) -> None:
@@ -62,6 +64,7 @@ class Job:
         self.question: Question | None = None
         self.result: Any = None
         self.refusal: Refusal | None = None
+        self.notice = ""
         self._begun = time.monotonic()
         self._answer: Any = None
         self._answered, self._done = threading.Event(), threading.Event()

@@ -86,8 +86,13 @@ class Pages:
             steps=self._steps(),
             running=self._jobs.running,
             failed=self._failed(path, context),
+            notice=self._notice(path),
         )
         return HTMLResponse(rendered, status_code=status)
+
+    def _notice(self, path: str) -> str:
+        last = self._jobs.last
+        return last.notice if last is not None and last.is_done and last.where == path else ""
 
     def _failed(self, path: str, context: Mapping[str, Any]) -> Refusal | None:
         """Why the last work came to nothing, on the page that would show what came of it; whoever left has not seen."""
