@@ -16,6 +16,7 @@ FILE_SYSTEM, LIMIT = "file system", "limit"
 _ROOM = "8g"
 _LEFT = 2**16
 _SMALL_FILE = 2**20
+_ATTEMPTS = 100
 
 
 class Disk:
@@ -40,9 +41,7 @@ class Disk:
     def full(self, process: int) -> Iterator[None]:
         """Within the context there is hardly any room, to nobody or, by a limit, to the process."""
         if self._is_mounted:
-            there = os.statvfs(self._folder)
-            used = (there.f_blocks - there.f_bfree) * there.f_frsize
-            _mount(self._folder, f"remount,size={used + _LEFT}")
+            self._shrink()
             try:
                 yield
             finally:
@@ -56,12 +55,26 @@ class Disk:
             if Path(f"/proc/{process}").exists():
                 resource.prlimit(process, resource.RLIMIT_FSIZE, (hard, hard))
 
+    def _shrink(self) -> None:
+        """Leave little more room than is used; somebody may write meanwhile, and then it is tried again."""
+        for attempt in range(_ATTEMPTS):
+            there = os.statvfs(self._folder)
+            used = (there.f_blocks - there.f_bfree) * there.f_frsize
+            try:
+                _mount(self._folder, f"remount,size={used + _LEFT}")
+            except subprocess.CalledProcessError:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+            else:
+                return
+
     def close(self) -> None:
         """Put what is there into the folder itself."""
         if self._is_mounted:
             kept = self._folder.with_name(f"{self._folder.name}.kept")
             shutil.copytree(self._folder, kept)
-            subprocess.run(["umount", str(self._folder)], check=True)
+            # Lazily: a client that was killed may be ending still.
+            subprocess.run(["umount", "--lazy", str(self._folder)], check=True)
             self._folder.rmdir()
             kept.rename(self._folder)
             self._is_mounted = False
