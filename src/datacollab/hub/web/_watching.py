@@ -89,11 +89,12 @@ class Watch:
             self._note(scope, state, status, sent, time.perf_counter() - begun)
 
     def _note(self, scope: Scope, state: dict[str, Any], status: int, sent: int, seconds: float) -> None:
-        # The path as it is written in the program: what came instead may be anything.
+        # Path and method as they are written in the program: what came instead may be anything.
         route = getattr(scope.get("route"), "path", "other")
-        self._numbers.requests.labels(scope["method"] if route != "other" else "other", route, status).inc()
+        method = scope["method"] if scope["method"] in getattr(scope.get("route"), "methods", ()) else "other"
+        self._numbers.requests.labels(method, route, status).inc()
         self._numbers.sent.inc(sent)
-        self._numbers.seconds.labels(scope["method"] if route != "other" else "other").observe(seconds)
+        self._numbers.seconds.labels(method).observe(seconds)
         facts = {"method": scope["method"][:16], "route": route, "status": status, "bytes": sent}
         facts |= {"ms": round(seconds * 1000, 1)}
         facts |= {name: state[name] for name in ("who", "code") if name in state}
