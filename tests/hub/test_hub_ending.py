@@ -96,6 +96,24 @@ def test_a_process_that_is_late_brings_no_withdrawn_file_back(agreed, other_proc
     assert [each["action"] for each in agreed.log()].count("received") == 1
 
 
+def test_a_last_part_that_was_taken_is_kept_where_the_hub_fails_then(agreed, monkeypatch):
+    blobs, upload = type(agreed.store.blobs), begun(agreed)
+    write = blobs.write
+
+    def fails(self, folder, pieces):
+        if folder == "files":
+            raise OSError("unplugged")
+        return write(self, folder, pieces)
+
+    monkeypatch.setattr(blobs, "write", fails)
+    told = refused(agreed.part("north", upload, 300, SHARE[300:]), "UNAVAILABLE", 503)
+    assert told == "The hub cannot reach what it keeps. Ask again; what it took before is kept."
+    monkeypatch.undo()
+    place = f"/v1/projects/{{p}}/uploads/{upload}"
+    assert agreed.ask("north", "HEAD", place).headers["Upload-Offset"] == str(len(SHARE))
+    assert agreed.part("north", upload, len(SHARE), b"").status_code == 201
+
+
 def test_an_upload_that_is_given_up_is_gone(tmp_path):
     with World(tmp_path, open_uploads=1, sender_bytes=len(SHARE)) as world:
         world.open_project()
