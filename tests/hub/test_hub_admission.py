@@ -190,6 +190,34 @@ def test_whoever_goes_away_is_no_failure_of_the_hub(agreed):
     assert 'status="500"' not in generate_latest(agreed.client.app.state.numbers.registry).decode()
 
 
+def test_failures_are_counted_from_nought_and_a_busy_upload_is_none(tmp_path):
+    def counted(world):
+        numbers = generate_latest(world.client.app.state.numbers.registry).decode()
+        return {code: float(n) for code, n in re.findall(r'hub_failures_total{code="(\w+)"} (\S+)', numbers)}
+
+    share = bundle("share", "north", party="north")
+    with World(tmp_path / "hub") as world:
+        world.open_project()
+        world.put_agreement()
+        upload = world.start("north", "share", share).json()["upload"]
+        with world.hub.claims.of(upload):
+            refused(world.ask("north", "DELETE", f"/v1/projects/{{p}}/uploads/{upload}"), "BUSY", 503)
+        assert counted(world) == {"UNAVAILABLE": 0, "STORE_FULL": 0, "other": 0}
+        (tmp_path / "hub" / "blobs").rename(tmp_path / "elsewhere")
+        assert world.client.get("/readyz").status_code == 503
+        assert counted(world) == {"UNAVAILABLE": 1, "STORE_FULL": 0, "other": 0}
+
+
+def test_a_failure_that_nobody_foresaw_is_counted(world, monkeypatch):
+    def fails(*_):
+        raise RuntimeError
+
+    monkeypatch.setattr(type(world.store), "check", fails)
+    assert world.client.get("/readyz").status_code == 500
+    numbers = generate_latest(world.client.app.state.numbers.registry).decode()
+    assert 'datacollab_hub_failures_total{code="other"} 1.0' in numbers
+
+
 def test_words_that_somebody_made_up_are_no_labels(world):
     """Each label is kept as long as the process lives."""
     for method, path in [("BREW", "/healthz"), ("INVENTED", "/v1/projects"), ("GET", "/nothing/here")]:
