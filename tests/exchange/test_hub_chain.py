@@ -50,7 +50,9 @@ def test_the_digest_is_what_the_page_says():
 def test_a_changed_entry_is_named(name, value):
     entries = copy.deepcopy(chain(4))
     entries[1][name] = value
-    assert "Entry 2 " in broken(PROJECT, entries)
+    told = broken(PROJECT, entries)
+    assert "Entry 2 " in told
+    assert f"in the project {PROJECT}" in told
 
 
 def test_what_is_left_out_moved_or_added_is_noticed():

@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+import re
 
 import pytest
 from hub_world import KEYS, URL, World, bundle, refused
+from prometheus_client import generate_latest
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
@@ -44,6 +46,17 @@ class Asked:
         """Its status and code."""
         await asyncio.wait_for(self.app(self.scope, self._receive, self._send), 60)
         return self.status, json.loads(self.data).get("code")
+
+
+class Left(Asked):
+    """One whose connection ends before its body is there."""
+
+    async def _receive(self):
+        return {"type": "http.disconnect"}
+
+    async def answered(self):
+        await asyncio.wait_for(self.app(self.scope, self._receive, self._send), 60)
+        return self.status, self.data.decode()
 
 
 def answer_without_body(asked):
@@ -159,6 +172,62 @@ def test_whoever_has_no_invitation_leaves_nothing_behind(world):
     assert world.client.post(path, content=body, headers=headers).status_code == 202
     assert n_nonces(world) == before + 1
     refused(world.client.post(path, content=body, headers=headers), "REPLAYED", 401)
+
+
+def test_whoever_goes_away_is_no_failure_of_the_hub(agreed):
+    browser = agreed.browser("north")
+    cookie = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
+    headers = {"Cookie": cookie, "Origin": URL}
+    for asked in (
+        Left(agreed, "owner", "POST", "/v1/projects", BODY),
+        Left(agreed, "stranger", "POST", f"/v1/projects/{agreed.project}/join", BODY),
+        Left(agreed, None, "POST", "/sign-out", BODY, headers=headers),
+    ):
+        status, told = asyncio.run(asked.answered())
+        assert status == 400
+        assert "REQUEST_MALFORMED" in told
+        assert "The connection ended" in told
+    assert 'status="500"' not in generate_latest(agreed.client.app.state.numbers.registry).decode()
+
+
+def test_failures_are_counted_from_nought_and_a_busy_upload_is_none(tmp_path):
+    def counted(world):
+        numbers = generate_latest(world.client.app.state.numbers.registry).decode()
+        return {code: float(n) for code, n in re.findall(r'hub_failures_total{code="(\w+)"} (\S+)', numbers)}
+
+    share = bundle("share", "north", party="north")
+    with World(tmp_path / "hub") as world:
+        world.open_project()
+        world.put_agreement()
+        upload = world.start("north", "share", share).json()["upload"]
+        with world.hub.claims.of(upload):
+            refused(world.ask("north", "DELETE", f"/v1/projects/{{p}}/uploads/{upload}"), "BUSY", 503)
+        assert counted(world) == {"UNAVAILABLE": 0, "STORE_FULL": 0, "other": 0}
+        (tmp_path / "hub" / "blobs").rename(tmp_path / "elsewhere")
+        assert world.client.get("/readyz").status_code == 503
+        assert counted(world) == {"UNAVAILABLE": 1, "STORE_FULL": 0, "other": 0}
+
+
+def test_a_failure_that_nobody_foresaw_is_counted(world, monkeypatch):
+    def fails(*_):
+        raise RuntimeError
+
+    monkeypatch.setattr(type(world.store), "check", fails)
+    assert world.client.get("/readyz").status_code == 500
+    numbers = generate_latest(world.client.app.state.numbers.registry).decode()
+    assert 'datacollab_hub_failures_total{code="other"} 1.0' in numbers
+
+
+def test_words_that_somebody_made_up_are_no_labels(world):
+    """Each label is kept as long as the process lives."""
+    for method, path in [("BREW", "/healthz"), ("INVENTED", "/v1/projects"), ("GET", "/nothing/here")]:
+        assert world.client.request(method, path).status_code in (404, 405)
+    world.client.get("/healthz")
+    numbers = generate_latest(world.client.app.state.numbers.registry).decode()
+    assert set(re.findall('method="(\\w+)"', numbers)) == {"GET", "other"}
+    assert 'method="other",route="/healthz",status="405"} 1.0' in numbers
+    assert 'method="GET",route="/healthz",status="200"} 1.0' in numbers
+    assert "nothing" not in numbers
 
 
 def test_a_database_that_is_away_is_no_wrong_signature(tmp_path, monkeypatch):

@@ -4,9 +4,12 @@ import os
 import threading
 
 import pytest
-from hub_world import FINGERPRINTS, KEYS, NOW, PROJECT, World, bundle, make_project, refused
+from hub_world import FINGERPRINTS, KEYS, NOW, PROJECT, URL, World, bundle, make_project, refused
+from starlette.testclient import TestClient
 
 from datacollab.bundle import digest
+from datacollab.hub.service import Hub
+from datacollab.hub.web import make_app
 
 SHARE = bundle("share", "north", party="north")
 
@@ -54,6 +57,61 @@ def test_an_upload_is_finished_by_one_request_at_a_time(agreed, monkeypatch):
     assert len(n_read) == 1
     assert [path.read_bytes() for path in agreed.blobs()] == [SHARE]
     assert folders(agreed) == []
+
+
+@pytest.fixture
+def other_process(agreed):
+    """Another hub on the same store, whose claims are its own."""
+    hub = Hub(agreed.store, agreed.hub.settings, agreed.hub.clock)
+    with TestClient(make_app(hub), base_url=URL, raise_server_exceptions=False) as client:
+        yield client
+
+
+@pytest.mark.parametrize("is_withdrawn", [False, True])
+def test_a_process_that_is_late_brings_no_withdrawn_file_back(agreed, other_process, monkeypatch, is_withdrawn):
+    """While one process reads the file, another one accepts it, and the sender takes it back."""
+    from datacollab.hub.service import _finishing
+
+    upload, read = begun(agreed), _finishing.read_envelope
+
+    def ended_meanwhile(*args, **kwargs):
+        monkeypatch.setattr(_finishing, "read_envelope", read)
+        first, agreed.client = agreed.client, other_process
+        try:
+            assert agreed.part("north", upload, len(SHARE), b"").status_code == 201
+            if is_withdrawn:
+                assert agreed.ask("north", "DELETE", f"/v1/projects/{{p}}/files/{digest(SHARE)}").status_code == 200
+        finally:
+            agreed.client = first
+        return read(*args, **kwargs)
+
+    monkeypatch.setattr(_finishing, "read_envelope", ended_meanwhile)
+    answer = agreed.part("north", upload, 300, SHARE[300:])
+    if is_withdrawn:
+        refused(answer, "NOT_FOUND", 404)
+    else:
+        assert answer.json() == {"file": digest(SHARE)}
+    assert [each["withdrawn"] is not None for each in agreed.files("north")] == [is_withdrawn]
+    assert len(agreed.blobs()) == (not is_withdrawn)
+    assert [each["action"] for each in agreed.log()].count("received") == 1
+
+
+def test_a_last_part_that_was_taken_is_kept_where_the_hub_fails_then(agreed, monkeypatch):
+    blobs, upload = type(agreed.store.blobs), begun(agreed)
+    write = blobs.write
+
+    def fails(self, folder, pieces):
+        if folder == "files":
+            raise OSError("unplugged")
+        return write(self, folder, pieces)
+
+    monkeypatch.setattr(blobs, "write", fails)
+    told = refused(agreed.part("north", upload, 300, SHARE[300:]), "UNAVAILABLE", 503)
+    assert told == "The hub cannot reach what it keeps. Ask again; what it took before is kept."
+    monkeypatch.undo()
+    place = f"/v1/projects/{{p}}/uploads/{upload}"
+    assert agreed.ask("north", "HEAD", place).headers["Upload-Offset"] == str(len(SHARE))
+    assert agreed.part("north", upload, len(SHARE), b"").status_code == 201
 
 
 def test_an_upload_that_is_given_up_is_gone(tmp_path):

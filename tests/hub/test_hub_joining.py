@@ -81,6 +81,39 @@ def test_a_refused_key_is_no_member(opened):
     assert status_of(opened, "north") == 404
 
 
+def test_a_refused_key_is_invited_anew(opened):
+    def actions():
+        return [entry["action"] for entry in opened.log() if entry["who"] == FINGERPRINTS["north"]]
+
+    first = opened.invite("party")
+    opened.join("north", first)
+    opened.decide("north", approve=False)
+    # The invitation that was refused asks no second time, however often it is presented.
+    assert opened.join("north", first).json()["state"] == "refused"
+    assert actions() == ["asked"]
+    second = opened.invite("party")
+    assert opened.join("north", second).json()["state"] == "waiting"
+    assert actions() == ["asked", "asked"]
+    opened.decide("north", approve=False)
+    assert opened.join("north", second).json()["state"] == "refused"
+    assert opened.join("north", opened.invite("party")).json()["state"] == "waiting"
+    opened.decide("north")
+    assert status_of(opened, "north") == 200
+    # Whoever waits or is approved does not ask again in the same role.
+    assert opened.join("north", opened.invite("party")).json()["state"] == "approved"
+    assert actions() == ["asked"] * 3
+
+
+def test_whoever_asks_in_another_role_is_in_the_log(opened):
+    party, auditor = opened.invite("party", "first"), opened.invite("auditor", "second")
+    assert opened.join("north", party).json()["role"] == "party"
+    assert opened.join("north", auditor).json()["role"] == "auditor"
+    # The earlier invitation does not take the place of the later one.
+    assert opened.join("north", party).json()["role"] == "auditor"
+    asked = [entry["facts"] for entry in opened.log() if entry["action"] == "asked"]
+    assert asked == [{"name": "first", "role": "party"}, {"name": "second", "role": "auditor"}]
+
+
 def test_whoever_did_not_ask_is_not_approved(opened):
     refused(opened.decide("north"), "NOT_FOUND", 404)
     answer = opened.ask("owner", "POST", "/v1/projects/{p}/requests/%3Cb%3E", {"approve": True})
@@ -144,6 +177,12 @@ def test_the_revision_goes_up(opened):
     assert put(opened, make_project(min_rows=30, revision=3)).status_code == 201
     refused(put(opened, make_project(revision=2)), "PROJECT_OLDER", 409)
     assert [entry["facts"].get("revision") for entry in opened.log() if entry["action"] == "agreement"] == [1, 3]
+
+
+def test_a_revision_is_a_number_that_every_database_holds(opened):
+    told = refused(put(opened, make_project(revision=2**31)), "REQUEST_MALFORMED", 400)
+    assert "revision: 2147483648 was found; a number up to 2147483647 is wanted" in told
+    assert put(opened, make_project(revision=2**31 - 1)).status_code == 201
 
 
 def test_the_owner_stays_the_same(opened):

@@ -1,11 +1,12 @@
 """A hub whose blobs lie in an object store."""
 
+import fsspec
 import pytest
-from hub_world import World, bundle
+from hub_world import World, bundle, refused
 
 from datacollab.bundle import digest
 from datacollab.errors import ExchangeError
-from datacollab.hub.store import Store
+from datacollab.hub.store import Blobs, Store
 from s3_server import run_bucket
 
 boto3 = pytest.importorskip("boto3", reason="the extra s3 is not installed, or what plays its server")
@@ -72,3 +73,54 @@ def test_a_store_that_is_gone_is_told(world, bucket):
     client.delete_bucket(Bucket=bucket.removeprefix("s3://"))
     world.now += 3600
     assert world.client.get("/readyz").status_code == 503
+
+
+def test_what_another_process_wrote_is_there_after_a_sweep(bucket):
+    one = Blobs(f"{bucket}/of/a-hub")
+    # Else both would share one file system, and what it remembers.
+    fsspec.get_filesystem_class("s3").clear_instance_cache()
+    other = Blobs(f"{bucket}/of/a-hub")
+    first, _, _ = one.write("files", [b"first"])
+    assert one.sweep({first}, older_than=2e10) == 0
+    second, _, _ = other.write("files", [b"second"])
+    assert b"".join(one.read(second)) == b"second"
+    with one.opened(second) as file:
+        assert file.read() == b"second"
+    assert one.names() == {first, second}
+
+
+@pytest.fixture
+def stoppable(monkeypatch):
+    """A bucket, and its server."""
+    moto = pytest.importorskip("moto.server", reason="moto, which plays the server, is not installed")
+    started = []
+
+    class Noted(moto.ThreadedMotoServer):
+        def start(self):
+            started.append(self)
+            super().start()
+
+    monkeypatch.setattr(moto, "ThreadedMotoServer", Noted)
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    with run_bucket() as url:
+        yield url, started[0]
+
+
+def test_a_store_that_is_not_reached_is_no_fault_of_the_hub(stoppable, tmp_path):
+    url, server = stoppable
+    with World(tmp_path / "hub", blobs=f"{url}/of/a-hub") as world:
+        world.open_project()
+        world.put_agreement()
+        assert world.send("north", "share", SHARE, piece=2**22).status_code == 201
+        place = f"/v1/projects/{{p}}/files/{digest(SHARE)}"
+        balance = bundle("balance", "north", party="north")
+        upload = world.start("north", "balance", balance).json()["upload"]
+        server.stop()
+        assert world.client.get("/readyz").status_code == 503
+        refused(world.ask("analyst", "GET", place), "UNAVAILABLE", 503)
+        refused(world.part("north", upload, 0, balance), "UNAVAILABLE", 503)
+        # Its bytes go when the store is there again, and nobody is given them from now on.
+        assert world.ask("north", "DELETE", place).status_code == 200
+        assert world.files("north")[0]["withdrawn"] is not None
+        with pytest.raises(OSError, match="the place for blobs fails"):
+            world.store.blobs.sweep(set(), older_than=2e10)

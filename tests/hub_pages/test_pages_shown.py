@@ -8,6 +8,8 @@ import pytest
 from hub_world import FINGERPRINTS, KEYS, PROJECT, World, bundle, make_project
 
 from datacollab.bundle import digest, pack
+from datacollab.hub.pages._files import KIND_WORDS
+from datacollab.hub.rules import KINDS
 
 SECOND = make_project(revision=2, min_rows=30, deadline=date(2027, 2, 28))
 SHARES = {name: bundle("share", name, party=name) for name in ("north", "south")}
@@ -114,6 +116,35 @@ def test_a_file_says_what_was_checked_and_who_fetched_it(world):
     assert f"datacollab remote withdraw {digest(SHARES['north'])[:16]}" in words(
         world, "north", f"/files/{digest(SHARES['north'])}"
     )
+
+
+def test_every_kind_has_words():
+    assert KIND_WORDS.keys() == KINDS.keys()
+
+
+@pytest.mark.parametrize(
+    ("kind", "by", "to", "title", "sender"),
+    [
+        ("anchor", "owner", None, "Anchor from owner", "the owner"),
+        ("sums", "north", None, "Class sums from north", "a party"),
+        ("balance", "north", None, "Sums for the balance of arms from north", "a party"),
+        ("answers", "analyst", "north", "Answers on the anchor from analyst", "the analyst"),
+        ("propensity", "analyst", "north", "Model of who was treated from analyst", "the analyst"),
+    ],
+)
+def test_a_file_of_each_kind_has_a_page(tmp_path, kind, by, to, title, sender):
+    with World(tmp_path / "hub") as world:
+        world.open_project()
+        world.put_agreement()
+        data = bundle(kind, by, party=None if kind == "anchor" else "north")
+        assert world.send(by, kind, data, to).status_code == 201
+        world.browsers = {"owner": world.browser("owner")}
+        assert title.partition(" from")[0] in words(world, "owner", "/files")
+        told = words(world, "owner", f"/files/{digest(data)}")
+        assert title in told
+        assert f"which only {sender} may send" in told
+        about = {"a party": ["the party that sent it"], "the analyst": ["the party that it is for"]}.get(sender, [])
+        assert re.findall("the party that (?:sent it|it is for)", told) == about
 
 
 def test_the_log_says_who_did_what_and_that_its_chain_holds(world):

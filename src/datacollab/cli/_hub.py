@@ -27,7 +27,8 @@ log_app = typer.Typer(help="The hub's logs, one for each project.", no_args_is_h
 app.add_typer(database_app, name="db")
 app.add_typer(log_app, name="log")
 
-Data = Annotated[Path, typer.Option("--data", metavar="DIR", help="The hub's folder, made where there is none.")]
+Data = Annotated[Path, typer.Option("--data", metavar="DIR", help="The hub's folder.")]
+NewData = Annotated[Path, typer.Option("--data", metavar="DIR", help="The hub's folder, made where there is none.")]
 Database = Annotated[
     str | None,
     typer.Option(
@@ -57,7 +58,7 @@ _MIB, _GIB = 2**20, 2**30
 
 @app.command("serve")
 def serve(
-    data: Data,
+    data: NewData,
     database: Database = None,
     blobs: Blobs = None,
     url: Annotated[
@@ -84,7 +85,7 @@ def serve(
     """
     with (
         reported(False, unchanged="What was accepted is whole; uploads go on where they ended.") as report,
-        _opened(data, database, blobs, pair=True) as store,
+        _opened(data, database, blobs, pair=True, make=True) as store,
     ):
         from ..hub.rules import Settings
         from ..hub.service import Hub
@@ -105,7 +106,7 @@ def serve(
 @app.command("allow")
 def allow(
     key: Annotated[Path, typer.Argument(metavar="KEYFILE", help="The public.key of who may open projects.")],
-    data: Data,
+    data: NewData,
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
@@ -119,7 +120,7 @@ def allow(
         from ..bundle import PublicKey
 
         public = PublicKey.load(key, proven=True)
-        with _opened(data, database) as store:
+        with _opened(data, database, make=True) as store:
             from ..hub.store import allow_key
 
             with store.writing() as connection:
@@ -156,7 +157,7 @@ def backup(
 @app.command("restore")
 def restore(
     copy: Annotated[Path, typer.Argument(metavar="BACKUP", help="The folder that `hub backup` wrote.")],
-    data: Data,
+    data: NewData,
     database: Database = None,
     blobs: Blobs = None,
     as_json: AsJson = False,
@@ -166,7 +167,7 @@ def restore(
     Example: datacollab hub restore hub-2027-01-31 --data hub
     """
     with reported(as_json) as report:
-        with _opened(data, database, blobs, pair=True) as store:
+        with _opened(data, database, blobs, pair=True, make=True) as store:
             from ..hub.store import restore as fill
 
             n_files = fill(store, copy)
@@ -175,7 +176,7 @@ def restore(
 
 
 @database_app.command("upgrade")
-def upgrade(data: Data, database: Database = None, as_json: AsJson = False) -> None:
+def upgrade(data: NewData, database: Database = None, as_json: AsJson = False) -> None:
     """Bring the database to this version of the program. Make a backup first.
 
     Example: datacollab hub db upgrade --data hub
@@ -246,31 +247,48 @@ def verify(
 ) -> None:
     """Check the chain of an exported log, or of all logs of a hub; exit with 11 where it is broken.
 
-    That entries at its end are missing shows against the heads that members have seen (`remote status`).
+    All logs are checked, and each that is broken is named. That entries at an end are missing shows against the heads
+    that members have seen (`remote status`).
 
     Example: datacollab hub log verify --data hub
     """
     if (file is None) == (data is None):
         raise typer.BadParameter("Give a file, or the hub's folder.", param_hint="[FILE] / --data")
     with reported(as_json) as report:
-        report.facts = {"logs": _all_logs(data, database) if data is not None else [_exported(file or Path())]}
-        for each in report.facts["logs"]:
+        logs, broken = _all_logs(data, database) if data is not None else ([_exported(file or Path())], [])
+        for each in logs:
             report.line(f"{each['project']}: {each['entries']} entries, none changed. Head {each['head']}")
+        if broken:
+            raise ExchangeError(
+                "LOG_BROKEN", f"{len(broken)} of {len(logs) + len(broken)} logs are broken. {' '.join(broken)}"
+            )
+        report.facts = {"logs": logs}
 
 
 @contextmanager
 def _opened(
-    data: Path, database: str | None, blobs: str | None = None, *, check: bool = True, pair: bool = False
+    data: Path,
+    database: str | None,
+    blobs: str | None = None,
+    *,
+    check: bool = True,
+    pair: bool = False,
+    make: bool = False,
 ) -> Iterator[Store]:
-    """The hub's store, let go of in the end; paired, where something is done with its blobs."""
+    """The hub's store, let go of in the end; paired, where something is done with its blobs; made, if it may be."""
     for module in _NEEDED:
         require(module, "hub")
     if database is not None and not database.startswith("sqlite"):
         require("psycopg", "postgresql")
-    from ..hub.store import Store, check_current
+    from ..hub.store import Store, check_current, is_empty
 
+    # To look into a folder's database would make it.
+    if not make and not (data.is_dir() if database else (data / "hub.sqlite").is_file()):
+        raise _no_hub(data)
     store = Store.located(data, database=database, blobs=blobs)
     try:
+        if not make and is_empty(store.engine):
+            raise _no_hub(data)
         if check:
             check_current(store.engine)
         if pair:
@@ -280,9 +298,17 @@ def _opened(
         store.close()
 
 
+def _no_hub(data: Path) -> ExchangeError:
+    return ExchangeError(
+        "FOLDER_MISSING",
+        f"{data} is no hub's folder, or the database has none of a hub's tables. Give the folder and the database that "
+        "`datacollab hub serve` was started with, which makes a hub where there is none.",
+    )
+
+
 def _move(data: Path, database: str | None, revision: str | None, as_json: bool) -> None:
     with reported(as_json) as report:
-        with _opened(data, database, check=False) as store:
+        with _opened(data, database, check=False, make=revision is None) as store:
             from ..hub.store import current as found
             from ..hub.store import downgrade as down
             from ..hub.store import upgrade as up
@@ -305,14 +331,25 @@ def _checked(store: Store, project: str) -> tuple[list[dict[str, Any]], str]:
     return entries, check_hub_log(project, entries)
 
 
-def _all_logs(data: Path, database: str | None) -> list[dict[str, Any]]:
+def _all_logs(data: Path, database: str | None) -> tuple[list[dict[str, Any]], list[str]]:
+    """Logs that hold together, and what is said of each other one."""
+    logs: list[dict[str, Any]] = []
+    broken: list[str] = []
     with _opened(data, database) as store:
         from ..hub.store import all_projects
 
         with store.reading() as connection:
             projects = all_projects(connection)
-        checked = {project: _checked(store, project) for project in projects}
-    return [{"project": each, "entries": len(found), "head": head} for each, (found, head) in checked.items()]
+        for project in projects:
+            try:
+                entries, head = _checked(store, project)
+            except ExchangeError as error:
+                if error.code != "LOG_BROKEN":
+                    raise
+                broken.append(str(error))
+            else:
+                logs.append({"project": project, "entries": len(entries), "head": head})
+    return logs, broken
 
 
 def _exported(file: Path) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def check_hub_log(
     Raises
     ------
     ExchangeError
-        ``LOG_BROKEN``, naming the first entry that does not follow.
+        ``LOG_BROKEN``, naming the project and the first entry that does not follow.
     """
     for seq, entry in enumerate(entries, start=after + 1):
         try:
@@ -83,8 +83,9 @@ def check_hub_log(
         if expected != entry:
             raise ExchangeError(
                 "LOG_BROKEN",
-                f"Entry {seq} of the hub's log does not follow from the one before it: entries were changed, moved or "
-                "removed. Keep what the hub sent, and compare it with the other members'.",
+                f"Entry {seq} of the hub's log does not follow from the one before it, in the project {project}: "
+                "entries were changed, moved or removed. Keep what the hub sent, and compare it with what other "
+                "members have.",
             )
         previous = str(entry["digest"])
     return previous

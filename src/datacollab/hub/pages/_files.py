@@ -19,6 +19,7 @@ ROUTER = new_router()
 KIND_WORDS = {
     "anchor": "Anchor",
     "share": "Share",
+    "sums": "Class sums",
     "balance": "Sums for the balance of arms",
     "model": "Model",
     "answers": "Answers on the anchor",
@@ -62,7 +63,7 @@ def file(visit: Visiting, project: str, sha256: str) -> Response:
         file=found,
         names=names_of(service.project_members(visit.hub, project)),
         words=KIND_WORDS,
-        to_all=KINDS[found["kind"]].to_all,
+        kind=KINDS[found["kind"]],
     )
 
 

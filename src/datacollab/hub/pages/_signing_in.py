@@ -10,6 +10,7 @@ from urllib.parse import parse_qs
 from fastapi import Request, Response
 from fastapi.responses import FileResponse, RedirectResponse
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 
 from ...errors import ExchangeError
 from ...look import STYLE
@@ -87,4 +88,8 @@ async def _token(request: Request, most: int) -> str:
         fields = parse_qs(body.decode(), max_num_fields=10)
     except (TimeoutError, ValueError):
         return ""
+    except ClientDisconnect:
+        raise ExchangeError(
+            "REQUEST_MALFORMED", "The connection ended before the whole form was there. Send the form again."
+        ) from None
     return fields.get("token", [""])[0]

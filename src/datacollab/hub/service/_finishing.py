@@ -70,6 +70,7 @@ def _finished(hub: Hub, person: Person, upload: Upload) -> dict[str, Any]:
     remove_parts(hub, upload, parts)
     if not accepted:
         blobs.remove(blob)
+        return _finished_meanwhile(hub, upload)
     return {"file": upload.sha256}
 
 
@@ -97,6 +98,9 @@ def _accept(hub: Hub, person: Person, upload: Upload, envelope: Envelope, blob: 
     """Make it a file; False where another request has just made this very one."""
     with hub.store.writing() as connection:
         row = the_project(connection, upload.project, lock=True)
+        # Another process may have ended it since its parts were read, and what it made of them be withdrawn by now.
+        if not drop_upload(connection, upload.id):
+            return False
         digest, members = agreed(row), members_of(connection, row.id)
         # Another project file may hold by now than when the request was let in, or the upload was begun.
         roles = frozenset(Role(each.role) for each in members if each.fingerprint == person.fingerprint)
@@ -106,7 +110,6 @@ def _accept(hub: Hub, person: Person, upload: Upload, envelope: Envelope, blob: 
         recipient = upload.recipient if kind.names_recipient else recipient_of(kind, None, members)
         if kind.name == "share":
             check_open(row.deadline, hub.clock())
-        drop_upload(connection, upload.id)
         is_new = add_file(
             connection,
             project=row.id,

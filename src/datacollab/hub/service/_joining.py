@@ -73,7 +73,7 @@ def presented_key(text: str) -> PublicKey:
 
 
 def join(hub: Hub, person: Person, project: str, secret: str, public_key: str) -> dict[str, Any]:
-    """Use an invitation up, and wait for the owner; again with the same key says how it stands.
+    """Use an invitation up, and wait for the owner; the same one again with the same key says how it stands.
 
     Raises
     ------
@@ -89,14 +89,14 @@ def join(hub: Hub, person: Person, project: str, secret: str, public_key: str) -
         if row is None or found is None:
             # All that was written is undone: strangers leave nothing behind.
             raise invitation_invalid()
-        role, name = found
+        role, name, is_first = found
         check_invited(Role(role), [Role(each) for each in roles_of(connection, row.id, person.fingerprint)])
-        is_new = all(each.fingerprint != person.fingerprint for each in join_requests(connection, row.id))
-        state = add_request(connection, row.id, person.fingerprint, _lines(public_key), role, name, hub.clock())
-        if is_new:
+        asking = (row.id, person.fingerprint, _lines(public_key), role, name)
+        if is_first and add_request(connection, *asking, hub.clock()):
             facts = {"name": name, "role": role}
             append_log(connection, row.id, hub.clock(), person.fingerprint, "asked", facts)
-    return {"project": row.id, "name": row.name, "role": role, "state": state}
+        asked = next(each for each in join_requests(connection, row.id) if each.fingerprint == person.fingerprint)
+    return {"project": row.id, "name": row.name, "role": asked.role, "state": asked.state}
 
 
 def invitation_invalid() -> ExchangeError:

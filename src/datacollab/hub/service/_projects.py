@@ -41,6 +41,9 @@ __all__ = [
     "read_agreement",
 ]
 
+_LAST_REVISION = 2**31 - 1
+"""What a column of numbers holds in PostgreSQL."""
+
 
 def open_project(hub: Hub, person: Person, name: str) -> dict[str, Any]:
     """Open a project, whose owner is who asks."""
@@ -82,9 +85,16 @@ def put_agreement(hub: Hub, person: Person, project: str, data: bytes) -> tuple[
     Raises
     ------
     ExchangeError
-        As `read_project`; ``NOT_A_MEMBER``, when another key owns it; ``PROJECT_OLDER``.
+        As `read_project`; ``REQUEST_MALFORMED``, when the revision is a number that no database here holds;
+        ``NOT_A_MEMBER``, when another key owns it; ``PROJECT_OLDER``.
     """
     said = read_agreement(data)
+    if said.revision > _LAST_REVISION:
+        raise ExchangeError(
+            "REQUEST_MALFORMED",
+            f"revision: {said.revision} was found; a number up to {_LAST_REVISION} is wanted. Sign the project file "
+            "again with the number after the one that the hub has.",
+        )
     if said.owner != person.key:
         raise ExchangeError(
             "NOT_A_MEMBER",

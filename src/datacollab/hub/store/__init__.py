@@ -30,7 +30,7 @@ from ._joining import (
     use_invitation,
 )
 from ._logging import append_log, log_entries, log_head
-from ._migrating import check_current, current, downgrade, newest, upgrade
+from ._migrating import check_current, current, downgrade, is_empty, newest, upgrade
 from ._people import Standing, add_key, allow_key, known_key, remember_nonce, roles_of, standing_of
 from ._projects import (
     Member,
@@ -97,6 +97,7 @@ __all__ = [
     "forget_browser",
     "has_invitation",
     "has_live_share",
+    "is_empty",
     "join_requests",
     "known_key",
     "log_entries",

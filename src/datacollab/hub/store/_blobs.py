@@ -14,6 +14,8 @@ from typing import Any, BinaryIO
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
+from ...errors import DataCollabError
+
 __all__ = ["Blobs"]
 
 _PIECE = 2**20
@@ -26,6 +28,8 @@ _BLOB = re.compile(f"(?:files|uploads/{_ID})/(?:{_ID}|(?P<part>\\.{_ID}\\.part))
 class Blobs:
     """Blobs by name.  A name is new each time, so that no writer meets another; the database says which ones count.
 
+    Whatever its methods raise of a place that fails is an OSError.
+
     Parameters
     ----------
     url : str
@@ -34,9 +38,23 @@ class Blobs:
 
     def __init__(self, url: str) -> None:
         self._fs: Any
-        self._fs, self._root = fsspec.core.url_to_fs(url)
+        # What was listed once is no more what is there: other processes write too.
+        self._fs, self._root = fsspec.core.url_to_fs(url, use_listings_cache=False)
         self._is_local = isinstance(self._fs, LocalFileSystem)
-        self._fs.makedirs(self._root, exist_ok=True)
+        with self._reached():
+            self._fs.makedirs(self._root, exist_ok=True)
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        """Make an OSError of whatever the file system raises: object stores have errors of their own."""
+        try:
+            yield
+        except (OSError, DataCollabError):
+            raise
+        except Exception as error:
+            if self._is_local:
+                raise
+            raise OSError(f"the place for blobs fails: {type(error).__name__}") from error
 
     def write(self, folder: str, pieces: Iterable[bytes]) -> tuple[str, int, str]:
         """Write a blob under a temporary name, and rename it once it is whole.
@@ -52,8 +70,9 @@ class Blobs:
             When it cannot be written; nothing is left of it.
         """
         name = f"{folder}/{secrets.token_hex(16)}"
-        self._fs.makedirs(self._path(folder), exist_ok=True)
-        size, sha256 = self._put(name, pieces)
+        with self._reached():
+            self._fs.makedirs(self._path(folder), exist_ok=True)
+            size, sha256 = self._put(name, pieces)
         return name, size, sha256
 
     def _put(self, name: str, pieces: Iterable[bytes]) -> tuple[int, str]:
@@ -71,7 +90,7 @@ class Blobs:
                     os.fsync(file.fileno())
             self._rename(part, self._path(name))
         except BaseException:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError), self._reached():
                 self._fs.rm_file(part)
             raise
         return size, sha256.hexdigest()
@@ -84,20 +103,30 @@ class Blobs:
         OSError
             When it is not there; at once, and not at the first piece.
         """
-        file = self._fs.open(self._path(name), "rb", **({} if self._is_local else {"cache_type": "readahead"}))
-        file.seek(start)
-        return _pieces(file, None if end is None else end - start)
+        with self._reached():
+            file = self._fs.open(self._path(name), "rb", **({} if self._is_local else {"cache_type": "readahead"}))
+            file.seek(start)
+        return self._pieces(file, None if end is None else end - start)
+
+    def _pieces(self, file: Any, left: int | None) -> Iterator[bytes]:
+        with self._reached(), file:
+            while left is None or left > 0:
+                piece = file.read(_PIECE if left is None else min(_PIECE, left))
+                if not piece:
+                    return
+                left = None if left is None else left - len(piece)
+                yield piece
 
     @contextmanager
     def opened(self, name: str) -> Iterator[BinaryIO]:
         """A blob as a file to read."""
-        with self._fs.open(self._path(name), "rb") as file:
+        with self._reached(), self._fs.open(self._path(name), "rb") as file:
             yield file
 
     def remove(self, *names: str) -> None:
         """Remove blobs; those that are not there, or cannot be removed now, are left to `sweep`."""
         for name in names:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError), self._reached():
                 self._fs.rm_file(self._path(name))
 
     def remove_folder(self, folder: str) -> None:
@@ -114,7 +143,7 @@ class Blobs:
         n_removed = 0
         for name, facts in self._found():
             if _BLOB.fullmatch(name) and name not in keep and _written(facts) < older_than:
-                with contextlib.suppress(OSError):
+                with contextlib.suppress(OSError), self._reached():
                     self._fs.rm_file(self._path(name))
                     n_removed += 1
         self._sweep_folders(older_than)
@@ -135,25 +164,28 @@ class Blobs:
     def mark(self) -> str | None:
         """What the place is marked with; None where it is not."""
         try:
-            with self._fs.open(self._path(_MARK), "rb") as file:
+            with self._reached(), self._fs.open(self._path(_MARK), "rb") as file:
                 return str(file.read(64).decode("ascii", "replace").strip())
         except FileNotFoundError:
             return None
 
     def set_mark(self, mark: str) -> None:
         """Mark the place."""
-        self._put(_MARK, [f"{mark}\n".encode("ascii")])
+        with self._reached():
+            self._put(_MARK, [f"{mark}\n".encode("ascii")])
 
     def check(self) -> None:
         """Raise OSError unless the place is there."""
-        if not self._fs.isdir(self._root) and not self._fs.exists(self._root):
-            raise FileNotFoundError("the place for blobs is not there")
+        with self._reached():
+            if not self._fs.isdir(self._root) and not self._fs.exists(self._root):
+                raise FileNotFoundError("the place for blobs is not there")
 
-    def _found(self) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _found(self) -> list[tuple[str, dict[str, Any]]]:
         """All that lies there: names below the place, and what it knows of each."""
         prefix = self._root.rstrip("/") + "/"
-        for path, facts in self._fs.find(self._root, detail=True).items():
-            yield path.removeprefix(prefix), facts
+        with self._reached():
+            found = self._fs.find(self._root, detail=True)
+        return [(path.removeprefix(prefix), facts) for path, facts in found.items()]
 
     def _rename(self, part: str, path: str) -> None:
         if not self._is_local:
@@ -168,16 +200,6 @@ class Blobs:
 
     def _path(self, name: str) -> str:
         return f"{self._root.rstrip('/')}/{name}"
-
-
-def _pieces(file: Any, left: int | None) -> Iterator[bytes]:
-    with file:
-        while left is None or left > 0:
-            piece = file.read(_PIECE if left is None else min(_PIECE, left))
-            if not piece:
-                return
-            left = None if left is None else left - len(piece)
-            yield piece
 
 
 def _written(facts: dict[str, Any]) -> float:

@@ -65,31 +65,31 @@ def has_invitation(connection: Connection, project: str, secret: str, fingerprin
 
 def use_invitation(
     connection: Connection, project: str, secret: str, fingerprint: str, now: float
-) -> tuple[str, str] | None:
-    """Role and name of an invitation that this key uses up, or has used before; None where it cannot.
+) -> tuple[str, str, bool] | None:
+    """Role and name of an invitation that this key uses, and whether for the first time; None where it cannot.
 
     Of two keys that present the secret at once, one gets it.
     """
     mine = (invitations.c.project == project, invitations.c.secret_sha256 == _hashed(secret))
     free = (invitations.c.used_by.is_(None), invitations.c.expires >= int(now))
-    connection.execute(update(invitations).where(*mine, *free).values(used_by=fingerprint))
+    used = connection.execute(update(invitations).where(*mine, *free).values(used_by=fingerprint))
     query = select(invitations.c.role, invitations.c.name).where(*mine, invitations.c.used_by == fingerprint)
     row = connection.execute(query).first()
-    return (row.role, row.name) if row else None
+    return (row.role, row.name, used.rowcount == 1) if row else None
 
 
 def add_request(
     connection: Connection, project: str, fingerprint: str, public_key: str, role: str, name: str, now: float
-) -> str:
-    """Let a key wait for approval, in place of what it asked for before; whoever was approved stays so."""
+) -> bool:
+    """Let a key wait for approval, in place of what it asked for before; False where it waits or is approved."""
     where = (requests.c.project == project, requests.c.fingerprint == fingerprint)
     there = connection.execute(select(requests.c.state, requests.c.role).where(*where)).first()
-    if there is not None and there.role == role:
-        return str(there.state)
+    if there is not None and there.role == role and there.state != "refused":
+        return False
     connection.execute(delete(requests).where(*where))
     values = {"project": project, "fingerprint": fingerprint, "public_key": public_key, "role": role, "name": name}
     connection.execute(insert(requests).values(**values, asked=int(now), state="waiting"))
-    return "waiting"
+    return True
 
 
 def join_requests(connection: Connection, project: str) -> list[JoinRequest]:

@@ -15,7 +15,7 @@ from sqlalchemy import Engine, inspect
 from ...errors import ExchangeError
 from ._database import transaction
 
-__all__ = ["check_current", "current", "downgrade", "newest", "upgrade"]
+__all__ = ["check_current", "current", "downgrade", "is_empty", "newest", "upgrade"]
 
 _SCRIPTS = Path(__file__).parent / "migrations"
 
@@ -36,6 +36,11 @@ def current(engine: Engine) -> str | None:
         return MigrationContext.configure(connection).get_current_revision()
 
 
+def is_empty(engine: Engine) -> bool:
+    """Whether no hub has made its tables in a database yet."""
+    return not inspect(engine).get_table_names()
+
+
 @cache
 def newest() -> str | None:
     """The revision that this version of the program works with."""
@@ -51,7 +56,7 @@ def check_current(engine: Engine) -> None:
         ``DATABASE_OUTDATED``.
     """
     found = current(engine)
-    if found is None and not inspect(engine).get_table_names():
+    if found is None and is_empty(engine):
         upgrade(engine)
     elif found != newest():
         raise ExchangeError(

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Request
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 
 from ...errors import ExchangeError
 from ..rules import ROUTES, Person, Role, Route, check_may, is_id
@@ -150,6 +151,11 @@ async def _body(request: Request, most: int, patience: float) -> bytes:
     except TimeoutError:
         raise ExchangeError(
             "REQUEST_MALFORMED", f"The request's body did not arrive in {patience} seconds. Send smaller parts."
+        ) from None
+    except ClientDisconnect:
+        raise ExchangeError(
+            "REQUEST_MALFORMED",
+            f"The connection ended after {len(body)} bytes of the request's body; all of it is wanted. Ask again.",
         ) from None
     return bytes(body)
 

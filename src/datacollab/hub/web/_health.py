@@ -33,6 +33,7 @@ def ready(request: Request) -> Response:
     try:
         hub.store.check()
     except (SQLAlchemyError, OSError, ExchangeError):
+        request.state.code = "UNAVAILABLE"
         return JSONResponse({"code": "UNAVAILABLE", "message": "The hub cannot reach what it keeps."}, 503)
     return JSONResponse({"status": "ready"})
 

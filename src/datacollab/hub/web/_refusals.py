@@ -91,5 +91,6 @@ async def _failed(request: Request, error: Exception) -> JSONResponse:
         request.state.code = full.code
         return refusal(full, STATUS[full.code])
     request.state.code = "UNAVAILABLE"
-    message = "The hub cannot reach what it keeps. Try again; nothing was changed by this request."
+    # An upload's last part may be taken already, and fail in becoming a file.
+    message = "The hub cannot reach what it keeps. Ask again; what it took before is kept."
     return JSONResponse({"code": "UNAVAILABLE", "message": message}, _UNAVAILABLE, {"Retry-After": "5"})

@@ -14,6 +14,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 __all__ = ["JsonLines", "Numbers", "Watch"]
 
 _LOGGER = logging.getLogger("datacollab.hub")
+_FAILURES = ("UNAVAILABLE", "STORE_FULL", "other")
+"""Codes of what is the hub's own trouble; and whatever nobody foresaw."""
 _HEADERS = (
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
@@ -53,6 +55,10 @@ class Numbers:
         self.registry = CollectorRegistry()
         labels = ("method", "route", "status")
         self.requests = Counter("datacollab_hub_requests", "Requests answered.", labels, registry=self.registry)
+        self.failures = Counter("datacollab_hub_failures", "Requests that failed.", ("code",), registry=self.registry)
+        for code in _FAILURES:
+            # There from the start, so that the first one is an increase.
+            self.failures.labels(code)
         self.sent = Counter("datacollab_hub_sent_bytes", "Bytes of answers.", registry=self.registry)
         self.seconds = Histogram("datacollab_hub_seconds", "Time to answer.", ("method",), registry=self.registry)
 
@@ -89,11 +95,15 @@ class Watch:
             self._note(scope, state, status, sent, time.perf_counter() - begun)
 
     def _note(self, scope: Scope, state: dict[str, Any], status: int, sent: int, seconds: float) -> None:
-        # The path as it is written in the program: what came instead may be anything.
+        # Path and method as they are written in the program: what came instead may be anything.
         route = getattr(scope.get("route"), "path", "other")
-        self._numbers.requests.labels(scope["method"] if route != "other" else "other", route, status).inc()
+        method = scope["method"] if scope["method"] in getattr(scope.get("route"), "methods", ()) else "other"
+        self._numbers.requests.labels(method, route, status).inc()
+        code = "other" if status == 500 else state.get("code")
+        if code in _FAILURES:
+            self._numbers.failures.labels(code).inc()
         self._numbers.sent.inc(sent)
-        self._numbers.seconds.labels(scope["method"] if route != "other" else "other").observe(seconds)
+        self._numbers.seconds.labels(method).observe(seconds)
         facts = {"method": scope["method"][:16], "route": route, "status": status, "bytes": sent}
         facts |= {"ms": round(seconds * 1000, 1)}
         facts |= {name: state[name] for name in ("who", "code") if name in state}
