@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 from datacollab.bundle import key_with_proof
 from datacollab.cli._app import app
 from datacollab.errors import ExchangeError
+from datacollab.exchange.project import project_text
 from datacollab.remote import Kept, Pulled
 from party_world import allow_without_audit
 
@@ -137,6 +139,10 @@ def test_taking_back(at_store):
     assert refused["error"]["code"] == "NOT_SENT"
     assert told("remote", "withdraw", path, "-C", mail.root / "b")["kind"] == "share"
     assert told("remote", "pull", "-C", mail.root / "analyst")["came"] == {}
+    again = told("remote", "push", "-C", mail.root / "b")
+    assert (again["sent"], again["withdrawn"]) == ({}, [str(path)])
+    assert told("remote", "push", path, "-C", mail.root / "b")["sent"] == {str(path): "share"}
+    assert Kept.read(mail.root / "b", "store").withdrawn == ()
 
 
 def test_remotes_are_added_once_and_forgotten(at_store):
@@ -207,6 +213,13 @@ def test_from_an_invitation_to_a_model_by_a_hub(mail, hub):
     mail.put("model", "b")
     run("remote", "push", "-C", analyst)
     assert set(told("remote", "pull", "-C", b)["came"].values()) == {"anchor", "model"}
+    # The owner sends a new revision; b has not fetched it.
+    (a / "project.toml").write_text(project_text(replace(mail.project, revision=2), mail.keys["a"]))
+    run("remote", "push", a / "project.toml", "-C", a)
+    shown = run("remote", "status", "-C", b).stdout
+    assert "this project file is not here" in shown
+    assert "are wanted" not in shown
+    assert "2 are wanted" in run("remote", "status", "-C", a).stdout
     # Whoever runs the hub loses the end of the log, which b has seen.
     del hub.projects[room].log[-1]
     assert told("remote", "status", "-C", b, code=11)["error"]["code"] == "LOG_BROKEN"

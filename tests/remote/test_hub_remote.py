@@ -3,6 +3,7 @@
 import copy
 import ssl
 import time
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -10,6 +11,7 @@ from fake_hub import PIECE, FakeHub
 
 from datacollab.bundle import KeyPair, key_with_proof
 from datacollab.errors import ExchangeError
+from datacollab.exchange.project import project_text
 from datacollab.exchange.requests import hub_entry
 from datacollab.remote import (
     HubRemote,
@@ -418,6 +420,25 @@ def test_joining_by_a_link(carried):
         join(remote.client, parsed, newcomer)
 
 
+def test_an_invitation_is_to_the_hub_and_the_project_that_were_asked(carried):
+    """Whoever gets the link would otherwise prove their key to somebody else, or come into another room."""
+    answer = carried.hub.handle
+    other = [f"https://elsewhere.example/v1/projects/{carried.id}"]
+
+    def led_astray(request):
+        said = answer(request)
+        if request.url.path.endswith("/invitations"):
+            return httpx.Response(201, json={"link": f"{other[0]}/join#{'s' * 22}"})
+        return said
+
+    carried.hub.handle = led_astray
+    owner = carried.remote("a")
+    assert invite(owner.client, carried.id, "c", "party", 7) == f"{URL}/v1/projects/{carried.id}/join#{'s' * 22}"
+    other[0] = f"{URL}/v1/projects/{'0' * 32}"
+    with refused("REMOTE_REFUSED"):
+        invite(owner.client, carried.id, "c", "party", 7)
+
+
 def test_a_key_without_its_owners_proof_is_not_shown_for_approval(carried):
     a, b = KeyPair.generate().public, KeyPair.generate().public
     mixed = type(a)(a.signing, b.sealing)
@@ -429,7 +450,14 @@ def test_a_key_without_its_owners_proof_is_not_shown_for_approval(carried):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "https://hub.example/", "https://hub.example/v1/projects/" + "0" * 32 + "/join", "nonsense#" + "s" * 22, "http://["],
+    [
+        "", "https://hub.example/", "https://hub.example/v1/projects/" + "0" * 32 + "/join", "nonsense#" + "s" * 22,
+        "http://[",
+        *(
+            f"https://hub.example{path}/v1/projects/{'0' * 32}/join#{'s' * 22}"
+            for path in ("/'$(id)'", "/a b", "/%0a", "//", "/\x9b")
+        ),
+    ],
 )  # fmt: skip
 def test_a_link_that_is_none_is_refused_and_not_repeated(text):
     with refused("REMOTE_INVALID") as found:
@@ -444,6 +472,32 @@ def test_the_project_is_found_where_it_was_not_named(carried):
     assert found == [carried.id]
     with refused("REMOTE_INVALID"):
         carried.remote("stranger", project=None).status(carried.mail.folder("b"))
+
+
+def test_what_is_said_of_a_project_file_that_is_not_here_is_not_repeated(carried):
+    """A hub that names another one would otherwise be free to make up its deadline."""
+    mail, answer = carried.mail, carried.hub.handle
+    later = replace(mail.project, revision=2, quorum=1)
+    made_up = {"digest": "0" * 64, "deadline": "2030-01-01", "quorum": 9, "revision": 9}
+
+    def saying(request):
+        said = answer(request)
+        if request.url.path.endswith(carried.id):
+            return httpx.Response(200, json=said.json() | made_up)
+        return said
+
+    carried.hub.handle = saying
+    status = carried.remote("b").status(mail.folder("b"))
+    assert (status.digest, status.deadline, status.quorum, status.revision) == ("0" * 64, None, None, None)
+    assert status.missing == ("a", "b")
+    # Of one that waits in the inbox it has to say what the owner signed.
+    (mail.root / "b" / "inbox").mkdir()
+    (mail.root / "b" / "inbox" / "project.toml").write_text(project_text(later, mail.keys["a"]))
+    made_up |= {"digest": later.digest}
+    with refused("WITHHELD"):
+        carried.remote("b").status(mail.folder("b"))
+    made_up |= {"deadline": None, "quorum": 1, "revision": 2}
+    assert carried.remote("b").status(mail.folder("b")).quorum == 1
 
 
 def test_a_withdrawn_file_is_told_to_whoever_fetched_it_and_not_sent_again(carried):

@@ -110,7 +110,8 @@ def push(
                 _kept(folder, place).expecting(sha256).write(folder, place.name)
 
             with shown_progress(quiet=as_json) as progress:
-                done = push_all(there, opened_remote, files or (), has=remember, tell=progress)
+                back = _kept(folder, place).withdrawn
+                done = push_all(there, opened_remote, files or (), withdrawn=back, has=remember, tell=progress)
             _record(folder, "push", place, done.sent)
             _show_pushed(done, folder, place, report)
             code = show_refused(done.refused, report)
@@ -224,6 +225,7 @@ def withdraw(
         with opened(folder, remote, passphrase_file) as (place, opened_remote):
             entry = withdrawable(there, opened_remote, file)
             opened_remote.withdraw(entry, folder=there)
+            _kept(folder, place).without(entry.sha256).write(folder, place.name)
             _record(folder, "withdraw", place, {entry.sha256: entry.kind})
         report.facts = {"withdrawn": entry.sha256, "kind": entry.kind}
         report.line(f"The {entry.kind} {entry.sha256[:16]} was taken back from {place.name}.")
@@ -322,8 +324,14 @@ def _show_status(place: Place, found: RemoteStatus, report: Report) -> None:
     if found.digest is None:
         report.line("There is no project file yet.")
         return
-    report.line(f"project {found.project}, revision {found.revision}, digest {found.digest}")
-    report.line(f"shared: {', '.join(found.shared) or 'nobody yet'}; {found.quorum} are wanted")
+    shared = f"shared: {', '.join(found.shared) or 'nobody yet'}"
+    if found.revision is None:
+        report.line(f"project {found.project}, digest {found.digest}: this project file is not here. Its deadline and")
+        report.line("quorum are told when it is: datacollab remote pull")
+        report.line(shared)
+    else:
+        report.line(f"project {found.project}, revision {found.revision}, digest {found.digest}")
+        report.line(f"{shared}; {found.quorum} are wanted")
     if found.missing:
         report.line(f"missing: {', '.join(found.missing)}")
     if found.waiting:

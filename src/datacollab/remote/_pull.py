@@ -115,7 +115,8 @@ def _pull_agreement(folder: Folder, remote: Remote, done: Pulled) -> Folder:
     there = folder.project
     if there is not None:
         _check_same_owner(there, project, remote.url)
-        project.check_not_older(there, folder.path)
+        for version in folder.versions:
+            project.check_not_older(version, folder.path)
     if there is not None and there.digest == project.digest:
         return folder
     if not place.is_file() or place.read_bytes() != text:
