@@ -18,7 +18,18 @@ from ._progress import Say, shown_progress
 from ._remote_dashboard import dashboard
 from ._remote_members import approve, invite, join, open_, requests
 from ._remote_next import next_commands
-from ._remote_options import HERE, AsJson, InFolder, Named, keys_of, opened, show_refused, soon_locked, working
+from ._remote_options import (
+    HERE,
+    AsJson,
+    Certificates,
+    InFolder,
+    Named,
+    keys_of,
+    opened,
+    show_refused,
+    soon_locked,
+    working,
+)
 
 if TYPE_CHECKING:
     from ..remote import Folder, Kept, Place, Pulled, Pushed, Remote, RemoteStatus
@@ -36,10 +47,7 @@ _LONGEST_WAIT = 3600.0
 def add(
     name: Annotated[str, typer.Argument(help="What to call it here.")],
     url: Annotated[str, typer.Argument(help="https://... of a hub; or a folder, sftp://..., s3://...")],
-    ca: Annotated[
-        Path | None,
-        Option(exists=True, dir_okay=False, help="Certificates of the hub's own organisation (PEM)."),
-    ] = None,
+    ca: Certificates = None,
     folder: InFolder = HERE,
     as_json: AsJson = False,
 ) -> None:

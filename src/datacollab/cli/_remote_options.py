@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "HERE",
     "AsJson",
+    "Certificates",
     "InFolder",
     "Named",
     "hub_of",
@@ -34,6 +35,10 @@ __all__ = [
 InFolder = Annotated[Path, Option("--folder", "-C", help="The folder of a party, analyst or owner.")]
 AsJson = Annotated[bool, Option("--json", help="Print one JSON object.")]
 Named = Annotated[str | None, Option("--remote", metavar="NAME", help="Which remote. Default: the only one.")]
+Certificates = Annotated[
+    Path | None,
+    Option("--ca", exists=True, dir_okay=False, help="Certificates of the hub's own organisation (PEM)."),
+]
 HERE = Path()
 _PATIENCE, _PAUSE = 10.0, 0.1
 """Seconds for which another command in the folder is waited for, and between two looks."""
