@@ -60,8 +60,10 @@ def send(grid: Grid, messages: Mapping[str, Told], seconds: float) -> dict[str, 
         node = str(reply.metadata.src_node_id)
         if reply.has_error():
             log(WARNING, "Node %s failed: %s", node, reply.error.reason)
+        elif (record := reply.content.config_records.get(RECORD)) is None:
+            log(WARNING, "Node %s answered without the record %s; compare the programs' versions", node, RECORD)
         else:
-            answers[node] = dict(reply.content.config_records[RECORD])
+            answers[node] = dict(record)
     return answers
 
 

@@ -2,6 +2,8 @@
 
 import json
 import shlex
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -14,7 +16,9 @@ from typer.testing import CliRunner
 from datacollab.bundle import key_with_proof
 from datacollab.cli._app import app
 from datacollab.errors import ExchangeError
-from datacollab.remote import Kept, Pulled
+from datacollab.exchange.log import locked
+from datacollab.exchange.project import project_text
+from datacollab.remote import Kept, Pulled, StoreRemote
 from party_world import allow_without_audit
 
 
@@ -98,6 +102,47 @@ def test_what_is_refused_ends_with_its_code_after_the_rest_was_sent(at_store):
     assert done["refused"][str(wrong)]["code"] == "SIGNATURE_INVALID"
 
 
+def test_what_came_before_an_interruption_is_told_and_in_the_log(at_store, monkeypatch):
+    mail, fetch, asked = at_store, StoreRemote.fetch, []
+    b = mail.root / "b"
+    mail.world.join("b")
+    for kind in ("model", "answers", "propensity"):
+        mail.put(kind, "b")
+    run("remote", "push", "-C", mail.root / "analyst")
+
+    def cut(self, entry, *args, **options):
+        asked.append(entry.kind)
+        if len(asked) in (2, 4):
+            raise ExchangeError("REMOTE_UNREACHABLE", "cut")
+        fetch(self, entry, *args, **options)
+
+    monkeypatch.setattr(StoreRemote, "fetch", cut)
+    assert "signature in order" in run("remote", "pull", "-C", b, code=17).stdout
+    last = told("log", "show", "-C", b)["entries"][-1]
+    assert last["event"] == "pull"
+    assert list(last["facts"]["files"].values()) == asked[:1]
+    monkeypatch.setattr("datacollab.cli._remote.time.sleep", lambda seconds: None)
+    watched = CliRunner().invoke(app, ["remote", "watch", "--looks", "2", "--json", "-C", str(b)])
+    assert list(json.loads(watched.stdout)["came"].values()) == asked[2:3] + asked[4:]
+
+
+def test_who_works_in_the_folder_for_a_moment_is_waited_for(at_store, monkeypatch):
+    b = at_store.root / "b"
+    at_store.world.join("b")
+    for kind in ("model", "answers"):
+        at_store.put(kind, "b")
+        run("remote", "push", "-C", at_store.root / "analyst")
+        with ExitStack() as other:
+            other.enter_context(locked(b))
+            if kind == "model":
+                monkeypatch.setattr("datacollab.cli._remote_options.time.sleep", lambda seconds: other.close())
+                assert told("remote", "pull", "-C", b)["came"]
+            else:
+                monkeypatch.setattr("datacollab.cli._remote_options._PATIENCE", 0.0)
+                assert told("remote", "pull", "-C", b, code=14)["error"]["code"] == "BUSY"
+    assert told("log", "show", "-C", b)["entries"][-1]["event"] == "pull"
+
+
 def test_a_share_that_others_can_read_is_told(at_store):
     mail = at_store
     mail.put("share", "b", sealed=False)
@@ -137,6 +182,10 @@ def test_taking_back(at_store):
     assert refused["error"]["code"] == "NOT_SENT"
     assert told("remote", "withdraw", path, "-C", mail.root / "b")["kind"] == "share"
     assert told("remote", "pull", "-C", mail.root / "analyst")["came"] == {}
+    again = told("remote", "push", "-C", mail.root / "b")
+    assert (again["sent"], again["withdrawn"]) == ({}, [str(path)])
+    assert told("remote", "push", path, "-C", mail.root / "b")["sent"] == {str(path): "share"}
+    assert Kept.read(mail.root / "b", "store").withdrawn == ()
 
 
 def test_remotes_are_added_once_and_forgotten(at_store):
@@ -162,8 +211,6 @@ def test_stores_have_no_members(at_store):
 
 
 def test_one_command_at_a_time_carries_files(at_store):
-    from datacollab.exchange.log import locked
-
     folder = at_store.root / "b"
     (folder / ".remotes").mkdir(exist_ok=True)
     with locked(folder / ".remotes"):
@@ -207,6 +254,13 @@ def test_from_an_invitation_to_a_model_by_a_hub(mail, hub):
     mail.put("model", "b")
     run("remote", "push", "-C", analyst)
     assert set(told("remote", "pull", "-C", b)["came"].values()) == {"anchor", "model"}
+    # The owner sends a new revision; b has not fetched it.
+    (a / "project.toml").write_text(project_text(replace(mail.project, revision=2), mail.keys["a"]))
+    run("remote", "push", a / "project.toml", "-C", a)
+    shown = run("remote", "status", "-C", b).stdout
+    assert "this project file is not here" in shown
+    assert "are wanted" not in shown
+    assert "2 are wanted" in run("remote", "status", "-C", a).stdout
     # Whoever runs the hub loses the end of the log, which b has seen.
     del hub.projects[room].log[-1]
     assert told("remote", "status", "-C", b, code=11)["error"]["code"] == "LOG_BROKEN"

@@ -121,6 +121,19 @@ def test_what_may_not_leave_does_not_and_is_told_by_its_code(mail, lines):
     assert mail.inbox("analyst") == []
 
 
+def test_what_is_not_sealed_is_not_relayed(mail, lines):
+    """A member who says that the analyst's key is theirs, which is public, would be handed it."""
+    data = mail.put("share", "b", sealed=False).read_bytes()
+    done = lines.round()
+    assert done.refused["b"] == ["REMOTE_REFUSED"]
+    assert list(mail.root.rglob("mailbox/*/share/*")) == []
+    name = name_of(mail, "share", data, ".dcshare")
+    with refused("REMOTE_REFUSED") as refusal:
+        Mailbox(mail.root / "analyst" / "mailbox").take(name, 0, len(data), data, source="b")
+    assert "--seal-shares" in str(refusal.value)
+    assert list(mail.root.rglob("mailbox/*/share/*")) == []
+
+
 def test_nothing_is_read_but_what_the_folder_has_sent(mail, lines):
     mail.put("model", "b")
     lines.round()
@@ -264,8 +277,38 @@ def test_one_does_not_spoil_what_comes_from_another(mail):
     assert box.take(name, 0, len(data), data, source="b") == 100
     assert box.take(name, 100, len(data), data[100:], source="b") == len(data)
     assert box.has(name)
-    with refused("AGREEMENT_MISSING"):
-        Mailbox(mail.root / "other").take(name, 0, len(data), data, source="b")
+
+
+def test_of_a_project_that_is_not_here_nothing_is_written(mail):
+    data = mail.made("share", "b")
+    box = Mailbox(mail.root / "box")
+    for size in (len(data), 2**30):
+        with refused("AGREEMENT_MISSING"):
+            box.take(name_of(mail, "share", data, ".dcshare"), 0, size, data, source="b")
+    assert list(box.path.rglob("*")) == []
+
+
+def test_of_each_source_one_file_is_half_there(mail):
+    """Whoever begins many fills no disk; and nobody loses what comes from somebody else."""
+    box = Mailbox(mail.root / "box")
+    box.agree(mail.project, (mail.root / "project.toml").read_bytes())
+    names = [f"{mail.project.digest}/share/{number:064x}.dcshare" for number in range(3)]
+    box.take(names[0], 0, 100, b"other", source="b")
+    for name in names:
+        box.take(name, 0, 100, b"half", source="a")
+        box.take(name, 4, 100, b"more", source="a")
+    assert [box.begun(name, 100, source="a") for name in names] == [0, 0, 8]
+    assert box.begun(names[0], 100, source="b") == 5
+    assert len(list(box.path.rglob("*.part"))) == 2
+
+
+@pytest.mark.parametrize("past", [0, 1, 10**30])
+def test_nothing_is_read_past_a_files_end(mail, past):
+    path = mail.put("share", "b")
+    (name,) = answer(mail.root / "b", {"act": "look"})["names"]
+    message = {"act": "give", "name": name, "start": path.stat().st_size + past}
+    assert answer(mail.root / "b", message) == {"error": "REMOTE_REFUSED"}
+    assert answer(mail.root / "b", message | {"start": path.stat().st_size - 1})["piece"] == path.read_bytes()[-1:]
 
 
 def test_what_waits_in_a_mailbox_is_seen_by_nobody_else(mail, lines):

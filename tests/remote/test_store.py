@@ -1,5 +1,6 @@
 """Files left in a folder that all reach: what goes in, what comes out, and what is not believed."""
 
+import json
 import shutil
 from dataclasses import replace
 from datetime import date
@@ -250,6 +251,34 @@ def test_an_older_file_does_not_take_a_newers_place(mail, tmp_path):
     assert (mail.root / "b" / "inbox" / "b.dcmodel").read_bytes() == newest
 
 
+def test_what_vanishes_between_two_looks_stops_nothing_else(mail, tmp_path):
+    """Its sender has taken it back meanwhile, or somebody has tidied up."""
+    store = StoreRemote(str(tmp_path / "store"))
+    mail.push("a", store)
+    for name in ("a", "b"):
+        mail.put("share", name)
+        mail.push(name, store)
+    names, listed = store._names, store.list(mail.folder("analyst"))
+    (gone,) = [each for each in listed if each.sender == mail.keys["b"].public.fingerprint]
+    (tmp_path / "store" / mail.project.digest / "share" / f"{gone.sha256}.dcshare").unlink()
+    with refused("NOT_FOUND"):
+        store.withdraw(gone, folder=mail.folder("b"))
+    store.list = lambda folder: listed
+    done, kept = mail.pull("analyst", store)
+    assert {sha256: error.code for sha256, error in done.refused.items()} == {gone.sha256: "NOT_FOUND"}
+    assert mail.inbox("analyst") == ["a.dcshare"]
+    # Also where it vanishes before it was looked into.
+    del store.list
+    ghosts = {"share": f"{gone.sha256}.dcshare", "agreement": f"{'0' * 64}.toml"}
+    store._names = lambda place: [
+        *names(place),
+        *(f"{place}/{ghost}" for kind, ghost in ghosts.items() if place.endswith(f"/{kind}")),
+    ]
+    done, _ = mail.pull("analyst", store, kept)
+    assert (done.came, done.refused) == ({}, {})
+    assert store.status(mail.folder("analyst")).shared == ("a",)
+
+
 def test_a_download_goes_on_where_it_ended(mail, tmp_path, monkeypatch):
     root, data = tmp_path / "store", mail.made("model", "b", size=50_000)
     left_by_hand(mail, root, "model", ".dcmodel", data)
@@ -330,6 +359,19 @@ def test_a_new_revision_comes_and_an_old_one_does_not_replace_it(mail, store):
     assert [error.code for error in pushed.refused.values()] == ["PROJECT_OLDER"]
 
 
+def test_a_later_revision_that_waits_in_the_inbox_is_not_replaced_by_an_older_one(mail, store):
+    for revision in (3, 2):
+        later = replace(mail.project, revision=revision)
+        text = project_text(later, mail.keys["a"])
+        if revision == 3:
+            (mail.root / "b" / "inbox").mkdir()
+            (mail.root / "b" / "inbox" / "project.toml").write_text(text)
+    store.agree(later, text.encode())
+    done, _ = mail.pull("b", store)
+    assert done.refused["agreement"].code == "PROJECT_OLDER"
+    assert mail.folder("b").coming.revision == 3
+
+
 def test_an_anchor_of_another_version_of_the_project_is_not_sent(mail, store):
     newer = replace(mail.project, revision=2)
     (mail.root / "a" / "anchor.dcanchor").write_bytes(seal_anchor(mail.world.anchor, newer, mail.keys["a"]))
@@ -375,15 +417,35 @@ def test_a_store_that_cannot_be_used_is_told_and_nothing_is_remembered(mail, tmp
 
 
 def test_what_is_remembered_is_read_as_it_was_written(tmp_path):
-    kept = Kept().having("1" * 64).having("1" * 64).expecting("2" * 64)
+    kept = Kept().having("1" * 64).having("1" * 64).expecting("2" * 64).without("3" * 64).without("3" * 64)
     kept.write(tmp_path, "hub")
     assert Kept.read(tmp_path, "hub") == kept
     assert Kept.read(tmp_path, "other") == Kept()
-    numbered = b'{"expected":[],"fetched":[1],"head":"","seq":0,"shown":[],"version":1}'
-    for damaged in (b"", b"[]", b'{"version":1}', numbered):
-        (tmp_path / ".remotes" / "hub.json").write_bytes(damaged)
+    path = tmp_path / ".remotes" / "hub.json"
+    written = json.loads(path.read_bytes())
+    wrong = [{name: [1]} for name in ("fetched", "expected", "shown", "withdrawn", "owed")]
+    wrong += [{"agreed": 1}, {"head": None}, {"seq": "0"}, {"seq": True}, {"version": 2}, {"other": []}]
+    for damaged in (b"", b"[]", b'{"version":1}', *(json.dumps({**written, **each}).encode() for each in wrong)):
+        path.write_bytes(damaged)
         with refused("STATE_DAMAGED"):
             Kept.read(tmp_path, "hub")
+    # As programs wrote it that did not remember what was taken back.
+    path.write_text(json.dumps({name: each for name, each in written.items() if name != "withdrawn"}))
+    assert Kept.read(tmp_path, "hub") == replace(kept, withdrawn=())
+
+
+def test_what_was_taken_back_is_sent_again_only_if_it_is_named(mail, store):
+    path = mail.put("share", "b")
+    mail.push("b", store)
+    (entry,) = store.list(mail.folder("b"))
+    store.withdraw(entry, folder=mail.folder("b"))
+    kept = Kept().without(entry.sha256)
+    done = mail.push("b", store, withdrawn=kept.withdrawn)
+    assert (done.sent, done.withdrawn) == ({}, [str(path)])
+    assert store.list(mail.folder("b")) == []
+    assert mail.push("b", store, path, withdrawn=kept.withdrawn).sent == {str(path): "share"}
+    assert kept.expecting(entry.sha256).withdrawn == ()
+    assert mail.push("b", store, withdrawn=kept.withdrawn).there == [str(path)]
 
 
 def test_errors_name_no_data(mail, store):

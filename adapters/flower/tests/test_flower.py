@@ -10,7 +10,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from datacollab_flower import NODE_FOLDER, party_folder, relay_folder
+from datacollab_flower import ACTION, NODE_FOLDER, RECORD, party_folder, relay_folder, send
+from flwr.app import ConfigRecord, RecordDict
 from playing import PARTIES, play, prepare
 
 APP = Path(__file__).parents[1] / "app"
@@ -71,6 +72,23 @@ def test_an_exchange_through_flower_predicts_as_one_by_files(tmp_path):
     world = prepare(tmp_path)
     with ExitStack() as stack:
         play(world, Federation(tmp_path, stack).carry)
+
+
+def test_a_node_that_answers_without_the_record_is_silent_and_stops_nobody(monkeypatch):
+    # Flower makes messages only within a run.
+    monkeypatch.setattr("datacollab_flower.Message", lambda content, **metadata: SimpleNamespace(**metadata))
+    contents = {1: RecordDict(), 2: RecordDict({RECORD: ConfigRecord({"came": 0})})}
+
+    class Line:
+        def send_and_receive(self, messages, timeout):
+            for message in messages:
+                assert message.message_type == ACTION
+                metadata = SimpleNamespace(src_node_id=message.dst_node_id)
+                content = contents[message.dst_node_id]
+                yield SimpleNamespace(metadata=metadata, has_error=lambda: False, content=content)
+
+    messages = {str(node): {"act": "deliver"} for node in contents}
+    assert send(Line(), messages, 1.0) == {"2": {"came": 0}}
 
 
 @pytest.mark.parametrize("given", [None, 7, "/nowhere"])

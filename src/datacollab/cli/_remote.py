@@ -18,10 +18,21 @@ from ._progress import Say, shown_progress
 from ._remote_dashboard import dashboard
 from ._remote_members import approve, invite, join, open_, requests
 from ._remote_next import next_commands
-from ._remote_options import HERE, AsJson, InFolder, Named, keys_of, opened, show_refused, working
+from ._remote_options import (
+    HERE,
+    AsJson,
+    Certificates,
+    InFolder,
+    Named,
+    keys_of,
+    opened,
+    show_refused,
+    soon_locked,
+    working,
+)
 
 if TYPE_CHECKING:
-    from ..remote import Folder, Kept, Place, Pushed, Remote, RemoteStatus
+    from ..remote import Folder, Kept, Place, Pulled, Pushed, Remote, RemoteStatus
 
 __all__ = ["app"]
 
@@ -36,10 +47,7 @@ _LONGEST_WAIT = 3600.0
 def add(
     name: Annotated[str, typer.Argument(help="What to call it here.")],
     url: Annotated[str, typer.Argument(help="https://... of a hub; or a folder, sftp://..., s3://...")],
-    ca: Annotated[
-        Path | None,
-        Option(exists=True, dir_okay=False, help="Certificates of the hub's own organisation (PEM)."),
-    ] = None,
+    ca: Certificates = None,
     folder: InFolder = HERE,
     as_json: AsJson = False,
 ) -> None:
@@ -110,7 +118,8 @@ def push(
                 _kept(folder, place).expecting(sha256).write(folder, place.name)
 
             with shown_progress(quiet=as_json) as progress:
-                done = push_all(there, opened_remote, files or (), has=remember, tell=progress)
+                back = _kept(folder, place).withdrawn
+                done = push_all(there, opened_remote, files or (), withdrawn=back, has=remember, tell=progress)
             _record(folder, "push", place, done.sent)
             _show_pushed(done, folder, place, report)
             code = show_refused(done.refused, report)
@@ -192,12 +201,12 @@ def watch(
                 with working(folder), opened(folder, remote, passphrase_file, keys) as (place, opened_remote):
                     _pull(folder, place, opened_remote, report, lambda step, share=None: None)
                 failed = 0
-                came |= report.facts["came"]
             except ExchangeError as error:
                 if error.code not in ("REMOTE_UNREACHABLE", "BUSY"):
                     raise
                 failed += 1
                 warn(f"datacollab: {error.code}: {error}")
+            came |= report.facts.pop("came", {})
             done += 1
             if looks is not None and done >= looks:
                 break
@@ -224,6 +233,7 @@ def withdraw(
         with opened(folder, remote, passphrase_file) as (place, opened_remote):
             entry = withdrawable(there, opened_remote, file)
             opened_remote.withdraw(entry, folder=there)
+            _kept(folder, place).without(entry.sha256).write(folder, place.name)
             _record(folder, "withdraw", place, {entry.sha256: entry.kind})
         report.facts = {"withdrawn": entry.sha256, "kind": entry.kind}
         report.line(f"The {entry.kind} {entry.sha256[:16]} was taken back from {place.name}.")
@@ -240,19 +250,20 @@ app.command("approve")(approve)
 
 def _pull(folder: Path, place: Place, remote: Remote, report: Report, progress: Say) -> int:
     """Pull, remember, and say what came; the exit code is returned."""
-    from ..remote import Folder, HubRemote, check_given
+    from ..remote import Folder, HubRemote, Pulled, check_given
     from ..remote import pull as pull_all
 
-    there, before = Folder.at(folder), _kept(folder, place)
-    done, kept = pull_all(there, remote, before, keep=lambda kept: kept.write(folder, place.name), tell=progress)
-    _record(folder, "pull", place, done.came)
-    report.facts |= {"came": done.came, "older": done.older, "withdrawn": done.withdrawn}
-    for path, kind in done.came.items():
-        report.line(f"{path}: {kind}, {Path(path).stat().st_size:,} bytes, signature in order")
-    for sha256 in done.older:
-        report.line(f"{sha256[:16]}: made before the one in the inbox, and left out")
-    for sha256 in done.withdrawn:
-        report.line(f"{sha256[:16]}: its sender has taken it back. Ask what counts before you use it.")
+    there, before, done = Folder.at(folder), _kept(folder, place), Pulled()
+
+    def remember(kept: Kept) -> None:
+        kept.write(folder, place.name)
+
+    try:
+        done, kept = pull_all(there, remote, before, keep=remember, done=done, tell=progress)
+    finally:
+        # What came before an interruption has come.
+        _show_pulled(done, report)
+        _record(folder, "pull", place, done.came)
     now = Folder.at(folder)
     commands = next_commands(folder, done.came, is_analyst=now.is_analyst)
     report.facts["next"] = commands
@@ -289,13 +300,23 @@ def _witnessed(folder: Path, there: Folder, place: Place, remote: Remote, kept: 
 
 def _record(folder: Path, event: str, place: Place, files: dict[str, str]) -> None:
     """Have the folder's own log know of it, where there is one."""
-    from ..exchange.log import AuditLog, locked
+    from ..exchange.log import AuditLog
 
     if files and (folder / "log.jsonl").is_file():
-        with locked(folder):
+        with soon_locked(folder):
             AuditLog(folder / "log.jsonl").append(
                 event, remote=place.name, files={Path(path).name: kind for path, kind in files.items()}
             )
+
+
+def _show_pulled(done: Pulled, report: Report) -> None:
+    report.facts |= {"came": done.came, "older": done.older, "withdrawn": done.withdrawn}
+    for path, kind in done.came.items():
+        report.line(f"{path}: {kind}, {Path(path).stat().st_size:,} bytes, signature in order")
+    for sha256 in done.older:
+        report.line(f"{sha256[:16]}: made before the one in the inbox, and left out")
+    for sha256 in done.withdrawn:
+        report.line(f"{sha256[:16]}: its sender has taken it back. Ask what counts before you use it.")
 
 
 def _show_pushed(done: Pushed, folder: Path, place: Place, report: Report) -> None:
@@ -322,8 +343,14 @@ def _show_status(place: Place, found: RemoteStatus, report: Report) -> None:
     if found.digest is None:
         report.line("There is no project file yet.")
         return
-    report.line(f"project {found.project}, revision {found.revision}, digest {found.digest}")
-    report.line(f"shared: {', '.join(found.shared) or 'nobody yet'}; {found.quorum} are wanted")
+    shared = f"shared: {', '.join(found.shared) or 'nobody yet'}"
+    if found.revision is None:
+        report.line(f"project {found.project}, digest {found.digest}: this project file is not here. Its deadline and")
+        report.line("quorum are told when it is: datacollab remote pull")
+        report.line(shared)
+    else:
+        report.line(f"project {found.project}, revision {found.revision}, digest {found.digest}")
+        report.line(f"{shared}; {found.quorum} are wanted")
     if found.missing:
         report.line(f"missing: {', '.join(found.missing)}")
     if found.waiting:

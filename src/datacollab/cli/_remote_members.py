@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Option
@@ -12,7 +14,10 @@ from typer import Option
 from ..errors import ExchangeError
 from ._output import reported
 from ._passphrase import PassphraseFile
-from ._remote_options import HERE, AsJson, InFolder, Named, hub_of, keys_of, working
+from ._remote_options import HERE, AsJson, Certificates, InFolder, Named, hub_of, keys_of, working
+
+if TYPE_CHECKING:
+    from ..remote import HubRemote
 
 __all__ = ["approve", "invite", "join", "open_", "requests"]
 
@@ -20,10 +25,7 @@ __all__ = ["approve", "invite", "join", "open_", "requests"]
 def join(
     link: Annotated[str, typer.Argument(help="The invitation that the owner sent, a secret until used; - to type it.")],
     name: Annotated[str, Option(help="What to call the remote here.")] = "hub",
-    ca: Annotated[
-        Path | None,
-        Option(exists=True, dir_okay=False, help="Certificates of the hub's own organisation (PEM)."),
-    ] = None,
+    ca: Certificates = None,
     folder: InFolder = HERE,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
@@ -111,8 +113,8 @@ def invite(
     with reported(as_json, unchanged="A link that was made and not shown is of no use to anybody.") as report:
         from ..remote import invite as made
 
-        with hub_of(folder, remote, passphrase_file) as (place, hub):
-            link = made(hub.client, _opened_project(place.project, place.name), name, role, days)
+        with _room_of(folder, remote, passphrase_file) as (hub, project):
+            link = made(hub.client, project, name, role, days)
         report.facts = {"name": name, "role": role, "days": days, "link": link}
         report.line(link)
         report.line(f"For {name} alone, who runs: datacollab remote join LINK. It works once, for {days} days.")
@@ -132,8 +134,8 @@ def requests(
         from ..bundle import write_atomically
         from ..remote import requests_of
 
-        with hub_of(folder, remote, passphrase_file) as (place, hub):
-            asked = requests_of(hub.client, _opened_project(place.project, place.name))
+        with _room_of(folder, remote, passphrase_file) as (hub, project):
+            asked = requests_of(hub.client, project)
         report.facts = {"requests": []}
         for each in asked:
             file = folder / "members" / f"{each.key.fingerprint}.key"
@@ -164,8 +166,7 @@ def approve(
     with reported(as_json, unchanged="Look with `datacollab remote requests`.") as report:
         from ..remote import answer_request, requests_of
 
-        with hub_of(folder, remote, passphrase_file) as (place, hub):
-            project = _opened_project(place.project, place.name)
+        with _room_of(folder, remote, passphrase_file) as (hub, project):
             asked = {each.key.fingerprint: each for each in requests_of(hub.client, project)}
             if fingerprint not in asked:
                 raise ExchangeError(
@@ -177,9 +178,18 @@ def approve(
         report.line(f"{asked[fingerprint].name} ({fingerprint}) is {'refused' if refuse else 'in'}.")
 
 
-def _opened_project(project: str | None, name: str) -> str:
-    if project is None:
-        raise ExchangeError(
-            "PROJECT_MISSING", f"Remote {name!r} has no project yet. Open one: datacollab remote open PROJECT"
-        )
-    return project
+@contextmanager
+def _room_of(folder: Path, remote: str | None, passphrase_file: Path | None) -> Iterator[tuple[HubRemote, str]]:
+    """The hub and its name of the project that was opened there.
+
+    Raises
+    ------
+    ExchangeError
+        PROJECT_MISSING, where none was; and as of `hub_of`.
+    """
+    with hub_of(folder, remote, passphrase_file) as (place, hub):
+        if place.project is None:
+            raise ExchangeError(
+                "PROJECT_MISSING", f"Remote {place.name!r} has no project yet. Open one: datacollab remote open PROJECT"
+            )
+        yield hub, place.project

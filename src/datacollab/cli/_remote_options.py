@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,12 +18,30 @@ if TYPE_CHECKING:
     from ..bundle import KeyPair
     from ..remote import HubRemote, Place, Remote
 
-__all__ = ["HERE", "AsJson", "InFolder", "Named", "hub_of", "keys_of", "opened", "show_refused", "working"]
+__all__ = [
+    "HERE",
+    "AsJson",
+    "Certificates",
+    "InFolder",
+    "Named",
+    "hub_of",
+    "keys_of",
+    "opened",
+    "show_refused",
+    "soon_locked",
+    "working",
+]
 
 InFolder = Annotated[Path, Option("--folder", "-C", help="The folder of a party, analyst or owner.")]
 AsJson = Annotated[bool, Option("--json", help="Print one JSON object.")]
 Named = Annotated[str | None, Option("--remote", metavar="NAME", help="Which remote. Default: the only one.")]
+Certificates = Annotated[
+    Path | None,
+    Option("--ca", exists=True, dir_okay=False, help="Certificates of the hub's own organisation (PEM)."),
+]
 HERE = Path()
+_PATIENCE, _PAUSE = 10.0, 0.1
+"""Seconds for which another command in the folder is waited for, and between two looks."""
 
 
 def keys_of(folder: Path, passphrase_file: Path | None) -> KeyPair:
@@ -78,6 +97,24 @@ def working(folder: Path) -> Iterator[None]:
         raise ExchangeError("FOLDER_MISSING", f"{folder} is no folder. Give the one with the keys, with -C.")
     (folder / KEPT).mkdir(mode=0o700, exist_ok=True)
     with locked(folder / KEPT):
+        yield
+
+
+@contextmanager
+def soon_locked(folder: Path) -> Iterator[None]:
+    """The lock of the folder itself, to note in its log what was done already: who holds it is waited for."""
+    from ..exchange.log import locked
+
+    until = time.monotonic() + _PATIENCE
+    with ExitStack() as lock:
+        while True:
+            try:
+                lock.enter_context(locked(folder))
+                break
+            except ExchangeError as error:
+                if error.code != "BUSY" or time.monotonic() >= until:
+                    raise
+                time.sleep(_PAUSE)
         yield
 
 

@@ -12,6 +12,8 @@ from ._kinds import KINDS, Kind, kind_of
 
 __all__ = ["Addressed", "addressed"]
 
+_SEALED = "sealed.bin"
+
 
 @dataclass(frozen=True)
 class Addressed:
@@ -27,6 +29,8 @@ class Addressed:
         Whom it is from, or for; None of an anchor.
     created : datetime
         By the sender's clock.
+    sealed : bool
+        Whether only its recipients can read it.
     """
 
     kind: Kind
@@ -34,6 +38,7 @@ class Addressed:
     recipients: tuple[PublicKey, ...]
     party: str | None
     created: datetime
+    sealed: bool
 
     @property
     def file_name(self) -> str:
@@ -78,7 +83,8 @@ def addressed(bundle: Envelope, project: Project, what: str) -> Addressed:
             f"{what} is signed by {bundle.signer.fingerprint}; the project wants {sender.fingerprint} for it. Do not "
             "use it, and ask the sender by another way.",
         )
-    return Addressed(kind, sender, _keys(kind.recipient, project, party), party, _created(bundle, what))
+    recipients, sealed = _keys(kind.recipient, project, party), bundle.members.keys() == {_SEALED}
+    return Addressed(kind, sender, recipients, party, _created(bundle, what), sealed)
 
 
 def _party(bundle: Envelope, project: Project, what: str) -> str:

@@ -67,8 +67,9 @@ class RemoteStatus:
         Its name; None before there is an agreement.
     digest : str or None
     revision : int or None
-    deadline : str or None
-    quorum : int or None
+        None where a hub names a project file that the folder has not.
+    deadline, quorum
+        Likewise; no deadline where none was agreed on, either.
     shared, missing, waiting : tuple of str
         Parties whose share is there; whose is not; and for whom a model lies there that they did not fetch.
     now : str or None

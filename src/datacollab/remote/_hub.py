@@ -82,7 +82,7 @@ class HubRemote(Remote):
         download(self.client, self._at(folder).rpartition("/")[-1], entry, part, tell=tell)
 
     def status(self, folder: Folder) -> RemoteStatus:
-        """As of `Remote`.
+        """As of `Remote`; nothing of a project file that is not here, as nobody can say whether it is true.
 
         Raises
         ------
@@ -111,8 +111,11 @@ class HubRemote(Remote):
             now=one("now", str),
             facts=said,
         )
-        if folder.project is not None:
-            _check_told(status, folder.project, self.url)
+        versions = () if folder.project is None else folder.versions
+        agreed = next((each for each in versions if each.digest == status.digest), None)
+        if agreed is None:
+            return replace(status, revision=None, deadline=None, quorum=None)
+        _check_told(status, agreed, self.url)
         return status
 
     def agreement(self, folder: Folder) -> bytes | None:
@@ -191,7 +194,7 @@ def _check_told(status: RemoteStatus, project: Project, url: str) -> None:
         "revision": project.revision,
     }
     others = [name for name, value in agreed.items() if getattr(status, name) != value]
-    if status.digest == project.digest and others:
+    if others:
         raise ExchangeError(
             "WITHHELD",
             f"{url} says another {' and '.join(others)} than the project file, which its owner signed and which "

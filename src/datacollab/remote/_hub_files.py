@@ -48,7 +48,7 @@ def upload(client: HubClient, project: str, parcel: Parcel, *, tell: Tell) -> No
                 offset += len(piece)
                 if not piece or offset >= most:
                     raise Interrupted("the hub wants more than there is")
-                failed, furthest = 0, max(offset, furthest)
+                failed, furthest = (0, offset) if offset > furthest else (failed, furthest)
         except Interrupted as interrupted:
             failed += 1
             client.wait(failed, interrupted)

@@ -29,6 +29,8 @@ class Kept:
         SHA-256 of files that the remote said to have from here, and its log has not shown yet.
     shown : tuple of str
         SHA-256 of those that its log has shown.
+    withdrawn : tuple of str
+        SHA-256 of files that this folder took back, so that none is sent again without being named.
     owed : tuple of str
         SHA-256 of files of the project file that holds that are for this folder, as the log says.
     agreed : str
@@ -42,6 +44,7 @@ class Kept:
     fetched: tuple[str, ...] = ()
     expected: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
+    withdrawn: tuple[str, ...] = ()
     owed: tuple[str, ...] = ()
     agreed: str = ""
     seq: int = 0
@@ -64,9 +67,10 @@ class Kept:
         except ExchangeError:
             raise _damaged(path) from None
         try:
+            found.setdefault("withdrawn", [])  # files of earlier programs have none
             if found.pop("version") != _VERSION or found.keys() != asdict(cls()).keys():
                 raise ValueError
-            lists = {name: tuple(found[name]) for name in ("fetched", "expected", "shown", "owed")}
+            lists = {name: tuple(found[name]) for name in ("fetched", "expected", "shown", "withdrawn", "owed")}
             kept = cls(**lists, agreed=found["agreed"], seq=found["seq"], head=found["head"])
             texts = all(isinstance(each, str) for each in (*chain(*lists.values()), kept.agreed, kept.head))
             if not texts or type(kept.seq) is not int:
@@ -89,7 +93,12 @@ class Kept:
     def expecting(self, sha256: str) -> Kept:
         """The same with a file that the remote has from here."""
         known = sha256 in self.expected or sha256 in self.shown
-        return self if known else replace(self, expected=(*self.expected, sha256))
+        expected = self.expected if known else (*self.expected, sha256)
+        return replace(self, expected=expected, withdrawn=tuple(each for each in self.withdrawn if each != sha256))
+
+    def without(self, sha256: str) -> Kept:
+        """The same with a file that was taken back."""
+        return self if sha256 in self.withdrawn else replace(self, withdrawn=(*self.withdrawn, sha256))
 
 
 def forget(folder: Path, name: str) -> None:

@@ -11,8 +11,10 @@ from ..bundle import Limits, PublicKey, digest, read_envelope, sync_folder
 from ..errors import ExchangeError
 from ..exchange.project import Project
 from ._addressed import addressed
+from ._base import Tell, silent
 from ._folder import Folder
-from ._kinds import AGREEMENT, KINDS
+from ._kinds import AGREEMENT, KINDS, Kind
+from ._parcel import Parcel
 from ._project_text import project_of
 from ._sha256 import sha256_of
 from ._store import StoreRemote
@@ -32,7 +34,9 @@ _MOST_TEXT = 2**20
 class Mailbox(StoreRemote):
     """A store of which one side of a connection has a part, and the other side another.
 
-    What comes gets its name when it is whole, signed as its project wants, and of a project whose file lies here.
+    What comes gets its name when it is whole, sealed, signed as its project wants, and of a project whose file lies
+    here.  To whom a framework hands a file, it knows by what its members say of themselves: the seal alone keeps others
+    from reading it.
 
     Parameters
     ----------
@@ -44,6 +48,17 @@ class Mailbox(StoreRemote):
         self.path = Path(path).resolve()
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         super().__init__(str(self.path))
+
+    def send(self, parcel: Parcel, *, tell: Tell = silent) -> None:
+        """As of `Remote`, for what is sealed.
+
+        Raises
+        ------
+        ExchangeError
+            REMOTE_REFUSED.
+        """
+        _check_sealed(parcel.sealed, parcel.kind, str(parcel.path))
+        super().send(parcel, tell=tell)
 
     def from_folder(self, folder: Folder) -> dict[str, int]:
         """Names and sizes of what a folder has left here: what its own key signed, and nothing that came."""
@@ -79,6 +94,13 @@ class Mailbox(StoreRemote):
     def piece(self, name: str, start: int) -> bytes:
         """Bytes of a file that lies here."""
         with open(self._path_of(name), "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if start >= size:
+                raise ExchangeError(
+                    "REMOTE_REFUSED",
+                    f"The other side wants {name} from byte {start} on, and it has {size}. Compare the programs' "
+                    "versions.",
+                )
             file.seek(start)
             return file.read(PIECE)
 
@@ -124,10 +146,17 @@ class Mailbox(StoreRemote):
         most = _MOST_TEXT if f"/{AGREEMENT}/" in name else Limits().total_bytes
         if not 0 < size <= most or done + len(piece) > size:
             raise ExchangeError("TOO_LARGE", f"{name} is to have {size} bytes, and {most} are allowed. Ask its sender.")
+        root, kind, _ = name.split("/")
+        if kind != AGREEMENT:
+            self._project(root, name)
         if len(self.names()) >= MOST_FILES:
             raise ExchangeError(
                 "QUOTA_EXCEEDED", f"{self.path} holds {MOST_FILES} files already. Remove those of past projects."
             )
+        # Of one file alone a source's part is kept: whatever it begins, no disk is filled by what comes to nothing.
+        for other in self.path.glob(f"*/*/{_part(Path('*'), source).name}"):
+            if other != part:
+                other.unlink()
         part.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with open(part, "ab", opener=_private) as file:
             file.write(piece)
@@ -154,15 +183,20 @@ class Mailbox(StoreRemote):
             if found.digest != root:
                 raise ExchangeError("PROJECT_HASH_MISMATCH", f"{name} is project {found.fingerprint}. Do not use it.")
             return
+        project = self._project(root, name)
+        with open(part, "rb") as file:
+            bundle = addressed(read_envelope(file, os.fstat(file.fileno()).st_size, what=name), project, name)
+        if bundle.kind.name != kind:
+            raise ExchangeError("WRONG_KIND", f"{name} is in truth {bundle.kind.name}. Do not use it; ask its sender.")
+        _check_sealed(bundle.sealed, bundle.kind, name)
+
+    def _project(self, root: str, name: str) -> Project:
         project = next((each for _, each, _ in self._texts() if each.digest == root), None)
         if project is None:
             raise ExchangeError(
                 "AGREEMENT_MISSING", f"{name} came before its project file. Have the owner send that, and run it again."
             )
-        with open(part, "rb") as file:
-            bundle = addressed(read_envelope(file, os.fstat(file.fileno()).st_size, what=name), project, name)
-        if bundle.kind.name != kind:
-            raise ExchangeError("WRONG_KIND", f"{name} is in truth {bundle.kind.name}. Do not use it; ask its sender.")
+        return project
 
     def _texts(self) -> Iterator[tuple[str, Project, bytes]]:
         for project, text in self._agreements():
@@ -177,6 +211,15 @@ class Mailbox(StoreRemote):
                 "REMOTE_REFUSED", "The other side named a file as no store names one. Compare the programs' versions."
             )
         return self.path / name
+
+
+def _check_sealed(sealed: bool, kind: Kind, what: str) -> None:
+    if not sealed:
+        raise ExchangeError(
+            "REMOTE_REFUSED",
+            f"{what}, a {kind.name}, is not sealed, and others in the framework could read it. Have the project seal "
+            "what parties send (project new --seal-shares) and make it anew, or carry it by another remote.",
+        )
 
 
 def _part(path: Path, source: str) -> Path:

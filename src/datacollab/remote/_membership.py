@@ -14,7 +14,7 @@ from ._settings import invalid
 
 __all__ = ["ROLES", "Asked", "Link", "answer_request", "browser_link", "invite", "join", "open_project", "requests_of"]
 
-_PATH = re.compile(r"(.*)/v1/projects/([0-9a-f]{32})/join")
+_PATH = re.compile(r"((?:/[A-Za-z0-9._~-]+)*)/v1/projects/([0-9a-f]{32})/join")
 _SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")
 ROLES = ("party", "analyst", "auditor")
 
@@ -106,9 +106,15 @@ def invite(client: HubClient, project: str, name: str, role: str, days: int) -> 
     """
     said = {"name": name, "role": role, "days": days}
     answer = client.once_or_refused("POST", f"/v1/projects/{project}/invitations", json=said, ok=(201,))
-    link = str(answer.field("link", str))
-    Link.of(link)
-    return link
+    link = Link.of(answer.field("link", str))
+    if link.project != project:
+        raise ExchangeError(
+            "REMOTE_REFUSED",
+            f"{answer.what} answers with a link to project {link.project}, and one to {project} was wanted. Do not "
+            "send it; ask the operator.",
+        )
+    # The hub that was asked, whatever address it has put into its answer.
+    return f"{client.url}/v1/projects/{project}/join#{link.secret}"
 
 
 def join(client: HubClient, link: Link, key: KeyPair) -> None:

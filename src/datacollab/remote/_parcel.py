@@ -16,8 +16,6 @@ from ._kinds import Kind
 
 __all__ = ["Parcel", "parcel_of"]
 
-_SEALED = "sealed.bin"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Parcel:
@@ -95,5 +93,5 @@ def parcel_of(path: Path, folder: Folder) -> Parcel:
         sender=found.sender.fingerprint,
         recipient=found.recipients[0].fingerprint if found.kind.recipient == "party" else None,
         party=found.party,
-        sealed=envelope.members.keys() == {_SEALED},
+        sealed=found.sealed,
     )

@@ -49,7 +49,13 @@ class Pulled:
 
 
 def pull(
-    folder: Folder, remote: Remote, kept: Kept, *, keep: Callable[[Kept], object], tell: Tell = silent
+    folder: Folder,
+    remote: Remote,
+    kept: Kept,
+    *,
+    keep: Callable[[Kept], object],
+    done: Pulled | None = None,
+    tell: Tell = silent,
 ) -> tuple[Pulled, Kept]:
     """Fetch what is for this folder and did not come before; what is refused stops nothing else.
 
@@ -61,6 +67,8 @@ def pull(
         What came before.
     keep : callable
         Takes what came by now, after each file.
+    done : Pulled, optional
+        Filled, and returned; so a caller knows what came before an interruption.
     tell : callable
         Takes what is going on.
 
@@ -73,7 +81,7 @@ def pull(
     ExchangeError
         REMOTE_UNREACHABLE.
     """
-    done = Pulled()
+    done = Pulled() if done is None else done
     folder.inbox.mkdir(mode=0o700, exist_ok=True)
     tell("looking for the project file")
     try:
@@ -115,7 +123,8 @@ def _pull_agreement(folder: Folder, remote: Remote, done: Pulled) -> Folder:
     there = folder.project
     if there is not None:
         _check_same_owner(there, project, remote.url)
-        project.check_not_older(there, folder.path)
+        for version in folder.versions:
+            project.check_not_older(version, folder.path)
     if there is not None and there.digest == project.digest:
         return folder
     if not place.is_file() or place.read_bytes() != text:

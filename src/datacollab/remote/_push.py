@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -54,6 +54,7 @@ def push(
     remote: Remote,
     files: Sequence[Path] = (),
     *,
+    withdrawn: Collection[str] = (),
     has: Callable[[str], object] = silent,
     tell: Tell = silent,
 ) -> Pushed:
@@ -65,6 +66,8 @@ def push(
     remote : Remote
     files : sequence of Path
         Instead of all that may be sent: bundles, and the project file.
+    withdrawn : collection of str
+        SHA-256 of files that were taken back: where a remote itself does not tell, they are sent again only if named.
     has : callable
         Takes the SHA-256 of each bundle that the remote says to have from here, as soon as it says so: what follows
         may be interrupted.
@@ -84,9 +87,10 @@ def push(
     # What was taken back and sent again is listed twice.
     listed = sorted(remote.list(folder), key=lambda each: not each.withdrawn) if bundles else []
     known = {each.sha256: each for each in listed}
+    back = () if files else withdrawn
     for path in bundles:
         tell(f"checking {path.name}")
-        _each(path, done, lambda path=path: _push_bundle(folder, remote, path, known, done, has, tell))  # type: ignore[misc]
+        _each(path, done, lambda path=path: _push_bundle(folder, remote, path, known, back, done, has, tell))  # type: ignore[misc]
     return done
 
 
@@ -117,13 +121,14 @@ def _push_bundle(
     remote: Remote,
     path: Path,
     known: Mapping[str, Entry],
+    withdrawn: Collection[str],
     done: Pushed,
     has: Callable[[str], object],
     tell: Tell,
 ) -> None:
     parcel = parcel_of(path, folder)
     entry = known.get(parcel.sha256)
-    if entry is not None and entry.withdrawn:
+    if entry.withdrawn if entry is not None else parcel.sha256 in withdrawn:
         done.withdrawn.append(str(path))
         return
     if entry is None:

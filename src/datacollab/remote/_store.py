@@ -98,7 +98,7 @@ class StoreRemote(Remote):
     def fetch(self, entry: Entry, part: Path, *, folder: Folder, tell: Tell = silent) -> None:
         """As of `Remote`."""
         place = self._lying(entry, folder)
-        with self._reached(), self._files.open(place, "rb") as source, open(part, "ab") as target:
+        with self._still_there(entry), self._files.open(place, "rb") as source, open(part, "ab") as target:
             done = target.tell()
             source.seek(done)
             while piece := source.read(_PIECE):
@@ -154,7 +154,7 @@ class StoreRemote(Remote):
     def withdraw(self, entry: Entry, *, folder: Folder) -> None:
         """As of `Remote`."""
         place = self._lying(entry, folder)
-        with self._reached():
+        with self._still_there(entry):
             self._files.rm_file(place)
 
     def _lying(self, entry: Entry, folder: Folder) -> str:
@@ -168,7 +168,9 @@ class StoreRemote(Remote):
             sha256, suffix = place.rsplit("/", 1)[-1].partition(".")[::2]
             if not _SHA256.fullmatch(sha256) or f".{suffix}" != KINDS[kind].suffix:
                 continue
-            with self._reached():
+            said = None
+            # What was taken back since it was listed is passed over, too.
+            with self._reached(), contextlib.suppress(FileNotFoundError):
                 size = int(self._files.size(place))
                 with self._files.open(place, "rb", block_size=2**16) as stream:
                     said = peek(stream)
@@ -189,9 +191,10 @@ class StoreRemote(Remote):
             with self._reached():
                 is_folder = self._files.isdir(place)
             for file in self._names(f"{place}/{AGREEMENT}") if is_folder else ():
-                with self._reached(), self._files.open(file, "rb") as stream:
+                text = b""
+                with self._reached(), contextlib.suppress(FileNotFoundError), self._files.open(file, "rb") as stream:
                     text = stream.read(_MOST_TEXT)
-                # Others' mistakes are not this folder's concern.
+                # Others' mistakes are not this folder's concern, and no more is what vanished since it was listed.
                 with contextlib.suppress(ExchangeError):
                     yield project_of(text, file), text
 
@@ -243,7 +246,7 @@ class StoreRemote(Remote):
         """What goes wrong on the way, in our words; systems behind fsspec have errors of their own."""
         try:
             yield
-        except (ExchangeError, ImportError, ValueError, FileNotFoundError):
+        except (ExchangeError, ImportError, ValueError):
             raise
         except Exception as error:
             words = getattr(error, "strerror", None) or f"{type(error).__name__}: {str(error)[:_MOST_WORDS]}"
@@ -252,6 +255,19 @@ class StoreRemote(Remote):
                 f"{self.url} cannot be used ({words}). Look at the network, the address and who may use it; then run "
                 "the command again, which goes on where this one ended.",
             ) from error
+
+    @contextmanager
+    def _still_there(self, entry: Entry) -> Iterator[None]:
+        """The same of a file that may have vanished since it was listed."""
+        with self._reached():
+            try:
+                yield
+            except FileNotFoundError:
+                raise ExchangeError(
+                    "NOT_FOUND",
+                    f"{self.url} has the {entry.kind} {entry.sha256[:16]} no more: since it was listed, it was taken "
+                    "back or removed. Run the command again; if it is missed, ask its sender.",
+                ) from None
 
 
 def _concerns(project: Project, folder: Folder) -> bool:
