@@ -1,12 +1,15 @@
 """The database's versions, blobs that nobody names, and many at once."""
 
+import gc
 import os
+import sqlite3
 import threading
+from contextlib import closing
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from hub_world import FINGERPRINTS, KEYS, NOW, PROJECT, bundle
+from hub_world import FINGERPRINTS, KEYS, NOW, PROJECT, World, bundle
 from sqlalchemy import inspect, text
 
 from datacollab.errors import ExchangeError
@@ -180,3 +183,24 @@ def test_an_engine_says_what_it_is(tmp_path):
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
     engine.dispose()
+
+
+def test_a_row_that_cannot_be_read_keeps_no_writer_out(tmp_path):
+    """A cursor that was not read to its end keeps what it saw, and SQLite lets no writer in behind that."""
+    with World(tmp_path / "hub") as world:
+        world.open_project()
+        world.put_agreement()
+        with closing(sqlite3.connect(tmp_path / "hub" / "hub.sqlite")) as outside:
+            (facts,) = outside.execute("SELECT facts FROM log WHERE seq = 1").fetchone()
+            outside.execute("UPDATE log SET facts = '{' WHERE seq = 1")
+            outside.commit()
+            # What failed is collected whenever it pleases.
+            gc.disable()
+            try:
+                assert world.ask("owner", "GET", "/v1/projects/{p}/log").status_code == 500
+                outside.execute("UPDATE log SET facts = ? WHERE seq = 1", (facts,))
+                outside.commit()
+                answer = world.send("north", "share", bundle("share", "north", party="north"))
+            finally:
+                gc.enable()
+        assert answer.status_code == 201, answer.text

@@ -102,7 +102,15 @@ def transaction(engine: Engine, *, reading: bool = False) -> Iterator[Connection
         Whether nothing will be written, so that writers need not wait.
     """
     with engine.connect().execution_options(reading=reading) as connection, connection.begin():
-        yield connection
+        try:
+            yield connection
+        except ExchangeError:
+            raise
+        except BaseException:
+            # Rows that nobody has read to their end stay as they were to a connection of SQLite's, which then is let
+            # write no more.
+            connection.invalidate()
+            raise
 
 
 def disk_is_full(error: BaseException) -> bool:
