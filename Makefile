@@ -60,7 +60,7 @@ downstream: $(VENV)/.test  ## Survival, effects, explanations, clusters, groups:
 	PYTHONPATH=benchmarks $(BIN)/python -m downstream --n-jobs 2 --output output/downstream --copy-to docs/results/downstream
 
 hub-load: $(VENV)/.test  ## The hub under load, with PostgreSQL: what docs/results/hub-load holds. Takes half an hour, and the machine for itself.
-	PYTHONPATH=benchmarks $(BIN)/python -m hub_load --seconds 600 --rate 500 --uploads 1000 --total 1000000 --output output/hub-load \
+	PYTHONPATH=benchmarks $(BIN)/python -m hub_load --seconds 600 --rate 500 --uploads 1000 --total 1000000 --workers 2 --output output/hub-load \
 		--copy-to docs/results/hub-load
 
 adapters:  ## An exchange through Flower, and one through NVFlare, each in an environment of its own.

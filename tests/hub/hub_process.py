@@ -22,7 +22,11 @@ class HubProcess:
         self.folder, self.port, self.log, self.process = folder, port, log, None
         self.url = f"http://127.0.0.1:{port}"
         self.arguments = ["hub", "serve", "--data", str(folder), "--port", str(port), "--rate", "10000", *more]
-        self.environment = {**os.environ, **({"DATACOLLAB_HUB_DATABASE": database} if database else {})}
+        self.environment = {
+            **os.environ,
+            "TMPDIR": str(folder.parent),
+            **({"DATACOLLAB_HUB_DATABASE": database} if database else {}),
+        }
 
     def start(self):
         code = "from datacollab.cli import main; main()"

@@ -1,8 +1,10 @@
 """Who asks is known before a body is read; what strangers and the impatient can hold is bounded."""
 
 import asyncio
+import contextlib
 import json
 import re
+import sqlite3
 
 import pytest
 from hub_world import KEYS, URL, World, bundle, refused
@@ -13,7 +15,7 @@ from sqlalchemy.exc import OperationalError
 from datacollab.bundle import digest, key_with_proof
 from datacollab.errors import ExchangeError
 from datacollab.exchange.requests import sign_request
-from datacollab.hub.service import Seen
+from datacollab.hub.web._holding import Bodies
 
 
 class Asked:
@@ -240,12 +242,33 @@ def test_a_database_that_is_away_is_no_wrong_signature(tmp_path, monkeypatch):
         assert (answer.status_code, answer.json()["code"]) == (503, "UNAVAILABLE")
 
 
-def test_many_keys_do_not_make_one_forget_how_often_it_asked(monkeypatch):
-    monkeypatch.setattr("datacollab.hub.service._seen._MOST_KEYS", 3)
-    seen = Seen(1.0)
-    for number in range(4):
-        seen.count("often", 0.0)
-        seen.count(f"other-{number}", 0.0)
-    with pytest.raises(ExchangeError) as caught:
-        seen.count("often", 0.0)
-    assert caught.value.code == "TOO_MANY_REQUESTS"
+@pytest.mark.parametrize(
+    ("said", "status", "code"),
+    [("database or disk is full", 507, "STORE_FULL"), ("database is locked", 503, "UNAVAILABLE")],
+)
+def test_what_processes_share_may_fail(world, monkeypatch, said, status, code):
+    def fails(*_):
+        raise sqlite3.OperationalError(said)
+
+    monkeypatch.setattr("datacollab.hub.service.Seen.count", fails)
+    answer = world.ask("owner", "GET", "/v1/projects")
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+
+
+def n_held(bodies, who):
+    """How many bodies of one who asks are held at once, when all wait."""
+    with contextlib.ExitStack() as held:
+        for number in range(1000):
+            try:
+                held.enter_context(bodies.held(who(number)))
+            except ExchangeError:
+                return number
+    raise AssertionError("no bound")
+
+
+@pytest.mark.parametrize(
+    "who", [lambda _: None, lambda _: "north", lambda number: f"key-{number}"], ids=["strangers", "one key", "keys"]
+)
+def test_several_processes_share_the_places_for_bodies(who):
+    assert [n_held(Bodies(n), who) for n in (2, 8)] == [n_held(Bodies(), who) // n for n in (2, 8)]
+    assert n_held(Bodies(1000), who) == 1

@@ -69,6 +69,9 @@ def serve(
     file_mib: Annotated[int, typer.Option("--file-mib", min=1, help="The most that a file may have.")] = 2048,
     sender_gib: Annotated[int, typer.Option("--sender-gib", min=1, help="And all of a key in a project.")] = 50,
     rate: Annotated[float, typer.Option(min=0.1, help="Requests of a key in a second.")] = 50.0,
+    workers: Annotated[
+        int, typer.Option(min=1, max=64, metavar="N", help="Processes that answer; at most one for each core.")
+    ] = 1,
     metrics_token_file: Annotated[
         Path | None,
         typer.Option(
@@ -90,6 +93,7 @@ def serve(
         from ..hub.rules import Settings
         from ..hub.service import Hub
         from ..hub.web import serve as run
+        from ..hub.web import serve_together
 
         token = None if metrics_token_file is None else metrics_token_file.read_text(encoding="ascii").strip()
         settings = Settings(
@@ -100,7 +104,12 @@ def serve(
             metrics_token=token or None,
         )
         report.line(f"The hub {settings.url} listens on {host}, port {port}. Ctrl-C ends it.")
-        run(Hub(store, settings), host=host, port=port)
+        if workers == 1:
+            run(Hub(store, settings), host=host, port=port)
+        else:
+            serve_together(
+                settings, data=data, database=database, blobs=blobs, host=host, port=port, n_processes=workers
+            )
 
 
 @app.command("allow")

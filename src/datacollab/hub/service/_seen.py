@@ -1,33 +1,58 @@
-"""What one process remembers: requests that it has answered, and how often each key asks."""
+"""What processes of one hub remember together: requests that they have answered, and how often each key asks."""
 
 from __future__ import annotations
 
-import math
+import hashlib
+import sqlite3
 import threading
+from pathlib import Path
 
 from ...errors import ExchangeError
 
 __all__ = ["Seen"]
 
 _BURST = 4
-_MOST_KEYS = 10_000
+_WAIT = 30.0
+_EVERY = 1.0
+"""Seconds until what has expired is cleared away again."""
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS requests (digest BLOB PRIMARY KEY, until REAL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS requests_by_time ON requests (until);
+CREATE TABLE IF NOT EXISTS keys (fingerprint TEXT PRIMARY KEY, left REAL, asked REAL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS keys_by_time ON keys (asked);
+"""
+_TAKE = "INSERT OR IGNORE INTO requests VALUES (?, ?)"
+_LEFT = "min(:most, left + max(0, :now - asked) * :rate)"
+_COUNT = f"""
+INSERT INTO keys VALUES (:fingerprint, :most - 1, :now)
+ON CONFLICT (fingerprint) DO UPDATE SET left = {_LEFT} - 1, asked = :now WHERE {_LEFT} >= 1
+"""
 
 
 class Seen:
     """Nonces until they expire, and a bucket of requests for each key.
 
+    All of it may be lost: it lasts as long as the hub runs, and is in no backup.
+
     Parameters
     ----------
     per_second : float
         Requests of a key in the long run.
+    place : Path, optional
+        A file for several processes; None for one process, in memory.
     """
 
-    def __init__(self, per_second: float) -> None:
-        self._rate, self._most = per_second, per_second * _BURST
-        self._nonces: dict[tuple[str, str], float] = {}
-        self._buckets: dict[str, tuple[float, float]] = {}
+    def __init__(self, per_second: float, place: Path | None = None) -> None:
+        self._rate, self._most = per_second, max(1.0, per_second * _BURST)
         self._lock = threading.Lock()
-        self._next_purge = -math.inf
+        self._next_purge = 0.0
+        # Statements that each are a transaction.
+        self._database = sqlite3.connect(
+            ":memory:" if place is None else place, timeout=_WAIT, isolation_level=None, check_same_thread=False
+        )
+        # A process that is killed leaves the file whole; whether the machine's end does is of no consequence.
+        self._database.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;" + _TABLES)
 
     def take(self, fingerprint: str, nonce: str, now: float, until: float) -> None:
         """Take a request once.
@@ -37,13 +62,14 @@ class Seen:
         ExchangeError
             ``REPLAYED``.
         """
+        # There are hundreds of thousands where many ask.
+        digest = hashlib.sha256(f"{fingerprint} {nonce}".encode("ascii")).digest()[:20]
         with self._lock:
             if now >= self._next_purge:
-                self._nonces = {each: end for each, end in self._nonces.items() if end >= now}
-                self._next_purge = now + 60
-            if (fingerprint, nonce) in self._nonces:
-                raise ExchangeError("REPLAYED", "This very request was answered before. Make it anew.")
-            self._nonces[fingerprint, nonce] = until
+                self._purge(now)
+            is_new = self._database.execute(_TAKE, (digest, until)).rowcount == 1
+        if not is_new:
+            raise ExchangeError("REPLAYED", "This very request was answered before. Make it anew.")
 
     def count(self, fingerprint: str, now: float) -> None:
         """Count a request.
@@ -53,16 +79,21 @@ class Seen:
         ExchangeError
             ``TOO_MANY_REQUESTS``.
         """
+        values = {"fingerprint": fingerprint, "most": self._most, "rate": self._rate, "now": now}
         with self._lock:
-            left, then = self._buckets.get(fingerprint, (self._most, now))
-            left = min(self._most, left + max(0.0, now - then) * self._rate)
-            if left < 1:
-                raise ExchangeError(
-                    "TOO_MANY_REQUESTS",
-                    f"The key {fingerprint} asks more than {self._rate:g} times a second. Wait a second.",
-                )
-            # The one that asked last comes last; who has not asked for longest is forgotten first.
-            self._buckets.pop(fingerprint, None)
-            if len(self._buckets) >= _MOST_KEYS:
-                del self._buckets[next(iter(self._buckets))]
-            self._buckets[fingerprint] = (left - 1, now)
+            may_ask = self._database.execute(_COUNT, values).rowcount == 1
+        if not may_ask:
+            raise ExchangeError(
+                "TOO_MANY_REQUESTS",
+                f"The key {fingerprint} asks more than {self._rate:g} times a second. Wait a second.",
+            )
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._database.close()
+
+    def _purge(self, now: float) -> None:
+        """Clear away what has expired, and keys that may ask as often again as those that never did."""
+        self._database.execute("DELETE FROM requests WHERE until < ?", (now,))
+        self._database.execute("DELETE FROM keys WHERE asked < ?", (now - self._most / self._rate,))
+        self._next_purge = now + _EVERY

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -117,4 +118,7 @@ def disk_is_full(error: BaseException) -> bool:
     """Whether an error means that there is no room, in the database or beside it."""
     if isinstance(error, OSError):
         return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    return isinstance(error, OperationalError) and ("is full" in str(error.orig) or "No space left" in str(error.orig))
+    said = str(error.orig) if isinstance(error, OperationalError) else str(error)
+    return isinstance(error, OperationalError | sqlite3.OperationalError) and (
+        "is full" in said or "No space left" in said
+    )

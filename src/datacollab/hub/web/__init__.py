@@ -1,6 +1,6 @@
 """The hub over HTTP: routes, admission, errors, lines of log and numbers; `hub.pages` beside them."""
 
 from ._app import make_app
-from ._serving import serve
+from ._serving import serve, serve_together
 
-__all__ = ["make_app", "serve"]
+__all__ = ["make_app", "serve", "serve_together"]

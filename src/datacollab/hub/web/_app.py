@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
@@ -20,17 +21,22 @@ from ._project_routes import ROUTER as PROJECTS
 from ._refusals import answer_errors
 from ._watching import Numbers, Watch
 
-__all__ = ["make_app"]
+__all__ = ["SEEN", "make_app"]
 
+SEEN = "seen.sqlite"
 _DAY = 86_400
 
 
-def make_app(hub: Hub) -> FastAPI:
+def make_app(hub: Hub, *, n_processes: int = 1, shared: Path | None = None) -> FastAPI:
     """An ASGI app of a hub.
 
     Parameters
     ----------
     hub : Hub
+    n_processes : int, default=1
+        That answer beside one another, this one included.
+    shared : Path, optional
+        A folder for what they count together; needed where they are several.
     """
     app = FastAPI(
         title="datacollab hub",
@@ -43,9 +49,9 @@ def make_app(hub: Hub) -> FastAPI:
         lifespan=_tidied,
     )
     app.state.hub = hub
-    app.state.seen = Seen(hub.settings.requests_per_second)
-    app.state.bodies = Bodies()
-    app.state.numbers = Numbers()
+    app.state.seen = Seen(hub.settings.requests_per_second, shared and shared / SEEN)
+    app.state.bodies = Bodies(n_processes)
+    app.state.numbers = Numbers(shared)
     for router in (POLLED, HEALTH, PROJECTS, FILES, PAGES):
         app.include_router(router)
     answer_errors(app)

@@ -14,10 +14,19 @@ _MOST, _MOST_OF_KEY, _MOST_OF_STRANGERS = 64, 8, 32
 
 
 class Bodies:
-    """Places for bodies, which are held in memory; for the event loop's thread alone."""
+    """Places for bodies, which are held in memory; for the event loop's thread alone.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    n_processes : int
+        That share the places, an equal number each.
+    """
+
+    def __init__(self, n_processes: int = 1) -> None:
         self._of: Counter[str] = Counter()
+        self._most, self._most_of_key, self._most_of_strangers = (
+            -(-most // n_processes) for most in (_MOST, _MOST_OF_KEY, _MOST_OF_STRANGERS)
+        )
 
     @contextmanager
     def held(self, fingerprint: str | None) -> Iterator[None]:
@@ -35,7 +44,7 @@ class Bodies:
         """
         who = fingerprint or ""
         n_known = self._of.total() - self._of[""]
-        if self._of[who] >= (_MOST_OF_KEY if who else _MOST_OF_STRANGERS) or (who and n_known >= _MOST):
+        if self._of[who] >= (self._most_of_key if who else self._most_of_strangers) or (who and n_known >= self._most):
             raise ExchangeError("TOO_MANY_REQUESTS", "Too many requests with a body come at once. Wait a second.")
         self._of[who] += 1
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -44,6 +45,7 @@ def answer_errors(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _misread)
     app.add_exception_handler(OSError, _failed)
     app.add_exception_handler(SQLAlchemyError, _failed)
+    app.add_exception_handler(sqlite3.Error, _failed)
 
 
 def refusal(error: ExchangeError, status: int) -> JSONResponse:

@@ -6,9 +6,11 @@ import json
 import logging
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 __all__ = ["JsonLines", "Numbers", "Watch"]
@@ -49,18 +51,33 @@ def _places(traceback: Any) -> list[str]:
 
 
 class Numbers:
-    """Counters for /metrics, of this app alone."""
+    """Counters for /metrics.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    shared : Path, optional
+        A folder where several processes count together; it has to be in ``PROMETHEUS_MULTIPROC_DIR`` when the process
+        begins.
+
+    Attributes
+    ----------
+    registry : CollectorRegistry
+        What is shown.
+    """
+
+    def __init__(self, shared: Path | None = None) -> None:
         self.registry = CollectorRegistry()
+        own = self.registry if shared is None else None
+        if shared is not None:
+            MultiProcessCollector(self.registry, str(shared))  # type: ignore[no-untyped-call]
         labels = ("method", "route", "status")
-        self.requests = Counter("datacollab_hub_requests", "Requests answered.", labels, registry=self.registry)
-        self.failures = Counter("datacollab_hub_failures", "Requests that failed.", ("code",), registry=self.registry)
+        self.requests = Counter("datacollab_hub_requests", "Requests answered.", labels, registry=own)
+        self.failures = Counter("datacollab_hub_failures", "Requests that failed.", ("code",), registry=own)
         for code in _FAILURES:
             # There from the start, so that the first one is an increase.
             self.failures.labels(code)
-        self.sent = Counter("datacollab_hub_sent_bytes", "Bytes of answers.", registry=self.registry)
-        self.seconds = Histogram("datacollab_hub_seconds", "Time to answer.", ("method",), registry=self.registry)
+        self.sent = Counter("datacollab_hub_sent_bytes", "Bytes of answers.", registry=own)
+        self.seconds = Histogram("datacollab_hub_seconds", "Time to answer.", ("method",), registry=own)
 
 
 class Watch:
