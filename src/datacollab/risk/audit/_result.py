@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ._facts import AuditFacts
 from ._json import fields_of, to_text
 from ._page import audit_page
-from ._plot import findings_figure
+from ._plot import findings_axes
 from ._sentences import sentence_of
 from ._table import findings_frame
 from ._text import summary_text
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 __all__ = ["AuditResult"]
 
@@ -69,17 +69,26 @@ class AuditResult(AuditFacts):
         """
         return findings_frame(self.findings)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: ArrayLike | None = None) -> NDArray[np.object_]:
         """Draw the measures by threat level, beside what labels alone and guessing give.
+
+        Parameters
+        ----------
+        ax : array-like of matplotlib Axes, optional
+            In which to draw, one for each measure; otherwise a figure is made, which no window shows.
+
+        Returns
+        -------
+        ndarray of matplotlib Axes, shape (n_measures,)
 
         Raises
         ------
         MissingExtraError
             When matplotlib is not installed.
         ValueError
-            When there is no finding to draw.
+            When there is no finding to draw, or there are fewer Axes than measures.
         """
-        return findings_figure(self)
+        return findings_axes(self, ax)
 
     def sentences(self) -> dict[str, str]:
         """Say in natural frequencies what every threat level comes to, keyed by its name."""
