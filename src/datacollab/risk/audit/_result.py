@@ -9,13 +9,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..._notebooks import card, chain
 from ._facts import AuditFacts
+from ._html import light_badge, text_html
 from ._json import fields_of, to_text
 from ._page import audit_page
 from ._plot import findings_axes
 from ._sentences import sentence_of
 from ._table import findings_frame
-from ._text import summary_text
+from ._text import STOPPED_EARLY, facts, proven_text, summary_text
 
 __all__ = ["AuditResult"]
 
@@ -136,6 +138,22 @@ class AuditResult(AuditFacts):
     def __repr__(self) -> str:
         lights = ", ".join(f"{criterion.name}: {criterion.light}" for criterion in self.all_criteria())
         return f"<AuditResult of party {self.party!r}: {lights}>"
+
+    def _repr_html_(self) -> str:
+        stopped = f"<p>{STOPPED_EARLY}</p>" if not self.complete else ""
+        lights = "".join(
+            f"<tr><th>{criterion.name}</th><td>{light_badge(criterion.light)}</td>"
+            f"<td>{text_html(criterion.reason + proven_text(self, criterion.name))}</td></tr>"
+            for criterion in self.all_criteria()
+        )
+        return card(
+            f"Privacy audit of party {self.party}",
+            chain(held=["shared"], rows=f"{self.n_rows} rows", f=self.obfuscator, shared="under attack"),
+            stopped,
+            f"<table>{lights}</table>",
+            f"<small>{text_html('; '.join(facts(self)))}. to_html() writes the page for a data protection officer."
+            "</small>",
+        )
 
 
 def _written(text: str, path: str | Path | None) -> str:
