@@ -109,10 +109,9 @@ def test_the_styles_of_a_card_change_nothing_else_of_the_notebook():
 
 def test_many_parties_are_counted_not_listed():
     X = np.random.default_rng(0).normal(size=(300, 4))
-    shares = [
-        dc.Party(f"p{number:02}", PCA(2), fit_on=X[:60]).fit(X[60 + number :: 13], np.arange(len(X[60 + number :: 13])) % 2)
-        .share(X[:50]) for number in range(13)
-    ]  # fmt: skip
+    own = {f"p{number:02}": X[60 + number :: 13] for number in range(13)}
+    parties = [dc.Party(name, PCA(2), fit_on=X[:60]).fit(rows, np.arange(len(rows)) % 2) for name, rows in own.items()]
+    shares = [party.share(X[:50]) for party in parties]
     html = dc.Analyst(dc.LTI(2)).fit(shares)._repr_html_()
     assert "Collaboration of 13 parties" in html
     assert "p09" in html
