@@ -9,7 +9,11 @@ DATA ?= $(firstword $(DATACOLLAB_DATA) $(wildcard ../shared/data))
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test test-all check smoke results risks accuracy federated pays frontier downstream adapters hub-faults hub-load clean
+# What other versions of Python and of packages are tried with; test_oracles needs packages for which there are no old ones.
+CORE := tests/linalg tests/share tests/anchor tests/model tests/survival tests/analyst tests/party tests/collaboration \
+	--ignore tests/analyst/test_oracles.py
+
+.PHONY: demo test test-all check smoke results risks accuracy federated pays frontier downstream adapters hub-faults hub-load oldest pythons clean
 
 demo: $(VENV)/.demo  ## What data collaboration buys on real data: prints a table, writes figures and a page.
 	$(BIN)/datacollab demo --output output/demo
@@ -70,8 +74,25 @@ adapters:  ## An exchange through Flower, and one through NVFlare, each in an en
 hub-faults: $(VENV)/.test  ## Kills and other faults while shares cross a hub on PostgreSQL: what docs/results/hub-faults holds. Goes on where it was.
 	PYTHONPATH=benchmarks $(BIN)/python -m hub_faults --times 200 --output output/faults.json --copy-to docs/results/hub-faults
 
+oldest:  ## The numerical core with the oldest versions that pyproject.toml allows, in an environment of its own.
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet uv
+	.venv-oldest/bin/uv pip install --quiet --python .venv-oldest/bin/python --resolution lowest-direct \
+		--editable '.[umap,anchors,data,tables,exchange,cli]' 'pytest>=8' 'pytest-xdist>=3.5' 'hypothesis>=6.130' 'polars>=1.0'
+	.venv-oldest/bin/python -m pytest -n auto -m "not slow" $(CORE)
+
+pythons:  ## The numerical core with the newest versions, by every Python from 3.11 to 3.13 that is found.
+	for version in 3.11 3.12 3.13; do \
+		if python$$version -c '' 2>/dev/null; then \
+			python$$version -m venv .venv-$$version && \
+			.venv-$$version/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager \
+				--editable '.[umap,anchors,data,tables,exchange,cli]' pytest pytest-xdist hypothesis polars && \
+			.venv-$$version/bin/python -m pytest -n auto -m "not slow" $(CORE) || exit 1; \
+		else echo "python$$version is not here"; fi; \
+	done
+
 clean:
-	rm -rf $(VENV) output build dist
+	rm -rf $(VENV) .venv-* output build dist
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=python3.x")'

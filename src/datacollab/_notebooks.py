@@ -1,10 +1,31 @@
-"""What a notebook shows of an estimator that learns secrets."""
+"""What a notebook shows, which may be sent on: of what is private, its shape and no more."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from html import escape
 from typing import Any
 
-__all__ = ["FittedUnseen"]
+__all__ = ["FittedUnseen", "Stage", "card", "chain", "class_names", "table"]
+
+_STYLE = """<style>
+.dc-card{max-width:54em;font:14px/1.45 system-ui,sans-serif;color:inherit}
+.dc-card h4{margin:.2em 0 .5em;font-size:1.05em}
+.dc-card ol{display:flex;flex-wrap:wrap;gap:.35em .2em;align-items:stretch;list-style:none;margin:.3em 0 .6em;padding:0}
+.dc-card li{display:flex;align-items:center;margin:0}
+.dc-card li+li::before{content:"\\2192";padding:0 .35em 0 .2em;opacity:.75}
+.dc-card li>span{padding:.25em .6em;border:1px solid rgba(128,128,128,.55);border-radius:.9em;text-align:center}
+.dc-card li.dc-map>span{border-radius:.2em}
+.dc-card li.dc-held>span{border:2px solid #0a7ac4;background:rgba(10,122,196,.16)}
+.dc-card li b{display:block;font-family:Georgia,serif;font-style:italic}
+.dc-card small{opacity:.85}
+.dc-card table{border-collapse:collapse;margin:.2em 0;background:none;color:inherit;font-size:1em}
+.dc-card th,.dc-card td{text-align:left;vertical-align:top;padding:.12em 1em .12em 0;font-weight:normal;border:0;
+background:none;color:inherit;white-space:normal}
+.dc-card th{opacity:.8}
+</style>"""
+"""Colours of its surroundings, so that it can be read in light and dark; nothing outside the card changes."""
 
 
 class FittedUnseen:
@@ -14,3 +35,83 @@ class FittedUnseen:
         shown = super()._get_fitted_attr_html(doc_link)  # type: ignore[misc]
         shown.clear()
         return shown
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Rows, or a map, on the way from a private row to a prediction.
+
+    Attributes
+    ----------
+    symbol : str
+        As in the paper, with what stands below the line after "_".
+    note : str
+        What it is here, in a few words.
+    is_map : bool
+        Rows are drawn round, and maps with corners.
+    held : bool
+        Whether the object that is shown has it.
+    """
+
+    symbol: str
+    note: str = ""
+    is_map: bool = False
+    held: bool = False
+
+
+def chain(*, held: Iterable[str] = (), **notes: str) -> str:
+    """The way from a private row to a prediction: X_k, f_k, what leaves, g_k, what is common, h, the prediction.
+
+    Parameters
+    ----------
+    held : iterable of {"rows", "f", "shared", "g", "common", "h"}
+        What the object that is shown has.
+    **notes : str
+        What these are here, by the same names.
+
+    Examples
+    --------
+    >>> chain(held=["f"], f="PCA").count("dc-held")
+    1
+    """
+    stages = [
+        Stage(symbol, notes.get(name, ""), name in ("f", "g", "h"), name in set(held))
+        for name, symbol in (
+            ("rows", "X_k"),
+            ("f", "f_k"),
+            ("shared", "X\u0303_k"),
+            ("g", "g_k"),
+            ("common", "X\u0302_k"),
+            ("h", "h"),
+        )
+    ]
+    label = escape(", then ".join(f"{each.symbol} {each.note}".strip() for each in stages), quote=True)
+    return f'<ol role="img" aria-label="{label}">{"".join(map(_drawn, stages))}</ol>'
+
+
+def _drawn(stage: Stage) -> str:
+    symbol, _, below = stage.symbol.partition("_")
+    kinds = " ".join(kind for kind, holds in (("dc-map", stage.is_map), ("dc-held", stage.held)) if holds)
+    name = f"{symbol}<sub>{below}</sub>" if below else symbol
+    note = f"<small>{escape(stage.note)}</small>" if stage.note else ""
+    return f'<li class="{kinds}"><span><b>{name}</b>{note}</span></li>'
+
+
+def table(rows: Iterable[tuple[str, ...]]) -> str:
+    """Rows of texts, the first of each being what it is about."""
+    lines = (
+        f"<tr><th>{escape(first)}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in rest)}</tr>"
+        for first, *rest in rows
+    )
+    return f"<table>{''.join(lines)}</table>"
+
+
+def card(title: str, *parts: str) -> str:
+    """A title, which is escaped, and parts, which are HTML already."""
+    return f'{_STYLE}<div class="dc-card"><h4>{escape(title)}</h4>{"".join(parts)}</div>'
+
+
+def class_names(estimator: Any) -> str:
+    """What an estimator is made of, without parameters, of which one may be secret."""
+    steps = getattr(estimator, "steps", None)
+    return type(estimator).__name__ if steps is None else ", ".join(class_names(step) for _, step in steps)

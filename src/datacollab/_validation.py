@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils._param_validation import HasMethods, Hidden, Interval, StrOptions
+from sklearn.utils._set_output import ADAPTERS_MANAGER
 
 from ._require import require
 from ._typing import Array, FloatArray, PartyName
@@ -29,6 +30,7 @@ __all__ = [
     "check_representation",
     "check_single_targets",
     "count_missing",
+    "in_frame",
     "name_parties",
     "require",
     "to_numpy",
@@ -61,6 +63,11 @@ def array_namespace(values: Array) -> Any:
     except ImportError:
         compat = require("array_api_compat", "gpu")
     return compat.array_namespace(values)
+
+
+def in_frame(library: str, rows: FloatArray, names: NDArray[Any], like: Any) -> Any:
+    """Rows as a data frame of "pandas" or "polars", with the index of the table that they come from, if it has one."""
+    return ADAPTERS_MANAGER.adapters[library].create_container(to_numpy(rows), like, columns=names)
 
 
 def to_numpy(values: ArrayLike) -> NDArray[Any]:

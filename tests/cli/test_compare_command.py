@@ -287,7 +287,7 @@ def test_the_program_lists_its_commands_and_its_version():
     told = datacollab("--help")
     assert told.returncode == 0
     for command in ("demo", "data", "anchor"):
-        assert f"│ {command} " in told.stdout
+        assert f"\n  {command} " in told.stdout
     version = datacollab("--version")
     assert (version.returncode, version.stdout) == (0, f"datacollab {__version__}\n")
 
@@ -312,14 +312,30 @@ sys.exit(", ".join({"numpy", "sklearn", "scipy", "umap", "matplotlib", "pandas"}
     assert told.stderr.strip() == ""
 
 
-def test_commands_without_their_dependencies_say_how_to_install_them():
+def without_typer(*arguments):
     code = """
 import sys
 sys.modules["typer"] = None
 from datacollab.cli import main
 main()
 """
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+
+
+def test_version_and_help_need_no_dependencies_of_the_commands():
+    from datacollab import __version__
+
+    version = without_typer("--version")
+    assert (version.returncode, version.stdout, version.stderr) == (0, f"datacollab {__version__}\n", "")
+    for spelt in ("-h", "--help"):
+        told = without_typer(spelt)
+        assert told.returncode == 0
+        assert "pip install 'datacollab[cli]'" in told.stdout
+
+
+@pytest.mark.parametrize("arguments", [(), ("demo",), ("demo", "--help")])
+def test_commands_without_their_dependencies_say_how_to_install_them(arguments):
+    told = without_typer(*arguments)
     assert told.returncode == 1
     assert "pip install 'datacollab[cli]'" in told.stderr
     assert "Traceback" not in told.stderr

@@ -1,6 +1,5 @@
 import json
 import operator
-import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -59,8 +58,8 @@ def ready(world):
 
 
 def plain(text):
-    """What a frame holds, in one line."""
-    return " ".join(re.sub("[│╭╮╰╯─]", " ", text).split())
+    """The words, in one line."""
+    return " ".join(text.split())
 
 
 def refused(result, code):

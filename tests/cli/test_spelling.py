@@ -1,5 +1,9 @@
 """Options mean the same in all commands, and help shows them whole on a terminal of 80 columns."""
 
+import re
+import tomllib
+from pathlib import Path
+
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -17,7 +21,15 @@ def commands(command=ROOT, path=()):
         yield from commands(each, (*path, name))
 
 
-COMMANDS = dict(commands())
+def groups(command=ROOT, path=()):
+    if getattr(command, "commands", None) is not None:
+        yield path, command
+        for name, each in command.commands.items():
+            yield from groups(each, (*path, name))
+
+
+COMMANDS, GROUPS = dict(commands()), dict(groups())
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 IN_A_FOLDER = {
     *(("keys", name) for name in ("new", "public", "show")),
     *(("project", name) for name in ("new", "sign")),
@@ -29,6 +41,9 @@ IN_A_FOLDER = {
     *(("remote", name) for name in ("add", "remove", "push", "pull", "status", "watch", "withdraw")),
     *(("remote", name) for name in ("join", "open", "invite", "requests", "approve", "dashboard")),
     ("desk",),
+    *(("hub", name) for name in ("serve", "allow", "backup", "restore")),
+    *(("hub", "db", name) for name in ("upgrade", "downgrade", "current")),
+    *(("hub", "log", name) for name in ("export", "verify")),
 }
 WRITE_WHERE_TOLD = {
     *(("demo",), ("compare",), ("audit",), ("project", "new"), ("anchor", "make"), ("anchor", "seal")),
@@ -44,6 +59,7 @@ WRITE_WHERE_TOLD = {
     ("hub", "backup"),
     ("hub", "log", "export"),
 }
+OLDER = {"--data"}  # of hubs, for --folder
 SHORT = {"-C": "--folder", "-o": "--output", "-h": "--help", "-q": "--quiet", "-j": "--jobs"}
 
 
@@ -55,26 +71,66 @@ def options(path):
     ("names", "expected"), [({"--folder", "-C"}, IN_A_FOLDER), ({"--output", "-o"}, WRITE_WHERE_TOLD)]
 )
 def test_the_folder_and_what_is_written_are_spelt_alike(names, expected):
-    assert {path for path in COMMANDS if names in options(path)} == expected
+    assert {path for path in COMMANDS if names in [spelt - OLDER for spelt in options(path)]} == expected
     assert {path for path in COMMANDS for spelt in options(path) if spelt & names} == expected
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_help_shows_the_folder_and_what_is_written_alike(path):
+    for param in COMMANDS[path].params:
+        if "-C" in param.opts:
+            assert param.metavar == "DIR"
+        if "-o" in param.opts:
+            assert param.metavar in ("DIR", "FILE")
 
 
 def test_a_letter_stands_for_one_word():
     for path in COMMANDS:
         for spelt in options(path):
             for letter in (name for name in spelt if not name.startswith("--")):
-                assert spelt == {letter, SHORT[letter]}, path
+                assert spelt - OLDER == {letter, SHORT[letter]}, path
 
 
-@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
-def test_help_is_not_cut(path):
-    shown = CliRunner().invoke(app, [*path, "--help"], env={"COLUMNS": "80", "TERMINAL_WIDTH": "80"})
+def help_of(path, width):
+    shown = CliRunner().invoke(app, [*path, "--help"], terminal_width=width)
     assert shown.exit_code == 0
-    assert max(map(len, shown.stdout.splitlines())) <= 80
-    assert "…" not in shown.stdout
-    names = {name for param in COMMANDS[path].params for name in (*param.opts, *param.secondary_opts)}
-    words = set(shown.stdout.replace(",", " ").split())
+    return shown.stdout
+
+
+@pytest.mark.parametrize("width", [80, 60])
+@pytest.mark.parametrize("path", [*COMMANDS, *GROUPS], ids=lambda path: " ".join(path) or "datacollab")
+def test_help_is_not_cut(path, width):
+    """A line is longer than the narrower terminal only where it is an example or an address, to be copied whole."""
+    shown = help_of(path, width)
+    lines = [line for line in shown.splitlines() if width == 80 or not re.match("    |.*://", line)]
+    assert max(map(len, lines)) <= width
+    assert "…" not in shown
+    assert not re.search(r"\w\.\.\.$", shown, re.MULTILINE)
+    command = {**COMMANDS, **GROUPS}[path]
+    names = {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
+    words = set(shown.replace(",", " ").split())
     assert {name for name in names if name.startswith("-")} <= words
+
+
+@pytest.mark.parametrize("path", GROUPS, ids=lambda path: " ".join(path) or "datacollab")
+def test_a_group_says_of_each_command_in_full_what_it_does(path):
+    shown = " ".join(help_of(path, 60).split())
+    for name, command in GROUPS[path].commands.items():
+        first = (command.help or "").split("\n\n")[0]
+        assert f" {name} {' '.join(first.split())}" in shown
+
+
+def test_an_example_has_a_line_of_its_own_however_narrow_the_terminal():
+    lines = [line.strip() for line in help_of(("audit",), 60).splitlines()]
+    assert "datacollab audit p.csv a.csv --public public.csv --target y --preset private" in lines
+
+
+def test_the_program_says_where_to_ask_and_where_to_report():
+    shown = help_of((), 80)
+    for address in PROJECT["urls"].values():
+        where = address.removesuffix("/blob/main/CHANGELOG.md").removesuffix("/tree/main/docs")
+        assert where in shown
+    assert "/security" in shown
 
 
 def run(*arguments):
@@ -104,3 +160,10 @@ def test_files_are_written_with_either_spelling(tmp_path):
         refused = run("data", "deal", "digits", *wrong)
         assert refused.exit_code == 2
         assert "--output" in refused.stderr
+
+
+def test_a_hub_takes_its_folder_by_any_spelling(tmp_path):
+    assert run("hub", "db", "upgrade", "-C", tmp_path / "hub").exit_code == 0
+    told = [run("hub", "db", "current", spelt, tmp_path / "hub") for spelt in ("-C", "--folder", "--data")]
+    assert {each.exit_code for each in told} == {0}
+    assert len({each.stdout for each in told}) == 1

@@ -8,16 +8,19 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Self
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._threads import one_thread_if_small
-from .._validation import FloatArray, PartyName, array_namespace, check_parties, name_parties
+from .._validation import FloatArray, PartyName, array_namespace, check_parties, in_frame, name_parties
 from ..errors import AgreementError, RepresentationError, SinglePartyWarning, UnknownPartyError
 from ..model import IntegrationFunction
 
 __all__ = ["BaseIntegrator", "Representations", "check_anchors", "check_n_components"]
+
+_OUTPUTS = ("default", "pandas", "polars")
 
 Representations = Mapping[Any, ArrayLike] | Sequence[ArrayLike]
 """Several parties' arrays: keyed by party, or a plain sequence that is keyed 0..K-1."""
@@ -104,6 +107,9 @@ class BaseIntegrator(BaseEstimator, ABC):
     _keeps_library: ClassVar[bool] = False
     """Whether `fit` computes with arrays of torch or CuPy where they lie."""
 
+    _output: str = "default"
+    """No parameter: `clone` leaves it behind, so that whoever works with a clone gets arrays."""
+
     integration_functions_: dict[PartyName, IntegrationFunction]
 
     @abstractmethod
@@ -121,7 +127,7 @@ class BaseIntegrator(BaseEstimator, ABC):
         Returns
         -------
         dict of party to ndarray of shape (n_rows, n_components)
-            After a fit on torch or CuPy arrays, such arrays.
+            After a fit on torch or CuPy arrays, such arrays; after `set_output`, data frames.
 
         Raises
         ------
@@ -138,7 +144,51 @@ class BaseIntegrator(BaseEstimator, ABC):
                 f"No integration function for {unknown!r}; known parties: {list(self.integration_functions_)!r}. "
                 "A new party needs a new integration with its share included."
             )
-        return {party: self.integration_functions_[party](rows) for party, rows in named.items()}
+        mapped = {party: self.integration_functions_[party](rows) for party, rows in named.items()}
+        if self._output == "default":
+            return mapped
+        names = self.get_feature_names_out()
+        return {party: in_frame(self._output, rows, names, named[party]) for party, rows in mapped.items()}
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Say in what `transform` gives the rows of each party, as scikit-learn's transformers have it.
+
+        It holds for this object: a clone, and the analyst, who fits one, give and take arrays.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"} or None
+            Arrays, or data frames with the index of the table given; None changes nothing.
+
+        Raises
+        ------
+        ValueError
+            When it is something else.
+
+        Examples
+        --------
+        >>> from datacollab import LTI
+        >>> anchors = {"a": [[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]], "b": [[1.0, 0.0], [0.0, 1.0], [2.0, 2.0]]}
+        >>> integrator = LTI(2).fit(anchors).set_output(transform="pandas")
+        >>> list(integrator.transform(anchors)["a"].columns)
+        ['lti0', 'lti1']
+        """
+        if transform is not None:
+            if transform not in _OUTPUTS:
+                raise ValueError(f"transform must be one of {_OUTPUTS}, or None; got {transform!r}.")
+            self._output = transform
+        return self
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
+        """Names of the common columns: the method's, in small letters, and a number.
+
+        Parameters
+        ----------
+        input_features : ignored
+        """
+        check_is_fitted(self)
+        n_components = next(iter(self.integration_functions_.values())).n_components
+        return np.array([f"{type(self).__name__.lower()}{number}" for number in range(n_components)], dtype=object)
 
     def fit_transform(self, anchors: Representations, y: ArrayLike | None = None) -> dict[PartyName, FloatArray]:
         """Fit, and return the collaboration representations of the anchors."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from .._notebooks import card, chain, class_names, table
 from .._validation import FloatArray, PartyName
 from ..errors import UnknownPartyError
 from ..model import AnchorAnswers, PartyModel, anchor_answers
@@ -13,6 +14,9 @@ from ._base import BaseIntegrator
 from ._candidate_table import Selection
 
 __all__ = ["Collaboration"]
+
+_MOST_SHOWN = 10
+"""Parties that a notebook lists."""
 
 
 class Collaboration:
@@ -94,6 +98,27 @@ class Collaboration:
                 f"The anchor representation of party {party!r} is not at hand; fit the analyst anew."
             )
         return anchor_answers(model, self.anchors_[party])
+
+    def _repr_html_(self) -> str:
+        functions = self.integrator_.integration_functions_
+        first = next(iter(functions.values()))
+        rows = [
+            (str(party), f"{len(X)} rows", f"{functions[party].n_intermediate} columns in, {X.shape[1]} out")
+            for party, X in list(self.representations_.items())[:_MOST_SHOWN]
+        ]
+        more = len(functions) - len(rows)
+        return card(
+            f"Collaboration of {len(functions)} parties",
+            chain(
+                held=["g", "common", "h"],
+                f="secret, of each party",
+                shared="from each party",
+                g=f"{class_names(self.integrator_)}, one for each",
+                common=f"{sum(map(len, self.representations_.values()))} \u00d7 {first.n_components}",
+                h=class_names(self.estimator_),
+            ),
+            table([*rows, *([(f"and {more} more",)] if more > 0 else [])]),
+        )
 
     def __repr__(self) -> str:
         return (

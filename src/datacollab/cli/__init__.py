@@ -8,8 +8,8 @@ Files by what they are for:
 * Between machines: `_hub`, `_remote`, `_remote_members`, `_remote_options`, `_remote_next`, `_remote_dashboard`.
 * In one process: `_audit`, `_compare`, `_experiment`, `_data`, `_deal`.
 * Played for show: `_demo`, `_roles`, `_hub_play`, `_stage`.
-* What commands share: `_options`, `_party_options`, `_passphrase`, `_output`, `_errors`, `_progress`, `_adjusted`,
-  `_scores_shown`, `_shown`, `_tables`, `_features`.
+* What commands share: `_help`, `_options`, `_party_options`, `_passphrase`, `_output`, `_errors`, `_progress`,
+  `_adjusted`, `_scores_shown`, `_shown`, `_tables`, `_features`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ import sys
 
 __all__ = ["main"]
 
+INSTALL = "pip install 'datacollab[cli]'"
+
 
 def main() -> None:
     """Run ``datacollab``; the entry point of the installed program."""
@@ -30,7 +32,7 @@ def main() -> None:
         try:
             from ._app import app
         except ModuleNotFoundError as error:
-            sys.exit(f"datacollab: {error.name} is missing; install the commands with: pip install 'datacollab[cli]'")
+            sys.exit(_without_commands(f"{error.name} is missing; install the commands with: {INSTALL}"))
         app()
     except KeyboardInterrupt:
         # Later on, commands say what they leave behind; here nothing has begun.
@@ -41,6 +43,20 @@ def main() -> None:
             told = {"code": "USAGE", "message": "The command was not understood; standard error says why."}
             sys.stdout.write(json.dumps({"error": told}, indent=2) + "\n")
         raise
+
+
+def _without_commands(reason: str) -> str | None:
+    """What there is to say where the extra is not installed; an error unless only that was asked."""
+    asked = sys.argv[1:]
+    if asked == ["--version"]:
+        from .._version import __version__
+
+        sys.stdout.write(f"datacollab {__version__}\n")
+    elif asked in (["--help"], ["-h"]):
+        sys.stdout.write(f"The library is installed without its commands: {reason}\n")
+    else:
+        return f"datacollab: {reason}"
+    return None
 
 
 def _no_core_dumps() -> None:

@@ -10,6 +10,7 @@ import typer
 from typer import Option
 
 from ._balance import analyst_balance
+from ._help import group
 from ._output import Report, reported
 from ._passphrase import PassphraseFile, passphrase_for
 from ._progress import shown_progress
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(help="The analyst: take shares, align them, train a model, send it back.", no_args_is_help=True)
+app = group("The analyst: take shares, align them, train a model, send it back.")
 
-Folder = Annotated[Path, Option("--folder", "-C", help="The analyst's folder.")]
+Folder = Annotated[Path, Option("--folder", "-C", metavar="DIR", help="The analyst's folder.")]
 AsJson = Annotated[bool, Option("--json", help="Print one JSON object.")]
 File = partial(typer.Argument, exists=True, dir_okay=False)
 HERE = Path()

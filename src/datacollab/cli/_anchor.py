@@ -11,6 +11,7 @@ import typer
 
 from ..errors import ExchangeError
 from ._errors import one_line_errors
+from ._help import group
 from ._options import OutputArgument, named_once
 from ._output import reported
 from ._passphrase import PassphraseFile, passphrase_for
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(help="The anchor: rows that all parties obfuscate alike.", no_args_is_help=True)
+app = group("The anchor: rows that all parties obfuscate alike.")
 
 FOUND = 3
 """Exit code of `check` where there are private rows in the anchor."""
@@ -120,11 +121,15 @@ def seal(
     project: Annotated[Path, typer.Option(exists=True, dir_okay=False, help="The signed project file.")] = Path(
         "project.toml"
     ),
-    output: Annotated[Path, typer.Option("--output", "-o", help="File to write.")] = Path("anchor.dcanchor"),
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="File to write.")] = Path(
+        "anchor.dcanchor"
+    ),
     rows_from: Annotated[
         Path | None, typer.Option(exists=True, dir_okay=False, help="Take the rows of this table as the anchor.")
     ] = None,
-    folder: Annotated[Path, typer.Option("--folder", "-C", help="The owner's folder, with the keys.")] = HERE,
+    folder: Annotated[
+        Path, typer.Option("--folder", "-C", metavar="DIR", help="The owner's folder, with the keys.")
+    ] = HERE,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -175,7 +180,9 @@ def seal(
 def open_(
     anchor: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="The file that the owner sent.")],
     project: ProjectFile = None,
-    folder: Annotated[Path, typer.Option("--folder", "-C", help="The party's folder, with the keys.")] = HERE,
+    folder: Annotated[
+        Path, typer.Option("--folder", "-C", metavar="DIR", help="The party's folder, with the keys.")
+    ] = HERE,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:

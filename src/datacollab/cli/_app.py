@@ -24,14 +24,21 @@ from . import (
     _project,
     _remote,
 )
+from ._help import group
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    help="Data collaboration: one model over several parties' private tables, in a single exchange.",
-    no_args_is_help=True,
-    add_completion=False,
+PAGE = "https://github.com/datacollab/datacollab"
+"""Where the project lives; `pyproject.toml` names the same."""
+
+app = group(
+    "Data collaboration: one model over several parties' private tables, in a single exchange.",
     pretty_exceptions_enable=False,
+    epilog=f"""\b
+Documents and changes  {PAGE}
+Questions and faults   {PAGE}/issues
+Anything that may disclose private data, in private
+                       {PAGE}/security""",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("demo")(_demo.demo)

@@ -63,7 +63,7 @@ def analyst_balance(
     figure: Annotated[
         Path | None, Option(dir_okay=False, metavar="FILE", help="Draw it too: PNG, PDF or SVG, by its name.")
     ] = None,
-    folder: Annotated[Path, Option("--folder", "-C", help="The analyst's folder.")] = HERE,
+    folder: Annotated[Path, Option("--folder", "-C", metavar="DIR", help="The analyst's folder.")] = HERE,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ._help import group
 from ._output import Report, reported
 from ._shown import shown
 
@@ -16,9 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    help="Bundles: the files that cross, .dcshare, .dcmodel, .dcanswers and .dcanchor.", no_args_is_help=True
-)
+app = group("Bundles: the files that cross, .dcshare, .dcmodel, .dcanswers and .dcanchor.")
 
 DIFFERENT = 3
 """Exit code of `diff` where the files differ."""

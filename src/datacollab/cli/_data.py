@@ -12,6 +12,7 @@ import typer
 
 from ._deal import deal
 from ._errors import one_line_errors
+from ._help import group
 from ._options import OutputArgument, named_once
 from ._output import reported
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Real data sets for experiments: what there is, and fetching it.", no_args_is_help=True)
+app = group("Real data sets for experiments: what there is, and fetching it.")
 
 DataDir = Annotated[Path | None, typer.Option(help="A directory to look at first; downloads go there.")]
 

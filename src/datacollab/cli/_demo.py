@@ -30,9 +30,9 @@ def demo(
     parties: Annotated[int, Option(min=3, help="Number of parties.")] = 10,
     rows: Annotated[int, Option(min=10, help="Rows per party.")] = 25,
     seeds: Annotated[int, Option(min=1, help="Random draws of parties, public and test rows.")] = 2,
-    output: Annotated[Path, Option("--output", "-o", help="Directory for figure, page and scores.")] = Path(
-        "output/demo"
-    ),
+    output: Annotated[
+        Path, Option("--output", "-o", metavar="DIR", help="Directory for figure, page and scores.")
+    ] = Path("output/demo"),
     roles: Annotated[
         bool, Option("--roles", help="Play an exchange of files instead, every command a process of its own.")
     ] = False,

@@ -13,6 +13,7 @@ import typer
 from typer import Argument, Option
 
 from ._errors import FAILED, one_line_errors
+from ._help import group
 from ._progress import shown_progress
 
 if TYPE_CHECKING:
@@ -20,9 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    help="Run the paper's experiments, and report them beside the published values.", no_args_is_help=True
-)
+app = group("Run the paper's experiments, and report them beside the published values.")
 
 PRESETS = ("smoke", "quick", "paper")
 RESULTS_FILE = "results.sqlite"
@@ -95,7 +94,7 @@ def run(
 
       datacollab experiment run all --preset smoke
       datacollab experiment run rq1 rq4 --preset quick --data-dir data
-      datacollab experiment run all --preset smoke --method Mine=my_module:MyIntegrator
+      datacollab experiment run all --preset smoke --method Mine=my_module:Mine
     """
     folder = output or Path("output") / preset
     with one_line_errors("What was computed is kept; the same command goes on from there."):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,7 @@ import typer
 
 from .._require import require
 from ..errors import ExchangeError
+from ._help import group
 from ._options import OutputArgument, named_once
 from ._output import reported
 
@@ -19,16 +21,15 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    help="The hub: a mailbox for signed files of many projects; it opens none of them.", no_args_is_help=True
-)
-database_app = typer.Typer(help="The hub's database: which version it is of.", no_args_is_help=True)
-log_app = typer.Typer(help="The hub's logs, one for each project.", no_args_is_help=True)
+app = group("The hub: a mailbox for signed files of many projects; it opens none of them.")
+database_app = group("The hub's database: which version it is of.")
+log_app = group("The hub's logs, one for each project.")
 app.add_typer(database_app, name="db")
 app.add_typer(log_app, name="log")
 
-Data = Annotated[Path, typer.Option("--data", metavar="DIR", help="The hub's folder.")]
-NewData = Annotated[Path, typer.Option("--data", metavar="DIR", help="The hub's folder, made where there is none.")]
+FOLDER = partial(typer.Option, "--folder", "-C", "--data", metavar="DIR")
+Data = Annotated[Path, FOLDER(help="The hub's folder.")]
+NewData = Annotated[Path, FOLDER(help="The hub's folder, made where there is none.")]
 Database = Annotated[
     str | None,
     typer.Option(
@@ -84,7 +85,7 @@ def serve(
     Put a server in front that speaks TLS (docs/hub.md shows one), and give the address by which all know it as --url:
     it is part of what is signed. Lines of log, in JSON, go to standard error.
 
-    Example: datacollab hub serve --data hub --url https://hub.example
+    Example: datacollab hub serve -C hub --url https://hub.example
     """
     with (
         reported(False, unchanged="What was accepted is whole; uploads go on where they ended.") as report,
@@ -121,7 +122,7 @@ def allow(
 ) -> None:
     """Let a key open projects. Compare its fingerprint by another way first.
 
-    Example: datacollab hub allow owner.key --data hub
+    Example: datacollab hub allow owner.key -C hub
     """
     with reported(as_json) as report:
         import time
@@ -151,7 +152,7 @@ def backup(
 ) -> None:
     """Copy all that the hub keeps; it may go on meanwhile. The copy is as secret as the hub.
 
-    Example: datacollab hub backup --data hub -o hub-2027-01-31
+    Example: datacollab hub backup -C hub -o hub-2027-01-31
     """
     target = named_once(output, there, "--output / -o")
     with reported(as_json, unchanged="Remove the folder that was begun.") as report:
@@ -173,7 +174,7 @@ def restore(
 ) -> None:
     """Fill an empty hub from a backup, on SQLite or PostgreSQL, whichever it came from.
 
-    Example: datacollab hub restore hub-2027-01-31 --data hub
+    Example: datacollab hub restore hub-2027-01-31 -C hub
     """
     with reported(as_json) as report:
         with _opened(data, database, blobs, pair=True, make=True) as store:
@@ -188,7 +189,7 @@ def restore(
 def upgrade(data: NewData, database: Database = None, as_json: AsJson = False) -> None:
     """Bring the database to this version of the program. Make a backup first.
 
-    Example: datacollab hub db upgrade --data hub
+    Example: datacollab hub db upgrade -C hub
     """
     _move(data, database, None, as_json)
 
@@ -202,7 +203,7 @@ def downgrade(
 ) -> None:
     """Bring the database back to an earlier version; base removes all that is in it.
 
-    Example: datacollab hub db downgrade 0001 --data hub
+    Example: datacollab hub db downgrade 0001 -C hub
     """
     _move(data, database, revision, as_json)
 
@@ -211,7 +212,7 @@ def downgrade(
 def current(data: Data, database: Database = None, as_json: AsJson = False) -> None:
     """Show which version the database is of, and which one this program works with.
 
-    Example: datacollab hub db current --data hub
+    Example: datacollab hub db current -C hub
     """
     with reported(as_json) as report:
         with _opened(data, database, check=False) as store:
@@ -233,7 +234,7 @@ def export(
 ) -> None:
     """Copy a project's log for others to read, after checking its chain.
 
-    Example: datacollab hub log export 00..ff --data hub -o log.jsonl
+    Example: datacollab hub log export 00..ff -C hub -o log.jsonl
     """
     target = named_once(output, there, "--output / -o")
     with reported(as_json) as report:
@@ -250,7 +251,7 @@ def export(
 @log_app.command("verify")
 def verify(
     file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="An exported log. Default: all logs.")] = None,
-    data: Annotated[Path | None, typer.Option("--data", metavar="DIR", help="The hub's folder.")] = None,
+    data: Annotated[Path | None, FOLDER(help="The hub's folder.")] = None,
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
@@ -259,10 +260,10 @@ def verify(
     All logs are checked, and each that is broken is named. That entries at an end are missing shows against the heads
     that members have seen (`remote status`).
 
-    Example: datacollab hub log verify --data hub
+    Example: datacollab hub log verify -C hub
     """
     if (file is None) == (data is None):
-        raise typer.BadParameter("Give a file, or the hub's folder.", param_hint="[FILE] / --data")
+        raise typer.BadParameter("Give a file, or the hub's folder.", param_hint="[FILE] / --folder")
     with reported(as_json) as report:
         logs, broken = _all_logs(data, database) if data is not None else ([_exported(file or Path())], [])
         for each in logs:

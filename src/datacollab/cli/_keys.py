@@ -10,13 +10,14 @@ from typing import Annotated
 import typer
 
 from ..errors import ExchangeError
+from ._help import group
 from ._options import named_once
 from ._output import reported
 from ._passphrase import PassphraseFile, ask, at_terminal, passphrase, passphrase_for
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Keys: who signs, and to whom files are sealed.", no_args_is_help=True)
+app = group("Keys: who signs, and to whom files are sealed.")
 
 Folder = Annotated[
     Path | None, typer.Option("--folder", "-C", metavar="DIR", help="The folder with the keys. Default: here.")

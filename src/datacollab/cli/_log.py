@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ExchangeError
+from ._help import group
 from ._options import OutputArgument, named_once
 from ._output import reported
 from ._shown import shown
@@ -17,12 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    help="The log: what was done in a folder, in a chain that shows changes to single entries; a log rewritten as a "
+app = group(
+    "The log: what was done in a folder, in a chain that shows changes to single entries; a log rewritten as a "
     "whole is shown by the heads that others hold."
 )
 
-Folder = Annotated[Path, typer.Option("--folder", "-C", help="The folder whose log it is.")]
+Folder = Annotated[Path, typer.Option("--folder", "-C", metavar="DIR", help="The folder whose log it is.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 LogFile = Annotated[Path | None, typer.Argument(metavar="[LOG]", help="An exported log instead of the folder's own.")]
 HERE = Path()

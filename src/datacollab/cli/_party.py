@@ -16,6 +16,7 @@ from ..errors import ExchangeError
 from ._adjusted import show_adjusted, show_details
 from ._balance import party_balance
 from ._explaining import columns, explain
+from ._help import group
 from ._learning import forget, learn
 from ._output import Report, reported
 from ._party_options import (
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(help="A party: share once, then predict at home.", no_args_is_help=True)
+app = group("A party: share once, then predict at home.")
 app.command("check")(check)
 app.command("tune")(tune)
 app.command("learn")(learn)

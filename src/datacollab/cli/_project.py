@@ -13,6 +13,7 @@ import typer
 from typer import Option
 
 from ..errors import ExchangeError
+from ._help import group
 from ._output import Report, reported
 from ._passphrase import PassphraseFile, passphrase_for
 
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(help="The project: columns, task, rules and members that all agree on.", no_args_is_help=True)
+app = group("The project: columns, task, rules and members that all agree on.")
 
 File = partial(typer.Argument, exists=True, dir_okay=False)
-OwnerFolder = Annotated[Path, Option("--folder", "-C", help="The owner's folder, with the keys.")]
+OwnerFolder = Annotated[Path, Option("--folder", "-C", metavar="DIR", help="The owner's folder, with the keys.")]
 AsJson = Annotated[bool, Option("--json", help="Print one JSON object.")]
 HERE = Path()
 
@@ -48,7 +49,7 @@ def new(
         list[str] | None, Option(help="Entry of --treatment for yes. Repeatable. Default: 1, yes, true.")
     ] = None,
     outcome: Annotated[str | None, Option(help="Column of numbers on which there may be an effect.")] = None,
-    output: Annotated[Path, Option("--output", "-o", help="File to write.")] = Path("project.toml"),
+    output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="File to write.")] = Path("project.toml"),
     task: Annotated[
         str | None,
         Option(help="classification, regression, survival, effect or none. Default: by the columns named; not none."),

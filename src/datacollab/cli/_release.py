@@ -232,6 +232,6 @@ def _drawn(found: Tuning, figure: Path) -> str | None:
     if all(each.risk.linkage is None for each in found.choice.assessments):
         return None
     picture = BytesIO()
-    found.choice.plot().savefig(picture, format="png", dpi=150)
+    found.choice.plot().figure.savefig(picture, format="png", dpi=150)  # type: ignore[union-attr]
     write_atomically(figure, picture.getvalue(), mode=0o600)
     return str(figure)

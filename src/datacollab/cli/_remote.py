@@ -12,6 +12,7 @@ import typer
 from typer import Option
 
 from ..errors import ExchangeError
+from ._help import group
 from ._output import Report, reported, warn
 from ._passphrase import PassphraseFile
 from ._progress import Say, shown_progress
@@ -36,9 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    help="Remotes: carry the files of an exchange through a hub, or a folder that all reach.", no_args_is_help=True
-)
+app = group("Remotes: carry the files of an exchange through a hub, or a folder that all reach.")
 File = partial(typer.Argument, exists=True, dir_okay=False)
 _LONGEST_WAIT = 3600.0
 

@@ -32,7 +32,7 @@ __all__ = [
     "working",
 ]
 
-InFolder = Annotated[Path, Option("--folder", "-C", help="The folder of a party, analyst or owner.")]
+InFolder = Annotated[Path, Option("--folder", "-C", metavar="DIR", help="The folder of a party, analyst or owner.")]
 AsJson = Annotated[bool, Option("--json", help="Print one JSON object.")]
 Named = Annotated[str | None, Option("--remote", metavar="NAME", help="Which remote. Default: the only one.")]
 Certificates = Annotated[

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .._notebooks import card, table
 from .._validation import PartyName
 from ..analyst import BaseIntegrator
 from ..errors import EffectWarning, UnknownPartyError
@@ -198,4 +199,4 @@ class Effect:
         return self.to_text()
 
     def _repr_html_(self) -> str:
-        return self.to_html()
+        return card("Effect of treatment", f"<p>{html.escape(self.sentence)}</p>", table(self._rows()))

@@ -17,7 +17,7 @@ Files by what they are for:
 * After an effect was estimated: `_balance`, `_dominance`.
 * What the common model does with own columns: `_explaining`, `_explain`, `_explanation`, `_explanation_plots`,
   `_explanation_agreement`, `_masked_model`, `_shapley`, `_column_effects`, `_identification`, `_columns_of_tables`.
-* On disk, and in batches: `_state`, `_personal_state`, `_layout`, `_batches`.
+* On disk, and in batches: `_state`, `_personal_state`, `_layout`, `_batches`; in notebooks: `_shown`.
 """
 
 from ._anchor_residuals import AnchorResiduals

@@ -37,6 +37,7 @@ from ._parameters import (
 from ._public_fit import public_subsample, random_rotation
 from ._release import Release
 from ._secret_draws import generator_for, secretly_seeded
+from ._shown import ShownParty
 from ._summing import SummingParty
 
 __all__ = ["Party"]
@@ -44,7 +45,7 @@ __all__ = ["Party"]
 _SUBSAMPLE, _ROTATION, _DEFENCES = range(3)
 
 
-class Party(LearningParty, SummingParty):
+class Party(LearningParty, SummingParty, ShownParty):
     """One party, with its private rows behind a secret map f_k.
 
     Parameters
@@ -391,8 +392,3 @@ class Party(LearningParty, SummingParty):
             X=X,
         )
         return Basis(self.name, _num_samples(X), mechanism, obstacle, own_rows)
-
-    def __repr__(self) -> str:
-        state = f"{self._basis.n_rows} rows" if hasattr(self, "_obfuscator") else "not fitted"
-        state = "forgotten" if self._forgotten else state
-        return f"Party({self.name!r}, {state})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from .._notebooks import card, chain, table
 from ..bundle import Bundle, KeyPair, PublicKey, pack, unpack, write_atomically
 from ..targets import TargetKind
 from ._codec import SHARE_KIND, decode_share, share_contents
@@ -93,6 +94,25 @@ class Share(ShareFields):
             f"Share(party={self.party!r}, representation={self.representation.shape}, "
             f"anchor_representation={self.anchor_representation.shape}, target={self.target.shape}, "
             f"anchor_target={anchor_target}{kind})"
+        )
+
+    def _repr_html_(self) -> str:
+        n_rows, n_columns = self.representation.shape
+        kind = "" if self.target_kind is TargetKind.SINGLE else f", {self.target_kind.value}"
+        targets = "none" if self.target_kind is TargetKind.NONE else f"{len(self.target)}{kind}"
+        anchor_targets = "without targets" if self.anchor_target is None else "with targets"
+        each = "the map of one own row" if self.one_to_one else "no own row by itself: defences were at work"
+        return card(
+            f"Share of party {self.party}",
+            chain(held=["shared"], f="stays at the party", shared=f"{n_rows} \u00d7 {n_columns}"),
+            table(
+                [
+                    ("rows", f"{n_rows} of {n_columns} columns, each {each}"),
+                    ("targets", targets),
+                    ("anchor", f"{len(self.anchor_representation)} rows, {anchor_targets}"),
+                    ("size", f"{self.nbytes:,} bytes"),
+                ]
+            ),
         )
 
 

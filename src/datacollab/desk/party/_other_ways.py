@@ -74,7 +74,7 @@ def _tune(desk: PartyDesk, time_budget: float | None) -> Response:
         found = tune(*(project, policy, opened.name, encoded, anchor, ways), time_budget=time_budget, progress=job.say)
         if _has_figure(found):
             picture = BytesIO()
-            found.choice.plot().savefig(picture, format="png", dpi=150)
+            found.choice.plot().figure.savefig(picture, format="png", dpi=150)  # type: ignore[union-attr]
             write_atomically(desk.path / FIGURE, picture.getvalue(), mode=0o600)
         best = None if found.best is None else found.best.options
         opened.record("tune", file=table.name, n_ways=len(found.choice.assessments), best=best)

@@ -18,12 +18,12 @@ from ...errors import AgreementError, DataCollabError, DataCollabWarning
 from ...party import Defence, GaussianNoise, Microaggregation, obfuscator
 from ._assess import Assessment, Option, Risk, is_numeric_target, local_utility, risk_of
 from ._attacks import AVERAGED_NAME, FORWARD
-from ._frontier_plot import frontier_figure
+from ._frontier_plot import frontier_axes
 from ._run import audit
 from ._scenario import split_public
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
 __all__ = ["Choice", "RiskLimits", "choose", "defended_options", "options_for"]
 
@@ -130,15 +130,20 @@ class Choice:
         """
         return require("pandas", "cli").DataFrame(self.rows())
 
-    def plot(self) -> Figure:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw utility against risk, with the frontier and the limit.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            In which to draw; otherwise a figure is made, which no window shows.
 
         Raises
         ------
         MissingExtraError
             When matplotlib is not installed.
         """
-        return frontier_figure(self.assessments, self.limits.linkage, self.utility_name, self.best)
+        return frontier_axes(self.assessments, self.limits.linkage, self.utility_name, self.best, ax)
 
 
 def options_for(

@@ -9,14 +9,18 @@ from ..._validation import require
 from ._assess import Assessment
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
-__all__ = ["frontier_figure"]
+__all__ = ["frontier_axes"]
 
 
-def frontier_figure(
-    assessments: Sequence[Assessment], limit: float | None, utility_name: str, best: Assessment | None
-) -> Figure:
+def frontier_axes(
+    assessments: Sequence[Assessment],
+    limit: float | None,
+    utility_name: str,
+    best: Assessment | None,
+    ax: Axes | None = None,
+) -> Axes:
     """Draw each option at its linkage and utility, with a line along the frontier.
 
     Raises
@@ -24,8 +28,8 @@ def frontier_figure(
     MissingExtraError
         When matplotlib is not installed.
     """
-    figure: Figure = require("matplotlib.figure", "plots").Figure(figsize=(7.2, 4.6), layout="constrained")
-    axes = figure.subplots()
+    figure = require("matplotlib.figure", "plots").Figure
+    axes: Axes = figure(figsize=(7.2, 4.6), layout="constrained").subplots() if ax is None else ax
     measured = [(each, each.risk.linkage) for each in assessments if each.risk.linkage is not None]
     for allowed, label, marker, color in ((True, "within the limits", "o", "#0072B2"), (False, "outside", "x", "0.45")):
         places = [(linkage, each.utility) for each, linkage in measured if each.allowed == allowed]
@@ -52,4 +56,4 @@ def frontier_figure(
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.3, linewidth=0.6)
     axes.legend(frameon=False, fontsize=9, loc="lower right")
-    return figure
+    return axes

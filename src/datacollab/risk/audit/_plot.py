@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from ..._validation import require
 from ._criteria import strength
 from ._facts import AuditFacts
@@ -12,10 +15,9 @@ from ._findings import Finding
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 
-__all__ = ["findings_figure"]
+__all__ = ["findings_axes"]
 
 _PANELS = ("re-identification@1", "linkage", "open-world linkage", "membership AUC")
 
@@ -28,15 +30,15 @@ _REFERENCES: tuple[tuple[str, Callable[[Finding], float | None], dict[str, Any]]
 )
 
 
-def findings_figure(result: AuditFacts) -> Figure:
-    """Draw, for every measure, the strongest attack of each threat level and leak.
+def findings_axes(result: AuditFacts, ax: ArrayLike | None = None) -> NDArray[np.object_]:
+    """Draw, for every measure, the strongest attack of each threat level and leak; see `AuditResult.plot`.
 
     Raises
     ------
     MissingExtraError
         When matplotlib is not installed.
     ValueError
-        When there is no finding to draw.
+        When there is no finding to draw, or there are fewer Axes than measures.
     """
     measured = [finding for finding in result.findings if finding.is_measured]
     attributes = dict.fromkeys(one.metric for one in measured if one.metric.startswith("attribute "))
@@ -44,23 +46,35 @@ def findings_figure(result: AuditFacts) -> Figure:
     if not metrics:
         raise ValueError("This audit measured nothing that can be drawn; raise its time budget.")
     places = list(dict.fromkeys((one.level, one.leak) for one in measured if one.metric in metrics))
-    n_columns = min(3, len(metrics))
-    n_rows = -(-len(metrics) // n_columns)
-    figure: Figure = require("matplotlib.figure", "plots").Figure(
-        figsize=(2.4 + 2.9 * n_columns, n_rows * (1.0 + 0.36 * len(places)) + 0.7), layout="constrained"
-    )
-    grid = figure.subplots(n_rows, n_columns, sharey=True, squeeze=False).ravel()
-    for axes in grid[len(metrics) :]:
-        axes.set_visible(False)
+    panels = _new_panels(len(metrics), len(places)) if ax is None else np.ravel(np.asarray(ax, dtype=object))
+    if len(panels) < len(metrics):
+        raise ValueError(f"There are {len(metrics)} measures to draw, but {len(panels)} Axes; give one for each.")
+    panels = panels[: len(metrics)]
     handles: dict[str, Any] = {}
-    for axes, metric in zip(grid, metrics, strict=False):
+    for axes, metric in zip(panels, metrics, strict=True):
         handles |= _draw(axes, metric, [one for one in measured if one.metric == metric], places)
-    grid[0].set_yticks(range(len(places)), [f"{level}: {leak}" for level, leak in places])
-    grid[0].invert_yaxis()
-    figure.legend(
-        list(handles.values()), list(handles), loc="outside lower center", ncols=len(handles), frameon=False, fontsize=9
+    for axes in panels:
+        axes.set_yticks(range(len(places)), [f"{level}: {leak}" for level, leak in places])
+        axes.set_ylim(len(places) - 0.5, -0.5)
+    shown = list(handles.values()), list(handles)
+    if ax is None:
+        panels[0].get_figure().legend(*shown, loc="outside lower center", ncols=len(handles), frameon=False, fontsize=9)
+    else:
+        panels[0].legend(*shown, fontsize=8)
+    return panels
+
+
+def _new_panels(n_panels: int, n_places: int) -> NDArray[np.object_]:
+    """Axes of a figure of their own, which no window shows."""
+    n_columns = min(3, n_panels)
+    n_rows = -(-n_panels // n_columns)
+    figure = require("matplotlib.figure", "plots").Figure(
+        figsize=(2.4 + 2.9 * n_columns, n_rows * (1.0 + 0.36 * n_places) + 0.7), layout="constrained"
     )
-    return figure
+    panels: NDArray[np.object_] = figure.subplots(n_rows, n_columns, sharey=True, squeeze=False).ravel()
+    for axes in panels[n_panels:]:
+        axes.set_visible(False)
+    return panels
 
 
 def _draw(axes: Axes, metric: str, findings: Sequence[Finding], places: Sequence[tuple[str, str]]) -> dict[str, Any]:

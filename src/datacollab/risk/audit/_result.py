@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..._notebooks import card, chain
 from ._facts import AuditFacts
+from ._html import light_badge, text_html
 from ._json import fields_of, to_text
 from ._page import audit_page
-from ._plot import findings_figure
+from ._plot import findings_axes
 from ._sentences import sentence_of
 from ._table import findings_frame
-from ._text import summary_text
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ._text import STOPPED_EARLY, facts, proven_text, summary_text
 
 __all__ = ["AuditResult"]
 
@@ -69,17 +71,26 @@ class AuditResult(AuditFacts):
         """
         return findings_frame(self.findings)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: ArrayLike | None = None) -> NDArray[np.object_]:
         """Draw the measures by threat level, beside what labels alone and guessing give.
+
+        Parameters
+        ----------
+        ax : array-like of matplotlib Axes, optional
+            In which to draw, one for each measure; otherwise a figure is made, which no window shows.
+
+        Returns
+        -------
+        ndarray of matplotlib Axes, shape (n_measures,)
 
         Raises
         ------
         MissingExtraError
             When matplotlib is not installed.
         ValueError
-            When there is no finding to draw.
+            When there is no finding to draw, or there are fewer Axes than measures.
         """
-        return findings_figure(self)
+        return findings_axes(self, ax)
 
     def sentences(self) -> dict[str, str]:
         """Say in natural frequencies what every threat level comes to, keyed by its name."""
@@ -127,6 +138,22 @@ class AuditResult(AuditFacts):
     def __repr__(self) -> str:
         lights = ", ".join(f"{criterion.name}: {criterion.light}" for criterion in self.all_criteria())
         return f"<AuditResult of party {self.party!r}: {lights}>"
+
+    def _repr_html_(self) -> str:
+        stopped = f"<p>{STOPPED_EARLY}</p>" if not self.complete else ""
+        lights = "".join(
+            f"<tr><th>{criterion.name}</th><td>{light_badge(criterion.light)}</td>"
+            f"<td>{text_html(criterion.reason + proven_text(self, criterion.name))}</td></tr>"
+            for criterion in self.all_criteria()
+        )
+        return card(
+            f"Privacy audit of party {self.party}",
+            chain(held=["shared"], rows=f"{self.n_rows} rows", f=self.obfuscator, shared="under attack"),
+            stopped,
+            f"<table>{lights}</table>",
+            f"<small>{text_html('; '.join(facts(self)))}. to_html() writes the page for a data protection officer."
+            "</small>",
+        )
 
 
 def _written(text: str, path: str | Path | None) -> str:

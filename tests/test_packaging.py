@@ -1,0 +1,147 @@
+"""What is installed: the extras as documented, the program's completion, and wheel and sdist in a clean environment."""
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import datacollab
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+FOR_DEVELOPERS = {"test", "oracles", "pays", "all"}
+
+
+def names(requirements):
+    """Distributions, and extras of this one in backticks."""
+    found = set()
+    for requirement in requirements:
+        name, extras = re.match(r"([\w.-]+)(?:\[([\w,]+)\])?", requirement).groups()
+        found |= {f"`{extra}`" for extra in extras.split(",")} if name == "datacollab" else {name}
+    return found
+
+
+def extras_table():
+    """The documents' table of extras: which, whether it is among `all`, and what it brings."""
+    pages = [path.read_text(encoding="utf-8") for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]]
+    [table] = [part for page in pages for part in page.split("| extra | for | brings |\n")[1:]]
+    for line in table.split("\n\n")[0].splitlines()[1:]:
+        named, _, brings = (cell.strip() for cell in line.strip("|").split(" | "))
+        yield re.findall(r"`(\w+)`", named), "•" in named, set(re.split(r"[,;] ", brings))
+
+
+def test_the_table_of_extras_is_true():
+    rows = list(extras_table())
+    offered = PROJECT["optional-dependencies"]
+    assert sorted(extra for extras, _, _ in rows for extra in extras) == sorted(set(offered) - FOR_DEVELOPERS)
+    for extras, _, brings in rows:
+        needed = [offered[extra] for extra in extras] or [PROJECT["dependencies"]]
+        assert brings == set().union(*map(names, needed)), extras
+    assert {f"`{extra}`" for extras, is_in_all, _ in rows if is_in_all for extra in extras} == names(offered["all"])
+
+
+def test_an_extra_that_an_error_names_is_one():
+    source = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
+    named = set(re.findall(r'require\("[\w.]+", "(\w+)"\)', source))
+    named |= {extra for extras in re.findall(r"datacollab\[([a-z0-9,]+)\]", source) for extra in extras.split(",")}
+    assert {"cli", "exchange", "plots"} <= named
+    assert named <= set(PROJECT["optional-dependencies"])
+
+
+def completed(words, shell="bash"):
+    """What a shell is offered for the last of these words."""
+    asked = {
+        "_DATACOLLAB_COMPLETE": f"complete_{shell}",
+        "COMP_WORDS": " ".join(words),
+        "COMP_CWORD": str(len(words) - 1),
+        "_TYPER_COMPLETE_ARGS": " ".join(words),
+    }
+    code = "import sys; sys.argv = ['datacollab']; from datacollab.cli import main; main()"
+    told = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env={**os.environ, **asked}
+    )
+    assert told.stderr == ""
+    return told.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["datacollab", "pa"], ["party"]),
+        (["datacollab", "party", "ev"], ["evaluate"]),
+        (["datacollab", "audit", "--compare-d"], ["--compare-defences"]),
+        (["datacollab", "hub", "serve", "--fo"], ["--folder"]),
+    ],
+)
+def test_a_shell_completes_commands_and_options(words, offered):
+    assert completed(words).split() == offered
+    assert f'"{offered[0]}"' in completed(words, "zsh")
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory):
+    """An environment with pip alone, and the wheel, made from the sdist as an index would get it."""
+    folder = tmp_path_factory.mktemp("packaging")
+    venv.create(folder / "tools", with_pip=True)
+    tools = folder / "tools" / "bin" / "python"
+    asked = subprocess.run([tools, "-m", "pip", "install", "-q", "build"], capture_output=True, text=True, check=False)
+    if asked.returncode:
+        pytest.skip(f"No package index can be reached: {asked.stderr.splitlines()[-1:]}")
+    run(tools, "-m", "build", "--outdir", folder, ROOT)
+    [wheel], [sdist] = folder.glob("*.whl"), folder.glob("*.tar.gz")
+    return folder, wheel, sdist
+
+
+def run(*words, cwd=None, code=0):
+    """A command without what this session's environment says of paths."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    told = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False, cwd=cwd, env=kept)
+    assert told.returncode == code, told.stdout + told.stderr
+    return told
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_all_files_of_the_package_and_the_sdist_what_builds_it(built):
+    _, wheel, sdist = built
+    with zipfile.ZipFile(wheel) as archive:
+        held = {name for name in archive.namelist() if name.startswith("datacollab/")}
+    files = (path for path in (ROOT / "src").rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    assert held == {path.relative_to(ROOT / "src").as_posix() for path in files}
+    assert "datacollab/py.typed" in held
+    for ending in (".html", ".css", ".toml"):
+        assert any(name.endswith(ending) for name in held), ending
+    with tarfile.open(sdist) as archive:
+        inside = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"pyproject.toml", "README.md", "LICENSE", "src/datacollab/__init__.py", "tests/rooms.py"} <= inside
+
+
+@pytest.mark.slow
+def test_what_was_built_works_in_a_clean_environment_and_says_what_else_it_needs(built):
+    folder, wheel, _ = built
+    venv.create(folder / "clean", with_pip=True)
+    bin = folder / "clean" / "bin"
+    run(bin / "python", "-m", "pip", "install", "-q", wheel)
+    version = f"datacollab {datacollab.__version__}\n"
+    assert run(bin / "datacollab", "--version").stdout == version
+    assert "pip install 'datacollab[cli]'" in run(bin / "python", "-m", "datacollab", "--help").stdout
+    assert "pip install 'datacollab[cli]'" in run(bin / "datacollab", "demo", code=1).stderr
+    fit = """
+import numpy as np, datacollab as dc
+X = np.random.default_rng(0).normal(size=(90, 6))
+y = np.arange(60) % 2
+parties = [dc.Party(name, dc.obfuscator("pca", n_components=3)).fit(X[rows], y[rows])
+           for name, rows in (("a", slice(0, 30)), ("b", slice(30, 60)))]
+print(dc.Analyst(dc.LTI(2)).fit([party.share(X[60:]) for party in parties]))
+"""
+    assert "Collaboration(parties=['a', 'b']" in run(bin / "python", "-W", "error", "-c", fit, cwd=folder).stdout
+    run(bin / "python", "-m", "pip", "install", "-q", f"datacollab[cli] @ {wheel.as_uri()}")
+    assert "--install-completion" in run(bin / "datacollab", "--help").stdout
+    refused = run(bin / "datacollab", "keys", "new", folder / "keys", code=1)
+    assert "pip install 'datacollab[exchange]'" in refused.stderr
