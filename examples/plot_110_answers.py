@@ -1,4 +1,6 @@
-"""Answers in place of a model: a tree that can be read, and maps that are forgotten.
+"""
+Answers in place of a model: a tree that can be read
+====================================================
 
 Six clinics hold 60 handwritten digits each.  The analyst sends no model back, but what its model says of the public
 rows.  Each clinic learns from these answers, on the original columns, whatever it likes to read or keep; and may forget
@@ -105,4 +107,3 @@ right.set_xlabel("pixel of a row", fontsize=9)
 right.set_ylabel("row", fontsize=9)
 figure.colorbar(shown, ax=right, shrink=0.8).set_label("importance for clinic 1's tree", fontsize=9)
 figure.savefig("plot_110_answers.png")
-print("picture: plot_110_answers.png")
