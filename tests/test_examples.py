@@ -41,7 +41,7 @@ class Told:
 def first_collaboration(told):
     for party in ("party-0", "party-1", "party-2"):
         local, _, together, central = told(f"{party} Local")
-        assert local + 0.03 < together < central + 0.02
+        assert local < together < central + 0.03
 
 
 def what_integration_does(told):
@@ -121,7 +121,7 @@ def survival(told):
 
 def effect(told):
     (value, low, high), (central, *_) = told("data collaboration"), told("Central")
-    assert abs(value - central) < 0.2
+    assert abs(value - central) < 0.3
     assert all(np.ptp(told(f"Local, clinic-{k}")[1:]) > 1.5 * (high - low) for k in range(8))
     assert told("largest difference between the arms") > 0.2
     assert float(re.search(r"^(.*) after;", told.text, re.MULTILINE)[1]) < 0.1
