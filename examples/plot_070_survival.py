@@ -1,10 +1,12 @@
-"""Survival: hospitals with fifty patients each, and one Cox regression.
+"""
+Survival: hospitals with fifty patients each, and one Cox regression
+====================================================================
 
 Ten hospitals hold 50 patients each, with how long they lived after their operation for breast cancer, or were known to
 live.  They share f_k(X) with event and month.  Beside the collaboration stand a model of one's own rows, one of these
 and the public rows, a meta-analysis of the hospitals' own coefficients, and one of all rows in one place.
 
-The table is Rotterdam's tumour bank, from a package: ``pip install 'datacollab[oracles,plots]'``.
+.. note:: The table is Rotterdam's tumour bank, from a package: ``pip install 'datacollab[oracles,plots]'``.
 """
 
 import sys
@@ -116,7 +118,7 @@ for name, all_rows, few in zip(X.columns, pooled, one, strict=True):
 # **Groups of risk**, with bounds that are quantiles of the public rows' risks, so that they mean the same at all
 # hospitals; and the new patients' lives.
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
 bounds = together.predict(X_public, groups=[names[0]] * len(X_public))
 kinds = np.array(["1: low risk", "2: middle", "3: high"])
 groups = kinds[risk_groups(together.predict(X_new, groups=[names[0]] * len(X_new)), reference=bounds)]
@@ -138,4 +140,3 @@ right.set_xlabel("hazard ratio of a step: a standard deviation, or no to yes", f
 right.spines[["top", "right"]].set_visible(False)
 right.legend(frameon=False, fontsize=8)
 figure.savefig("plot_070_survival.png")
-print("picture: plot_070_survival.png")

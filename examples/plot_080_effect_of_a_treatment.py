@@ -1,10 +1,13 @@
-"""Effect of a treatment: how giving up smoking changes weight.
+"""
+Effect of a treatment: how giving up smoking changes weight
+===========================================================
 
 Of 1566 smokers about a quarter had given up by 1982.  Their tables lie with eight clinics, whose rows nobody may pool.
 Clinics share f_k(X), treatment and outcome once.  Beside the collaboration stand each clinic alone, the average of all
 their estimates, and the pooled table.
 
-The table is that of Hernán and Robins' textbook, from a package: ``pip install 'datacollab[oracles,plots]'``.
+.. note:: The table is that of Hernán and Robins' textbook, from a package: ``pip install
+   'datacollab[oracles,plots]'``.
 """
 
 import sys
@@ -98,9 +101,10 @@ print(f"{balance.largest:.2f} after; {balance.kept.min():.0%} of each column rea
 # %%
 # **Pictures**: how scores overlap, the love plot, and the estimates.
 
-figure, (left, middle, right) = plt.subplots(1, 3, figsize=(15, 5), layout="constrained", width_ratios=(4, 5, 5))
+figure = plt.figure(figsize=(10, 8.6), layout="constrained")
+left, right, below = figure.subplot_mosaic([["overlap", "effects"], ["balance", "balance"]]).values()
 effect.plot_overlap(left)
-balance.love_plot(middle)
+balance.love_plot(below)
 places = np.arange(len(found))
 for place, (name, (estimate, error)) in zip(places, found.items(), strict=True):
     colour = "0.6" if name.startswith("Local") else "#0072B2" if name == "data collaboration" else "black"
@@ -111,4 +115,3 @@ right.axvline(0.0, color="0.7", linewidth=0.8, linestyle=":")
 right.set_xlabel("effect on weight in kg, 95 % interval", fontsize=9)
 right.spines[["top", "right"]].set_visible(False)
 figure.savefig("plot_080_effect_of_a_treatment.png")
-print("picture: plot_080_effect_of_a_treatment.png")

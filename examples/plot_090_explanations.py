@@ -1,4 +1,6 @@
-"""Explanations: what the common model does with a party's own columns.
+"""
+Explanations: what the common model does with a party's own columns
+===================================================================
 
 A model of the collaboration representation means nothing to a reader.  But a party has f_k, g_k and h, and can ask what
 all three together make of its columns.  Four hospitals have patients of different ages, whose diabetes got worse by
@@ -95,10 +97,9 @@ for k, name in enumerate(north.names):
 #
 # **Pictures** show private entries when private rows are explained.  These are public.
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.6), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.6), layout="constrained")
 found["north"].plot_beeswarm(ax=left)
 left.set_title("all thirty rows, collaboration, as north sees it", fontsize=9, loc="left")
 found["north"].plot_row(0, ax=right)
 right.set_title("one of them", fontsize=9, loc="left")
 figure.savefig("plot_090_explanations.png")
-print("picture: plot_090_explanations.png")

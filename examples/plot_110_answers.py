@@ -1,4 +1,6 @@
-"""Answers in place of a model: a tree that can be read, and maps that are forgotten.
+"""
+Answers in place of a model: a tree that can be read
+====================================================
 
 Six clinics hold 60 handwritten digits each.  The analyst sends no model back, but what its model says of the public
 rows.  Each clinic learns from these answers, on the original columns, whatever it likes to read or keep; and may forget
@@ -19,7 +21,8 @@ clinics = np.split(own, 6)
 anchor, X_new, y_new = X[public], X[new], y[new]
 
 # %%
-# **Collaborate**, as ever.
+# **Collaborate**, as ever.  The order in which rows leave is secret and comes from the operating system, so that
+# figures differ a little from run to run.
 
 f = dc.obfuscator("pca", n_components=16)
 parties = [dc.Party(k, f).fit(X[rows], y[rows]) for k, rows in enumerate(clinics)]
@@ -91,8 +94,9 @@ print(export_text(parties[1].learn(anchor, answers[1], tree(3), rows=X[clinics[1
 # **Pictures**: accuracy by depth, and which pixels a tree of depth 8 looks at.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
-for name, values in curves.items():
-    left.plot(depths, values, "o-", label=name)
+looks = (("black", ":", "x"), ("#0072B2", "-", "o"), ("0.5", ":", "s"), ("#E69F00", "--", "D"))
+for (name, values), (colour, style, marker) in zip(curves.items(), looks, strict=True):
+    left.plot(depths, values, color=colour, linestyle=style, marker=marker, label=name)
 left.set_xticks(depths)
 left.set_xlabel("depth of the tree", fontsize=9)
 left.set_ylabel("accuracy on new digits", fontsize=9)
@@ -105,4 +109,3 @@ right.set_xlabel("pixel of a row", fontsize=9)
 right.set_ylabel("row", fontsize=9)
 figure.colorbar(shown, ax=right, shrink=0.8).set_label("importance for clinic 1's tree", fontsize=9)
 figure.savefig("plot_110_answers.png")
-print("picture: plot_110_answers.png")

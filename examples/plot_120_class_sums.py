@@ -1,4 +1,6 @@
-"""Sums over classes: differential privacy of features and labels.
+"""
+Sums over classes: differential privacy of features and labels
+==============================================================
 
 Ten clinics hold 100 handwritten digits each.  No row leaves, and no label: each sends for every class the sum of its
 rows' representations and how many there are, with noise for which ε = 4 is proven.
@@ -90,7 +92,7 @@ def of_rows(clinics: list[np.ndarray], epsilon: float) -> float:
 
 
 epsilons = [1.0, 2.0, 4.0, 8.0]
-figure, panels = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained", sharey=True)
+figure, panels = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", sharey=True)
 for axes, n_kinds in zip(panels, (10, 2), strict=True):
     clinics = dealt(n_kinds)
     title = f"ten clinics of 100 rows, {'all' if n_kinds == 10 else 'two'} digits each"
@@ -117,7 +119,6 @@ for axes, n_kinds in zip(panels, (10, 2), strict=True):
 panels[0].set_ylabel("accuracy on new digits", fontsize=9)
 panels[0].legend(frameon=False, fontsize=8, loc="lower right")
 figure.savefig("plot_120_class_sums.png")
-print("\npicture: plot_120_class_sums.png")
 
 # %%
 # Where clinics have all digits, sums bring nothing beside a hundred rows of one's own.  Where each lacks most, they are

