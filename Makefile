@@ -9,7 +9,7 @@ DATA ?= $(firstword $(DATACOLLAB_DATA) $(wildcard ../shared/data))
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test test-all check smoke results risks accuracy federated pays frontier downstream adapters hub-faults hub-load clean
+.PHONY: demo test test-all check smoke results risks accuracy federated pays frontier downstream adapters hub-faults hub-load docs clean
 
 demo: $(VENV)/.demo  ## What data collaboration buys on real data: prints a table, writes figures and a page.
 	$(BIN)/datacollab demo --output output/demo
@@ -24,6 +24,9 @@ check: $(VENV)/.test  ## Style, formatting and types.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(VENV)/.docs  ## The documentation site, which opens from its folder: output/docs/index.html. Warnings are errors.
+	$(BIN)/python -m sphinx -W --keep-going -q -j auto docs output/docs
 
 smoke: $(VENV)/.demo  ## All experiments of the paper, small and on scikit-learn's own data, and their report.
 	$(BIN)/datacollab experiment run all --preset smoke --output output/smoke
@@ -71,7 +74,7 @@ hub-faults: $(VENV)/.test  ## Kills and other faults while shares cross a hub on
 	PYTHONPATH=benchmarks $(BIN)/python -m hub_faults --times 200 --output output/faults.json --copy-to docs/results/hub-faults
 
 clean:
-	rm -rf $(VENV) output build dist
+	rm -rf $(VENV) output build dist docs/api docs/commands docs/gallery
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=python3.x")'
@@ -86,6 +89,10 @@ $(VENV)/.pays: $(VENV)/.demo
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[umap,anchors,data,exchange,cli,pays]'
 	@touch $@
 
+$(VENV)/.docs: $(BIN)/python pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	@touch $@
+
 $(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test]'
-	@touch $@ $(VENV)/.demo
+	@touch $@ $(VENV)/.demo $(VENV)/.docs
