@@ -31,7 +31,7 @@ extensions = [
     "command_pages",
     "documents",
 ]
-exclude_patterns = ["_ext", "gallery/**/README*", "gallery/*.ipynb"]
+exclude_patterns = ["_ext"]
 default_role = "py:obj"  # `Party` in a docstring or an example is a link, and code where there is no such page
 
 autodoc_typehints = "none"  # the sections of the docstrings have the types

@@ -48,11 +48,7 @@ def parameters_of(command: Any, context: typer.Context) -> list[str]:
             if parameter.param_type_name == "argument":
                 lines += [f"``{spelt}``", f"   {as_text(said)}", ""]
             else:
-                # "-C, --folder DIR" gives each spelling the same value.
-                names, _, metavar = spelt.partition(" ") if "," not in spelt else spelt.rpartition(" ")
-                single = "," in spelt and metavar.startswith("-")
-                every = spelt if single or not metavar else f"{names} {metavar}"
-                lines += [f".. option:: {every.replace(' / ', ', ')}", "", f"   {as_text(said)}", ""]
+                lines += [f".. option:: {spelt.replace(' / ', ', ')}", "", f"   {as_text(said)}", ""]
     return lines
 
 
