@@ -130,7 +130,7 @@ def page_of(name: Name) -> str:
     else:
         lines += [f".. py:data:: {name.short}", ""]
         lines += [f"   {line}".rstrip() for line in comments_of_constants(name.room).get(name.short, [])] + [""]
-    return "\n".join([*lines, f".. minigallery:: {name.full}", "   :add-heading: Examples", ""])
+    return "\n".join([*lines, f".. minigallery:: {name.full}", "   :add-heading: In the gallery", ""])
 
 
 def summary_of(name: Name) -> str:
