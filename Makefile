@@ -13,7 +13,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 CORE := tests/linalg tests/share tests/anchor tests/model tests/survival tests/analyst tests/party tests/collaboration \
 	--ignore tests/analyst/test_oracles.py
 
-.PHONY: demo test test-all check smoke results risks accuracy federated pays frontier downstream adapters hub-faults hub-load oldest pythons clean
+.PHONY: demo test test-all check smoke results risks accuracy federated pays frontier downstream adapters hub-faults hub-load oldest pythons docs clean
 
 demo: $(VENV)/.demo  ## What data collaboration buys on real data: prints a table, writes figures and a page.
 	$(BIN)/datacollab demo --output output/demo
@@ -28,6 +28,9 @@ check: $(VENV)/.test  ## Style, formatting and types.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(VENV)/.docs  ## The documentation site, which opens from its folder: output/docs/index.html. Warnings are errors.
+	$(BIN)/python -m sphinx -W --keep-going -q -j auto docs output/docs
 
 smoke: $(VENV)/.demo  ## All experiments of the paper, small and on scikit-learn's own data, and their report.
 	$(BIN)/datacollab experiment run all --preset smoke --output output/smoke
@@ -92,7 +95,7 @@ pythons:  ## The numerical core with the newest versions, by every Python from 3
 	done
 
 clean:
-	rm -rf $(VENV) .venv-* output build dist
+	rm -rf $(VENV) .venv-* output build dist docs/api docs/commands docs/gallery
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=python3.x")'
@@ -107,6 +110,10 @@ $(VENV)/.pays: $(VENV)/.demo
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[umap,anchors,data,exchange,cli,pays]'
 	@touch $@
 
+$(VENV)/.docs: $(BIN)/python pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	@touch $@
+
 $(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test]'
-	@touch $@ $(VENV)/.demo
+	@touch $@ $(VENV)/.demo $(VENV)/.docs

@@ -50,7 +50,7 @@ class KernelPCAObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, Transfo
     eigenvalues_ : ndarray of shape (n_components,)
         Of the centred kernel matrix, descending; all are positive.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Only where the training rows had column names.
 
     Raises

@@ -73,7 +73,7 @@ class UMAPObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, TransformerM
     embedding_ : ndarray of shape (n_samples, n_components)
         What umap-learn made of the training rows.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Only where the training rows had column names.
 
     Raises

@@ -1,0 +1,249 @@
+"""Pages of the reference: one for every public name, made from what the rooms export and their docstrings."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.errors import ExtensionError
+from sphinx.pycode import ModuleAnalyzer
+
+import datacollab
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sphinx.application import Sphinx
+    from sphinx.environment import BuildEnvironment
+
+EVERYDAY = {
+    "Everybody agrees on an anchor": "SMOTEAnchor SampleAnchor GaussianAnchor UniformAnchor find_private_rows",
+    "A party hides its rows, looks at what that risks and brings, and shares once": (
+        "Party obfuscator foresee audit choose Share"
+    ),
+    "The analyst aligns the shares and trains": "Analyst Collaboration",
+    "Integration methods": "KTI KTICV LTI GEP MPP ODC",
+    "Graphs between anchor rows": "GeometricGraph TargetSimilarityGraph TargetDissimilarityGraph",
+    "Each party gets its map and the model": "PartyModel",
+    "All roles in one process, and what there is without collaboration": (
+        "DataCollaborationClassifier DataCollaborationRegressor DataCollaborationSurvival DataCollaborationClusterer "
+        "PartyStratifiedKFold Local Central"
+    ),
+    "What goes wrong": "DataCollabError",
+}
+"""The names of `datacollab` itself by role, in the order of the protocol."""
+
+ROOMS = (
+    *("anchor", "party", "share", "analyst", "model", "collaboration", "effects", "survival", "targets"),
+    *("datasets", "testing", "errors", "linalg", "bundle", "risk.attacks", "risk.audit"),
+    *("exchange.project", "exchange.party_folder", "exchange.analyst_folder", "exchange.log", "exchange.requests"),
+    *("paper.experiments", "paper.claims", "paper.reports"),
+)
+"""The rooms whose names are public."""
+
+
+@dataclass(frozen=True)
+class Name:
+    """A public name: where users import it from, which is where its page says it is, and what it stands for."""
+
+    full: str
+    room: str
+    value: Any
+
+    @property
+    def short(self) -> str:
+        """The name alone."""
+        return self.full.rpartition(".")[2]
+
+    @property
+    def others(self) -> list[str]:
+        """Other full names of the same object, which links may have."""
+        names = {f"datacollab.{self.room}.{self.short}"}
+        if inspect.isclass(self.value) or inspect.isfunction(self.value):
+            names.add(f"{self.value.__module__}.{self.value.__qualname__}")
+        return sorted(names - {self.full})
+
+
+@cache
+def public_names() -> dict[str, Name]:
+    """All public names by where users import them from."""
+    everyday = {name: getattr(datacollab, name) for names in EVERYDAY.values() for name in names.split()}
+    if set(everyday) != set(datacollab.__all__) - {"__version__", *ROOMS}:
+        raise ExtensionError(f"EVERYDAY in {__file__} and datacollab.__all__ differ")
+    found = {}
+    for room in ROOMS:
+        module = importlib.import_module(f"datacollab.{room}")
+        for short in module.__all__:
+            value = getattr(module, short)
+            full = f"datacollab.{short}" if everyday.get(short) is value else f"datacollab.{room}.{short}"
+            found[full] = Name(full, room, value)
+    return found
+
+
+@cache
+def comments_of_constants(room: str) -> dict[str, list[str]]:
+    """What the strings below the constants of a room say."""
+    package = importlib.import_module(f"datacollab.{room}")
+    modules = [package.__name__]
+    modules += [each.name for each in pkgutil.walk_packages(getattr(package, "__path__", ()), f"{package.__name__}.")]
+    said = {}
+    for module in modules:
+        for (owner, name), lines in ModuleAnalyzer.for_module(module).find_attr_docs().items():
+            if not owner:
+                said[name] = lines
+    return said
+
+
+def own_members(kind: type) -> list[str]:
+    """Public methods and properties that this package defines and documents; scikit-learn documents its own."""
+    members = []
+    for name, value in inspect.getmembers_static(kind):
+        function = getattr(value, "fget", None) or getattr(value, "func", None) or getattr(value, "__func__", value)
+        defined = getattr(inspect.unwrap(function), "__module__", None) or ""
+        documented = callable(function) and inspect.getdoc(function)
+        if not name.startswith("_") and defined.startswith("datacollab") and documented and not inspect.isclass(value):
+            members.append(name)
+    return members
+
+
+def heading(text: str, line: str = "=") -> list[str]:
+    return [text, line * len(text), ""]
+
+
+def page_of(name: Name) -> str:
+    """The source of the page of one name."""
+    lines = [*heading(name.short), f".. currentmodule:: {name.full.rpartition('.')[0]}", ""]
+    if inspect.isclass(name.value):
+        directive = "autoexception" if issubclass(name.value, BaseException) else "autoclass"
+        members = ", ".join(own_members(name.value))
+        lines += [f".. {directive}:: {name.short}", *([f"   :members: {members}"] if members else []), ""]
+    elif callable(name.value):
+        lines += [f".. autofunction:: {name.short}", ""]
+    else:
+        lines += [f".. py:data:: {name.short}", ""]
+        lines += [f"   {line}".rstrip() for line in comments_of_constants(name.room).get(name.short, [])] + [""]
+    return "\n".join([*lines, f".. minigallery:: {name.full}", "   :add-heading: In the gallery", ""])
+
+
+def summary_of(name: Name) -> str:
+    if callable(name.value):
+        text = inspect.getdoc(name.value) or ""
+    else:
+        text = "\n".join(comments_of_constants(name.room).get(name.short, []))
+    return " ".join(re.sub(r" ?\[\w+\]_", "", text.split("\n\n")[0]).split())
+
+
+def table_of(names: list[Name]) -> list[str]:
+    """A table of names, each with what its docstring begins with."""
+    lines = [".. list-table::", "   :class: names", "   :widths: auto", ""]
+    for name in names:
+        lines += [f"   * - :py:obj:`~{name.full}`", f"     - {summary_of(name)}"]
+    return [*lines, ""]
+
+
+def toctree(entries: list[str]) -> list[str]:
+    return [".. toctree::", "   :hidden:", "", *(f"   {entry}" for entry in entries), ""]
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """Every page of the reference: where, and its source."""
+    names = public_names()
+    everyday = heading("Everyday names")
+    everyday += ["``import datacollab as dc`` has these, by role and in the order of the protocol.", ""]
+    for title, shorts in EVERYDAY.items():
+        everyday += [*heading(title, "-"), *table_of([names[f"datacollab.{short}"] for short in shorts.split()])]
+    everyday += toctree([full for full in names if full.count(".") == 1])
+    yield "datacollab", "\n".join(everyday)
+
+    index = [*heading("Python"), "Every public name, from its docstring. Everyday names are in ``datacollab`` itself,"]
+    index += ["the others in rooms.", ""]
+    index += [".. list-table::", "   :class: names", "   :widths: auto", "", "   * - :doc:`datacollab <datacollab>`"]
+    index += ["     - The everyday names, by role."]
+    for room in ROOMS:
+        module = importlib.import_module(f"datacollab.{room}")
+        first = " ".join((module.__doc__ or "").split("\n\n")[0].split())
+        of_room = [name for name in names.values() if name.room == room]
+        index += [f"   * - :doc:`datacollab.{room} <datacollab.{room}>`", f"     - {first}"]
+        lines = [*heading(f"datacollab.{room}"), f".. py:module:: datacollab.{room}", ""]
+        lines += [inspect.cleandoc(module.__doc__ or ""), "", *table_of(of_room)]
+        lines += toctree([name.full for name in of_room if name.full.count(".") > 1])
+        yield f"datacollab.{room}", "\n".join(lines)
+    yield "index", "\n".join([*index, "", *toctree(["datacollab", *(f"datacollab.{room}" for room in ROOMS)])])
+    for name in names.values():
+        yield name.full, page_of(name)
+
+
+def write_pages(app: Sphinx) -> None:
+    """Write the sources into the folder ``api``; those that are the same stay untouched, and are not read again."""
+    folder = Path(app.srcdir) / "api"
+    folder.mkdir(exist_ok=True)
+    written = set()
+    for where, source in pages():
+        path = folder / f"{where}.rst"
+        written.add(path)
+        if not path.exists() or path.read_text(encoding="utf-8") != source:
+            path.write_text(source, encoding="utf-8")
+    for path in set(folder.glob("*.rst")) - written:
+        path.unlink()
+
+
+def cite(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+    """Let keys of the bibliography, such as [Cox1972], lead there; numbers stand for references of the docstring."""
+    for number, line in enumerate(lines):
+        lines[number] = re.sub(r"(?<!\.\. )\[([A-Z]\w+\d{4}\w?)\]_", r":doc:`[\1] </bibliography>`", line)
+
+
+def note_other_names(app: Sphinx, env: BuildEnvironment) -> None:
+    """Let links by other names of the same object find its page."""
+    domain = env.domains.python_domain
+    for name in public_names().values():
+        entry = domain.objects.get(name.full)
+        if entry is None:
+            raise ExtensionError(f"{name.full} has no page")
+        below = [each for each in domain.objects if each.startswith(f"{name.full}.")]
+        for other in name.others:
+            for each in (name.full, *below):
+                found = domain.objects[each]
+                domain.objects.setdefault(other + each.removeprefix(name.full), found._replace(aliased=True))
+
+
+def find_by_name_alone(
+    app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, shown: nodes.TextElement
+) -> nodes.reference | None:
+    """Find what a docstring mentions by its name alone, where one room has such a name."""
+    first, dot, rest = node.get("reftarget", "").partition(".")
+    found = [name.full for name in public_names().values() if name.short == first]
+    if node.get("refdomain") != "py" or len(found) != 1:
+        return None
+    target = f"{found[0]}{dot}{rest}"
+    return env.domains.python_domain.resolve_xref(env, node["refdoc"], app.builder, "obj", target, node, shown)
+
+
+def add_anchors(app: Sphinx, doctree: nodes.document) -> None:
+    """Let a page have the anchors of either way to import its name: pages of source code lead back by any of them."""
+    name = public_names().get(app.env.docname.removeprefix("api/"))
+    if name is not None:
+        for signature in doctree.findall(addnodes.desc_signature):
+            below = next(
+                (each.removeprefix(name.full) for each in signature["ids"] if each.startswith(name.full)), None
+            )
+            if below is not None:
+                imports = (f"datacollab.{name.short}{below}", f"datacollab.{name.room}.{name.short}{below}")
+                signature["ids"] += [each for each in imports if each not in signature["ids"]]
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.connect("builder-inited", write_pages)
+    app.connect("autodoc-process-docstring", cite)
+    app.connect("doctree-read", add_anchors)
+    app.connect("missing-reference", find_by_name_alone)
+    app.connect("env-updated", note_other_names)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
