@@ -1,4 +1,4 @@
-"""The README's walkthrough, drawn again and again: accuracies, risks and time, as medians with their range.
+"""The walkthrough (docs/walkthrough.md), again and again: accuracies, risks and time, as medians with their range.
 
     python benchmarks/walkthrough.py --runs 10 --output output/walkthrough
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "walkthrough.md"
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "walkthrough.py"
 
 
@@ -17,8 +17,8 @@ def walkthrough():
     return module
 
 
-def test_figures_are_found_in_what_the_readme_shows(walkthrough):
-    shown = README.read_text(encoding="utf-8").split("\n## Between organisations: files and nothing else\n")[1]
+def test_figures_are_found_in_what_the_page_shows(walkthrough):
+    shown = PAGE.read_text(encoding="utf-8")
     lines = walkthrough.summary([f"{shown}\nprocessor time: {seconds}\n" for seconds in (10, 30, 20)]).splitlines()
     assert len(lines) == 1 + len(walkthrough.FIGURES)
     assert lines[-1].split("(s)")[1].split() == ["20", "(10", "to", "30)"]

@@ -61,7 +61,7 @@ def demo(
       datacollab demo --hub --output hub-demo
 
     With --roles, hospitals and an analyst exchange files in directories of
-    their own, as in the README; with --hub, through a hub that is started for
+    their own, as in docs/walkthrough.md; with --hub, through a hub that is started for
     it. The other options are not used then. `datacollab compare` holds
     integration methods against one another.
     """
