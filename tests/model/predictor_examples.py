@@ -31,6 +31,10 @@ from datacollab.model import (
     LandmarkRidgeRegressor,
 )
 
+# Scikit-learn before 1.8 does not know it, and from then on warns without.
+_KNOWN = linear_model.LogisticRegressionCV().get_params()
+NEW_ATTRIBUTES = {"use_legacy_attributes": False} if "use_legacy_attributes" in _KNOWN else {}
+
 N_COLUMNS = 4
 LANDMARKS = np.random.default_rng(7).normal(size=(15, N_COLUMNS))
 _logistic, _bayes = linear_model.LogisticRegression(), naive_bayes.GaussianNB()
@@ -69,7 +73,7 @@ CLASSIFIERS = {
     "linear landmark ridge": LandmarkRidgeClassifier(kernel="linear"),
     "linear svc": svm.LinearSVC(random_state=0),
     "logistic": _logistic,
-    "logistic by folds": linear_model.LogisticRegressionCV(Cs=3, cv=3, use_legacy_attributes=False),
+    "logistic by folds": linear_model.LogisticRegressionCV(Cs=3, cv=3, **NEW_ATTRIBUTES),
     "logistic without intercept": linear_model.LogisticRegression(fit_intercept=False),
     "naive bayes": _bayes,
     "network": neural_network.MLPClassifier((5, 4), max_iter=10, random_state=0),
