@@ -1,5 +1,6 @@
 """What processes of a hub remember together, against a bucket written naively."""
 
+import sqlite3
 import threading
 
 import pytest
@@ -37,8 +38,11 @@ def test_a_request_is_taken_once_until_it_has_expired(place):
     refused("REPLAYED", seen.take, "north", "nonce", 5.0, 10.0)
     refused("REPLAYED", seen.take, "north", "nonce", 10.0, 10.0)
     seen.take("south", "nonce", 5.0, 10.0)
-    seen.take("north", "nonce", 12.0, 20.0)
-    refused("REPLAYED", seen.take, "north", "nonce", 20.0, 20.0)
+    # One that waited, and was overtaken by others that cleared away.
+    seen.take("south", "later", 14.0, 20.0)
+    refused("REPLAYED", seen.take, "north", "nonce", 9.5, 10.0)
+    seen.take("north", "nonce", 75.0, 80.0)
+    refused("REPLAYED", seen.take, "north", "nonce", 80.0, 80.0)
 
 
 @given(
@@ -59,9 +63,38 @@ def test_a_key_asks_as_often_as_a_bucket_allows(rate, asked):
         left[key] = (there - 1, now) if there >= 1 else left.get(key, (most, now))
 
 
-def test_a_clock_that_is_set_back_gives_nobody_more(place):
+@pytest.mark.parametrize("back", [50.0, 50_000.0])
+def test_a_clock_that_is_set_back_gives_nobody_more(place, back):
+    seen, now = Seen(1.0, place), 100_000.0
+    assert [may_ask(seen, "north", each) for each in [now] * 4 + [now - back, now - back + 0.5]] == [True] * 4 + [
+        False
+    ] * 2
+
+
+def test_a_clock_that_was_a_day_ahead_keeps_nobody_out(place):
     seen = Seen(1.0, place)
-    assert [may_ask(seen, "north", now) for now in (100.0, 100.0, 100.0, 100.0, 50.0, 50.5)] == [True] * 4 + [False] * 2
+    assert may_ask(seen, "north", 86_400.0)
+    assert [may_ask(seen, "north", now) for now in (0.0, 0.0, 0.0, 0.0, 1.0)] == [True] * 3 + [False, True]
+
+
+def test_requests_that_overtake_one_another_give_nobody_more(place):
+    seen, rate, seconds = Seen(50.0, place), 50.0, 2.0
+    times = [late for number in range(2000) for late in (number * 0.001, number * 0.001 - 0.04)]
+    assert sum(may_ask(seen, "north", 100.0 + now) for now in times) <= 4 * rate + seconds * rate
+
+
+def test_what_has_expired_takes_no_room(tmp_path):
+    """Also where all of it expires at once, and whoever is not let in asks alone."""
+    seen, place = Seen(1.0, tmp_path / "seen.sqlite"), tmp_path / "seen.sqlite"
+    for number in range(40_000):
+        seen.take("north", str(number), 0.0, 10.0)
+    for now in range(100, 300):
+        for number in range(20):
+            assert may_ask(seen, f"stranger-{now}-{number}", now)
+    with sqlite3.connect(place) as database:
+        assert database.execute("SELECT count(*) FROM requests").fetchone() == (0,)
+        assert database.execute("SELECT count(*) FROM keys").fetchone()[0] <= 20 * 6
+    assert (tmp_path / "seen.sqlite-wal").stat().st_size < 6 * 2**20
 
 
 def test_many_keys_do_not_make_one_forget_how_often_it_asked(place):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -100,7 +101,7 @@ class _PageRoute(APIRoute):
                 # The framework's own words would repeat what was sent.
                 wrong = ExchangeError("REQUEST_MALFORMED", "The address's query is wrong: numbers from 0 are wanted.")
                 response = _refused(request, wrong, 400)
-            except (OSError, SQLAlchemyError) as error:
+            except (OSError, SQLAlchemyError, sqlite3.Error) as error:
                 # Words of the system name paths, so they go to the hub's log alone.
                 _LOGGER.error("failed", exc_info=error)
                 request.state.code = "UNAVAILABLE"

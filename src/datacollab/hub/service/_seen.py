@@ -16,6 +16,12 @@ _WAIT = 30.0
 _EVERY = 1.0
 """Seconds until what has expired is cleared away again."""
 
+_SLACK = 60.0
+"""Seconds that a nonce is kept longer: requests wait, and those that came later may be faster."""
+
+_PORTION, _PORTIONS = 500, 40
+"""Rows that are cleared away in one transaction, as its journal takes room too; and how many of these at a time."""
+
 _TABLES = """
 CREATE TABLE IF NOT EXISTS requests (digest BLOB PRIMARY KEY, until REAL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS requests_by_time ON requests (until);
@@ -24,10 +30,16 @@ CREATE INDEX IF NOT EXISTS keys_by_time ON keys (asked);
 """
 _TAKE = "INSERT OR IGNORE INTO requests VALUES (?, ?)"
 _LEFT = "min(:most, left + max(0, :now - asked) * :rate)"
+# A request that was overtaken by a later one gives nobody the time between both again; a clock may be set back.
+_ASKED = f"CASE WHEN asked - :now < {_SLACK} THEN max(asked, :now) ELSE :now END"
 _COUNT = f"""
 INSERT INTO keys VALUES (:fingerprint, :most - 1, :now)
-ON CONFLICT (fingerprint) DO UPDATE SET left = {_LEFT} - 1, asked = :now WHERE {_LEFT} >= 1
+ON CONFLICT (fingerprint) DO UPDATE SET left = {_LEFT} - 1, asked = {_ASKED} WHERE {_LEFT} >= 1
 """
+_EXPIRED = (
+    "DELETE FROM requests WHERE digest IN (SELECT digest FROM requests WHERE until < ? ORDER BY until LIMIT ?)",
+    "DELETE FROM keys WHERE fingerprint IN (SELECT fingerprint FROM keys WHERE asked < ? ORDER BY asked LIMIT ?)",
+)
 
 
 class Seen:
@@ -46,7 +58,7 @@ class Seen:
     def __init__(self, per_second: float, place: Path | None = None) -> None:
         self._rate, self._most = per_second, max(1.0, per_second * _BURST)
         self._lock = threading.Lock()
-        self._next_purge = 0.0
+        self._next = 0.0
         # Statements that each are a transaction.
         self._database = sqlite3.connect(
             ":memory:" if place is None else place, timeout=_WAIT, isolation_level=None, check_same_thread=False
@@ -65,8 +77,7 @@ class Seen:
         # There are hundreds of thousands where many ask.
         digest = hashlib.sha256(f"{fingerprint} {nonce}".encode("ascii")).digest()[:20]
         with self._lock:
-            if now >= self._next_purge:
-                self._purge(now)
+            self._clear_away(now)
             is_new = self._database.execute(_TAKE, (digest, until)).rowcount == 1
         if not is_new:
             raise ExchangeError("REPLAYED", "This very request was answered before. Make it anew.")
@@ -81,6 +92,7 @@ class Seen:
         """
         values = {"fingerprint": fingerprint, "most": self._most, "rate": self._rate, "now": now}
         with self._lock:
+            self._clear_away(now)
             may_ask = self._database.execute(_COUNT, values).rowcount == 1
         if not may_ask:
             raise ExchangeError(
@@ -92,8 +104,12 @@ class Seen:
         """Let go of the file."""
         self._database.close()
 
-    def _purge(self, now: float) -> None:
-        """Clear away what has expired, and keys that may ask as often again as those that never did."""
-        self._database.execute("DELETE FROM requests WHERE until < ?", (now,))
-        self._database.execute("DELETE FROM keys WHERE asked < ?", (now - self._most / self._rate,))
-        self._next_purge = now + _EVERY
+    def _clear_away(self, now: float) -> None:
+        """Once a second: what has expired, and keys that may ask as often again as those that never did."""
+        if self._next - _EVERY <= now < self._next:
+            return
+        self._next = now + _EVERY
+        for statement, before in zip(_EXPIRED, (now - _SLACK, now - self._most / self._rate), strict=True):
+            for _ in range(_PORTIONS):
+                if self._database.execute(statement, (before, _PORTION)).rowcount < _PORTION:
+                    break

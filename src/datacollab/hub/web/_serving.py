@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import logging
 import multiprocessing
 import os
+import shutil
 import signal
+import sys
 import tempfile
 import threading
+import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import uvicorn
 from fastapi import FastAPI
 
+from ...bundle import write_atomically
 from ..rules import Settings
 from ..service import Hub, Seen
 from ..store import Store
@@ -27,11 +34,17 @@ _MOST_AT_ONCE = 512
 """Connections of a process; how many of them may bring bodies, `Bodies` says."""
 
 _GRACE = 30
-_PATIENCE = 60
-"""Seconds without a sign of life until a process is ended and another begun; a busy machine is no reason."""
+_PATIENCE = 20
+"""Seconds without a sign of life until a process is ended and another begun; a busy machine is no reason.  Units and
+compose files wait for both together."""
 
-_TOLD = "DATACOLLAB_HUB_TOLD"
-"""In the environment, what a process is to serve; all is the same user's."""
+_PAUSE = 5.0
+_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+"""In the environment, the folder that processes share: the counters' library reads it when it is imported."""
+
+_TOLD, _HELD = "told.json", "held"
+_ROOM = 2**19
+_LOGGER = logging.getLogger("datacollab.hub")
 
 _LINES = {"handlers": ["lines"], "level": "INFO", "propagate": False}
 _LOGGING = {
@@ -63,23 +76,75 @@ def serve_together(
     port : int
     n_processes : int
     """
-    with tempfile.TemporaryDirectory(prefix="datacollab-hub-") as folder:
+    with _shared_folder(data) as folder:
         # Where there is the file, all may open it at the same moment.
-        Seen(1.0, Path(folder) / SEEN).close()
-        told = {"data": str(data), "database": database, "blobs": blobs, "n_processes": n_processes, "shared": folder}
-        os.environ[_TOLD] = json.dumps({**told, "settings": asdict(settings)})
-        # What the counters' library reads when it is imported, which each process does for itself.
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+        Seen(1.0, folder / SEEN).close()
+        told = {"data": str(data.absolute()), "database": database, "blobs": blobs, "n_processes": n_processes}
+        # Addresses and the token are no matter of an environment, which every process that is begun inherits.
+        write_atomically(folder / _TOLD, json.dumps({**told, "settings": asdict(settings)}).encode(), mode=0o600)
+        os.environ[_FOLDER] = str(folder)
         uvicorn.run(f"{__name__}:one_of_several", factory=True, host=host, port=port, workers=n_processes, **_options())
 
 
 def one_of_several() -> FastAPI:
     """The app of a process that `serve_together` began."""
-    told = json.loads(os.environ.pop(_TOLD))
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    store = Store.located(Path(told["data"]), database=told["database"], blobs=told["blobs"])
-    hub = Hub(store, Settings(**told["settings"]))
-    return make_app(hub, n_processes=told["n_processes"], shared=Path(told["shared"]))
+    try:
+        folder = Path(os.environ[_FOLDER])
+        told = json.loads((folder / _TOLD).read_bytes())
+        store = Store.located(Path(told["data"]), database=told["database"], blobs=told["blobs"])
+        store.check()
+        hub = Hub(store, Settings(**told["settings"]))
+        _check_room(folder)
+        app = make_app(hub, n_processes=told["n_processes"], shared=folder)
+        _take_room(folder)
+    except Exception as error:
+        # It is begun anew at once: a full disk, or a database that is away, may need a while.
+        _LOGGER.error("failed", exc_info=error)
+        time.sleep(_PAUSE)
+        sys.exit(1)
+    return app
+
+
+@contextlib.contextmanager
+def _shared_folder(data: Path) -> Iterator[Path]:
+    """A folder in the hub's own, where nobody clears away but this, when it begins: what was left after a kill."""
+    if os.name == "posix":
+        for left in data.glob("running-*"):
+            with contextlib.suppress(OSError), open(left / _HELD, "rb") as file:
+                _hold(file)
+                shutil.rmtree(left)
+    with (
+        tempfile.TemporaryDirectory(prefix="running-", dir=data.absolute()) as folder,
+        open(Path(folder) / _HELD, "wb") as file,
+    ):
+        _hold(file)
+        yield Path(folder)
+
+
+def _hold(file: IO[bytes]) -> None:
+    """Mark a file as this process's, as long as it runs; OSError where it is another's."""
+    if os.name == "posix":
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _check_room(folder: Path) -> None:
+    """OSError where the disk is too full for the counters' files."""
+    room = folder / f"room-{os.getpid()}"
+    try:
+        room.write_bytes(bytes(_ROOM))
+    finally:
+        room.unlink(missing_ok=True)
+
+
+def _take_room(folder: Path) -> None:
+    """Fill the counters' files, which are mapped to memory: a disk that is full later would end the process."""
+    if hasattr(os, "posix_fallocate"):
+        for path in folder.glob(f"*_{os.getpid()}.db"):
+            with open(path, "r+b") as file:
+                os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
 
 
 def _end_with_parent() -> None:
