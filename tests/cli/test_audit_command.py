@@ -12,6 +12,7 @@ import datacollab.risk.audit
 from audit_example import audit_result
 from datacollab import Party
 from datacollab.cli._app import app
+from datacollab.exchange.party_folder import Way
 
 SECRET = "Xaver Huber"
 
@@ -225,6 +226,26 @@ def test_a_full_rotation_is_hinted_at(files, calls, tmp_path):
     given = files["private"], files["anchor"], "--target", "diagnosis", "--output", tmp_path
     assert "5 numbers tell a row" in run(*given, "--components", 5).stderr
     assert run(*given, "--components", 4).stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "defences", "fitted_at_home"),
+    [
+        ([], [], True),
+        (["--preset", "none"], [], True),
+        (["--preset", "private"], ["LabelledAnchors"], False),
+        (["--preset", "groups"], ["Microaggregation", "GaussianNoise", "AnchorResiduals"], False),
+    ],
+)
+def test_a_preset_is_what_it_is_where_shares_are_made(files, calls, tmp_path, options, defences, fitted_at_home):
+    """The same names as `party share`, with the same defences."""
+    given = files["private"], files["anchor"], "--public", files["public"], "--target", "diagnosis"
+    assert run(*given, "--output", tmp_path, *options).exit_code == 0
+    (((party, *_), _),) = calls
+    assert [type(each).__name__ for each in party.defences] == defences
+    assert (party.fit_on is None) == fitted_at_home
+    way = Way.of(preset=options[-1] if options else "none", largest=6)
+    assert [type(each).__name__ for each in way.defences] == defences
 
 
 def test_wrong_options_are_one_line(files, calls, tmp_path):

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["audit"]
 
-PRESETS = ("private",)
-_GROUP_SIZE = 5
 _STYLES = {"red": "bold red", "amber": "bold yellow", "green": "bold green"}
 
 CsvFile = partial(typer.Argument, exists=True, dir_okay=False)
@@ -50,7 +48,9 @@ def audit(
     preset: Annotated[
         str | None,
         Option(
-            metavar="NAME", help="private: PCA on rows that are not yours, every shared row standing for 5 of yours."
+            metavar="NAME",
+            help="As for `party share`: private (rows of the anchor, labelled by a model of yours), groups (means of "
+            "five rows, with noise), none. Default: none, that is, your rows undefended.",
         ),
     ] = None,
     standardize: Annotated[bool, Option(help="Bring columns to mean 0 and variance 1 first; not for images.")] = True,
@@ -80,7 +80,7 @@ def audit(
 ) -> None:
     """Attack what you would share, before you share it.
 
-    Obfuscates your rows as you would, tries what an attacker could try, from
+    Obfuscates your rows, without a defence unless --preset names one, tries what an attacker could try, from
     the curious analyst to colluding parties, and says in plain words how many
     records would be told. Writes a page for a data protection officer
     (audit.html), the result (audit.json) and all findings (audit.csv). Runs
@@ -95,7 +95,6 @@ def audit(
       datacollab audit p.csv a.csv --public public.csv --target y --preset private
     """
     with one_line_errors("Nothing was written; run the command again, with a --time-budget if it takes too long."):
-        _check_options(preset, obfuscator)
         tables = {path: read_table(path) for path in (private, anchor, public) if path is not None}
         if target not in tables[private].columns:
             raise ValueError(f"{private} has no column {target!r}; it has {listed(tables[private].columns)}.")
@@ -177,13 +176,6 @@ def _known(
     return known
 
 
-def _check_options(preset: str | None, obfuscator: str | None) -> None:
-    if preset is not None and preset not in PRESETS:
-        raise ValueError(f"Unknown preset {preset!r}; choose one of {', '.join(PRESETS)}.")
-    if preset is not None and obfuscator is not None:
-        raise ValueError(f"The preset {preset!r} brings its own obfuscator; leave out --obfuscator or --preset.")
-
-
 def _attributes(names: list[str], target: str, features: Features, private: Path) -> dict[str, int | list[int]]:
     if target in names:
         raise ValueError(f"{target!r} is the target; the analyst gets it as it is, so there is nothing to infer.")
@@ -207,8 +199,9 @@ def _party(
     standardize: bool,
 ) -> Party:
     """The party as it would be, fitted; named after its file."""
+    from ..exchange.party_folder import Way
     from ..exchange.project import usual_components
-    from ..party import Microaggregation, Party
+    from ..party import Party
     from ..party import obfuscator as make_obfuscator
 
     X = features.matrices[private]
@@ -218,10 +211,17 @@ def _party(
             f"--components {n_components} is more than the {X.shape[1]} columns that {private} has once its categories "
             "are encoded."
         )
-    if preset is not None:
-        f = make_obfuscator("pca", n_components, standardize=standardize)
-        return Party(private.stem, f, fit_on=others, defences=[Microaggregation(_GROUP_SIZE)]).fit(X, y)
-    return Party(private.stem, make_obfuscator(kind or "pca", n_components, standardize=standardize)).fit(X, y)
+    way = Way.of(
+        preset=preset or "none",
+        obfuscator=kind,
+        n_components=n_components,
+        standardize=standardize,
+        is_regression=y.dtype.kind == "f",  # as for the attacks
+        largest=X.shape[1],
+    )
+    f = make_obfuscator(way.obfuscator, way.n_components, standardize=way.standardize)
+    fit_on = others if way.fit_on_anchor else None
+    return Party(private.stem, f, fit_on=fit_on, defences=way.defences).fit(X, y)
 
 
 def _say(features: Features, components: int | None) -> None:

@@ -24,6 +24,7 @@ from ._release_check import deadline_passed, reasons_without_defence
 from ._release_summary import ReleaseSummary, release_summary
 from ._share_file import refuse
 from ._tuning import Tuning, tune, ways_to_try
+from ._way import Way
 
 __all__ = [
     "BalanceRelease",
@@ -34,6 +35,7 @@ __all__ = [
     "Prepared",
     "ReleaseSummary",
     "Tuning",
+    "Way",
     "deadline_passed",
     "default_policy_text",
     "foresight_in_words",
