@@ -22,7 +22,7 @@ test: $(VENV)/.test  ## The tests, doctests and documents included, but for the 
 	$(BIN)/python -m pytest -n auto -m "not slow"
 
 test-all: test  ## And the slow ones: whole commands on real data, kills, thousands of hostile changes.
-	$(BIN)/python -m pytest -n auto -m slow
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m slow
 
 check: $(VENV)/.test  ## Style, formatting and types.
 	$(BIN)/ruff check .
