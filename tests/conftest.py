@@ -8,6 +8,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
+from bent_views import nonlinear_views
 from hypothesis import settings
 
 settings.register_profile("datacollab", deadline=None, max_examples=25, derandomize=True)
@@ -26,18 +27,6 @@ def real_data_dir():
         if place and Path(place).is_dir():
             return Path(place)
     pytest.skip("real data not found: set DATACOLLAB_DATA to a directory that holds it")
-
-
-def nonlinear_views(n_anchors, *, seed=0, widths=(8, 5, 7)):
-    """Three parties' views of one latent table, each through a nonlinear map of its own."""
-    rng = np.random.default_rng(seed)
-    latent = rng.normal(size=(n_anchors, 6))
-    bends = (np.tanh, np.sin, lambda t: t + 0.1 * t**2)
-    views = {
-        party: bend(latent @ rng.normal(size=(6, width)))
-        for party, bend, width in zip("abc", bends, widths, strict=True)
-    }
-    return views, latent
 
 
 @pytest.fixture

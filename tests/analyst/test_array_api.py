@@ -4,10 +4,10 @@ import importlib
 
 import numpy as np
 import pytest
+from bent_views import nonlinear_views
 from numpy.testing import assert_allclose
 from scipy.linalg import subspace_angles
 
-from conftest import nonlinear_views
 from datacollab import KTI, KTICV, LTI, GeometricGraph, TargetDissimilarityGraph, TargetSimilarityGraph
 from datacollab._validation import array_library, array_namespace, to_numpy
 from datacollab.errors import MissingExtraError, NotEnoughMemoryError, NumericalError, RepresentationError

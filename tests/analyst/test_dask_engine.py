@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bent_views import nonlinear_views
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import LinAlgError, subspace_angles
 from sklearn.base import clone
 
-from conftest import nonlinear_views
 from datacollab import KTI, GeometricGraph
 from datacollab.analyst import _dask_engine
 from datacollab.analyst._dask_engine import DaskEngine, cluster_memory

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from bent_views import nonlinear_views
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from conftest import nonlinear_views
 from datacollab import GEP, KTI, LTI, MPP, ODC, GeometricGraph, TargetSimilarityGraph
 from datacollab.errors import AgreementError, RepresentationError, SinglePartyWarning, UnknownPartyError
 

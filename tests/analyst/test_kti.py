@@ -5,12 +5,12 @@ import tracemalloc
 import naive
 import numpy as np
 import pytest
+from bent_views import nonlinear_views
 from numpy.testing import assert_allclose
 from scipy.linalg import subspace_angles
 from sklearn.gaussian_process.kernels import Matern
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from conftest import nonlinear_views
 from datacollab import KTI, LTI, GeometricGraph, TargetDissimilarityGraph, TargetSimilarityGraph
 from datacollab.errors import NumericalError, UnknownPartyError
 from datacollab.linalg import median_gamma

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
+from bent_views import nonlinear_views
 from numpy.testing import assert_allclose
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
-from conftest import nonlinear_views
 from datacollab import KTI, KTICV, TargetDissimilarityGraph, TargetSimilarityGraph
 from datacollab.analyst._kti_scoring import default_predictor, halves, prediction_score
 from datacollab.errors import AgreementError

@@ -6,12 +6,12 @@ import warnings
 
 import numpy as np
 import pytest
+from bent_views import nonlinear_views
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import rbf_kernel
 
-from conftest import nonlinear_views
 from datacollab import KTI, GeometricGraph
 from datacollab.analyst import _cost
 from datacollab.errors import ApproximationWarning

@@ -4,11 +4,11 @@ import naive
 import numpy as np
 import pytest
 import scipy.linalg
+from bent_views import nonlinear_views
 from numpy.testing import assert_allclose
 from scipy.linalg import subspace_angles
 from sklearn.decomposition import PCA
 
-from conftest import nonlinear_views
 from datacollab import GEP, KTI, LTI, MPP, ODC
 from datacollab.errors import AgreementError, NumericalError, UnknownPartyError
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from bent_views import nonlinear_views
 from cca_zoo.linear import GCCA, MCCA
 from cca_zoo.nonparametric import KGCCA
 from numpy.testing import assert_allclose
 from scipy.linalg import subspace_angles
 from sklearn.metrics.pairwise import rbf_kernel
 
-from conftest import nonlinear_views
 from datacollab import GEP, KTI, LTI
 
 

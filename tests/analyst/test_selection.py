@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
+from bent_views import nonlinear_views
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
-from conftest import nonlinear_views
 from datacollab import KTI, TargetSimilarityGraph
 from datacollab.analyst._kti_scoring import concordance, default_predictor, halves, held_out_views, prediction_score
 from datacollab.analyst._widths import kernel_widths

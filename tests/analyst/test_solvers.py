@@ -6,12 +6,12 @@ from dataclasses import replace
 import naive
 import numpy as np
 import pytest
+from bent_views import nonlinear_views
 from numpy.testing import assert_allclose
 from scipy.linalg import subspace_angles
 from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_limits
 
-from conftest import nonlinear_views
 from datacollab import KTI, GeometricGraph, TargetDissimilarityGraph, TargetSimilarityGraph
 from datacollab.analyst import _cost
 from datacollab.errors import (
