@@ -5,6 +5,7 @@ import contextlib
 import json
 import re
 import sqlite3
+import threading
 
 import pytest
 from hub_world import KEYS, URL, World, bundle, refused
@@ -15,6 +16,7 @@ from sqlalchemy.exc import OperationalError
 from datacollab.bundle import digest, key_with_proof
 from datacollab.errors import ExchangeError
 from datacollab.exchange.requests import sign_request
+from datacollab.hub import service
 from datacollab.hub.web._holding import Bodies
 
 
@@ -272,3 +274,30 @@ def n_held(bodies, who):
 def test_several_processes_share_the_places_for_bodies(who):
     assert [n_held(Bodies(n), who) for n in (2, 8)] == [n_held(Bodies(), who) // n for n in (2, 8)]
     assert n_held(Bodies(1000), who) == 1
+
+
+def test_polls_that_wait_leave_threads_for_what_changes_something(agreed, monkeypatch):
+    """More members than there are threads ask while the database is slow: a project is opened all the same."""
+    go_on, status = threading.Event(), service.project_status
+
+    def slow(*arguments):
+        assert go_on.wait(60)
+        return status(*arguments)
+
+    async def opened_meanwhile():
+        path = f"/v1/projects/{agreed.project}"
+        # a server of this kind has forty threads
+        polls = [asyncio.create_task(Asked(agreed, "north", "GET", path).answered()) for _ in range(60)]
+        try:
+            await asyncio.sleep(1)
+            opening = Asked(agreed, "owner", "POST", "/v1/projects", BODY)
+            opening.may_come.set()
+            found = await asyncio.wait_for(opening.answered(), 30)
+        finally:
+            go_on.set()
+        return found, await asyncio.gather(*polls)
+
+    monkeypatch.setattr(service, "project_status", slow)
+    opened, polled = asyncio.run(opened_meanwhile())
+    assert opened == (201, None)
+    assert set(polled) == {(200, None)}

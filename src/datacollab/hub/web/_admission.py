@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from anyio import to_thread
 from fastapi import Depends, Request
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
@@ -65,7 +66,8 @@ async def _admitted(request: Request) -> AsyncIterator[Call]:
 async def answered(request: Request, answer: Callable[[Hub, Person, str], Any]) -> JSONResponse:
     """Admit and answer a request without a body about a project, in one step of one thread.
 
-    For what members ask all the time: to change threads between both costs as much as to answer.
+    For what members ask all the time: to change threads between both costs as much as to answer, and threads that wait
+    for one another's turn at the interpreter cost more than they bring.
     """
     route = _BY_NAME[request.method, request.scope["route"].path]
     _check_announced(request, route.most_bytes)
@@ -74,7 +76,7 @@ async def answered(request: Request, answer: Callable[[Hub, Person, str], Any]) 
         call = _without_body(request, _known(request, route))
         return JSONResponse(answer(call.hub, call.person, request.path_params["project"]))
 
-    return await run_in_threadpool(both)
+    return await to_thread.run_sync(both, limiter=request.app.state.polling)
 
 
 def _without_body(request: Request, found: Identified) -> Call:

@@ -8,6 +8,7 @@ import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from anyio import CapacityLimiter
 from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
 
@@ -25,6 +26,9 @@ __all__ = ["SEEN", "make_app"]
 
 SEEN = "seen.sqlite"
 _DAY = 86_400
+
+_POLLING = 4
+"""Threads for what members ask all the time; the others stay free for what they send."""
 
 
 def make_app(hub: Hub, *, n_processes: int = 1, shared: Path | None = None) -> FastAPI:
@@ -51,6 +55,7 @@ def make_app(hub: Hub, *, n_processes: int = 1, shared: Path | None = None) -> F
     app.state.hub = hub
     app.state.seen = Seen(hub.settings.requests_per_second, shared and shared / SEEN)
     app.state.bodies = Bodies(n_processes)
+    app.state.polling = CapacityLimiter(_POLLING)
     app.state.numbers = Numbers(shared)
     for router in (POLLED, HEALTH, PROJECTS, FILES, PAGES):
         app.include_router(router)
