@@ -29,6 +29,7 @@ PUBLIC = [
     "Party",
     "PartyModel",
     "PartyStratifiedKFold",
+    "ProgressBar",
     "SMOTEAnchor",
     "SampleAnchor",
     "Share",
@@ -48,7 +49,7 @@ PUBLIC = [
 
 ROOMS = [
     *("analyst", "anchor", "bundle", "collaboration", "datasets", "linalg", "model", "party", "share", "survival"),
-    *("targets", "effects", "exchange.requests"),
+    *("targets", "effects", "progress", "exchange.requests"),
     *("risk.attacks", "risk.audit", "exchange.log", "exchange.project", "exchange.party_folder"),
     *("exchange.analyst_folder", "paper.claims", "paper.experiments", "paper.reports"),
 ]

@@ -37,13 +37,14 @@ EVERYDAY = {
         "DataCollaborationClassifier DataCollaborationRegressor DataCollaborationSurvival DataCollaborationClusterer "
         "PartyStratifiedKFold Local Central"
     ),
+    "What whoever waits may look at": "ProgressBar",
     "What goes wrong": "DataCollabError",
 }
 """The names of `datacollab` itself by role, in the order of the protocol."""
 
 ROOMS = (
     *("anchor", "party", "share", "analyst", "model", "collaboration", "effects", "survival", "targets"),
-    *("datasets", "testing", "errors", "linalg", "bundle", "risk.attacks", "risk.audit"),
+    *("datasets", "progress", "testing", "errors", "linalg", "bundle", "risk.attacks", "risk.audit"),
     *("exchange.project", "exchange.party_folder", "exchange.analyst_folder", "exchange.log", "exchange.requests"),
     *("paper.experiments", "paper.claims", "paper.reports"),
 )

@@ -46,6 +46,8 @@ _HOME = {
     "PartyStratifiedKFold": "collaboration",
     "Local": "collaboration",
     "Central": "collaboration",
+    # What whoever waits may look at.
+    "ProgressBar": "progress",
     # What goes wrong.
     "DataCollabError": "errors",
 }
@@ -87,6 +89,7 @@ if TYPE_CHECKING:
     from .party import Party as Party
     from .party import foresee as foresee
     from .party import obfuscator as obfuscator
+    from .progress import ProgressBar as ProgressBar
     from .risk.audit import audit as audit
     from .risk.audit import choose as choose
     from .share import Share as Share

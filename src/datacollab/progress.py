@@ -1,0 +1,80 @@
+"""What is going on, for whoever waits in a notebook or at a terminal."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Self
+
+from ._require import require
+
+__all__ = ["ProgressBar"]
+
+_COUNTED = "{desc} |{bar:20}| {n_fmt}/{total_fmt} [{elapsed}, {remaining} left]"
+_UNCOUNTED = "{desc} [{elapsed}]"
+
+
+class ProgressBar:
+    """A bar for parameters ``progress=``: what is being done, how much of it is done, and the time left.
+
+    It is drawn by tqdm (``pip install 'datacollab[progress]'``), in a notebook as a notebook shows it.  Leaving the
+    ``with`` block ends the bar.
+
+    Parameters
+    ----------
+    n_steps : int, optional
+        How many there will be.  `Analyst` and ``PartyFolder.explain`` say so themselves; of others, such as `audit`,
+        the time left is shown where this is given, and the time gone where it is not.
+
+    Raises
+    ------
+    MissingExtraError
+        When tqdm is not installed.
+
+    Examples
+    --------
+    >>> import datacollab as dc
+    >>> X, y = dc.datasets.load("digits")
+    >>> parties = [dc.Party(name, dc.obfuscator("pca", n_components=8)) for name in ("a", "b")]
+    >>> shares = [
+    ...     party.fit(X[rows], y[rows]).share(X[300:500], y[300:500])
+    ...     for party, rows in zip(parties, (slice(100), slice(100, 200)))
+    ... ]
+    >>> with dc.ProgressBar() as progress:
+    ...     collaboration = dc.Analyst([dc.LTI(8), dc.GEP(8)], progress=progress).fit(shares)
+    """
+
+    def __init__(self, n_steps: int | None = None) -> None:
+        require("tqdm", "progress")
+        self.n_steps = n_steps
+        self._bar: Any = None
+        self._n_begun = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._bar is not None:
+            if kind is None and self._bar.total is not None:
+                self._bar.n = self._bar.total
+                self._bar.refresh()
+            self._bar.close()
+        self._bar, self._n_begun = None, 0
+
+    def __call__(self, *said: Any) -> None:
+        """Show a step that begins: its name, or how many are done, how many there are, and its name.
+
+        Parameters
+        ----------
+        *said : str, or int, int and str
+            As the function that is waited for says it.
+        """
+        *numbers, step = said if isinstance(said[-1], str) else (*said, "")
+        done, total = numbers if len(numbers) == 2 else (self._n_begun, self.n_steps)
+        self._n_begun += 1
+        if self._bar is None:
+            shape = _COUNTED if total else _UNCOUNTED
+            # With a delay, however short, it is first drawn when there is something to say.
+            self._bar = require("tqdm.auto", "progress").tqdm(bar_format=shape, total=total, delay=1e-9)
+        self._bar.total, self._bar.n = total, done
+        self._bar.set_description_str(str(step), refresh=False)
+        self._bar.refresh()

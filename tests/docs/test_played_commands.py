@@ -1,0 +1,173 @@
+"""Commands on the pages, run as they are typed, one after the other, where there are the files that they name."""
+
+import os
+import shutil
+import subprocess
+import sysconfig
+
+import numpy as np
+import pandas as pd
+import pytest
+from blocks import block_of
+
+from named_world import table_of
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")]
+
+
+class Desk:
+    """A folder where lines are typed.
+
+    Attributes
+    ----------
+    at : Path
+    """
+
+    def __init__(self, at):
+        self.at = at
+
+    def type(self, *lines, at="."):
+        """Run lines; what they print."""
+        programs = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
+        environment = {"PATH": programs, "HOME": str(self.at), "OMP_NUM_THREADS": "1", "COLUMNS": "100"}
+        done = subprocess.run(
+            ["bash", "-e", "-c", "\n".join(lines)],
+            cwd=self.at / at,
+            env=environment | {"PYTHONWARNINGS": "error"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=3600,
+        )
+        assert done.returncode == 0, f"{lines}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def play(self, document, beginning, *changes, at=".", part=slice(None)):
+        """Type what a block shows, or a part of its lines; what is changed in them is what a test cannot have."""
+        lines = block_of(document, beginning).typed[part]
+        for old, new in changes:
+            assert any(old in line for line in lines), old
+            lines = [line.replace(old, new) for line in lines]
+        return self.type(*lines, at=at)
+
+
+def patients(n_rows, seed):
+    table = table_of(n_rows, seed)[["age", "pulse", "weight", "ward", "died"]]
+    table.insert(0, "patient", np.arange(n_rows))
+    return table
+
+
+@pytest.fixture
+def desk(tmp_path):
+    return Desk(tmp_path)
+
+
+def test_an_exchange_of_files(desk):
+    at = desk.at
+    desk.type("datacollab keys new north south analyst", "cp north/public.key north.key; cp north/public.key owner.key")
+    patients(300, 0).drop(columns="patient").to_csv(at / "public.csv", index=False)
+    page = "exchange.md"
+    desk.play(page, "datacollab project new heart")
+    desk.type("datacollab anchor seal public.csv --project project.toml -C north")
+    for seed, name in enumerate(("north", "south"), 1):
+        patients(120, seed).to_csv(at / name / "patients.csv", index=False)
+        desk.type(f"datacollab party join project.toml anchor.dcanchor -C {name} --owner owner.key")
+        # without `tune` between both, which takes many minutes
+        desk.play(
+            page, "datacollab party check patients.csv", at=name, part=slice(0 if name == "north" else 2, None, 2)
+        )
+    desk.type("cp */outbox/*.dcshare analyst")
+    shown = desk.play(
+        page, "datacollab analyst integrate north.dcshare", ("project.toml", "../project.toml"), at="analyst"
+    )
+    assert "south" in shown
+
+    desk.type("cp analyst/outbox/north.dcmodel public.csv north")
+    patients(30, 3).drop(columns="died").to_parquet(at / "north" / "new.parquet")
+    patients(90, 4).to_csv(at / "north" / "tested.csv", index=False)
+    desk.play(page, "datacollab party install north.dcmodel", at="north")
+    assert pd.read_parquet(at / "north" / "predictions.parquet")["patient"].tolist() == list(range(30))
+
+    desk.type("ln -s north hospital-a")
+    patients(20, 5).rename(columns={"patient": "id"}).to_csv(at / "new.csv", index=False)
+    desk.play("explanations.md", "datacollab party explain", part=slice(1))  # `columns` wants a linear model
+    assert (at / "why.png").stat().st_size > 0
+    assert pd.read_csv(at / "why.csv")["id"].is_unique
+
+
+def test_an_effect_by_files(desk):
+    desk.type("datacollab keys new north south analyst", "cp north/public.key owner.key")
+    for seed, name in enumerate((".", "north", "south")):
+        table = table_of(400, seed)[["age", "pulse", "weight", "drug", "died", "days"]]
+        table.to_csv(desk.at / name / ("public.csv" if name == "." else "patients.csv"), index=False)
+    members = "--party north=north/public.key --party south=south/public.key --analyst analyst/public.key -C north"
+    desk.type(
+        "datacollab project new trial --like public.csv --treatment drug --event died --time days --seen yes"
+        f" --purpose 'A test.' {members}",
+        "datacollab anchor seal public.csv --project project.toml -C north",
+    )
+    for name in ("north", "south"):
+        desk.type(
+            f"datacollab party join project.toml anchor.dcanchor -C {name} --owner owner.key",
+            f"datacollab party share {name}/patients.csv --approve -C {name}",
+        )
+    desk.type("cp */outbox/*.dcshare .")
+    desk.play("exchange.md", "datacollab analyst init")
+    desk.play("exchange.md", "datacollab analyst effect --balance", part=slice(1))
+    for name in ("north", "south"):
+        desk.type(f"cp analyst/outbox/{name}.dcpropensity .")
+        changes = ("north", name), (f"-C {name}", f"-C {name} --approve")
+        desk.play("exchange.md", "datacollab analyst effect --balance", *changes, part=slice(1, 2))
+    desk.type("cp */outbox/*.dcbalance .")
+    desk.play("exchange.md", "datacollab analyst effect --balance", part=slice(2, 3))
+    assert (desk.at / "balance.png").stat().st_size > 0
+
+
+def test_an_exchange_through_a_folder_that_all_reach(desk):
+    page, first = "remotes.md", "datacollab remote add store"
+    place = ("/mnt/exchange", "exchange")
+    desk.type("datacollab keys new north south analyst", "cp north/public.key north.key", "mkdir exchange")
+    patients(300, 0).drop(columns="patient").to_csv(desk.at / "public.csv", index=False)
+    patients(120, 1).to_csv(desk.at / "patients.csv", index=False)
+    desk.play("exchange.md", "datacollab project new heart", part=slice(1))
+    desk.type("datacollab anchor seal public.csv --project project.toml -C north")
+    desk.play(page, first, place, part=slice(4))
+    desk.type("datacollab party join south/inbox/project.toml south/inbox/anchor.dcanchor -C south --owner north.key")
+    desk.play(page, first, ("patients.csv", "patients.csv --approve"), part=slice(4, 6))
+    desk.type("datacollab remote add store exchange -C analyst")
+    desk.play(page, first, part=slice(6, 7))
+    assert (desk.at / "analyst" / "inbox" / "south.dcshare").exists()
+
+
+def test_an_anchor_and_an_audit_of_ones_own_table(desk):
+    table = patients(400, 0).drop(columns=["patient", "ward"]).rename(columns={"died": "diagnosis"})
+    for name, rows in {"public": table[:200], "patients": table[200:300]}.items():
+        rows.to_csv(desk.at / f"{name}.csv", index=False)
+    desk.play("guide.md", "datacollab demo", ("1000", "100"), part=slice(4, 6))
+    desk.play("README.md", "datacollab audit")
+    assert list(desk.at.rglob("*.html"))
+
+
+def test_what_the_program_is_asked_first(desk):
+    shown = desk.play("install.md", "pip install", part=slice(2, None))
+    assert "Usage: " in shown
+    desk.play("guide.md", "datacollab demo", part=slice(2, 3))
+    desk.play("experiments.md", "datacollab experiment list", part=slice(1))
+
+
+def test_a_hubs_operator_looks_after_it(desk):
+    changes = ("/srv/hub", "hub"), ("owner.key", "owner/public.key")
+    desk.type("datacollab keys new owner")
+    desk.play("hub.md", "pip install", *changes, part=slice(1, 2))
+    desk.type("datacollab hub log verify -C hub")
+    desk.play("hub.md", "datacollab hub backup", ("/srv/", ""), ("/backup/", ""))
+    desk.play("hub.md", "datacollab hub db current", ("/srv/", ""))
+
+
+def test_project_files_are_drafted(desk):
+    for name in ("a", "hospital-a", "b", "hospital-b", "analyst"):
+        desk.type(f"datacollab keys new -C {name}", f"cp {name}/public.key {name}.key")
+    table_of(200).assign(stroke=lambda table: table["died"]).to_csv(desk.at / "public.csv", index=False)
+    desk.type("cp hospital-a/public.key a.key; cp hospital-b/public.key b.key")
+    desk.play("project-file.md", "datacollab project new stroke")

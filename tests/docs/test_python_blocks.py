@@ -1,0 +1,138 @@
+"""Blocks of Python that are no doctests, as they stand in the documents, where there is what they speak of."""
+
+import contextlib
+import logging
+from dataclasses import replace
+from unittest import mock
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from bent_views import nonlinear_views
+from blocks import block_of, blocks
+from numpy.testing import assert_allclose
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from tiny import tiny
+
+import datacollab as dc
+import datacollab.paper.experiments
+from datacollab.analyst import BaseIntegrator
+from datacollab.model import SENDABLE
+from datacollab.paper.experiments import read_results
+
+BEGINNINGS = {
+    "from dask.distributed import Client": "cluster.md",
+    "from datacollab.exchange.analyst_folder import AnalystFolder": "exchange.md",
+    'with joblib.parallel_config(backend="dask"):': "experiments.md",
+    "import datacollab as dc\nimport torch": "gpu.md",
+    "import logging": "scaling.md",
+    "for labels in party.predict_batches": "scaling.md",
+    "# my_module.py": "experiments.md",
+}
+
+
+def run(beginning, *changes, **given):
+    """Run a block; the names that there are then."""
+    text = block_of(BEGINNINGS[beginning], beginning).text
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    exec(compile(text, BEGINNINGS[beginning], "exec"), given)
+    return given
+
+
+def test_these_are_all_of_them():
+    """Of the one in CONTRIBUTING, the experiments' tests make a method."""
+    found = [each for each in blocks("python") if ">>>" not in each.text and each.document != "CONTRIBUTING.md"]
+    assert len(found) == len(BEGINNINGS)
+    for beginning, document in BEGINNINGS.items():
+        assert block_of(document, beginning) in found
+
+
+@pytest.fixture
+def dask_client():
+    distributed = pytest.importorskip("dask.distributed")
+    with distributed.Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
+        yield client
+
+
+@pytest.mark.slow
+def test_a_fit_on_a_cluster(monkeypatch, dask_client):
+    asked = []
+    monkeypatch.setattr("dask.distributed.Client", lambda address: asked.append(address) or dask_client)
+    views, latent = nonlinear_views(300, widths=(18, 17, 16))
+    found = run("from dask.distributed import Client", dc=dc, anchors=views, anchor_target=latent[:, 0])
+    assert asked == ["tls://scheduler.analyst.example:8786"]
+    alone = dc.KTI(16, solver="nystroem").fit(views, y=latent[:, 0])
+    assert_allclose(found["integrator"].objective_, alone.objective_, rtol=1e-6)
+
+
+def test_an_analyst_of_files_in_python():
+    """What it does with methods and models, the folder's own tests tell; here, that it takes such."""
+    with mock.patch("datacollab.exchange.analyst_folder.AnalystFolder", autospec=True) as folder:
+        beginning = "from datacollab.exchange.analyst_folder import AnalystFolder"
+        run(beginning, dc=dc, HistGradientBoostingClassifier=HistGradientBoostingClassifier)
+    folder.assert_called_once_with("analyst")
+    (integrators, estimator), _ = folder.return_value.integrate.call_args
+    assert all(isinstance(each, BaseIntegrator) for each in integrators)
+    assert type(estimator).__name__ in SENDABLE
+    folder.return_value.export.assert_called_once_with()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("dask_client")
+def test_experiments_on_a_cluster(tmp_path):
+    experiment = replace(tiny(tmp_path), seeds=(0,))
+    given = {"experiments": [experiment], "results": tmp_path / "results.sqlite"}
+    run('with joblib.parallel_config(backend="dask"):', joblib=joblib, datacollab=datacollab, **given)
+    (rows,) = read_results(tmp_path).rows.values()
+    assert rows
+    assert not any(row.error for row in rows)
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_a_fit_on_a_graphics_processor(device):
+    torch = pytest.importorskip("torch")
+    if device == "cuda" and not torch.cuda.is_available():
+        pytest.skip("there is no graphics processor")
+    views, _ = nonlinear_views(200, widths=(20, 17, 16))
+    rows = torch.asarray(views["a"][:5], device=device)
+    beginning = "import datacollab as dc\nimport torch"
+    found = run(beginning, ('"cuda"', f'"{device}"'), A_a=views["a"], A_b=views["b"], rows_on_cuda=rows)
+    integrator = found["integrator"]
+    assert integrator.target_.device.type == device
+    alone = dc.KTI(n_components=16, center=True).fit({name: views[name] for name in ("a", "b")})
+    assert_allclose(integrator.objective_, alone.objective_, rtol=1e-6)
+
+
+def test_progress_of_long_fits_is_told():
+    with contextlib.ExitStack() as stack:
+        root = logging.getLogger()
+        stack.callback(setattr, root, "handlers", root.handlers)
+        stack.callback(root.setLevel, root.level)
+        root.handlers = []
+        run("import logging")
+        assert root.isEnabledFor(logging.INFO)
+        assert root.handlers
+
+
+def test_predictions_of_a_file_in_portions(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    random = np.random.default_rng(0)
+    parties = [dc.Party(name, dc.obfuscator("pca", 3)) for name in "ab"]
+    rows, anchor = random.normal(size=(60, 4)), random.normal(size=(40, 4))
+    shares = [party.fit(rows, rows[:, 0] > 0).share(anchor) for party in parties]
+    model = dc.Analyst(dc.LTI(3), LogisticRegression()).fit(shares).party_model("a")
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame(rows, columns=list("wxyz")).to_parquet("new-patients.parquet")
+    found = run("for labels in party.predict_batches", party=parties[0], model=model)
+    assert len(found["labels"]) == 60
+    assert np.mean(found["labels"] == (rows[:, 0] > 0)) > 0.8
+
+
+def test_a_method_of_ones_own(tmp_path):
+    found = run("# my_module.py")
+    views, _ = nonlinear_views(60)
+    assert_allclose(found["Mine"](3).fit(views).target_, dc.LTI(3).fit(views).target_)
