@@ -189,3 +189,10 @@ def test_nothing_unpickles():
     for path in FILES.values():
         text = path.read_text(encoding="utf-8")
         assert "pickle" not in text.replace("no pickle", "").replace("allow_pickle=False", ""), path
+
+
+def test_modules_of_tests_have_names_of_their_own():
+    """Otherwise pytest takes one for the other, once all are collected together; folders that are packages apart."""
+    paths = [path for path in Path(__file__).parent.rglob("*.py") if not (path.parent / "__init__.py").exists()]
+    names = [path.name for path in paths if path.name != "conftest.py"]
+    assert {name for name in names if names.count(name) > 1} == set()
