@@ -188,7 +188,9 @@ CODES = {
         "schema", "Targets are missing, or none of those agreed.", "Correct them, or leave out the rows."
     ),
     # state
-    "FOLDER_MISSING": Code("state", "A folder was not set up for this role.", "Run the command's `init`."),
+    "FOLDER_MISSING": Code(
+        "state", "A folder was not set up for this role.", "Run `analyst init` or `party join` first."
+    ),
     "ALREADY_THERE": Code("state", "Something would be overwritten.", "Choose another place, or remove it first."),
     "ALREADY_SHARED": Code(
         "state",

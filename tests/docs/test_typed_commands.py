@@ -84,7 +84,19 @@ def test_benchmarks_have_such_options(line):
 
 def test_every_line_is_of_a_program_that_these_tests_know():
     elsewhere = {  # systems' own, and those of other projects, which tests of deployment and adapters have
-        *("cp", "export", "flower-supernode", "flower-superlink", "flwr", "install", "nvflare", "python3", "rm", "sed"),
+        *(
+            "cd",
+            "cp",
+            "export",
+            "flower-supernode",
+            "flower-superlink",
+            "flwr",
+            "install",
+            "nvflare",
+            "python3",
+            "rm",
+            "sed",
+        ),
         *("systemctl", "useradd", "userdel", "(umask", "docker"),
     }
     known = {"datacollab", "$H", "pip", "make", "python", *elsewhere}

@@ -80,6 +80,16 @@ class Selection:
     n_judges: int
 
     @property
+    def caution(self) -> str:
+        """What to know before scores on the rows left out are believed; empty where these are the parties' own."""
+        if self.judged_on == "rows":
+            return ""
+        return (
+            "These rows are not the parties' own as they are, and their labels may be what models at the parties "
+            "named. Expect less at the parties, and go by what each one finds on its own rows."
+        )
+
+    @property
     def chosen(self) -> Candidate:
         """The candidate that was taken."""
         return next(candidate for candidate in self.candidates if candidate.chosen)
@@ -104,6 +114,11 @@ class Selection:
             what += f", {each.part:.0%} of the average" if each.part else ""
             interval = "" if each.chosen else f"  ({each.difference_low:+.4f} to {each.difference_high:+.4f})"
             lines.append(f" {mark} {each.loss:.4f} ± {each.standard_error:.4f}  {what}{interval}")
+        if self.judged_on != "rows" and self.ranked()[0].loss < self.chosen.loss:
+            lines.append(
+                " The simpler one (*) was taken: rows that were made between others flatter what follows them closely, "
+                "so a more complicated one has to have a loss that is 25 % smaller."
+            )
         return "\n".join(lines)
 
     def __str__(self) -> str:

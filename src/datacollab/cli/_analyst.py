@@ -303,6 +303,8 @@ def _show(result: Integration, report: Report) -> None:
         report.line(f"  {party}: {value:.3f}")
     if result.score is not None:
         _show_score(result.score, report)
+        if result.selection is not None and result.selection.caution:
+            report.line(result.selection.caution)
     if any(result.n_repeated.values()):
         repeated = ", ".join(f"{number} of {party}" for party, number in result.n_repeated.items() if number)
         report.line(

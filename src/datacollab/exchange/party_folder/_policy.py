@@ -221,7 +221,7 @@ _HEAD = """\
 # value given here."""
 _COMMENTS = {
     "min_rows": "Fewest rows that may be shared.",
-    "min_class_rows": "Fewest rows of a class, where any of it are shared. Targets leave exactly as they are.",
+    "min_class_rows": "Fewest rows of a class, where any of it are shared. Targets of own rows leave as they are.",
     "max_components": "Most columns of the representation. Fewer columns tell less.",
     "obfuscators": "Which maps may be used.",
     "defence": (
