@@ -33,7 +33,7 @@ class Block:
 
     @property
     def typed(self):
-        """What is typed after a prompt, line by line, comments left out."""
+        """What is typed after a prompt, line by line, comments with them, as a shell leaves them out itself."""
         whole = re.sub(r" \\\n +", " ", self.text)
         return [_PROMPT.sub("", line) for line in whole.splitlines() if _PROMPT.match(line)]
 
