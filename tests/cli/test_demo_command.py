@@ -65,7 +65,8 @@ def made_up(alone, pooled, linked):
     [
         ([0.8, 0.81, 0.82], "collaborating brought 11.0 points of accuracy"),
         ([0.5, 0.51, 0.52], "collaborating cost 19.0 points of accuracy"),
-        ([0.6, 0.7, 0.82], "brought nothing that these draws can tell"),
+        ([0.6, 0.7, 0.82], "the pool was 0.7 points of accuracy above, which 3 draws cannot tell from chance"),
+        ([0.5, 0.7, 0.82], "the pool was 2.7 points of accuracy below, which 3 draws cannot tell from chance"),
     ],
 )
 def test_sentences_claim_what_the_intervals_support(pooled, words):

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["demo"]
 
+_ENOUGH_DRAWS = 5
+
 
 def demo(
     dataset: Annotated[str, Option(help="One of the names that `datacollab data list` shows; of classes.")] = "digits",
@@ -132,6 +134,8 @@ def _print_table(demonstration: Demonstration, dataset: str) -> None:
     console.print(table)
     for sentence in demonstration.sentences():
         console.print(f"• {sentence}", highlight=False)
+    if len(demonstration.seeds) < _ENOUGH_DRAWS:
+        console.print(f"With more draws intervals are narrower: --seeds {_ENOUGH_DRAWS}.", highlight=False)
 
 
 def _number(mean: float, half_width: float) -> str:

@@ -272,6 +272,8 @@ def verify(
             raise ExchangeError(
                 "LOG_BROKEN", f"{len(broken)} of {len(logs) + len(broken)} logs are broken. {' '.join(broken)}"
             )
+        if not logs:
+            report.line("The hub has no project yet, and so no log.")
         report.facts = {"logs": logs}
 
 

@@ -225,8 +225,9 @@ _COMMENTS = {
     "max_components": "Most columns of the representation. Fewer columns tell less.",
     "obfuscators": "Which maps may be used.",
     "defence": (
-        'What is wanted of the defences: "none"; "any"; "private", where rows of the anchor leave in place of the own\n'
-        '(--preset private, the default of every command); or "microaggregation", means of groups.'
+        'Which defence this policy insists on: "private", where rows of the anchor leave in place of the own\n'
+        '(--preset private, the default of every command, whatever stands here); "microaggregation", means of groups;\n'
+        '"any" of these; or "none", where it insists on nothing, and who shares may choose.'
     ),
     "shuffle": "Whether rows leave in a random order. With false, whoever has the table knows which row is whose.",
     "max_rows_in_anchor": (
@@ -252,9 +253,10 @@ _NAMED_COMMENTS = {
         "treatments and outcomes leave exactly as they are; times are rounded up as the project says."
     ),
     "defence": (
-        'What is wanted of the defences: "none"; "any"; or "microaggregation", means of groups (--preset groups, the\n'
-        "default of every command for projects of this kind: means of five rows of an arm, with noise of .3 standard\n"
-        'deviations, and residuals of the anchor). "private" has no way here: no model can label rows of the anchor.'
+        'Which defence this policy insists on: "microaggregation", means of groups (--preset groups, the default\n'
+        "of every command for projects of this kind, whatever stands here: means of five rows of an arm, with noise\n"
+        'of .3 standard deviations, and residuals of the anchor); "any"; or "none", where it insists on nothing, and\n'
+        'who shares may choose. "private" has no way here: no model can label rows of the anchor.'
     ),
     "max_linkage": (
         "Limits of risk, each on the upper end of a 95 % interval, by attackers who hold the whole anchor; 1 is no\n"

@@ -93,12 +93,12 @@ class Demonstration:
     def _sentence(self, situation: Situation) -> str:
         alone, pooled = (self.interval(situation, way)[0] for way in ("alone", "pooled"))
         gain, half_width = self.gain(situation)
-        if gain > half_width:
-            verdict = f"collaborating brought {100 * gain:.1f} points of accuracy"
-        elif -gain > half_width:
-            verdict = f"collaborating cost {-100 * gain:.1f} points of accuracy"
+        points = f"{100 * abs(gain):.1f} points of accuracy"
+        if abs(gain) > half_width:
+            verdict = f"collaborating {'brought' if gain > 0 else 'cost'} {points}"
         else:
-            verdict = "collaborating brought nothing that these draws can tell"
+            draws = "one draw" if len(self.seeds) == 1 else f"{len(self.seeds)} draws"
+            verdict = f"the pool was {points} {'above' if gain > 0 else 'below'}, which {draws} cannot tell from chance"
         risk = self.linked[situation]
         told = (
             "no shared row stands for one of a party's"
