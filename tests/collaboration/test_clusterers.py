@@ -87,7 +87,7 @@ def test_transform_gives_rows_at_their_distances(world):
     [
         {"estimator": GaussianMixture(4, n_init=3)},
         {"estimator": AgglomerativeClustering(4)},
-        {"estimator": SpectralClustering(4)},
+        {"estimator": SpectralClustering(4, gamma=0.3)},
         {"estimator": AgglomerativeClustering(4), "assignment": LogisticRegression(max_iter=1000)},
         {"integrator": AnchorScaled(dc.KTI(5, alpha=0.01, center=True))},
         {"fit_on": "anchor", "defences": [Microaggregation(k=3)]},

@@ -92,13 +92,14 @@ def fit_class_sums(
     fitted = clone(integrator).fit(anchors, anchor_target)
     Z = np.mean(list(fitted.transform(anchors).values()), axis=0)
     told = pooled_means(named, _linear_maps(fitted))
-    try:
-        mixture = class_mixture(told, Z, _codes(anchor_target, classes), anchor_weight=anchor_weight)
-    except np.linalg.LinAlgError:
+    # Singular values below this are rounding errors once squared: whether a covariance of them has a Cholesky factor
+    # differs from one library of linear algebra to another.
+    if np.linalg.matrix_rank(Z - Z.mean(axis=0), rtol=np.sqrt(np.finfo(np.float64).eps)) < Z.shape[1]:
         raise NumericalError(
             f"In the common space the {len(Z)} anchor rows do not spread in all {Z.shape[1]} directions, so no "
             "covariance can be had from them. Lower n_components, or take a larger anchor."
-        ) from None
+        )
+    mixture = class_mixture(told, Z, _codes(anchor_target, classes), anchor_weight=anchor_weight)
     return Collaboration(fitted, linear_discriminant(classes, mixture), {})
 
 
