@@ -82,7 +82,7 @@ oldest:  ## The numerical core with the oldest versions that pyproject.toml allo
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet uv
 	.venv-oldest/bin/uv pip install --quiet --python .venv-oldest/bin/python --resolution lowest-direct \
-		--editable '.[umap,anchors,data,tables,exchange,cli]' 'pytest>=8.4' 'pytest-xdist>=3.5' 'hypothesis>=6.130' 'polars>=1.0' 'pyparsing<3.3'
+		--editable '.[umap,anchors,data,tables,exchange,cli]' 'pytest>=8.4' 'pytest-xdist>=3.5' 'hypothesis>=6.130' 'polars>=1.0' 'pyparsing>=3.2,<3.3'
 	.venv-oldest/bin/python -m pytest -n auto -m "not slow" $(CORE)
 
 pythons:  ## The numerical core with the newest versions, by every Python from 3.11 to 3.13 that is found.
