@@ -189,7 +189,9 @@ CODES = {
     ),
     # state
     "FOLDER_MISSING": Code(
-        "state", "A folder was not set up for this role.", "Run `analyst init` or `party join` first."
+        "state",
+        "A folder is not there, or was not set up for this role.",
+        "Check `-C` first. Then: `party join` at a party, `analyst init` at the analyst; `hub serve` makes a hub's.",
     ),
     "ALREADY_THERE": Code("state", "Something would be overwritten.", "Choose another place, or remove it first."),
     "ALREADY_SHARED": Code(

@@ -13,7 +13,7 @@ from bent_views import nonlinear_views
 from blocks import block_of, blocks
 from numpy.testing import assert_allclose
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from tiny import tiny
 
 import datacollab as dc
@@ -63,10 +63,23 @@ def test_a_fit_on_a_cluster(monkeypatch, dask_client):
     asked = []
     monkeypatch.setattr("dask.distributed.Client", lambda address: asked.append(address) or dask_client)
     views, latent = nonlinear_views(300, widths=(18, 17, 16))
-    found = run("from dask.distributed import Client", dc=dc, anchors=views, anchor_target=latent[:, 0])
+    shares = [
+        dc.Share(
+            party=party,
+            representation=A[:50],
+            anchor_representation=A,
+            target=latent[:50, 1],
+            anchor_target=latent[:, 0],
+        )
+        for party, A in views.items()
+    ]
+    found = run(
+        "from dask.distributed import Client", anchors=views, anchor_target=latent[:, 0], shares=shares, h=Ridge()
+    )
     assert asked == ["tls://scheduler.analyst.example:8786"]
     alone = dc.KTI(16, solver="nystroem").fit(views, y=latent[:, 0])
     assert_allclose(found["integrator"].objective_, alone.objective_, rtol=1e-6)
+    assert_allclose(found["collaboration"].integrator_.objective_, alone.objective_, rtol=1e-6)
 
 
 def test_an_analyst_of_files_in_python():
