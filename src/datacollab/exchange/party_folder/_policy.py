@@ -34,8 +34,8 @@ class Policy:
     obfuscators : tuple of str
         Kinds that are allowed, of "pca", "kernel-pca", "umap" and "random-projection"; by default all.
     defence : {"none", "any", "private", "microaggregation"}, default="none"
-        What is wanted of the defences: nothing, one of them, rows of the anchor in place of the party's own, or means
-        of groups.
+        Which defence the policy insists on: none, any, rows of the anchor in place of the party's own, or means of
+        groups.
     shuffle : bool, default=True
         Whether the rows leave in a random order.
     max_rows_in_anchor : int, default=0
@@ -280,9 +280,11 @@ _SURVIVAL_COMMENTS = {
 }
 _EFFECT_COMMENTS = {
     "defence": (
-        'What is wanted of the defences: "none"; "any"; or "microaggregation", means of groups of one arm\n'
-        '(--group-size 5, the default of every command for projects of this kind). "private" has no way here. With\n'
-        "noise as well (--preset groups) the risks fall, and no effect can be estimated with an interval that holds."
+        'Which defence this policy insists on: "microaggregation", means of groups of one arm (--group-size 5, the\n'
+        'default of every command for projects of this kind, whatever stands here); "any"; or "none", where it\n'
+        'insists on nothing, and who shares may choose. "private" has no way here.\n'
+        "With noise as well (--preset groups) the risks fall, and no effect can be estimated with an interval that\n"
+        "holds."
     ),
     "max_linkage": (
         "Limits of risk, each on the upper end of a 95 % interval, by attackers who hold the whole anchor; 1 is no\n"
