@@ -35,6 +35,7 @@ def test_the_demo_writes_figure_page_and_scores(played):
             assert f"{each['accuracy'][way][0]:.3f}" in result.stdout
     assert "nan" not in page.partition("base64,")[0]
     assert "viewport" in page
+    assert "With more draws intervals are narrower: --seeds 5." in result.stdout
 
 
 @pytest.mark.slow
