@@ -5,6 +5,7 @@ import pytest
 from typer.testing import CliRunner
 
 from datacollab.cli._app import app
+from datacollab.datasets import load
 from datacollab.paper import experiments
 from datacollab.paper.experiments import SITUATIONS, WAYS, Demonstration
 
@@ -36,6 +37,18 @@ def test_the_demo_writes_figure_page_and_scores(played):
     assert "nan" not in page.partition("base64,")[0]
     assert "viewport" in page
     assert "With more draws intervals are narrower: --seeds 5." in result.stdout
+
+
+@pytest.mark.slow
+def test_the_demo_played_again_gives_the_same_one_play_at_a_time(played):
+    again = experiments.demonstrate(
+        load("digits"), n_parties=3, n_rows=15, seeds=[0], progress=lambda done: None, n_jobs=1
+    )
+    told = json.loads((played[1] / "scores.json").read_text(encoding="utf-8"))["situations"]
+    for each, situation in zip(told, SITUATIONS, strict=True):
+        found = {way: again.accuracies[situation, way] for way in WAYS}
+        # Within one of 500 test rows: how many threads sum decides how it is rounded.
+        assert each["accuracy"] == {way: pytest.approx(found[way], abs=0.002) for way in WAYS}
 
 
 @pytest.mark.slow
@@ -76,6 +89,18 @@ def test_sentences_claim_what_the_intervals_support(pooled, words):
     assert all(
         words in sentence and "25 % of its rows can be linked, 10 % by targets alone" in sentence for sentence in told
     )
+
+
+def test_no_word_of_the_table_is_cut_on_a_terminal_of_80_columns(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        experiments, "demonstrate", lambda *given, **options: made_up([0.7, 0.72], [0.8, 0.86], (0.25, 0.1))
+    )
+    result = run("demo", "--output", tmp_path, COLUMNS="80")
+    assert result.exit_code == 0, result.output
+    assert "…" not in result.stdout
+    assert max(map(len, result.stdout.replace(str(tmp_path), "").splitlines())) <= 80
+    for word in " ".join((*WAYS, "linked", "undefended", "0.710", "± 0.127", "0.830", "± 0.381", "25 %")).split():
+        assert word in result.stdout
 
 
 def test_gains_are_of_paired_draws():

@@ -31,7 +31,8 @@ def demo(
     data_dir: Annotated[Path | None, Option(help="Directory that holds the data set's files.")] = None,
     parties: Annotated[int, Option(min=3, help="Number of parties.")] = 10,
     rows: Annotated[int, Option(min=10, help="Rows per party.")] = 25,
-    seeds: Annotated[int, Option(min=1, help="Random draws of parties, public and test rows.")] = 2,
+    seeds: Annotated[int, Option(min=1, help="Random draws of parties, public and test rows.")] = _ENOUGH_DRAWS,
+    jobs: Annotated[int, Option("--jobs", "-j", help="Plays at a time; -1: as many as there are cores.")] = -1,
     output: Annotated[
         Path, Option("--output", "-o", metavar="DIR", help="Directory for figure, page and scores.")
     ] = Path("output/demo"),
@@ -82,7 +83,7 @@ def demo(
     with one_line_errors("Nothing was written; run the command again, with fewer --seeds if it takes too long."):
         start = time.perf_counter()
         output.mkdir(parents=True, exist_ok=True)
-        demonstration, written = _run(dataset, data_dir, parties, rows, seeds, output, quiet)
+        demonstration, written = _run(dataset, data_dir, parties, rows, seeds, jobs, output, quiet)
     if as_json:
         typer.echo(json.dumps(demonstration.as_dict(), indent=2))
     else:
@@ -91,7 +92,7 @@ def demo(
 
 
 def _run(
-    dataset: str, data_dir: Path | None, parties: int, rows: int, seeds: int, output: Path, quiet: bool
+    dataset: str, data_dir: Path | None, parties: int, rows: int, seeds: int, jobs: int, output: Path, quiet: bool
 ) -> tuple[Demonstration, list[Path]]:
     from ..paper.experiments import SITUATIONS, demonstrate, demonstration_figure, demonstration_page
 
@@ -101,7 +102,10 @@ def _run(
         data = load(dataset, data_dir=data_dir)
         if data.task != "classification":
             raise ValueError(f"The demonstration is of classes, and {dataset!r} has numbers; try `datacollab compare`.")
-        demonstration = demonstrate(data, n_parties=parties, n_rows=rows, seeds=range(seeds), progress=progress)
+        progress(f"playing {len(SITUATIONS)} situations in {seeds} draw{'s' if seeds > 1 else ''}")
+        demonstration = demonstrate(
+            data, n_parties=parties, n_rows=rows, seeds=range(seeds), progress=progress, n_jobs=jobs
+        )
         progress("drawing")
         figure = demonstration_figure(data, demonstration)
         picture, page, scores = output / "pays.png", output / "index.html", output / "scores.json"
@@ -113,21 +117,23 @@ def _run(
 
 
 def _print_table(demonstration: Demonstration, dataset: str) -> None:
+    from rich import box
     from rich.console import Console
     from rich.table import Table
 
     from ..paper.experiments import SITUATIONS, WAYS
 
     console = Console()
-    table = Table(title=f"{dataset}: accuracy on new rows, and own rows that an attacker links")
-    table.add_column("public rows, sharing")
+    title = f"{dataset}: accuracy on new rows, and own rows that an attacker links"
+    table = Table(title=title, box=box.SIMPLE_HEAD, show_lines=True)
+    table.add_column("public rows,\nsharing")
     for heading in (*WAYS, "linked"):
-        table.add_column(heading, justify="right")
+        table.add_column(heading.replace(" in ", " in\n"), justify="right")
     for situation in SITUATIONS:
         risk = demonstration.linked[situation]
         public = "with targets" if situation.labelled else "without targets"
         table.add_row(
-            f"{public}, {'private' if situation.private else 'undefended'}",
+            f"{public},\n{'private' if situation.private else 'undefended'}",
             *(_number(*demonstration.interval(situation, way)) for way in WAYS),
             "no own row" if risk is None else f"{100 * risk[0]:.0f} %",
         )
@@ -139,4 +145,4 @@ def _print_table(demonstration: Demonstration, dataset: str) -> None:
 
 
 def _number(mean: float, half_width: float) -> str:
-    return f"{mean:.3f}" if math.isnan(half_width) else f"{mean:.3f} ± {half_width:.3f}"
+    return f"{mean:.3f}" if math.isnan(half_width) else f"{mean:.3f}\n± {half_width:.3f}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from scipy import stats
 
 from ..._validation import FloatArray
@@ -128,7 +129,13 @@ class Demonstration:
 
 
 def demonstrate(
-    data: Dataset, *, n_parties: int, n_rows: int, seeds: Sequence[int], progress: Callable[[str], None]
+    data: Dataset,
+    *,
+    n_parties: int,
+    n_rows: int,
+    seeds: Sequence[int],
+    progress: Callable[[str], None],
+    n_jobs: int | None = None,
 ) -> Demonstration:
     """Play all situations: share, choose, combine, test.
 
@@ -140,20 +147,24 @@ def demonstrate(
     seeds : sequence of int
         Draws of parties, public and test rows.
     progress : callable
-        Called with the name of each step before it starts: once for each draw and situation.
+        Called with what was played: once for each draw and situation, in their order.
+    n_jobs : int, optional
+        Draws and situations played at a time, by joblib's rules; scores do not depend on it.
     """
     scores: dict[tuple[Situation, str], list[float]] = {(s, way): [] for s in SITUATIONS for way in WAYS}
     linked: dict[Situation, tuple[float, float] | None] = {}
     benefits: dict[Situation, list[Benefit]] = {}
-    for seed in seeds:
-        split = split_parties(data.X, data.y, n_parties=n_parties, n_per_party=n_rows, random_state=seed)
-        for situation in SITUATIONS:
-            progress(f"draw {seed + 1} of {len(seeds)}: {situation.name}")
-            play = _Play(data, split, situation, seed)
-            for way, score in play.scores():
-                scores[situation, way].append(score)
-            if situation not in linked:
-                linked[situation], benefits[situation] = play.linked(), play.benefits
+    plays = [(seed, situation) for seed in seeds for situation in SITUATIONS]
+    outcomes = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_played)(data, n_parties, n_rows, situation, seed, attacked=seed == seeds[0])
+        for seed, situation in plays
+    )
+    for (seed, situation), (found, risk, told) in zip(plays, outcomes, strict=True):
+        for way, score in found.items():
+            scores[situation, way].append(score)
+        if seed == seeds[0]:
+            linked[situation], benefits[situation] = risk, told
+        progress(f"draw {seed + 1} of {len(seeds)}: {situation.name}")
     return Demonstration(
         n_parties=n_parties,
         n_rows=n_rows,
@@ -164,6 +175,15 @@ def demonstrate(
     )
 
 
+def _played(
+    data: Dataset, n_parties: int, n_rows: int, situation: Situation, seed: int, *, attacked: bool
+) -> tuple[dict[str, float], tuple[float, float] | None, list[Benefit]]:
+    """Scores of one draw in one situation, what is linked where it is `attacked`, and what the parties say."""
+    split = split_parties(data.X, data.y, n_parties=n_parties, n_per_party=n_rows, random_state=seed)
+    play = _Play(data, split, situation, seed)
+    return dict(play.scores()), play.linked() if attacked else None, play.benefits
+
+
 class _Play:
     """One draw in one situation."""
 
@@ -171,6 +191,8 @@ class _Play:
         self.data, self.split, self.situation, self.seed = data, split, situation, seed
         self.public, self.test = split.rest[:N_PUBLIC], split.rest[N_PUBLIC : N_PUBLIC + N_TEST]
         self.benefits: list[Benefit] = []
+        # Secrets come from the operating system otherwise; here whoever plays it again is to find the same scores.
+        self.secrets = np.random.RandomState(seed)
         target = self.data.y[self.public] if situation.labelled else None
         self.anchor, self.anchor_target = SMOTEAnchor(N_ANCHORS).sample(data.X[self.public], target, random_state=seed)
         self.parties = [self._party(name).fit(own.X, own.y) for name, own in split.items()]
@@ -220,8 +242,8 @@ class _Play:
     def _party(self, name: Any) -> Party:
         public = self.data.X[self.public]
         if self.situation.private:
-            return Party.private(name, public, n_components=N_COMPONENTS)
-        return Party(name, obfuscator("pca", N_COMPONENTS), fit_on=public)
+            return Party.private(name, public, n_components=N_COMPONENTS, random_state=self.secrets)
+        return Party(name, obfuscator("pca", N_COMPONENTS), fit_on=public, random_state=self.secrets)
 
     def _in_one_place(self, X_test: FloatArray, y_test: Any) -> float:
         """Kernel ridge regression on everybody's raw rows, which may not be."""
