@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -147,41 +147,47 @@ def demonstrate(
     seeds : sequence of int
         Draws of parties, public and test rows.
     progress : callable
-        Called with what was played: once for each draw and situation, in their order.
+        Called with what was played: once for each draw and situation.
     n_jobs : int, optional
         Draws and situations played at a time, by joblib's rules; scores do not depend on it.
     """
-    scores: dict[tuple[Situation, str], list[float]] = {(s, way): [] for s in SITUATIONS for way in WAYS}
+    scores = {(situation, way): np.full(len(seeds), np.nan) for situation in SITUATIONS for way in WAYS}
     linked: dict[Situation, tuple[float, float] | None] = {}
     benefits: dict[Situation, list[Benefit]] = {}
-    plays = [(seed, situation) for seed in seeds for situation in SITUATIONS]
-    outcomes = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_played)(data, n_parties, n_rows, situation, seed, attacked=seed == seeds[0])
-        for seed, situation in plays
-    )
-    for (seed, situation), (found, risk, told) in zip(plays, outcomes, strict=True):
-        for way, score in found.items():
-            scores[situation, way].append(score)
-        if seed == seeds[0]:
-            linked[situation], benefits[situation] = risk, told
-        progress(f"draw {seed + 1} of {len(seeds)}: {situation.name}")
+    plays = [(draw, situation) for draw in range(len(seeds)) for situation in SITUATIONS]
+    for draw, situation, play in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
+        delayed(_played)(data, n_parties, n_rows, situation, seeds, draw) for draw, situation in plays
+    ):
+        for way, score in play.scores.items():
+            scores[situation, way][draw] = score
+        if draw == 0:
+            linked[situation], benefits[situation] = play.linked, play.benefits
+        progress(f"draw {draw + 1} of {len(seeds)}: {situation.name}")
     return Demonstration(
         n_parties=n_parties,
         n_rows=n_rows,
         seeds=tuple(seeds),
-        accuracies={key: np.array(values) for key, values in scores.items()},
+        accuracies=scores,
         linked=linked,
         benefits=benefits,
     )
 
 
+class _Outcome(NamedTuple):
+    scores: dict[str, float]
+    linked: tuple[float, float] | None
+    benefits: list[Benefit]
+
+
 def _played(
-    data: Dataset, n_parties: int, n_rows: int, situation: Situation, seed: int, *, attacked: bool
-) -> tuple[dict[str, float], tuple[float, float] | None, list[Benefit]]:
-    """Scores of one draw in one situation, what is linked where it is `attacked`, and what the parties say."""
+    data: Dataset, n_parties: int, n_rows: int, situation: Situation, seeds: Sequence[int], draw: int
+) -> tuple[int, Situation, _Outcome]:
+    """One draw in one situation; the first is attacked."""
+    seed = seeds[draw]
     split = split_parties(data.X, data.y, n_parties=n_parties, n_per_party=n_rows, random_state=seed)
     play = _Play(data, split, situation, seed)
-    return dict(play.scores()), play.linked() if attacked else None, play.benefits
+    scores = dict(play.scores())
+    return draw, situation, _Outcome(scores, play.linked() if draw == 0 else None, play.benefits)
 
 
 class _Play:
