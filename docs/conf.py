@@ -61,6 +61,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"{project} {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["search-from-folder.js"]
 html_math_renderer = "mathml"
 html_copy_source = False
 html_context = {"repository": REPOSITORY, "default_mode": "auto"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from types import TracebackType
 from typing import Any, Self
 
@@ -9,15 +10,15 @@ from ._require import require
 
 __all__ = ["ProgressBar"]
 
-_COUNTED = "{desc} |{bar:20}| {n_fmt}/{total_fmt} [{elapsed}, {remaining} left]"
-_UNCOUNTED = "{desc} [{elapsed}]"
+_COUNTED = "|{bar:20}| {n_fmt}/{total_fmt} [{elapsed}, {remaining} left] {desc}"
+_UNCOUNTED = "[{elapsed}] {desc}"
 
 
 class ProgressBar:
-    """A bar for parameters ``progress=``: what is being done, how much of it is done, and the time left.
+    """A bar for parameters ``progress=``: how much is done, the time left, and what is being done.
 
-    It is drawn by tqdm (``pip install 'datacollab[progress]'``), in a notebook as a notebook shows it.  Leaving the
-    ``with`` block ends the bar.
+    It is drawn by tqdm (``pip install 'datacollab[progress]'``), as a widget in a notebook that has ipywidgets, and as
+    a line of text elsewhere.  Leaving the ``with`` block ends the bar.
 
     Parameters
     ----------
@@ -74,7 +75,15 @@ class ProgressBar:
         if self._bar is None:
             shape = _COUNTED if total else _UNCOUNTED
             # With a delay, however short, it is first drawn when there is something to say.
-            self._bar = require("tqdm.auto", "progress").tqdm(bar_format=shape, total=total, delay=1e-9)
+            self._bar = _tqdm()(bar_format=shape, total=total, delay=1e-9)
         self._bar.total, self._bar.n = total, done
         self._bar.set_description_str(str(step), refresh=False)
         self._bar.refresh()
+
+
+def _tqdm() -> Any:
+    """A bar as fits the place: a widget in a notebook that has ipywidgets, a line of text elsewhere."""
+    with warnings.catch_warnings():
+        # A notebook without widgets shows text, about which there is nothing to be done.
+        warnings.filterwarnings("ignore", message="IProgress not found")
+        return require("tqdm.auto", "progress").tqdm

@@ -300,6 +300,17 @@ def test_a_budget_spent_leaves_the_rest_untried(rng):
     assert seen[0][0] == 0
 
 
+def test_progress_goes_on_to_the_end_also_where_the_best_are_fitted_again(rng):
+    said = []
+    dc.Analyst(dc.LTI(4), progress=lambda *what: said.append(what)).fit(world(rng))
+    done = [number for number, _, _ in said]
+    again = [number for number, _, name in said if "more landmarks" in name]
+    assert done == sorted(done)
+    assert all(number < total for number, total, _ in said)
+    assert len(again) > 1
+    assert again == list(range(said[-1][1] - len(again), said[-1][1]))
+
+
 def test_what_cannot_be_fitted_is_named_and_left_out(rng):
     shares = world(rng)
     analyst = dc.Analyst([dc.LTI(50), dc.LTI(4)], LogisticRegression())

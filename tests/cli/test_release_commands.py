@@ -69,6 +69,17 @@ def test_rows_that_are_only_turned_are_said_to_be(world):
     assert "3 of float64, instead of the table's" in told(*PLAIN)
 
 
+def test_what_leaves_of_the_anchor_is_told_whole(world):
+    given = with_policy(world, LENIENT)
+
+    def told(*options):
+        shown = " ".join(run("check", *given, *options).stdout.split())
+        return shown.partition(" anchor ")[2].partition(" obfuscator ")[0]
+
+    assert told(*PLAIN, "--components", 2) == "its 60 rows in the same 2 columns"
+    assert told("--components", 2) == ("its 60 rows in the same 2 columns; which of them the rows above are, by number")
+
+
 def test_the_command_that_check_prints_shares_in_that_way(world):
     given = with_policy(world, LENIENT)
     options = "--obfuscator kernel-pca --components 2 --no-standardize --fit-on-anchor --group-size 3 --noise 0.25"

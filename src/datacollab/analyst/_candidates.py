@@ -24,6 +24,7 @@ from ._odc import ODC
 __all__ = [
     "ANCHOR_WEIGHTS",
     "MORE_LANDMARKS",
+    "WIDTHS",
     "NamedModel",
     "default_integrators",
     "forest",
@@ -37,7 +38,7 @@ __all__ = [
 
 ANCHOR_WEIGHTS = (0.0, 0.3, 1.0)
 """Weights of an anchor row beside a party's row."""
-_WIDTHS = (0.5, 1.0, 2.0)
+WIDTHS = (0.5, 1.0, 2.0)
 """Multiples of one over the median squared distance."""
 _LARGE_ALPHAS = (0.1, 1.0, 10.0)
 _VERY_LARGE_ALPHAS = (1.0, 10.0)
@@ -109,7 +110,7 @@ def kernel_models(
     if np.isfinite(gamma) and gamma > 0:
         models += [
             NamedModel(name=f"kernel ridge, width {factor:g}", estimator=ridge(S, gamma=factor * gamma, alphas=alphas))
-            for factor in _WIDTHS
+            for factor in WIDTHS
             if not (cautious and factor < 1)
         ]
     return models

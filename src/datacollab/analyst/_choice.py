@@ -17,7 +17,16 @@ from ..share import Share
 from ._averaging import averaged
 from ._base import BaseIntegrator
 from ._candidate_table import Candidate, Selection
-from ._candidates import NamedModel, forest, is_ridge, kernel_models, name_of, reads_targets, with_many_landmarks
+from ._candidates import (
+    WIDTHS,
+    NamedModel,
+    forest,
+    is_ridge,
+    kernel_models,
+    name_of,
+    reads_targets,
+    with_many_landmarks,
+)
 from ._fitted import Choice, judged_losses
 from ._training import TrainingRows, mean_anchor
 
@@ -42,13 +51,13 @@ class _Ledger:
     error: DataCollabError | ValueError | None = None
     started: float = field(default_factory=time.monotonic)
 
-    def begin(self, name: str) -> bool:
-        """Whether there is time for one more; the first candidate is always tried."""
+    def begin(self, name: str, ahead: int = 0) -> bool:
+        """Whether there is time for one more, `ahead` of what is added; the first candidate is always tried."""
         some = any(losses is not None for losses in self.losses)
         if some and self.budget is not None and time.monotonic() - self.started > self.budget:
             return False
         if self.progress is not None:
-            self.progress(len(self.candidates), self.total, name)
+            self.progress(len(self.candidates) + ahead, self.total, name)
         return True
 
     def add(self, choice: Choice) -> None:
@@ -116,8 +125,8 @@ class Search:
             The first candidate's, when none could be fitted.
         """
         weights = tuple(self.anchor_weights) if training.has_anchor else (0.0,)
-        n_models = len(weights) if self.model is not None else 3 if self.cautious else 4 * len(weights) + 2
-        total = len(self.integrators) * n_models + (self.model is None)
+        n_models, n_refined = self._counts(len(weights))
+        total = len(self.integrators) * n_models + n_refined
         handicap = _FLATTERED if self.interpolated and self.model is None else 1.0
         ledger = _Ledger(total=total, handicap=handicap, budget=self.budget, progress=self.progress)
         for integrator in self.integrators:
@@ -140,6 +149,13 @@ class Search:
         if self.model is None:
             self._refine(ledger.best, shares, training, ledger)
         return ledger.best, _selection(ledger, ledger.best, training)
+
+    def _counts(self, n_weights: int) -> tuple[int, int]:
+        """How many are tried of an integration method, and how many of all once more at most."""
+        if self.model is not None:
+            return n_weights, 0
+        # The cautious have a linear and two kernel regressions; others all widths, and a forest and an average besides.
+        return (3, 1) if self.cautious else ((1 + len(WIDTHS)) * n_weights + 2, len(WIDTHS) * n_weights)
 
     def _try_models(
         self,
@@ -188,11 +204,12 @@ class Search:
         anchor = mean_anchor(best.integrator, shares)
         parts = best.averaged or (best,)
         refined: list[Choice] = []
+        ledger.total = len(ledger.candidates) + len(parts)
         for part in parts:
             model = with_many_landmarks(NamedModel(name=part.candidate.model, estimator=part.estimator), anchor)
             if model is None:
                 refined.append(part)
-            elif ledger.begin(f"{part.candidate.integrator}, {model.name}"):
+            elif ledger.begin(f"{part.candidate.integrator}, {model.name}", ahead=len(refined)):
                 refined.append(self._try(part.integrator, model, part.candidate.anchor_weight, part.rows, training))
             else:
                 return

@@ -79,6 +79,13 @@ def example():
     return digits(60, classes=3)
 
 
+def test_targets_of_the_anchor_are_told_where_they_leave(example):
+    told = dict(prepared(example, preset="private").summary.facts())["anchor"]
+    assert told.endswith(", and their targets; which of them the rows above are, by number")
+    assert dict(prepared(example).summary.facts())["anchor"].endswith("columns, and their targets")
+    assert dict(summary_of().facts())["anchor"].endswith("columns")
+
+
 def test_the_summary_says_what_the_share_holds(example):
     project, encoded, anchor = example
     made = prepared(example, n_components=4)

@@ -87,6 +87,10 @@ class ReleaseSummary:
         Columns of the representation, and rows of the anchor.
     n_free : int or None
         How many numbers tell a row of the table; as many components of a linear map hide nothing.
+    anchor_targets : bool
+        Whether targets of the anchor's rows leave with them.
+    anchor_rows_named : bool
+        Whether the share says which rows of the anchor its rows are made of.
     dtype : str
         Of the representation.
     task : {"classification", "regression", "survival", "effect", "none"}
@@ -153,6 +157,8 @@ class ReleaseSummary:
     earlier_share: str | None = None
     adjusted: dict[str, Any] = field(default_factory=Adjustments().to_dict)
     n_free: int | None = None
+    anchor_targets: bool = False
+    anchor_rows_named: bool = False
     named: NamedTargets | None = None
     stays: tuple[str, ...] = STAYS
 
@@ -195,7 +201,7 @@ class ReleaseSummary:
         exact = "from a model made here" if self.stands_for == "no row" else "exactly as it is"
         classes = f"one for each row, {exact}: {self._targets()}"
         yield "targets", classes if self.named is None else self.named.sentence
-        yield "anchor", f"its {self.n_anchors} rows in the same {self.n_components} columns"
+        yield "anchor", f"its {self.n_anchors} rows in the same {self.n_components} columns{self._of_anchor()}"
         fitted = (
             "YOUR ROWS, of which it tells something" if self.fitted_on_private_rows else "a secret half of the anchor"
         )
@@ -205,6 +211,11 @@ class ReleaseSummary:
         yield "own rows in anchor", f"{self.n_private_in_anchor}" if self.n_private_in_anchor else "none"
         yield "besides", BESIDES
         yield "size", f"{self.n_bytes:,} bytes"
+
+    def _of_anchor(self) -> str:
+        """What else of the anchor leaves."""
+        targets = ", and their targets" if self.anchor_targets else ""
+        return targets + ("; which of them the rows above are, by number" if self.anchor_rows_named else "")
 
     def _turned(self) -> str:
         """Where a linear map leaves nothing out of a row, that it does."""
@@ -318,6 +329,8 @@ def release_summary(
         proven={} if guarantee is None else _bounds(guarantee),
         adjusted=encoded.adjusted.to_dict(),
         n_free=project.n_free,
+        anchor_targets=share.anchor_target is not None,
+        anchor_rows_named=share.anchor_rows is not None,
         named=None if encoded.target is None else named_targets(project, encoded.target, share.target),
     )
 
