@@ -19,10 +19,10 @@ demo: $(VENV)/.demo  ## What data collaboration buys on real data: prints a tabl
 	$(BIN)/datacollab demo --output output/demo
 
 test: $(VENV)/.test  ## The tests, doctests and documents included, but for the slow quarter.
-	$(BIN)/python -m pytest -n auto -m "not slow"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
 
 test-all: test  ## And the slow ones: whole commands on real data, kills, thousands of hostile changes.
-	$(BIN)/python -m pytest -n auto --dist loadgroup -m slow
+	$(BIN)/python -m pytest -n auto --dist loadfile -m slow
 
 check: $(VENV)/.test  ## Style, formatting and types.
 	$(BIN)/ruff check .

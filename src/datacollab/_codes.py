@@ -143,10 +143,14 @@ CODES = {
     ),
     "DEFENCE_NEEDED": Code("policy", "The policy wants a defence.", "Share with --preset private."),
     "RISK_TOO_HIGH": Code(
-        "policy", "The audit finds more risk than the policy allows.", "Run `datacollab party tune`."
+        "policy",
+        "The audit finds more risk than the policy allows.",
+        "Run `datacollab party tune`, or share with --epsilon 4 or less.",
     ),
     "RISK_UNKNOWN": Code(
-        "policy", "The policy limits a risk that was not measured.", "Give the audit more rows or more time."
+        "policy",
+        "The policy limits a risk that was not measured.",
+        "Give the audit more rows (50 or more) or more time.",
     ),
     "NOTHING_ALLOWED": Code(
         "policy", "No way of sharing stays within the policy's limits.", "Raise a limit, or do not share."

@@ -1,6 +1,7 @@
 """Commands on the pages, run as they are typed, one after the other, where there are the files that they name."""
 
 import os
+import re
 import shutil
 import subprocess
 import sysconfig
@@ -145,10 +146,19 @@ def test_an_anchor_and_an_audit_of_ones_own_table(desk):
     for name, rows in {"public": table[:200], "patients": table[200:300]}.items():
         rows.dropna().drop(columns="ward").to_csv(desk.at / f"{name}.csv", index=False)
     desk.play("guide.md", "datacollab demo", ("1000", "100"), part=slice(4, None))
-    for name, rows in {"public": table[:200], "patients": table[200:300]}.items():
+    for name, rows in {"anchor": table[:100], "public": table[100:200], "patients": table[200:300]}.items():
         rows.to_csv(desk.at / f"{name}.csv", index=False)
     desk.play("README.md", "datacollab audit")
     assert {page.parent.name for page in desk.at.rglob("*.html")} == {"audit", "private", "undefended"}
+
+
+def test_whether_it_would_pay_for_ones_own_table(desk):
+    table = patients(400, 0).drop(columns="patient").rename(columns={"died": "diagnosis"})
+    for name, rows in {"public": table[:200], "patients": table[200:300]}.items():
+        rows.to_csv(desk.at / f"{name}.csv", index=False)
+    shown = desk.play("paying.md", "datacollab keys new me")
+    assert re.search(r"(can|cannot) be expected to pay|is unclear whether", shown)
+    assert not list(desk.at.rglob("*.dcshare"))
 
 
 def test_what_the_program_is_asked_first(desk):

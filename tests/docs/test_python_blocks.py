@@ -61,7 +61,9 @@ def dask_client():
 @pytest.mark.slow
 def test_a_fit_on_a_cluster(monkeypatch, dask_client):
     asked = []
-    monkeypatch.setattr("dask.distributed.Client", lambda address: asked.append(address) or dask_client)
+    monkeypatch.setattr(
+        "dask.distributed.Client", lambda address, security: asked.append((address, security)) or dask_client
+    )
     views, latent = nonlinear_views(300, widths=(18, 17, 16))
     shares = [
         dc.Share(
@@ -76,7 +78,9 @@ def test_a_fit_on_a_cluster(monkeypatch, dask_client):
     found = run(
         "from dask.distributed import Client", anchors=views, anchor_target=latent[:, 0], shares=shares, h=Ridge()
     )
-    assert asked == ["tls://scheduler.analyst.example:8786"]
+    ((address, security),) = asked
+    assert address == "tls://scheduler.analyst.example:8786"
+    assert security.require_encryption
     alone = dc.KTI(16, solver="nystroem").fit(views, y=latent[:, 0])
     assert_allclose(found["integrator"].objective_, alone.objective_, rtol=1e-6)
     assert_allclose(found["collaboration"].integrator_.objective_, alone.objective_, rtol=1e-6)

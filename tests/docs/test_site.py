@@ -31,7 +31,7 @@ PAGES = ("index", "guide", "notation", "error-codes", "api/datacollab.KTI", "com
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 LOADED = {"script": "src", "link": "href", "img": "src", "source": "src", "iframe": "src", "object": "data"}
 WRITTEN_BY_THE_BUILD = shutil.ignore_patterns("api", "commands", "gallery", "__pycache__")
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("site")]  # which one process builds
+pytestmark = pytest.mark.slow
 
 
 class Page(HTMLParser):

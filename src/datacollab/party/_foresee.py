@@ -314,8 +314,10 @@ def _foresight(
         told["gain"] = law(n_own + n_public) - law(n_total + n_public)
         told["obfuscator"] = errors[..., n_sizes + 1] - errors[..., n_sizes]
         told["defence"] = errors[..., -1] - errors[..., n_sizes + 1]
-        told["net"] = told["gain"] - told["obfuscator"] - told["defence"]
-        told["together"] = np.maximum(told[f"size {n_sizes - 1}"] - told["net"], 0.0)
+        alone = told[f"size {n_sizes - 1}"]
+        # More than all error cannot go.
+        told["net"] = np.minimum(told["gain"] - told["obfuscator"] - told["defence"], alone)
+        told["together"] = alone - told["net"]
         told["exponent"] = law.exponent
         return told
 

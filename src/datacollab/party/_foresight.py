@@ -52,7 +52,7 @@ class Foresight:
     defence_cost : Estimate or None
         By how much more where the rows that are learnt from are defended; None without defences.
     net_gain : Estimate
-        `gain` less the costs.
+        `gain` less the costs, and no more than the error that there is; a cost below 0 is a help.
     probability : float
         Share of resamples of the own rows in which the net gain is above 0.
     together : Estimate

@@ -34,6 +34,11 @@ th, td { padding: .3rem .5rem; text-align: right; border-bottom: 1px solid #8886
 th:first-child, td:first-child { text-align: left; min-width: 9rem; } td + td:not(:last-child) { white-space: nowrap; }
 td.pooled { font-weight: 600; }
 figure { margin: 1.5rem 0; } img { max-width: 100%; background: #fff; } .note { opacity: .8; font-size: .92rem; }
+@media (max-width: 40rem) {
+  table { font-size: .78rem; } th, td { padding: .2rem .25rem; } th:first-child, td:first-child { min-width: 5rem; }
+  td + td:not(:last-child) { white-space: normal; }
+  figure { overflow-x: auto; } img { max-width: none; width: 56rem; }
+}
 code { background: #8882; padding: 0 .25rem; overflow-wrap: anywhere; }
 """
 
@@ -96,7 +101,7 @@ def _row(demonstration: Demonstration, situation: Situation) -> str:
 
 
 def _number(mean: float, half_width: float, sign: str = "") -> str:
-    return f"{mean:{sign}.3f}" if math.isnan(half_width) else f"{mean:{sign}.3f} ± {half_width:.3f}"
+    return f"{mean:{sign}.3f}" if math.isnan(half_width) else f"{mean:{sign}.3f} ±&nbsp;{half_width:.3f}"
 
 
 def _png(figure: Figure) -> str:

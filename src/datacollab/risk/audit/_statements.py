@@ -27,7 +27,9 @@ def assumptions(scenario: Scenario) -> tuple[str, ...]:
             "none of them."
         )
     if scenario.public is None:
-        sentences.append("No public rows were given; leaked anchor rows tell the attacker what such rows are like.")
+        sentences.append(
+            "No public rows were given besides the anchor; leaked anchor rows tell the attacker what others are like."
+        )
     else:
         sentences.append(
             f"The attacker holds {len(scenario.public)} public rows of the same kind"
@@ -54,10 +56,10 @@ def not_tested(
     metrics = {finding.metric for finding in findings}
     sentences = [f"{name} ({level.title}): not asked for." for name, level in LEVELS.items() if name not in levels]
     wanting = {
-        "T0": "public rows",
+        "T0": "public rows that are not the anchor’s",
         "T1": "anchor rows enough to leak a part of them",
-        "T2f": "public rows, and rows that nobody holds",
-        "T3": "public rows",
+        "T2f": "public rows that are not the anchor’s, and rows that nobody holds",
+        "T3": "public rows that are not the anchor’s",
         "T4": "files that would leave",
     }
     sentences += [
