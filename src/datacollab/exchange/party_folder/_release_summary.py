@@ -87,10 +87,8 @@ class ReleaseSummary:
         Columns of the representation, and rows of the anchor.
     n_free : int or None
         How many numbers tell a row of the table; as many components of a linear map hide nothing.
-    anchor_targets : bool
-        Whether targets of the anchor's rows leave with them.
-    anchor_rows_named : bool
-        Whether the share says which rows of the anchor its rows are made of.
+    anchor_targets, anchor_rows_named : bool
+        Whether targets of the anchor's rows leave with them, and which of these the shared rows are made of.
     dtype : str
         Of the representation.
     task : {"classification", "regression", "survival", "effect", "none"}
@@ -177,8 +175,8 @@ class ReleaseSummary:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON holds it."""
-        told = asdict(self)
-        return told | {"defences": list(self.defences), "stays": list(self.stays)} | _risk_dict(self.risk)
+        risk = None if self.risk is None else asdict(self.risk) | {"notes": list(self.risk.notes)}
+        return asdict(self) | {"defences": list(self.defences), "stays": list(self.stays), "risk": risk}
 
     def to_text(self) -> str:
         """The same for people, on one screen."""
@@ -201,7 +199,9 @@ class ReleaseSummary:
         exact = "from a model made here" if self.stands_for == "no row" else "exactly as it is"
         classes = f"one for each row, {exact}: {self._targets()}"
         yield "targets", classes if self.named is None else self.named.sentence
-        yield "anchor", f"its {self.n_anchors} rows in the same {self.n_components} columns{self._of_anchor()}"
+        known = ", and their targets" if self.anchor_targets else ""
+        which = "; which of them the rows above are, by number" if self.anchor_rows_named else ""
+        yield "anchor", f"its {self.n_anchors} rows in the same {self.n_components} columns{known}{which}"
         fitted = (
             "YOUR ROWS, of which it tells something" if self.fitted_on_private_rows else "a secret half of the anchor"
         )
@@ -211,11 +211,6 @@ class ReleaseSummary:
         yield "own rows in anchor", f"{self.n_private_in_anchor}" if self.n_private_in_anchor else "none"
         yield "besides", BESIDES
         yield "size", f"{self.n_bytes:,} bytes"
-
-    def _of_anchor(self) -> str:
-        """What else of the anchor leaves."""
-        targets = ", and their targets" if self.anchor_targets else ""
-        return targets + ("; which of them the rows above are, by number" if self.anchor_rows_named else "")
 
     def _turned(self) -> str:
         """Where a linear map leaves nothing out of a row, that it does."""
@@ -396,10 +391,6 @@ def _stands_for(party: Party, share: Share, order: NDArray[np.intp] | None) -> s
         return "no row"
     grouped = share.anchor_rows is not None or "microaggregation" in kinds_of(party.defences)
     return "several rows" if grouped else "one row"
-
-
-def _risk_dict(risk: RiskFigures | None) -> dict[str, Any]:
-    return {"risk": None if risk is None else asdict(risk) | {"notes": list(risk.notes)}}
 
 
 def _entry(name: str, text: str) -> list[str]:
