@@ -145,7 +145,7 @@ CODES = {
     "RISK_TOO_HIGH": Code(
         "policy",
         "The audit finds more risk than the policy allows.",
-        "Run `datacollab party tune`, or share with --epsilon 4 or less.",
+        "Run `datacollab party tune`.",
     ),
     "RISK_UNKNOWN": Code(
         "policy",

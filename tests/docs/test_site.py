@@ -160,13 +160,14 @@ def test_every_example_can_be_downloaded_as_a_notebook(built):
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium was found on this machine")
 def test_in_a_browser_no_request_leaves_the_folder(built):
-    asked = []
+    asked, complaints = [], []
     with sync_api.sync_playwright() as play:
         # The sandbox of the browser needs rights that a container does not give.
         browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 390, "height": 844})
         page.set_default_timeout(180_000)
         page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
         for width in (390, 1280):
             page.set_viewport_size({"width": width, "height": 844})
             for name in (
@@ -189,5 +190,6 @@ def test_in_a_browser_no_request_leaves_the_folder(built):
             shown.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
         assert len(shown) == 2
         browser.close()
+    assert complaints == []
     assert asked
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []

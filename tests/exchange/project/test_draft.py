@@ -166,6 +166,8 @@ def test_identifiers_and_dates_are_refused_with_what_to_do(draft, table):
     assert "no column 'outcome'" in refused(draft, table, target="outcome").replace(
         "column outcome", "column 'outcome'"
     )
+    assert "with a made-up one" in refused(draft, table.drop(columns="ill"))
+    assert "made-up" not in refused(draft, table, without=["outcome"])
     assert "besides the target" in refused(draft, table[["ill"]], without=[])
 
 

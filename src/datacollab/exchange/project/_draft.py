@@ -100,11 +100,12 @@ def draft_project(
     names = [str(found) for found in table.columns]
     parts = TaskColumns(*(target, event, time, treatment, outcome), seen=tuple(seen), treated=tuple(treated))
     if unknown := [wanted for wanted in [*parts.names, *without] if wanted not in names]:
-        raise invalid(
-            "The public table",
-            f"it has no column {listed(unknown)}; it has {listed(names)}. Where public rows have no target, draft "
-            "from a copy of them with a made-up one, each class among them, and seal the rows as they are.",
+        unlabelled = (
+            " Where public rows have no target, draft from a copy of them with a made-up one, each class among them, "
+            "and seal the rows as they are."
         )
+        advice = unlabelled if target in unknown else ""
+        raise invalid("The public table", f"it has no column {listed(unknown)}; it has {listed(names)}.{advice}")
     columns = tuple(
         _column(found, table.iloc[:, position], valid_range)
         for position, found in enumerate(names)
