@@ -15,6 +15,9 @@ from named_world import table_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")]
 
+N_ENOUGH = 300
+"""Rows that share by the default policy: of 120 the interval of membership is so wide that one share in many is refused."""
+
 
 class Desk:
     """A folder where lines are typed.
@@ -72,8 +75,7 @@ def test_an_exchange_of_files(desk):
     desk.play(page, "datacollab project new heart")
     desk.type("datacollab anchor seal public.csv --project project.toml -C north")
     for seed, name in enumerate(("north", "south"), 1):
-        # With 120 rows the interval of membership is so wide that one share in many is refused.
-        patients(300, seed).to_csv(at / name / "patients.csv", index=False)
+        patients(N_ENOUGH, seed).to_csv(at / name / "patients.csv", index=False)
         desk.type(f"datacollab party join project.toml anchor.dcanchor -C {name} --owner owner.key")
         # `check` once, and without `tune`, which takes many minutes
         left_out = ["datacollab party tune", *(["datacollab party check"] if name == "south" else [])]
@@ -130,7 +132,7 @@ def test_an_exchange_through_a_folder_that_all_reach(desk):
     place = ("/mnt/exchange", "exchange")
     desk.type("datacollab keys new north south analyst", "cp north/public.key north.key", "mkdir exchange")
     patients(300, 0).drop(columns="patient").to_csv(desk.at / "public.csv", index=False)
-    patients(120, 1).to_csv(desk.at / "patients.csv", index=False)
+    patients(N_ENOUGH, 1).to_csv(desk.at / "patients.csv", index=False)
     desk.play("exchange.md", "datacollab project new heart", part=slice(1))
     desk.type("datacollab anchor seal public.csv --project project.toml -C north")
     desk.play(page, first, place, part=slice(4))
