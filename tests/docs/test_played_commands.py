@@ -16,7 +16,7 @@ from named_world import table_of
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")]
 
 N_ENOUGH = 300
-"""Rows that share by the default policy: of 120 the interval of membership is so wide that one share in many is refused."""
+"""Rows for the default policy: of 120 the interval of membership is so wide that one share in many is refused."""
 
 
 class Desk:
