@@ -11,6 +11,7 @@ import urllib.error
 import urllib.request
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from datacollab.cli._app import app
@@ -58,6 +59,20 @@ def test_the_link_opens_once_and_an_interruption_ends_it_in_order(desk):
     assert (running.returncode, err) == (0, "")
     assert "The desk is closed." in out
     assert link.rpartition("/")[2] not in out + err
+
+
+def test_keys_pressed_as_soon_as_they_are_named_end_it_in_order(world, monkeypatch):
+    said = typer.echo
+
+    def pressed(line="", **options):
+        said(line, **options)
+        if "Ctrl-C" in line:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(typer, "echo", pressed)
+    result = CliRunner().invoke(app, ["desk", "-C", str(world.root / "a"), "--no-browser"])
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "The desk is closed." in result.stdout
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a program that stands for a browser is a shell's")

@@ -12,6 +12,7 @@ import urllib.request
 import pytest
 from hub_process import free_port
 
+from datacollab.cli import _hub_play
 from datacollab.cli._stage import Stage, Step
 
 PLAY = """
@@ -81,6 +82,20 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
     (tmp_path / "mine").write_text("")
     with pytest.raises(ValueError, match="is not empty"):
         Stage(tmp_path)
+
+
+def test_keys_pressed_as_soon_as_they_are_named_end_the_play_in_order(tmp_path, capsys, monkeypatch):
+    class Pressed(Stage):
+        def say(self, text=""):
+            super().say(text)
+            if "Ctrl-C" in text:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(_hub_play, "_sign_in_link", lambda folder: "http://127.0.0.1/session/made-up")
+    with Pressed(tmp_path / "play") as stage:
+        hub = stage.serve(Step("", ("--version",)), tmp_path / "hub.log")
+        _hub_play._stay(stage, hub, browser=False)
+    assert capsys.readouterr().out.endswith("The hub runs until Ctrl-C.\nThe hub has ended.\n")
 
 
 @pytest.mark.slow

@@ -51,7 +51,8 @@ def desk(
 
         passphrase = passphrase_for(folder, passphrase_file)
         bound, host = bound_socket(port)
-        with bound, ExitStack() as stack:
+        # Interrupted in order from the first line on: who reads it may press the keys at once.
+        with bound, suppress(KeyboardInterrupt), ExitStack() as stack:
             session = Session(host)
             app = _app(folder, passphrase, session)
             report.line(f"The desk of {folder.absolute()} is open, on this machine alone. This link works once:")
@@ -61,8 +62,7 @@ def desk(
                 page = stack.enter_context(door_page(session, folder)).absolute().as_uri()
                 # A browser of the terminal ends when its user does, and the desk has to answer it meanwhile.
                 threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
-            with suppress(KeyboardInterrupt):
-                serve(app, bound, folder)
+            serve(app, bound, folder)
         report.line("The desk is closed.")
 
 

@@ -197,8 +197,9 @@ def _stay(stage: Stage, hub: subprocess.Popen[str], *, browser: bool) -> None:
         stage.say("The browser opens the hub's page, as the owner.")
     else:
         stage.say(f"The hub's page, as the owner; the link works once, for two minutes:\n  {link}")
-    stage.say("The hub runs until Ctrl-C.")
     with suppress(KeyboardInterrupt), page:
+        # Said where it holds already: who reads it may press the keys at once.
+        stage.say("The hub runs until Ctrl-C.")
         hub.wait()
         raise ValueError(f"The hub ended by itself. Look at {stage.folder / 'hub.log'}.")
     stage.say("The hub has ended.")
