@@ -76,6 +76,32 @@ def assert_one_line(result, *words, code=1):
         assert word in result.stderr
 
 
+def test_columns_are_left_out_by_name(files, tables, write, calls, tmp_path):
+    plain = run(files["private"], files["anchor"], "--target", "diagnosis", "-o", tmp_path / "plain")
+    assert plain.exit_code == 0, plain.output
+    assert "record number" not in plain.output
+    numbered = [write("numbered", tables["private"].assign(record=np.arange(40) * 7)), files["anchor"]]
+    assert_one_line(run(*numbered, "--target", "diagnosis"), "lacks columns", "record")
+    left_out = run(*numbered, "--target", "diagnosis", "--without", "record", "-o", tmp_path / "numbered")
+    assert left_out.exit_code == 0, left_out.output
+    (given, _), (given_without, _) = calls
+    for one, other in zip(given[1:], given_without[1:], strict=True):
+        assert_array_equal(one, other)
+    assert_one_line(run(*numbered, "--target", "diagnosis", "--without", "name"), "--without name", "age")
+
+
+def test_record_numbers_are_asked_about(tables, write, calls, tmp_path):
+    numbered = [
+        write(name, tables[name].assign(record=1000 + np.arange(len(tables[name])), year=2000 + start))
+        for start, name in enumerate(("private", "anchor"))
+    ]
+    result = run(*numbered, "--target", "diagnosis", "-o", tmp_path)
+    assert result.exit_code == 0, result.output
+    (line,) = [line for line in result.stderr.splitlines() if "record number" in line]
+    assert line.startswith("Column 'record' has another whole number in every row.")
+    assert "--without" in line
+
+
 def test_a_page_a_result_and_a_table_are_written(files, calls, tmp_path):
     output = tmp_path / "new" / "audit"
     result = run(files["private"], files["anchor"], "--target", "diagnosis", "--output", output, COLUMNS="200")

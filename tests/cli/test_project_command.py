@@ -112,6 +112,30 @@ def test_facts_as_json(new, tmp_path):
     assert facts["content"]["task"] == {"kind": "classification", "target": "died", "classes": ["no", "yes"]}
 
 
+def test_public_rows_need_no_targets(new, public, tmp_path):
+    bare = tmp_path / "bare.csv"
+    pd.read_csv(public).drop(columns="died").to_csv(bare, index=False)
+    assert_refused(new(like=bare), "SPEC_INVALID", "died", "--class", exit_code=13)
+    result = new("--class", "yes", "--class", "no", like=bare)
+    assert result.exit_code == 0, result.output
+    assert load_project(tmp_path / "project.toml").task.classes == ("no", "yes")
+    # The ranges of two columns are to be checked, and not what was told.
+    assert (tmp_path / "project.toml").read_text().count("CHECK") == 2
+    result = new("--target-range", 0, 5, like=bare, output="numbers.toml")
+    assert result.exit_code == 0, result.output
+    task = load_project(tmp_path / "numbers.toml").task
+    assert (task.kind, task.minimum, task.maximum) == ("regression", 0, 5)
+
+
+def test_record_numbers_are_asked_about(new, public, tmp_path):
+    numbered = tmp_path / "numbered.csv"
+    pd.read_csv(public).assign(record=range(900, 950)).to_csv(numbered, index=False)
+    asked = "Column 'record' has another whole number in every row."
+    assert asked in new(like=numbered).stdout
+    assert "another whole number" not in new(like=numbered, without=("id", "record"), output="again.toml").stdout
+    assert "another whole number" not in new(output="plain.toml").stdout
+
+
 def test_a_task_can_be_told_and_unknown_ones_are_refused(new, tmp_path):
     assert_refused(new("--task", "regression"), "SPEC_INVALID", "numbers", exit_code=13)
     assert_refused(new(without=()), "SPEC_INVALID", "'id'", "--without", exit_code=13)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -33,6 +34,9 @@ def audit(
     public: Annotated[
         Path | None,
         Option(exists=True, dir_okay=False, metavar="FILE", help="CSV file of public rows that an attacker may hold."),
+    ] = None,
+    without: Annotated[
+        list[str] | None, Option(metavar="COLUMN", help="Column to leave out, such as an identifier. Repeatable.")
     ] = None,
     obfuscator: Annotated[
         str | None, Option(metavar="KIND", help="pca, kernel-pca, umap, random-projection. Default: pca.")
@@ -95,7 +99,8 @@ def audit(
       datacollab audit p.csv a.csv --public public.csv --target y --preset private
     """
     with one_line_errors("Nothing was written; run the command again, with a --time-budget if it takes too long."):
-        tables = {path: read_table(path) for path in (private, anchor, public) if path is not None}
+        files = [path for path in (private, anchor, public) if path is not None]
+        tables = _without({path: read_table(path) for path in files}, without or [])
         if target not in tables[private].columns:
             raise ValueError(f"{private} has no column {target!r}; it has {listed(tables[private].columns)}.")
         features = encode(tables, public or anchor, target)
@@ -108,7 +113,7 @@ def audit(
         # Strangers are kept out of what the map is fitted on, or it would know them.
         others = features.matrices[anchor] if public is None else known["public"]
         party = _party(features, private, others, targets[private], preset, obfuscator, components, standardize)
-        _say(features, components)
+        _say(features, components, _like_record_numbers(features, tables[private]))
         output.mkdir(parents=True, exist_ok=True)
         from ..risk.audit import audit as run_audit
         from ..risk.audit import with_defences
@@ -149,6 +154,20 @@ def audit(
         else:
             _print_summary(result)
             typer.echo("\n".join([*(f"  {path}" for path in written), f"Done in {time.perf_counter() - start:.0f} s."]))
+
+
+def _without(tables: dict[Path, Any], names: list[str]) -> dict[Path, Any]:
+    """Tables without some columns, which need not be in all of them."""
+    if unknown := [name for name in names if all(name not in table.columns for table in tables.values())]:
+        path, table = next(iter(tables.items()))
+        raise ValueError(f"--without {listed(unknown)}: no file has that; {path} has {listed(table.columns)}.")
+    return {path: table.drop(columns=names, errors="ignore") for path, table in tables.items()}
+
+
+def _like_record_numbers(features: Features, table: Any) -> tuple[str, ...]:
+    from ..exchange.project import like_record_numbers
+
+    return like_record_numbers(table, [name for name, place in features.positions.items() if isinstance(place, int)])
 
 
 def _known(
@@ -224,10 +243,16 @@ def _party(
     return Party(private.stem, f, fit_on=fit_on, defences=way.defences).fit(X, y)
 
 
-def _say(features: Features, components: int | None) -> None:
-    """What was made of entries that did not fit, and whether anything is reduced."""
+def _say(features: Features, components: int | None, like_record_numbers: Sequence[str]) -> None:
+    """What was made of entries that did not fit, what may be no feature, and whether anything is reduced."""
     for sentence in features.adjusted:
         typer.echo(sentence, err=True)
+    for name in like_record_numbers:
+        typer.echo(
+            f"Column {name!r} has another whole number in every row. If it is a record number, leave it out, with "
+            "--without.",
+            err=True,
+        )
     if components is not None and components >= features.n_free > 1:
         typer.echo(
             f"{features.n_free} numbers tell a row, so a linear map onto {components} components turns the table and "

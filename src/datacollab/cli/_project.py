@@ -39,6 +39,14 @@ def new(
     party: Annotated[list[str], Option(metavar="NAME=FILE", help="A party and its public key. Repeatable.")],
     analyst: Annotated[Path, Option(exists=True, dir_okay=False, help="The analyst's public key.")],
     target: Annotated[str | None, Option(help="Column to predict: a class or a number.")] = None,
+    classes: Annotated[
+        list[str] | None,
+        Option("--class", metavar="CLASS", help="A class of --target, which public rows may lack then. Repeatable."),
+    ] = None,
+    target_range: Annotated[
+        tuple[float, float] | None,
+        Option("--target-range", metavar="MIN MAX", help="Of a --target of numbers, which public rows may lack then."),
+    ] = None,
     event: Annotated[str | None, Option(help="Column that says whether an event was seen.")] = None,
     time: Annotated[str | None, Option(help="Column of when it was, or of the end of observation.")] = None,
     seen: Annotated[
@@ -85,12 +93,13 @@ def new(
     files, last_day = _named_files(party), _day(deadline)
     with reported(as_json, unchanged="No project was written.") as report:
         from ..bundle import write_atomically
-        from ..exchange.project import AnchorRecipe, draft_project, project_text, read_table
+        from ..exchange.project import AnchorRecipe, draft_project, like_record_numbers, project_text, read_table
 
         _check_ahead(last_day)
         owner = _owners_key(folder, passphrase_file)
+        table = read_table(like)
         project = draft_project(
-            read_table(like),
+            table,
             name=name,
             purpose=purpose,
             target=target,
@@ -100,6 +109,8 @@ def new(
             treatment=treatment,
             treated=treated or (),
             outcome=outcome,
+            classes=classes or (),
+            target_range=target_range,
             owner=owner.public,
             analyst=_public_key(analyst),
             parties={name: _public_key(file) for name, file in files.items()},
@@ -114,7 +125,8 @@ def new(
             deadline=last_day,
             seal_shares=seal_shares,
         )
-        text = project_text(project, owner, drafted=True, ranges_given=valid_range is not None)
+        given = {"ranges_given": valid_range is not None, "target_given": bool(classes) or target_range is not None}
+        text = project_text(project, owner, drafted=True, **given)
         write_atomically(output, text.encode(), overwrite=False)
         report.facts = {"written": str(output), **_facts(project)}
         report.line(
@@ -130,6 +142,11 @@ def new(
             report.line(
                 f"{project.n_free} numbers tell a row of these columns: a linear map onto as many components, which "
                 f"--max-components {project.max_components} allows, turns the table and hides nothing. Take fewer."
+            )
+        for each in like_record_numbers(table, [column.name for column in project.columns if column.kind == "number"]):
+            report.line(
+                f"Column {each!r} has another whole number in every row. If it is a record number, it predicts nothing "
+                "and may tell who somebody is: draft again, with --without."
             )
         report.line(f"Check what is marked CHECK; after an edit: datacollab project sign {output} -C {folder}")
 

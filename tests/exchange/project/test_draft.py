@@ -156,6 +156,42 @@ def test_the_task_can_be_told(draft, table):
     assert "classification or regression" in refused(draft, table, task="ranking")
 
 
+def test_public_rows_need_no_targets_where_these_are_told(draft, table, keys):
+    """The project is then the one that is drafted where public rows have targets."""
+    bare = table.drop(columns="ill")
+    project = draft(bare, classes=["yes", "no"])
+    assert project == draft(table)
+    assert draft(table, classes=["yes", "no"]) == project
+    assert draft(bare, classes=["10", "2", "1"]).task.classes == (1, 2, 10)
+    assert draft(bare, classes=["10", "02", "1"]).task.classes == ("02", "1", "10")
+    numbers = draft(bare, target_range=(0.0, 14.0))
+    assert numbers == draft(table.assign(ill=list(range(10)) * 6), task="regression")
+    assert numbers == draft(table.assign(ill=14.0), target_range=(0.0, 14.0))
+    assert make_anchor(project, bare, where="public.csv").rows.shape == (1000, 10)
+    # Nothing of the target was guessed, so nothing of it has to be checked.
+    text = project_text(project, keys["a"], drafted=True, target_given=True)
+    assert text.count("CHECK") == len(project.columns)
+
+
+def test_a_target_that_was_told_is_held_against_the_public_rows(draft, table):
+    bare = table.drop(columns="ill")
+    n_yes = int((table["ill"] == "yes").sum())
+    assert f"{n_yes} of 60 public rows have a class" in refused(draft, table, classes=["no", "Yes"])
+    assert "5 of 60 public rows are out of" in refused(
+        draft, table.assign(ill=[9.0] * 5 + [1.0] * 55), target_range=(0.0, 2.0)
+    )
+    assert "numbers are wanted" in refused(draft, table, target_range=(0.0, 2.0))
+    assert "at least 2" in refused(draft, bare, classes=["no"])
+    assert "twice" in refused(draft, bare, classes=["no", "no"])
+    assert "one of the two" in refused(draft, bare, classes=["no", "yes"], target_range=(0.0, 1.0))
+    assert "--class makes it a classification" in refused(draft, bare, classes=["no", "yes"], task="regression")
+    assert "--target-range makes it a regression" in refused(
+        draft, bare, target_range=(0.0, 1.0), task="classification"
+    )
+    assert "there is none" in refused(draft, bare, target=None, task="none", classes=["no", "yes"])
+    assert "ill" in refused(draft, bare, classes=["no", "yes"], without=["name", "ill"])
+
+
 def test_identifiers_and_dates_are_refused_with_what_to_do(draft, table):
     assert "--without" in refused(draft, table, without=[])
     rows = pd.concat([table] * 3)
@@ -166,8 +202,8 @@ def test_identifiers_and_dates_are_refused_with_what_to_do(draft, table):
     assert "no column 'outcome'" in refused(draft, table, target="outcome").replace(
         "column outcome", "column 'outcome'"
     )
-    assert "with a made-up one" in refused(draft, table.drop(columns="ill"))
-    assert "made-up" not in refused(draft, table, without=["outcome"])
+    assert "--class for each class, or by --target-range" in refused(draft, table.drop(columns="ill"))
+    assert "--class" not in refused(draft, table, without=["outcome"])
     assert "besides the target" in refused(draft, table[["ill"]], without=[])
 
 

@@ -4,7 +4,8 @@ Files by what they are for:
 
 * The agreement: `_agreement`, `_project`, `_column`, `_task`, `_task_fields`, `_task_checks`, `_recipe`, `_content`,
   `_refusals`; in words, `_describing`, and beside another, `_comparing`.
-* Its file: `_parsing`, `_entries`, `_toml_keys`, `_writing`, `_signing`, `_draft`, `_draft_task`, `_ranges`.
+* Its file: `_parsing`, `_entries`, `_toml_keys`, `_writing`, `_signing`, `_draft`, `_draft_task`, `_ranges`,
+  `_identifiers`.
 * From a table to the matrix: `_encoding`, `_target_encoding`, `_column_block`, `_labels`, `_numbers`, `_units`,
   `_adjusted`, `_affected`.
 * Reading and writing tables, within limits: `_reading`, `_table_format`, `_table_budget`, `_csv`, `_csv_rows`,
@@ -23,6 +24,7 @@ from ._describing import anchor_lines, column_rows, rules_line, task_lines
 from ._draft import draft_project, usual_components
 from ._encoding import EncodedTable, encode_table
 from ._guessing import Guessing, guessing
+from ._identifiers import like_record_numbers
 from ._project import Project
 from ._reading import read_table, table_batches
 from ._recipe import AnchorRecipe
@@ -54,6 +56,7 @@ __all__ = [
     "draft_project",
     "encode_table",
     "guessing",
+    "like_record_numbers",
     "load_project",
     "make_anchor",
     "open_anchor",

@@ -40,6 +40,8 @@ def draft_project(
     treatment: str | None = None,
     treated: Sequence[str] = (),
     outcome: str | None = None,
+    classes: Sequence[str] = (),
+    target_range: tuple[float, float] | None = None,
     without: Sequence[str] = (),
     valid_range: tuple[float, float] | None = None,
     anchor: AnchorRecipe | None = None,
@@ -63,7 +65,8 @@ def draft_project(
         Public rows; everything found in them is written into the project.
     name, purpose : str
     target : str, optional
-        The column to predict, of a classification or regression.
+        The column to predict, of a classification or regression.  Where `classes` or `target_range` tell what may
+        stand in it, the public rows need not have it.
     owner, analyst : PublicKey
     parties : mapping of str to PublicKey
     task : {"classification", "regression", "survival", "effect", "none"}, optional
@@ -81,6 +84,10 @@ def draft_project(
         Entries of the treatment that mean treated, as `seen`.
     outcome : str, optional
         Column of numbers of an effect.
+    classes : sequence of str
+        All classes of a classification, as tables write them; whole numbers where all are.
+    target_range : (float, float), optional
+        Smallest and largest number of a regression's target.
     without : sequence of str
         Columns to leave out, such as identifiers.
     valid_range : (float, float), optional
@@ -98,11 +105,17 @@ def draft_project(
         When a column can be neither numbers nor categories, or the entries contradict one another.
     """
     names = [str(found) for found in table.columns]
-    parts = TaskColumns(*(target, event, time, treatment, outcome), seen=tuple(seen), treated=tuple(treated))
-    if unknown := [wanted for wanted in [*parts.names, *without] if wanted not in names]:
+    parts = TaskColumns(
+        *(target, event, time, treatment, outcome),
+        seen=tuple(seen),
+        treated=tuple(treated),
+        classes=tuple(classes),
+        target_range=target_range,
+    )
+    needed = [each for each in parts.names if each in names or parts.told is None or each != target]
+    if unknown := [wanted for wanted in [*needed, *without] if wanted not in names]:
         unlabelled = (
-            " Where public rows have no target, draft from a copy of them with a made-up one, each class among them, "
-            "and seal the rows as they are."
+            " Public rows need no targets: tell what there are, by --class for each class, or by --target-range."
         )
         advice = unlabelled if target in unknown else ""
         raise invalid("The public table", f"it has no column {listed(unknown)}; it has {listed(names)}.{advice}")
@@ -114,7 +127,7 @@ def draft_project(
     if not columns:
         raise invalid("The public table", "it has no column besides the target. Give one with all columns.")
     n_free = sum(column.n_free for column in columns)
-    agreed = drafted_task(parts, {each: table.iloc[:, names.index(each)] for each in parts.names}, task)
+    agreed = drafted_task(parts, {each: table.iloc[:, names.index(each)] for each in needed}, task)
     return Project(
         name=name,
         purpose=purpose,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._typing import FloatArray
 from ...targets import usual_time_step
-from ._labels import label_text
+from ._labels import UNKNOWN, label_codes, label_text
 from ._numbers import NotNumericError, as_numbers
 from ._ranges import widened_range
 from ._refusals import invalid, listed
@@ -27,7 +27,7 @@ _NO_AND_YES = (("0", "1"), ("no", "yes"), ("No", "Yes"), ("false", "true"), ("Fa
 
 @dataclass(frozen=True)
 class TaskColumns:
-    """Columns that were named for the parts of a target, None where they were not, and what their entries mean."""
+    """Columns that were named for the parts of a target, None where they were not, and what was told of entries."""
 
     target: str | None
     event: str | None
@@ -36,12 +36,21 @@ class TaskColumns:
     outcome: str | None
     seen: tuple[str, ...] = ()
     treated: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+    target_range: tuple[float, float] | None = None
 
     @property
     def names(self) -> list[str]:
         """Those that were named."""
         given = (self.target, self.event, self.time, self.treatment, self.outcome)
         return [name for name in given if name is not None]
+
+    @property
+    def told(self) -> str | None:
+        """The kind of task whose target was told whole, so that it need not be in the public table."""
+        if self.classes:
+            return "classification"
+        return None if self.target_range is None else "regression"
 
     @property
     def kind(self) -> str | None:
@@ -58,7 +67,7 @@ def drafted_task(parts: TaskColumns, entries: Mapping[str, Any], kind: str | Non
     ----------
     parts : TaskColumns
     entries : mapping of str to Series
-        The columns that were named.
+        The columns that were named; the target may be missing where it was told.
     kind : str or None
         What people said; None leaves it to the columns that were named.
 
@@ -76,6 +85,8 @@ def drafted_task(parts: TaskColumns, entries: Mapping[str, Any], kind: str | Non
     if kind in ("survival", "effect"):
         return Task(kind=kind, **_arms(parts, entries), **_outcome(parts, entries))
     assert parts.target is not None
+    if parts.told is not None:
+        return _told_task(parts, entries.get(parts.target), kind)
     return _single_task(parts.target, entries[parts.target], kind)
 
 
@@ -94,6 +105,8 @@ def _check_named_columns(parts: TaskColumns, kind: str | None) -> None:
     for name, needed in (("seen", "event"), ("treated", "treatment")):
         if getattr(parts, name) and needed not in given:
             raise invalid("[task]", f"--{name} says what entries of --{needed} mean, and there is none.")
+    if parts.told is not None and "target" not in given:
+        raise invalid("[task]", "--class and --target-range tell what a --target may be, and there is none.")
 
 
 def _arms(parts: TaskColumns, entries: Mapping[str, Any]) -> dict[str, Any]:
@@ -153,9 +166,43 @@ def _no_and_yes(name: str, entries: Any, yes: tuple[str, ...], option: str) -> t
         no = found - set(yes)
     if not no:
         raise invalid(f"The column {name!r}", "all its entries would mean yes. Give public rows with both.")
-    both = [*no, *yes]
-    as_type: Any = int if all(text.lstrip("-").isdecimal() and str(int(text)) == text for text in both) else str
+    as_type = _type_of([*no, *yes])
     return tuple(sorted(map(as_type, no))), tuple(sorted(map(as_type, yes)))
+
+
+def _type_of(texts: Iterable[str]) -> Callable[[str], Any]:
+    """Whole numbers where all are."""
+    return int if all(text.lstrip("-").isdecimal() and str(int(text)) == text for text in texts) else str
+
+
+def _told_task(parts: TaskColumns, entries: Any, kind: str | None) -> Task:
+    """A task whose classes or range people told; public rows may have no targets, and none that contradict."""
+    assert parts.target is not None
+    if parts.classes and parts.target_range is not None:
+        raise invalid("[task]", "--class is for classes and --target-range for numbers; give one of the two.")
+    if kind not in (None, parts.told):
+        option = "--class" if parts.classes else "--target-range"
+        raise invalid("[task]", f"{option} makes it a {parts.told}; remove it, or --task {kind}.")
+    present = () if entries is None else entries.dropna()
+    if parts.target_range is not None:
+        minimum, maximum = parts.target_range
+        if len(present):
+            numbers = _numbers(parts.target, present)
+            if n_outside := int(((numbers < minimum) | (numbers > maximum)).sum()):
+                raise invalid(
+                    f"The target {parts.target!r}",
+                    f"{n_outside} of {numbers.size} public rows are out of --target-range. Widen it, or correct them.",
+                )
+        return Task(kind="regression", target=parts.target, minimum=minimum, maximum=maximum)
+    as_type = _type_of(parts.classes)
+    task = Task(kind="classification", target=parts.target, classes=tuple(sorted(map(as_type, parts.classes))))
+    if len(present) and (n_unknown := int((label_codes(present, task.classes) == UNKNOWN).sum())):
+        raise invalid(
+            f"The target {parts.target!r}",
+            f"{n_unknown} of {len(present)} public rows have a class that no --class names. Name each, as the tables "
+            "write it.",
+        )
+    return task
 
 
 def _single_task(target: str, entries: Any, kind: str | None) -> Task:

@@ -22,7 +22,14 @@ _MOST_BYTES = 2**20
 _ZIP, _UTF_16 = b"PK\x03\x04", (b"\xff\xfe", b"\xfe\xff")
 
 
-def project_text(project: Project, key: KeyPair, *, drafted: bool = False, ranges_given: bool = False) -> str:
+def project_text(
+    project: Project,
+    key: KeyPair,
+    *,
+    drafted: bool = False,
+    ranges_given: bool = False,
+    target_given: bool = False,
+) -> str:
     """Write the signed project file, with comments for people.
 
     Parameters
@@ -34,13 +41,16 @@ def project_text(project: Project, key: KeyPair, *, drafted: bool = False, range
         Whether ranges and categories were guessed from a public table, so that comments ask for a check.
     ranges_given : bool, default=False
         Whether the columns' ranges were told, and need none.
+    target_given : bool, default=False
+        Whether what may stand in the target was told, and needs none.
 
     Raises
     ------
     ExchangeError
         When the key is not the owner's.
     """
-    return unsigned_text(project, drafted=drafted, ranges_given=ranges_given) + _signature_text(project, key)
+    text = unsigned_text(project, drafted=drafted, ranges_given=ranges_given, target_given=target_given)
+    return text + _signature_text(project, key)
 
 
 def sign_project_text(text: str, key: KeyPair, *, what: str = "project.toml") -> str:

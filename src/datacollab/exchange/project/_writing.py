@@ -76,13 +76,13 @@ _CHECK_EFFECT = "# CHECK: guessed from public rows. Which entries mean what, and
 _CHECK_CATEGORIES = "# CHECK: found in public rows. Are these all there are?\n"
 
 
-def unsigned_text(project: Project, *, drafted: bool, ranges_given: bool) -> str:
+def unsigned_text(project: Project, *, drafted: bool, ranges_given: bool, target_given: bool) -> str:
     """The project file without its signature."""
     content = project_content(project)
     if project.deadline is not None:
         content["rules"]["deadline"] = project.deadline
     check = {"number": _CHECK_RANGE, "category": _CHECK_CATEGORIES} if drafted else {"number": "", "category": ""}
-    check_target = _check_of_task(project.task) if drafted else ""
+    check_target = _check_of_task(project.task) if drafted and not target_given else ""
     if ranges_given:
         check["number"] = ""
     parts = [
