@@ -66,6 +66,8 @@ def test_a_second_share_names_the_added_row(grouped):
     assert value(grouped, "added row named", "second share") > 0.9
     said = " ".join(grouped.assumptions)
     assert re.search(r"share again after adding a row, it is named among strangers (9\d|100) % of the time", said)
+    assert said.count("share again") == 1
+    assert "and a second share; " in said
     assert all(
         criterion.finding.metric != "added row named" for criterion in grouped.all_criteria() if criterion.finding
     )
@@ -120,7 +122,10 @@ def test_what_is_proven_stands_beside_what_was_tried(digits):
     assert not [one for one in result.findings if one.attack == "demixing"]
     page = result.to_html()
     assert "Proven, for any attack on the share: AUC 74" in page.replace("\u00a0", " ")
-    assert "“At most” is over the attacks tried (shadow shares)" in page
+    sheet, _, appendix = page.partition("Technical appendix")
+    assert "“At most” is over the attacks tried" in sheet
+    assert "but for what is called proven" in sheet
+    assert "shadow shares" in appendix
     assert AuditResult.from_json(result.to_json()).proven == result.proven
     assert audited(digits, ClassShift(4.0), attacks=(), proven={"membership AUC": 0.9}).proven == {
         "membership AUC": 0.9

@@ -46,6 +46,7 @@ def test_pairs_are_said_to_be_of_chance(rows):
     party = dc.Party("a", dc.obfuscator("pca", n_components=8), fit_on=anchor, defences=[LabelledAnchors(60)]).fit(X, y)
     made = scenario(party, rows, None)
     assert any("No shared row stands for one of yours" in remark for remark in made.remarks)
+    assert "40 rows were left out by lot, as the share has fewer." in made.remarks
     assert len(set(made.index)) == len(made.Z) == 60
     assert len(made.shared) == 60
     shared = {(*row, label) for row, label in zip(made.shared, made.shared_target, strict=True)}

@@ -23,12 +23,7 @@ def appendix_html(result: AuditFacts) -> str:
         "attribute" if one.metric.startswith("attribute ") else one.metric for one in result.findings
     )
     meanings = "".join(f"<dt>{text_html(name)}</dt><dd>{text_html(metric_of(name).meaning)}</dd>" for name in metrics)
-    n_repeats = 1 if result.seeds is None else len(result.seeds)
-    repeats = (
-        "One repetition; another may differ by more than the intervals say"
-        if n_repeats == 1
-        else (f"Means of {n_repeats} repetitions")
-    )
+    repeats = "One repetition" if result.n_repetitions == 1 else f"Means of {result.n_repetitions} repetitions"
     levels = [
         ("", [level.name, level.title, "; ".join(level.holds), "; ".join(level.attacks)]) for level in result.levels
     ]
@@ -53,7 +48,11 @@ def appendix_html(result: AuditFacts) -> str:
 <h3>Threat levels</h3>
 {
         table_html(
-            ["Level", "Who", "Holds", "Attacks"], levels, caption="Who attacks, with what in hand, and how.", n_texts=4
+            ["Level", "Who", "Holds", "Attacks"],
+            levels,
+            caption="Who attacks, with what in hand, and how.",
+            n_texts=4,
+            kind="stacked named",
         )
     }
 <h3>The strongest attack on each measure</h3>

@@ -38,6 +38,11 @@ class AuditFacts:
     guarantee: str | None = None
     proven: dict[str, float] = field(default_factory=dict)
 
+    @property
+    def n_repetitions(self) -> int:
+        """How often the attacks were made."""
+        return 1 if self.seeds is None else len(self.seeds)
+
     def headline(self, criterion: str) -> Finding | None:
         """Find what decides a criterion: the strongest attack, at the upper end of its interval.
 

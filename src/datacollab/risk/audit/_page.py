@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ._appendix import appendix_html
-from ._attacks import without_labels
 from ._bar import bar_svg
 from ._criteria import LIGHTS, Criterion, criterion_of
 from ._facts import AuditFacts
@@ -17,9 +16,10 @@ from ._wording import decimal, grouped, joined, percent
 __all__ = ["audit_page"]
 
 _LIMITS = (
-    "Limits. “At most” is over the attacks tried ({attacks}) and their intervals{proven}, for attackers who hold what "
-    "is said and no more. A better attack may exist: a low figure says what these attacks reached, and no more. "
-    "Intervals are too narrow, since the rows of a party share one obfuscator. Averages hide single records."
+    "Limits. “At most” is over the attacks tried (the appendix names them) and their intervals{proven}, for attackers "
+    "who hold what is said and no more. A better attack may exist: a low figure says what these attacks reached, and "
+    "no more. Intervals are too narrow, since the rows of a party share one obfuscator: {repeats}, and another audit "
+    "may give another light where a figure is near its limit. Averages hide single records."
 )
 
 
@@ -55,17 +55,19 @@ _RULE = " ".join(
         f"{100 * GREEN_LIMIT:.0f} points over labels alone, and tells at most {100 * OPEN_WORLD_LIMIT:.0f}\u00a0%",
         f"among strangers. {shape_html('amber')} amber: at most {100 * AMBER_LIMIT:.0f} of either.",
         f"{shape_html('red')} red: more. {shape_html('inconclusive')} inconclusive: no attack did better than labels",
-        "alone, which shows nothing. Any light but green calls for a documented risk analysis. Membership is not one",
+        "alone, which shows nothing; whoever holds more can also do what is done with less. Any light but green calls",
+        "for a documented risk analysis. Membership is not one",
         "of the three criteria; it is judged alike.",
     )
 )
 
 
 def _limits(result: AuditFacts) -> str:
-    """What figures do not say, with the attacks by name."""
-    tried = dict.fromkeys(without_labels(one.attack.removesuffix(", distance")) for one in result.findings)
+    """What figures do not say."""
     proven = ", but for what is called proven" if result.proven else ""
-    return _LIMITS.format(attacks=joined(list(tried)) or "none", proven=proven)
+    n = result.n_repetitions
+    repeats = "the attacks were made once" if n == 1 else f"the attacks were made {n} times"
+    return _LIMITS.format(proven=proven, repeats=repeats)
 
 
 def _verdict(criteria: tuple[Criterion, ...]) -> str:
@@ -128,7 +130,7 @@ def _records(result: AuditFacts) -> str:
     listed = f'<ol class="records">{items}</ol>' if items else "<p>None listed.</p>"
     return (
         f'<section aria-labelledby="records"><h2 id="records">Worst-placed records</h2>{listed}<p class="note">'
-        "Positions in the party’s own table, the first being 0, and who singles them out best.</p></section>"
+        "Positions in the table, the first being 0, and who singles them out best.</p></section>"
     )
 
 

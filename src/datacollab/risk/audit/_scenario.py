@@ -235,7 +235,8 @@ def make_scenario(
     if isinstance(party, Share):
         check_alignment(share, raw / scale, anchor_rows / scale, random)
     if len(order) < len(raw):
-        remarks.append(f"{len(raw) - len(order)} rows are not shared, and were not attacked.")
+        why = "are not shared, and were not attacked" if is_paired else "were left out by lot, as the share has fewer"
+        remarks.append(f"{len(raw) - len(order)} rows {why}.")
     if len(anchor_rows) > _LONGEST_LEAK:
         remarks.append(f"Attacks learn from {_LONGEST_LEAK} of the {len(anchor_rows)} anchor rows.")
     chosen = random.permutation(len(order))[:n_attacked]

@@ -87,25 +87,31 @@ summary { cursor: pointer; font-size: .88rem; }
     text-align: left; white-space: normal; }
   .stacked td.number::before { content: attr(data-name); color: var(--soft); }
 }
+@media screen and (max-width: 46rem) {
+  .named td::before { content: attr(data-name); color: var(--soft); flex: 0 0 4.5rem; }
+  .named td { justify-content: start; }
+  .findings caption { position: sticky; left: 0; max-width: calc(100vw - 2rem); }
+  .findings caption::after { content: " The table scrolls sideways."; }
+}
 @page { size: A4; margin: 9mm 12mm; }
 @page appendix { size: A4 landscape; margin: 12mm; }
 @media print {
-  body { font-size: 8pt; line-height: 1.28; max-width: none; padding: 0; }
-  h1 { font-size: 14pt; } h2 { font-size: 10pt; margin: 2.2mm 0 .8mm; break-after: avoid; } h3 { font-size: 9pt; }
-  p { margin: .5mm 0; } .kicker { font-size: 7pt; margin: 0; } .verdict { font-size: 12pt; margin: 1.5mm 0; }
-  .facts, .card .reason { font-size: 8pt; }
-  .note, .columns ul, table, dl, caption, .card .question, .card .levels { font-size: 7.5pt; }
+  body { font-size: 7.8pt; line-height: 1.25; max-width: none; padding: 0; }
+  h1 { font-size: 13pt; } h2 { font-size: 10pt; margin: 1.6mm 0 .5mm; break-after: avoid; } h3 { font-size: 9pt; }
+  p { margin: .5mm 0; } .kicker { font-size: 7pt; margin: 0; } .verdict { font-size: 10.5pt; margin: 1.2mm 0; }
+  .facts, .note, .columns ul, table, dl, caption, .card .question, .card .reason, .card .levels { font-size: 7.5pt; }
   caption { padding-bottom: .5mm; }
   .cards { grid-template-columns: repeat(4, minmax(0, 1fr)); gap: 2mm; }
   .card { padding: 1.2mm 2mm; border-top-width: 1.2mm; }
   .card .question { margin: .3mm 0 .8mm; } .light { font-size: 7.5pt; padding: 0 1.4mm; } .card h3 { gap: 0 1mm; }
-  .attackers li { grid-template-columns: 7mm minmax(0, 1fr) 30mm; gap: 0 3mm; padding: .8mm 0; }
+  .attackers li { grid-template-columns: 7mm minmax(0, 1fr) 22mm; gap: 0 3mm; padding: .6mm 0; }
   .reached b { font-size: 10.5pt; line-height: 1; } .bar { margin-top: .4mm; }
-  .columns { grid-template-columns: 7fr 10fr 10fr; gap: 0 4mm; } .columns ul { padding-left: 3mm; }
+  .columns { grid-template-columns: 6fr 13fr 11fr; gap: 0 4mm; } .columns ul { padding-left: 3mm; }
   .records { gap: .8mm; margin: .5mm 0; } .records li { padding: 0 1mm; }
-  th, td { padding: .35mm 1.4mm; } .stacked tbody th { white-space: nowrap; } .stacked td:nth-child(2) { width: 50%; }
+  th, td { padding: .35mm 1.4mm; } .stacked tbody th { white-space: nowrap; }
+  .stacked:not(.named) td:nth-child(2) { width: 50%; }
   .wide { overflow: visible; }
-  .signature { margin: 0; gap: 8mm; font-size: 7pt; } .signature span { margin-top: 6mm; padding-top: .4mm; }
+  .signature { margin: 0; gap: 8mm; font-size: 7pt; } .signature span { margin-top: 5mm; padding-top: .4mm; }
   .appendix { page: appendix; break-before: page; margin: 0; border-top: 0; } .appendix h3 { margin-top: 3mm; }
   dl { grid-template-columns: 42mm minmax(0, 1fr); gap: .3mm 4mm; margin: 1mm 0; }
   .findings { font-size: 7pt; } .findings th, .findings td { padding: .25mm 1mm; }

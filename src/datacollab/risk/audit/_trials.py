@@ -203,14 +203,14 @@ class Trials:
         # An affine f is known to rounding, which no kernel can match.
         known = estimate if estimate.is_close else emulate().reconstruct
         findings = find(self._scenario, level, leak, known, self._random.randint(2**31))
-        remarks = tuple(
-            f"{level}: if you share again after adding a row, it is named among strangers "
-            f"{shown(one.value, one.metric)} of the time (at most {shown(one.high, one.metric)} by the attack "
-            f"tried), by {one.leak}."
+        told = "; ".join(
+            f"{shown(one.value, one.metric)} of the time (at most {shown(one.high, one.metric)} by the attack tried), "
+            f"by {one.leak}"
             for one in findings
             if one.metric == "added row named"
         )
-        return Outcome(findings, remarks=remarks)
+        said = f"{level}: if you share again after adding a row, it is named among strangers {told}."
+        return Outcome(findings, remarks=(said,) if told else ())
 
     def _demixing(
         self, level: str, leak: str, rows: NDArray[np.intp], emulate: Callable[[], ReconstructionAttack]
