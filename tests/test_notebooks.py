@@ -1,6 +1,7 @@
 """What a notebook shows: the way from rows to predictions in its order, escaped, and nothing of what is private."""
 
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -105,6 +106,24 @@ def test_the_styles_of_a_card_change_nothing_else_of_the_notebook():
         selectors = [part for rule in re.findall(r"([^{}]+)\{", style) for part in rule.split(",")]
         assert all(selector.strip().startswith(".dc-card") for selector in selectors)
         assert not re.search(r"[;{](color|background):(?!inherit|none|rgba)", style)
+
+
+def test_sentences_stay_on_the_left_in_a_notebook():
+    """Whose rules for tables, these, push numbers to the right."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("no chromium was found on this machine")
+    rules = "<style>.notebook:not(.markdown) td,.notebook:not(.markdown) th{text-align:right}</style>"
+    with sync_api.sync_playwright() as play:
+        # The sandbox of the browser needs rights that a container does not give.
+        browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.set_content(f'{rules}<div class="notebook"><table><td>1</td></table>{audit_result()._repr_html_()}</div>')
+        sides = page.evaluate("[...document.querySelectorAll('td, th')].map(each => getComputedStyle(each).textAlign)")
+        browser.close()
+    assert sides[0] == "right"
+    assert set(sides[1:]) == {"left"}
 
 
 def test_many_parties_are_counted_not_listed():

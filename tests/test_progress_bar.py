@@ -84,6 +84,20 @@ def test_without_tqdm_it_says_what_brings_it(monkeypatch):
         dc.ProgressBar()
 
 
+def test_a_widget_has_one_bar_and_the_words_beside_it(monkeypatch):
+    pytest.importorskip("ipywidgets", reason="the extra test brings ipywidgets")
+    notebook = pytest.importorskip("tqdm.notebook")
+    displayed = []
+    monkeypatch.setattr(notebook, "display", displayed.append)
+    monkeypatch.setattr("tqdm.auto.tqdm", notebook.tqdm)
+    with dc.ProgressBar() as progress:
+        progress(1, 2, "one step")
+        ((left, bar, right),) = (each.children for each in displayed)
+        assert (left.value, bar.value, bar.max) == ("", 1, 2)
+        # Spaces are of a width there that HTML keeps.
+        assert re.fullmatch(r" 1/2 \[\d\d:\d\d, [\d:?]+ left\] one step(: )?", right.value.replace("\u2007", " "))
+
+
 NOTEBOOK_WITHOUT_WIDGETS = """
 import sys, types
 sys.modules["ipywidgets"] = None

@@ -21,11 +21,14 @@ _STYLE = """<style>
 .dc-card li b{display:block;font-family:Georgia,serif;font-style:italic}
 .dc-card small{opacity:.85}
 .dc-card table{border-collapse:collapse;margin:.2em 0;background:none;color:inherit;font-size:1em}
-.dc-card th,.dc-card td{text-align:left;vertical-align:top;padding:.12em 1em .12em 0;font-weight:normal;border:0;
-background:none;color:inherit;white-space:normal}
+.dc-card th,.dc-card td{text-align:left!important;vertical-align:top;padding:.12em 1em .12em 0;font-weight:normal;
+border:0;background:none;color:inherit;white-space:normal}
 .dc-card th{opacity:.8}
 </style>"""
-"""Colours of its surroundings, so that it can be read in light and dark; nothing outside the card changes."""
+"""Colours of its surroundings, so that it can be read in light and dark; nothing outside the card changes.
+
+Notebooks push entries of tables to the right by a rule that weighs more; sentences belong on the left.
+"""
 
 
 class FittedUnseen:

@@ -10,7 +10,7 @@ from ._require import require
 
 __all__ = ["ProgressBar"]
 
-_COUNTED = "|{bar:20}| {n_fmt}/{total_fmt} [{elapsed}, {remaining} left] {desc}"
+_COUNTED = "|{bar}| {n_fmt}/{total_fmt} [{elapsed}, {remaining} left] {desc}"
 _UNCOUNTED = "[{elapsed}] {desc}"
 
 
@@ -73,9 +73,13 @@ class ProgressBar:
         done, total = numbers if len(numbers) == 2 else (self._n_begun, self.n_steps)
         self._n_begun += 1
         if self._bar is None:
+            kind = _tqdm()
             shape = _COUNTED if total else _UNCOUNTED
+            if not _is_widget(kind):
+                # A widget draws the bar itself, and takes one of a certain width for text.
+                shape = shape.replace("{bar}", "{bar:20}")
             # With a delay, however short, it is first drawn when there is something to say.
-            self._bar = _tqdm()(bar_format=shape, total=total, delay=1e-9)
+            self._bar = kind(bar_format=shape, total=total, delay=1e-9)
         self._bar.total, self._bar.n = total, done
         self._bar.set_description_str(str(step), refresh=False)
         self._bar.refresh()
@@ -87,3 +91,7 @@ def _tqdm() -> Any:
         # A notebook without widgets shows text, about which there is nothing to be done.
         warnings.filterwarnings("ignore", message="IProgress not found")
         return require("tqdm.auto", "progress").tqdm
+
+
+def _is_widget(kind: type[Any]) -> bool:
+    return any(each.__module__ == "tqdm.notebook" for each in kind.__mro__)
