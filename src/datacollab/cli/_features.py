@@ -134,7 +134,7 @@ def _n_unknown(column: Any, categories: list[Any], path: Path, reference: Path) 
         raise ValueError(
             f"{path}: column {column.name!r} has categories, in {unknown} of {len(column)} rows, that {reference} "
             f"lacks; more than {MOST_OUTSIDE:.0%} are no exceptions that could count as other. Give public rows with "
-            "every category, or leave the column out in all files if it holds identifiers, dates or free text."
+            "every category, or leave the column out, with --without, if it holds identifiers, dates or free text."
         )
     return unknown
 

@@ -164,6 +164,8 @@ def test_public_rows_need_no_targets_where_these_are_told(draft, table, keys):
     assert draft(table, classes=["yes", "no"]) == project
     assert draft(bare, classes=["10", "2", "1"]).task.classes == (1, 2, 10)
     assert draft(bare, classes=["10", "02", "1"]).task.classes == ("02", "1", "10")
+    assert draft(bare, classes=["-1", "0", "10"]).task.classes == (-1, 0, 10)
+    assert "formula" in refused(draft, bare, classes=["--1", "0"])
     numbers = draft(bare, target_range=(0.0, 14.0))
     assert numbers == draft(table.assign(ill=list(range(10)) * 6), task="regression")
     assert numbers == draft(table.assign(ill=14.0), target_range=(0.0, 14.0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from ._task_checks import TASKS
 
 __all__ = ["MOST_CATEGORIES", "TaskColumns", "drafted_task"]
 
+_WHOLE = re.compile(r"0|-?[1-9]\d*", re.ASCII)
 MOST_CATEGORIES = 50
 MOST_CLASSES = 20
 _NO_AND_YES = (("0", "1"), ("no", "yes"), ("No", "Yes"), ("false", "true"), ("False", "True"), ("FALSE", "TRUE"))
@@ -172,7 +174,7 @@ def _no_and_yes(name: str, entries: Any, yes: tuple[str, ...], option: str) -> t
 
 def _type_of(texts: Iterable[str]) -> Callable[[str], Any]:
     """Whole numbers where all are."""
-    return int if all(text.lstrip("-").isdecimal() and str(int(text)) == text for text in texts) else str
+    return int if all(map(_WHOLE.fullmatch, texts)) else str
 
 
 def _told_task(parts: TaskColumns, entries: Any, kind: str | None) -> Task:
