@@ -253,6 +253,19 @@ def test_texts_and_a_model_without_probabilities():
     assert world.score(mine, "pooled") > 0.6
 
 
+@pytest.mark.parametrize("kind", [object, "str", "category"])
+def test_texts_of_a_frame_are_those_of_an_array(kind):
+    """With public rows without targets, whose labels are an empty array."""
+    words = np.array(["low", "middle", "high"])
+    world = World(relabel=lambda y: words[y])
+    options = {"public": drawn(60, 2)[0], "random_state": 0}
+    wanted = world.party.personalise(world.model(), world.X, world.y, **options)
+    series = pd.Series(world.y, dtype=kind)
+    found = world.party.personalise(world.model(), world.X, series, **options)
+    assert (found.predict(world.X_new) == wanted.predict(world.X_new)).all()
+    assert (found.predict(world.X_new) == world.y_new).mean() > 0.6
+
+
 def test_the_own_mix_of_classes_pays_for_own_rows(world):
     skewed = np.concatenate([np.flatnonzero(world.y == 0)[:4], np.flatnonzero(world.y > 0)])
     X, y = world.X[skewed], world.y[skewed]

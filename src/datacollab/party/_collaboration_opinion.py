@@ -44,7 +44,8 @@ class CollaborationOpinion:
         self._unit = unit
         self.classes: NDArray[Any] | None = None
         if labels:
-            known = [np.asarray(model.estimator.classes_), *labels]
+            # Of no labels, as where public rows have none, nothing tells what kind they are.
+            known = [np.asarray(model.estimator.classes_), *(each for each in labels if len(each))]
             if len({_is_text(each) for each in known}) > 1:
                 raise AgreementError(
                     f"Party {model.party!r}: the classes of its model are of another kind (texts or numbers) than its "
