@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
+from sklearn.preprocessing import OneHotEncoder
 
 from datacollab.testing import assert_row_wise, check_obfuscator, is_row_wise
 
@@ -82,6 +84,26 @@ def test_dataframes_are_taken_as_they_are():
     frame = pd.DataFrame(X, columns=list("abcde"))
     check_obfuscator(PCA(2), frame)
     assert is_row_wise(PCA(2).fit(frame[:20]), frame[20:])
+
+
+def test_frames_with_words_and_gaps_are_compared_by_what_they_hold():
+    """Each time that a frame is read, its texts lie elsewhere."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(word=np.where(X[:, 0] > 0, "high", None))
+    numbers = make_column_transformer((PCA(2), list("abcde")), (OneHotEncoder(), ["word"]), sparse_threshold=0)
+    check_obfuscator(numbers, frame)
+
+    class Writes(PCA):
+        def fit(self, rows, y=None):
+            super().fit(rows[list("abcde")])
+            rows["word"] = "low"
+            return self
+
+        def transform(self, rows):
+            return super().transform(rows[list("abcde")])
+
+    with pytest.raises(AssertionError, match="fit changes its input"):
+        check_obfuscator(Writes(2), frame)
 
 
 def test_row_wise_is_judged_on_the_rows_given():

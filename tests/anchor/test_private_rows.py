@@ -91,3 +91,17 @@ def test_tables_that_do_not_fit():
         find_private_rows(np.eye(3), np.eye(2))
     with pytest.raises(AnchorError, match="X_private contains NaN"):
         find_private_rows(np.eye(2), [[np.nan, 1.0]])
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_columns_of_frames_are_told_by_their_names(library):
+    frames = pytest.importorskip(library)
+    anchor = frames.DataFrame({"age": [1.0, 2.0, 3.0], "dose": [4.0, 5.0, 6.0]})
+    own = frames.DataFrame({"dose": [5.0], "age": [2.0]})
+    assert_array_equal(find_private_rows(anchor, own), [1])
+    with pytest.raises(AnchorError, match="private rows"):
+        check_anchor(anchor, own)
+    with pytest.raises(AnchorError, match=r"other names \(age, weight\)"):
+        find_private_rows(anchor, frames.DataFrame({"dose": [5.0], "weight": [2.0]}))
+    # Where one of them has no names, their order counts.
+    assert find_private_rows(anchor, own.to_numpy()).size == 0

@@ -243,7 +243,8 @@ def test_data_frames_and_string_labels(frame, series):
     table = frame({f"x{j}": column for j, column in enumerate(X.T)})
     anchor, target = SMOTEAnchor(30).sample(table, series(labels.tolist()), random_state=0)
     expected, expected_target = SMOTEAnchor(30).sample(X, labels, random_state=0)
-    assert isinstance(anchor, np.ndarray)
+    assert isinstance(anchor, frame)
+    assert list(anchor.columns) == list(table.columns)
     assert_array_equal(anchor, expected)
     assert list(target) == list(expected_target)
 

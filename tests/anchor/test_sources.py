@@ -7,8 +7,9 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
+import datacollab as dc
 from datacollab.anchor import AnchorSampler, GaussianAnchor, SampleAnchor, SMOTEAnchor, UniformAnchor
-from datacollab.errors import AnchorError
+from datacollab.errors import AnchorError, ObfuscationError
 
 SAMPLERS = [SMOTEAnchor(3), UniformAnchor(3), GaussianAnchor(3), SampleAnchor(3)]
 UNUSABLE = {
@@ -37,15 +38,17 @@ def test_unusable_sources_are_refused_without_showing_them(sampler, unusable):
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda sampler: type(sampler).__name__)
-def test_data_frames_and_integers_give_the_same_float64_anchor(sampler):
+def test_data_frames_and_integers_give_the_same_float64_anchor_with_their_columns(sampler):
     X = np.random.RandomState(0).randint(100, size=(8, 2))
     expected, _ = sampler.sample(X, random_state=0)
     assert isinstance(sampler, AnchorSampler)
     assert expected.dtype == np.float64
     assert expected.shape == (3, 2)
+    assert type(expected) is np.ndarray
     for frame in (pd.DataFrame, pl.DataFrame):
-        anchor, _ = sampler.sample(frame({"a": X[:, 0], "b": X[:, 1]}), random_state=0)
-        assert type(anchor) is np.ndarray
+        anchor, _ = sampler.sample(frame({"b": X[:, 0], "a": X[:, 1]}), random_state=0)
+        assert type(anchor) is frame
+        assert list(anchor.columns) == ["b", "a"]
         assert_array_equal(anchor, expected)
 
 
@@ -65,3 +68,14 @@ def test_no_seed_of_numpy_makes_an_anchor_predictable(sampler):
         np.random.seed(0)  # noqa: NPY002
         drawn.append(sampler.sample(X)[0])
     assert not np.array_equal(*drawn)
+
+
+def test_columns_in_another_order_than_the_anchors_are_refused():
+    rows = np.random.default_rng(0).normal(size=(120, 3))
+    public = pd.DataFrame(rows[:60], columns=["dose", "age", "bmi"])
+    anchor, _ = SMOTEAnchor(50).sample(public, random_state=0)
+    own = pd.DataFrame(rows[60:], columns=["dose", "age", "bmi"])
+    party = dc.Party("a", dc.obfuscator("pca", 2))
+    party.fit(own, np.arange(60) % 2).share(anchor)
+    with pytest.raises(ObfuscationError, match="another order"):
+        dc.Party("b", dc.obfuscator("pca", 2)).fit(own[["age", "dose", "bmi"]], np.arange(60) % 2).share(anchor)

@@ -219,3 +219,6 @@ def test_wrong_objects_are_named(table):
         Party("a", PCA(2)).fit(X, y).predict(X, "model")
     with pytest.raises(AgreementError, match="1 of 40 entries of y are missing"):
         Party("a", PCA(2)).fit(X, [None, *y[1:]])
+    for target in (y, None):
+        with pytest.raises(ObfuscationError, match="a pair, of rows and targets"):
+            Party("a", PCA(2)).fit(X, y).share((X, target))

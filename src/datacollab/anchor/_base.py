@@ -53,6 +53,7 @@ class AnchorSampler(BaseEstimator, ABC):
         Returns
         -------
         anchor : ndarray of shape (n_samples, n_features)
+            A data frame with the same columns where `X_source` is one.
         anchor_target : ndarray of shape (n_samples,) or None
             None where no target can be assigned.
         """

@@ -9,10 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
+from .._require import require
 from .._validation import FloatArray, check_single_targets
 from ..errors import AnchorError
 
-__all__ = ["as_numbers", "balanced_totals", "check_table", "check_target", "encode_classes"]
+__all__ = ["as_given", "as_numbers", "balanced_totals", "check_table", "check_target", "encode_classes"]
 
 
 def check_table(values: ArrayLike, what: str) -> FloatArray:
@@ -54,6 +55,19 @@ def check_table(values: ArrayLike, what: str) -> FloatArray:
             f"{what} contains NaN or infinity in {bad} of {table.shape[0]} rows. Impute or drop missing values first."
         )
     return table
+
+
+def as_given(rows: FloatArray, source: Any) -> Any:
+    """Rows as a frame of the source's kind where it is one, so that columns keep their names; else as they are."""
+    package = type(source).__module__.partition(".")[0]
+    if not hasattr(source, "columns") or package not in ("pandas", "polars"):
+        return rows
+    frames = require(package, "cli")
+    return (
+        frames.DataFrame(rows, columns=source.columns)
+        if package == "pandas"
+        else frames.DataFrame(rows, schema=source.columns)
+    )
 
 
 def check_target(y_source: ArrayLike, n_sources: int) -> NDArray[Any]:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from .._validation import FloatArray, Interval, StrOptions
 from ..errors import AnchorError
 from ._base import AnchorSampler, drawing_generator
-from ._checks import check_table
+from ._checks import as_given, check_table
 
 __all__ = ["GaussianAnchor"]
 
@@ -71,6 +71,7 @@ class GaussianAnchor(AnchorSampler):
         Returns
         -------
         anchor : ndarray of shape (n_samples, n_features)
+            A data frame with the same columns where `X_source` is one.
         anchor_target : None
 
         Raises
@@ -86,5 +87,7 @@ class GaussianAnchor(AnchorSampler):
         mean = X.mean(axis=0)
         if self.covariance == "full":
             factor = np.linalg.qr(X - mean, mode="r") / np.sqrt(X.shape[0] - 1)
-            return mean + generator.standard_normal((self.n_samples, factor.shape[0])) @ factor, None
-        return mean + generator.standard_normal((self.n_samples, X.shape[1])) * X.std(axis=0, ddof=1), None
+            rows = generator.standard_normal((self.n_samples, factor.shape[0])) @ factor
+        else:
+            rows = generator.standard_normal((self.n_samples, X.shape[1])) * X.std(axis=0, ddof=1)
+        return as_given(mean + rows, X_source), None

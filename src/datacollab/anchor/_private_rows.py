@@ -21,7 +21,7 @@ def find_private_rows(anchor: ArrayLike, X_private: ArrayLike, *, tolerance: flo
     ----------
     anchor : array-like of shape (n_anchors, n_features)
     X_private : array-like of shape (n_samples, n_features)
-        The party's own table, with the columns in the anchor's order.
+        The party's own table.  Of two data frames columns are told by their names, and otherwise by their order.
     tolerance : float, default=0.0
         With 0, rows are found that are equal as float64.  With more, also those whose root mean square difference from
         a private row, each column in units of its standard deviation over the anchor, is at most `tolerance`.
@@ -34,7 +34,7 @@ def find_private_rows(anchor: ArrayLike, X_private: ArrayLike, *, tolerance: flo
     Raises
     ------
     AnchorError
-        When a table cannot be used, the numbers of columns differ, or the tolerance is negative.
+        When a table cannot be used, names or numbers of columns differ, or the tolerance is negative.
 
     Notes
     -----
@@ -52,7 +52,7 @@ def find_private_rows(anchor: ArrayLike, X_private: ArrayLike, *, tolerance: flo
     """
     if not 0 <= tolerance < np.inf:
         raise AnchorError(f"tolerance must be a finite number, 0 or above; got {tolerance!r}.")
-    A, X = check_table(anchor, "anchor"), check_table(X_private, "X_private")
+    A, X = check_table(anchor, "anchor"), check_table(_in_order(X_private, anchor), "X_private")
     if A.shape[1] != X.shape[1]:
         raise AnchorError(
             f"The anchor has {A.shape[1]} columns but X_private has {X.shape[1]}; give both with the same columns in "
@@ -65,6 +65,21 @@ def find_private_rows(anchor: ArrayLike, X_private: ArrayLike, *, tolerance: flo
         distances, _ = neighbors.kneighbors(scaler.transform(A))
         found |= distances[:, 0] <= tolerance * np.sqrt(A.shape[1])
     return np.flatnonzero(found)
+
+
+def _in_order(table: ArrayLike, like: ArrayLike) -> ArrayLike:
+    """A frame with its columns in the order of another: equal rows would not be found in unequal orders."""
+    names, wanted = (list(getattr(each, "columns", ())) for each in (table, like))
+    if not names or not wanted or names == wanted:
+        return table
+    if sorted(map(str, names)) != sorted(map(str, wanted)):
+        others = sorted({*map(str, names)} ^ {*map(str, wanted)})
+        raise AnchorError(
+            f"The anchor and X_private have columns of other names ({', '.join(others[:5])}); give both with the same "
+            "columns."
+        )
+    ordered: ArrayLike = table[wanted]  # type: ignore[index,call-overload]
+    return ordered
 
 
 def check_anchor(anchor: ArrayLike, X_private: ArrayLike, *, tolerance: float = 0.0) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._validation import FloatArray, Interval
 from ..errors import AnchorError
 from ._base import AnchorSampler, drawing_generator
-from ._checks import balanced_totals, check_table, check_target, encode_classes
+from ._checks import as_given, balanced_totals, check_table, check_target, encode_classes
 
 __all__ = ["SampleAnchor"]
 
@@ -71,6 +71,7 @@ class SampleAnchor(AnchorSampler):
         Returns
         -------
         anchor : ndarray of shape (n_samples, n_features)
+            A data frame with the same columns where `X_source` is one.
             In random order.
         anchor_target : ndarray of shape (n_samples,) or None
             Targets of the same rows; None without `y_source`.
@@ -91,7 +92,7 @@ class SampleAnchor(AnchorSampler):
             )
         order = generator.permutation(X.shape[0])
         chosen = self._balance(order, y) if self.balanced else order[: self.n_samples]
-        return X[chosen], None if y is None else y[chosen]
+        return as_given(X[chosen], X_source), None if y is None else y[chosen]
 
     def _balance(self, order: NDArray[np.intp], y: NDArray[Any] | None) -> NDArray[np.intp]:
         """Keep, of rows in random order, the first ones of each class."""

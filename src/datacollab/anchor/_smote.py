@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._validation import FloatArray, Interval, StrOptions
 from ..errors import AnchorError
 from ._base import AnchorSampler, drawing_generator
-from ._checks import as_numbers, balanced_totals, check_table, check_target, encode_classes
+from ._checks import as_given, as_numbers, balanced_totals, check_table, check_target, encode_classes
 from ._interpolation import between_neighbors, redraw_copies, within_classes
 from ._rows import distinct_rows
 
@@ -116,6 +116,7 @@ class SMOTEAnchor(AnchorSampler):
         Returns
         -------
         anchor : ndarray of shape (n_samples, n_features)
+            A data frame with the same columns where `X_source` is one.
         anchor_target : ndarray of shape (n_samples,) or None
             Labels of the dtype of `y_source`, or float64 for regression; None without `y_source`.
 
@@ -133,14 +134,14 @@ class SMOTEAnchor(AnchorSampler):
         n_sources, n_features = X.shape
         no_classes = np.zeros(n_sources, dtype=np.intp)
         if y_source is None:
-            return self._grow(X, n_features, no_classes, generator)[0], None
+            return as_given(self._grow(X, n_features, no_classes, generator)[0], X_source), None
         y = check_target(y_source, n_sources)
         if self._is_regression(y):
             table, _ = self._grow(np.column_stack([X, as_numbers(y)]), n_features, no_classes, generator)
-            return np.ascontiguousarray(table[:, :-1]), table[:, -1].copy()
+            return as_given(np.ascontiguousarray(table[:, :-1]), X_source), table[:, -1].copy()
         classes, codes = encode_classes(y)
         anchor, anchor_codes = self._grow(X, n_features, codes, generator)
-        return anchor, classes[anchor_codes]
+        return as_given(anchor, X_source), classes[anchor_codes]
 
     def _is_regression(self, y: NDArray[Any]) -> bool:
         return y.dtype.kind == "f" if self.task == "auto" else self.task == "regression"

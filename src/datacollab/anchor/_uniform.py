@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from .._validation import FloatArray, Interval
 from ..errors import AnchorError
 from ._base import AnchorSampler, drawing_generator
-from ._checks import check_table
+from ._checks import as_given, check_table
 
 __all__ = ["UniformAnchor"]
 
@@ -82,6 +82,7 @@ class UniformAnchor(AnchorSampler):
         Returns
         -------
         anchor : ndarray of shape (n_samples, n_features)
+            A data frame with the same columns where `X_source` is one.
         anchor_target : None
 
         Raises
@@ -105,7 +106,7 @@ class UniformAnchor(AnchorSampler):
             )
         # Not low + u * (high - low): the width of a huge box overflows.
         weight = generator.uniform(size=(self.n_samples, n_features))
-        return np.clip((1 - weight) * low + weight * high, low, high), None
+        return as_given(np.clip((1 - weight) * low + weight * high, low, high), X_source), None
 
     def _bound(self, name: str, of_source: FloatArray | None) -> FloatArray:
         given = getattr(self, name)

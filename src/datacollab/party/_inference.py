@@ -214,6 +214,11 @@ class LocalInference:
 
     def _obfuscate_anchor(self, anchor: ArrayLike) -> FloatArray:
         self._check_fitted()
+        if isinstance(anchor, tuple) and len(anchor) == 2 and np.ndim(anchor[0]) == 2:
+            raise ObfuscationError(
+                f"Party {self.name!r}: the anchor is a pair, of rows and targets, as the method `sample` gives it. "
+                "Give the rows as anchor, and the targets, where there are any, as anchor_target."
+            )
         return self._obfuscate(self._obfuscator, self._rotation, anchor, "anchor representation")
 
     def _obfuscate(self, obfuscator: Any, rotation: FloatArray | None, X: ArrayLike, what: str) -> FloatArray:

@@ -275,6 +275,12 @@ def test_errors_show_no_entry(digits, pca_share):
         audit(pca_share, X, anchor[:, :63])
     with pytest.raises(dc.errors.AgreementError, match="Unknown threat level 'T9'"):
         audit(pca_share, X, anchor, levels=["T9"])
+    with pytest.raises(
+        dc.errors.AgreementError, match="Unknown attack 'linear regresion'; choose from Procrustes, linear"
+    ):
+        audit(pca_share, X, anchor, attacks=["linear regression", "linear regresion"])
+    with pytest.raises(dc.errors.AgreementError, match="one text"):
+        audit(pca_share, X, anchor, attacks="Procrustes")
     with pytest.raises(dc.errors.AgreementError, match="y differs"):
         audit(pca_share, X, anchor, y=y[::-1])
 

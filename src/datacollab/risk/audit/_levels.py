@@ -14,7 +14,7 @@ from ..._validation import FloatArray
 from ._attacks import AVERAGED_NAME, DEMIXING, FORWARD, PAIRED_ATTACKS, SECOND_SHARE, SHADOWS, SLOW
 from ._findings import Level
 
-__all__ = ["LEAKS", "LEVELS", "Leak", "leaked_rows"]
+__all__ = ["ATTACKS", "LEAKS", "LEVELS", "Leak", "leaked_rows"]
 
 _PAIRED = (*(name for name in PAIRED_ATTACKS if name not in SLOW), AVERAGED_NAME, FORWARD, DEMIXING)
 
@@ -78,6 +78,10 @@ LEVELS: Mapping[str, Level] = MappingProxyType(
         )
     }
 )
+ATTACKS = tuple(
+    dict.fromkeys([*(attack for level in LEVELS.values() for attack in level.attacks), "membership", *SLOW])
+)
+"""What may be asked for by name."""
 """Ordered from the weakest on."""
 
 LEAKS: Mapping[str, tuple[Leak, ...]] = MappingProxyType(

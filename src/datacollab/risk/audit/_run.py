@@ -20,7 +20,7 @@ from ...party import Party
 from ...share import Share
 from ._attacks import SLOW, without_labels
 from ._findings import Finding, Record
-from ._levels import LEVELS
+from ._levels import ATTACKS, LEVELS
 from ._measure import Attribute
 from ._result import AuditResult
 from ._scenario import Scenario, make_scenario
@@ -90,8 +90,8 @@ def audit(
     levels : collection of str, optional
         Threat levels to try, of "T0", "T1", "T2", "T2f", "T3", "T4"; all by default.
     attacks : collection of str, optional
-        Attacks to make, by their names in a result, those that use labels included.  By default all but the paper's
-        "multilayer perceptron", which takes minutes and finds less than "kernel ridge".
+        Attacks to make, those that use labels included: "membership", or as in ``AuditResult.levels``.  By default all
+        but the paper's "multilayer perceptron", which takes minutes and finds less than "kernel ridge".
     n_attacked : int, default=500
         Rows under attack at most, in closed worlds of about 100.
     n_seeds : int, default=1
@@ -113,7 +113,7 @@ def audit(
     Raises
     ------
     AgreementError
-        When tables do not fit each other, or a level is unknown.
+        When tables do not fit each other, or a level or attack is unknown.
 
     Notes
     -----
@@ -136,6 +136,7 @@ def audit(
     started = time.monotonic()
     random = check_random_state(random_state)
     wanted = _checked_levels(levels)
+    _check_attacks(attacks)
     scenario = make_scenario(
         party,
         X,
@@ -182,7 +183,7 @@ def audit(
             *scenario.remarks,
             *(remark for _, _, outcome in made for remark in outcome.remarks),
         ),
-        not_tested=not_tested(scenario, wanted, findings, left),
+        not_tested=not_tested(scenario, wanted, findings, left, attacks),
         seeds=tuple(range(n_seeds)),
         seconds=time.monotonic() - started,
         version=__version__,
@@ -211,6 +212,13 @@ def _checked_levels(levels: Collection[str] | None) -> list[str]:
     if unknown:
         raise AgreementError(f"Unknown threat level {unknown[0]!r}; choose from {', '.join(LEVELS)}.")
     return [level for level in LEVELS if levels is None or level in levels]
+
+
+def _check_attacks(attacks: Collection[str] | None) -> None:
+    if isinstance(attacks, str):
+        raise AgreementError(f"attacks={attacks!r} is one text; give a list of names, such as [{attacks!r}].")
+    if unknown := sorted(set(attacks or ()) - set(ATTACKS)):
+        raise AgreementError(f"Unknown attack {unknown[0]!r}; choose from {', '.join(ATTACKS)}.")
 
 
 def _is_wanted(attack: str, attacks: Collection[str] | None) -> bool:

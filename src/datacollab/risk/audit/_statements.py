@@ -48,7 +48,11 @@ def assumptions(scenario: Scenario) -> tuple[str, ...]:
 
 
 def not_tested(
-    scenario: Scenario, levels: Collection[str], findings: Iterable[Finding], left: Collection[str]
+    scenario: Scenario,
+    levels: Collection[str],
+    findings: Iterable[Finding],
+    left: Collection[str],
+    attacks: Collection[str] | None = None,
 ) -> tuple[str, ...]:
     """What a reader might think was tried, and was not."""
     findings = list(findings)
@@ -62,8 +66,10 @@ def not_tested(
         "T3": "public rows that are not the anchor’s",
         "T4": "files that would leave",
     }
+    unasked = {name for name in levels if attacks is not None and not set(LEVELS[name].attacks) & set(attacks)}
     sentences += [
-        f"{name} ({LEVELS[name].title}): needs {wanting.get(name, 'more rows')}."
+        f"{name} ({LEVELS[name].title}): "
+        + ("none of its attacks was asked for." if name in unasked else f"needs {wanting.get(name, 'more rows')}.")
         for name in levels
         if name not in found and not any(each.startswith(f"{name}:") for each in left)
     ]
