@@ -99,6 +99,8 @@ def test_the_file_of_a_public_key(tmp_path):
     assert_refused("KEY_MALFORMED", PublicKey.load, path, words=[str(path)])
     path.write_bytes(b" " * 10_000_000)
     assert_refused("KEY_MALFORMED", PublicKey.load, path)
+    KeyPair.generate().save(tmp_path / "keys.json")
+    assert_refused("KEY_MALFORMED", PublicKey.load, tmp_path / "keys.json", words=["secret keys", "public.key"])
     assert_refused("KEY_MISSING", PublicKey.load, tmp_path / "no.key", words=["no.key"])
     assert_refused("KEY_MISSING", PublicKey.load, tmp_path)
 
@@ -184,7 +186,9 @@ def test_the_secret_is_shown_nowhere(path):
 
 
 def test_keys_that_are_missing(tmp_path):
-    assert_refused("KEY_MISSING", KeyPair.load, tmp_path / "keys.json", words=["datacollab keys new", str(tmp_path)])
+    assert_refused(
+        "KEY_MISSING", KeyPair.load, tmp_path / "keys.json", words=["with -C", "datacollab keys new", str(tmp_path)]
+    )
     assert_refused("KEY_MISSING", KeyPair.load, tmp_path)
 
 

@@ -67,7 +67,9 @@ class KeyFile:
                 data = file.read(MAX_BYTES)
         except (FileNotFoundError, NotADirectoryError):
             raise ExchangeError(
-                "KEY_MISSING", f"There are no keys in {path}. Make them with: datacollab keys new {path.parent}"
+                "KEY_MISSING",
+                f"There are no keys in {path}. If your folder is another, name it with -C; if you have no keys yet, "
+                f"make them with: datacollab keys new {path.parent}",
             ) from None
         except OSError as error:
             raise ExchangeError(

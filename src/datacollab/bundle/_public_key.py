@@ -132,6 +132,12 @@ class PublicKey:
             raise ExchangeError(
                 "KEY_MISSING", f"{path} cannot be read ({error.strerror}). Give the file that its owner sent."
             ) from None
+        if text.lstrip().startswith("{"):
+            raise ExchangeError(
+                "KEY_MALFORMED",
+                f"{path} is no public key; it looks like a file of secret keys, which never leaves its owner. Give the "
+                "file public.key that stands beside it.",
+            )
         # The key, and in another line the proof.
         word, *proofs = text.split() or [""]
         key = cls.from_text(word, what=str(path))

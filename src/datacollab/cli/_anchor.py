@@ -172,6 +172,8 @@ def seal(
             f"{'with' if anchor.target is not None else 'without'} targets; sealed to {', '.join(agreed.parties)}"
         )
         report.line("Send this one file to every party; it is of no use to anybody else.")
+        made = f"made of those of {public}" if public is not None else f"those of {rows_from}"
+        report.line(f"Its rows are {made}: these have to be public, as every party sees the anchor.")
         if found.level == "warning":
             report.line(f"{found.sentence} Whoever has the anchor can undo a linear map.")
 

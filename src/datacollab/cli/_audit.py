@@ -275,7 +275,7 @@ def _print_summary(result: AuditResult) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from ..risk.audit._text import proven_text
+    from ..risk.audit._text import BY_LOT, proven_text
 
     console = Console()
     console.print(Text(f"Privacy audit of party {result.party!r}", style="bold"))
@@ -288,7 +288,10 @@ def _print_summary(result: AuditResult) -> None:
     sentences = Table(box=None, padding=(0, 2, 1, 0), show_header=False)
     for name, sentence in result.sentences().items():
         sentences.add_row(Text(name, style="bold"), Text(sentence))
-    console.print(lights, sentences, sep="\n")
+    console.print(lights)
+    if BY_LOT in result.assumptions:
+        console.print(Text(f"{BY_LOT}\n"))
+    console.print(sentences)
     if result.worst_records:
         positions = ", ".join(str(record.index) for record in result.worst_records)
         console.print(Text(f"Worst-placed records (positions, the first being 0): {positions}"))

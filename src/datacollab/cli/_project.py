@@ -148,6 +148,9 @@ def new(
                 f"Column {each!r} has another whole number in every row. If it is a record number, it predicts nothing "
                 "and may tell who somebody is: draft again, with --without."
             )
+        if target is not None and target not in map(str, table.columns):
+            of_classes = f", and of the classes {', '.join(map(str, project.task.classes))}" if classes else ""
+            report.line(f"{like} has no column {target!r}: compare its spelling{of_classes}, with the parties' tables.")
         report.line(f"Check what is marked CHECK; after an edit: datacollab project sign {output} -C {folder}")
 
 

@@ -135,7 +135,18 @@ def test_what_is_proven_stands_beside_what_was_tried(digits):
 def test_where_no_row_is_shared_linkage_is_chance(digits):
     result = audited(digits, LabelledAnchors(n_rows=60), attacks=("forward emulator", "membership"))
     assert value(result, "linkage", "forward emulator") <= 0.12
-    assert "No shared row stands for one of yours" in " ".join(result.assumptions)
+    assert (
+        "What a model made here predicts for anchor rows and the number of rows are disclosed" in result.assumptions[1]
+    )
+    for told in (" ".join(result.assumptions), result.summary(), result._repr_html_()):
+        assert "No shared row stands for one of yours" in told
+        assert "what is linked or singled out is chance" in told
+
+
+def test_pairs_that_are_pairs_are_not_said_to_be_of_chance(grouped):
+    assert "Targets and the number of rows are disclosed" in grouped.assumptions[1]
+    for told in (" ".join(grouped.assumptions), grouped.summary(), grouped._repr_html_()):
+        assert "is chance" not in told
 
 
 def test_an_older_result_without_what_is_proven_is_read(grouped):

@@ -259,7 +259,10 @@ def _safer(summary: ReleaseSummary) -> str:
     if summary.named is not None:
         return "Share with larger groups (--group-size) and noise (--noise)"
     if summary.kinds_of_defence == ("private",):
-        return "Share with --epsilon 4 or less, which bounds membership for every attack"
+        return (
+            "Share with fewer --components; or, where the anchor has targets, with --epsilon 4 or less, which bounds "
+            "membership for every attack, while your rows' own targets leave"
+        )
     return "Share with --preset private"
 
 

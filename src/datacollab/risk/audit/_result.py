@@ -17,7 +17,7 @@ from ._page import audit_page
 from ._plot import findings_axes
 from ._sentences import sentence_of
 from ._table import findings_frame
-from ._text import STOPPED_EARLY, facts, proven_text, summary_text
+from ._text import BY_LOT, STOPPED_EARLY, facts, proven_text, summary_text
 
 __all__ = ["AuditResult"]
 
@@ -151,6 +151,7 @@ class AuditResult(AuditFacts):
             chain(held=["shared"], rows=f"{self.n_rows} rows", f=self.obfuscator, shared="under attack"),
             stopped,
             f"<table>{lights}</table>",
+            f"<p>{BY_LOT}</p>" if BY_LOT in self.assumptions else "",
             f"<small>{text_html('; '.join(facts(self)))}. to_html() writes the page for a data protection officer."
             "</small>",
         )

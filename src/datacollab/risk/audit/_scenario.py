@@ -24,6 +24,7 @@ from ._alignment import check_alignment
 from ._named_targets import single_out, target_numbers
 from ._recipe import recipe_of, with_numbers
 from ._scenario_targets import all_targets, drawn_targets, other_targets, own_targets
+from ._text import BY_LOT
 
 __all__ = ["Scenario", "make_scenario", "split_public"]
 
@@ -213,7 +214,7 @@ def make_scenario(
         # Who took part can be asked all the same; which row is whose has no answer but chance.
         n_pairs = min(len(raw), len(places))
         order, places = random.permutation(len(raw))[:n_pairs], random.permutation(places)[:n_pairs]
-        remarks.append("No shared row stands for one of yours: for linkage, each was paired with one at random.")
+        remarks.append(BY_LOT)
     if known is not None:
         keep = ~_is_in(known, raw)
         known, known_target = known[keep], None if known_target is None else known_target[keep]

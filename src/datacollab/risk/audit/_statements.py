@@ -16,10 +16,11 @@ __all__ = ["assumptions", "not_tested"]
 def assumptions(scenario: Scenario) -> tuple[str, ...]:
     """What has to be kept in mind when the figures are read."""
     n = len(scenario.groups[0])
+    disclosed = "Targets" if scenario.share.anchor_rows is None else "What a model made here predicts for anchor rows"
     sentences = [
         f"Closed world: the attacker holds the originals of {n} records and knows that they are among those shared. "
         "Rates depend on this number.",
-        "Targets and the number of rows are disclosed by the protocol; only what goes beyond them is counted.",
+        f"{disclosed} and the number of rows are disclosed by the protocol; only what goes beyond them is counted.",
     ]
     if scenario.outsiders is not None:
         sentences.append(

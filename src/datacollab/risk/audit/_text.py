@@ -7,8 +7,12 @@ from ._metrics import metric_of
 from ._sentences import sentence_of
 from ._wording import grouped, shown
 
-__all__ = ["STOPPED_EARLY", "facts", "proven_text", "summary_text", "worst_text"]
+__all__ = ["BY_LOT", "STOPPED_EARLY", "facts", "proven_text", "summary_text", "worst_text"]
 
+BY_LOT = (
+    "No shared row stands for one of yours: for linkage, each was paired with one at random, so that what is linked or "
+    "singled out is chance, and the more of it the fewer rows there are."
+)
 STOPPED_EARLY = "The time budget ended this audit early: what was not tried may be worse than what was."
 
 
@@ -47,6 +51,8 @@ def summary_text(result: AuditFacts) -> str:
     for criterion in result.all_criteria():
         reason = criterion.reason + proven_text(result, criterion.name)
         lines.append(f"  {criterion.name:<13} {criterion.light.upper():<13} {reason}")
+    if BY_LOT in result.assumptions:
+        lines.append(f"  {BY_LOT}")
     lines.append("")
     lines += [f"  {level.name:<4} {sentence_of(result, level).text}" for level in result.levels]
     lines += ["", f"  Worst-placed records (positions): {worst_text(result)}"]
