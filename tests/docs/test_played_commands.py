@@ -156,8 +156,8 @@ def test_an_anchor_and_an_audit_of_ones_own_table(desk):
 
 
 def test_whether_it_would_pay_for_ones_own_table(desk):
-    table = patients(400, 0).drop(columns="patient").rename(columns={"died": "diagnosis"})
-    for name, rows in {"public": table[:200], "patients": table[200:300]}.items():
+    table = patients(200 + N_ENOUGH, 0).drop(columns="patient").rename(columns={"died": "diagnosis"})
+    for name, rows in {"public": table[:200], "patients": table[200:]}.items():
         rows.to_csv(desk.at / f"{name}.csv", index=False)
     shown = desk.play("paying.md", "datacollab keys new me")
     assert re.search(r"(can|cannot) be expected to pay|is unclear whether", shown)
