@@ -3,6 +3,7 @@ import shlex
 from datetime import date, timedelta
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -78,6 +79,16 @@ def test_what_leaves_of_the_anchor_is_told_whole(world):
 
     assert told(*PLAIN, "--components", 2) == "its 60 rows in the same 2 columns"
     assert told("--components", 2) == ("its 60 rows in the same 2 columns; which of them the rows above are, by number")
+
+
+def test_check_asks_about_record_numbers(world):
+    given = with_policy(world, LENIENT)
+    asked = "Column 'age' has another whole number in every row. If it is a record number, do not share"
+    assert "record number" not in run("check", *given, *PLAIN).stdout
+    rows = pd.read_csv(given[0])
+    # As if they had been given out one after another.
+    rows.assign(age=range(len(rows))).to_csv(given[0], index=False)
+    assert asked in run("check", *given, *PLAIN).stdout
 
 
 def test_the_command_that_check_prints_shares_in_that_way(world):

@@ -126,6 +126,11 @@ def check(
         report.line(prepared.summary.to_text())
         show_details(prepared.summary.adjusted, report, details=details)
         report.line()
+        for name in _like_record_numbers(opened, table):
+            report.line(
+                f"Column {name!r} has another whole number in every row. If it is a record number, do not share: ask "
+                "the project's owner to leave it out."
+            )
         if shared_before:
             report.line("The party has shared before. A second share of the same rows tells the analyst more.")
         if reasons:
@@ -140,6 +145,13 @@ def check(
         typer.echo(f"datacollab: {reason.code}: {reason}", err=True)
     if reasons:
         raise typer.Exit(reasons[0].exit_code)
+
+
+def _like_record_numbers(opened: PartyFolder, table: Path) -> tuple[str, ...]:
+    from ..exchange.project import like_record_numbers, read_table
+
+    numbers = [column.name for column in opened.project.columns if column.kind == "number"]
+    return like_record_numbers(read_table(table, project=opened.project), numbers)
 
 
 def tune(

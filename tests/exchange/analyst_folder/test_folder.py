@@ -247,6 +247,10 @@ def test_a_folder_is_for_the_analysts_key(place, tmp_path, keys):
     with refused("KEY_MISSING"):
         AnalystFolder.init(other, there.path / "project.toml")
     keys["north"].save(other / "keys.json")
+    with refused("NOT_A_MEMBER", "is that of party 'north' in project .* with -C"):
+        AnalystFolder.init(other, there.path / "project.toml")
+    (other / "keys.json").unlink()
+    KeyPair.generate().save(other / "keys.json")
     with refused("NOT_A_MEMBER", "public.key"):
         AnalystFolder.init(other, there.path / "project.toml")
     with refused("FOLDER_MISSING", "init"):

@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose
 
 import datacollab as dc
 from datacollab.bundle import unpack
+from datacollab.errors import ExchangeError
 from datacollab.exchange.party_folder import PartyFolder, _commit
 from datacollab.exchange.project import Anchor, encode_table
 from party_world import contents, events, new_world, refused
@@ -48,9 +49,10 @@ def test_the_anchor_may_come_later(world):
 
 
 def test_a_key_of_nobody_is_refused(world):
-    for name in ("stranger", "analyst"):
-        with refused("NOT_A_MEMBER"):
+    for name, advice in (("stranger", "Send the owner"), ("analyst", "is the analyst's .* with -C")):
+        with pytest.raises(ExchangeError, match=advice) as caught:
             world.join(name)
+        assert caught.value.code == "NOT_A_MEMBER"
         assert [path.name for path in (world.root / name).iterdir()] == ["keys.json"]
 
 

@@ -356,6 +356,13 @@ class AnalystFolder:
 def _analysts_key(path: Path, project: Project, passphrase: str | None) -> KeyPair:
     key = KeyPair.load(path / "keys.json", passphrase)
     if key.public != project.analyst:
+        for name, public in project.parties.items():
+            if public == key.public:
+                raise ExchangeError(
+                    "NOT_A_MEMBER",
+                    f"The key in {path} ({key.public.fingerprint}) is that of party {name!r} in project "
+                    f"{project.name!r}, and this is a step of the analyst's. Name their folder with -C.",
+                )
         raise ExchangeError(
             "NOT_A_MEMBER",
             f"The key in {path} ({key.public.fingerprint}) is not the analyst's in project {project.name!r} "

@@ -277,6 +277,12 @@ def _member(project: Project, key: KeyPair) -> str:
     for name, public in project.parties.items():
         if public == key.public:
             return name
+    if key.public == project.analyst:
+        raise ExchangeError(
+            "NOT_A_MEMBER",
+            f"The key in this folder ({key.public.fingerprint}) is the analyst's in project {project.name!r}, and this "
+            "is a party's step. Name the party's folder with -C.",
+        )
     raise ExchangeError(
         "NOT_A_MEMBER",
         f"The key in this folder ({key.public.fingerprint}) is none of the parties' in project {project.name!r}. Send "
