@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 import datacollab as dc
 import datacollab.risk.audit
+from audit_example import audit_result, finding
 from datacollab.errors import ExchangeError, ObfuscationError
 from datacollab.exchange.party_folder import _risk
 from datacollab.exchange.party_folder._policy import OBFUSCATORS, Policy
@@ -472,6 +473,23 @@ def test_the_figures_are_those_of_an_audit():
     assert (figures.n_attacked, figures.complete, figures.notes) == (60, True, ())
     assert 0 < figures.targets_alone["linkage"] < figures.linkage
     assert set(figures.lights) == {"singling out", "linkability", "inference", "membership"}
+
+
+def test_lights_are_of_the_figures_that_stand_beside_them(monkeypatch):
+    """Each rehearsal by itself would be red, amber and amber."""
+    told = iter([0.76, 0.6, 0.62])
+
+    def rehearsed(*_):
+        upper = next(told)
+        return audit_result(findings=(finding("membership AUC", upper - 0.02, low=upper - 0.1, high=upper),))
+
+    monkeypatch.setattr(_risk, "_rehearsed", rehearsed)
+    monkeypatch.setattr(_risk, "_audit", lambda *_: audit_result(findings=()))
+    _, encoded, anchor = digits(60, classes=3)
+    party = dc.Party("north", dc.obfuscator("pca", 3)).fit(encoded.X, encoded.target)
+    figures = risk_figures(party, encoded.X, anchor.rows, y=encoded.target)
+    assert figures.membership == pytest.approx(0.66)
+    assert figures.lights["membership"] == "amber"
 
 
 def test_undefended_rows_are_at_the_highest_risk_and_groups_hide_whose_row_is_whose():

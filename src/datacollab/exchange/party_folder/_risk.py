@@ -146,7 +146,7 @@ def risk_figures(
         membership=_worst(rehearsals, "membership AUC"),
         targets_alone=_baseline("linkage", share, "linkage")
         | _baseline("reidentification", rehearsal, "open-world re-identification"),
-        lights=_lights(share, rehearsal),
+        lights=_lights(share, rehearsals),
         notes=notes,
         n_attacked=0 if share is None else share.n_attacked,
         seconds=time.monotonic() - started,
@@ -224,11 +224,13 @@ def _baseline(name: str, result: AuditResult | None, metric: str) -> dict[str, f
     return {name: max(values)} if values else {}
 
 
-def _lights(share: AuditResult | None, rehearsal: AuditResult | None) -> dict[str, str]:
-    """Of the share itself, and of the rehearsal where strangers are needed."""
-    findings = () if rehearsal is None else rehearsal.findings
-    of_strangers = tuple(finding for finding in findings if finding.metric.startswith(_OF_STRANGERS))
-    basis = share or rehearsal
+def _lights(share: AuditResult | None, rehearsals: Sequence[AuditResult]) -> dict[str, str]:
+    """Of the share itself, and where strangers are needed of the rehearsals' means, as the figures beside them are."""
+    from ...risk.audit import mean_findings
+
+    measured = ((finding for finding in rehearsal.findings if finding.is_measured) for rehearsal in rehearsals)
+    of_strangers = [each for each in mean_findings(measured) if each.metric.startswith(_OF_STRANGERS)]
+    basis = share or next(iter(rehearsals), None)
     if basis is None:
         return {}
     judged = replace(basis, findings=(*(share.findings if share is not None else ()), *of_strangers))

@@ -16,7 +16,7 @@ from ._assess import Assessment, Option, Risk
 from ._choice import Choice, RiskLimits, choose, options_for
 from ._comparison import with_defences
 from ._criteria import Criterion
-from ._findings import DefenceEffect, Finding, Level, Record
+from ._findings import DefenceEffect, Finding, Level, Record, mean_findings
 from ._result import AuditResult
 from ._run import audit
 from ._scenario import split_public
@@ -35,6 +35,7 @@ __all__ = [
     "RiskLimits",
     "audit",
     "choose",
+    "mean_findings",
     "options_for",
     "split_public",
     "with_defences",

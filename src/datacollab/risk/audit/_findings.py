@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
-__all__ = ["DefenceEffect", "Finding", "Level", "Record"]
+__all__ = ["DefenceEffect", "Finding", "Level", "Record", "mean_findings"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,3 +145,40 @@ class DefenceEffect:
     linkage: float | None = None
     reidentification: float | None = None
     membership: float | None = None
+
+
+def mean_findings(findings: Iterable[Iterable[Finding]]) -> tuple[Finding, ...]:
+    """One finding for each measurement that was made several times: means, in which intervals keep the width they had.
+
+    Parameters
+    ----------
+    findings : iterable of iterable of Finding
+        Of one time after the other.
+
+    Returns
+    -------
+    tuple of Finding
+        In the order in which their kinds came first.
+    """
+    repeated: dict[tuple[str, str, str, str], list[Finding]] = {}
+    for finding in (each for once in findings for each in once):
+        repeated.setdefault((finding.level, finding.leak, finding.metric, finding.attack), []).append(finding)
+    return tuple(map(_mean, repeated.values()))
+
+
+def _mean(group: list[Finding]) -> Finding:
+    def mean(name: str) -> float | None:
+        values = [getattr(finding, name) for finding in group]
+        return None if any(value is None for value in values) else float(math.fsum(values) / len(values))
+
+    value = mean("value")
+    assert value is not None
+    return replace(
+        group[0],
+        value=value,
+        low=mean("low"),
+        high=mean("high"),
+        baseline=mean("baseline"),
+        control=mean("control"),
+        per_seed=tuple(finding.value for finding in group),
+    )

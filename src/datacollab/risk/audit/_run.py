@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from ...errors import AgreementError, NoGuaranteeError
 from ...party import Party
 from ...share import Share
 from ._attacks import SLOW, without_labels
-from ._findings import Finding, Record
+from ._findings import Record, mean_findings
 from ._levels import ATTACKS, LEVELS
 from ._measure import Attribute
 from ._result import AuditResult
@@ -165,7 +164,7 @@ def audit(
             if progress is not None:
                 progress(str(trial))
             made.append((seed, trial, trial.run()))
-    findings = _over_seeds(outcome.findings for _, _, outcome in made)
+    findings = mean_findings(outcome.findings for _, _, outcome in made)
     return AuditResult(
         party=str(scenario.party),
         obfuscator=_description(party),
@@ -223,27 +222,6 @@ def _check_attacks(attacks: Collection[str] | None) -> None:
 
 def _is_wanted(attack: str, attacks: Collection[str] | None) -> bool:
     return attack not in SLOW if attacks is None else attack in attacks
-
-
-def _over_seeds(findings: Iterable[Iterable[Finding]]) -> tuple[Finding, ...]:
-    """One finding for each measurement: means over the seeds, in which intervals keep the width they had."""
-    repeated: dict[tuple[str, str, str, str], list[Finding]] = {}
-    for finding in (each for outcome in findings for each in outcome):
-        repeated.setdefault((finding.level, finding.leak, finding.metric, finding.attack), []).append(finding)
-    return tuple(_mean(group) for group in repeated.values())
-
-
-def _mean(group: list[Finding]) -> Finding:
-    def mean(name: str) -> float | None:
-        values = [getattr(finding, name) for finding in group]
-        return None if any(value is None for value in values) else float(np.mean(values))
-
-    value = mean("value")
-    assert value is not None
-    per_seed = tuple(finding.value for finding in group)
-    return replace(
-        group[0], value=value, low=mean("low"), high=mean("high"), control=mean("control"), per_seed=per_seed
-    )
 
 
 def _worst(scenario: Scenario, margins: Iterable[tuple[str, FloatArray | None]]) -> tuple[Record, ...]:
