@@ -119,7 +119,7 @@ def test_public_rows_need_no_targets(new, public, tmp_path):
     result = new("--class", "yes", "--class", "no", like=bare)
     assert result.exit_code == 0, result.output
     assert load_project(tmp_path / "project.toml").task.classes == ("no", "yes")
-    assert "has no column 'died': compare its spelling, and of the classes no, yes, with the parties'" in result.stdout
+    assert "has no column 'died': compare its spelling, and that of the classes no, yes," in result.stdout
     # The ranges of two columns are to be checked, and not what was told.
     assert (tmp_path / "project.toml").read_text().count("CHECK") == 2
     result = new("--target-range", 0, 5, like=bare, output="numbers.toml")

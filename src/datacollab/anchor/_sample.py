@@ -71,8 +71,7 @@ class SampleAnchor(AnchorSampler):
         Returns
         -------
         anchor : ndarray of shape (n_samples, n_features)
-            A data frame with the same columns where `X_source` is one.
-            In random order.
+            In random order; a data frame with the same columns where `X_source` is one.
         anchor_target : ndarray of shape (n_samples,) or None
             Targets of the same rows; None without `y_source`.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +13,7 @@ from typer import Option
 from ._errors import one_line_errors
 from ._features import Features, encode
 from ._progress import shown_progress
-from ._tables import closed_file, listed, read_table
+from ._tables import closed_file, listed, read_table, record_number_questions
 
 if TYPE_CHECKING:
     from ..party import Party
@@ -113,7 +112,7 @@ def audit(
         # Strangers are kept out of what the map is fitted on, or it would know them.
         others = features.matrices[anchor] if public is None else known["public"]
         party = _party(features, private, others, targets[private], preset, obfuscator, components, standardize)
-        _say(features, components, _like_record_numbers(features, tables[private]))
+        _say(features, components, tables[private])
         output.mkdir(parents=True, exist_ok=True)
         from ..risk.audit import audit as run_audit
         from ..risk.audit import with_defences
@@ -162,12 +161,6 @@ def _without(tables: dict[Path, Any], names: list[str]) -> dict[Path, Any]:
         path, table = next(iter(tables.items()))
         raise ValueError(f"--without {listed(unknown)}: no file has that; {path} has {listed(table.columns)}.")
     return {path: table.drop(columns=names, errors="ignore") for path, table in tables.items()}
-
-
-def _like_record_numbers(features: Features, table: Any) -> tuple[str, ...]:
-    from ..exchange.project import like_record_numbers
-
-    return like_record_numbers(table, [name for name, place in features.positions.items() if isinstance(place, int)])
 
 
 def _known(
@@ -243,16 +236,12 @@ def _party(
     return Party(private.stem, f, fit_on=fit_on, defences=way.defences).fit(X, y)
 
 
-def _say(features: Features, components: int | None, like_record_numbers: Sequence[str]) -> None:
+def _say(features: Features, components: int | None, table: Any) -> None:
     """What was made of entries that did not fit, what may be no feature, and whether anything is reduced."""
-    for sentence in features.adjusted:
+    numbers = [name for name, place in features.positions.items() if isinstance(place, int)]
+    questions = record_number_questions(table, numbers, "leave it out, with --without")
+    for sentence in (*features.adjusted, *questions):
         typer.echo(sentence, err=True)
-    for name in like_record_numbers:
-        typer.echo(
-            f"Column {name!r} has another whole number in every row. If it is a record number, leave it out, with "
-            "--without.",
-            err=True,
-        )
     if components is not None and components >= features.n_free > 1:
         typer.echo(
             f"{features.n_free} numbers tell a row, so a linear map onto {components} components turns the table and "

@@ -16,6 +16,7 @@ from ..errors import ExchangeError
 from ._help import group
 from ._output import Report, reported
 from ._passphrase import PassphraseFile, passphrase_for
+from ._tables import record_number_questions
 
 if TYPE_CHECKING:
     from ..bundle import KeyPair, PublicKey
@@ -93,7 +94,7 @@ def new(
     files, last_day = _named_files(party), _day(deadline)
     with reported(as_json, unchanged="No project was written.") as report:
         from ..bundle import write_atomically
-        from ..exchange.project import AnchorRecipe, draft_project, like_record_numbers, project_text, read_table
+        from ..exchange.project import AnchorRecipe, draft_project, project_text, read_table
 
         _check_ahead(last_day)
         owner = _owners_key(folder, passphrase_file)
@@ -143,13 +144,12 @@ def new(
                 f"{project.n_free} numbers tell a row of these columns: a linear map onto as many components, which "
                 f"--max-components {project.max_components} allows, turns the table and hides nothing. Take fewer."
             )
-        for each in like_record_numbers(table, [column.name for column in project.columns if column.kind == "number"]):
-            report.line(
-                f"Column {each!r} has another whole number in every row. If it is a record number, it predicts nothing "
-                "and may tell who somebody is: draft again, with --without."
-            )
+        numbers = [column.name for column in project.columns if column.kind == "number"]
+        advice = "it predicts nothing and may tell who somebody is: draft again, with --without"
+        for question in record_number_questions(table, numbers, advice):
+            report.line(question)
         if target is not None and target not in map(str, table.columns):
-            of_classes = f", and of the classes {', '.join(map(str, project.task.classes))}" if classes else ""
+            of_classes = f", and that of the classes {', '.join(map(str, project.task.classes))}" if classes else ""
             report.line(f"{like} has no column {target!r}: compare its spelling{of_classes}, with the parties' tables.")
         report.line(f"Check what is marked CHECK; after an edit: datacollab project sign {output} -C {folder}")
 

@@ -35,6 +35,7 @@ from ._party_options import (
 )
 from ._passphrase import PassphraseFile, passphrase_for
 from ._progress import shown_progress
+from ._tables import record_number_questions
 
 if TYPE_CHECKING:
     from ..exchange.party_folder import PartyFolder, Tuning
@@ -79,6 +80,7 @@ def check(
     reasons: list[ExchangeError] = []
     with reported(as_json) as report:
         from ..exchange.party_folder import deadline_passed, foresight_in_words
+        from ..exchange.project import read_table
 
         opened = _opened(folder, passphrase_file)
         chosen: dict[str, Any] = {
@@ -126,11 +128,11 @@ def check(
         report.line(prepared.summary.to_text())
         show_details(prepared.summary.adjusted, report, details=details)
         report.line()
-        for name in _like_record_numbers(opened, table):
-            report.line(
-                f"Column {name!r} has another whole number in every row. If it is a record number, do not share: ask "
-                "the project's owner to leave it out."
-            )
+        if not as_json:
+            numbers = [column.name for column in opened.project.columns if column.kind == "number"]
+            advice = "do not share: ask the project's owner to leave it out"
+            for question in record_number_questions(read_table(table, project=opened.project), numbers, advice):
+                report.line(question)
         if shared_before:
             report.line("The party has shared before. A second share of the same rows tells the analyst more.")
         if reasons:
@@ -145,13 +147,6 @@ def check(
         typer.echo(f"datacollab: {reason.code}: {reason}", err=True)
     if reasons:
         raise typer.Exit(reasons[0].exit_code)
-
-
-def _like_record_numbers(opened: PartyFolder, table: Path) -> tuple[str, ...]:
-    from ..exchange.project import like_record_numbers, read_table
-
-    numbers = [column.name for column in opened.project.columns if column.kind == "number"]
-    return like_record_numbers(read_table(table, project=opened.project), numbers)
 
 
 def tune(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["check_numeric", "closed_file", "listed", "read_table"]
+__all__ = ["check_numeric", "closed_file", "listed", "read_table", "record_number_questions"]
 
 
 def read_table(path: Path) -> Any:
@@ -38,6 +38,16 @@ def check_numeric(path: Path, table: Any) -> None:
             f"{path}: {len(others)} of {table.shape[1]} columns do not hold numbers ({listed(others)}). Encode "
             "categories and drop identifiers first."
         )
+
+
+def record_number_questions(table: Any, names: Sequence[str], advice: str) -> list[str]:
+    """A sentence for each column of numbers that looks like record numbers, with what to do if it is one."""
+    from ..exchange.project import like_record_numbers
+
+    return [
+        f"Column {name!r} has another whole number in every row. If it is a record number, {advice}."
+        for name in like_record_numbers(table, names)
+    ]
 
 
 def listed(names: Iterable[object]) -> str:

@@ -258,7 +258,8 @@ class Party(LearningParty, SummingParty, ShownParty):
         SharedBeforeError
             When rows were shared after an earlier fit of this object.
         ObfuscationError
-            When the anchor does not fit the obfuscator, or a defence cannot be applied.
+            When the anchor is a pair of rows and targets, or does not fit the obfuscator, or a defence cannot be
+            applied.
         ShareError
             When the targets do not fit the rows, or nothing but `class_sums` leaves.
         """

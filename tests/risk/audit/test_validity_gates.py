@@ -267,6 +267,20 @@ def test_an_attacker_in_collusion_inverts_collaboration_representations(digits, 
     assert best(result, "linkage").value > 0.9
 
 
+def test_a_level_is_said_to_be_unasked_only_where_none_of_its_attacks_was_asked_for(digits, pca_share):
+    (X, _), (anchor, _), *_ = digits
+
+    def untested(attack):
+        said = audit(pca_share, X, anchor, levels=["T0", "T1"], attacks=[attack], random_state=0).not_tested
+        return {sentence[:2]: sentence.partition("): ")[2] for sentence in said if sentence[:2] in ("T0", "T1")}
+
+    unasked = "none of its attacks was asked for."
+    assert untested("linear regression") == {"T0": unasked}
+    assert untested("Procrustes") == {"T0": "needs public rows that are not the anchor’s.", "T1": unasked}
+    # Nobody was kept apart, so there is nothing that membership could be told from.
+    assert untested("membership") == {"T0": unasked, "T1": "needs rows of the same kind that nobody holds."}
+
+
 def test_errors_show_no_entry(digits, pca_share):
     (X, y), (anchor, _), *_ = digits
     with pytest.raises(dc.errors.AgreementError, match=r"X has 99 rows .* 100"):

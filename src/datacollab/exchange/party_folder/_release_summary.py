@@ -252,8 +252,8 @@ class ReleaseSummary:
                 f"{figure_text('found', self.proven['found'])} of your rows in the share",
             )
         if self.risk.lights:
-            lights = ", ".join(f"{name} {light}" for name, light in self.risk.lights.items())
-            yield from _entry("lights", f"{lights}; of all attacks and measures, not of the figures above alone")
+            yield from _entry("lights", ", ".join(f"{name} {light}" for name, light in self.risk.lights.items()))
+            yield from _entry("", "of all attacks and measures, not of the figures above alone")
         for note in (
             *self.risk.notes,
             *([] if self.risk.complete else ["The time ended it before all attacks were made."]),

@@ -169,7 +169,7 @@ def mean_findings(findings: Iterable[Iterable[Finding]]) -> tuple[Finding, ...]:
 def _mean(group: list[Finding]) -> Finding:
     def mean(name: str) -> float | None:
         values = [getattr(finding, name) for finding in group]
-        return None if any(value is None for value in values) else float(math.fsum(values) / len(values))
+        return None if any(value is None for value in values) else math.fsum(values) / len(values)
 
     value = mean("value")
     assert value is not None

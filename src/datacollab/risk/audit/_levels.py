@@ -78,11 +78,12 @@ LEVELS: Mapping[str, Level] = MappingProxyType(
         )
     }
 )
+"""Ordered from the weakest on."""
+
 ATTACKS = tuple(
     dict.fromkeys([*(attack for level in LEVELS.values() for attack in level.attacks), "membership", *SLOW])
 )
 """What may be asked for by name."""
-"""Ordered from the weakest on."""
 
 LEAKS: Mapping[str, tuple[Leak, ...]] = MappingProxyType(
     {

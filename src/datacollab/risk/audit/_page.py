@@ -56,8 +56,7 @@ _RULE = " ".join(
         f"among strangers. {shape_html('amber')} amber: at most {100 * AMBER_LIMIT:.0f} of either.",
         f"{shape_html('red')} red: more. {shape_html('inconclusive')} inconclusive: no attack did better than labels",
         "alone, which shows nothing; whoever holds more can also do what is done with less. Any light but green calls",
-        "for a documented risk analysis. Membership is not one",
-        "of the three criteria; it is judged alike.",
+        "for a documented risk analysis. Membership is not one of the three criteria; it is judged alike.",
     )
 )
 

@@ -67,10 +67,8 @@ def not_tested(
         "T3": "public rows that are not the anchor’s",
         "T4": "files that would leave",
     }
-    unasked = {name for name in levels if attacks is not None and not set(LEVELS[name].attacks) & set(attacks)}
     sentences += [
-        f"{name} ({LEVELS[name].title}): "
-        + ("none of its attacks was asked for." if name in unasked else f"needs {wanting.get(name, 'more rows')}.")
+        f"{name} ({LEVELS[name].title}): {_why_not(name, attacks, wanting.get(name, 'more rows'))}."
         for name in levels
         if name not in found and not any(each.startswith(f"{name}:") for each in left)
     ]
@@ -92,6 +90,15 @@ def not_tested(
         sentences += _not_remade(scenario, {finding.attack for finding in findings})
     sentences.append("Attacks not known today, several shares of the same rows, and side information about a person.")
     return tuple(sentences)
+
+
+def _why_not(level: str, attacks: Collection[str] | None, wanting: str) -> str:
+    """Why a level was not tried: its attacks were not asked for, or lacked something."""
+    made = {*LEVELS[level].attacks, *(("membership", *SLOW) if level in LEAKS else ())}
+    asked = made if attacks is None else made & set(attacks)
+    if not asked:
+        return "none of its attacks was asked for"
+    return f"needs {'rows of the same kind that nobody holds' if asked == {'membership'} else wanting}"
 
 
 def _not_remade(scenario: Scenario, attacks: Collection[str]) -> list[str]:
