@@ -107,6 +107,10 @@ $(VENV)/.demo: $(BIN)/python pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[umap,anchors,data,exchange,cli]'
 	@mkdir -p output && touch $@
 
+$(VENV)/.experiments: $(VENV)/.demo experiments/pyproject.toml
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable . --editable experiments
+	@touch $@
+
 $(VENV)/.pays: $(VENV)/.demo
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[umap,anchors,data,exchange,cli,pays]'
 	@touch $@
@@ -115,6 +119,6 @@ $(VENV)/.docs: $(BIN)/python pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
 	@touch $@
 
-$(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test]'
-	@touch $@ $(VENV)/.demo $(VENV)/.docs
+$(VENV)/.test: $(BIN)/python pyproject.toml experiments/pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test]' --editable experiments
+	@touch $@ $(VENV)/.experiments $(VENV)/.demo $(VENV)/.docs

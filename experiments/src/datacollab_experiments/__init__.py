@@ -1,0 +1,1 @@
+"""Experiments with `datacollab`: research, which is not shipped with it."""
