@@ -59,6 +59,7 @@ LIBRARY = {
         "DataCollaborationClassifier",
         ("targets", "survival", "share", "anchor", "model", "party", "analyst"),
     ),
+    "plugins": Room("Commands and kinds of remote that other distributions bring.", "plugins"),
     "progress": Room("A bar for whoever waits in a notebook or at a terminal.", "ProgressBar"),
     "testing": Room("Checks of others' integrators and obfuscators.", "check_integrator"),
 }

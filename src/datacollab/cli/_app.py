@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from .._version import __version__
+from ..plugins import PAGE
 from . import (
     _analyst,
     _anchor,
@@ -25,11 +26,9 @@ from . import (
     _remote,
 )
 from ._help import group
+from ._plugins import add_plugins
 
 __all__ = ["app"]
-
-PAGE = "https://github.com/datacollab/datacollab"
-"""Where the project lives; `pyproject.toml` names the same."""
 
 app = group(
     "Data collaboration: one model over several parties' private tables, in a single exchange.",
@@ -56,6 +55,7 @@ app.add_typer(_log.app, name="log")
 app.add_typer(_hub.app, name="hub")
 app.add_typer(_data.app, name="data")
 app.add_typer(_experiment.app, name="experiment")
+add_plugins(app)
 
 
 def _show_version(wanted: bool) -> None:

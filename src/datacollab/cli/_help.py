@@ -7,7 +7,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-__all__ = ["WholeHelp", "group"]
+__all__ = ["WholeHelp", "group", "group_of"]
 
 
 class WholeHelp(TyperGroup):
@@ -36,3 +36,22 @@ def group(help: str, **settings: Any) -> typer.Typer:
         Those of `typer.Typer`.
     """
     return typer.Typer(cls=WholeHelp, help=help, no_args_is_help=True, rich_markup_mode=None, **settings)
+
+
+def group_of(app: typer.Typer, *words: str) -> typer.Typer:
+    """Return a group of commands that was added before, such as the one of ``remote``.
+
+    Parameters
+    ----------
+    app : typer.Typer
+    *words : str
+        Names of groups, each within the one before it; without any, ``app`` itself.
+
+    Raises
+    ------
+    KeyError
+        When there is no such group.
+    """
+    for word in words:
+        app = {each.name: each.typer_instance for each in app.registered_groups if each.typer_instance}[word]
+    return app

@@ -1,0 +1,81 @@
+"""Commands that other distributions bring, and what is said where they are not installed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import typer
+
+from ..plugins import COMMANDS, missing, plugins
+from ._help import group_of
+from ._output import warn
+
+__all__ = ["add_plugins"]
+
+KNOWN = {
+    "hub": "hub",
+    "remote join": "hub",
+    "experiment": "experiments",
+    "compare": "experiments",
+}
+"""Commands of this repository's other distributions, and the folders that these lie in."""
+
+
+def add_plugins(app: typer.Typer) -> None:
+    """Add the commands of all plugins; one that cannot be loaded is named on standard error, and left out.
+
+    A plugin adds commands and groups, also to the groups that are there; it replaces none.
+
+    Parameters
+    ----------
+    app : typer.Typer
+        The program, with its own commands.
+    """
+    for plugin in plugins(COMMANDS):
+        before = [(each, list(each.registered_commands), list(each.registered_groups)) for each in _all(app)]
+        try:
+            plugin.load()(app)
+            names = _names(app)
+            if len(set(names)) < len(names):
+                raise ValueError("it gives a name that is taken to another command")
+        except Exception as error:
+            for each, commands, groups in before:
+                each.registered_commands[:], each.registered_groups[:] = commands, groups
+            warn(f"datacollab: the plugin {plugin.name} ({plugin.value}) was left out: {error}")
+    there = set(_names(app))
+    for words, folder in KNOWN.items():
+        *parents, name = words.split()
+        if words not in there:
+            parent = group_of(app, *parents)
+            parent.command(name, hidden=True, add_help_option=False, context_settings=_TAKES_ALL)(_says(words, folder))
+
+
+_TAKES_ALL = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+
+def _says(words: str, folder: str) -> Callable[[], None]:
+    def absent() -> None:
+        warn(f"datacollab: {missing(f'`datacollab {words}`', folder)}")
+        raise typer.Exit(1)
+
+    return absent
+
+
+def _all(app: typer.Typer) -> Iterator[typer.Typer]:
+    yield app
+    for each in app.registered_groups:
+        if each.typer_instance is not None:
+            yield from _all(each.typer_instance)
+
+
+def _names(app: typer.Typer, before: str = "") -> list[str]:
+    """Return the words of all commands and groups."""
+    commands = (
+        each.name or str(getattr(each.callback, "__name__", "")).replace("_", "-") for each in app.registered_commands
+    )
+    names = [f"{before}{name}" for name in commands]
+    for each in app.registered_groups:
+        names.append(f"{before}{each.name}")
+        if each.typer_instance is not None:
+            names += _names(each.typer_instance, f"{before}{each.name} ")
+    return names

@@ -1,0 +1,36 @@
+"""What commands of plugins are made of: groups, options that are spelt alike everywhere, and what is printed.
+
+Light: it is imported before any command runs.
+"""
+
+from ._errors import FAILED, one_line_errors
+from ._help import group, group_of
+from ._options import OutputArgument, named_once
+from ._output import Report, reported, warn
+from ._passphrase import PassphraseFile
+from ._progress import shown_progress
+from ._remote_options import AsJson, Certificates, InFolder, Named, keys_of, opened, working
+from ._stage import Stage, Step
+
+__all__ = [
+    "FAILED",
+    "AsJson",
+    "Certificates",
+    "InFolder",
+    "Named",
+    "OutputArgument",
+    "PassphraseFile",
+    "Report",
+    "Stage",
+    "Step",
+    "group",
+    "group_of",
+    "keys_of",
+    "named_once",
+    "one_line_errors",
+    "opened",
+    "reported",
+    "shown_progress",
+    "warn",
+    "working",
+]
