@@ -11,8 +11,7 @@ Hernán and Robins' textbook)::
 
 What leaves a clinic is the default: means of five rows of one arm, treatments and outcomes.  Risks are above the usual
 limits, which ``party check`` shows and those who answer for the data have to accept.  With ``--undefended`` the rows'
-own representations leave.  A second file answers whether the arms are alike: sums of the raw columns by arm.  The last
-lines show the estimate beside what each clinic could say by itself.
+own representations leave.  The last lines show the estimate beside what each clinic could say by itself.
 """
 
 import argparse
@@ -105,15 +104,10 @@ def play(output: Path, *, undefended: bool) -> None:
         run(who, "party", "share", "table.csv", "--no-audit", "--approve", *way)
         send(f"outbox/{who}.dcshare", who, "analyst")
 
-    # The analyst estimates, and asks the clinics by a second file whether their arms are alike in the raw columns.
+    # The analyst estimates.
     run("analyst", "analyst", "init", "project.toml")
     shares = [f"{who}.dcshare" for who in CLINICS]
-    run("analyst", "analyst", "effect", *shares, "--seed=0", "--balance")
-    for who in CLINICS:
-        send(f"outbox/{who}.dcpropensity", "analyst", who)
-        run(who, "party", "balance", f"{who}.dcpropensity", "--approve")
-        send(f"outbox/{who}.dcbalance", who, "analyst")
-    run("analyst", "analyst", "balance", *(f"{who}.dcbalance" for who in CLINICS), "--figure=balance.png")
+    run("analyst", "analyst", "effect", *shares, "--seed=0")
 
 
 def tell(output: Path) -> None:

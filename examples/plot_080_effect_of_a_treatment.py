@@ -17,8 +17,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import datacollab as dc
-from datacollab.effects import effect_folds, estimate_effect, partially_linear, pooled_balance
-from datacollab.party import balance_sums
+from datacollab.effects import effect_folds, estimate_effect, partially_linear
 from datacollab.targets import effect_target
 
 if find_spec("causaldata") is None:
@@ -82,29 +81,13 @@ for name, (estimate, error) in found.items():
 # %%
 # Collaboration and Central differ by who is in which fold, as shares come in a secret order, and by nothing else.  No
 # clinic alone can say much.  The average of all their estimates can, and where outcomes are about linear in the
-# columns and each clinic has rows enough, it is nearly as good as collaboration, and tells less.  What it cannot do is
-# below: say whether treated and others are alike.
-#
-# **Are the arms alike?**  The propensity goes back to the clinics, which alone have raw columns, and sums by arm come.
-# Where few rows weigh much, the outermost weights are brought in, for a sum must not rest on few rows.
-
-sums = [
-    balance_sums(
-        party, X.iloc[own[name]], y["treatment"][own[name]], effect.party_model(name), anchor=X_public, truncate=True
-    )
-    for name, party in parties.items()
-]
-balance = pooled_balance(sums)
-print(f"largest difference between the arms: {np.abs(balance.before).max():.2f} standard deviations before weighting,")
-print(f"{balance.largest:.2f} after; {balance.kept.min():.0%} of each column reached the analyst")
+# columns and each clinic has rows enough, it is nearly as good as collaboration, and tells less.
 
 # %%
-# **Pictures**: how scores overlap, the love plot, and the estimates.
+# **Pictures**: how scores overlap, and the estimates.
 
-figure = plt.figure(figsize=(10, 8.6), layout="constrained")
-left, right, below = figure.subplot_mosaic([["overlap", "effects"], ["balance", "balance"]]).values()
+figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.3), layout="constrained")
 effect.plot_overlap(left)
-balance.love_plot(below)
 places = np.arange(len(found))
 for place, (name, (estimate, error)) in zip(places, found.items(), strict=True):
     colour = "0.6" if name.startswith("Local") else "#0072B2" if name == "data collaboration" else "black"

@@ -123,8 +123,6 @@ def effect(told):
     (value, low, high), (central, *_) = told("data collaboration"), told("Central")
     assert abs(value - central) < 0.3
     assert all(np.ptp(told(f"Local, clinic-{k}")[1:]) > 1.5 * (high - low) for k in range(8))
-    assert told("largest difference between the arms") > 0.2
-    assert float(re.search(r"^(.*) after;", told.text, re.MULTILINE)[1]) < 0.1
 
 
 def explained(told):

@@ -133,7 +133,7 @@ class NoGuaranteeError(DataCollabError, RuntimeError):
 
 
 class SharedBeforeError(DataCollabError, RuntimeError):
-    """A party would share rows anew, after another fit, or other sums of a balance; nothing left the party."""
+    """A party would share rows anew, after another fit; nothing left the party."""
 
 
 class ForgottenError(DataCollabError, RuntimeError):

@@ -1,7 +1,6 @@
 """Desks of projects with times to events, effects, numbers, or nothing to predict."""
 
 import json
-import re
 from types import SimpleNamespace
 
 import pytest
@@ -70,47 +69,26 @@ def test_the_analyst_of_what_is_no_class(tmp_path, kind, words):
     assert "a.dcmodel" in plain(finished(place, 60))
 
 
-def test_an_effect_and_its_balance_from_desk_to_desk(tmp_path):
+def test_an_effect_at_the_desks_of_analyst_and_parties(tmp_path):
     world = NamedWorld(tmp_path, "effect", n_rows=200)
     world.analyst(*(world.shared(name) for name in ("a", "b")))
     session = Session(HOST)
     place = SimpleNamespace(desk=AnalystDesk(tmp_path / "analyst"), session=session)
     place.client = browser(analyst_app(place.desk, session), session)
-    for path in ("/", "/effect", "/balance", "/export"):
+    for path in ("/", "/effect", "/export"):
         assert place.client.get(path).status_code == 200
     assert "is unknown" in plain(send(place, "/effect", {"estimand": "best"}))
-    send(place, "/effect", {"estimand": "ATE", "balance": "yes"})
+    send(place, "/effect", {"estimand": "ATE"})
     page = plain(finished(place, 120))
     found = json.loads((tmp_path / "analyst" / "effect.json").read_bytes())
     assert found["sentence"] in page
     assert f"{found['interval'][0]:.4g} to {found['interval'][1]:.4g}" in page
     assert place.client.get("/effect/effect.html").content == (tmp_path / "analyst" / "effect.html").read_bytes()
-    assert "a.dcpropensity" in plain(place.client.get("/export"))
-    sums = []
+    assert "Next:" not in plain(place.client.get("/"))
+    assert "There is nothing to be sent" in plain(place.client.get("/export"))
     for name in ("a", "b"):
         party = opened(tmp_path / name)
-        home = party.client.get("/").text
-        assert not [path for path in ("/evaluate", "/model", "/predict") if path in home]
-        assert "Next: Sums for the balance" in plain(party.client.get("/"))
+        home = party.client.get("/")
+        assert not [path for path in ("/evaluate", "/model", "/predict") if path in home.text]
+        assert "Next:" not in plain(home)
         assert "Of an effect no model comes back" in plain(party.client.get("/outbox"))
-        file = tmp_path / "analyst" / "outbox" / f"{name}.dcpropensity"
-        begun = send(party, "/balance", files={"upload": ("x.dcpropensity", file.read_bytes())})
-        assert begun.status_code == 200, plain(begun)
-        shown = finished(party, 60)
-        assert f"What would leave party {name}, once" in plain(shown)
-        made = tmp_path / name / "outbox" / f"{name}.dcbalance"
-        assert not made.exists()
-        form = {"question": "another", "decision": "yes", "name": "Officer"}
-        assert "NOT_APPROVED" in send(party, "/balance/decide", form).text
-        form["question"] = re.search(r'name="question" value="(\w+)"', shown.text)[1]
-        assert "Write it." in plain(send(party, "/balance/decide", form | {"name": ""}))
-        send(party, "/balance/decide", form)
-        assert f"{name}.dcbalance" in plain(finished(party, 60))
-        assert "Next:" not in plain(party.client.get("/"))
-        sums.append(("upload", (made.name, made.read_bytes())))
-    send(place, "/balance", files=sums)
-    page = plain(finished(place, 60))
-    told = json.loads((tmp_path / "analyst" / "balance.json").read_bytes())["columns"]
-    for name, each in told.items():
-        assert f"{name} {each['before']:+.3f} {each['after']:+.3f} {100 * each['kept']:.0f} %" in page
-    assert place.client.get("/balance").status_code == 200

@@ -117,14 +117,7 @@ def test_an_effect_by_files(desk):
         )
     desk.type("cp */outbox/*.dcshare .")
     desk.play("exchange.md", "datacollab analyst init")
-    desk.play("exchange.md", "datacollab analyst effect --balance", part=slice(1))
-    for name in ("north", "south"):
-        desk.type(f"cp analyst/outbox/{name}.dcpropensity .")
-        changes = ("north", name), (f"-C {name}", f"-C {name} --approve")
-        desk.play("exchange.md", "datacollab analyst effect --balance", *changes, part=slice(1, 2))
-    desk.type("cp */outbox/*.dcbalance .")
-    desk.play("exchange.md", "datacollab analyst effect --balance", part=slice(2, 3))
-    assert (desk.at / "balance.png").stat().st_size > 0
+    assert "interval" in (desk.at / "analyst" / "effect.html").read_text(encoding="utf-8")
 
 
 def test_an_exchange_through_a_folder_that_all_reach(desk):

@@ -14,13 +14,11 @@ from datacollab.effects import (
     effect_folds,
     estimate_effect,
     inverse_probability_weighting,
-    matching,
     partially_linear,
     pseudo_values,
     survival_difference,
 )
-from datacollab.effects._matching import whitened
-from datacollab.errors import AgreementError, EffectError, EffectWarning, UnknownPartyError
+from datacollab.errors import AgreementError, EffectError, EffectWarning
 from datacollab.party import GaussianNoise, LabelledAnchors, Microaggregation
 from datacollab.targets import effect_target
 
@@ -56,7 +54,7 @@ AFFINE = dc.LTI(WIDTH, fit_intercept=True)
 
 
 @pytest.mark.parametrize("target", ["ATE", "ATT"])
-@pytest.mark.parametrize("method", ["plr", "aipw", "ipw", "matching"])
+@pytest.mark.parametrize("method", ["plr", "aipw", "ipw"])
 def test_full_rank_linear_maps_aligned_affinely_give_the_effect_of_the_pooled_columns(method, target):
     if (method, target) == ("plr", "ATT"):
         pytest.skip("of no meaning")
@@ -69,13 +67,10 @@ def test_full_rank_linear_maps_aligned_affinely_give_the_effect_of_the_pooled_co
         central = partially_linear(X, t, y, folds)
     elif method == "aipw":
         central = doubly_robust(X, t, y, folds, target=target)
-    elif method == "ipw":
-        central = inverse_probability_weighting(X, t, y, folds, target=target)
-    if method == "matching":
-        value, error = matching(whitened(X), t, y, target=target)
     else:
-        value, error = central.value, central.standard_error()
-    assert effect.estimate == pytest.approx(value, abs=1e-6)
+        central = inverse_probability_weighting(X, t, y, folds, target=target)
+    error = central.standard_error()
+    assert effect.estimate == pytest.approx(central.value, abs=1e-6)
     assert effect.standard_error == pytest.approx(error, abs=1e-6)
     assert effect.misalignment < 1e-12
     low, high = effect.interval
@@ -171,10 +166,9 @@ def test_means_of_rows_are_in_one_fold_and_count_once():
     assert f"{n_groups}; the standard error counts these" in effect.to_text()
 
 
-@pytest.mark.parametrize("method", ["ipw", "matching"])
-def test_methods_that_need_single_scores_refuse_means(method):
+def test_weighting_needs_single_scores_and_refuses_means():
     with pytest.raises(EffectError, match="Take method='plr'"):
-        estimate_effect(private_shares(), AFFINE, method=method)
+        estimate_effect(private_shares(), AFFINE, method="ipw")
 
 
 def test_rows_averaged_over_both_arms_are_refused():
@@ -240,6 +234,7 @@ def test_other_targets_are_refused():
     [
         {"target": "ATU"},
         {"method": "ols"},
+        {"method": "matching"},
         {"method": "plr", "target": "ATT"},
         {"trim": 0.7},
         {"confidence": 95},
@@ -330,17 +325,3 @@ def test_pages_and_figures(tmp_path):
     assert all(float(label.get_text()) >= 0 for label in axes.get_yticklabels())
     heights = [bar.get_height() for bar in axes.patches]
     assert sum(abs(height) for height in heights) == len(t)
-
-
-def test_the_propensity_goes_back_as_a_model(tmp_path):
-    X, t, y, anchor = world()
-    parties = parties_of(X, effect_target(t, y))
-    effect = estimate_effect([party.share(anchor) for party in parties], AFFINE, random_state=0)
-    scores = [p.predict_proba(X[k * N : (k + 1) * N], effect.party_model(k))[:, 1] for k, p in enumerate(parties)]
-    central = LogisticRegression(C=10.0, tol=1e-10, max_iter=1000).fit(whitened(X), t).predict_proba(whitened(X))[:, 1]
-    np.testing.assert_allclose(np.concatenate(scores), central, atol=1e-6)
-    effect.party_model(0).save(tmp_path / "propensity.dcmodel")
-    loaded = dc.PartyModel.load(tmp_path / "propensity.dcmodel")
-    np.testing.assert_allclose(parties[0].predict_proba(X[:N], loaded)[:, 1], scores[0], atol=1e-10)
-    with pytest.raises(UnknownPartyError):
-        effect.party_model("nobody")

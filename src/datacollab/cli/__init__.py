@@ -4,7 +4,7 @@ Files by what they are for:
 
 * The program: `_app`.
 * The exchange: `_keys`, `_project`, `_anchor`, `_party`, `_release`, `_learning`, `_explaining`, `_analyst`,
-  `_balance`, `_bundle`, `_log`; as pages, `_desk`.
+  `_bundle`, `_log`; as pages, `_desk`.
 * Between machines: `_hub`, `_remote`, `_remote_members`, `_remote_options`, `_remote_next`, `_remote_dashboard`.
 * In one process: `_audit`, `_compare`, `_experiment`, `_data`, `_deal`.
 * Played for show: `_demo`, `_roles`, `_hub_play`, `_stage`.

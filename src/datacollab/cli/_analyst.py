@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
-from ._balance import analyst_balance
 from ._help import group
 from ._output import Report, reported
 from ._passphrase import PassphraseFile, passphrase_for
@@ -174,7 +173,7 @@ def integrate(
 def effect(
     shares: Annotated[list[Path] | None, File(help="Shares to add first.")] = None,
     estimand: Annotated[str, Option(help="ATE, on average over all rows, or ATT, over the treated ones.")] = "ATE",
-    method: Annotated[str, Option(help="auto, plr, aipw, ipw, matching.")] = "auto",
+    method: Annotated[str, Option(help="auto, plr, aipw, ipw.")] = "auto",
     horizon: Annotated[
         float | None, Option(min=0, help="Of times to an event: when survival is compared, in their unit.")
     ] = None,
@@ -186,16 +185,13 @@ def effect(
     ] = None,
     folds: Annotated[int, Option(min=2, help="Of rows left out of the models.")] = 5,
     seed: Annotated[int | None, Option(help="For repeatable folds.")] = None,
-    balance: Annotated[
-        bool, Option("--balance", help="Write a file for each party, for `party balance`, into the outbox.")
-    ] = False,
     folder: Folder = HERE,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Estimate the effect of the project's treatment from the shares, with an interval.
 
-    Writes effect.json and effect.html into the folder; nothing goes back to the parties without --balance.
+    Writes effect.json and effect.html into the folder; nothing goes back to the parties.
 
     Example: datacollab analyst effect -C analyst --estimand ATT
     """
@@ -221,21 +217,12 @@ def effect(
             trim=trim,
             folds=folds,
             random_state=0 if seed is None else seed,
-            balance=balance,
         )
         written = [str(folder / name) for name in EFFECT_FILES]
         report.facts |= found.to_dict() | {"written": written}
         report.line(f"{opened.project.task.words}, {len(found.parties)} parties")
         report.line(found.to_text())
         report.line(f"{' and '.join(written)} say the same.")
-        if balance:
-            files = [str(folder / "outbox" / f"{party}.dcpropensity") for party in found.parties]
-            report.facts |= {"propensities": files}
-            report.line(f"For `datacollab party balance`: {', '.join(files)}")
-            report.line(sending(folder, "each party its own file", "Send {}."))
-
-
-app.command("balance")(analyst_balance)
 
 
 @app.command("export")

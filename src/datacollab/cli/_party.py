@@ -14,7 +14,6 @@ from typer import Option
 
 from ..errors import ExchangeError
 from ._adjusted import show_adjusted, show_details
-from ._balance import party_balance
 from ._explaining import columns, explain
 from ._help import group
 from ._learning import forget, learn
@@ -59,7 +58,6 @@ app.command("learn")(learn)
 app.command("forget")(forget)
 app.command("explain")(explain)
 app.command("columns")(columns)
-app.command("balance")(party_balance)
 
 
 @app.command("join")

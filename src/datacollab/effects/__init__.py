@@ -1,6 +1,5 @@
 """Effects of treatments, from what parties share.  Never imports ``party``."""
 
-from ._balance import Balance, pooled_balance
 from ._conditional import ConditionalEffects, conditional_effects
 from ._effect import Effect
 from ._estimate import estimate_effect
@@ -13,13 +12,11 @@ from ._estimators import (
 )
 from ._folds import effect_folds, equal_rows
 from ._learners import WhitenedLogisticRegression
-from ._matching import matching
 from ._overlap import Overlap
 from ._scores import Estimated
 from ._survival_curves import pseudo_values
 
 __all__ = [
-    "Balance",
     "ConditionalEffects",
     "Effect",
     "Estimated",
@@ -31,9 +28,7 @@ __all__ = [
     "equal_rows",
     "estimate_effect",
     "inverse_probability_weighting",
-    "matching",
     "partially_linear",
-    "pooled_balance",
     "propensity_scores",
     "pseudo_values",
     "survival_difference",

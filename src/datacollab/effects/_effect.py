@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 from .._notebooks import card, table
 from .._validation import PartyName
 from ..analyst import BaseIntegrator
-from ..errors import EffectWarning, UnknownPartyError
-from ..model import PartyModel
 from ._overlap import Overlap
 from ._plots import overlap_axes
 
@@ -25,7 +22,6 @@ METHODS = {
     "plr": "partially linear regression",
     "aipw": "augmented inverse probability weighting (doubly robust)",
     "ipw": "inverse probability weighting",
-    "matching": "nearest neighbours",
 }
 TARGETS = {"ATE": "all rows", "ATT": "the treated rows"}
 
@@ -46,7 +42,7 @@ class Effect:
     p_value : float
         Two-sided, of no effect.
     target : {"ATE", "ATT"}
-    method : {"plr", "aipw", "ipw", "matching"}
+    method : {"plr", "aipw", "ipw"}
     horizon : float or None
         In the unit of the times.
     n_rows, n_treated : int
@@ -63,13 +59,11 @@ class Effect:
     parties : tuple of str or int
     integrator_ : BaseIntegrator
         Fitted.
-    propensity_model_ : classifier
-        Of treatment given the collaboration representation, fitted on all rows counted.
 
     Notes
     -----
     The interval is about which rows were observed.  It knows nothing of causes that are not among the columns, nor of
-    columns that parties' maps have lost: have `balance_sums` of the parties say how well each column was kept.
+    columns that parties' maps have lost.
     """
 
     estimate: float
@@ -89,33 +83,6 @@ class Effect:
     overlap: Overlap
     parties: tuple[PartyName, ...]
     integrator_: BaseIntegrator = field(repr=False)
-    propensity_model_: Any = field(repr=False)
-
-    def party_model(self, party: PartyName) -> PartyModel:
-        """What goes to one party so that it can say how alike the arms' raw columns are: its g_k and the propensity.
-
-        Raises
-        ------
-        UnknownPartyError
-            When the party took no part.
-
-        Warns
-        -----
-        EffectWarning
-            When the propensity was fitted on means of rows.
-        """
-        maps = self.integrator_.integration_functions_
-        if party not in maps:
-            raise UnknownPartyError(f"Party {party!r} took no part; the parties are {list(maps)!r}.")
-        if self.n_groups < self.n_rows:
-            warnings.warn(
-                "The propensity is one of means of rows, which is steeper than that of rows: raw columns weighted with "
-                "it may differ by more than what the estimate rests on. Read the balance before weighting, and of the "
-                "one after it only what is small.",
-                EffectWarning,
-                stacklevel=2,
-            )
-        return PartyModel(party=party, integration_function=maps[party], estimator=self.propensity_model_)
 
     @property
     def sentence(self) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 
 from .._threads import one_thread
 from .._validation import FloatArray
@@ -26,8 +26,6 @@ from ._estimators import (
     survival_difference,
 )
 from ._folds import effect_folds
-from ._learners import WhitenedLogisticRegression
-from ._matching import matching, whitened
 from ._overlap import Overlap, overlap_of
 from ._pooled import PooledRows, pooled_rows
 from ._survival_curves import pseudo_values
@@ -50,7 +48,6 @@ def estimate_effect(
     horizon: float | None = None,
     outcome_model: Any | None = None,
     propensity_model: Any | None = None,
-    n_neighbors: int = 1,
     trim: float | None = None,
     confidence: float = 0.95,
     random_state: int | np.random.RandomState | None = None,
@@ -66,11 +63,10 @@ def estimate_effect(
         it is fitted.
     target : {"ATE", "ATT"}, default="ATE"
         On average over all rows, or over the treated ones.
-    method : {"auto", "plr", "aipw", "ipw", "matching"}, default="auto"
+    method : {"auto", "plr", "aipw", "ipw"}, default="auto"
         * "plr", `partially_linear`: for an effect that is about the same for all rows.
         * "aipw", `doubly_robust`: for effects that differ.
         * "ipw", `inverse_probability_weighting`, or for times to events `survival_difference`.
-        * "matching", `matching` of whitened rows: unstable.
 
         "auto" is "plr" ("aipw" where the target is "ATT"), and "ipw" for times to events where rows are shared as they
         are.  "plr" and "aipw" take times to events as pseudo-values.
@@ -82,8 +78,6 @@ def estimate_effect(
         Linear regression by default.
     propensity_model : classifier, optional
         `WhitenedLogisticRegression` by default.
-    n_neighbors : int, default=1
-        Of matching.
     trim : float, optional
         Rows with a score below `trim` or above ``1 - trim`` are left out; the effect is of the others then.
     confidence : float, default=0.95
@@ -114,10 +108,10 @@ def estimate_effect(
     Notes
     -----
     Where all rows are shared by full-rank linear maps and aligned affinely, estimates are those of the pooled raw
-    columns.  What is lost on the way is not adjusted for; see `pooled_balance`.
+    columns.  What is lost on the way is not adjusted for.
 
     Rows that were averaged within each arm are adjusted for without bias where outcomes are about linear in the
-    columns, and standard errors count groups.  Weighting and matching need the scores of single rows, and are refused.
+    columns, and standard errors count groups.  Weighting needs the scores of single rows, and is refused.
 
     Examples
     --------
@@ -150,23 +144,20 @@ def estimate_effect(
     _warn_of_steps(rows, horizon)
 
     X, t = rows.X, rows.treatment
-    if method == "matching":
-        value, error = matching(whitened(X), t, _outcome(rows, horizon), target=target, n_neighbors=n_neighbors)
+    if method == "plr":
+        models = {"outcome_model": outcome_model, "propensity_model": propensity_model}
+        found = partially_linear(X, t, _outcome(rows, horizon), splits, **models)
+    elif method == "aipw":
+        models = {"outcome_model": outcome_model, "propensity_model": propensity_model}
+        found = doubly_robust(X, t, _outcome(rows, horizon), splits, target=target, **models)
+    elif horizon is not None:
+        event, time = rows.target["event"], rows.target["time"]
+        weights: Any = {"target": target, "propensity_model": propensity_model}
+        found = survival_difference(X, t, event, time, splits, horizon=horizon, **weights)
     else:
-        if method == "plr":
-            models = {"outcome_model": outcome_model, "propensity_model": propensity_model}
-            found = partially_linear(X, t, _outcome(rows, horizon), splits, **models)
-        elif method == "aipw":
-            models = {"outcome_model": outcome_model, "propensity_model": propensity_model}
-            found = doubly_robust(X, t, _outcome(rows, horizon), splits, target=target, **models)
-        elif horizon is not None:
-            event, time = rows.target["event"], rows.target["time"]
-            weights: Any = {"target": target, "propensity_model": propensity_model}
-            found = survival_difference(X, t, event, time, splits, horizon=horizon, **weights)
-        else:
-            weights = {"target": target, "propensity_model": propensity_model}
-            found = inverse_probability_weighting(X, t, _outcome(rows, None), splits, **weights)
-        value, error = found.value, found.standard_error(rows.groups)
+        weights = {"target": target, "propensity_model": propensity_model}
+        found = inverse_probability_weighting(X, t, _outcome(rows, None), splits, **weights)
+    value, error = found.value, found.standard_error(rows.groups)
     reach = float(norm.ppf(0.5 + confidence / 2)) * error
     return Effect(
         estimate=value,
@@ -186,7 +177,6 @@ def estimate_effect(
         overlap=overlap,
         parties=rows.parties,
         integrator_=rows.integrator,
-        propensity_model_=_sent_propensity(rows, propensity_model),
     )
 
 
@@ -223,10 +213,10 @@ def _checked(
         method = "ipw" if rows.is_survival and not rows.is_grouped else "plr" if target == "ATE" else "aipw"
     if method == "plr" and target == "ATT":
         raise ValueError("method='plr' takes the effect to be the same for all rows; for target='ATT' take 'aipw'.")
-    if method in ("ipw", "matching") and rows.is_grouped:
+    if method == "ipw" and rows.is_grouped:
         raise EffectError(
-            f"Some shared rows are means of several records, and method={method!r} needs each record's own score or "
-            "neighbours: means of either arm lie closer together than records do. Take method='plr'."
+            "Some shared rows are means of several records, and method='ipw' needs each record's own score: means of "
+            "either arm lie closer together than records do. Take method='plr'."
         )
     return method
 
@@ -307,10 +297,3 @@ def _warn_of_steps(rows: PooledRows, horizon: float | None) -> None:
             EffectWarning,
             stacklevel=4,
         )
-
-
-def _sent_propensity(rows: PooledRows, model: Any | None) -> Any:
-    """The propensity fitted on all rows; by default as a model that can be sent as plain numbers."""
-    if model is None:
-        return WhitenedLogisticRegression().fit(rows.X, rows.treatment).as_logistic_regression()
-    return clone(model).fit(rows.X, rows.treatment)

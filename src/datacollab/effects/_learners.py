@@ -90,14 +90,6 @@ class WhitenedLogisticRegression(ClassifierMixin, BaseEstimator):
         """The likelier class of each row, shape (n_samples,)."""
         return np.asarray(self.classes_[(self.predict_proba(X)[:, 1] > 0.5).astype(np.intp)])
 
-    def as_logistic_regression(self) -> LogisticRegression:
-        """The same as scikit-learn's class, which can be sent as plain numbers."""
-        check_is_fitted(self)
-        plain = LogisticRegression(C=self.C)
-        plain.classes_, plain.coef_, plain.intercept_ = self.classes_, self.coef_, self.intercept_
-        plain.n_features_in_, plain.n_iter_ = self.n_features_in_, np.array([0], dtype=np.int32)
-        return plain
-
 
 def predicted(model: Any, X: FloatArray) -> FloatArray:
     """Probability of class 1 of a classifier, number of a regressor, shape (n_rows,)."""

@@ -1,23 +1,20 @@
-"""Figures of overlap and of balance."""
+"""Figures of overlap."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._validation import FloatArray, require
+from .._validation import require
 from ._overlap import Overlap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["love_axes", "overlap_axes"]
+__all__ = ["overlap_axes"]
 
 _BLUE, _ORANGE = "#0072B2", "#D55E00"
-_SMALL = 0.1
-"""Standardised differences below this are commonly taken for balance."""
 
 
 def _axes(width: float, height: float) -> Axes:
@@ -41,20 +38,5 @@ def overlap_axes(overlap: Overlap, ax: Axes | None) -> Axes:
     axes.set_ylabel("rows", fontsize=9)
     # Downwards is a side, and no negative number of rows.
     axes.yaxis.set_major_formatter(lambda rows, _: f"{abs(rows):g}")
-    axes.legend(frameon=False, fontsize=8)
-    return axes
-
-
-def love_axes(names: Sequence[str], before: FloatArray, after: FloatArray, ax: Axes | None) -> Axes:
-    """Draw absolute standardised differences before and after weighting, the largest first."""
-    axes = _axes(6.4, 1.2 + 0.28 * len(names)) if ax is None else ax
-    order = np.argsort(np.abs(before))
-    places = np.arange(len(names))
-    axes.plot(np.abs(before)[order], places, "o", color="0.6", label="before weighting")
-    axes.plot(np.abs(after)[order], places, "o", color=_BLUE, label="after weighting")
-    axes.axvline(_SMALL, color="0.7", linewidth=0.8, linestyle=":")
-    axes.set_yticks(places, [names[position] for position in order])
-    axes.set_xlim(left=0.0)
-    axes.set_xlabel("absolute standardised mean difference", fontsize=9)
     axes.legend(frameon=False, fontsize=8)
     return axes

@@ -14,7 +14,6 @@ Files by what they are for:
 * A model learnt from answers on the anchor: `_learning`, `_learn`, `_learned_model`, `_answer_ridge`,
   `_anchor_support`.
 * Whether it pays: `_foresee`, `_foresight`, `_learning_curve`, `_benefit`, `_paired_intervals`, `_utility_plots`.
-* After an effect was estimated: `_balance`, `_dominance`.
 * What the common model does with own columns: `_explaining`, `_explain`, `_explanation`, `_explanation_plots`,
   `_explanation_agreement`, `_masked_model`, `_shapley`, `_column_effects`, `_identification`, `_columns_of_tables`.
 * On disk, and in batches: `_state`, `_personal_state`, `_layout`, `_batches`; in notebooks: `_shown`.
@@ -22,7 +21,6 @@ Files by what they are for:
 
 from ._anchor_residuals import AnchorResiduals
 from ._answer_ridge import AnswerRidge
-from ._balance import balance_sums
 from ._benefit import Benefit, Side
 from ._class_shift import ClassShift
 from ._column_effects import ColumnEffects
@@ -79,7 +77,6 @@ __all__ = [
     "Published",
     "Side",
     "UMAPObfuscator",
-    "balance_sums",
     "explanation_agreement",
     "fit_to_answers",
     "foresee",

@@ -12,9 +12,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import _num_samples
 
 from .._validation import FloatArray, PartyName, check_representation
-from ..errors import AgreementError, DataCollabError, ObfuscationError, RepresentationError, SharedBeforeError
+from ..errors import AgreementError, DataCollabError, ObfuscationError, RepresentationError
 from ..model import PartyModel
-from ..share import BalanceSums
 from ._batches import BATCH_ROWS, TableForm, row_batches
 from ._diagnosis import likely_reasons
 
@@ -29,7 +28,6 @@ class LocalInference:
     _obfuscator: Any
     _rotation: FloatArray | None
     _form: TableForm
-    _balance: BalanceSums | None = None
 
     def obfuscate(self, X: ArrayLike) -> FloatArray:
         """Intermediate representations f_k(X) of any rows, shape (n_rows, n_intermediate).
@@ -163,23 +161,6 @@ class LocalInference:
     ) -> Iterator[FloatArray]:
         """Class probabilities of a large table, batch by batch; see `predict_batches`."""
         return self._in_batches(source, self._own(model).predict_proba, batch_rows)
-
-    def balance_given_once(self, sums: BalanceSums) -> BalanceSums:
-        """The sums, when they are the first or those given before; `balance_sums` asks before it gives any.
-
-        Raises
-        ------
-        SharedBeforeError
-            When others were given before.
-        """
-        self._balance = sums if self._balance is None else self._balance
-        if not sums.is_close_to(self._balance):
-            raise SharedBeforeError(
-                f"Party {self.name!r}: it has given other sums of its balance before, with another model, other rows, "
-                "names, units or target. From the difference of the two single rows can be told. Send those of before; "
-                "after a fit on rows of which nothing was sent, make a new party."
-            )
-        return self._balance
 
     def _in_batches(
         self, source: Any, apply: Callable[[ArrayLike], NDArray[Any]], batch_rows: int

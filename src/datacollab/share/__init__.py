@@ -1,6 +1,5 @@
 """All that crosses from a party to the analyst, and between analysts of groups of parties."""
 
-from ._balance import BALANCE_KIND, BALANCE_STEP, FEWEST_OF_ARM, BalanceSums, balance_contents, balance_from
 from ._class_sums import ClassSums, class_sums_from
 from ._codec import SHARE_KIND, share_contents
 from ._group_message import GROUP_KIND, GroupMessage, group_message_contents, group_message_from
@@ -13,23 +12,17 @@ from ._sums_codec import SUMS_KIND, sums_contents
 from ._targets import check_target_facts, decode_target, encode_targets, is_named, named_from
 
 __all__ = [
-    "BALANCE_KIND",
-    "BALANCE_STEP",
-    "FEWEST_OF_ARM",
     "GROUP_KIND",
     "MOMENTS_KIND",
     "SHARE_KIND",
     "SUMS_KIND",
     "TARGET_KIND",
-    "BalanceSums",
     "ClassSums",
     "GroupMessage",
     "GroupMoments",
     "GroupTarget",
     "Share",
     "adjacency_of",
-    "balance_contents",
-    "balance_from",
     "check_target_facts",
     "class_sums_from",
     "decode_target",

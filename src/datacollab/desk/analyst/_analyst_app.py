@@ -10,10 +10,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from ...exchange.analyst_folder import BALANCE_FILE, EFFECT_FILES
+from ...exchange.analyst_folder import EFFECT_FILES
 from ..web import Page, Pages, Session, Step, create_app, remote_commands
 from ._desk import AnalystDesk
-from ._effect import BALANCE, EFFECT, effect_parts
+from ._effect import EFFECT, effect_parts
 from ._export import EXPORT, export_parts
 from ._integrate import INTEGRATE, MODEL, integrate_parts
 from ._shares import SHARES, share_parts
@@ -66,13 +66,7 @@ def steps_of(desk: AnalystDesk) -> Sequence[Step]:
     exported = any(desk.outbox.glob("*.dc*"))
     shares = Step(path=SHARES, name="Shares", note=f"{len(there)} of {len(parties)} parties", is_done=enough)
     if desk.folder.project.task.kind == "effect":
-        effect, balance = _made(desk, EFFECT_FILES[0]), _made(desk, BALANCE_FILE)
-        return (
-            shares,
-            Step(path=EFFECT, name="Effect", **effect),
-            Step(path=EXPORT, name="Outbox", note="to be sent by you" if exported else "", is_done=exported),
-            Step(path=BALANCE, name="Balance", **balance),
-        )
+        return (shares, Step(path=EFFECT, name="Effect", **_made(desk, EFFECT_FILES[0])))
     return (
         shares,
         Step(path=INTEGRATE, name="Align and train", **integrated),

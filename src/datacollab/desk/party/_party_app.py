@@ -11,7 +11,6 @@ from starlette.types import ASGIApp
 
 from ..web import Page, Pages, Session, Step, create_app, remote_commands
 from ._approval import APPROVE, OUTBOX, approval_parts
-from ._balance import BALANCE, balance_parts
 from ._columns import COLUMNS, columns_parts
 from ._desk import PartyDesk
 from ._evaluate import EVALUATE, evaluate_parts
@@ -74,7 +73,6 @@ def party_app(desk: PartyDesk, session: Session) -> ASGIApp:
             *explain_parts(desk, pages),
             *columns_parts(desk, pages),
             *learn_parts(desk, pages),
-            *balance_parts(desk, pages),
             *forget_parts(desk, pages),
         ],
     )
@@ -130,10 +128,8 @@ def steps_of(desk: PartyDesk) -> Sequence[Step]:
 
 def _after(desk: PartyDesk) -> Sequence[Step]:
     """What follows the share; of an effect no model comes back."""
-    opened = desk.opened()
-    if opened.project.task.kind == "effect":
-        sums_there = (opened.outbox / f"{opened.name}.dcbalance").is_file()
-        return (Step(path=BALANCE, name="Sums for the balance", is_done=sums_there),)
+    if desk.opened().project.task.kind == "effect":
+        return ()
     model_there = (desk.path / "model.dcmodel").is_file()
     return (
         Step(

@@ -1,6 +1,5 @@
 """The analyst's folder: shares that came in, the fitted collaboration, models that go out.  Never imports ``party``."""
 
-from ._balance import BALANCE_FILE, balance_of
 from ._effect import EFFECT_FILES, effect_of
 from ._folder import AnalystFolder
 from ._integration import Integration, anchor_concordance
@@ -10,7 +9,6 @@ from ._shares import ReceivedShare, receive
 from ._status import PartyStatus
 
 __all__ = [
-    "BALANCE_FILE",
     "EFFECT_FILES",
     "METHODS",
     "MODELS",
@@ -21,7 +19,6 @@ __all__ = [
     "ReceivedShare",
     "Score",
     "anchor_concordance",
-    "balance_of",
     "effect_of",
     "make_integrator",
     "make_model",

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from ...bundle import canonical_json, write_atomically
 from ...errors import AgreementError
 from ..log import AuditLog, locked
-from ._balance import write_propensities
 from ._folder import AnalystFolder
 from ._methods import make_integrator
 
@@ -32,12 +31,10 @@ def effect_of(
     trim: float | None = None,
     folds: int = 5,
     random_state: int = 0,
-    balance: bool = False,
 ) -> Effect:
     """Estimate the project's effect, and write it into the folder as `EFFECT_FILES`.
 
-    The report holds figures over all rows, and none of a row.  Nothing is sent to the parties unless balance is asked
-    for.
+    The report holds figures over all rows, and none of a row.  Nothing is sent to the parties.
 
     Parameters
     ----------
@@ -49,8 +46,6 @@ def effect_of(
         As in `make_integrator`.
     target, method, horizon, trim, folds, random_state
         As in `datacollab.effects.estimate_effect`.
-    balance : bool, default=False
-        Whether each party gets the propensity model, sealed to it, in the outbox; see `balance_of`.
 
     Raises
     ------
@@ -102,6 +97,4 @@ def effect_of(
             write_atomically(Path(folder.path) / name, data, mode=0o600)
         told = ("estimate", "interval", "target", "method", "horizon", "n_rows", "shares")
         AuditLog(folder.path / "log.jsonl").append("effect", **{name: facts[name] for name in told})
-        if balance:
-            write_propensities(folder, found, received)
     return found

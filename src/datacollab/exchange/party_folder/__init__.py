@@ -9,11 +9,9 @@ Files by what they are for:
 * The analyst's model, or its answers: `_installation`, `_pooling`, `_answers`, `_learning`.
 * Predictions: `_predictions`, `_prediction`, `_prediction_file`, `_sides`, `_survival_times`, `_scores`, `_ranking`,
   `_survival_scores`.
-* After an effect: `_balancing`, `_propensity`.
 * What columns do in the model: `_explaining`, `_contributions`.
 """
 
-from ._balancing import BalanceRelease
 from ._contributions import Explained
 from ._foreseen import foresight_in_words
 from ._named_targets import NamedTargets
@@ -27,7 +25,6 @@ from ._tuning import Tuning, tune, ways_to_try
 from ._way import Way
 
 __all__ = [
-    "BalanceRelease",
     "Explained",
     "NamedTargets",
     "PartyFolder",

@@ -25,14 +25,6 @@ entry "share" is written again from the state.
 
 Killed before 3, the log's last installation has another digest, and the files of steps 1 and 2 are removed.
 
-*balance*
-
-1. ``.balance.dcbalance.next``: the signed sums, beside the secrets.
-2. ``log.jsonl``: the entry "balance" with their digest.  **From here on they were made, and no others are.**
-3. ``outbox/NAME.dcbalance``: a copy of the file of step 1, which is then removed.
-
-Killed before 2, the log's last balance is another or none, and the file of step 1 is removed.
-
 *learn*
 
 1. ``.learned.dcstate.next``: the answers, and how to learn from them.
@@ -64,7 +56,6 @@ from ..log import AuditLog
 from ._files import Files, OwnFiles
 
 __all__ = [
-    "commit_balance",
     "commit_forgetting",
     "commit_learned",
     "commit_model",
@@ -138,29 +129,6 @@ def commit_model(
     _finish_model(files)
 
 
-def commit_balance(files: Files, party: str, sums: bytes, entry: Mapping[str, Any]) -> Path:
-    """Put a party's sums into the outbox.
-
-    Parameters
-    ----------
-    files : Files
-    party : str
-    sums : bytes
-        Of the `.dcbalance` file.
-    entry : mapping of str to object
-        What the log says of it, with its "digest".
-
-    Returns
-    -------
-    Path
-        The file in the outbox.
-    """
-    _open_outbox(files, party)
-    write_atomically(files.next_balance, sums, mode=0o600)
-    AuditLog(files.log).append("balance", **entry)
-    return _finish_balance(files, party)
-
-
 def commit_learned(
     files: Files, own: OwnFiles, entry: Mapping[str, Any], *, facts: Mapping[str, Any], members: Mapping[str, bytes]
 ) -> None:
@@ -216,12 +184,6 @@ def recover(files: Files, own: OwnFiles, party: str) -> None:
     elif files.state.exists() and not any(entry["event"] == "share" for entry in AuditLog(files.log).entries()):
         # The log was lost; that the party has shared must not be.
         _record_share(files, own.read(files.state).facts)
-    if files.next_balance.exists():
-        made = [entry["facts"].get("digest") for entry in AuditLog(files.log).entries() if entry["event"] == "balance"]
-        if made[-1:] == [_digest(files.next_balance)]:
-            _finish_balance(files, party)
-        else:
-            files.next_balance.unlink()
     if files.next_model.exists():
         installed = [
             entry["facts"].get("digest") for entry in AuditLog(files.log).entries() if entry["event"] == "install"
@@ -239,13 +201,6 @@ def _finish_share(files: Files, party: str, facts: Mapping[str, Any]) -> Path:
     write_atomically(files.share(party), files.next_share.read_bytes(), mode=0o600)
     files.next_share.unlink()
     return files.share(party)
-
-
-def _finish_balance(files: Files, party: str) -> Path:
-    _open_outbox(files, party)
-    write_atomically(files.balance(party), files.next_balance.read_bytes(), mode=0o600)
-    files.next_balance.unlink()
-    return files.balance(party)
 
 
 def _open_outbox(files: Files, party: str) -> None:

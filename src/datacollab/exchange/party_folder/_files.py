@@ -100,20 +100,11 @@ class Files:
         """A share that nobody may send yet, and so not in the outbox."""
         return self.root / ".share.dcshare.next"
 
-    def balance(self, party: str) -> Path:
-        """Sums by which arms are compared, to be sent."""
-        return self.outbox / f"{party}.dcbalance"
-
-    @property
-    def next_balance(self) -> Path:
-        """The same where nobody may send them yet."""
-        return self.root / ".balance.dcbalance.next"
-
     def of_the_map(self, party: str) -> list[Path]:
         """All that holds f_k, what was made by it, or whose rows these were."""
         return [
             *(self.state, self.personal, self.next_personal, self.model, self.next_model),
-            *(self.next_share, self.share(party), self.next_balance, self.balance(party)),
+            *(self.next_share, self.share(party)),
         ]
 
 

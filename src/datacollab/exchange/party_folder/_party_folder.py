@@ -14,8 +14,8 @@ from ...bundle import unpack
 from ...errors import AgreementError, ExchangeError
 from ...party import Foresight
 from ..project import Anchor, EncodedTable, encode_table, read_table, usual_components
-from ._balancing import Balancing
 from ._commit import commit_share
+from ._explaining import Explaining
 from ._foreseen import foresight
 from ._policy import Policy
 from ._prepare import Prepared, largest_possible, prepare
@@ -28,7 +28,7 @@ from ._way import Way, of_task
 __all__ = ["PartyFolder"]
 
 
-class PartyFolder(Balancing):
+class PartyFolder(Explaining):
     """What a party keeps of one project, on its own disk.
 
     Holds its keys, the anchor and the secret map f_k: as sensitive as the raw table.  Only what is in the outbox may

@@ -282,9 +282,7 @@ class Predictions(Workplace):
         if not self._files.model.exists():
             what = "Run `datacollab party install FILE` with the file that the analyst sent."
             if self.project.task.kind == "effect":
-                what = (
-                    "Of an effect no model comes back: the estimate is the analyst's, and `party balance` answers it."
-                )
+                what = "Of an effect no model comes back: the estimate is the analyst's."
             raise ExchangeError("NOT_INSTALLED", f"{self.path} holds no model. {what}")
         data = read_model(self._files.model)
         kept = self._own.read(self._files.personal) if self._files.personal.exists() else None
