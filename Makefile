@@ -13,7 +13,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 CORE := tests/linalg tests/share tests/anchor tests/model tests/analyst tests/party tests/collaboration \
 	--ignore tests/analyst/test_oracles.py
 
-.PHONY: demo test test-all mutants check smoke results risks accuracy federated pays frontier downstream adapters hub-faults hub-load oldest pythons docs clean
+.PHONY: demo test test-all test-nightly mutants check smoke results risks accuracy federated pays frontier downstream adapters hub-faults hub-load oldest pythons docs clean
 
 demo: $(VENV)/.demo  ## What data collaboration buys on real data: prints a table, writes figures and a page.
 	$(BIN)/datacollab demo --output output/demo
@@ -21,11 +21,14 @@ demo: $(VENV)/.demo  ## What data collaboration buys on real data: prints a tabl
 test: $(VENV)/.test  ## The tests, doctests and documents included, but for the slow quarter.
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
 
-test-all: test  ## And the slow ones: whole commands on real data, kills, thousands of hostile changes.
+test-all: test  ## And the slow ones: whole commands on real data, kills.
 	$(BIN)/python -m pytest -n auto --dist loadfile -m slow
 
 mutants: $(VENV)/.test  ## Thirty faults, each planted alone into a copy of the package: tests must fail. Takes a quarter of an hour.
 	$(BIN)/python tests/run_mutants.py
+
+test-nightly: $(VENV)/.test  ## 20,000 hostile changes of each kind of what crosses; `make test` tries 400.
+	DATACOLLAB_NIGHTLY=1 $(BIN)/python -m pytest -n auto tests/test_mutations.py tests/formats/test_byte_flips.py
 
 check: $(VENV)/.test  ## Style, formatting and types.
 	$(BIN)/ruff check .

@@ -3,7 +3,6 @@
 import ast
 import importlib
 import re
-import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +14,7 @@ from rooms import DESK, EVERYWHERE, EXCHANGE, HUB, LIBRARY, PAPER, RISK, ROOMS, 
 
 SRC = Path(datacollab.__file__).parent
 CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
-MOST_LINES, MEDIAN_LINES = 400, 120
+MOST_LINES = 800
 MANY_FILES = 30
 
 
@@ -135,7 +134,6 @@ def test_circles_are_found():
 def test_files_can_be_held_in_the_head():
     lines = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in FILES.items()}
     assert [name for name, count in lines.items() if count > MOST_LINES] == []
-    assert statistics.median(lines.values()) <= MEDIAN_LINES
 
 
 @pytest.mark.parametrize("room", ROOMS)

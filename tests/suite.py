@@ -1,0 +1,134 @@
+"""A pytest plugin for all tests here: settings, light keys, worlds made once, and codes recorded as they are raised."""
+
+import fcntl
+import os
+import shutil
+from pathlib import Path
+
+# Before NumPy is loaded: several processes at once run these tests, and threads of BLAS that wait for each other take
+# several times as long.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).parents[1]
+N_CHANGES = 20_000 if os.environ.get("DATACOLLAB_NIGHTLY") else 400
+"""How many hostile changes of each kind are tried."""
+LIGHTEST_LOG2_N = 10
+"""The least work that a file under a passphrase may ask for."""
+
+settings.register_profile("datacollab", deadline=None, max_examples=12, derandomize=True)
+settings.register_profile("nightly", deadline=None, max_examples=200)
+settings.load_profile("nightly" if os.environ.get("DATACOLLAB_NIGHTLY") else "datacollab")
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="session")
+def real_data_dir():
+    """Where the real data sets lie; tests that need them skip with a reason where they do not."""
+    for place in (os.environ.get("DATACOLLAB_DATA"), ROOT.parent / "shared" / "data"):
+        if place and Path(place).is_dir():
+            return Path(place)
+    pytest.skip("real data not found: set DATACOLLAB_DATA to a directory that holds it")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def light_passphrases():
+    """Let guessing a passphrase cost little in this process; `test_passphrases.py` sees what is shipped in another."""
+    from datacollab.bundle import _passphrase
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_passphrase, "LOG2_N", LIGHTEST_LOG2_N)
+        yield
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """Copy a folder that a wider fixture made into the test's own folder, and return where it lies."""
+
+    def copy(folder, name=None):
+        return Path(shutil.copytree(folder, tmp_path / (name or Path(folder).name), symlinks=True))
+
+    return copy
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory):
+    """Return ``made_once(name, make)``: a folder that ``make(folder)`` filled once for all workers of this run.
+
+    Tests only read it, or take a copy.
+    """
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
+
+    def made(name, make):
+        folder, done = shared / f"once-{name}", shared / f"once-{name}.done"
+        with (shared / f"once-{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not done.exists():
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir()
+                make(folder)
+                done.touch()
+        return folder
+
+    return made
+
+
+RAISED = set()
+"""Codes of refusals that were raised in this process; on the controller of several workers, in any of them."""
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: slow by nature; left to `make test-all`")
+    from datacollab.errors import ExchangeError
+
+    made = ExchangeError.__init__
+
+    def record(self, code, *arguments, **options):
+        made(self, code, *arguments, **options)
+        RAISED.add(code)
+
+    ExchangeError.__init__ = record
+    config.add_cleanup(lambda: setattr(ExchangeError, "__init__", made))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    """Take over what a worker saw."""
+    RAISED.update(getattr(node, "workeroutput", {}).get("raised_codes", ()))
+
+
+def is_whole(config):
+    """Whether all tests were asked for, or all but the slow ones."""
+    if config.args_source is not config.ArgsSource.TESTPATHS or config.option.keyword:
+        return False
+    return config.option.markexpr in ("", "not slow") and not config.option.collectonly
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session, exitstatus):
+    """Hand a worker's codes over; after the whole suite, fail where no test raises a code of the registry."""
+    config = session.config
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["raised_codes"] = sorted(RAISED)
+        return
+    from datacollab._codes import CODES
+
+    config.codes_never_raised = sorted(set(CODES) - RAISED) if exitstatus == 0 and is_whole(config) else []
+    if config.codes_never_raised:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    never = getattr(config, "codes_never_raised", [])
+    if never:
+        terminalreporter.section("codes of refusals that no test raises")
+        terminalreporter.write_line(", ".join(never))
