@@ -70,7 +70,7 @@ frontier: $(VENV)/.pays  ## Accuracy against risk for every defence: what docs/r
 		--copy-to docs/results/frontier
 
 downstream: $(VENV)/.test  ## Survival, effects, explanations, clusters, groups: what docs/results/downstream holds, beside what should hold. Goes on where it was.
-	PYTHONPATH=benchmarks $(BIN)/python -m downstream --n-jobs 2 --output output/downstream --copy-to docs/results/downstream
+	$(BIN)/python -m datacollab_experiments.downstream --n-jobs 2 --output output/downstream --copy-to docs/results/downstream
 
 hub-load: $(VENV)/.test  ## The hub under load, with PostgreSQL: what docs/results/hub-load holds. Takes half an hour, and the machine for itself.
 	PYTHONPATH=benchmarks $(BIN)/python -m hub_load --seconds 600 --rate 500 --uploads 1000 --total 1000000 --workers 2 --output output/hub-load \

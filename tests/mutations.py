@@ -15,8 +15,7 @@ import numpy as np
 import pandas as pd
 import tomli_w
 
-from datacollab import KTI, PartyModel, Share, TargetSimilarityGraph
-from datacollab.analyst import Centre, GroupAnalyst
+from datacollab import PartyModel, Share
 from datacollab.bundle import Bundle, KeyPair, arrays_to_bytes, bytes_to_arrays, pack, unpack
 from datacollab.errors import ExchangeError
 from datacollab.exchange.project import (
@@ -33,19 +32,9 @@ from datacollab.exchange.project import (
 from datacollab.exchange.project._anchor import anchor_arrays, anchor_from_arrays
 from datacollab.model import LinearMap
 from datacollab.share import (
-    GROUP_KIND,
-    MOMENTS_KIND,
     SUMS_KIND,
-    TARGET_KIND,
     ClassSums,
-    GroupMoments,
     class_sums_from,
-    group_message_contents,
-    group_message_from,
-    group_moments_contents,
-    group_moments_from,
-    group_target_contents,
-    group_target_from,
     share_contents,
     share_from,
     sums_contents,
@@ -153,32 +142,6 @@ def shares(generator):
         anchor_target=np.array(["a"] * 7),
     )
     return bundle_mutants("datacollab.share", *share_contents(share), share_from, generator)
-
-
-def groups(generator):
-    """Of a group's message, the target and moments, in turn."""
-    random = np.random.default_rng(0)
-    parts = [
-        Share(
-            party=name,
-            representation=random.normal(size=(4, 3)),
-            anchor_representation=random.normal(size=(9, 3)),
-            target=np.array([0, 1, 0, 1]),
-            anchor_target=np.array([0, 1, 2] * 3),
-        )
-        for name in "ab"
-    ]
-    message = GroupAnalyst("north", KTI(2, graph=TargetSimilarityGraph(2)), None).message(parts)
-    rows = np.column_stack([np.repeat(np.eye(2), 5, axis=0), random.normal(size=(10, 2))])
-    moments = GroupMoments(group="north", space="0" * 64, classes=np.array(["a", "b"]), gram=rows.T @ rows)
-    kinds = [
-        bundle_mutants(GROUP_KIND, *group_message_contents(message), group_message_from, generator),
-        bundle_mutants(TARGET_KIND, *group_target_contents(Centre().target([message])), group_target_from, generator),
-        bundle_mutants(MOMENTS_KIND, *group_moments_contents(moments), group_moments_from, generator),
-    ]
-    while True:
-        for kind in kinds:
-            yield next(kind)
 
 
 def sums(generator):
@@ -307,7 +270,6 @@ def tables(generator):
 KINDS = {
     "anchors": anchors,
     "answers": answers,
-    "groups": groups,
     "models": models,
     "projects": projects,
     "shares": shares,

@@ -34,7 +34,7 @@ LIBRARY = {
     "survival": Room(
         "Cox regression, survival forests, and how good they are.", "CoxRegression", ("targets", "linalg")
     ),
-    "share": Room("What a party sends, and a group of parties.", "Share", ("bundle", "targets")),
+    "share": Room("What a party sends.", "Share", ("bundle", "targets")),
     "anchor": Room("Making the anchor, and finding private rows in it.", "SMOTEAnchor", ("linalg",)),
     "model": Room(
         "What goes back: g_k and h, as numbers.", "PartyModel", ("linalg", "bundle", "targets", "survival", "share")

@@ -98,11 +98,6 @@ def defended(told):
     assert told("Local+Public") > max(told("labelled anchors")[0], told("undefended")[0])
 
 
-def two_centres(told):
-    assert told("largest angle to the target of all six shares in one place") < 1e-6
-    assert told("two regions and a vote") > told("each region for itself") > told("Local")
-
-
 def categories(told):
     assert told("collaboration")[0] > told("Local")[0] + 0.02
     assert told("collaboration")[0] == pytest.approx(told("Central")[0], abs=0.02)
@@ -190,7 +185,6 @@ CHECKS = {
     "045": unlabelled_public_rows,
     "050": audited,
     "055": defended,
-    "060": two_centres,
     "062": categories,
     "065": regression,
     "070": survival,

@@ -256,7 +256,6 @@ CODES = {
     "STORE_FULL": Code("limits", "A hub's disk is full.", "Ask its operator for more room; then go on."),
     # model
     "SHARE_MALFORMED": Code("model", "The arrays of a share do not fit together.", "Have it made again."),
-    "GROUP_MALFORMED": Code("model", "What crosses between groups does not fit together.", "Have it made again."),
     "MODEL_MALFORMED": Code("model", "A model is inconsistent in itself.", "Do not use it; ask the analyst."),
     "ANSWERS_MALFORMED": Code("model", "Answers on the anchor are inconsistent.", "Do not use them; ask the analyst."),
     "ANSWERS_UNFIT": Code(

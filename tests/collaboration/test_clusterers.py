@@ -16,8 +16,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import _num_samples
 
 import datacollab as dc
-from datacollab.analyst import AnchorScaled, consensus_labels
-from datacollab.collaboration import ConsensusClusterer, DataCollaborationClusterer
+from datacollab.analyst import AnchorScaled
+from datacollab.collaboration import DataCollaborationClusterer
 from datacollab.errors import AnchorError, ObfuscationError, RepresentationError, UnknownPartyError
 from datacollab.party import LabelledAnchors, Microaggregation
 
@@ -113,13 +113,12 @@ def test_defences_that_need_targets_are_refused(world):
         clusterer(fit_on="anchor", defences=[LabelledAnchors()]).fit(X, groups=groups, anchor=anchor)
 
 
-@pytest.mark.parametrize("kind", [clusterer, lambda: ConsensusClusterer(n_clusters=4)])
-def test_no_anchor_and_no_owners_are_refused(world, kind):
+def test_no_anchor_and_no_owners_are_refused(world):
     X, anchor, _, groups = world
     with pytest.raises(AnchorError, match="anchor"):
-        kind().fit(X, groups=groups)
+        clusterer().fit(X, groups=groups)
     with pytest.raises(ValueError, match="Who owns each row"):
-        kind().fit(X, anchor=anchor)
+        clusterer().fit(X, anchor=anchor)
 
 
 def test_a_stranger_is_refused(world):
@@ -130,10 +129,9 @@ def test_a_stranger_is_refused(world):
 
 def test_owners_and_anchor_travel_by_metadata_routing(world):
     X, anchor, _, groups = world
-    for kind in (clusterer(), ConsensusClusterer(n_clusters=4)):
-        with sklearn.config_context(enable_metadata_routing=True):
-            requested = kind.get_metadata_routing().fit.requests
-        assert requested == {"groups": True, "anchor": True}
+    with sklearn.config_context(enable_metadata_routing=True):
+        requested = clusterer().get_metadata_routing().fit.requests
+    assert requested == {"groups": True, "anchor": True}
 
 
 def test_anchor_as_long_as_the_table_is_no_trouble(world):
@@ -141,36 +139,6 @@ def test_anchor_as_long_as_the_table_is_no_trouble(world):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         clusterer().fit_predict(X, groups=groups, anchor=X[::-1])
-
-
-def test_the_consensus_plays_the_roles(world):
-    X, anchor, y, groups = world
-    found = ConsensusClusterer(KMeans(4, n_init=5, random_state=0), n_clusters=4, random_state=0).fit(
-        X, groups=groups, anchor=anchor
-    )
-    for party, sent in found.anchor_labels_.items():
-        alone = KMeans(4, n_init=5, random_state=0).fit(X[groups == party])
-        np.testing.assert_array_equal(sent, alone.predict(anchor))
-    np.testing.assert_array_equal(found.consensus_, consensus_labels(found.anchor_labels_, 4, random_state=0))
-    assert adjusted_rand_score(y, found.labels_) > 0.9
-    np.testing.assert_array_equal(found.predict(X), found.labels_)
-
-
-def test_identical_parties_agree_on_what_each_says(world):
-    X, anchor, _, _ = world
-    twice, groups = np.vstack([X, X]), np.repeat(["a", "b"], 200)
-    found = ConsensusClusterer(KMeans(4, random_state=0), n_clusters=4).fit(twice, groups=groups, anchor=anchor)
-    assert adjusted_rand_score(found.consensus_, found.anchor_labels_["a"]) == 1.0
-
-
-def test_a_consensus_with_a_party_column(world):
-    X, anchor, _, groups = world
-    frame = pd.DataFrame(X).rename(columns=str).assign(owner=groups)
-    public = pd.DataFrame(anchor).rename(columns=str)
-    found = ConsensusClusterer(n_clusters=4, party_column="owner", random_state=0).fit(frame, anchor=public)
-    wanted = ConsensusClusterer(n_clusters=4, random_state=0).fit_predict(X, groups=groups, anchor=anchor)
-    np.testing.assert_array_equal(found.labels_, wanted)
-    np.testing.assert_array_equal(found.predict(frame), wanted)
 
 
 class _Adapter:
@@ -196,19 +164,7 @@ class Clusterer(_Adapter, DataCollaborationClusterer):
         return self.fit(X).transform(X)
 
 
-class Consensus(_Adapter, ConsensusClusterer):
-    pass
-
-
-CHECKED = [
-    Clusterer(FunctionTransformer(validate=True), n_clusters=2, least_rows=1),
-    Consensus(n_clusters=2),
-]
-
-
 def expected_failures(estimator):
-    if not isinstance(estimator, Clusterer):
-        return {}
     return {
         "check_dtype_object": "an entry that is no number is not shown, so it is not a TypeError that quotes it",
     }
@@ -216,7 +172,7 @@ def expected_failures(estimator):
 
 @pytest.mark.filterwarnings("ignore:In most columns the anchor", "ignore:The anchor has as many rows")
 @parametrize_with_checks(
-    CHECKED,
+    [Clusterer(FunctionTransformer(validate=True), n_clusters=2, least_rows=1)],
     expected_failed_checks=expected_failures,
 )
 def test_scikit_learn_contract(estimator, check):

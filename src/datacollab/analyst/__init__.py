@@ -11,23 +11,18 @@ Files by what they are for:
   `_engine`, `_engines`, `_dask_engine`.
 * The search over hyperparameters of KTI: `_kti_grid`, `_kti_folds`, `_kti_scoring`.
 * An analyst who chooses: `_candidates`, `_candidate_table`, `_choice`, `_averaging`.
-* Without targets: `_integrated`, `_clustering`, `_novelty`, `_consensus`.
-* Groups of parties, each with an analyst, and a centre: `_group_analyst`, `_centre`, `_group_settings`, `_group_sums`,
-  `_group_heads`.
+* Without targets: `_integrated`, `_clustering`, `_novelty`.
 """
 
 from ._analyst import Analyst
 from ._anchor_scaled import AnchorScaled
 from ._base import BaseIntegrator
 from ._candidate_table import Candidate, Selection
-from ._centre import Centre
 from ._class_sums import fit_class_sums
 from ._clustering import Clustering, cluster
 from ._collaboration import Collaboration
-from ._consensus import consensus_labels
 from ._gep import GEP
 from ._graphs import GeometricGraph, NeighborGraph, TargetDissimilarityGraph, TargetSimilarityGraph
-from ._group_analyst import GroupAnalyst
 from ._integrated import Integrated, integrate
 from ._kti import KTI
 from ._kti_cv import KTICV
@@ -48,11 +43,9 @@ __all__ = [
     "AnchorScaled",
     "BaseIntegrator",
     "Candidate",
-    "Centre",
     "Clustering",
     "Collaboration",
     "GeometricGraph",
-    "GroupAnalyst",
     "Integrated",
     "LinearIntegrator",
     "NeighborGraph",
@@ -60,7 +53,6 @@ __all__ = [
     "TargetDissimilarityGraph",
     "TargetSimilarityGraph",
     "cluster",
-    "consensus_labels",
     "fit_class_sums",
     "integrate",
     "novelty",

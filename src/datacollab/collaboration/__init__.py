@@ -2,14 +2,12 @@
 
 from ._baselines import Central, Local
 from ._clusterer import DataCollaborationClusterer
-from ._consensus_clusterer import ConsensusClusterer
 from ._data_collaboration import DataCollaborationClassifier, DataCollaborationRegressor
 from ._splitter import PartyStratifiedKFold
 from ._survival import DataCollaborationSurvival
 
 __all__ = [
     "Central",
-    "ConsensusClusterer",
     "DataCollaborationClassifier",
     "DataCollaborationClusterer",
     "DataCollaborationRegressor",

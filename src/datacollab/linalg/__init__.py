@@ -1,7 +1,7 @@
 """Pure mathematics: arrays in, arrays out.  No estimators, no logging, no files."""
 
 from ._array_api import ARRAY_KERNELS, as_precise_as, cast, column_norms, device_memory, hstack, like, zeros
-from ._column_space import ColumnSpace, centred_columns, column_space, leading_left_singular, sum_factor
+from ._column_space import ColumnSpace, centred_columns, column_space, leading_left_singular
 from ._eigen import (
     add_sparse_to_lower,
     centre_lower,
@@ -87,7 +87,6 @@ __all__ = [
     "smallest_eigenpairs_centred",
     "smoother_trace",
     "start_pivots",
-    "sum_factor",
     "symmetric_product",
     "treatment_weights",
     "weighted_ridge_path",

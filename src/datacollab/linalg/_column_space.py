@@ -9,7 +9,7 @@ import scipy.linalg
 
 from .._validation import FloatArray
 
-__all__ = ["ColumnSpace", "centred_columns", "column_space", "leading_left_singular", "sum_factor"]
+__all__ = ["ColumnSpace", "centred_columns", "column_space", "leading_left_singular"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,27 +121,3 @@ def leading_left_singular(W: FloatArray) -> tuple[FloatArray, FloatArray, FloatA
     tolerance = max(W.shape) * np.finfo(np.float64).eps * singular_values[0]
     rank = int((singular_values > tolerance).sum())
     return U[:, :rank], singular_values[:rank], Vt[:rank].T
-
-
-def sum_factor(W: FloatArray) -> FloatArray:
-    r"""The F of few columns with :math:`F F^\top = W W^\top` that the product determines, whatever W it is made of.
-
-    It is the pivoted Cholesky factor of :math:`W W^\top`, found without that matrix, through the QR decomposition of
-    :math:`W^\top` with column pivoting.  So it says of W what the product says, but for rounding, and nothing of which
-    columns W had.
-
-    Parameters
-    ----------
-    W : ndarray of shape (n, m)
-        Not all zero.
-
-    Returns
-    -------
-    ndarray of shape (n, rank)
-    """
-    R, pivots = scipy.linalg.qr(W.T, mode="r", pivoting=True, check_finite=False)
-    diagonal = R.diagonal()
-    rank = int((np.abs(diagonal) > max(W.shape) * np.finfo(np.float64).eps * abs(diagonal[0])).sum())
-    F: FloatArray = np.empty((W.shape[0], rank))
-    F[pivots] = (R[:rank] * np.sign(diagonal[:rank])[:, None]).T
-    return F

@@ -175,7 +175,7 @@ MODELS: dict[str, Callable[[bool, int | None], Any]] = {
 }
 """Makers of models, which take whether it is a classification, and a seed.  None keeps its training rows."""
 _PENALTY, _PENALTY_OF_MEANS = 1.0, 20.0
-"""Of Cox regressions on standardised columns, as `benchmarks/downstream/survival.py` has them."""
+"""Of Cox regressions on standardised columns, as the section on survival of `make downstream` has them."""
 
 
 def _cox(of_means: bool, random_state: int | None) -> Any:
