@@ -45,6 +45,7 @@ def test_the_only_remote_need_not_be_named(tmp_path):
         {"url": "https://hub.example", "project": "../../x"},
         {"url": "/mnt", "name": "../x"},
         {"url": "/mnt", "name": ""},
+        {"url": "/mnt", "name": "Nul"},
     ],
 )
 def test_places_that_cannot_be(options):

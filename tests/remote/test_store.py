@@ -1,9 +1,12 @@
 """Files left in a folder that all reach: what goes in, what comes out, and what is not believed."""
 
 import json
+import os
 import shutil
+import threading
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 
 import pytest
 from mail import OF_PARTIES, Mail
@@ -509,3 +512,45 @@ def test_a_project_file_of_another_owner_or_an_older_one_does_not_come(mail, tmp
     done, _ = mail.pull("b", Lying(str(tmp_path / "store")))
     assert done.refused["agreement"].code == code
     assert mail.inbox("b") == []
+
+
+def a_link(path):
+    path.symlink_to(path.parents[3] / "elsewhere")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="FIFOs are files of POSIX systems")
+@pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir, a_link])
+@pytest.mark.parametrize("kind", ["anchor", "agreement"])
+def test_what_is_no_file_is_refused_and_named_and_never_waited_for(mail, tmp_path, make, kind):
+    store = StoreRemote(str(tmp_path / "store"))
+    mail.push("a", store)
+    (place,) = (tmp_path / "store" / mail.project.digest / kind).iterdir()
+    place.rename(tmp_path / "elsewhere")
+    make(place)
+
+    done = []
+    thread = threading.Thread(target=lambda: done.append(outcome(mail, store)), daemon=True)
+    thread.start()
+    thread.join(60)
+    assert done, "the pull is still waiting"
+    assert done[0].code == "BUNDLE_MALFORMED"
+    assert str(place) in str(done[0])
+
+
+def outcome(mail, store):
+    """The refusal that a pull ends with or reports."""
+    try:
+        done, _ = mail.pull("b", store)
+    except ExchangeError as error:
+        return error
+    (error,) = done.refused.values()
+    return error
+
+
+def test_a_project_file_that_is_none_elsewhere_stops_no_other_project(mail, tmp_path):
+    store = StoreRemote(str(tmp_path / "store"))
+    mail.push("a", store)
+    others = tmp_path / "store" / ("0" * 64) / "agreement"
+    others.mkdir(parents=True)
+    os.mkfifo(others / ("0" * 64 + ".toml"))
+    assert len(mail.pull("b", store)[0].came) == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import re
 import secrets
@@ -11,7 +10,7 @@ from pathlib import Path
 
 from ..errors import ExchangeError
 
-__all__ = ["open_unlinked", "remove_leftovers", "sync_folder", "write_atomically"]
+__all__ = ["remove_leftovers", "sync_folder", "write_atomically"]
 
 _PART = re.compile(r"\..+\.[0-9a-f]{16}\.part", re.DOTALL)
 
@@ -95,24 +94,6 @@ def sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-
-
-def open_unlinked(path: Path, flags: int, *, code: str) -> int:
-    """Open a file of one's own, closed to others, by its name alone: a link there may lead to any file.
-
-    Raises
-    ------
-    ExchangeError
-        With the code that is given, when it is a link.
-    """
-    try:
-        return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0), 0o600)
-    except OSError as error:
-        if error.errno != errno.ELOOP:
-            raise
-        raise ExchangeError(
-            code, f"{path} is a symbolic link, which no command makes. Remove it, and find out who put it there."
-        ) from None
 
 
 def remove_leftovers(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from ._json import digest, parse_json
 from ._key_pair import KeyPair
 from ._limits import Limits
 from ._manifest import Manifest, check_size
+from ._opening import open_regular
 from ._public_key import PublicKey
 
 __all__ = ["Bundle", "pack", "unpack"]
@@ -128,12 +130,11 @@ def _read(source: bytes | Path, limits: Limits, what: str) -> dict[str, bytes]:
     try:
         if isinstance(source, bytes):
             members = read_container(io.BytesIO(source), len(source), limits=limits, what=what)
-        elif not source.is_file():
-            reason = "is no file" if source.exists() else "does not exist"
-            raise ExchangeError("BUNDLE_MALFORMED", f"{what} {reason}. Give the file that was sent.")
         else:
-            with open(source, "rb") as file:
-                members = read_container(file, source.stat().st_size, limits=limits, what=what)
+            with open_regular(source) as file:
+                members = read_container(file, os.fstat(file.fileno()).st_size, limits=limits, what=what)
+    except FileNotFoundError:
+        raise ExchangeError("BUNDLE_MALFORMED", f"{what} does not exist. Give the file that was sent.") from None
     except OSError as error:
         raise ExchangeError(
             "BUNDLE_MALFORMED", f"{what} cannot be read ({error.strerror}). Look at the file and its permissions."

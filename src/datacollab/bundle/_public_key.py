@@ -9,6 +9,7 @@ from pathlib import Path
 
 from .._require import require
 from ..errors import ExchangeError
+from ._opening import open_regular
 from ._spelling import bytes_of, letters_of, spelt
 
 __all__ = ["PROOF_PREFIX", "PublicKey"]
@@ -124,7 +125,7 @@ class PublicKey:
             ``KEY_MISSING``, when there is no such file; ``KEY_MALFORMED``, when it holds none, or not its owner's.
         """
         try:
-            with open(path, "rb") as file:
+            with open_regular(path, code="KEY_MISSING") as file:
                 text = file.read(MAX_BYTES).decode("ascii")
         except UnicodeError:
             raise _malformed(str(path), "it is not even text") from None

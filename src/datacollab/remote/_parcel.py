@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..bundle import read_envelope
+from ..bundle import open_regular, read_envelope
 from ..errors import ExchangeError
 from ..exchange.project import Project
 from ._addressed import addressed
@@ -49,7 +49,7 @@ class Parcel:
 
     def piece(self, offset: int, most: int) -> bytes:
         """Bytes of the file, read anew; who gets all of them sees by the hash that they are those that were checked."""
-        with open(self.path, "rb") as file:
+        with open_regular(self.path) as file:
             file.seek(offset)
             return file.read(most)
 
@@ -68,7 +68,7 @@ def parcel_of(path: Path, folder: Folder) -> Parcel:
         Of the kind "verification", NOT_A_MEMBER or TOO_LARGE.
     """
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size
             envelope = read_envelope(file, size, what=str(path))
             file.seek(0)

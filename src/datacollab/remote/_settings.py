@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from .._require import require
 from ..bundle import write_atomically
 from ..errors import ExchangeError
+from ..exchange.project import is_device_name
 
 __all__ = ["REMOTES_FILE", "Place", "chosen", "is_hub", "read_places", "write_places"]
 
@@ -53,6 +54,8 @@ class Place:
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise invalid(f"{self.name!r} cannot name a remote; 1 to 32 letters, digits, - and _ are wanted")
+        if is_device_name(self.name):
+            raise invalid(f"{self.name!r} cannot name a remote: on Windows it names a device")
         _check_url(self.url)
         if self.project is not None and not _PROJECT.fullmatch(self.project):
             raise invalid(f"remote {self.name!r}: the project is no 32 hexadecimal letters")

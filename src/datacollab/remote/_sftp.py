@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import stat
 from typing import Any
 
 from .._require import require
+from ..errors import ExchangeError
 
 __all__ = ["SFTP", "sftp_files"]
 
@@ -38,6 +40,15 @@ def sftp_files(url: str) -> tuple[Any, str]:
             self.client.set_missing_host_key_policy(paramiko.RejectPolicy())
             self.client.connect(self.host, **{"timeout": _CONNECT} | self.ssh_kwargs)
             self.ftp = self.client.open_sftp()
+
+        def _open(self, path: str, mode: str = "rb", **options: Any) -> Any:
+            # A server waits at a FIFO as a plain `open` does.
+            kind = self.ftp.lstat(path).st_mode if mode == "rb" else None
+            if kind is not None and not stat.S_ISREG(kind):
+                raise ExchangeError(
+                    "BUNDLE_MALFORMED", f"{path} is no regular file. Remove it, and find out who put it there."
+                )
+            return super()._open(path, mode, **options)
 
     files = KnownServers(skip_instance_cache=True, **KnownServers._get_kwargs_from_urls(url))
     return files, KnownServers._strip_protocol(url)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from .._require import require
-from ..bundle import Limits, digest
+from ..bundle import Limits, digest, open_regular
 from ..errors import ExchangeError, MissingExtraError
 from ..exchange.project import Project
 from ._base import Remote, Tell, silent
@@ -55,6 +55,7 @@ class StoreRemote(Remote):
         self.url = url
         self._today = today
         fsspec = require("fsspec", "remote")
+        self._local = require("fsspec.implementations.local", "remote").LocalFileSystem
         try:
             with self._reached():
                 if url.startswith(SFTP):
@@ -98,7 +99,7 @@ class StoreRemote(Remote):
     def fetch(self, entry: Entry, part: Path, *, folder: Folder, tell: Tell = silent) -> None:
         """As of `Remote`."""
         place = self._lying(entry, folder)
-        with self._still_there(entry), self._files.open(place, "rb") as source, open(part, "ab") as target:
+        with self._still_there(entry), self._open(place) as source, open(part, "ab") as target:
             done = target.tell()
             source.seek(done)
             while piece := source.read(_PIECE):
@@ -129,9 +130,13 @@ class StoreRemote(Remote):
         Raises
         ------
         ExchangeError
-            REMOTE_INVALID, when several projects of different owners name the key.
+            REMOTE_INVALID, when several projects of different owners name the key; BUNDLE_MALFORMED, when none names it
+            and something lies in the place of a project file that is no file.
         """
-        found = [(project, text) for project, text in self._agreements() if _concerns(project, folder)]
+        refused: list[ExchangeError] = []
+        found = [(project, text) for project, text in self._agreements(refused) if _concerns(project, folder)]
+        if refused and not found:
+            raise refused[0]
         if len({(project.owner, project.name) for project, _ in found}) > 1:
             names = ", ".join(sorted(f"{each.name} ({each.digest[:16]})" for each, _ in found))
             raise ExchangeError(
@@ -162,7 +167,10 @@ class StoreRemote(Remote):
         return self._place(project, entry.kind, entry.sha256 + KINDS[entry.kind].suffix)
 
     def _entries(self, project: Project, kind: str) -> Sequence[Entry]:
-        """Files of a kind that look like it; what does not, others left there by mistake."""
+        """Files of a kind that look like it; what does not, others left there by mistake.
+
+        Under the name of such a file, anything but a regular file is refused.
+        """
         found = []
         for place in self._names(self._place(project.digest, kind)):
             sha256, suffix = place.rsplit("/", 1)[-1].partition(".")[::2]
@@ -172,7 +180,7 @@ class StoreRemote(Remote):
             # What was taken back since it was listed is passed over, too.
             with self._reached(), contextlib.suppress(FileNotFoundError):
                 size = int(self._files.size(place))
-                with self._files.open(place, "rb", block_size=2**16) as stream:
+                with self._open(place, block_size=2**16) as stream:
                     said = peek(stream)
             if said is None:
                 continue
@@ -184,7 +192,8 @@ class StoreRemote(Remote):
                 found.append(Entry(**facts, recipient=to, project=project.digest))
         return found
 
-    def _agreements(self) -> Iterator[tuple[Project, bytes]]:
+    def _agreements(self, refused: list[ExchangeError]) -> Iterator[tuple[Project, bytes]]:
+        """Read what lies in the places of project files, and note what is no regular file there."""
         for place in self._names(self._root):
             if not _SHA256.fullmatch(place.rsplit("/", 1)[-1]):
                 continue
@@ -192,11 +201,23 @@ class StoreRemote(Remote):
                 is_folder = self._files.isdir(place)
             for file in self._names(f"{place}/{AGREEMENT}") if is_folder else ():
                 text = b""
-                with self._reached(), contextlib.suppress(FileNotFoundError), self._files.open(file, "rb") as stream:
-                    text = stream.read(_MOST_TEXT)
+                try:
+                    with self._reached(), contextlib.suppress(FileNotFoundError), self._open(file) as stream:
+                        text = stream.read(_MOST_TEXT)
+                except ExchangeError as error:
+                    if error.code == "REMOTE_UNREACHABLE":
+                        raise
+                    refused.append(error)
+                    continue
                 # Others' mistakes are not this folder's concern, and no more is what vanished since it was listed.
                 with contextlib.suppress(ExchangeError):
                     yield project_of(text, file), text
+
+    def _open(self, place: str, **options: Any) -> BinaryIO | Any:
+        """Open a file to read it: on this machine a regular one, and no link, whatever others have put there."""
+        if isinstance(self._files, self._local):
+            return open_regular(Path(place), follow=False)
+        return self._files.open(place, "rb", **options)
 
     def _names(self, place: str) -> Sequence[str]:
         with self._reached():

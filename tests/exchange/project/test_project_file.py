@@ -20,6 +20,8 @@ from datacollab.exchange.project import (
     AnchorRecipe,
     Column,
     Task,
+    check_party_name,
+    is_device_name,
     load_project,
     project_content,
     project_text,
@@ -371,6 +373,21 @@ def test_names_of_parties_become_files(make_project, keys, name):
     refused("SPEC_INVALID", make_project, parties=parties)
 
 
+@pytest.mark.parametrize(
+    "name", ["con", "NUL", "Aux", "prn", "com1", "LPT9", "nul.txt", "con ", "aux.", "Com5 .dcshare"]
+)
+def test_names_of_devices_name_no_party(make_project, keys, name):
+    parties = {name: keys["a"].public, "b": keys["b"].public}
+    refused("SPEC_INVALID", make_project, parties=parties)
+    assert is_device_name(name)
+
+
+@pytest.mark.parametrize("name", ["console", "null", "com10", "auxiliary", "con_1", "lpt"])
+def test_names_that_are_like_those_of_devices_are_names(name):
+    check_party_name(name)
+    assert not is_device_name(name)
+
+
 def test_no_one_has_two_roles_that_exclude_one_another(make_project, keys):
     a, b, analyst, stranger = (keys[name].public for name in ("a", "b", "analyst", "stranger"))
     assert "anchor" in refused("SPEC_INVALID", make_project, owner=analyst)
@@ -493,7 +510,7 @@ def test_what_was_verified_is_what_is_kept(project, text, write, monkeypatch):
         reads.append(file)
         return io.BytesIO(text.encode() if len(reads) == 1 else b"another project")
 
-    monkeypatch.setattr("datacollab.exchange.project._signing.open", swapped, raising=False)
+    monkeypatch.setattr("datacollab.exchange.project._signing.open_regular", swapped)
     loaded, data = read_project(path)
     assert (loaded, data) == (project, text.encode())
     assert len(reads) == 1

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
 
-from ...bundle import KeyPair, PublicKey, write_atomically
+from ...bundle import KeyPair, PublicKey, read_regular, write_atomically
 from ...errors import AgreementError, ExchangeError
 from ..log import AuditLog, locked
 from ..project import Project, load_project, read_project
@@ -117,7 +117,7 @@ class AnalystFolder:
             commitments = {party: str(each.facts["anchor_commitment"]) for party, each in present.items()}
             accepted: list[tuple[ReceivedShare, bytes]] = []
             for file in map(Path, files):
-                source = _read(file)
+                source = read_regular(file)
                 received = receive(source, self.project, self._key, where=str(file))
                 commitment = str(received.facts["anchor_commitment"])
                 check_same_anchor(commitments, received.party, commitment)
@@ -383,15 +383,6 @@ def _check_same_project(there: Project, given: Project, path: Path) -> None:
             "ALREADY_THERE",
             f"{path} holds shares of another version of a project. Use another folder for this one.",
         )
-
-
-def _read(file: Path) -> bytes:
-    from ...bundle import Limits
-
-    size, most = file.stat().st_size, Limits().total_bytes
-    if size > most:
-        raise ExchangeError("TOO_LARGE", f"{file} has {size} bytes; {most} are allowed. Check where it comes from.")
-    return file.read_bytes()
 
 
 def _counts(received: ReceivedShare) -> dict[str, int]:

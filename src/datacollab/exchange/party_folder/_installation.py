@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import is_classifier, is_regressor
 
 from ..._typing import FloatArray
-from ...bundle import Bundle, KeyPair, Limits, is_container, is_encrypted, unpack, unseal
+from ...bundle import Bundle, KeyPair, is_container, is_encrypted, unpack, unseal
 from ...errors import DataCollabError, ExchangeError
 from ...model import MODEL_KIND, ONNX_MEMBER, PartyModel, estimator_kind, model_from, plain_facts, task_of
 from ...survival import SurvivalModel
@@ -18,21 +18,7 @@ from ..project import Project
 from ._share_file import SEALED
 from ._survival_times import agreed_times, times_within
 
-__all__ = ["are_targets", "check_addressed", "check_model_works", "check_not_older", "open_model", "read_model"]
-
-
-def read_model(path: Path) -> bytes:
-    """The file as a whole, so that what is checked is what is installed.
-
-    Raises
-    ------
-    ExchangeError
-        TOO_LARGE, before anything is read.
-    """
-    size, most = path.stat().st_size, Limits().total_bytes
-    if size > most:
-        raise ExchangeError("TOO_LARGE", f"{path} has {size} bytes; {most} are allowed. Check where it comes from.")
-    return path.read_bytes()
+__all__ = ["are_targets", "check_addressed", "check_model_works", "check_not_older", "open_model"]
 
 
 def open_model(

@@ -8,10 +8,10 @@ from typing import Any
 
 from sklearn.tree import export_text
 
+from ...bundle import read_regular
 from ...errors import ExchangeError
 from ._answers import learned, learned_from, learned_state, open_answers
 from ._commit import commit_forgetting, commit_learned, has_forgotten
-from ._installation import read_model
 from ._pooling import NOT_SAID
 from ._predictions import Predictions
 from ._sides import AtHome, LearnedSide
@@ -52,7 +52,7 @@ class Learning(Predictions):
         anchor, share_digest = self.anchor, self._logged_share()
         own = None if has_forgotten(self._files) else load_party(self._files, self._own).own
         answers, bundle = open_answers(
-            read_model(answers_file),
+            read_regular(answers_file),
             answers_file,
             self.project,
             self.key,

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...bundle import read_regular
 from ...errors import AgreementError, ExchangeError
 from ...model import PartyModel
 from ..project import Adjustments, EncodedTable, encode_table, read_table, write_table
 from ._commit import commit_model
-from ._installation import check_model_works, check_not_older, open_model, read_model
+from ._installation import check_model_works, check_not_older, open_model
 from ._pooling import NOT_SAID, Pooled, pool, pooled_from
 from ._prediction import predicted_frames, scored
 from ._prediction_file import check_output
@@ -68,7 +69,7 @@ class Predictions(Workplace):
         model_file = Path(model_file)
         self._settle()
         stored = load_party(self._files, self._own)
-        data = read_model(model_file)
+        data = read_regular(model_file)
         model, bundle = open_model(
             data, model_file, self.project, self.key, self.name, stored.share_digest, objects=objects
         )
@@ -284,7 +285,7 @@ class Predictions(Workplace):
             if self.project.task.kind == "effect":
                 what = "Of an effect no model comes back: the estimate is the analyst's."
             raise ExchangeError("NOT_INSTALLED", f"{self.path} holds no model. {what}")
-        data = read_model(self._files.model)
+        data = read_regular(self._files.model)
         kept = self._own.read(self._files.personal) if self._files.personal.exists() else None
         known = None if kept is None else kept.facts.get("model_digest")
         # Objects are taken in the one model that was installed with them, and in no other.

@@ -15,6 +15,7 @@ Files by what they are for:
 """
 
 from ._adjusted import MOST_OUTSIDE, Adjustments, adjusted_details, adjusted_text
+from ._agreement import check_party_name, is_device_name
 from ._anchor import Anchor, anchor_from_bytes, anchor_to_bytes
 from ._anchor_making import anchor_of_rows, make_anchor
 from ._column import Column
@@ -51,11 +52,13 @@ __all__ = [
     "anchor_lines",
     "anchor_of_rows",
     "anchor_to_bytes",
+    "check_party_name",
     "column_rows",
     "compare_projects",
     "draft_project",
     "encode_table",
     "guessing",
+    "is_device_name",
     "like_record_numbers",
     "load_project",
     "make_anchor",

@@ -15,9 +15,44 @@ from ._recipe import AnchorRecipe
 from ._refusals import check_text, invalid, listed
 from ._task import Task
 
-__all__ = ["Agreement"]
+__all__ = ["Agreement", "check_party_name", "is_device_name"]
 
 _PARTY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
+_DEVICES = re.compile(r"(con|conin\$|conout\$|prn|aux|nul|(com|lpt)[0-9\u00b9\u00b2\u00b3]) *([.:].*)?", re.IGNORECASE)
+
+
+def is_device_name(name: str) -> bool:
+    """Return whether Windows opens a device instead of a file of this name, whatever its extension.
+
+    Examples
+    --------
+    >>> is_device_name("NUL.dcshare"), is_device_name("null")
+    (True, False)
+    """
+    return _DEVICES.fullmatch(name) is not None
+
+
+def check_party_name(name: str) -> None:
+    """Check that files can be named after a party on every system.
+
+    Parameters
+    ----------
+    name : str
+
+    Raises
+    ------
+    ExchangeError
+        SPEC_INVALID.
+    """
+    if not _PARTY_NAME.fullmatch(name):
+        raise invalid(
+            "[members.parties]",
+            f"{name!r} cannot name files. Expected 1 to 64 letters, digits, - and _, not - first.",
+        )
+    if is_device_name(name):
+        raise invalid(
+            "[members.parties]", f"{name!r} cannot name files: on Windows it names a device. Choose another name."
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,11 +130,7 @@ class Agreement:
         if len(self.parties) < 2:
             raise invalid("[members.parties]", f"{len(self.parties)} parties; at least 2 are wanted.")
         for name in self.parties:
-            if not _PARTY_NAME.fullmatch(name):
-                raise invalid(
-                    "[members.parties]",
-                    f"{name!r} cannot name files. Wanted: 1 to 64 letters, digits, - and _, not - first.",
-                )
+            check_party_name(name)
         if repeated := sorted(_repeated(name.casefold() for name in self.parties)):
             raise invalid(
                 "[members.parties]", f"names differ by capital letters alone: {listed(repeated)}. Rename one."

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from ...bundle import KeyPair, canonical_json, unpack
+from ...bundle import KeyPair, canonical_json, open_regular, unpack
 from ...errors import ExchangeError
 from ._content import project_content
 from ._parsing import parse_project
@@ -126,7 +126,7 @@ def read_project_text(path: Path) -> str:
 
 
 def _read(path: Path) -> bytes:
-    with open(path, "rb") as file:
+    with open_regular(path, code="WRONG_KIND") as file:
         data = file.read(_MOST_BYTES + 1)
     if data.startswith(_ZIP):
         raise _no_project(path)
