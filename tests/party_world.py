@@ -117,8 +117,6 @@ class World:
         sealed_to=None,
         change=None,
         integrator=None,
-        onnx=False,
-        objects=False,
         **facts,
     ):
         """What the analyst would send to the first party."""
@@ -127,7 +125,7 @@ class World:
             estimator = LogisticRegression() if self.task == "classification" else LinearRegression()
         model = dc.Analyst(integrator or dc.LTI(3), estimator).fit([share for share, _ in opened]).party_model(party)
         model = model if change is None else change(model)
-        inner, members = model_contents(model, onnx=onnx, objects=objects)
+        inner, members = model_contents(model)
         told = {name: inner[name] for name in ("task", "n_components", "estimator", "created", "versions")}
         told |= {"party": party, "project_digest": self.project.digest, "share_digest": opened[0][1].digest} | facts
         recipient, purpose = self.keys[sealed_to or party], f"model of {party} in {self.project.digest}"

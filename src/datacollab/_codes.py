@@ -264,19 +264,11 @@ CODES = {
         "Ask for a model instead of answers, or for an anchor of rows like the party's.",
     ),
     "MODEL_UNSUPPORTED": Code("model", "A model of this kind cannot be sent.", "Train another kind of model."),
-    "OBJECTS_REFUSED": Code(
-        "model",
-        "A model is made of objects of scikit-learn instead of plain numbers, and nobody asked for them, or this "
-        "machine cannot confine them.",
-        "Ask for it as numbers, or take objects by name, on Linux.",
-    ),
-    "UNTRUSTED_TYPE": Code("model", "A model contains types that are not trusted.", "Do not use it; ask the analyst."),
     "VERSION_MISMATCH": Code(
         "model",
-        "A model was made with another version of scikit-learn.",
-        "Install that version, or ask for the model as numbers.",
+        "A party's stored map was made with another version of scikit-learn.",
+        "Install that version, or share again.",
     ),
-    "ONNX_UNSUPPORTED": Code("model", "This model has no ONNX form.", "Send it without."),
     # remote
     "REMOTE_UNREACHABLE": Code(
         "remote", "A remote cannot be reached, or does not answer.", "Look at the network; then run the command again."

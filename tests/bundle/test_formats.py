@@ -1,4 +1,4 @@
-"""Files of versions 1 and 2, kept as they were written, are read for good; and docs/formats.md suffices to read them.
+"""Files that were kept are read, written the same, and docs/formats.md suffices to read them.
 
 The readers below were written from that page alone, without the package.
 """
@@ -33,7 +33,7 @@ from datacollab.bundle import (
     unpack,
     unseal,
 )
-from datacollab.bundle._manifest import READABLE
+from datacollab.bundle._manifest import KINDS
 from datacollab.exchange.log import AuditLog
 
 HERE = Path(__file__).parent / "formats"
@@ -48,38 +48,36 @@ def file(name):
     return (HERE / name).read_bytes()
 
 
-def test_bundles_of_version_1():
-    bundle = unpack(HERE / "v1-signed.dcshare", kind="datacollab.share", signed_by=KEY.public)
+def test_bundles():
+    bundle = unpack(HERE / "signed.dcshare", kind="datacollab.share", signed_by=KEY.public)
     assert bundle.facts == FACTS
     assert bundle.members["note.bin"] == b"\x00\xff"
     arrays = bytes_to_arrays(bundle.members["share.safetensors"], what="x")
     for name, array in ARRAYS.items():
         assert_array_equal(arrays[name], array)
-    unsigned = unpack(HERE / "v1-unsigned.dcmodel", kind="datacollab.model")
+    unsigned = unpack(HERE / "unsigned.dcmodel", kind="datacollab.model")
     assert (unsigned.facts, unsigned.signer) == ({"party": "north"}, None)
 
 
 def test_bundles_are_still_written_the_same():
     members = {"note.bin": b"\x00\xff", "share.safetensors": arrays_to_bytes(ARRAYS)}
-    assert pack("datacollab.share", FACTS, members, key=KEY) == file("v3-signed.dcshare")
-    first = unpack(HERE / "v1-signed.dcshare")
-    for version in (2, 3):
-        later = unpack(HERE / f"v{version}-signed.dcshare", signed_by=KEY.public)
-        assert (first.version, later.version) == (1, version)
-        assert (first.facts, first.members) == (later.facts, later.members)
+    assert pack("datacollab.share", FACTS, members, key=KEY) == file("signed.dcshare")
+    assert pack("datacollab.model", {"party": "north"}, unpack(HERE / "unsigned.dcmodel").members) == file(
+        "unsigned.dcmodel"
+    )
 
 
-def test_keys_seals_passphrases_and_logs_of_version_1(tmp_path):
-    assert PublicKey.load(HERE / "v1-public.key") == KEY.public
-    for name, passphrase in (("v1-keys.json", None), ("v1-encrypted-keys.json", PASSPHRASE)):
+def test_keys_seals_passphrases_and_logs(tmp_path):
+    assert PublicKey.load(HERE / "public.key") == KEY.public
+    for name, passphrase in (("keys.json", None), ("encrypted-keys.json", PASSPHRASE)):
         (tmp_path / name).write_bytes(file(name))
         (tmp_path / name).chmod(0o600)
         assert KeyPair.load(tmp_path / name, passphrase).public == KEY.public
     for key in (KEY, OTHER):
-        assert unseal(file("v1-seal.bin"), key, purpose=PURPOSE) == b"the anchor"
-    assert sealed_to(file("v1-seal.bin")) == [OTHER.public.fingerprint, KEY.public.fingerprint]
-    assert decrypt(file("v1-passphrase.bin"), PASSPHRASE) == b"the state"
-    log = AuditLog(HERE / "v1-log.jsonl")
+        assert unseal(file("seal.bin"), key, purpose=PURPOSE) == b"the anchor"
+    assert sealed_to(file("seal.bin")) == [OTHER.public.fingerprint, KEY.public.fingerprint]
+    assert decrypt(file("passphrase.bin"), PASSPHRASE) == b"the state"
+    log = AuditLog(HERE / "log.jsonl")
     assert log.verify() == log.entries()[1]["hash"]
     assert [entry["event"] for entry in log.entries()] == ["joined", "shared"]
 
@@ -131,13 +129,6 @@ def page():
     return (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
 
 
-def test_the_table_of_versions():
-    rows = re.findall(r"^\| `(datacollab\.[\w-]+)` \| (\d+) \| ([\d, ]+) \|$", page(), flags=re.MULTILINE)
-    documented = {kind: (int(written), tuple(map(int, read.split(",")))) for kind, written, read in rows}
-    assert documented.pop("datacollab.keys") == (1, (1,))
-    assert documented == {kind: (versions[-1], versions) for kind, versions in READABLE.items()}
-
-
 def documented_schema():
     (text,) = re.findall(r"^```json\n(.*?)^```", page(), flags=re.DOTALL | re.MULTILINE)
     return json.loads(text)
@@ -145,12 +136,12 @@ def documented_schema():
 
 def test_manifests_are_what_the_schema_says():
     schema = documented_schema()
-    for name in ("v1-signed.dcshare", "v1-unsigned.dcmodel", "v2-signed.dcshare", "v3-signed.dcshare"):
+    for name in ("signed.dcshare", "unsigned.dcmodel"):
         manifest = json.loads(documented_members(file(name))["manifest.json"])
         assert conforms(manifest, schema)
         for key, wrong in [
             ("format", "x"),
-            ("format_version", 6),
+            ("format_version", 2),
             ("facts", []),
             ("members", {"A": {}}),
             ("signer", ""),
@@ -158,7 +149,7 @@ def test_manifests_are_what_the_schema_says():
             assert not conforms({**manifest, key: wrong}, schema), key
             assert not conforms({other: value for other, value in manifest.items() if other != key}, schema)
         assert not conforms({**manifest, "more": 1}, schema)
-    assert schema["properties"]["format"]["enum"] == list(READABLE)
+    assert schema["properties"]["format"]["enum"] == list(KINDS)
 
 
 def documented_key(text):
@@ -174,7 +165,7 @@ def documented_fingerprint(halves):
     return "-".join(letters.decode().lower()[start : start + 4] for start in (0, 4, 8, 12))
 
 
-@pytest.mark.parametrize("name", ["v1-signed.dcshare", "v1-unsigned.dcmodel", "v2-signed.dcshare"])
+@pytest.mark.parametrize("name", ["signed.dcshare", "unsigned.dcmodel"])
 def test_the_documented_container_and_manifest(name):
     members = documented_members(file(name))
     manifest = json.loads(members["manifest.json"])
@@ -200,26 +191,26 @@ def documented_plain(data, passphrase):
 
 
 def test_the_documented_keys():
-    halves = b"".join(documented_key(file("v1-public.key").decode().strip()))
+    halves = b"".join(documented_key(file("public.key").decode().strip()))
     assert documented_fingerprint(halves) == KEY.public.fingerprint
-    for name in ("v1-keys.json", "v1-encrypted-keys.json"):
+    for name in ("keys.json", "encrypted-keys.json"):
         contents = json.loads(file(name))
         secret = base64.b64decode(contents["secret"])
         secret = documented_plain(secret, PASSPHRASE) if contents["encrypted"] else secret
         assert Ed25519PrivateKey.from_private_bytes(secret[:32]).public_key().public_bytes_raw() == halves[:32]
         assert X25519PrivateKey.from_private_bytes(secret[32:]).public_key().public_bytes_raw() == halves[32:]
-    assert documented_plain(file("v1-passphrase.bin"), PASSPHRASE) == b"the state"
+    assert documented_plain(file("passphrase.bin"), PASSPHRASE) == b"the state"
 
 
 def test_the_documented_seal():
-    data = file("v1-seal.bin")
+    data = file("seal.bin")
     magic, n, ephemeral, commitment = struct.unpack(">8sH32s32s", data[:74])
     assert (magic, n) == (b"dcseal01", 2)
     slots = {data[74 + 58 * i : 84 + 58 * i]: data[84 + 58 * i : 132 + 58 * i] for i in range(n)}
     header, body = data[: 74 + 58 * n], data[74 + 58 * n :]
     halves = KEY.public.signing + KEY.public.sealing
     own = hashlib.sha256(b"datacollab public key 1 fingerprint\n" + halves).digest()[:10]
-    secret = base64.b64decode(json.loads(file("v1-keys.json"))["secret"])
+    secret = base64.b64decode(json.loads(file("keys.json"))["secret"])
     shared = X25519PrivateKey.from_private_bytes(secret[32:]).exchange(X25519PublicKey.from_public_bytes(ephemeral))
     info = b"datacollab seal 1 key\n" + PURPOSE.encode()
     wrapping = HKDF(hashes.SHA256(), 32, ephemeral + halves[32:], info).derive(shared)
@@ -231,7 +222,7 @@ def test_the_documented_seal():
 
 def test_the_documented_log():
     previous = "0" * 64
-    for number, line in enumerate(file("v1-log.jsonl").splitlines(), start=1):
+    for number, line in enumerate(file("log.jsonl").splitlines(), start=1):
         entry = json.loads(line)
         found = entry.pop("hash")
         assert (entry["number"], entry["previous"]) == (number, previous)

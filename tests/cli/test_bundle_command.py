@@ -50,7 +50,7 @@ def test_inspect(write):
     result = run("inspect", write("a.dcshare", data))
     assert result.exit_code == 0, result.output
     for words in (
-        ["datacollab.share", "version 3", "whole"],
+        ["datacollab.share", "whole"],
         ["signed by", KEY.public.fingerprint],
         ["party", "north"],
         ["task.classes", '["a", "b"]'],
@@ -67,7 +67,7 @@ def test_inspect(write):
 def test_inspect_as_json(write):
     found = facts_of(run("inspect", write("a.dcshare", share()), "--json"))
     assert found["facts"] == FACTS
-    assert (found["kind"], found["version"], found["signer"]) == ("datacollab.share", 3, KEY.public.fingerprint)
+    assert (found["kind"], found["signer"]) == ("datacollab.share", KEY.public.fingerprint)
     assert found["members"]["share.safetensors"]["arrays"]["rows"] == {"dtype": "float64", "shape": [3, 2]}
 
 
@@ -175,7 +175,7 @@ def test_files_of_different_kinds(write):
     new = write("b.dcmodel", pack("datacollab.model", FACTS, {}))
     result = run("diff", old, new)
     assert result.exit_code == DIFFERENT
-    assert result.stdout == ("fact (bundle).kind: datacollab.share | datacollab.model\nfact (bundle).version: 3 | 5\n")
+    assert result.stdout == "fact (bundle).kind: datacollab.share | datacollab.model\n"
 
 
 @pytest.mark.parametrize("command", ["inspect", "verify", "diff"])

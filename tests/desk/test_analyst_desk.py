@@ -122,7 +122,6 @@ def test_candidates_are_shown_with_intervals(world, place):
         ("/integrate", {"method": "best"}, "one of auto, kti"),
         ("/integrate", {"model": "best"}, "one of auto"),
         ("/integrate", {"budget": "-1"}, "a number from 0 on"),
-        ("/export", {"answers": "yes", "onnx": "yes"}, "Answers are numbers alone"),
     ],
 )
 def test_what_is_strange_is_refused(place, path, form, words):

@@ -47,7 +47,7 @@ def _answer(data, signed_by):
         bundle = unpack(data, signed_by=signed_by)
     except ExchangeError as error:
         return error.code
-    return bundle.kind, bundle.version, bundle.facts, bundle.members, bundle.signer, bundle.digest
+    return bundle.kind, bundle.facts, bundle.members, bundle.signer, bundle.digest
 
 
 def _result(data):

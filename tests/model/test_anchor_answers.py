@@ -33,7 +33,7 @@ def answers(values=((0.2, 0.3, 0.5), (1.0, 0.0, 0.0)), classes=CLASSES, party="n
 
 def bundle_of(given):
     facts, members = answers_contents(given)
-    return Bundle(kind=ANSWERS_KIND, version=1, facts=facts, members=members, signer=None, digest="")
+    return Bundle(kind=ANSWERS_KIND, facts=facts, members=members, signer=None, digest="")
 
 
 def refused(bundle, code="ANSWERS_MALFORMED"):

@@ -58,11 +58,6 @@ def test_more_arrays_or_facts_are_refused(bundle):
         assert caught.value.code == "MODEL_MALFORMED"
 
 
-def test_earlier_versions_have_no_such_models(bundle):
-    with pytest.raises(ExchangeError, match="only version 5"):
-        model_from(replace(bundle, version=4))
-
-
 def test_a_regression_keeps_its_kind_of_covariance(tmp_path):
     X = np.random.default_rng(0).normal(size=(30, 2))
     h = LeastSquaresInference(robust=True).fit(X, X[:, 0] ** 2)

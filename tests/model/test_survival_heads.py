@@ -126,12 +126,6 @@ def test_nothing_is_left_out_of_a_survival_model():
             model_contents(replace(model, without_party=without))
 
 
-def test_objects_are_not_asked_for():
-    facts, members = head_to(FITTED["forest"](None), "h", objects=True)
-    assert facts["form"] == "steps"
-    assert members.keys() == {"h.safetensors"}
-
-
 CHANGES = {
     "no baseline": (lambda a, f: a.pop("survival.times"), "no times"),
     "no hazard": (lambda a, f: a.pop("survival.cumulative_hazard"), "no cumulative_hazard"),

@@ -34,7 +34,7 @@ def message(**changes):
 
 def bundle_of(sums):
     facts, members = sums_contents(sums)
-    return Bundle(kind=SUMS_KIND, version=1, facts=facts, members=members, signer=None, digest="")
+    return Bundle(kind=SUMS_KIND, facts=facts, members=members, signer=None, digest="")
 
 
 def assert_same(loaded, saved):

@@ -29,7 +29,7 @@ def share(target=("no", "yes", "no"), **changes):
 
 def bundle_of(shared):
     facts, members = share_contents(shared)
-    return Bundle(kind=SHARE_KIND, version=2, facts=facts, members=members, signer=None, digest="")
+    return Bundle(kind=SHARE_KIND, facts=facts, members=members, signer=None, digest="")
 
 
 def with_arrays(bundle, change):
@@ -211,16 +211,6 @@ def test_impossible_anchor_rows_are_refused(anchor_rows):
 def test_rows_that_are_the_partys_own_are_not_made_of_the_anchors():
     bundle = bundle_of(share(one_to_one=False, anchor_rows=[3, 0, 0]))
     assert refused(replace(bundle, facts=bundle.facts | {"one_to_one": True})) == "SHARE_MALFORMED"
-
-
-def test_version_1_cannot_say_that_rows_are_changed():
-    """A reader of that version would take them for the party's own."""
-    bundle = replace(bundle_of(share()), version=1)
-    assert refused(bundle) == "SHARE_MALFORMED"
-    plain = {name: value for name, value in bundle.facts.items() if name != "one_to_one"}
-    assert share_from(replace(bundle, facts=plain)).one_to_one
-    with_rows = with_arrays(replace(bundle, facts=plain), lambda arrays: arrays.update(anchor_rows=np.zeros(3, "i8")))
-    assert refused(with_rows) == "SHARE_MALFORMED"
 
 
 def test_numbers_beyond_the_range_of_their_type_are_refused():

@@ -29,8 +29,6 @@ class Bundle:
     Attributes
     ----------
     kind : str
-    version : int
-        Of the kind's format.
     facts : dict of str to object
         What JSON can hold.
     members : dict of str to bytes
@@ -41,7 +39,6 @@ class Bundle:
     """
 
     kind: str
-    version: int
     facts: dict[str, Any]
     members: dict[str, bytes] = field(repr=False)
     signer: PublicKey | None
@@ -122,7 +119,7 @@ def unpack(
     signature = members.pop(SIGNATURE, None)
     check_members(manifest, {name: (len(data), digest(data)) for name, data in members.items()}, what)
     check_signature(manifest, manifest_bytes, signature, signed_by, what)
-    return Bundle(manifest.kind, manifest.version, manifest.facts, members, manifest.signer, digest(manifest_bytes))
+    return Bundle(manifest.kind, manifest.facts, members, manifest.signer, digest(manifest_bytes))
 
 
 def _read(source: bytes | Path, limits: Limits, what: str) -> dict[str, bytes]:

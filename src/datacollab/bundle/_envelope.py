@@ -24,8 +24,6 @@ class Envelope:
     Attributes
     ----------
     kind : str
-    version : int
-        Of the kind's format.
     facts : dict of str to object
     members : dict of str to (int, str)
         Bytes and SHA-256 of each.
@@ -36,7 +34,6 @@ class Envelope:
     """
 
     kind: str
-    version: int
     facts: dict[str, Any]
     members: dict[str, tuple[int, str]]
     signer: PublicKey | None
@@ -82,7 +79,7 @@ def read_envelope(
     manifest = Manifest.from_bytes(kept[MANIFEST], kind=None, what=what)
     check_members(manifest, members, what)
     check_signature(manifest, kept[MANIFEST], kept.get(SIGNATURE), signed_by, what)
-    return Envelope(manifest.kind, manifest.version, manifest.facts, members, manifest.signer, digest(kept[MANIFEST]))
+    return Envelope(manifest.kind, manifest.facts, members, manifest.signer, digest(kept[MANIFEST]))
 
 
 def _described(pieces: Pieces) -> tuple[int, str]:

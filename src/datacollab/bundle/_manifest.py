@@ -13,22 +13,22 @@ from ._json import canonical_json, digest, parse_json
 from ._limits import Limits
 from ._public_key import PublicKey
 
-__all__ = ["READABLE", "Manifest"]
+__all__ = ["FORMAT_VERSION", "KINDS", "Manifest"]
 
-READABLE = {
-    "datacollab.share": (1, 2, 3),
-    "datacollab.model": (1, 2, 3, 4, 5),
-    "datacollab.answers": (1,),
-    "datacollab.anchor": (1,),
-    "datacollab.party-state": (1,),
-    "datacollab.balance": (1,),
-    "datacollab.collaboration": (1, 2),
-    "datacollab.group": (1,),
-    "datacollab.group-target": (1,),
-    "datacollab.group-moments": (1,),
-    "datacollab.sums": (1,),
-}
-"""Kinds of bundles, and the versions of each that can be read; the last one is written."""
+KINDS = (
+    "datacollab.share",
+    "datacollab.model",
+    "datacollab.answers",
+    "datacollab.anchor",
+    "datacollab.party-state",
+    "datacollab.balance",
+    "datacollab.collaboration",
+    "datacollab.sums",
+)
+"""Kinds of bundles."""
+
+FORMAT_VERSION = 1
+"""The one version of all their formats."""
 
 _KEYS = {"format", "format_version", "facts", "members", "signer"}
 _SHA256 = re.compile("[0-9a-f]{64}")
@@ -41,7 +41,6 @@ class Manifest:
     Attributes
     ----------
     kind : str
-    version : int
     facts : dict of str to object
     members : dict of str to (int, str)
         Bytes and SHA-256 of each.
@@ -49,7 +48,6 @@ class Manifest:
     """
 
     kind: str
-    version: int
     facts: dict[str, Any]
     members: dict[str, tuple[int, str]]
     signer: PublicKey | None
@@ -60,7 +58,7 @@ class Manifest:
         return canonical_json(
             {
                 "format": self.kind,
-                "format_version": self.version,
+                "format_version": FORMAT_VERSION,
                 "facts": self.facts,
                 "members": members,
                 "signer": None if self.signer is None else self.signer.text,
@@ -78,13 +76,13 @@ class Manifest:
         ValueError
             When the kind is unknown, or a member's name is none.
         """
-        if kind not in READABLE:
-            raise ValueError(f"Unknown kind {kind!r}; one of {', '.join(READABLE)} is wanted.")
+        if kind not in KINDS:
+            raise ValueError(f"Unknown kind {kind!r}; one of {', '.join(KINDS)} is wanted.")
         wrong = sorted(name for name in members if not _is_member_name(name))
         if wrong or len(members) > MAX_MEMBERS:
             raise ValueError(f"Not what members of a bundle can be called, or too many: {wrong}.")
         described = {name: (len(members[name]), digest(members[name])) for name in sorted(members)}
-        return cls(kind, READABLE[kind][-1], dict(facts), described, signer)
+        return cls(kind, dict(facts), described, signer)
 
     @classmethod
     def from_bytes(cls, data: bytes, *, kind: str | None, what: str) -> Manifest:
@@ -109,7 +107,7 @@ class Manifest:
         except ExchangeError:
             raise _malformed(what) from None
         members = _members(value["members"], what)
-        return cls(value["format"], value["format_version"], value["facts"], members, key)
+        return cls(value["format"], value["facts"], members, key)
 
 
 def _is_member_name(name: str) -> bool:
@@ -117,18 +115,18 @@ def _is_member_name(name: str) -> bool:
 
 
 def _check_format(found: str, version: object, wanted: str | None, what: str) -> None:
-    if found not in READABLE or wanted not in (None, found):
+    if found not in KINDS or wanted not in (None, found):
         # What a file calls itself is the sender's text; only names of this program are repeated.
-        is_ = found if found in READABLE else "of a kind that this version does not know"
+        is_ = found if found in KINDS else "of a kind that this version does not know"
         raise ExchangeError(
-            "WRONG_KIND", f"{what} is {is_}; {wanted or ' or '.join(READABLE)} is wanted. Give the right file."
+            "WRONG_KIND", f"{what} is {is_}; {wanted or ' or '.join(KINDS)} is wanted. Give the right file."
         )
     if type(version) is not int or version < 1:
         raise _malformed(what)
-    if version not in READABLE[found]:
+    if version != FORMAT_VERSION:
         raise ExchangeError(
             "FORMAT_TOO_NEW",
-            f"{what} has format version {version}; this version reads {found} up to {READABLE[found][-1]}. Upgrade "
+            f"{what} has format version {version}; this program reads version {FORMAT_VERSION} of {found}. Upgrade "
             "datacollab, then read it again.",
         )
 

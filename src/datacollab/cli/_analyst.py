@@ -230,11 +230,6 @@ def export(
     answers: Annotated[
         bool, Option("--answers", help="Send answers on the anchor in place of a model; parties learn from them.")
     ] = False,
-    onnx: Annotated[bool, Option("--onnx", help="Add a form that runs without scikit-learn.")] = False,
-    objects: Annotated[
-        bool,
-        Option("--objects", help="Send what cannot be plain numbers as objects, for parties who ask for them as well."),
-    ] = False,
     allow_training_rows: Annotated[
         str | None,
         Option(metavar="NAME", help="Send a model that carries training rows; NAME answers for it, in the records."),
@@ -249,9 +244,9 @@ def export(
     """
     with reported(as_json) as report:
         opened = _opened(folder, passphrase_file)
-        if answers and (onnx or objects or allow_training_rows):
-            raise typer.BadParameter("Answers are numbers alone; leave the other options out.", param_hint="--answers")
-        written = opened.export(answers=answers, onnx=onnx, objects=objects, allow_training_rows=allow_training_rows)
+        if answers and allow_training_rows:
+            raise typer.BadParameter("Answers carry no rows; leave --allow-training-rows out.", param_hint="--answers")
+        written = opened.export(answers=answers, allow_training_rows=allow_training_rows)
         report.facts = {"answers" if answers else "models": [str(file) for file in written]}
         for file in written:
             report.line(f"{file}: {file.stat().st_size:,} bytes, for {file.stem} alone")

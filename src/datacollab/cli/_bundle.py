@@ -98,7 +98,6 @@ def diff(a: File, b: File, as_json: AsJson = False) -> None:
 def _identity(bundle: Bundle) -> dict[str, Any]:
     return {
         "kind": bundle.kind,
-        "version": bundle.version,
         "signer": None if bundle.signer is None else bundle.signer.fingerprint,
         "digest": bundle.digest,
     }
@@ -149,7 +148,7 @@ def _described(name: str, data: bytes) -> dict[str, Any]:
 
 def _show_identity(file: Path, bundle: Bundle, report: Report) -> None:
     signer = "nobody: whoever carried it could have changed it" if bundle.signer is None else bundle.signer.fingerprint
-    report.line(f"{file}: {bundle.kind}, format version {bundle.version}, whole")
+    report.line(f"{file}: {bundle.kind}, whole")
     report.line(f"signed by  {signer}")
     report.line(f"digest     {bundle.digest}")
 

@@ -184,9 +184,6 @@ def install(
     older: Annotated[
         bool, Option("--older", help="Also in place of a later model that was made from the same share.")
     ] = False,
-    objects: Annotated[
-        bool, Option("--objects", help="Take objects too: only if you trust the analyst as a program you install.")
-    ] = False,
     public: Annotated[
         Path | None,
         Option(
@@ -207,9 +204,7 @@ def install(
     with reported(as_json) as report:
         opened = _opened(folder, passphrase_file)
         with shown_progress(quiet=as_json) as progress:
-            facts = opened.install(
-                model, older=older, objects=objects, public=public, random_state=seed, progress=progress
-            )
+            facts = opened.install(model, older=older, public=public, random_state=seed, progress=progress)
         names = ("party", "project", "method", "n_components", "estimator", "n_parties", "n_rows", "created")
         report.facts = {name: facts.get(name) for name in (*names, "benefit", "sentence")}
         report.line(

@@ -5,9 +5,8 @@ Files by what they are for:
 * g_k and h together: `_party_model`, `_composed`, `_task`, `_from_elsewhere`, `_trial`.
 * Integration functions: `_maps`, `_map_codec`.
 * Models that an analyst trains: `_landmark_ridge`, `_ridge_heads`, `_calibrated_forest`, `_calibration`, `_averaged`,
-  `_linear_inference`, `_inference_heads`, `_left_out`, `_neighbours`.
-* Files: `_codec`, `_heads`, `_facts`, `_parts`, `_class_names`, `_left_out_codec`, `_refusal`.
-* In other forms: `_onnx_export`, `_onnx_model`, `_onnx_runtime`, `_skops_archive`, `_skops_file`.
+  `_linear_inference`, `_inference_heads`, `_left_out`.
+* Files: `_codec`, `_heads`, `_facts`, `_class_names`, `_left_out_codec`, `_refusal`.
 * Answers on the anchor in place of a model: `_answers`, `_answer_fields`, `_answers_codec`.
 """
 
@@ -16,7 +15,7 @@ from ._answers_codec import ANSWERS_KIND, answers_contents
 from ._averaged import AveragedClassifier, AveragedRegressor, probabilities_of
 from ._calibrated_forest import CalibratedForestClassifier
 from ._calibration import log_loss_of
-from ._codec import MODEL_KIND, ONNX_MEMBER, model_contents
+from ._codec import MODEL_KIND, model_contents
 from ._facts import plain_facts
 from ._heads import estimator_kind, head_from, head_to
 from ._landmark_ridge import ALPHAS, LandmarkRidgeClassifier, LandmarkRidgeRegressor
@@ -24,8 +23,7 @@ from ._left_out import fit_left_out, fit_weighted
 from ._linear_inference import LeastSquaresInference, LogisticInference
 from ._map_codec import map_from, map_to
 from ._maps import IntegrationFunction, KernelMap, LinearMap
-from ._party_model import OnnxPartyModel, PartyModel, model_from
-from ._skops_file import estimator_from_bytes, estimator_to_bytes
+from ._party_model import PartyModel, model_from
 from ._task import task_of
 from .predictors import (
     SENDABLE,
@@ -41,7 +39,6 @@ __all__ = [
     "ALPHAS",
     "ANSWERS_KIND",
     "MODEL_KIND",
-    "ONNX_MEMBER",
     "SENDABLE",
     "AnchorAnswers",
     "AveragedClassifier",
@@ -54,7 +51,6 @@ __all__ = [
     "LeastSquaresInference",
     "LinearMap",
     "LogisticInference",
-    "OnnxPartyModel",
     "PartyModel",
     "ReceivedClassifier",
     "ReceivedRegressor",
@@ -62,9 +58,7 @@ __all__ = [
     "anchor_answers",
     "answers_contents",
     "answers_from",
-    "estimator_from_bytes",
     "estimator_kind",
-    "estimator_to_bytes",
     "fit_left_out",
     "fit_weighted",
     "head_from",

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
 import numpy as np
 import sklearn
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from .._typing import FloatArray, PartyName
@@ -21,36 +17,24 @@ from ..errors import AgreementError, ExchangeError
 from ..survival import SurvivalModel
 from ._composed import ComposedModel
 from ._facts import plain_facts
-from ._heads import estimator_kind, head_from, head_to, needs_scikit_learn
-from ._inference_heads import INFERENCE_FORM
+from ._heads import estimator_kind, head_from, head_to
 from ._left_out_codec import check_left_out, left_out_from, left_out_to
-from ._map_codec import INTERCEPT, map_from, map_to
+from ._map_codec import map_from, map_to
 from ._maps import IntegrationFunction, KernelMap
-from ._onnx_export import OPSET, onnx_of
-from ._onnx_model import graph_model
 from ._refusal import malformed, reason_of
 from ._task import task_of
 from ._trial import try_prediction
-from .isolated import open_isolated
-from .predictors import SURVIVAL_PART
 
-__all__ = ["MODEL_KIND", "ONNX_MEMBER", "decode_model", "model_contents"]
+__all__ = ["MODEL_KIND", "decode_model", "model_contents"]
 
 MODEL_KIND = "datacollab.model"
 
-_VERSION = re.compile(r"[0-9]+\.[0-9]+[a-z0-9.+]{0,20}", re.ASCII)
-_MAP, _LEFT_OUT, ONNX_MEMBER = "g.safetensors", "left-out.safetensors", "model.onnx"
+_MAP, _LEFT_OUT = "g.safetensors", "left-out.safetensors"
 _HEAD, _WITHOUT = "h", "h-without"
 """What the names of the members begin with that hold h, and h without the party."""
-_ARCHIVE = f"{_HEAD}.skops"
-_SINCE = 2
-"""Version of the format from which on there is a head, and more than h may be sent."""
-_STEPS_SINCE, _INTERCEPT_SINCE, _SURVIVAL_SINCE = 3, 4, 5
 
 
-def model_contents(
-    model: ComposedModel, *, onnx: bool = False, objects: bool = False
-) -> tuple[dict[str, Any], dict[str, bytes]]:
+def model_contents(model: ComposedModel) -> tuple[dict[str, Any], dict[str, bytes]]:
     """What a `.dcmodel` file says and holds of a model.
 
     What is written is read again with all checks, so that the party's program will take it.  Of a search over
@@ -59,11 +43,6 @@ def model_contents(
     Parameters
     ----------
     model : PartyModel
-    onnx : bool, default=False
-        Whether to add h∘g_k as an ONNX graph, which other languages can run.
-    objects : bool, default=False
-        Whether an estimator that cannot be written as plain numbers may go as an object of scikit-learn.  Its receiver
-        has to ask for it, too.
 
     Returns
     -------
@@ -74,7 +53,7 @@ def model_contents(
     Raises
     ------
     ExchangeError
-        MODEL_UNSUPPORTED, ONNX_UNSUPPORTED, or TOO_LARGE.
+        MODEL_UNSUPPORTED or TOO_LARGE.
     """
     estimator = _of_party(getattr(model.estimator, "best_estimator_", model.estimator), model.party)
     g = model.integration_function
@@ -90,8 +69,8 @@ def model_contents(
         without_party=without,
     )
     map_facts, arrays = map_to(g)
-    head, members = _head_of(estimator, _HEAD, objects)
-    without_head, without_members = (None, {}) if without is None else _head_of(without, _WITHOUT, objects)
+    head, members = head_to(estimator, _HEAD)
+    without_head, without_members = (None, {}) if without is None else head_to(without, _WITHOUT)
     classes = getattr(estimator, "classes_", None)
     facts = {
         "party": model.party,
@@ -103,7 +82,6 @@ def model_contents(
         "without_party": without_head,
         "task": task_of(estimator),
         "classes": None if classes is None else np.asarray(classes).tolist(),
-        "onnx": None,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"datacollab": __version__, "numpy": np.__version__, "sklearn": sklearn.__version__},
     }
@@ -111,13 +89,6 @@ def model_contents(
     if model.left_out is not None:
         members[_LEFT_OUT] = left_out_to(model.left_out)
     _check_written(facts, members, sent)
-    if onnx:
-        members[ONNX_MEMBER] = onnx_of(sent)
-        facts["onnx"] = {
-            "opset": OPSET,
-            "classes_dtype": None if classes is None else _dtype_name(classes),
-            "probabilities": hasattr(estimator, "predict_proba"),
-        }
     return facts, members
 
 
@@ -135,95 +106,26 @@ def _of_party(estimator: Any, party: PartyName) -> Any:
         ) from None
 
 
-def _head_of(estimator: Any, stem: str, objects: bool) -> tuple[dict[str, Any], dict[str, bytes]]:
-    try:
-        return head_to(estimator, stem)
-    except ExchangeError as error:
-        if not objects or error.code != "MODEL_UNSUPPORTED":
-            raise
-    return head_to(estimator, stem, objects=True)
-
-
-def decode_model(bundle: Bundle, *, prefer_onnx: bool = False, objects: bool = False) -> ComposedModel:
-    """What `model_from` makes a `ComposedModel` of; its parameters and errors are described there."""
+def decode_model(bundle: Bundle) -> ComposedModel:
+    """What `model_from` makes a `ComposedModel` of; its errors are described there."""
     if bundle.kind != MODEL_KIND:
         raise ExchangeError("WRONG_KIND", f"A model is wanted, but this is a bundle of kind {bundle.kind!r}.")
-    facts = plain_facts(bundle)
-    if bundle.version < _SINCE:
-        _check_old(facts, bundle.members)
-        facts = facts | {"head": {"form": "skops"}, "without_party": None}
-    if bundle.version < _STEPS_SINCE:
-        _check_without_steps(facts)
-    if bundle.version < _INTERCEPT_SINCE:
-        _check_without_intercept(facts)
-    if bundle.version < _SURVIVAL_SINCE:
-        _check_without_survival(facts)
-        _check_without_covariance(facts)
-    if prefer_onnx and ONNX_MEMBER in bundle.members:
-        g = _map_of(facts, bundle.members)
-        model = graph_model(g, bundle.members[ONNX_MEMBER], facts)
-        _check_facts(facts, model, estimator=_name_of(facts))
-        # What else was written with another scikit-learn cannot be read here, and is not needed to predict.
-        return replace(model, left_out=_left_out_of(bundle.members, model.estimator))
-    return _model_of(facts, bundle.members, objects=objects)
+    return _model_of(plain_facts(bundle), bundle.members)
 
 
-def _name_of(facts: Mapping[str, Any]) -> Any:
-    """Class of the estimator that a graph was made of; objects beside it are not looked into for its name."""
-    head = facts.get("head")
-    return head.get("name") if isinstance(head, Mapping) and head.get("form") == "steps" else facts.get("estimator")
-
-
-def _check_without_steps(facts: Mapping[str, Any]) -> None:
-    heads = [facts.get("head"), facts.get("without_party")]
-    if any(isinstance(head, Mapping) and head.get("form") == "steps" for head in heads):
-        raise malformed(f"its estimator is of steps, which only version {_STEPS_SINCE} of the format has")
-
-
-def _check_without_intercept(facts: Mapping[str, Any]) -> None:
-    g = facts.get("integration_function")
-    if isinstance(g, Mapping) and INTERCEPT in g:
-        raise malformed(f"its map has an intercept, which only version {_INTERCEPT_SINCE} of the format has")
-
-
-def _check_without_survival(facts: Mapping[str, Any]) -> None:
-    heads = [facts.get("head"), facts.get("without_party")]
-    if any(isinstance(head, Mapping) and SURVIVAL_PART in head for head in heads):
-        raise malformed(f"it is a survival model, which only version {_SURVIVAL_SINCE} of the format has")
-
-
-def _check_without_covariance(facts: Mapping[str, Any]) -> None:
-    heads = [facts.get("head"), facts.get("without_party")]
-    if any(isinstance(head, Mapping) and head.get("form") == INFERENCE_FORM for head in heads):
-        raise malformed(f"its estimator has a covariance, which only version {_SURVIVAL_SINCE} of the format has")
-
-
-def _check_old(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> None:
-    """Version 1 has one form of estimator, and nothing besides."""
-    if facts.keys() & {"head", "without_party"} or _LEFT_OUT in members:
-        raise malformed("it says in version 1 of its format what only later ones can say")
-
-
-def _model_of(facts: Mapping[str, Any], members: Mapping[str, bytes], *, objects: bool) -> ComposedModel:
-    heads = [head for head in (facts.get("head"), facts.get("without_party")) if head is not None]
-    # Objects that are not taken at all need no version.
-    _check_version(facts, ONNX_MEMBER in members, needed=objects and (not heads or any(map(needs_scikit_learn, heads))))
+def _model_of(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> ComposedModel:
     g = _map_of(facts, members)
-    estimator = head_from(facts.get("head"), members, _HEAD, g.n_components, read_objects=_reader(objects))
+    estimator = head_from(facts.get("head"), members, _HEAD, g.n_components)
     model = ComposedModel(
         party=g.party,
         integration_function=g,
         estimator=estimator,
         left_out=_left_out_of(members, estimator),
-        without_party=_without_party(facts, members, g, estimator, objects),
+        without_party=_without_party(facts, members, g, estimator),
     )
     _check_facts(facts, model, estimator=estimator_kind(estimator))
     try_prediction(model)
     return model
-
-
-def _reader(objects: bool) -> Callable[[bytes, int], Any] | None:
-    return partial(open_isolated, "skops") if objects else None
 
 
 def _map_of(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> IntegrationFunction:
@@ -239,12 +141,9 @@ def _map_of(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> Integrati
 
 
 def _check_members(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> None:
-    known = {_MAP, ONNX_MEMBER, _LEFT_OUT}
-    known |= {f"{stem}.{ending}" for stem in (_HEAD, _WITHOUT) for ending in ("safetensors", "skops")}
-    has_graph = ONNX_MEMBER in members
-    with_graph = has_graph and (facts.get("onnx") is None or not members.keys() & {_ARCHIVE, f"{_HEAD}.safetensors"})
+    known = {_MAP, _LEFT_OUT, f"{_HEAD}.safetensors", f"{_WITHOUT}.safetensors"}
     without = facts.get("without_party") is None and any(name.startswith(f"{_WITHOUT}.") for name in members)
-    if _MAP not in members or not members.keys() <= known or with_graph or without:
+    if _MAP not in members or not members.keys() <= known or without:
         raise malformed(f"it has the members {sorted(members)!r}, which are not those of a model")
 
 
@@ -259,33 +158,18 @@ def _left_out_of(members: Mapping[str, bytes], estimator: Any) -> FloatArray | N
 
 
 def _without_party(
-    facts: Mapping[str, Any], members: Mapping[str, bytes], g: IntegrationFunction, estimator: Any, objects: bool
+    facts: Mapping[str, Any], members: Mapping[str, bytes], g: IntegrationFunction, estimator: Any
 ) -> Any | None:
     """The model without this party's rows, which has to be one for the same targets."""
     if facts.get("without_party") is None:
         return None
-    without = head_from(facts["without_party"], members, _WITHOUT, g.n_components, read_objects=_reader(objects))
+    without = head_from(facts["without_party"], members, _WITHOUT, g.n_components)
     if task_of(without) != task_of(estimator) or isinstance(estimator, SurvivalModel):
         raise malformed("its estimator without the party is for another task")
     if is_classifier(estimator) and not np.isin(without.classes_, estimator.classes_).all():
         raise malformed("its estimator without the party knows classes that the one with it does not")
     try_prediction(ComposedModel(party=g.party, integration_function=g, estimator=without))
     return without
-
-
-def _check_version(facts: Mapping[str, Any], has_onnx: bool, *, needed: bool) -> None:
-    """What scikit-learn keeps in an estimator changes from one minor version to the next; plain numbers do not."""
-    versions = facts.get("versions")
-    made_with = versions.get("sklearn") if isinstance(versions, Mapping) else None
-    if not isinstance(made_with, str) or not _VERSION.fullmatch(made_with):
-        raise malformed("it does not say with which scikit-learn it was made")
-    if needed and made_with.split(".")[:2] != sklearn.__version__.split(".")[:2]:
-        otherwise = "take its ONNX form" if has_onnx else "ask the analyst to export it anew, as numbers"
-        raise ExchangeError(
-            "VERSION_MISMATCH",
-            f"The model was made with scikit-learn {made_with}, but {sklearn.__version__} is installed. Install "
-            f"scikit-learn {made_with}, or {otherwise}.",
-        )
 
 
 def _check_facts(facts: Mapping[str, Any], model: ComposedModel, *, estimator: str | None) -> None:
@@ -306,7 +190,7 @@ def _check_written(facts: Mapping[str, Any], members: Mapping[str, bytes], model
     """A model that would be refused, or would predict otherwise, is not sent."""
     name = type(model.estimator).__name__
     try:
-        read, rows = _model_of(facts, members, objects=True), try_prediction(model)
+        read, rows = _model_of(facts, members), try_prediction(model)
     except ExchangeError as error:
         if error.code == "TOO_LARGE":
             raise
@@ -342,7 +226,3 @@ def _survive_alike(first: ComposedModel, second: ComposedModel, rows: FloatArray
     times = second.estimator.baseline.times
     before, after = first.predict_survival(rows, times), second.predict_survival(rows, times)
     return bool(np.allclose(before, after, rtol=1e-9, atol=1e-12))
-
-
-def _dtype_name(classes: NDArray[Any]) -> str:
-    return "str" if classes.dtype.kind == "U" else classes.dtype.name

@@ -25,8 +25,6 @@ S = TypeVar("S", bound=ShareFields)
 _MOST_NAME = 200
 _ARRAYS = "share.safetensors"
 _TABLES = {"representation", "anchor_representation"}
-_SINCE, _NAMED_SINCE = 2, 3
-"""Versions of the format from which on a share says whether its rows are the party's own, and targets have fields."""
 
 
 def share_contents(share: ShareFields) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -99,7 +97,7 @@ def _share_of(bundle: Bundle, make: type[S]) -> S:
     if bundle.members.keys() != {_ARRAYS}:
         raise _malformed(f"it has the members {sorted(bundle.members)!r}, where {_ARRAYS!r} alone is wanted")
     arrays = _read_arrays(bundle.members[_ARRAYS])
-    one_to_one = _one_to_one(bundle, arrays)
+    one_to_one = _one_to_one(bundle)
     target, anchor_target = _targets_of(bundle, arrays)
     try:
         share = make(
@@ -137,8 +135,6 @@ def _targets_of(bundle: Bundle, arrays: Mapping[str, NDArray[Any]]) -> tuple[NDA
     facts = bundle.facts.get("target")
     left = {name: array for name, array in arrays.items() if name not in _TABLES | {"anchor_rows"}}
     if isinstance(facts, Mapping) and is_named(facts):
-        if bundle.version < _NAMED_SINCE:
-            raise _malformed(f"it says in version {bundle.version} of its format what only later ones can say")
         return named_from(facts, left, *(len(arrays[name]) for name in ("representation", "anchor_representation")))
     if not {"target"} <= left.keys() <= {"target", "anchor_target"}:
         raise _malformed("it does not hold one array of targets")
@@ -147,12 +143,8 @@ def _targets_of(bundle: Bundle, arrays: Mapping[str, NDArray[Any]]) -> tuple[NDA
     return targets["target"], targets.get("anchor_target")
 
 
-def _one_to_one(bundle: Bundle, arrays: Mapping[str, NDArray[Any]]) -> bool:
-    """What the manifest says of it; files of version 1 cannot say that rows are not the party's own."""
-    if bundle.version < _SINCE:
-        if "one_to_one" in bundle.facts or "anchor_rows" in arrays:
-            raise _malformed(f"it says in version {bundle.version} of its format what only later ones can say")
-        return True
+def _one_to_one(bundle: Bundle) -> bool:
+    """What the manifest says of it."""
     one_to_one = bundle.facts.get("one_to_one")
     if type(one_to_one) is not bool:
         raise _malformed("it does not say whether its rows are the party's own")

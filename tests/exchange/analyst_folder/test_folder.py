@@ -13,7 +13,7 @@ from datacollab.errors import ExchangeError
 from datacollab.exchange.analyst_folder import AnalystFolder
 from datacollab.exchange.log import AuditLog
 from datacollab.exchange.project import Anchor, Task, project_text
-from datacollab.model import model_from
+from datacollab.model import LandmarkRidgeClassifier, model_from
 from datacollab.party import Microaggregation
 
 FOREST = RandomForestClassifier(n_estimators=10, random_state=0)
@@ -207,6 +207,16 @@ def test_order_of_work(place):
         there.folder.export()
 
 
+def on_its_own_rows():
+    """A model that can be sent as numbers, some of which are training rows."""
+
+    def fit_left_out(self, X, y, *others, **more):
+        self.landmarks = np.asarray(X)[:20]
+        return LandmarkRidgeClassifier.fit_left_out(self, X, y, *others, **more)
+
+    return type("LandmarkRidgeClassifier", (LandmarkRidgeClassifier,), {"fit_left_out": fit_left_out})()
+
+
 def test_a_model_that_carries_rows_is_refused_unless_someone_answers_for_it(place):
     there = place()
     there.folder.add([there.send(name) for name in ("north", "south")])
@@ -217,7 +227,10 @@ def test_a_model_that_carries_rows_is_refused_unless_someone_answers_for_it(plac
     assert not any(there.folder.path.glob("outbox/*"))
     with refused("MODEL_UNSUPPORTED", "KNeighborsClassifier"):
         there.folder.export(allow_training_rows="j.doe")
-    (file, *_) = there.folder.export(allow_training_rows="j.doe", objects=True)
+    assert there.folder.integrate(LTI, on_its_own_rows()).row_findings
+    with refused("MODEL_LEAKS_ROWS", "LandmarkRidgeClassifier"):
+        there.folder.export()
+    (file, *_) = there.folder.export(allow_training_rows="j.doe")
     assert unpack(file).facts["row_lint"] == {"found": True, "overridden_by": "j.doe"}
     assert AuditLog(there.folder.path / "log.jsonl").entries()[-1]["facts"]["overridden_by"] == "j.doe"
 

@@ -7,12 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.ensemble import BaggingClassifier, RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 import datacollab as dc
 from datacollab.bundle import Limits
-from datacollab.exchange.log import AuditLog
 from datacollab.exchange.party_folder import PartyFolder
 from datacollab.exchange.project import encode_table, write_table
 from datacollab.model import LinearMap, PartyModel
@@ -234,39 +233,3 @@ def test_a_model_of_numbers_needs_no_version_of_scikit_learn(world, monkeypatch)
     monkeypatch.setattr("datacollab.model._codec.sklearn", SimpleNamespace(__version__="99.0"))
     assert a.install(path)["estimator"] == "RandomForestClassifier"
     assert a.predict(world.root / "new.csv", world.root / "out.csv") > 0
-
-
-def test_objects_are_taken_where_the_party_asks_for_them_and_in_that_model_alone(world):
-    a, b = world.shared("a"), world.shared("b")
-    path = world.model_file(a, b, estimator=BaggingClassifier(random_state=0), objects=True)
-    with refused("OBJECTS_REFUSED"):
-        a.install(path)
-    assert not (a.path / "model.dcmodel").exists()
-    a.install(path, objects=True)
-    assert a.predict(world.root / "new.csv", world.root / "out.csv") > 0
-    assert AuditLog(a.path / "log.jsonl").entries()[-2]["facts"]["objects"] is True
-    # Another model of objects in its place, signed as well, is not what was agreed to.
-    other = world.model_file(a, b, estimator=BaggingClassifier(random_state=1), objects=True)
-    (a.path / "model.dcmodel").write_bytes(other.read_bytes())
-    with refused("OBJECTS_REFUSED"):
-        a.predict(world.root / "new.csv", world.root / "other.csv")
-
-
-def test_where_versions_differ_the_onnx_form_of_objects_is_taken(world, monkeypatch):
-    pytest.importorskip("onnxruntime")
-    a, b = world.shared("a"), world.shared("b")
-    bagging = BaggingClassifier(LogisticRegression(), random_state=0)
-    path = world.model_file(a, b, estimator=bagging, onnx=True, objects=True)
-    without = world.model_file(b, a, party="b", estimator=bagging, objects=True)
-    a.install(path, objects=True)
-    a.predict(world.root / "new.csv", world.root / "own.csv")
-    monkeypatch.setattr("datacollab.model._codec.sklearn", SimpleNamespace(__version__="99.0"))
-    with refused("VERSION_MISMATCH"):
-        b.install(without, objects=True)
-    with refused("OBJECTS_REFUSED"):
-        a.install(path)
-    a.install(path, objects=True)
-    a.predict(world.root / "new.csv", world.root / "graph.csv", proba=True)
-    own, graph = (pd.read_csv(world.root / f"{name}.csv") for name in ("own", "graph"))
-    assert (own["prediction"] == graph["prediction"]).mean() > 0.95  # a graph computes in single precision
-    assert_allclose(graph[["proba_no", "proba_yes"]].sum(axis=1), 1, rtol=1e-5)

@@ -34,12 +34,10 @@ def export_parts(desk: AnalystDesk, pages: Pages) -> Iterator[Page | Action]:
         )
 
     def export(form: FormData) -> Response:
-        answers, onnx = checked(form, "answers"), checked(form, "onnx")
-        if answers and onnx:
-            raise ValueError("Answers are numbers alone. Leave the ONNX form out, or the answers.")
+        answers = checked(form, "answers")
 
         def work(job: Job) -> None:
-            desk.folder.export(answers=answers, onnx=onnx, progress=lambda party: job.say(f"For {party}"))
+            desk.folder.export(answers=answers, progress=lambda party: job.say(f"For {party}"))
 
         desk.jobs.start("Writing a file for each party", EXPORT, work)
         return RedirectResponse("/work", 303)

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from ...errors import ExchangeError
-from ..web import Action, Job, Page, Pages, checked, chosen_file, interval_svgs, written_path
+from ..web import Action, Job, Page, Pages, chosen_file, interval_svgs, written_path
 from ._desk import PartyDesk
 from ._sides import SIDES
 
@@ -40,12 +40,12 @@ def model_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
         )
 
     def install(form: FormData) -> Response:
-        objects, public = checked(form, "objects"), written_path(form, "public", what="public table")
+        public = written_path(form, "public", what="public table")
         opened = desk.opened()
         model = chosen_file(form, desk.files, as_name="model", endings=_ENDINGS, what="model that the analyst sent")
 
         def work(job: Job) -> None:
-            desk.installed = opened.install(model.path, objects=objects, public=public, progress=job.say)
+            desk.installed = opened.install(model.path, public=public, progress=job.say)
 
         desk.jobs.start("Installing the model", MODEL, work, at_end=model.discard)
         return RedirectResponse("/work", 303)

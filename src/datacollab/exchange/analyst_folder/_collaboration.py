@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._validation import require
 from ...bundle import Bundle, arrays_to_bytes, bytes_to_arrays, pack, unpack
 from ...errors import ExchangeError
-from ...model import PartyModel, estimator_from_bytes, head_from, head_to, map_from, map_to
+from ...model import PartyModel, head_from, head_to, map_from, map_to
 from ...survival import SurvivalModel
 from ._integration import Integration
 
@@ -23,14 +25,16 @@ COLLABORATION_KIND = "datacollab.collaboration"
 _MAPS, _LEFT_OUT, _WITHOUT = "maps.safetensors", "left-out.safetensors", "without.bin"
 _OWN = "own.bin"
 _HEAD = "h"
-_OLD_HEAD = {"form": "skops"}
-"""Of version 1, which had one form of estimator and nothing besides."""
+_OBJECT = f"{_HEAD}.skops"
+_LIBRARIES = ("numpy", "scipy", "sklearn")
+"""Whose types may be in an estimator that is no plain numbers."""
 
 
 def pack_collaboration(collaboration: Collaboration, result: Integration) -> bytes:
     """All parties' g_k, h once, and for each party what its own model says besides; no collaboration representation.
 
-    h stays the object that was trained, of which an ONNX form can be made; this file is its writer's own.
+    An h that no numbers describe is kept as an object, for this file is its writer's own: the analyst can send
+    answers of it.
 
     Raises
     ------
@@ -58,7 +62,7 @@ def pack_collaboration(collaboration: Collaboration, result: Integration) -> byt
         # Each party has a baseline of its own, and gets no other.
         head, members = None, {_OWN: b"".join(own)}
     else:
-        head, members = head_to(_best(collaboration.estimator_), _HEAD, objects=True)
+        head, members = _written_head(collaboration.estimator_)
     members |= {
         _MAPS: arrays_to_bytes(arrays),
         _LEFT_OUT: arrays_to_bytes(left_out),
@@ -85,19 +89,19 @@ def unpack_collaboration(data: bytes, *, where: str) -> tuple[dict[str, PartyMod
 
 def _models(bundle: Bundle) -> Iterator[tuple[str, PartyModel]]:
     arrays = bytes_to_arrays(bundle.members[_MAPS], what=_MAPS)
-    left_out = bytes_to_arrays(bundle.members[_LEFT_OUT], what=_LEFT_OUT) if _LEFT_OUT in bundle.members else {}
-    head, without = bundle.facts.get("head", _OLD_HEAD), bundle.members.get(_WITHOUT, b"")
+    left_out = bytes_to_arrays(bundle.members[_LEFT_OUT], what=_LEFT_OUT)
+    head, without = bundle.facts["head"], bundle.members[_WITHOUT]
     own = bundle.members.get(_OWN, b"")
     estimator = None
     start = own_start = 0
     for number, entry in enumerate(bundle.facts["maps"]):
-        party, end = entry["party"], start + entry.get("without_bytes", 0)
+        party, end = entry["party"], start + entry["without_bytes"]
         g = map_from(party, entry["map"], _of(arrays, number))
         if head is None:
             own_end = own_start + entry["own_bytes"]
             estimator, own_start = _opened_head(own[own_start:own_end], g.n_components), own_end
         elif estimator is None:
-            estimator = head_from(head, bundle.members, _HEAD, g.n_components, read_objects=_own)
+            estimator = _read_head(head, bundle.members, g.n_components)
         yield (
             party,
             PartyModel(
@@ -114,7 +118,7 @@ def _models(bundle: Bundle) -> Iterator[tuple[str, PartyModel]]:
 def _packed_head(estimator: Any | None) -> bytes:
     if estimator is None:
         return b""
-    head, members = head_to(_best(estimator), _HEAD, objects=True)
+    head, members = _written_head(estimator)
     return pack(COLLABORATION_KIND, {"head": head}, members)
 
 
@@ -122,17 +126,42 @@ def _opened_head(data: bytes, n_components: int) -> Any | None:
     if not data:
         return None
     bundle = unpack(data, kind=COLLABORATION_KIND)
-    return head_from(bundle.facts["head"], bundle.members, _HEAD, n_components, read_objects=_own)
+    return _read_head(bundle.facts["head"], bundle.members, n_components)
 
 
-def _own(data: bytes, n_components: int) -> Any:
-    """The object that this program wrote."""
-    return estimator_from_bytes(data)
+def _written_head(estimator: Any) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """An estimator as numbers, or where none describe it as skops writes it; of a search, the best estimator."""
+    estimator = getattr(estimator, "best_estimator_", estimator)
+    try:
+        return head_to(estimator, _HEAD)
+    except ExchangeError as unsupported:
+        if unsupported.code != "MODEL_UNSUPPORTED" or isinstance(estimator, SurvivalModel):
+            raise
+        skops_io = require("skops.io", "exchange")
+        try:
+            data: bytes = skops_io.dumps(estimator)
+            _trusted(data)
+        # Skops and what it calls raise many kinds of errors for objects that it cannot take apart.
+        except Exception:
+            raise unsupported from None
+        return {"form": "object"}, {_OBJECT: data}
 
 
-def _best(estimator: Any) -> Any:
-    """Of a search over parameters the best estimator, which alone is sent."""
-    return getattr(estimator, "best_estimator_", estimator)
+def _read_head(facts: Any, members: Mapping[str, bytes], n_components: int) -> Any:
+    """The estimator that `_written_head` wrote, in this program and on this disk."""
+    if facts["form"] != "object":
+        return head_from(facts, members, _HEAD, n_components)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return require("skops.io", "exchange").loads(members[_OBJECT], trusted=_trusted(members[_OBJECT]))
+
+
+def _trusted(data: bytes) -> list[str]:
+    """Types that skops does not know by itself, all of them of `_LIBRARIES`."""
+    types: list[str] = require("skops.io", "exchange").get_untrusted_types(data=data)
+    if any(name.partition(".")[0] not in _LIBRARIES for name in types):
+        raise ValueError("objects of other libraries than scikit-learn, SciPy and NumPy")
+    return types
 
 
 def _of(arrays: Mapping[str, NDArray[Any]], number: int) -> dict[str, NDArray[Any]]:

@@ -41,12 +41,10 @@ def signed_model(
     project: Project,
     key: KeyPair,
     *,
-    onnx: bool,
-    objects: bool,
     overridden_by: str | None,
 ) -> bytes:
     """A `.dcmodel` file for one party, sealed to it: a kernel map holds the party's representation of the anchor."""
-    inner, members = model_contents(model, onnx=onnx, objects=objects)
+    inner, members = model_contents(model)
     party = str(model.party)
     purpose = f"model of {party} in {project.digest}"
     sealed = seal(pack(MODEL_KIND, inner, members), [project.parties[party]], purpose=purpose)

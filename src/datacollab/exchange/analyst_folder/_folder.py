@@ -230,8 +230,6 @@ class AnalystFolder:
         self,
         *,
         answers: bool = False,
-        onnx: bool = False,
-        objects: bool = False,
         allow_training_rows: str | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> list[Path]:
@@ -240,12 +238,7 @@ class AnalystFolder:
         Parameters
         ----------
         answers : bool, default=False
-            Whether answers leave and no model, so that the other options have no meaning.
-        onnx : bool, default=False
-            Whether the models carry an ONNX form too.
-        objects : bool, default=False
-            Whether an estimator that cannot be written as plain numbers may go as an object of scikit-learn; parties
-            have to ask for it, too.
+            Whether answers leave and no model, so that the other option has no meaning.
         allow_training_rows : str, optional
             Who takes it on themselves that a model carries training rows; recorded in the models and in the log.
         progress : callable, optional
@@ -270,7 +263,7 @@ class AnalystFolder:
             for leftover in self.path.glob(".export-*"):  # of an export that was killed
                 shutil.rmtree(leftover, ignore_errors=True)
             names = [f"{party}{_ANSWERS if answers else _MODEL}" for party in models]
-            options: dict[str, Any] = {"onnx": onnx, "objects": objects, "overridden_by": allow_training_rows}
+            options: dict[str, Any] = {"overridden_by": allow_training_rows}
             # Nothing lies where it may be sent from before the log knows of it.
             with TemporaryDirectory(prefix=".export-", dir=self.path) as staged:
                 for (party, model), name in zip(models.items(), names, strict=True):

@@ -12,7 +12,7 @@ from sklearn.base import is_classifier, is_regressor
 from ..._typing import FloatArray
 from ...bundle import Bundle, KeyPair, is_container, is_encrypted, unpack, unseal
 from ...errors import DataCollabError, ExchangeError
-from ...model import MODEL_KIND, ONNX_MEMBER, PartyModel, estimator_kind, model_from, plain_facts, task_of
+from ...model import MODEL_KIND, PartyModel, estimator_kind, model_from, plain_facts, task_of
 from ...survival import SurvivalModel
 from ..project import Project
 from ._share_file import SEALED
@@ -28,8 +28,6 @@ def open_model(
     key: KeyPair,
     party: str,
     share_digest: str | None,
-    *,
-    objects: bool | str = False,
 ) -> tuple[PartyModel, Bundle]:
     """Read a model, and check that it was made for this party from its last share.
 
@@ -45,8 +43,6 @@ def open_model(
     party : str
     share_digest : str or None
         Identity of the party's last share.
-    objects : bool or str, default=False
-        Whether objects of scikit-learn are taken; a text: only in the model of this digest.
 
     Raises
     ------
@@ -59,8 +55,7 @@ def open_model(
         )
     bundle = unpack(data, kind=MODEL_KIND, signed_by=project.analyst, what=str(source))
     check_addressed(bundle, source, project, party, share_digest)
-    takes_objects = objects == bundle.digest if isinstance(objects, str) else objects
-    return _unsealed(bundle, source, project, key, party, takes_objects), bundle
+    return _unsealed(bundle, source, project, key, party), bundle
 
 
 def check_addressed(bundle: Bundle, source: Path, project: Project, party: str, share_digest: str | None) -> None:
@@ -99,9 +94,7 @@ def check_addressed(bundle: Bundle, source: Path, project: Project, party: str, 
         )
 
 
-def _unsealed(
-    bundle: Bundle, source: Path, project: Project, key: KeyPair, party: str, takes_objects: bool
-) -> PartyModel:
+def _unsealed(bundle: Bundle, source: Path, project: Project, key: KeyPair, party: str) -> PartyModel:
     """The model inside, which has to be what is said of it outside."""
     if bundle.members.keys() != {SEALED}:
         raise _malformed(f"{source} is not sealed to party {party!r}, as every model of a project is")
@@ -110,7 +103,7 @@ def _unsealed(
     except ExchangeError as error:
         raise ExchangeError(error.code, f"{source}: {error}") from None
     opened = unpack(inner, kind=MODEL_KIND, what=f"What is sealed in {source}")
-    model = _model_of(opened, takes_objects)
+    model = model_from(opened)
     found = {
         "party": model.party,
         "task": _kind(model.estimator),
@@ -128,16 +121,6 @@ def _unsealed(
             f"{source} holds a model for {found['task']}; project {project.name!r} is a {project.task.kind}"
         )
     return model
-
-
-def _model_of(opened: Bundle, takes_objects: bool) -> PartyModel:
-    """The model, in its ONNX form where it is of objects of another version of scikit-learn."""
-    try:
-        return model_from(opened, objects=takes_objects)
-    except ExchangeError as error:
-        if error.code != "VERSION_MISMATCH" or ONNX_MEMBER not in opened.members:
-            raise
-    return model_from(opened, prefer_onnx=True)
 
 
 def _kind(estimator: Any) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..._typing import FloatArray
 from ...errors import DataCollabError, ExchangeError
-from ...model import OnnxPartyModel, PartyModel
+from ...model import PartyModel
 from ...party import LocalParty, PersonalModel, personal_model, personal_state, personalise
 from ..project import Anchor, EncodedTable, Project
 from ._installation import check_model_works
@@ -128,8 +128,6 @@ def _reason_for_none(project: Project, own: OwnRows | None, model: PartyModel) -
             "a party's own models are made and compared for classes and numbers alone. Predictions are those of the "
             "collaboration."
         )
-    if isinstance(model, OnnxPartyModel):
-        return "the model is used in its ONNX form. Predictions are those of the collaboration."
     if model.left_out is None and model.without_party is None:
         return (
             "the model came without what it says of your rows left out. Predictions are those of the collaboration; "

@@ -33,7 +33,6 @@ class Predictions(Workplace):
         model_file: Path,
         *,
         older: bool = False,
-        objects: bool = False,
         public: Any = None,
         random_state: int | None = None,
         progress: Callable[[str], None] | None = None,
@@ -45,8 +44,6 @@ class Predictions(Workplace):
         model_file : Path
         older : bool, default=False
             Whether it may take the place of a later model that was made from the same share.
-        objects : bool, default=False
-            Whether a model made of objects of scikit-learn is taken, to be run in a process without files and network.
         public : Path or DataFrame, optional
             Public rows that the party has besides its own, with targets or without; by default the anchor's.
         random_state : int, optional
@@ -70,9 +67,7 @@ class Predictions(Workplace):
         self._settle()
         stored = load_party(self._files, self._own)
         data = read_regular(model_file)
-        model, bundle = open_model(
-            data, model_file, self.project, self.key, self.name, stored.share_digest, objects=objects
-        )
+        model, bundle = open_model(data, model_file, self.project, self.key, self.name, stored.share_digest)
         if not older:
             check_not_older(bundle, model_file, self._files.model)
         pooled = self._pooled(stored, model, public, random_state, progress)
@@ -89,8 +84,7 @@ class Predictions(Workplace):
                 check_not_older(bundle, model_file, self._files.model)
             told = {name: bundle.facts.get(name) for name in ("estimator", "created")}
             entry = {"digest": bundle.digest, "file": model_file.name, "pooled": bool(pooled.members), **told}
-            entry |= {"objects": True} if objects else {}
-            facts = {"model_digest": bundle.digest, "objects": objects, **pooled.facts}
+            facts = {"model_digest": bundle.digest, **pooled.facts}
             commit_model(self._files, self._own, data, entry, facts=facts, members=pooled.members)
         return bundle.facts | pooled.facts
 
@@ -288,11 +282,7 @@ class Predictions(Workplace):
         data = read_regular(self._files.model)
         kept = self._own.read(self._files.personal) if self._files.personal.exists() else None
         known = None if kept is None else kept.facts.get("model_digest")
-        # Objects are taken in the one model that was installed with them, and in no other.
-        objects = known if kept is not None and known is not None and kept.facts.get("objects") is True else False
-        model, bundle = open_model(
-            data, self._files.model, self.project, self.key, self.name, stored.share_digest, objects=objects
-        )
+        model, bundle = open_model(data, self._files.model, self.project, self.key, self.name, stored.share_digest)
         again = f"{NOT_SAID}: nothing was pooled with the installed model. Run `datacollab party install` again."
         if kept is None or known != bundle.digest:
             return AtHome(party=stored.party, model=model, personal=None, sentence=again)

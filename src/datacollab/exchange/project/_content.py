@@ -9,10 +9,10 @@ from ._column import Column
 from ._task import Task
 from ._task_checks import task_entries
 
-__all__ = ["FORMAT_VERSION", "format_version", "project_content"]
+__all__ = ["FORMAT_VERSION", "project_content"]
 
-FORMAT_VERSION = 2
-"""The latest."""
+FORMAT_VERSION = 1
+"""Of the project file."""
 
 
 def project_content(project: Agreement) -> dict[str, Any]:
@@ -27,8 +27,8 @@ def project_content(project: Agreement) -> dict[str, Any]:
     if project.deadline is not None:
         rules["deadline"] = project.deadline.isoformat()
     recipe = project.anchor
-    general: dict[str, Any] = {"format_version": format_version(project.task.kind)}
-    # Left out where it is the first, as in files from before there were any: their digests stay.
+    general: dict[str, Any] = {"format_version": FORMAT_VERSION}
+    # Left out where it is the first, so that an agreement has one spelling.
     general |= {"revision": project.revision} if project.revision > 1 else {}
     return {
         "project": general | {"name": project.name, "purpose": project.purpose},
@@ -42,11 +42,6 @@ def project_content(project: Agreement) -> dict[str, Any]:
             "parties": {name: key.text for name, key in project.parties.items()},
         },
     }
-
-
-def format_version(kind: str) -> int:
-    """The version of files with this kind of task: 1 where earlier programs know it, so that digests stay."""
-    return 2 if kind in ("survival", "effect", "none") else 1
 
 
 def _task_content(task: Task) -> dict[str, Any]:
@@ -70,7 +65,7 @@ def _column_content(column: Column) -> dict[str, Any]:
     if column.missing == "fill":
         fill = column.fill if isinstance(column.fill, str) else _number(column.fill)
         content |= {"fill": fill, "flag_missing": column.flag_missing}
-    # Left out where they refuse, as in files from before there were such rules: their digests stay.
+    # Left out where they refuse, so that an agreement has one spelling.
     content |= {name: rule for name in ("outside", "unknown") if (rule := getattr(column, name)) != "refuse"}
     return content
 

@@ -10,7 +10,7 @@ from typing import Any
 from ...bundle import PublicKey
 from ...errors import ExchangeError
 from ._column import Column
-from ._content import FORMAT_VERSION, format_version
+from ._content import FORMAT_VERSION
 from ._entries import Entries
 from ._project import Project
 from ._recipe import AnchorRecipe
@@ -67,15 +67,14 @@ def _project(found: dict[str, Any]) -> tuple[Project, bytes | None]:
     file = Entries(found, "The file")
     general = Entries(file.table("project"), "[project]")
     # Before all else: a later version may well have entries that are unknown here.
-    version, wanted = general.whole("format_version"), format_version(_kind(found))
-    if version > wanted:
+    version = general.whole("format_version")
+    if version > FORMAT_VERSION:
         raise ExchangeError(
             "FORMAT_TOO_NEW",
-            f"[project], format_version: {version}, but this program reads up to {wanted}"
-            f"{' of this kind' if version <= FORMAT_VERSION else ''}. Upgrade datacollab.",
+            f"[project], format_version: {version}; this program reads version {FORMAT_VERSION}. Upgrade datacollab.",
         )
-    if version < wanted:
-        raise invalid("[project], format_version", f"{version}; {wanted} is wanted.")
+    if version != FORMAT_VERSION:
+        raise invalid("[project], format_version", f"{version}; {FORMAT_VERSION} is wanted.")
     task, recipe, rules = (Entries(file.table(name), f"[{name}]") for name in ("task", "anchor", "rules"))
     columns = file.tables("columns")
     _check_size(columns)
@@ -119,12 +118,6 @@ def _check_size(columns: list[Any]) -> None:
             "TOO_LARGE",
             f"[[columns]]: {n_features} columns and categories; {MOST_FEATURES} are allowed. Merge rare categories.",
         )
-
-
-def _kind(found: dict[str, Any]) -> str:
-    """The kind of task, as far as the file says; it is checked later."""
-    task = found.get("task")
-    return str(task.get("kind")) if isinstance(task, dict) else ""
 
 
 def _task(entries: Entries) -> Task:
