@@ -1,5 +1,7 @@
 """A project of two parties and an analyst, on disk."""
 
+import copy
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -77,6 +79,16 @@ class World:
         for name in ("a", "b"):
             made_up_table(80, seed=ord(name), task=self.task).to_csv(self.root / f"{name}.csv", index=False)
         self.table.to_csv(self.root / "new.csv", index=False)
+
+    def copied(self, root):
+        """Everything as it is, in another folder."""
+        shutil.copytree(self.root, root, dirs_exist_ok=True)
+        other = copy.copy(self)
+        other.root = root
+        return other
+
+    def folder(self, name="a"):
+        return PartyFolder(self.root / name)
 
     def write_project(self, project):
         (self.root / "project.toml").write_text(project_text(project, self.keys["a"]))

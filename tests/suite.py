@@ -49,6 +49,19 @@ def light_passphrases():
         yield
 
 
+@pytest.fixture(scope="module")
+def few_trees():
+    """Let forests that a party or an analyst chooses among have few trees, where no option says how many."""
+    from datacollab.analyst import _candidates
+    from datacollab.party import _foresee, _personal_model
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_candidates, "_TREES", 20)
+        patch.setattr(_personal_model, "N_TREES", 10)
+        patch.setattr(_foresee, "N_TREES", 10)
+        yield
+
+
 @pytest.fixture
 def copied(tmp_path):
     """Copy a folder that a wider fixture made into the test's own folder, and return where it lies."""

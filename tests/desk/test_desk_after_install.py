@@ -9,22 +9,18 @@ import datacollab as dc
 from datacollab.exchange.analyst_folder import AnalystFolder
 from datacollab.exchange.party_folder import PartyFolder
 from datacollab.exchange.project import Anchor, encode_table
-from datacollab.party._own_models import own_candidates
 from named_world import NamedWorld
 from party_world import events, made_up_table, new_world
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory):
+def installed(tmp_path_factory, few_trees):
     """A party that is ready to predict; tests only read it."""
     world = new_world(tmp_path_factory.mktemp("installed"))
     a, b = world.shared("a"), world.shared("b")
     # The file of an analyst who chose by rows left out, so that it can be pooled with the party's own models.
     chosen = dc.Analyst(dc.LTI(3), budget=0, task=world.task).fit([world.open_share(each)[0] for each in (a, b)])
-    monkeypatch = pytest.MonkeyPatch()
-    monkeypatch.setitem(own_candidates.__kwdefaults__, "n_trees", 10)
     a.install(world.model_file(a, b, change=lambda model: chosen.party_model("a")), random_state=0)
-    monkeypatch.undo()
     made_up_table(200, seed=3).to_csv(world.root / "known.csv", index=False)
     return world
 

@@ -15,13 +15,10 @@ from datacollab.cli._app import app
 from datacollab.exchange.party_folder import PartyFolder, _predictions
 from datacollab.exchange.party_folder._commit import recover
 from datacollab.party import personalise
-from datacollab.party._own_models import own_candidates
 from party_world import contents, events, made_up_table, new_world, refused
 
 
-@pytest.fixture(autouse=True)
-def few_trees(monkeypatch):
-    monkeypatch.setitem(own_candidates.__kwdefaults__, "n_trees", 10)
+pytestmark = pytest.mark.usefixtures("few_trees")
 
 
 def run(world, *words):
@@ -37,17 +34,32 @@ def model_of(world, folders, **besides):
     return world.model_file(*folders, change=lambda model: replace(chosen, **besides))
 
 
-@pytest.fixture
-def shared(tmp_path):
-    world = new_world(tmp_path)
-    return world, [world.shared(name) for name in "ab"]
+@pytest.fixture(scope="module")
+def both_shared(tmp_path_factory, few_trees):
+    world = new_world(tmp_path_factory.mktemp("shared"))
+    for name in "ab":
+        world.shared(name)
+    return world
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory, both_shared):
+    world = both_shared.copied(tmp_path_factory.mktemp("pooled"))
+    a = world.folder("a")
+    return world, a.install(model_of(world, (a, world.folder("b"))), random_state=0)
 
 
 @pytest.fixture
-def pooled(shared):
-    world, (a, b) = shared
-    told = a.install(model_of(world, (a, b)), random_state=0)
-    return world, a, told
+def shared(tmp_path, both_shared):
+    world = both_shared.copied(tmp_path)
+    return world, [world.folder(name) for name in "ab"]
+
+
+@pytest.fixture
+def pooled(tmp_path, installed):
+    world, told = installed
+    world = world.copied(tmp_path)
+    return world, world.folder("a"), told
 
 
 def test_the_pool_is_that_of_the_rows_and_the_model_in_memory(pooled):
@@ -117,8 +129,8 @@ def test_a_pool_of_an_earlier_version_has_no_models_of_own_rows_alone(pooled):
 
 def test_the_commands_say_it(pooled):
     world, a, told = pooled
-    text = run(world, "install", world.root / "a.dcmodel", "--seed", 0)
-    assert told["sentence"] in text
+    shown = run(world, "install", world.root / "a.dcmodel", "--seed", 0)
+    assert told["sentence"] in shown
     facts = json.loads(run(world, "install", world.root / "a.dcmodel", "--seed", 0, "--json"))
     assert facts["sentence"] == told["sentence"]
     assert facts["benefit"]["basis"] == "left out"
