@@ -8,9 +8,7 @@ Files by what they are for:
   `_identifiers`.
 * From a table to the matrix: `_encoding`, `_target_encoding`, `_column_block`, `_labels`, `_numbers`, `_units`,
   `_adjusted`, `_affected`.
-* Reading and writing tables, within limits: `_reading`, `_table_format`, `_table_budget`, `_csv`, `_csv_rows`,
-  `_csv_refusals`, `_parquet`, `_parquet_pages`, `_arrow`, `_arrow_messages`, `_arrow_size`, `_settled`,
-  `_column_names`, `_table_writing`.
+* Reading and writing tables: `_reading`, `_csv`, `_table_format`, `_column_names`, `_table_writing`.
 * The anchor: `_anchor`, `_anchor_making`, `_sealed_anchor`, `_guessing`.
 """
 

@@ -1,12 +1,16 @@
-"""In which format a table is stored, by the end of the file's name."""
+"""In which format a table is stored, by the end of the file's name, and one type for a column in all its batches."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ExchangeError
 
-__all__ = ["table_format", "unreadable"]
+if TYPE_CHECKING:
+    from ._project import Project
+
+__all__ = ["settled", "table_format", "unreadable"]
 
 _FORMATS = {
     ".csv": "CSV",
@@ -41,3 +45,16 @@ def unreadable(path: Path, kind: str, error: BaseException) -> ExchangeError:
         "TABLE_UNREADABLE",
         f"{path} cannot be read as {wanted} ({type(error).__name__}). Export it again, or save the table as CSV.",
     )
+
+
+def settled(table: Any, project: Project | None) -> Any:
+    """Make numbers of the project float64, lest a type change after a first batch that has whole ones only.
+
+    What holds no numbers stays, for `encode_table` to refuse.
+    """
+    if project is None:
+        return table
+    numeric = {column.name for column in project.columns if column.kind == "number"}
+    numeric |= {name for name, labels in project.task.labels.items() if not labels}
+    kinds = {name: dtype.kind for name, dtype in table.dtypes.items() if name in numeric}
+    return table.astype({name: "float64" for name, kind in kinds.items() if kind in "biu"})
