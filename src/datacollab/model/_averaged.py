@@ -2,7 +2,7 @@ r"""The weighted mean of several models: :math:`h(x) = \sum_j w_j h_j(x)`, of pr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .._validation import FloatArray
+from ._batches import row_batches
 from ._left_out import fit_weighted
 
 __all__ = ["AveragedClassifier", "AveragedRegressor", "probabilities_of"]
@@ -68,6 +69,11 @@ class _Averaged(BaseEstimator):
         self.n_features_in_ = fitted[0].n_features_in_
         return self
 
+    def _batches(self, X: ArrayLike, width: int) -> Iterator[FloatArray]:
+        check_is_fitted(self)
+        rows = validate_data(self, X, reset=False)
+        return row_batches(rows, max(width, rows.shape[1]))
+
     def _mean(self, said: Iterable[FloatArray]) -> FloatArray:
         """One after the other, so that no more than one of them is in memory beside the sum."""
         return np.asarray(sum(weight * each for weight, each in zip(self.weights_, said, strict=True)))
@@ -113,16 +119,20 @@ class AveragedClassifier(ClassifierMixin, _Averaged):
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Class probabilities, shape (n_rows, n_classes)."""
-        check_is_fitted(self)
-        rows = validate_data(self, X, reset=False)
-        return self._mean(
-            probabilities_of(each.predict_proba(rows), each.classes_, self.classes_) for each in self.estimators_
-        )
+        return np.concatenate(list(self._probabilities(X)))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The most probable class of each row, shape (n_rows,)."""
-        most = np.argmax(self.predict_proba(X), axis=1)
+        most = np.concatenate([np.argmax(said, axis=1) for said in self._probabilities(X)])
         return np.asarray(self.classes_[most])
+
+    def _probabilities(self, X: ArrayLike) -> Iterator[FloatArray]:
+        """Class probabilities of one batch of rows after the other."""
+        check_is_fitted(self)
+        for rows in self._batches(X, len(self.classes_)):
+            yield self._mean(
+                probabilities_of(each.predict_proba(rows), each.classes_, self.classes_) for each in self.estimators_
+            )
 
 
 class AveragedRegressor(RegressorMixin, _Averaged):
@@ -152,9 +162,8 @@ class AveragedRegressor(RegressorMixin, _Averaged):
 
     def predict(self, X: ArrayLike) -> FloatArray:
         """Predicted numbers, shape (n_rows,)."""
-        check_is_fitted(self)
-        rows = validate_data(self, X, reset=False)
-        return self._mean(each.predict(rows) for each in self.estimators_)
+        batches = self._batches(X, 1)
+        return np.concatenate([self._mean(each.predict(rows) for each in self.estimators_) for rows in batches])
 
 
 def probabilities_of(probabilities: FloatArray, known: NDArray[Any], classes: NDArray[Any]) -> FloatArray:

@@ -24,6 +24,7 @@ from ._ridge_heads import (
 )
 from .predictors import (
     SURVIVAL_PART,
+    Budget,
     read_predictor,
     read_survival,
     sent_form,
@@ -91,7 +92,7 @@ def head_from(facts: Any, members: Mapping[str, bytes], stem: str, n_components:
         raise malformed(f"it has the members {sorted(names)!r}, which is not what {form!r} is made of")
     arrays = _arrays(members, stem)
     if form == "landmark-ridge":
-        return ridge_from(facts, arrays, n_components)
+        return ridge_from(facts, arrays, n_components, Budget())
     if form == "average":
         return average_from(facts, arrays, n_components)
     if form == INFERENCE_FORM:

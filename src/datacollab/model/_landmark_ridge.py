@@ -7,7 +7,7 @@ r"""Kernel ridge regression on landmarks: models h that hold anchor rows and coe
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._validation import FloatArray, Interval, StrOptions
 from ..linalg import Kernel, WeightedRidgePath, weighted_ridge_path
+from ._batches import row_batches
 from ._calibration import calibrate, calibrated, log_loss_of
 from ._left_out import checked_for_fit
 
@@ -127,10 +128,13 @@ class _LandmarkRidge(BaseEstimator, ABC):
         kept = eigenvalues > _RANK * eigenvalues[-1]
         return np.asarray(U[:, kept] / np.sqrt(eigenvalues[kept]))
 
-    def _scores(self, X: ArrayLike) -> FloatArray:
+    def _scores(self, X: ArrayLike) -> Iterator[FloatArray]:
+        """Scores of one batch of rows after the other."""
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=np.float64, reset=False)
-        return np.asarray(self._features(rows) @ self.coefficients_ + self.intercept_)
+        width = max(len(self.coefficients_), np.size(self.intercept_))
+        for batch in row_batches(rows, width):
+            yield np.asarray(self._features(batch) @ self.coefficients_ + self.intercept_)
 
 
 class LandmarkRidgeClassifier(ClassifierMixin, _LandmarkRidge):
@@ -203,12 +207,17 @@ class LandmarkRidgeClassifier(ClassifierMixin, _LandmarkRidge):
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Class probabilities, shape (n_rows, n_classes)."""
-        return calibrated(self._scores(X), self.scale_, self.offsets_)
+        return np.concatenate(list(self._probabilities(X)))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The most probable class of each row, shape (n_rows,)."""
-        most = np.argmax(self.predict_proba(X), axis=1)
+        most = np.concatenate([np.argmax(said, axis=1) for said in self._probabilities(X)])
         return np.asarray(self.classes_[most])
+
+    def _probabilities(self, X: ArrayLike) -> Iterator[FloatArray]:
+        """Class probabilities of one batch of rows after the other."""
+        for scores in self._scores(X):
+            yield calibrated(scores, self.scale_, self.offsets_)
 
 
 class LandmarkRidgeRegressor(RegressorMixin, _LandmarkRidge):
@@ -256,4 +265,4 @@ class LandmarkRidgeRegressor(RegressorMixin, _LandmarkRidge):
 
     def predict(self, X: ArrayLike) -> FloatArray:
         """Predicted numbers, shape (n_rows,)."""
-        return self._scores(X)
+        return np.concatenate(list(self._scores(X)))

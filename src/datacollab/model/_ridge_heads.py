@@ -15,6 +15,7 @@ from ._calibrated_forest import CalibratedForestClassifier
 from ._class_names import MOST_CLASSES, check_classes, class_names
 from ._landmark_ridge import LandmarkRidgeClassifier, LandmarkRidgeRegressor
 from ._refusal import malformed, too_large
+from .predictors import Budget
 
 __all__ = ["average_from", "average_to", "calibration_from", "calibration_to", "is_of_ridges", "ridge_from", "ridge_to"]
 
@@ -23,6 +24,8 @@ _MOST_LANDMARKS = 10_000
 _MOST_NUMBER = 1e100
 _MOST_CALIBRATION = 1e6
 _ROUNDING = 1e-9
+_NANOSECONDS_PRODUCT, _NANOSECONDS_EXPONENTIAL, _NANOSECONDS_EACH = 0.25, 20.0, 10.0
+"""What one number of a product, one exponential, and one number that is copied or added cost, roughly."""
 _KERNELS = ("linear", "rbf")
 _RIDGE_ARRAYS = ("coefficients", "intercept", "offsets", "scale")
 
@@ -75,8 +78,9 @@ def average_to(estimator: AveragedClassifier | AveragedRegressor) -> tuple[dict[
 
 
 def ridge_from(
-    facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], n_components: int
+    facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], n_components: int, budget: Budget
 ) -> LandmarkRidgeClassifier | LandmarkRidgeRegressor:
+    """One model, whose work is taken from the budget before its numbers are looked at."""
     kernel = facts.get("kernel")
     if kernel not in _KERNELS:
         raise _malformed("has no known kernel")
@@ -90,6 +94,7 @@ def ridge_from(
     if arrays.keys() != names:
         raise _malformed(f"does not have the arrays {sorted(names)!r}")
     each = () if classes is None else (len(classes),)
+    _spend(budget, n_components, n_rows if kernel == "rbf" else 0, len(classes) if classes is not None else 1)
     _check_array(arrays["coefficients"], (n_rows, *each), "coefficients")
     _check_array(arrays["intercept"], each, "intercept")
     landmarks = None
@@ -118,6 +123,7 @@ def average_from(
         raise _malformed("has weights that are not between 0 and 1")
     if abs(sum(weights) - 1) > _ROUNDING:
         raise _malformed("has weights that do not add up to one")
+    budget = Budget()
     seen: set[str] = set()
     estimators = []
     for number, each in enumerate(averaged):
@@ -126,7 +132,7 @@ def average_from(
         own = {f"{number}.{name}": name for name in _RIDGE_ARRAYS} | {_landmarks_name(each): "landmarks"}
         there = own.keys() & arrays.keys()
         seen |= there
-        estimators.append(ridge_from(each, {own[name]: arrays[name] for name in there}, n_components))
+        estimators.append(ridge_from(each, {own[name]: arrays[name] for name in there}, n_components, budget))
     if seen != arrays.keys():
         raise _malformed("has arrays of none of its models")
     kinds = {type(each) for each in estimators}
@@ -137,8 +143,16 @@ def average_from(
     known = {name for each in averaged for name in each.get("classes") or ()}
     if len(known) > MOST_CLASSES:
         raise too_large(f"is an average of models of {len(known)} classes; {MOST_CLASSES} are allowed")
+    budget.spend(len(averaged) * _NANOSECONDS_EACH * len(known), len(averaged))
     average = AveragedClassifier if kinds == {LandmarkRidgeClassifier} else AveragedRegressor
     return average.of(estimators, weights)
+
+
+def _spend(budget: Budget, n_components: int, n_landmarks: int, n_outputs: int) -> None:
+    """As of the steps that compute the same: distances and their exponentials, a product, and probabilities."""
+    work = _NANOSECONDS_PRODUCT * n_landmarks * n_components + _NANOSECONDS_EXPONENTIAL * n_landmarks
+    work += _NANOSECONDS_PRODUCT * (n_landmarks or n_components) * n_outputs + _NANOSECONDS_EXPONENTIAL * n_outputs
+    budget.spend(work, 4)
 
 
 def _landmarks_name(facts: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ own code from arrays whose shapes and bounds were checked; no object of another 
 nodes that scikit-learn's trees walk along, which are derived here.
 """
 
+from ._budget import Budget
 from ._chain import Chain, read_chain
 from ._clusters import mixture_classes, mixture_novelty, nearest_centre
 from ._export import SENDABLE, sent_form
@@ -18,6 +19,7 @@ from ._survival import SURVIVAL_PART, ReceivedSurvival, read_survival, write_sur
 __all__ = [
     "SENDABLE",
     "SURVIVAL_PART",
+    "Budget",
     "Chain",
     "Parts",
     "ReceivedClassifier",

@@ -1,4 +1,4 @@
-"""What all steps of a predictor together may cost whoever reads and applies it."""
+"""What all parts of a model together may cost the program that reads and applies it."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Budget:
         self.work, self.calls, self.nodes = 0.0, 0, 0
 
     def spend(self, work: float, calls: int) -> None:
-        """Count one step."""
+        """Count one step, or another model of an average."""
         self.work, self.calls = self.work + work, self.calls + calls
         if self.work > _MOST_WORK or self.calls > _MOST_CALLS:
-            raise large_predictor("steps that take too long for a row; fewer or smaller ones are wanted")
+            raise large_predictor("more work for a row, or more calls, than is allowed")
 
     def take_nodes(self, n_nodes: int) -> None:
         """Count nodes, before anything is made of them."""

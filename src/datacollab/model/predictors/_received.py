@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from ..._typing import FloatArray
+from .._batches import row_batches
 from .._class_names import check_classes, class_names
 from .._from_elsewhere import FromElsewhere
 from ._chain import Chain, read_chain
@@ -37,9 +38,7 @@ class Received(FromElsewhere):
 
     def _batches(self, X: ArrayLike) -> Iterator[FloatArray]:
         rows = validate_data(self, X, dtype=np.float64, reset=False)
-        size = max(_LEAST_BATCH, _MOST_NUMBERS // self.chain.width)
-        for start in range(0, len(rows), size):
-            yield rows[start : start + size]
+        return row_batches(rows, self.chain.width, most_numbers=_MOST_NUMBERS, least_rows=_LEAST_BATCH)
 
 
 class ReceivedClassifier(ClassifierMixin, Received):
