@@ -1,7 +1,7 @@
 """Files of a datacollab exchange through a Flower deployment.
 
 The apps carry signed files as bytes, and compute nothing.  What may leave a party's folder and what may come into its
-inbox is decided there, by `datacollab.remote.answer`; which folder that is, by whoever starts the SuperNode.
+inbox is decided there, by `datacollab_relay.answer`; which folder that is, by whoever starts the SuperNode.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from logging import INFO, WARNING
 from pathlib import Path
 from typing import Any
 
+from datacollab_relay import Message as Told
+from datacollab_relay import Relayed, answer, relay
 from flwr.app import ConfigRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.common.logger import log
 from flwr.serverapp import Grid, ServerApp
-
-from datacollab.remote import Message as Told
-from datacollab.remote import Relayed, answer, relay
 
 __all__ = ["client", "server"]
 

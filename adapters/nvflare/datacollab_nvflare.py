@@ -1,7 +1,7 @@
 """Files of a datacollab exchange through an NVFlare federation.
 
 The components carry signed files as bytes, and compute nothing.  What may leave a party's folder and what may come into
-its inbox is decided there, by `datacollab.remote.answer`; which folder that is, by the site, never by a job.
+its inbox is decided there, by `datacollab_relay.answer`; which folder that is, by the site, never by a job.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from datacollab_relay import Message, Relayed, answer, relay
 from nvflare.apis.client import Client
 from nvflare.apis.controller_spec import ClientTask, Task
 from nvflare.apis.executor import Executor
@@ -19,8 +20,6 @@ from nvflare.apis.fl_context import FLContext
 from nvflare.apis.impl.controller import Controller
 from nvflare.apis.shareable import Shareable, make_reply
 from nvflare.apis.signal import Signal
-
-from datacollab.remote import Message, Relayed, answer, relay
 
 __all__ = ["Carrier", "Relay"]
 

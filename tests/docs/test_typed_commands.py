@@ -83,16 +83,12 @@ def test_benchmarks_have_such_options(line):
 
 
 def test_every_line_is_of_a_program_that_these_tests_know():
-    elsewhere = {  # systems' own, and those of other projects, which tests of deployment and adapters have
+    elsewhere = {  # systems' own, and those of other projects, which tests of deployment have
         *(
             "cd",
             "cp",
             "export",
-            "flower-supernode",
-            "flower-superlink",
-            "flwr",
             "install",
-            "nvflare",
             "python3",
             "rm",
             "sed",

@@ -5,23 +5,23 @@ Files by what they are for:
 * What is carried: `_kinds`, `_addressed`, `_parcel`, `_entry`, `_folder`, `_peek`, `_project_text`, `_sha256`.
 * To and fro: `_push`, `_pull`, `_withdrawing`.
 * Remotes: `_base`, `_opening`, `_store`, `_sftp`.
-* By others' frameworks: `_mailbox`, `_relay`.
 * A hub: `_hub`, `_hub_files`, `_hub_log`, `_withheld`, `_http`, `_retrying`, `_words`, `_membership`.
 * What a folder keeps of them: `_settings`, `_kept`.
 """
 
+from ._addressed import Addressed, addressed
 from ._base import Remote, Tell
 from ._entry import Entry, RemoteStatus
 from ._folder import Folder
 from ._hub import HubRemote
 from ._kept import KEPT, Kept, forget
-from ._kinds import KINDS, Kind
-from ._mailbox import Mailbox
+from ._kinds import AGREEMENT, KINDS, Kind
 from ._membership import ROLES, Asked, Link, answer_request, browser_link, invite, join, open_project, requests_of
 from ._opening import open_remote
+from ._parcel import Parcel
+from ._project_text import project_of
 from ._pull import Pulled, pull
 from ._push import Pushed, push
-from ._relay import Message, Relayed, answer, relay
 from ._retrying import Patience
 from ._settings import Place, chosen, is_hub, read_places, write_places
 from ._store import StoreRemote
@@ -29,9 +29,11 @@ from ._withdrawing import withdrawable
 from ._withheld import check_given
 
 __all__ = [
+    "AGREEMENT",
     "KEPT",
     "KINDS",
     "ROLES",
+    "Addressed",
     "Asked",
     "Entry",
     "Folder",
@@ -39,18 +41,16 @@ __all__ = [
     "Kept",
     "Kind",
     "Link",
-    "Mailbox",
-    "Message",
+    "Parcel",
     "Patience",
     "Place",
     "Pulled",
     "Pushed",
-    "Relayed",
     "Remote",
     "RemoteStatus",
     "StoreRemote",
     "Tell",
-    "answer",
+    "addressed",
     "answer_request",
     "browser_link",
     "check_given",
@@ -61,10 +61,10 @@ __all__ = [
     "join",
     "open_project",
     "open_remote",
+    "project_of",
     "pull",
     "push",
     "read_places",
-    "relay",
     "requests_of",
     "withdrawable",
     "write_places",

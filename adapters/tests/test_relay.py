@@ -1,13 +1,20 @@
 """A relay that asks and members that answer, by messages as a framework would carry them."""
 
+import datacollab_relay
 import pytest
+from datacollab_relay import Mailbox, answer, relay
+from mail import Mail
 
 from datacollab.bundle import digest
-from datacollab.remote import Folder, Mailbox, answer, relay
-from datacollab.remote import _mailbox as mailboxes
+from datacollab.remote import Folder
 from party_world import refused
 
 MEMBERS = ("a", "b")
+
+
+@pytest.fixture
+def mail(tmp_path):
+    return Mail(tmp_path)
 
 
 @pytest.fixture
@@ -77,7 +84,7 @@ def test_a_relay_may_be_nobodys_folder(mail, lines, tmp_path):
 
 
 def test_large_files_go_in_pieces_and_on_where_they_ended(mail, lines, monkeypatch):
-    monkeypatch.setattr(mailboxes, "PIECE", 1000)
+    monkeypatch.setattr(datacollab_relay, "PIECE", 1000)
     path = mail.put("share", "b", size=20_000)
     lines.round()
     assert (mail.root / "analyst" / "inbox" / "b.dcshare").read_bytes() == path.read_bytes()
@@ -260,7 +267,7 @@ def test_a_member_that_gives_less_or_more_than_it_announced(mail, lines):
 
 
 def test_a_full_mailbox_takes_nothing_more(mail, lines, monkeypatch):
-    monkeypatch.setattr(mailboxes, "MOST_FILES", 2)
+    monkeypatch.setattr(datacollab_relay, "MOST_FILES", 2)
     mail.put("share", "b")
     assert lines.round().refused["b"][0] == "QUOTA_EXCEEDED"
     assert mail.inbox("analyst") == []
