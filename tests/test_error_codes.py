@@ -1,6 +1,9 @@
 """Codes of refusals: the documentation has all of them; `suite.py` checks that the tests raise each."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,7 +11,8 @@ import pytest
 from datacollab._codes import CODES, EXIT_CODES
 from datacollab.errors import ExchangeError
 
-PAGE = Path(__file__).parents[1] / "docs" / "error-codes.md"
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "error-codes.md"
 ROW = re.compile(r"^\| `([A-Z_]+)` \| (\d+) \| (.+) \| (.+) \|$", re.MULTILINE)
 
 
@@ -26,3 +30,19 @@ def test_exit_codes_are_as_documented_and_apart():
 def test_an_unknown_code_is_a_defect():
     with pytest.raises(KeyError):
         ExchangeError("NO_SUCH_CODE", "Nothing.")
+
+
+def test_a_whole_run_that_raises_no_code_fails_and_names_them(tmp_path):
+    """`suite.py` records codes as they are raised; a run of named files or of chosen tests is not judged."""
+    (tmp_path / "test_nothing.py").write_text(
+        "from datacollab.errors import ExchangeError\n\ndef test_one():\n    ExchangeError('BUSY', 'x')\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "suite", f"-c{ROOT / 'pyproject.toml'}"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "tests")}
+    done = [
+        subprocess.run([*command, *options], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+        for options in ([f"-otestpaths={tmp_path}"], [str(tmp_path)])
+    ]
+    assert [each.returncode for each in done] == [1, 0], done[0].stdout
+    never = next(line for line in done[0].stdout.splitlines() if min(CODES) in line)
+    assert set(never.split(", ")) == set(CODES) - {"BUSY"}

@@ -1,10 +1,6 @@
 """The examples by files: what comes of them without a defence is that of all rows in one place."""
 
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,19 +8,15 @@ import pytest
 
 from datacollab.effects import effect_folds, partially_linear
 from datacollab.exchange.analyst_folder import AnalystFolder, effect_of
-
-EXAMPLES = Path(__file__).parents[1] / "examples"
+from playing import play_here
 
 
 def played(example, output, *options):
     """What an example tells, line by line of its last table: the numbers after each name."""
-    command = [sys.executable, "-W", "error", str(EXAMPLES / f"{example}.py"), "--output", str(output), *options]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=3600)
-    assert done.returncode == 0, done.stdout + done.stderr
+    printed = play_here(example, output, *options)
 
     def line(name):
-        numbers = re.search(rf"^{name} +(.*)$", done.stdout, re.MULTILINE)[1].replace(" to ", " ")
+        numbers = re.search(rf"^{name} +(.*)$", printed, re.MULTILINE)[1].replace(" to ", " ")
         return np.array(numbers.split(), dtype=float)
 
     return line

@@ -1,12 +1,8 @@
 """The example of an exchange of files: what the analyst's directory never held, and what the parties predict."""
 
 import io
-import os
 import stat
-import subprocess
-import sys
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,34 +14,32 @@ from datacollab.exchange.log import AuditLog
 from datacollab.exchange.party_folder import PartyFolder
 from datacollab.exchange.party_folder._stored import load_party
 from datacollab.exchange.project import read_table
+from playing import play_here
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "play_030_files_that_cross.py"
+EXAMPLE = "play_030_files_that_cross"
 PARTIES = ("clinic-a", "clinic-b", "clinic-c")
 SECRET = ["keys.json", "anchor.dcstate", "party.dcstate", "log.jsonl"]
 
 
-def play(directory, *options):
-    command = [sys.executable, "-W", "error", str(EXAMPLE), "--output", str(directory), *options]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=3600)
-    assert done.returncode == 0, done.stdout + done.stderr
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("digits") / "exchange"
+    play_here(EXAMPLE, directory, "--keep-order")
     return directory
 
 
 @pytest.fixture(scope="module")
-def digits(tmp_path_factory):
-    return play(tmp_path_factory.mktemp("digits") / "exchange", "--keep-order")
-
-
-@pytest.fixture(scope="module")
 def by_default(tmp_path_factory):
-    return play(tmp_path_factory.mktemp("default") / "exchange")
+    directory = tmp_path_factory.mktemp("default") / "exchange"
+    play_here(EXAMPLE, directory)
+    return directory
 
 
 @pytest.fixture(scope="module")
 def ujiindoorloc(tmp_path_factory, real_data_dir):
     directory = tmp_path_factory.mktemp("uji") / "exchange"
-    return play(directory, "ujiindoorloc", "--data-dir", str(real_data_dir), "--keep-order")
+    play_here(EXAMPLE, directory, "ujiindoorloc", "--data-dir", real_data_dir, "--keep-order")
+    return directory
 
 
 def table(directory, who, name):

@@ -32,6 +32,7 @@ pytestmark = [
 ]
 PROGRAM = (sys.executable, "-m", "datacollab")
 PARTIES, ANALYST = ("north", "south"), "analyst"
+WIDTHS = (390, 1280)
 PATIENCE = 300
 """Seconds for a step that takes some."""
 
@@ -89,8 +90,8 @@ class Play:
 class Screen:
     """A browser of one person, who has no script and asks nobody else for anything."""
 
-    def __init__(self, browser, width, pictures):
-        self.context = browser.new_context(java_script_enabled=False, viewport={"width": width, "height": 900})
+    def __init__(self, browser, pictures):
+        self.context = browser.new_context(java_script_enabled=False)
         self.page = self.context.new_page()
         self.page.set_default_timeout(PATIENCE * 1000)
         self.pictures, self.asked, self.complaints = pictures, [], []
@@ -103,12 +104,13 @@ class Screen:
         return self
 
     def look(self, name):
-        """Check that the page fits, and keep a picture."""
+        """Check that the page fits a telephone and a desk, and keep pictures."""
         self.page.wait_for_load_state()
-        width = self.page.viewport_size["width"]
-        assert self.page.evaluate("document.documentElement.scrollWidth") <= width, name
-        if self.pictures is not None:
-            self.page.screenshot(path=self.pictures / f"{width}-{name}.png", full_page=True)
+        for width in WIDTHS:
+            self.page.set_viewport_size({"width": width, "height": 900})
+            assert self.page.evaluate("document.documentElement.scrollWidth") <= width, name
+            if self.pictures is not None:
+                self.page.screenshot(path=self.pictures / f"{width}-{name}.png", full_page=True)
         return self.page.locator("main").inner_text()
 
     def click(self, name, role="button"):
@@ -119,7 +121,7 @@ class Screen:
         assert self.complaints == []
 
 
-def agreed(play, url, *rules):
+def agreed(play, url):
     """Keys, room, invitations; the owner approves; project file and anchor are at the hub, and everybody has them."""
     play.run("data", "deal", "digits", "tables", "--rows", 120, "--public", 300, "--columns", 32,
              *(word for party in PARTIES for word in ("--party", party)))  # fmt: skip
@@ -132,7 +134,7 @@ def agreed(play, url, *rules):
     for asked in json.loads(play.run("remote", "requests", "--json", folder="north"))["requests"]:
         play.run("remote", "approve", asked["fingerprint"], folder="north")
     members = [word for party in PARTIES for word in ("--party", f"{party}={party}/public.key")]
-    play.run("project", "new", "digits", "--like", "tables/public.csv", "--target", "digit", *rules,
+    play.run("project", "new", "digits", "--like", "tables/public.csv", "--target", "digit",
              "--purpose", "Recognise digits.", *members, "--analyst", f"{ANALYST}/public.key",
              "--range", 0, 1, "--anchor-rows", 300, "-o", "project.toml", folder="north")  # fmt: skip
     play.run(
@@ -229,16 +231,15 @@ def predicts(screen, play, party):
 
 
 @contextmanager
-def screens(width, pictures):
+def screens(pictures):
     with sync_api.sync_playwright() as play:
         # The sandbox of the browser needs rights that a container does not give.
         browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield lambda: Screen(browser, width, pictures)
+        yield lambda: Screen(browser, pictures)
         browser.close()
 
 
-@pytest.mark.parametrize(("width", "rules"), [(1280, ("--seal-shares",)), (390, ())])
-def test_from_invitation_to_predictions(tmp_path, width, rules):
+def test_from_invitation_to_predictions(tmp_path):
     pictures = os.environ.get("DATACOLLAB_PICTURES")
     if pictures is not None:
         pictures = Path(pictures)
@@ -248,7 +249,7 @@ def test_from_invitation_to_predictions(tmp_path, width, rules):
         play.run("keys", "new", *PARTIES, ANALYST)
         play.run("hub", "allow", "north/public.key", "--data", "hub")
         url = play.hub()
-        screen = stack.enter_context(screens(width, pictures))
+        screen = stack.enter_context(screens(pictures))
 
         def at_the_hub(name, words):
             play.dashboards += 1
@@ -263,7 +264,7 @@ def test_from_invitation_to_predictions(tmp_path, width, rules):
             assert words in told
 
         play.dashboards, play.is_agreed = 0, False
-        steps = agreed(play, url, *rules)
+        steps = agreed(play, url)
         next(steps)
         at_the_hub("north", "datacollab remote requests")
         next(steps)

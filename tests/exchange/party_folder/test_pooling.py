@@ -17,7 +17,6 @@ from datacollab.exchange.party_folder._commit import recover
 from datacollab.party import personalise
 from party_world import contents, events, made_up_table, new_world, refused
 
-
 pytestmark = pytest.mark.usefixtures("few_trees")
 
 
