@@ -27,8 +27,8 @@ test-all: test  ## And the slow ones: whole commands on real data, kills.
 mutants: $(VENV)/.test  ## Thirty faults, each planted alone into a copy of the package: tests must fail. Takes a quarter of an hour.
 	$(BIN)/python tests/run_mutants.py
 
-test-nightly: $(VENV)/.test  ## 20,000 hostile changes of each kind of what crosses; `make test` tries 400.
-	DATACOLLAB_NIGHTLY=1 $(BIN)/python -m pytest -n auto tests/test_mutations.py tests/formats/test_byte_flips.py
+test-nightly: $(VENV)/.test  ## 20,000 hostile changes of each kind of what crosses, 400 kills of each command.
+	DATACOLLAB_NIGHTLY=1 $(BIN)/python -m pytest -n auto tests/test_mutations.py tests/formats tests/bundle tests/exchange tests/remote
 
 check: $(VENV)/.test  ## Style, formatting and types.
 	$(BIN)/ruff check .

@@ -15,14 +15,18 @@ import pytest
 from hypothesis import settings
 
 ROOT = Path(__file__).parents[1]
-N_CHANGES = 20_000 if os.environ.get("DATACOLLAB_NIGHTLY") else 400
+IS_NIGHTLY = bool(os.environ.get("DATACOLLAB_NIGHTLY"))
+N_CHANGES = 20_000 if IS_NIGHTLY else 400
 """How many hostile changes of each kind are tried."""
+
+N_KILLS = 400 if IS_NIGHTLY else 30
+"""How often each command is killed at a random moment."""
 LIGHTEST_LOG2_N = 10
 """The least work that a file under a passphrase may ask for."""
 
 settings.register_profile("datacollab", deadline=None, max_examples=12, derandomize=True)
 settings.register_profile("nightly", deadline=None, max_examples=200)
-settings.load_profile("nightly" if os.environ.get("DATACOLLAB_NIGHTLY") else "datacollab")
+settings.load_profile("nightly" if IS_NIGHTLY else "datacollab")
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-KILLS = int(os.environ.get("DATACOLLAB_KILLS", "40"))
+from suite import N_KILLS
+
 HERE = Path(__file__).parent
 
 
@@ -15,7 +16,7 @@ HERE = Path(__file__).parent
 def test_kills_leave_whole_files_or_none(mail):
     mail.put("share", "b", size=20_000_000)
     killing = [sys.executable, str(HERE.parent / "killing.py"), str(HERE / "carrying.py")]
-    done = subprocess.run([*killing, str(mail.root), str(KILLS), "0"], capture_output=True, text=True, check=False)
+    done = subprocess.run([*killing, str(mail.root), str(N_KILLS), "0"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 0
     leftovers = [path.name for path in mail.root.glob("store/**/.*.part")]

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from suite import N_KILLS
+
 TESTS = Path(__file__).parents[2]
-N_KILLS = 80
 
 
 @pytest.mark.slow

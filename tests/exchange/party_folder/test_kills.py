@@ -19,10 +19,10 @@ from datacollab.exchange.party_folder import PartyFolder
 from datacollab.exchange.party_folder._files import Files, OwnFiles
 from datacollab.exchange.party_folder._stored import load_party
 from party_world import new_world
+from suite import N_KILLS
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="kills as POSIX has them")
 
-KILLS = int(os.environ.get("DATACOLLAB_KILLS", "60"))
 KILLED = -signal.SIGKILL
 
 
@@ -207,7 +207,7 @@ def test_kills_at_random_moments(verb, commands, world):
     place = 0 if verb == "share" else 1
     before = check(world)[place]
     drawn = random.Random(0)
-    for number in range(KILLS):
+    for number in range(N_KILLS):
         # Half of the kills come while files are written, which is a small part of the time.
         if number % 2:
             moment = {"kill_after": drawn.uniform(0, 0.01), "once_there": coming}
