@@ -19,7 +19,7 @@ from ._progress import shown_progress
 from ._roles import play_roles
 
 if TYPE_CHECKING:
-    from ..paper.experiments import Demonstration
+    from ._demonstration import Demonstration
 
 __all__ = ["demo"]
 
@@ -94,7 +94,9 @@ def demo(
 def _run(
     dataset: str, data_dir: Path | None, parties: int, rows: int, seeds: int, jobs: int, output: Path, quiet: bool
 ) -> tuple[Demonstration, list[Path]]:
-    from ..paper.experiments import SITUATIONS, demonstrate, demonstration_figure, demonstration_page
+    from ._demonstration import SITUATIONS, demonstrate
+    from ._demonstration_figure import demonstration_figure
+    from ._demonstration_page import demonstration_page
 
     with shown_progress(quiet, steps=2 + seeds * len(SITUATIONS), first="loading") as progress:
         from ..datasets import load
@@ -121,7 +123,7 @@ def _print_table(demonstration: Demonstration, dataset: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from ..paper.experiments import SITUATIONS, WAYS
+    from ._demonstration import SITUATIONS, WAYS
 
     console = Console()
     title = f"{dataset}: accuracy on new rows, and own rows that an attacker links"

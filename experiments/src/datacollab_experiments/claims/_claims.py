@@ -1,0 +1,48 @@
+"""The paper's claims, held against rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..paper import Row
+from ._claim import Claim, Verdict
+from ._claim_tests import decide, describe
+from ._condition_claims import ANCHOR_CLAIMS, PRIVACY_CLAIMS
+from ._contrasts import Results
+from ._method_claims import PARTY_CLAIMS, REGRESSION_CLAIMS
+
+__all__ = ["CLAIMS", "check_claims"]
+
+CLAIMS = (*PARTY_CLAIMS, *ANCHOR_CLAIMS, *PRIVACY_CLAIMS, *REGRESSION_CLAIMS)
+"""In the order of the paper."""
+
+
+def check_claims(rows: Mapping[str, Sequence[Row]], hyperparameters: str = "paper") -> tuple[Verdict, ...]:
+    """Test every claim of the paper on rows.
+
+    Parameters
+    ----------
+    rows : mapping of str to sequence of Row
+        By experiment.
+    hyperparameters : {"paper", "recommended"}
+        The preset whose rows count.
+
+    Returns
+    -------
+    tuple of Verdict
+        In the order of `CLAIMS`.  Conditions and methods that were not run, failed or lack a partner of the same seed
+        do not count.
+    """
+    results = {}
+    for experiments in dict.fromkeys(claim.experiments for claim in CLAIMS):
+        found = [row for name in experiments for row in rows.get(name, ())]
+        results[experiments] = Results(row for row in found if row.condition.hyperparameters == hyperparameters)
+    return tuple(_check(claim, results[claim.experiments]) for claim in CLAIMS)
+
+
+def _check(claim: Claim, results: Results) -> Verdict:
+    comparisons = claim.comparisons(results)
+    n_seeds = min((len(part.values) for each in comparisons for part in each.contrasts), default=0)
+    return Verdict(
+        claim=claim, verdict=decide(comparisons, claim.quota), evidence=describe(comparisons), n_seeds=n_seeds
+    )

@@ -1,0 +1,279 @@
+"""From rows to the comparisons that a claim is about, paired by seed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..paper import Condition, Row
+from ._claim_tests import Comparison, Contrast
+from ._estimates import anchor_series
+from ._statistics import by_seed, interval
+
+__all__ = [
+    "Best",
+    "Bounds",
+    "Finder",
+    "Results",
+    "change",
+    "each",
+    "excess_of_sources",
+    "pairs",
+    "rise",
+    "slope",
+    "value",
+]
+
+_AXES = ("dataset", "obfuscator", "n_components", "n_parties", "n_per_party", "n_anchors", "n_sources", "n_neighbors")
+_ANCHOR_AXES = ("n_anchors", "n_sources")
+_SYMBOLS = {
+    "n_components": "d~=",
+    "n_parties": "K=",
+    "n_per_party": "n(k)=",
+    "n_anchors": "n_a=",
+    "n_sources": "sources=",
+}
+
+Sample = dict[int, float]
+"""One number per seed."""
+
+Bounds = tuple[float, float]
+"""Between what a claim says that a mean lies."""
+
+
+@dataclass(frozen=True)
+class Best:
+    """Of several methods, or attacks, the one with the highest mean in a condition.
+
+    Attributes
+    ----------
+    names : tuple of str
+    label : str
+        What a text calls it.
+    """
+
+    names: tuple[str, ...]
+    label: str
+
+    def __str__(self) -> str:
+        return self.label
+
+
+Name = str | Best
+Where = Mapping[str, Sequence[Any]]
+"""Settings of a condition, and the values that each may have."""
+
+
+class Results:
+    """Rows, found by condition and name.
+
+    Parameters
+    ----------
+    rows : iterable of Row
+        With one preset of hyperparameters.
+    """
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._rows: dict[Condition, dict[str, list[Row]]] = {}
+        for row in rows:
+            self._rows.setdefault(row.condition, {}).setdefault(row.name, []).append(row)
+        self._varied = [axis for axis in _AXES if axis == "dataset" or self._varies(axis)]
+
+    def conditions(self, where: Where) -> list[Condition]:
+        """Conditions whose settings are among those given, in an order that the rows' does not change."""
+        found = (
+            condition
+            for condition in self._rows
+            if all(getattr(condition, axis) in values for axis, values in where.items())
+        )
+        return sorted(found, key=lambda at: [(getattr(at, axis) is None, getattr(at, axis) or 0) for axis in _AXES])
+
+    def sample(self, condition: Condition, name: Name, measure: str) -> Sample:
+        """Values by seed; empty where there are none, for the best of several also where one of them has none."""
+        if isinstance(name, str):
+            return by_seed(self._rows[condition].get(name, []), measure)
+        samples = [self.sample(condition, of, measure) for of in name.names]
+        return max(samples, key=lambda sample: interval(sample.values()).mean) if all(samples) else {}
+
+    def lines(self, axis: str, where: Where) -> dict[str, list[Condition]]:
+        """Conditions that differ along an axis and agree otherwise, by a text for what they share.
+
+        Along n_anchors and n_sources these are the two series of `anchor_series`.
+        """
+        conditions = self.conditions(where)
+        along: tuple[str, ...] = (axis,)
+        if axis in _ANCHOR_AXES:
+            along = _ANCHOR_AXES
+            series = self._anchor_series(along.index(axis))
+            conditions = [condition for condition in conditions if condition in series]
+        lines: dict[str, list[Condition]] = {}
+        for condition in conditions:
+            lines.setdefault(self.label(condition, along), []).append(condition)
+        return lines
+
+    def label(self, condition: Condition, without: Sequence[str] = ()) -> str:
+        """What tells a condition from the others, in words."""
+        shown = [axis for axis in self._varied if axis not in without]
+        return ", ".join(f"{_SYMBOLS.get(axis, '')}{getattr(condition, axis)}" for axis in shown)
+
+    def _varies(self, axis: str) -> bool:
+        """Whether a setting has several values on one data set; sizes that go with the data set tell nothing."""
+        pairs = {(condition.dataset, getattr(condition, axis)) for condition in self._rows}
+        return len(pairs) > len({dataset for dataset, _ in pairs})
+
+    def _anchor_series(self, which: int) -> set[Condition]:
+        by_dataset: dict[str, list[Row]] = {}
+        for condition, named in self._rows.items():
+            by_dataset.setdefault(condition.dataset, []).extend(row for rows in named.values() for row in rows)
+        return {row.condition for rows in by_dataset.values() for row in anchor_series(rows)[which]}
+
+
+Statistic = Callable[[Results, Name], dict[str, Sample]]
+"""One number per seed for a method or attack, in each of several situations that a text tells apart."""
+
+Finder = Callable[[Results], list[Comparison]]
+
+
+def value(measure: str, **where: Sequence[Any]) -> Statistic:
+    """What was measured, in each condition."""
+
+    def find(results: Results, name: Name) -> dict[str, Sample]:
+        return {results.label(each): results.sample(each, name, measure) for each in results.conditions(where)}
+
+    return find
+
+
+def change(measure: str, axis: str, before: Any, after: Any, **where: Sequence[Any]) -> Statistic:
+    """Difference between two values of a setting: after less before, all else being equal."""
+
+    def find(results: Results, name: Name) -> dict[str, Sample]:
+        found = {}
+        for label, line in results.lines(axis, where).items():
+            ends = {getattr(condition, axis): results.sample(condition, name, measure) for condition in line}
+            found[f"{label}, {after} - {before}"] = _minus(ends.get(after, {}), ends.get(before, {}))
+        return found
+
+    return find
+
+
+def rise(measure: str, axis: str, **where: Sequence[Any]) -> Statistic:
+    """Rise, from the first to the last value of an axis, of the least-squares line over the axis's logarithm."""
+
+    def find(results: Results, name: Name) -> dict[str, Sample]:
+        return {label: _fit(results, line, name, measure, axis) for label, line in results.lines(axis, where).items()}
+
+    return find
+
+
+def slope(measure: str, axis: str, **where: Sequence[Any]) -> Statistic:
+    """Exponent of growth: slope of the least-squares line of the logarithm of a measure over that of an axis."""
+
+    def find(results: Results, name: Name) -> dict[str, Sample]:
+        return {
+            label: _fit(results, line, name, measure, axis, exponent=True)
+            for label, line in results.lines(axis, where).items()
+        }
+
+    return find
+
+
+def excess_of_sources(measure: str) -> Statistic:
+    """How much more a measure rises along n_sources than along n_anchors."""
+
+    def find(results: Results, name: Name) -> dict[str, Sample]:
+        quantity, quality = (rise(measure, axis)(results, name) for axis in _ANCHOR_AXES)
+        return {label: _minus(quality[label], quantity[label]) for label in quality if label in quantity}
+
+    return find
+
+
+def each(statistic: Statistic, names: Sequence[Name], bounds: Bounds) -> Finder:
+    """One comparison for every situation and name: that the statistic's mean lies within the bounds."""
+
+    def find(results: Results) -> list[Comparison]:
+        comparisons = []
+        for name in names:
+            for situation, sample in statistic(results, name).items():
+                label = f"{situation}: {name}"
+                if sample:
+                    comparisons.append(Comparison(label, (Contrast(label, tuple(sample.values()), *bounds),)))
+        return comparisons
+
+    return find
+
+
+def pairs(
+    statistic: Statistic,
+    first: Sequence[Name],
+    second: Sequence[Name],
+    bounds: Bounds,
+    *,
+    together: bool = False,
+    relative: bool = False,
+) -> Finder:
+    """Differences of a statistic within a seed, of every first name less every second one.
+
+    A situation in which one of the names has no value at all is left out.
+
+    Parameters
+    ----------
+    statistic : callable
+    first, second : sequence of str or Best
+        A name that is in both is not compared with itself.
+    bounds : tuple of float
+        Where the mean difference lies, as the claim says.
+    together : bool
+        Whether all pairs of a situation are one comparison, rather than one each.
+    relative : bool
+        Whether differences are divided by the second name's mean.
+    """
+
+    def find(results: Results) -> list[Comparison]:
+        wanted = [(a, b) for a in first for b in second if a != b]
+        situations: dict[str, list[Contrast]] = {}
+        samples = {name: statistic(results, name) for name in (*first, *second)}
+        for a, b in wanted:
+            for situation, sample in samples[a].items():
+                differences = _minus(sample, samples[b].get(situation, {}))
+                if differences:
+                    scale = interval(samples[b][situation].values()).mean if relative else 1.0
+                    values = tuple(difference / scale for difference in differences.values())
+                    situations.setdefault(situation, []).append(Contrast(f"{situation}: {a} - {b}", values, *bounds))
+        # A claim about every method cannot be read off those that happened not to fail.
+        situations = {situation: found for situation, found in situations.items() if len(found) == len(wanted)}
+        if together:
+            return [Comparison(situation, tuple(contrasts)) for situation, contrasts in situations.items()]
+        return [Comparison(contrast.label, (contrast,)) for contrasts in situations.values() for contrast in contrasts]
+
+    return find
+
+
+def _minus(first: Sample, second: Sample) -> Sample:
+    return {seed: first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())}
+
+
+def _fit(
+    results: Results, line: Sequence[Condition], name: Name, measure: str, axis: str, *, exponent: bool = False
+) -> Sample:
+    """Slope or rise, for each seed that has all points of the line; nothing where one has no value at all.
+
+    Otherwise methods that failed at an end of the line would be held against others over another range.
+    """
+    points = {getattr(condition, axis): results.sample(condition, name, measure) for condition in line}
+    samples = {at: points[at] for at in sorted(at for at in points if at is not None)}
+    if len(samples) < 2 or not all(samples.values()):
+        return {}
+    x = np.log(list(samples))
+    weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
+    found = {}
+    for seed in sorted(set.intersection(*(set(sample) for sample in samples.values()))):
+        y = [sample[seed] for sample in samples.values()]
+        if not exponent:
+            found[seed] = float(weights @ y * (x[-1] - x[0]))
+        elif min(y) > 0:
+            found[seed] = float(weights @ [math.log(time) for time in y])
+    return found

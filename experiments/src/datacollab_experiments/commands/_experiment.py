@@ -1,0 +1,191 @@
+"""``datacollab experiment``: the paper's experiments, resumable, and their report."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer import Argument, Option
+
+from datacollab.cli._errors import FAILED, one_line_errors
+from datacollab.cli._help import group
+from datacollab.cli._progress import shown_progress
+
+if TYPE_CHECKING:
+    from ..harness import Progress
+    from ..paper import Experiment
+
+__all__ = ["app"]
+
+app = group("Run the paper's experiments, and report them beside the published values.")
+
+PRESETS = ("smoke", "quick", "paper")
+
+
+@app.command("list")
+def list_experiments() -> None:
+    """List the experiments that come with the library, and how large they are.
+
+    For example:
+
+      datacollab experiment list
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from ..paper import experiment_names, load_experiment
+
+    table = Table("experiment", "what", *PRESETS, caption="trials per preset")
+    for name in experiment_names():
+        by_preset = [load_experiment(name, preset) for preset in PRESETS]
+        title = next(found.title for found in by_preset if found is not None)
+        table.add_row(name, title, *(_n_trials(found) for found in by_preset))
+    Console().print(table)
+
+
+@app.command()
+def show(experiment: Annotated[str, Argument(help="Name, as `experiment list` shows it.")]) -> None:
+    """Print a definition, to start one of your own from.
+
+    For example, compare a method of your own with those of the paper:
+
+      datacollab experiment show rq1 > rq1.toml
+
+      (add a line to its methods: Mine = { class = "my_module:MyIntegrator" })
+
+      datacollab experiment run rq1.toml --preset quick
+    """
+    with one_line_errors("Nothing was written."):
+        from ..paper import definition_text
+
+        typer.echo(definition_text(experiment), nl=False)
+
+
+@app.command()
+def run(
+    experiments: Annotated[list[str], Argument(help="Names, paths of TOML definitions, or all.")],
+    preset: Annotated[str, Option(help="How much: smoke, quick, paper, or one that your definition has.")] = "smoke",
+    output: Annotated[
+        Path | None, Option("--output", "-o", metavar="DIR", help="Directory of the results. Default: output/PRESET.")
+    ] = None,
+    data_dir: Annotated[Path | None, Option(help="Directory that holds the data sets.")] = None,
+    jobs: Annotated[int, Option("--jobs", "-j", help="Trials at a time; -1: as many as there are cores.")] = -1,
+    method: Annotated[
+        list[str] | None,
+        Option(help="A method of your own for every experiment, NAME=package.module:Class. Repeatable."),
+    ] = None,
+    retry_failed: Annotated[bool, Option("--retry-failed", help="Compute failed rows again.")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Run experiments; what is there already is not computed again.
+
+    Stop it at any time, by Ctrl-C or otherwise: the same command goes on where
+    it was. The scores do not depend on --jobs. The presets: smoke takes minutes
+    and needs no data but what comes with scikit-learn, quick takes an hour or
+    two on two cores, paper is as large as the paper (weeks on one computer).
+    Exits with 1 if any row failed.
+
+    For example:
+
+      datacollab experiment run all --preset smoke
+      datacollab experiment run rq1 rq4 --preset quick --data-dir data
+      datacollab experiment run all --preset smoke --method Mine=my_module:Mine
+    """
+    folder = output or Path("output") / preset
+    with one_line_errors("What was computed is kept; the same command goes on from there."):
+        from ..harness import results_file
+        from ..paper import run_experiments
+
+        chosen = _load(experiments, preset, dict(_parse_method(text) for text in method or []))
+        file = results_file(folder)
+        with _shown(quiet) as show_progress:
+            run_experiments(
+                chosen, file, data_dir=data_dir, n_jobs=jobs, retry_failed=retry_failed, progress=show_progress
+            )
+        names = ", ".join(experiment.name for experiment in chosen)
+        typer.echo(f"{names} at preset {preset}: complete in {file}.")
+        typer.echo(f"Next: datacollab experiment report {shlex.quote(str(folder))}")
+        _say_what_failed(file, [experiment.name for experiment in chosen])
+
+
+@app.command()
+def report(
+    results: Annotated[Path, Argument(help="Directory of the results, as `experiment run` wrote it.")],
+    output: Annotated[
+        Path | None, Option("--output", "-o", metavar="DIR", help="Directory of the report. Default: RESULTS/report.")
+    ] = None,
+) -> None:
+    """Report results beside the published values: one page, tables and figures.
+
+    Writes index.html, which holds everything and needs no network; each table
+    as Markdown, CSV and LaTeX; each figure as SVG and PNG; and rows.csv, one
+    line for each number.
+
+    For example:
+
+      datacollab experiment report output/quick
+    """
+    with one_line_errors("The report is incomplete; run the command again."):
+        from ..reports import report_results
+
+        written = report_results(results, output or results / "report")
+        typer.echo("\n".join(str(path) for path in written if path.suffix == ".html"))
+        typer.echo(f"{len(written)} files in {output or results / 'report'}.")
+
+
+def _say_what_failed(file: Path, names: list[str]) -> None:
+    """List failed rows, also those of earlier runs, and exit with 1 if there are any."""
+    from ..paper import read_results
+
+    rows = [row for name, part in read_results(file).rows.items() if name in names for row in part if row.error]
+    if not rows:
+        return
+    counts = Counter((row.experiment, row.name, row.error) for row in rows)
+    typer.echo("Failed rows, which enter no mean; --retry-failed computes them again:", err=True)
+    for (experiment, name, error), count in counts.most_common(10):
+        typer.echo(f"  {experiment}, {name}: {count} x {error}", err=True)
+    raise typer.Exit(FAILED)
+
+
+def _n_trials(experiment: Experiment | None) -> str:
+    from ..paper import make_tasks
+
+    return "–" if experiment is None else str(len(make_tasks([experiment])))
+
+
+def _load(names: list[str], preset: str, methods: dict[str, dict[str, str]]) -> list[Experiment]:
+    from ..paper import experiment_names, load_experiment, preset_names
+
+    wanted = [name for given in names for name in (experiment_names() if given == "all" else [given])]
+    found = {name: load_experiment(name, preset) for name in dict.fromkeys(wanted)}
+    for name, experiment in found.items():
+        if experiment is None and name in names:
+            raise ValueError(f"Experiment {name!r} has no preset {preset!r}; it has {', '.join(preset_names(name))}.")
+    chosen = [experiment.with_methods(methods) for experiment in found.values() if experiment is not None]
+    if not chosen:
+        raise ValueError(f"No experiment has a preset {preset!r}; there are {', '.join(PRESETS)}.")
+    return chosen
+
+
+def _parse_method(text: str) -> tuple[str, dict[str, str]]:
+    name, equals, path = text.partition("=")
+    if not (name and equals and path):
+        raise ValueError(f"--method takes NAME=package.module:Class; got {text!r}.")
+    return name, {"class": path}
+
+
+@contextmanager
+def _shown(quiet: bool) -> Iterator[Callable[[Progress], None]]:
+    """Progress in trials, and the time left."""
+    with shown_progress(quiet, first="first trials") as say:
+
+        def show(state: Progress) -> None:
+            failed = f", {state.failed} rows failed" if state.failed else ""
+            say(f"{state.done} of {state.total} trials{failed}; last: {state.label}", state.share)
+
+        yield show

@@ -1,0 +1,133 @@
+"""Compute what is not there yet, in parallel, and ready to be stopped at any time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from datacollab._validation import FloatArray
+
+from ._provenance import source_state, versions
+from ._store import Result, ResultStore
+from ._task import Outcome, Task
+
+__all__ = ["ENVIRONMENT", "Progress", "Scored", "attempt", "failed", "read_outcomes", "run_tasks"]
+
+ENVIRONMENT = (OSError, MemoryError, ImportError)
+"""What is wrong with the machine or the installation, and not with a method: it ends the run."""
+
+AnyTask = TypeVar("AnyTask", bound=Task)
+Scored = tuple[Mapping[str, float], Mapping[str, float], FloatArray | None]
+"""Scores, seconds, and images to look at."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is.
+
+    Attributes
+    ----------
+    done, total : int
+        Tasks of this run.
+    share : float
+        Of the work, estimated from the costs of the tasks; 1 at the end.
+    failed : int
+        Outcomes of this run that failed.
+    label : str
+        The task that ended last.
+    """
+
+    done: int
+    total: int
+    share: float
+    failed: int
+    label: str
+
+
+def run_tasks(
+    tasks: Sequence[Task],
+    store: ResultStore,
+    *,
+    n_jobs: int | None = None,
+    progress: Callable[[Progress], None] = lambda state: None,
+) -> int:
+    """Compute the cells that the store does not hold yet.
+
+    The outcomes of a task are written when it ends, all or none, so a run that was stopped goes on where it was,
+    whatever stopped it.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+    store : ResultStore
+    n_jobs : int, optional
+        Tasks at a time, as joblib takes it: ``joblib.parallel_config(backend="dask")`` spreads them over machines.
+        The scores do not depend on it.
+    progress : callable, optional
+        Called after each task.
+
+    Returns
+    -------
+    int
+        How many outcomes of this run failed.
+
+    Notes
+    -----
+    Every task has one BLAS thread, so that scores do not depend on how many run side by side.  Times do, a little:
+    tasks share the machine's memory and caches.  For times that matter run one at a time.
+    """
+    done = store.done()
+    waiting = [left for task in tasks if (left := task.without(done)).cells]
+    source, total = source_state(), sum(task.cost for task in waiting)
+    spent, n_failed = 0.0, 0
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    for number, (task, outcomes, computed_by) in enumerate(
+        parallel(delayed(_measured)(task) for task in waiting), start=1
+    ):
+        store.save(task.seed, outcomes, computed_by, source)
+        spent += task.cost
+        n_failed += sum(outcome.error is not None for outcome in outcomes)
+        progress(Progress(number, len(waiting), spent / total, n_failed, task.label))
+    return n_failed
+
+
+def attempt(cell: str, compute: Callable[[], Scored]) -> Outcome:
+    """Compute one cell; its failure is an outcome too, and the others go on.
+
+    Raises
+    ------
+    OSError, MemoryError, ImportError
+        When the machine or the installation is at fault.
+    """
+    try:
+        scores, seconds, images = compute()
+    except ENVIRONMENT:
+        raise
+    except Exception as error:
+        return failed(cell, error)
+    return Outcome(cell=cell, scores=dict(scores), seconds=dict(seconds), images=images)
+
+
+def failed(cell: str, error: Exception) -> Outcome:
+    """The outcome of a cell that could not be computed."""
+    return Outcome(cell=cell, scores={}, seconds={}, error=f"{type(error).__name__}: {error}")
+
+
+def read_outcomes(path: Path, tasks: Sequence[AnyTask]) -> Iterator[tuple[AnyTask, dict[str, Result]]]:
+    """Return tasks with results, and these by cell, in the order of the tasks and their cells."""
+    with ResultStore(path) as store:
+        results = store.results()
+    for task in tasks:
+        found = {key[0]: results[key] for key in task.keys if key in results}
+        if found:
+            yield task, found
+
+
+def _measured(task: Task) -> tuple[Task, list[Outcome], dict[str, str]]:
+    with threadpool_limits(1):
+        return task, list(task.measure()), versions()

@@ -1,0 +1,228 @@
+"""Reconstruction attacks on the parties of a trial."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import RandomForestClassifier
+
+from datacollab._validation import FloatArray, PartyName
+from datacollab.datasets import Dataset
+from datacollab.party import Party
+from datacollab.risk.attacks import (
+    LinearRegressionAttack,
+    MLPAttack,
+    PseudoinverseAttack,
+    ReconstructionAttack,
+    label_match,
+)
+
+from ._condition import Condition
+from ._defended import published_rows
+from ._definition import Attacks
+from ._trial import Trial, make_obfuscator
+
+__all__ = ["AttackScore", "Target", "make_target", "score_attack"]
+
+_ATTACKS: Mapping[str, Callable[[int], ReconstructionAttack]] = {
+    "LR": lambda seed: LinearRegressionAttack(),
+    "MLP": lambda seed: MLPAttack(random_state=seed),
+    "PINV": lambda seed: PseudoinverseAttack(),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """The parties' own rows that attacks are to reconstruct, and who judges the result.
+
+    Attributes
+    ----------
+    originals, representations : dict of party to ndarray of shape (n_rows, ...)
+        Own rows of the party, and what it shares of them; rows that a defence suppresses are not attacked.
+    leaked_representations : dict of party to ndarray of shape (n_leaked, n_components)
+        The leaked anchor rows through the party's f_k.
+    targets : ndarray of shape (n_rows_in_all,)
+        In the order of the parties.
+    leaked : ndarray of shape (n_leaked,)
+        Numbers of the anchor rows that the attacker knows.
+    judge : classifier
+    """
+
+    originals: dict[PartyName, FloatArray]
+    representations: dict[PartyName, FloatArray]
+    leaked_representations: dict[PartyName, FloatArray]
+    targets: NDArray[Any]
+    leaked: NDArray[np.int64]
+    judge: Any
+
+
+@dataclass(frozen=True)
+class AttackScore:
+    """How one attack did in one trial.
+
+    Attributes
+    ----------
+    scores : dict of str to float
+        As in `Row`.
+    steps : dict of str to float
+        Wall times in seconds of "attack" and of "judge".
+    images : ndarray of shape (2, n_targets, n_features) or None
+        For each target one original and its reconstruction.
+    """
+
+    scores: dict[str, float]
+    steps: dict[str, float]
+    images: FloatArray | None = None
+
+
+def make_target(trial: Trial, attacks: Attacks, data: Dataset, condition: Condition) -> Target:
+    """Choose the rows to reconstruct, and train the judge on rows that are nowhere in the trial.
+
+    Parameters
+    ----------
+    trial : Trial
+    attacks : Attacks
+    data : Dataset
+    condition : Condition
+        Of the trial.
+
+    Returns
+    -------
+    Target
+
+    Raises
+    ------
+    ValueError
+        When there are too few rows of a target, for the party that is attacked or for the judge, or when such a party
+        is wanted beside a defence.
+    """
+    if len(trial.unused) < attacks.n_judge + attacks.n_attacked:
+        further = f" and a further party n_attacked={attacks.n_attacked}" if attacks.n_attacked else ""
+        raise ValueError(
+            f"The judge needs n_judge={attacks.n_judge} rows{further}, but {data.name} has {len(trial.unused)} that "
+            "are nowhere in the trial. Lower n_judge, or the numbers of parties, test rows or anchors."
+        )
+    random = np.random.RandomState([trial.seed, 1])
+    judged = random.choice(trial.unused, attacks.n_judge, replace=False)
+    judge = RandomForestClassifier(random_state=trial.seed).fit(data.X[judged], data.y[judged])
+    leaked = np.flatnonzero(np.isin(trial.anchor_target, attacks.leaked_targets))
+    if attacks.n_attacked:
+        return _further_party(trial, attacks, data, condition, np.setdiff1d(trial.unused, judged), leaked, judge)
+    owned = _draw_rows(trial, attacks, random)
+    represented: dict[PartyName, FloatArray] = {}
+    for name, own in trial.split.items():
+        owned[name], represented[name] = published_rows(trial.parties[name], own.X, owned[name], trial.anchor)
+    return Target(
+        originals={name: own.X[owned[name]] for name, own in trial.split.items()},
+        representations=represented,
+        leaked_representations={share.party: share.anchor_representation[leaked] for share in trial.shares},
+        targets=np.concatenate([own.y[owned[name]] for name, own in trial.split.items()]),
+        leaked=leaked,
+        judge=judge,
+    )
+
+
+def score_attack(trial: Trial, target: Target, name: str) -> AttackScore:
+    """Attack each party with its own leaked pairs, and judge all reconstructions together.
+
+    Parameters
+    ----------
+    trial : Trial
+    target : Target
+    name : {"LR", "MLP", "PINV"}
+
+    Returns
+    -------
+    AttackScore
+    """
+    known = trial.anchor[target.leaked]
+    start = time.perf_counter()
+    reconstructed = np.vstack(
+        [
+            _ATTACKS[name](trial.seed).fit(target.leaked_representations[party], known).reconstruct(represented)
+            for party, represented in target.representations.items()
+            if len(represented)
+        ]
+    )
+    attacked = time.perf_counter()
+    originals = np.vstack(list(target.originals.values()))
+    match = label_match(target.judge, reconstructed, target.targets)
+    mean_image = np.broadcast_to(known.mean(axis=0), originals.shape)
+    scores = {
+        "reconstruction_accuracy": match.accuracy,
+        "most_common_share": match.most_common_share,
+        "mean_image_accuracy": label_match(target.judge, mean_image, target.targets).accuracy,
+        "original_accuracy": label_match(target.judge, originals, target.targets).accuracy,
+    }
+    _, first = np.unique(target.targets, return_index=True)
+    return AttackScore(
+        scores,
+        {"attack": attacked - start, "judge": time.perf_counter() - attacked},
+        np.stack([originals[first], reconstructed[first]]),
+    )
+
+
+def _further_party(
+    trial: Trial,
+    attacks: Attacks,
+    data: Dataset,
+    condition: Condition,
+    rows: NDArray[np.int64],
+    leaked: NDArray[np.int64],
+    judge: Any,
+) -> Target:
+    """One more party, which takes no part in the collaboration, and those of its rows that are attacked."""
+    if condition.defence != "none":
+        raise ValueError(f"n_attacked={attacks.n_attacked} is for parties without a defence; leave one of them out.")
+    random = np.random.RandomState([trial.seed, 3])
+    y = data.y[rows]
+    attacked = _choose(y, attacks, random, "rows that are nowhere in the trial")
+    if attacks.n_attacked < len(attacked):
+        raise ValueError(
+            f"A party of n_attacked={attacks.n_attacked} rows cannot have n_per_target={attacks.n_per_target} of every "
+            f"target, {len(attacked)} in all. Raise n_attacked, or lower n_per_target."
+        )
+    others = np.setdiff1d(np.arange(len(rows)), attacked)
+    others = random.choice(others, attacks.n_attacked - len(attacked), replace=False)
+    X = data.X[rows[np.concatenate([attacked, others])]]
+    # Which metric UMAP has goes by the party's number, and here by the seed: over the seeds it has all of them.
+    f_k = make_obfuscator(condition, data, trial.seed, np.random.RandomState([trial.seed, 0, 3]))
+    party = Party("attacked", f_k).fit(X, np.concatenate([y[attacked], y[others]]))
+    return Target(
+        originals={party.name: X[: len(attacked)]},
+        representations={party.name: party.obfuscate(X)[: len(attacked)]},
+        leaked_representations={party.name: party.obfuscate(trial.anchor[leaked])},
+        targets=y[attacked],
+        leaked=leaked,
+        judge=judge,
+    )
+
+
+def _choose(y: NDArray[Any], attacks: Attacks, random: np.random.RandomState, whose: str) -> NDArray[np.int64]:
+    """Numbers of the rows that are attacked: as many of every target that was not leaked."""
+    drawn = []
+    for value in np.setdiff1d(y, attacks.leaked_targets):
+        candidates = np.flatnonzero(y == value)
+        if len(candidates) < attacks.n_per_target:
+            raise ValueError(
+                f"n_per_target={attacks.n_per_target} rows of each target are to be reconstructed, but one has "
+                f"{len(candidates)} among the {whose}. Lower n_per_target, or raise n_per_party."
+            )
+        drawn.append(random.choice(candidates, attacks.n_per_target, replace=False))
+    return np.concatenate(drawn)
+
+
+def _draw_rows(trial: Trial, attacks: Attacks, random: np.random.RandomState) -> dict[PartyName, NDArray[np.int64]]:
+    """Numbers of each party's rows that are attacked: as many of every target, wherever they are."""
+    _, y, _ = trial.split.pooled()
+    bounds = np.cumsum([0, *(len(own.y) for own in trial.split.values())])
+    rows = np.sort(_choose(y, attacks, random, f"parties' {len(y)} rows"))
+    return {
+        name: rows[(rows >= low) & (rows < high)] - low
+        for name, low, high in zip(trial.split, bounds[:-1], bounds[1:], strict=True)
+    }

@@ -1,0 +1,135 @@
+"""Methods side by side over several seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from datacollab.datasets import Dataset
+
+from ._condition import Condition
+from ._methods import check_methods
+from ._trial import Score, check_size, draw_trial, score_method
+
+__all__ = ["Comparison", "compare_methods"]
+
+Progress = Callable[[str], None]
+"""Called with a short description of each step, before it starts."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Scores of several methods on the same trials.
+
+    Attributes
+    ----------
+    condition : Condition
+    task : {"classification", "regression"}
+    methods : tuple of str
+    seeds : tuple of int
+    scores : tuple of Score
+    """
+
+    condition: Condition
+    task: str
+    methods: tuple[str, ...]
+    seeds: tuple[int, ...]
+    scores: tuple[Score, ...]
+
+    @property
+    def measure(self) -> str:
+        """What the values are."""
+        return "accuracy" if self.task == "classification" else "RMSE"
+
+    def values(self, method: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Values of one method, in the order of the seeds."""
+        by_seed = {score.seed: score.value for score in self.scores if score.method == method}
+        return np.array([by_seed[seed] for seed in self.seeds])
+
+    def interval(self, method: str) -> tuple[float, float]:
+        """Mean over seeds, and half the width of its 95 % confidence interval (Student's t); NaN for one seed."""
+        return _interval(self.values(method))
+
+    def gain(self, method: str, over: str) -> tuple[float, float]:
+        """Mean improvement on another method on the same trials, and half its 95 % confidence interval.
+
+        Positive is better, also for errors.
+        """
+        sign = 1.0 if self.task == "classification" else -1.0
+        return _interval(sign * (self.values(method) - self.values(over)))
+
+    def seconds(self, method: str) -> float:
+        """Mean wall time of integration, training and prediction."""
+        return float(np.mean([score.seconds for score in self.scores if score.method == method]))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, in types that JSON has."""
+        rows = []
+        for method in self.methods:
+            mean, half_width = self.interval(method)
+            rows.append(
+                {
+                    "method": method,
+                    self.measure.lower(): mean,
+                    "ci95": None if np.isnan(half_width) else half_width,
+                    "seconds": self.seconds(method),
+                    "values": self.values(method).tolist(),
+                }
+            )
+        return {"condition": self.condition.as_dict(), "task": self.task, "seeds": list(self.seeds), "results": rows}
+
+
+def compare_methods(
+    condition: Condition,
+    data: Dataset,
+    methods: Sequence[str],
+    seeds: Sequence[int],
+    progress: Progress = lambda step: None,
+) -> Comparison:
+    """Run trials and score every method on each of them.
+
+    Parameters
+    ----------
+    condition : Condition
+    data : Dataset
+    methods : sequence of str
+        "Local", "Central", or names that `method` knows.
+    seeds : sequence of int
+        One trial each.
+    progress : callable, optional
+        Called before each of the ``len(seeds) * (1 + len(methods))`` steps.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    ValueError
+        Before any work: when a method is unknown or comes twice, there is no seed, a seed comes twice, or the data have
+        fewer rows than a trial takes.
+    """
+    check_methods(methods)
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise ValueError(f"At least one seed is wanted, each once; got {list(seeds)}.")
+    check_size(condition, data)
+    scores: list[Score] = []
+    for number, seed in enumerate(seeds, start=1):
+        progress(f"trial {number} of {len(seeds)}: parties obfuscate")
+        trial = draw_trial(condition, data, seed)
+        for name in methods:
+            progress(f"trial {number} of {len(seeds)}: {name}")
+            scores.append(score_method(trial, name, condition, data.task))
+    return Comparison(condition, data.task, tuple(methods), tuple(seeds), tuple(scores))
+
+
+def _interval(values: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[float, float]:
+    n = len(values)
+    if n < 2:
+        return float(values.mean()), float("nan")
+    half_width = stats.t.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n)
+    return float(values.mean()), float(half_width)

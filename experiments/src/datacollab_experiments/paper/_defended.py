@@ -1,0 +1,80 @@
+"""Parties that defend what they share, and what is then to be seen of each row."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datacollab._validation import FloatArray, PartyName
+from datacollab.errors import PrivateRowsWarning, SuppressedRowsWarning
+from datacollab.party import Microaggregation, Party
+
+__all__ = ["defended_party", "published_rows"]
+
+_K, _BINS = 5, 10
+
+
+def defended_party(
+    name: PartyName, f_k: Any, own: Any, others: FloatArray, task: str, random_state: np.random.RandomState
+) -> Party:
+    """A fitted party that shares means of five rows or more, and any obfuscator.
+
+    Parameters
+    ----------
+    name : str
+    f_k : transformer
+    own : PartyData
+        The party's rows and targets.
+    others : ndarray of shape (n_others, n_features)
+        Rows to fit on instead, a random half of them.
+    task : {"classification", "regression"}
+        Numeric targets stand in ten intervals for classes.
+    random_state : RandomState
+        Of which half, of the rotation and of the defence.
+
+    Returns
+    -------
+    Party
+    """
+    defence = Microaggregation(_K, n_bins=_BINS if task == "regression" else None)
+    party = Party(name, f_k, fit_on=others, defences=(defence,), random_state=random_state)
+    with warnings.catch_warnings():
+        # Small parties have classes of a few rows, and some data sets have a row twice.  Both go into the scores.
+        warnings.simplefilter("ignore", SuppressedRowsWarning)
+        warnings.simplefilter("ignore", PrivateRowsWarning)
+        return party.fit(own.X, own.y)
+
+
+def published_rows(
+    party: Party, X: FloatArray, rows: NDArray[np.int64], anchor: FloatArray
+) -> tuple[NDArray[np.int64], FloatArray]:
+    """Those of a party's rows that it shares, and what is shared of them.
+
+    Parameters
+    ----------
+    party : Party
+    X : ndarray of shape (n_samples, n_features)
+        All its rows.
+    rows : ndarray of shape (n_rows,)
+        Numbers of some of them.
+    anchor : ndarray of shape (n_anchors, n_features)
+
+    Returns
+    -------
+    published : ndarray of shape (n_published,)
+        `rows` without those that a defence suppresses.
+    representations : ndarray of shape (n_published, n_components)
+    """
+    if not party.defences:
+        return rows, party.obfuscate(X)[rows]
+    in_order = copy.copy(party)
+    in_order.shuffle = False
+    share, order = in_order.share_with_order(anchor)
+    if order is None:
+        return rows[:0], share.representation[:0]
+    published = rows[np.isin(rows, order)]
+    return published, share.representation[np.searchsorted(order, published)]

@@ -1,0 +1,119 @@
+"""From definitions to cells: equal computations are one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from ..harness import cell_id
+from ._condition import Condition
+from ._definition import AUDIT, Attacks, Experiment
+from ._methods import BASELINES, specification
+
+__all__ = ["Cell", "cells", "drawn_condition"]
+
+PROTOCOL = 1
+"""To be raised whenever the same definition would give other scores, so that older rows are not taken for new ones."""
+
+_OBFUSCATION = ("n_anchors", "n_sources", "obfuscator", "n_components", "n_neighbors", "out_of_sample")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One method, or one attack, under one condition: all that determines a score but the seed.
+
+    Attributes
+    ----------
+    condition : Condition
+    kind : {"method", "attack"}
+    name : str
+    own : mapping
+        Of a method that the library does not know: its class and parameters.
+    attacks : Attacks or None
+        Of an attack: what it is given.
+    """
+
+    condition: Condition
+    kind: str
+    name: str
+    own: Mapping[str, Any]
+    attacks: Attacks | None = None
+
+    def definition(self) -> dict[str, Any]:
+        """All that determines the score but the seed, without what does not matter for it.
+
+        What a party does alone does not depend on its obfuscator, nor a linear method on the width of a kernel: so
+        equal computations of several conditions and experiments are one.
+        """
+        condition = self.condition
+        drawn: dict[str, Any] = {
+            key: getattr(condition, key) for key in ("dataset", "n_parties", "n_per_party", "n_test")
+        } | _split(condition)
+        if self.is_baseline:
+            method: Any = {"class": self.name}
+            if self.name == "Local+Public":
+                drawn |= {"n_public": condition.n_public, **_defence(condition)}
+        else:
+            drawn |= {key: getattr(condition, key) for key in _OBFUSCATION} | _defence(condition)
+            if condition.obfuscator != "umap":
+                del drawn["out_of_sample"]
+            if condition.obfuscator == "kernel-pca" and condition.kernel_width != "median-squared":
+                drawn["kernel_width"] = condition.kernel_width
+            if self.attacks is not None and self.name == AUDIT:
+                method = {"class": self.name}
+            elif self.attacks is not None:
+                method = {"class": self.name, **asdict(self.attacks)}
+                del method["names"]
+                if not self.attacks.n_attacked:
+                    del method["n_attacked"]
+            else:
+                method = dict(self.own) or specification(self.name, condition)
+        return {"protocol": PROTOCOL, "kind": self.kind, "method": method, "trial": drawn}
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether nobody obfuscates."""
+        return self.kind == "method" and not self.own and self.name in BASELINES
+
+    @property
+    def id(self) -> str:
+        """Hash of the definition."""
+        return cell_id(self.definition())
+
+
+def cells(experiment: Experiment) -> Iterator[Cell]:
+    """All cells of an experiment, in the order of its definition."""
+    for condition in experiment.conditions:
+        for name, own in experiment.methods.items():
+            yield Cell(condition=condition, kind="method", name=name, own=own)
+        if experiment.attacks is not None:
+            for name in experiment.attacks.names:
+                yield Cell(condition=condition, kind="attack", name=name, own={}, attacks=experiment.attacks)
+
+
+def _defence(condition: Condition) -> dict[str, str]:
+    """What a defence adds to the definition of a trial: nothing where there is none."""
+    return {} if condition.defence == "none" else {"defence": condition.defence}
+
+
+def _split(condition: Condition) -> dict[str, Any]:
+    """What another split than the default adds to the definition of a trial."""
+    if condition.split == "iid":
+        return {}
+    skew = {"concentration": condition.concentration} if condition.split == "label-skew" else {}
+    return {"split": condition.split, **skew}
+
+
+def drawn_condition(condition: Condition) -> Condition:
+    """The condition without what does not change a trial."""
+    out_of_sample = condition.out_of_sample if condition.obfuscator == "umap" else "row-wise"
+    concentration = condition.concentration if condition.split == "label-skew" else 1.0
+    kernel_width = condition.kernel_width if condition.obfuscator == "kernel-pca" else "median-squared"
+    return replace(
+        condition,
+        hyperparameters="recommended",
+        out_of_sample=out_of_sample,
+        concentration=concentration,
+        kernel_width=kernel_width,
+    )

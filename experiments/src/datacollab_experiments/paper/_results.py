@@ -1,0 +1,92 @@
+"""Results as rows of experiments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from datacollab._validation import FloatArray
+
+from ..harness import ResultStore, results_file
+from ._definition import Experiment
+from ._plan import cells
+from ._row import Row
+
+__all__ = ["ExperimentResults", "read_results"]
+
+
+class ExperimentResults:
+    """What has been computed, experiment by experiment.
+
+    Attributes
+    ----------
+    experiments : tuple of Experiment
+        Definitions as they were run.
+    rows : dict of str to tuple of Row
+        By the name of the experiment, in the order of its definition.
+    missing : int
+        Rows that were asked for and are not there yet.
+    """
+
+    def __init__(self, store: ResultStore) -> None:
+        self.experiments = tuple(Experiment.from_json(text) for text in store.definitions())
+        self.missing = 0
+        self.rows = {}
+        self._images: dict[tuple[str, int], FloatArray] = {}
+        found = store.results()
+        for experiment in self.experiments:
+            rows = []
+            for cell in cells(experiment):
+                for seed in experiment.seeds:
+                    result = found.get((cell.id, seed))
+                    if result is None:
+                        self.missing += 1
+                        continue
+                    rows.append(
+                        Row(
+                            experiment=experiment.name,
+                            condition=cell.condition,
+                            kind=cell.kind,
+                            name=cell.name,
+                            seed=seed,
+                            cell=cell.id,
+                            scores=result.scores,
+                            seconds=result.seconds,
+                            error=result.error,
+                            versions=result.versions,
+                            commit=result.source,
+                        )
+                    )
+            self.rows[experiment.name] = tuple(rows)
+        self._read_images(store)
+
+    def images(self, row: Row) -> FloatArray | None:
+        """Originals and reconstructions of an attack's row, shape (2, n_targets, n_features), where they were kept."""
+        return self._images.get((row.cell, row.seed))
+
+    def _read_images(self, store: ResultStore) -> None:
+        for rows in self.rows.values():
+            for row in rows:
+                if row.kind == "attack" and row.seed == 0 and row.error is None:
+                    images = store.images(row.cell, row.seed)
+                    if images is not None:
+                        self._images[row.cell, row.seed] = images
+
+
+def read_results(path: Path) -> ExperimentResults:
+    """Read results.
+
+    Parameters
+    ----------
+    path : Path
+        The file, or the directory that it is in.
+
+    Raises
+    ------
+    ValueError
+        When there are none.
+    """
+    file = results_file(path)
+    if not file.is_file():
+        raise ValueError(f"There are no results in {path}: run `datacollab experiment run` with that --output first.")
+    with ResultStore(file) as store:
+        return ExperimentResults(store)

@@ -1,0 +1,251 @@
+"""Run experiments: what is not there yet, in parallel, and ready to be stopped at any time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from datacollab.datasets import Dataset, load
+
+from ..harness import ENVIRONMENT, Key, Outcome, Progress, ResultStore, Scored, Task, attempt, failed, run_tasks
+from ._attack import Target, make_target, score_attack
+from ._condition import Condition
+from ._definition import AUDIT, Attacks, Experiment
+from ._methods import import_object, method
+from ._plan import Cell, cells, drawn_condition
+from ._risks import score_risks
+from ._trial import FittedParties, Trial, check_size, draw_rows, draw_trial, fit_parties, score_method
+
+__all__ = ["TrialTask", "load_data", "make_tasks", "run_experiments"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialTask(Task):
+    """One trial, and all that is scored on it.
+
+    Parties obfuscate once, and every method and attack is scored on that.
+
+    Attributes
+    ----------
+    condition : Condition
+        Of the draw; hyperparameters are those of each cell.
+    seed : int
+    cells : dict of str to Cell
+        By their hash.
+    data_dir : Path or None
+        Directory that holds the data sets.
+    """
+
+    condition: Condition
+    cells: dict[str, Cell]
+    data_dir: Path | None = None
+
+    @property
+    def label(self) -> str:
+        """The trial in words."""
+        condition = self.condition
+        return f"{condition.dataset}, {condition.obfuscator}, K={condition.n_parties}, seed {self.seed}"
+
+    @property
+    def cost(self) -> int:
+        """A rough measure of the work, to estimate the time left."""
+        condition = self.condition
+        rows = condition.n_per_party + condition.n_test + condition.n_anchors
+        return condition.n_parties * rows * (4 + len(self.cells))
+
+    def measure(self) -> list[Outcome]:
+        """Draw the trial, and score every cell on it."""
+        data = _load_once(self.condition.dataset, self.data_dir)
+        try:
+            fitted = _fit_once(_without_anchors(self.condition), self.data_dir, self.seed)
+            trial = draw_trial(self.condition, data, self.seed, fitted)
+            failure = None
+        except ENVIRONMENT:
+            raise
+        except Exception as error:
+            # What a party does alone does not depend on what obfuscation or the anchor broke.
+            trial, failure = draw_rows(self.condition, data, self.seed), error
+        targets: dict[Attacks, Target] = {}
+        return [
+            attempt(id, partial(_scored, cell, trial, data, targets))
+            if failure is None or cell.is_baseline
+            else failed(id, failure)
+            for id, cell in self.cells.items()
+        ]
+
+
+def make_tasks(experiments: Sequence[Experiment], data_dir: Path | None = None) -> list[TrialTask]:
+    """All trials, seed by seed, with everything that shares a trial in one task, and every cell once.
+
+    Parameters
+    ----------
+    experiments : sequence of Experiment
+    data_dir : Path, optional
+        Directory that holds the data sets.
+
+    Returns
+    -------
+    list of TrialTask
+    """
+    tasks: dict[tuple[int, str], TrialTask] = {}
+    planned: set[Key] = set()
+    for seed in sorted({seed for experiment in experiments for seed in experiment.seeds}):
+        for experiment in experiments:
+            if seed not in experiment.seeds:
+                continue
+            for cell in cells(experiment):
+                row = (cell.id, seed)
+                if row in planned:
+                    continue
+                planned.add(row)
+                draw = drawn_condition(cell.condition)
+                task = tasks.setdefault(
+                    (seed, json.dumps(asdict(draw))), TrialTask(condition=draw, seed=seed, cells={}, data_dir=data_dir)
+                )
+                task.cells[cell.id] = cell
+    # Trials of one data set come one after the other, so that a worker holds few of them at a time.
+    return sorted(tasks.values(), key=lambda task: (task.seed, task.condition.dataset))
+
+
+def run_experiments(
+    experiments: Sequence[Experiment],
+    results: Path,
+    *,
+    data_dir: Path | None = None,
+    n_jobs: int | None = None,
+    retry_failed: bool = False,
+    progress: Callable[[Progress], None] = lambda state: None,
+) -> int:
+    """Compute what the results do not hold yet.
+
+    Each trial is one unit of work: parties obfuscate once, and every method and attack is scored on that.  Its rows
+    are written when it ends, all or none, so a run that was stopped goes on where it was, whatever stopped it.
+
+    Parameters
+    ----------
+    experiments : sequence of Experiment
+    results : Path
+        The file of the results; see `ResultStore`.
+    data_dir : Path, optional
+        Directory that holds the data sets.
+    n_jobs : int, optional
+        Trials at a time, as joblib takes it: ``joblib.parallel_config(backend="dask")`` spreads them over machines.
+        The scores do not depend on it.
+    retry_failed : bool, default=False
+        Whether rows of these experiments that failed before are computed again.
+    progress : callable, optional
+        Called after each trial.
+
+    Returns
+    -------
+    int
+        How many rows of this run failed.
+
+    Raises
+    ------
+    DatasetError, MissingExtraError
+        When a data set or an optional dependency is missing; what was computed until then is kept.
+    ValueError
+        Before any work: when a condition takes more rows than the data have, a class cannot be imported, two
+        experiments have one name, or the results were computed from other data of the same name.
+    """
+    fingerprints = _check(experiments, data_dir)
+    with ResultStore(results) as store:
+        store.check_data(fingerprints)
+        every = {cell.id: cell.definition() for experiment in experiments for cell in cells(experiment)}
+        store.keep_definitions({experiment.name: experiment.to_json() for experiment in experiments}, every)
+        if retry_failed:
+            store.forget_failures(every)
+        return run_tasks(make_tasks(experiments, data_dir), store, n_jobs=n_jobs, progress=progress)
+
+
+def load_data(name: str, data_dir: Path | None = None) -> Dataset:
+    """Load a data set by its name, or by the path of a function that makes one, such as "package.module:function".
+
+    Raises
+    ------
+    ValueError
+        When there is no such data set or function.
+    TypeError
+        When the function returns something else.
+    """
+    if ":" not in name:
+        return load(name, data_dir=data_dir)
+    made = import_object(name)()
+    if not isinstance(made, Dataset):
+        raise TypeError(f"{name!r} must return a datacollab.datasets.Dataset; it returned {type(made).__name__}.")
+    return made
+
+
+_load_once = lru_cache(maxsize=2)(load_data)
+
+
+def _check(experiments: Sequence[Experiment], data_dir: Path | None) -> dict[str, str]:
+    """Refuse what cannot work, before any work; the fingerprints of the data sets by name."""
+    names = [experiment.name for experiment in experiments]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"Each experiment needs a name of its own, but {', '.join(twice)} came more often.")
+    for experiment in experiments:
+        for name, own in experiment.methods.items():
+            if own:
+                _check_own(experiment, name, own)
+    conditions = {condition for experiment in experiments for condition in experiment.conditions}
+    fingerprints = {}
+    for dataset in sorted({condition.dataset for condition in conditions}):
+        data = load_data(dataset, data_dir)
+        fingerprints[dataset] = _fingerprint(data)
+        for condition in conditions:
+            if condition.dataset == dataset:
+                check_size(condition, data)
+    return fingerprints
+
+
+def _check_own(experiment: Experiment, name: str, own: Mapping[str, Any]) -> None:
+    """Make a method of one's own once, so that a mistake in it shows before hours of work."""
+    try:
+        method(name, experiment.conditions[0], own)
+    except Exception as error:
+        raise ValueError(
+            f"Experiment {experiment.name!r}: method {name!r} cannot be made ({type(error).__name__}: {error})"
+        ) from error
+
+
+def _fingerprint(data: Dataset) -> str:
+    """Tells tables of one name apart, such as an excerpt and the whole."""
+    digest = hashlib.sha256(repr(data.X.shape).encode())
+    digest.update(np.ascontiguousarray(data.y).tobytes())
+    digest.update(data.X[:: max(1, len(data.X) // 1000)].tobytes())
+    return digest.hexdigest()[:16]
+
+
+@lru_cache(maxsize=2)
+def _fit_once(condition: Condition, data_dir: Path | None, seed: int) -> FittedParties:
+    """Trials that differ only in their anchors have the same parties."""
+    return fit_parties(condition, _load_once(condition.dataset, data_dir), seed)
+
+
+def _without_anchors(condition: Condition) -> Condition:
+    return replace(condition, n_anchors=1, n_sources=None, n_neighbors=1)
+
+
+def _scored(cell: Cell, trial: Trial, data: Dataset, targets: dict[Attacks, Target]) -> Scored:
+    """Scores, seconds and images of one cell; a method of somebody's own may raise anything."""
+    if cell.attacks is None:
+        score = score_method(trial, cell.name, cell.condition, data.task, cell.own)
+        return {"accuracy" if data.task == "classification" else "rmse": score.value}, score.steps, None
+    if cell.name == AUDIT:
+        found = score_risks(trial, data)
+    else:
+        if cell.attacks not in targets:
+            targets[cell.attacks] = make_target(trial, cell.attacks, data, cell.condition)
+        found = score_attack(trial, targets[cell.attacks], cell.name)
+    # One trial is enough to look at; and nobody's own rows get into a file that is passed on.
+    images = found.images if trial.seed == 0 and ":" not in cell.condition.dataset else None
+    return found.scores, found.steps, images

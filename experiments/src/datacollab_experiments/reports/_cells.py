@@ -1,0 +1,118 @@
+"""Cells and lines that several tables share."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterable, Sequence
+
+from ..claims import PublishedValue, estimate, find_published, in_order, published_values
+from ..paper import BASELINES, METHODS, Condition, Row
+from ._table import Cell, Line, Table, mark_best
+
+__all__ = [
+    "INTERVALS",
+    "OBFUSCATORS",
+    "by_name",
+    "cell",
+    "comparison_note",
+    "find_value",
+    "headings_of",
+    "joined",
+    "methods_line",
+    "methods_table",
+    "size_note",
+    "slug",
+]
+
+OBFUSCATORS = {"pca": "PCA", "kernel-pca": "kernel PCA", "umap": "UMAP", "random-projection": "random projection"}
+"""How tables and figures call obfuscators."""
+
+INTERVALS = "Mean ± half width of the 95 % interval (Student's t over seeds)."
+_BOLD = "Bold: the best mean of a row among integration methods, ties included."
+_PUBLISHED = "The published values have the paper's hyperparameters."
+_DIFFERENCE = "Difference: measured less published, in pooled standard errors (SE)."
+_SIZES = ("n_parties", "n_per_party", "n_anchors", "n_components", "n_neighbors")
+
+
+def slug(text: str) -> str:
+    """A text as part of a file name."""
+    return re.sub(r"[^\w.+]+", "-", text, flags=re.ASCII).strip("-.") or "unnamed"
+
+
+def by_name(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """Rows of each method or attack, in the order of the paper."""
+    rows = list(rows)
+    return {name: [row for row in rows if row.name == name] for name in in_order(row.name for row in rows)}
+
+
+def find_value(source: str, condition: Condition, name: str) -> PublishedValue | None:
+    """What a table of the paper prints for a method under a condition, if anything."""
+    axes = {axis: getattr(condition, axis) for axis in ("dataset", "obfuscator", "n_components", "n_parties")}
+    return find_published(source, name=name, **axes)
+
+
+def cell(rows: Sequence[Row], measure: str, source: str = "") -> Cell:
+    """Estimate of one method or attack under one condition, beside what a table of the paper prints for it."""
+    if not rows:
+        return Cell()
+    return Cell(estimate(rows, measure), published=find_value(source, rows[0].condition, rows[0].name))
+
+
+def methods_line(
+    headings: tuple[str, ...], names: Sequence[str], rows: Iterable[Row], measure: str, source: str
+) -> Line:
+    """All methods under one condition, the best integration methods marked."""
+    methods = by_name(rows)
+    cells = tuple(cell(methods.get(name, []), measure, source) for name in names)
+    errors = measure == "rmse"
+    line = Line(headings, cells, decimals=2 if errors else 3)
+    return mark_best(line, [name not in BASELINES for name in names], lower=errors)
+
+
+def methods_table(
+    name: str, experiment: str, caption: str, source: str, headings: tuple[str, ...], columns: Sequence[str],
+    lines: Sequence[Line], note: str = "",
+) -> Table:  # fmt: skip
+    """Table of `methods_line` lines, with the note that explains them."""
+    own = [column for column in columns if column not in (*METHODS, *BASELINES)]
+    about_own = f"Not of the paper, with the same hyperparameters under every preset: {', '.join(own)}." if own else ""
+    note = joined(INTERVALS, _BOLD, comparison_note(lines), note, about_own)
+    return Table(slug(name), experiment, caption, source, headings, tuple(columns), tuple(lines), note)
+
+
+def comparison_note(lines: Iterable[Line]) -> str:
+    """What published values and differences are, where there are any."""
+    cells = [cell for line in lines for cell in line.cells]
+    published = any(cell.published is not None for cell in cells)
+    different = any(not math.isnan(cell.difference) for cell in cells)
+    return joined(_PUBLISHED if published else "", _DIFFERENCE if different else "")
+
+
+def joined(*sentences: str) -> str:
+    """Those sentences that are not empty."""
+    return " ".join(filter(None, sentences))
+
+
+def size_note(rows: Iterable[Row], varied: Collection[str] = ()) -> str:
+    """Where sizes are not those of the published values, say so for each data set."""
+    paper = Condition()
+    published = {value.dataset for value in published_values()}
+    found: dict[str, dict[str, set[int]]] = {}
+    for row in rows:
+        for size in _SIZES:
+            value = getattr(row.condition, size)
+            if row.condition.dataset in published and size not in varied and value != getattr(paper, size):
+                found.setdefault(row.condition.dataset, {}).setdefault(size, set()).add(value)
+    notes = []
+    for dataset, sizes in sorted(found.items()):
+        texts = (f"{size} {' or '.join(map(str, sorted(values)))} (paper: {getattr(paper, size)})"
+                 for size, values in sizes.items())  # fmt: skip
+        notes.append(f"Sizes on {dataset} are not the paper's, so published values cannot be compared with: "
+                     f"{', '.join(texts)}.")  # fmt: skip
+    return " ".join(notes)
+
+
+def headings_of(dataset: str, obfuscator: str, *settings: int) -> tuple[str, ...]:
+    """Headings of a line that belongs to a data set and an obfuscator."""
+    return (dataset, OBFUSCATORS.get(obfuscator, obfuscator), *map(str, settings))

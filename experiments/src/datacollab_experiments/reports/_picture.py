@@ -1,0 +1,83 @@
+"""Images in a grid: originals, and what attacks made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from datacollab._validation import FloatArray, require
+
+from ._drawing import plain_style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Picture", "picture_figure"]
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """Rows of images, such as originals above their reconstructions.
+
+    Attributes
+    ----------
+    title : str
+    labels : sequence of str
+        Of the rows.
+    images : ndarray of shape (n_rows, n_columns, height, width)
+        Grey values; 0 is black and 1 is white, and what lies outside is cut off.
+
+    Raises
+    ------
+    ValueError
+        When the images are not four-dimensional and finite, or are not as many rows as labels.
+    """
+
+    title: str
+    labels: Sequence[str]
+    images: ArrayLike
+
+    def __post_init__(self) -> None:
+        images: FloatArray = np.asarray(self.images, dtype=np.float64)
+        if images.ndim != 4 or 0 in images.shape or len(images) != len(self.labels):
+            raise ValueError(
+                f"Picture {self.title!r}: images of shape (n_rows, n_columns, height, width) are wanted, with "
+                f"{len(self.labels)} rows as there are labels; got shape {images.shape}."
+            )
+        if not np.isfinite(images).all():
+            raise ValueError(f"Picture {self.title!r}: the images contain NaN or infinity; leave failed rows out.")
+        object.__setattr__(self, "images", images)
+
+
+def picture_figure(picture: Picture) -> Figure:
+    """Draw a picture as a grid, its labels on the left.
+
+    Parameters
+    ----------
+    picture : Picture
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    images = np.asarray(picture.images)
+    n_rows, n_columns, height, width = images.shape
+    longest = max(len(label) for label in picture.labels)
+    with plain_style():
+        figure: Figure = require("matplotlib.figure", "plots").Figure(
+            figsize=(0.4 + 0.09 * longest + 0.7 * n_columns, 0.5 + 0.7 * n_rows * height / width), layout="constrained"
+        )
+        grid = figure.subplots(n_rows, n_columns, squeeze=False)
+        for row, label in enumerate(picture.labels):
+            for column in range(n_columns):
+                axes = grid[row, column]
+                axes.imshow(images[row, column], cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+                axes.set_xticks([])
+                axes.set_yticks([])
+            grid[row, 0].set_ylabel(label, rotation=0, ha="right", va="center", fontsize=9)
+        figure.suptitle(picture.title, fontsize=11)
+    return figure

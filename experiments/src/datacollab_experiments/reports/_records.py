@@ -1,0 +1,64 @@
+"""Rows as plain records: what they scored apart from how long they took."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from ..paper import Condition, Row
+from ._render import write_csv
+
+__all__ = ["canonical", "error_type", "scores_csv", "seconds_csv"]
+
+_SETTINGS = tuple(field.name for field in fields(Condition))
+
+
+def canonical(rows: Mapping[str, Sequence[Row]]) -> dict[str, list[Row]]:
+    """The same rows in an order that does not depend on how they came; experiments by name."""
+    return {experiment: sorted(rows[experiment], key=_key) for experiment in sorted(rows) if rows[experiment]}
+
+
+def error_type(row: Row) -> str:
+    """What kind of error a failed row met: what stands before the first colon."""
+    return "" if row.error is None else row.error.partition(":")[0].strip()
+
+
+def scores_csv(rows: Mapping[str, Sequence[Row]]) -> str:
+    """All rows with their scores, without what differs between two runs of the same cell."""
+    return _csv(rows, "scores", lambda row: [error_type(row), row.cell], ["error", "cell"])
+
+
+def seconds_csv(rows: Mapping[str, Sequence[Row]]) -> str:
+    """All rows with their wall times, commits and versions."""
+    return _csv(
+        rows, "seconds", lambda row: [row.commit, " ".join(f"{k}={v}" for k, v in sorted(row.versions.items()))],
+        ["commit", "versions"],
+    )  # fmt: skip
+
+
+def _csv(rows: Mapping[str, Sequence[Row]], values: str, rest: Any, rest_head: list[str]) -> str:
+    ordered = [row for part in canonical(rows).values() for row in part]
+    measures = sorted({measure for row in ordered for measure in getattr(row, values)})
+    records = (
+        [
+            row.experiment,
+            *("" if value is None else value for value in _settings(row)),
+            row.kind,
+            row.name,
+            row.seed,
+            *(repr(float(found[measure])) if measure in found else "" for measure in measures),
+            *rest(row),
+        ]
+        for row, found in ((row, getattr(row, values)) for row in ordered)
+    )
+    return write_csv(["experiment", *_SETTINGS, "kind", "name", "seed", *measures, *rest_head], records)
+
+
+def _settings(row: Row) -> list[Any]:
+    return [getattr(row.condition, setting) for setting in _SETTINGS]
+
+
+def _key(row: Row) -> tuple[Any, ...]:
+    settings = ((value is None, 0 if value is None else value) for value in _settings(row))
+    return (*settings, row.kind, row.name, row.seed, row.cell)

@@ -1,0 +1,115 @@
+"""Utility beside what attackers learn: by the paper's measure, and by those of the audit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..claims import Estimate, by_axes, estimate
+from ..paper import AUDIT, Row
+from ._cells import INTERVALS, OBFUSCATORS, cell, comparison_note, find_value, joined, size_note, slug
+from ._privacy_tables import INTEGRATION, TRADE_OFF, papers_attacks, strongest_attack
+from ._table import Cell, Line, Table
+
+__all__ = ["risk_tables"]
+
+_UTILITY = "KTI+TSL+Center"
+_AXES = ("dataset", "obfuscator", "n_components", "out_of_sample", "defence")
+_HEADINGS = ("data set", "obfuscator", "dimension", "new rows", "defence")
+_NEW_ROWS = {"umap": "umap-learn’s transform", "row-wise": "row by row"}
+_RISKS = {
+    "linkage": "linkage",
+    "linkage_labels": "labels alone",
+    "open_world_linkage": "open-world linkage",
+    "r2c": "R2c",
+    "membership_auc": "membership, share",
+    "map_membership_auc": "membership, f alone",
+    "zero_leak_reidentification": "zero-leak re-identification",
+}
+"""Scores of the audit, and how the table calls them."""
+
+_RECONSTRUCTION = (
+    "Reconstruction: share of the strongest of the paper’s attacks’ reconstructions that a judge puts into the class "
+    "of the original. It hides re-identification: it may be at chance where nearly every row is linked to its "
+    "original, and high where rows cannot be told apart, for which class a row has is shared anyway."
+)
+_AUDIT = (
+    "All further columns are of the library’s audit of one party in each trial, by an attacker who knows all anchor "
+    "rows and has other rows with their targets. Each is the strongest attack, chosen after the fact, and so a little "
+    "above what is had without any where nothing is learnt. Linkage: share of the party’s rows put together with the "
+    "right originals, where the attacker holds those of all rows; beside it what targets alone give; open-world: with "
+    "nine strangers to each original. R2c: variance within classes that is reconstructed, 1 all, 0 or below nothing. "
+    "Membership: area under the curve of telling the party’s rows from others, .5 by chance, from what is shared and "
+    "from f_k alone. Zero-leak re-identification: share of reconstructions nearest to their own original, where no "
+    "anchor row is known. The defence “private” fits f_k on other rows than the party’s and shares means of five or "
+    "more rows of a class. A low number is one of these attacks, and promises nothing of others."
+)
+
+
+def risk_tables(rows: Sequence[Row]) -> list[Table]:
+    """For each experiment and preset of hyperparameters: utility, the paper's measure, and the audit's.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        Of experiments with the attack "audit".
+
+    Returns
+    -------
+    list of Table
+    """
+    tables = []
+    for experiment in sorted({row.experiment for row in rows}):
+        of_experiment = [row for row in rows if row.experiment == experiment]
+        for (preset,), group in by_axes(of_experiment, "hyperparameters").items():
+            tables.append(_risk_table(experiment, preset, group))
+    return tables
+
+
+def _risk_table(experiment: str, preset: str, rows: Sequence[Row]) -> Table:
+    measure = "rmse" if any("rmse" in row.scores for row in rows) else "accuracy"
+    reconstructed = bool(papers_attacks(rows))
+    lines = tuple(_line(measure, reconstructed, part) for part in by_axes(rows, *_AXES).values())
+    utility = "RMSE" if measure == "rmse" else "accuracy"
+    columns = (utility, *(["reconstruction"] if reconstructed else []), *_RISKS.values())
+    note = joined(
+        INTERVALS,
+        f"{utility[0].upper()}{utility[1:]}: of {_UTILITY}.",
+        _RECONSTRUCTION if reconstructed else "",
+        _AUDIT,
+        comparison_note(lines),
+        size_note(rows, ["n_components"]),
+    )
+    caption = f"RQ4 extended: utility and risk, {preset} hyperparameters"
+    source = TRADE_OFF if reconstructed else ""
+    return Table(slug(f"{experiment}_{preset}"), experiment, caption, source, _HEADINGS, columns, lines, note)
+
+
+def _line(measure: str, reconstructed: bool, rows: Sequence[Row]) -> Line:
+    condition = rows[0].condition
+    by_umap = condition.obfuscator == "umap"
+    # The paper has no defence, and knows one way for UMAP to map new rows.
+    in_paper = condition.defence == "none" and not (by_umap and condition.out_of_sample != "umap")
+    headings = (
+        condition.dataset,
+        OBFUSCATORS.get(condition.obfuscator, condition.obfuscator),
+        str(condition.n_components),
+        _NEW_ROWS[condition.out_of_sample] if by_umap else "",
+        condition.defence,
+    )
+    utility = [row for row in rows if row.kind == "method" and row.name == _UTILITY]
+    cells = [cell(utility, measure, INTEGRATION if in_paper else "")]
+    if reconstructed:
+        cells.append(_reconstruction(rows, in_paper))
+    audited = [row for row in rows if row.kind == "attack" and row.name == AUDIT]
+    first, *others = (estimate(audited, score) for score in _RISKS)
+    # All scores of a row fail together, and are to be counted once.
+    cells += [Cell(first), *(Cell(Estimate(found.interval)) for found in others)]
+    return Line(headings, tuple(cells), decimals=2 if measure == "rmse" else 3)
+
+
+def _reconstruction(rows: Sequence[Row], in_paper: bool) -> Cell:
+    found = strongest_attack(rows)
+    if found is None:
+        return Cell(Estimate(None, len(papers_attacks(rows))))
+    published = find_value(TRADE_OFF, rows[0].condition, "reconstruction") if in_paper else None
+    return Cell(estimate(found[1], "reconstruction_accuracy"), published=published)

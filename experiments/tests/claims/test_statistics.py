@@ -1,0 +1,171 @@
+import math
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy import stats
+
+from datacollab_experiments.claims import Interval, PublishedValue, by_seed, interval, paired_interval, pooled_difference
+from datacollab_experiments.claims._statistics import holm, p_above, partial_conjunction
+from datacollab_experiments.paper import Condition, Row
+
+PRINTED = PublishedValue(table="a table", dataset="mnist", name="KTI", measure="accuracy", mean=0.7, n_trials=30)
+P_VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=8)
+
+
+def row(seed, name="KTI", error=None, scores=None, seconds=None, condition=None):
+    return Row(
+        experiment="rq1", condition=condition or Condition(), kind="method", name=name, seed=seed, cell="",
+        scores=scores or {}, seconds=seconds or {}, error=error,
+    )  # fmt: skip
+
+
+@given(st.lists(st.floats(-100, 100), min_size=2, max_size=20).filter(lambda values: np.std(values) > 1e-3))
+def test_the_interval_is_students(values):
+    found = interval(values)
+    low, high = stats.t.interval(0.95, len(values) - 1, loc=np.mean(values), scale=stats.sem(values))
+    assert_allclose((found.mean - found.half_width, found.mean + found.half_width), (low, high), atol=1e-9)
+    assert_allclose(found.standard_error, stats.sem(values), rtol=1e-9)
+    assert found.n == len(values)
+
+
+def test_the_interval_covers_the_mean_in_95_of_100(rng):
+    covered = [abs((found := interval(rng.normal(3, 2, size=5))).mean - 3) < found.half_width for _ in range(2000)]
+    assert 0.935 < np.mean(covered) < 0.965
+
+
+def test_few_values_have_no_width():
+    assert interval([0.5]).mean == 0.5
+    assert math.isnan(interval([0.5]).half_width)
+    assert math.isnan(interval([0.5]).standard_error)
+    assert math.isnan(interval([]).mean)
+    assert interval([]).n == 0
+
+
+def test_by_seed_leaves_failures_out():
+    rows = [
+        row(3, scores={"accuracy": 0.9}, seconds={"construct": 2.0}),
+        row(0, scores={"accuracy": 0.8}),
+        row(1, error="NumericalError: no"),
+        row(2, error="NumericalError: late", scores={"accuracy": 0.1}),
+    ]
+    assert list(by_seed(rows, "accuracy").items()) == [(0, 0.8), (3, 0.9)]
+    assert by_seed(rows, "construct") == {3: 2.0}
+    assert by_seed(rows, "rmse") == by_seed([], "accuracy") == {}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [row(0, "LTI", scores={"accuracy": 0.1}), row(0, scores={"accuracy": 0.1}, condition=Condition(n_parties=2))],
+)
+def test_by_seed_refuses_to_overwrite(other):
+    with pytest.raises(ValueError, match="seed 0 has a second row with 'accuracy'") as caught:
+        by_seed([row(0, scores={"accuracy": 0.25}), other], "accuracy")
+    assert "0.25" not in str(caught.value)
+
+
+def test_a_failure_may_have_been_run_again():
+    assert by_seed([row(0, error="killed"), row(0, scores={"accuracy": 0.25})], "accuracy") == {0: 0.25}
+
+
+def test_the_paired_interval_takes_common_seeds_and_drops_what_they_share(rng):
+    difficulty = dict(enumerate(10 * rng.normal(size=12)))
+    gains = dict(enumerate(1 + 0.01 * rng.normal(size=12)))
+    first = {seed: difficulty[seed] + gains[seed] for seed in range(2, 12)}
+    second = {seed: difficulty[seed] for seed in reversed(range(8))}
+    found = paired_interval(first, second)
+    want = interval(gains[seed] for seed in range(2, 8))
+    assert_allclose((found.mean, found.half_width), (want.mean, want.half_width), rtol=1e-9)
+    assert found.n == 6
+    assert found.half_width < 0.1 < interval(first.values()).half_width
+    assert paired_interval(first, {99: 1.0}).n == 0
+
+
+def test_the_pooled_difference_by_hand():
+    """A half width of 2.045 standard errors is Student's over 30 trials; of 2.262 over 10."""
+    ours = Interval(0.75, 2.262157 * 0.03, 10)
+    published = replace(PRINTED, half_width=2.045230 * 0.04)
+    assert_allclose(pooled_difference(ours, published), 0.05 / 0.05, rtol=1e-6)
+    assert_allclose(pooled_difference(ours, replace(PRINTED, half_width=0.0)), 0.05 / 0.03, rtol=1e-6)
+
+
+def test_two_samples_of_one_population_differ_by_about_one_pooled_standard_error(rng):
+    differences = []
+    for _ in range(500):
+        theirs = interval(rng.normal(size=30))
+        published = replace(PRINTED, mean=theirs.mean, half_width=theirs.half_width)
+        differences.append(pooled_difference(interval(rng.normal(size=20)), published))
+    assert 0.95 < np.std(differences) < 1.15
+
+
+@pytest.mark.parametrize(
+    ("ours", "half_width"),
+    [(Interval(0.7, math.nan, 1), 0.01), (Interval(0.7, 0.01, 5), None), (Interval(0.8, 0.0, 5), 0.0)],
+)
+def test_without_standard_errors_there_is_no_pooled_difference(ours, half_width):
+    assert math.isnan(pooled_difference(ours, replace(PRINTED, half_width=half_width)))
+
+
+@given(
+    st.lists(st.floats(-10, 10), min_size=3, max_size=15).filter(lambda values: np.std(values) > 1e-3),
+    st.floats(-5, 5),
+)
+def test_p_above_is_the_one_sided_t_test(values, threshold):
+    want = stats.ttest_1samp(values, threshold, alternative="greater").pvalue
+    assert_allclose(p_above(values, threshold), want, rtol=1e-6, atol=1e-12)
+    assert_allclose(p_above(values, threshold) + p_above([-value for value in values], -threshold), 1, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("values", "threshold", "p"),
+    [
+        ([0.1, 0.1, 0.1], 0.0, 0.0),
+        ([0.7 - 0.6, 0.8 - 0.7, 0.3 - 0.2], 0.0, 0.0),
+        ([-0.1, -0.1, -0.1], 0.0, 1.0),
+        ([0.1, 0.1], 0.0, 1.0),
+        ([0.0, 0.0, 0.0], 0.0, 1.0),
+        ([0.1 + 0.2 - 0.3 - 0.01, -0.01, -0.01], -0.01, 1.0),
+        ([5.0], 0.0, 1.0),
+        ([], 0.0, 1.0),
+    ],
+)
+def test_values_that_do_not_vary_decide_by_their_side(values, threshold, p):
+    assert p_above(values, threshold) == p
+
+
+def test_holm_by_hand():
+    """The textbook's four: 4 x .005, then 3 x .01, then 2 x .03, and the last not below it."""
+    assert_allclose(holm([0.01, 0.04, 0.03, 0.005]), [0.03, 0.06, 0.06, 0.02])
+
+
+@given(P_VALUES, st.floats(0.001, 0.5))
+def test_holm_is_the_step_down_procedure(p_values, level):
+    """Naively: go through the p-values by size, and stop at the first that is too large for what is left."""
+    rejected = set()
+    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        if not p_values[index] * (len(p_values) - rank) < level:
+            break
+        rejected.add(index)
+    assert {index for index, p in enumerate(holm(p_values)) if p < level} == rejected
+
+
+@given(P_VALUES)
+def test_the_partial_conjunction_is_the_worst_of_its_subsets(p_values):
+    """Naively: u statements are true unless some n - u + 1 of them are all false, which Bonferroni tests."""
+    n = len(p_values)
+    for n_true in range(1, n + 1):
+        size = n - n_true + 1
+        worst = max(min(1.0, size * min(subset)) for subset in combinations(p_values, size))
+        assert_allclose(partial_conjunction(p_values, n_true), worst, rtol=1e-12)
+    assert partial_conjunction(p_values, n) == max(p_values)
+    assert partial_conjunction(p_values, 1) == min(holm(p_values))
+
+
+def test_the_partial_conjunction_keeps_its_level(rng):
+    """Six of twelve statements are true beyond doubt; that a seventh is, is found in less than 5 of 100 cases."""
+    found = [partial_conjunction([*np.zeros(6), *rng.uniform(size=6)], 7) < 0.05 for _ in range(2000)]
+    assert 0.03 < np.mean(found) < 0.065

@@ -1,0 +1,220 @@
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from matplotlib.collections import PathCollection
+from matplotlib.figure import Figure
+from numpy.testing import assert_allclose
+from trials import DIABETES, DIGITS, as_dataset, comparison, diabetes
+
+from datacollab_experiments.paper import alignment_figure, comparison_page, disagreement, score_figure
+
+CLASSIFIED = {"Local": [0.501, 0.503], "LTI": [0.611, 0.613], "KTI+TSL": [0.725, 0.731], "Central": [0.90, 0.91]}
+
+
+class Page(HTMLParser):
+    """Elements of a page that are not closed, what it would load, its cells and its text."""
+
+    VOID = frozenset({"meta", "img", "br", "link", "input"})
+
+    def __init__(self, source):
+        super().__init__()
+        self.open, self.tags, self.loaded, self.cells, self.text = [], [], [], [], ""
+        self.feed(source)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.loaded += [value for name, value in attrs if name in ("src", "href", "data", "srcset", "action")]
+        if tag in ("td", "th"):
+            self.cells.append("")
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+        if self.open and self.open[-1] in ("td", "th"):
+            self.cells[-1] += data
+
+
+def a_figure():
+    figure = Figure()
+    figure.subplots().plot([0, 1])
+    return figure
+
+
+def test_the_page_is_whole_and_stands_alone():
+    source = comparison_page(comparison(CLASSIFIED), {"A caption.": a_figure(), "Another.": a_figure()}, "datacollab x")
+    page = Page(source)
+    assert page.open == []
+    assert page.tags.count("img") == len(page.loaded) == 2
+    assert all(reference.startswith("data:image/png;base64,iVBOR") for reference in page.loaded)
+    for outside in ("http:", "https:", "url(", "@import", "<script", "<link", "<iframe"):
+        assert outside not in source
+    assert "A caption." in page.text
+    assert "datacollab x" in page.text
+
+
+def test_a_narrow_screen_scrolls_tables_and_not_the_page():
+    source = comparison_page(comparison(CLASSIFIED), {}, "datacollab x")
+    assert 'name="viewport" content="width=device-width, initial-scale=1"' in source
+    assert ".wide { overflow-x: auto; }" in source
+    assert source.count("<table") == source.count('<div class="wide"><table') > 0
+    assert re.search(r"code {[^}]*overflow-wrap: anywhere;", source)
+
+
+def test_the_page_shows_every_methods_value_interval_and_gain():
+    page = Page(comparison_page(comparison(CLASSIFIED), {}, ""))
+    rows = [page.cells[start : start + 4] for start in range(4, len(page.cells), 4)]
+    assert ["LTI", "0.612 ± 0.013", "+0.110 ± 0.000", "1.50 s"] in rows
+    assert [cell for cell in page.cells if cell in CLASSIFIED] == list(CLASSIFIED)
+    for value in ("0.502", "0.612", "0.728", "0.905"):
+        assert any(cell.startswith(value) for cell in page.cells)
+
+
+def test_the_page_of_a_regression_and_of_one_trial():
+    values = {"Local": [13.4, 13.6], "LTI": [12.1, 12.3]}
+    assert "12.20 ± 1.27" in comparison_page(comparison(values, "regression", DIABETES), {}, "")
+    single = comparison_page(comparison({"Local": [0.5], "LTI": [0.6]}), {}, "")
+    assert "nan" not in single.lower()
+    assert "no intervals" in single
+
+
+def test_what_comes_from_outside_cannot_become_markup():
+    attack = '"><script>alert(1)</script>&<img src=x onerror=alert(2)>'
+    condition = replace(DIGITS, dataset=attack)
+    source = comparison_page(comparison(CLASSIFIED, condition=condition), {attack: a_figure()}, attack)
+    page = Page(source)
+    assert page.open == []
+    assert "script" not in page.tags
+    assert page.tags.count("img") == 1
+    assert attack in page.text
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ({"obfuscator": "pca"}, "<b>pca</b>"),
+        ({"obfuscator": "umap"}, "UMAP, row by row"),
+        ({"obfuscator": "umap", "out_of_sample": "umap"}, "UMAP with umap-learn&#x27;s own transform"),
+        ({"n_sources": None}, "200 real rows"),
+        ({"n_sources": 60}, "made by SMOTE from 60 real ones"),
+    ],
+)
+def test_the_page_says_what_was_done(setting, words):
+    assert words in comparison_page(comparison(CLASSIFIED, condition=replace(DIGITS, **setting)), {}, "")
+
+
+def test_parties_that_agree_do_not_disagree(rng):
+    rows = rng.normal(size=(50, 3))
+    assert disagreement({"a": rows, "b": rows.copy(), "c": rows.copy()}) < 1e-30
+
+
+@pytest.mark.parametrize("n_parties", [2, 3, 50])
+def test_unrelated_parties_disagree_as_much_as_their_number_allows(rng, n_parties):
+    unrelated = {k: rng.normal(size=(5000, 2)) for k in range(n_parties)}
+    assert_allclose(disagreement(unrelated), (n_parties - 1) / n_parties, atol=0.02)
+
+
+def test_opposite_parties_disagree_wholly(rng):
+    rows = rng.normal(size=(50, 3))
+    assert_allclose(disagreement({"a": rows, "b": -rows}), 1.0)
+
+
+def test_disagreement_has_no_unit_and_no_origin(rng):
+    representations = {party: rng.normal(size=(40, 2)) for party in "abc"}
+    moved = {party: 7 - 3 * rows for party, rows in representations.items()}
+    assert_allclose(disagreement(moved), disagreement(representations), rtol=1e-10)
+
+
+def test_disagreement_by_hand():
+    """Two parties and rows, one column: means per row 1 and 3, overall 2."""
+    rows = {"a": np.array([[0.0], [2.0]]), "b": np.array([[2.0], [4.0]])}
+    assert_allclose(disagreement(rows), 4 / 8)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_the_score_figure_shows_means_and_intervals(task):
+    both = comparison(CLASSIFIED, task)
+    axes = score_figure(both).axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == list(CLASSIFIED)
+    assert both.measure in axes.get_xlabel()
+    assert "95 % interval of 2 trials" in axes.get_xlabel()
+    drawn = [container.lines[0].get_xdata()[0] for container in axes.containers]
+    assert_allclose(drawn, [both.interval(name)[0] for name in CLASSIFIED])
+    (bar,) = axes.containers[1].lines[2]
+    low, high = bar.get_segments()[0][:, 0]
+    assert_allclose([(low + high) / 2, (high - low) / 2], both.interval("LTI"))
+    # The first method is on top.
+    assert axes.get_ylim()[0] > axes.get_ylim()[1]
+
+
+def test_the_score_figure_of_one_trial_claims_no_interval():
+    figure = score_figure(comparison({"Local": [0.5], "LTI": [0.7]}))
+    figure.canvas.draw()
+    assert figure.axes[0].get_xlabel() == "accuracy on common test rows, one trial"
+
+
+@pytest.fixture
+def fast_umap(monkeypatch):
+    """PCA in place of UMAP, whose first fit compiles for long; the test of the command draws with UMAP itself."""
+    from sklearn.decomposition import PCA
+
+    from datacollab_experiments.paper import _trial
+
+    monkeypatch.setattr(_trial, "obfuscator", lambda kind, n_components, **options: PCA(n_components))
+
+
+def panels_of(figure):
+    return [([c for c in axes.collections if isinstance(c, PathCollection)], axes.get_title()) for axes in figure.axes]
+
+
+@pytest.mark.usefixtures("fast_umap")
+def test_the_alignment_figure_of_classes():
+    rng = np.random.default_rng(0)
+    y = np.repeat([3, 5, 8, 9], 150)
+    X = rng.normal(size=(600, 5)) + y[:, np.newaxis]
+    figure = alignment_figure(as_dataset("blobs", "classification", X, y), 1)
+    panels = panels_of(figure)
+    assert [title.splitlines()[0] for _, title in panels] == ["Intermediate", "KTI", "KTI+TSL", "KTI+TSL+Center"]
+    for clouds, title in panels:
+        assert [len(cloud.get_offsets()) for cloud in clouds] == [60, 60, 60]
+        assert title.splitlines()[1].startswith("parties disagree by ")
+        colours = {tuple(colour) for cloud in clouds for colour in cloud.get_facecolors()}
+        assert len(colours) == 3
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == ["party-0", "party-1", "party-2", "class 3", "class 5", "class 8"]
+
+
+def test_a_class_has_its_colour_also_where_a_party_lacks_another():
+    from datacollab_experiments.paper import _figure
+
+    rng = np.random.default_rng(0)
+    y = np.repeat([3, 5, 8], 200)
+    data = as_dataset("blobs", "classification", rng.normal(size=(600, 5)) + y[:, np.newaxis], y)
+    everyone, only_8 = (_figure._colours(data)(np.array(target))["c"] for target in ([3, 5, 8], [8]))
+    assert only_8[0] == everyone[2]
+
+
+@pytest.mark.usefixtures("fast_umap")
+def test_the_alignment_figure_of_a_regression_has_one_scale_for_all_parties():
+    data = diabetes()
+    figure = alignment_figure(data)
+    panels = panels_of(figure)
+    assert len(panels) == 4
+    limits = {cloud.get_clim() for clouds, _ in panels for cloud in clouds}
+    assert limits == {(data.y.min(), data.y.max())}
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["party-0", "party-1", "party-2"]
+
+
+def test_the_page_says_where_a_method_has_hyperparameters_of_its_own():
+    values = {"Local": [0.5, 0.6], "KTI": [0.6, 0.7], "KTI+TSL+Center": [0.7, 0.8]}
+    own = "KTI+TSL+Center a width and a penalty of its own"
+    assert own in comparison_page(comparison(values), {}, "")
+    assert own not in comparison_page(comparison(values, condition=replace(DIGITS, hyperparameters="paper")), {}, "")
+    assert own not in comparison_page(comparison({"Local": [0.5, 0.6], "KTI": [0.6, 0.7]}), {}, "")

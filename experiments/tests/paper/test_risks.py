@@ -1,0 +1,197 @@
+"""Defended parties in trials, and the audit as one of the attacks."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from tiny import TINY, tiny
+from trials import DIABETES, DIGITS, diabetes, distinct_digits, shrink_forests
+
+from datacollab.anchor import find_private_rows
+from datacollab_experiments.paper import Attacks, _risks, draw_trial, read_results, run_experiments
+from datacollab_experiments.paper._attack import make_target, score_attack
+from datacollab_experiments.paper._defended import published_rows
+from datacollab_experiments.paper._risks import score_risks
+
+PLAIN = replace(DIGITS, n_sources=None)
+PRIVATE = replace(PLAIN, defence="private")
+TABLE = replace(DIABETES, n_sources=None, n_per_party=30)
+SCORES = {
+    "linkage", "linkage_labels", "open_world_linkage", "reidentification", "reidentification_labels", "r2c",
+    "membership_auc", "map_membership_auc", "zero_leak_reidentification",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return distinct_digits()
+
+
+@pytest.fixture(scope="module")
+def plain(digits):
+    return draw_trial(PLAIN, digits, 1)
+
+
+@pytest.fixture(scope="module")
+def private(digits):
+    return draw_trial(PRIVATE, digits, 1)
+
+
+def rows_of(*tables):
+    return {row.tobytes() for table in tables for row in np.ascontiguousarray(table)}
+
+
+def test_defended_parties_fit_on_rows_that_are_nowhere_else(digits, private):
+    fit_on = private.parties["party-0"].fit_on
+    assert len(fit_on) == PRIVATE.n_fit == 2 * 40
+    own = [each.X for each in private.split.values()]
+    elsewhere = rows_of(*own, private.X_test, private.anchor, digits.X[private.unused])
+    assert len(elsewhere) == len(digits.X) - 80
+    assert not rows_of(fit_on) & elsewhere
+    assert PRIVATE.n_rows == PLAIN.n_rows + 80
+
+
+def test_a_defence_changes_neither_the_parties_rows_nor_the_test_rows(plain, private):
+    assert_array_equal(plain.X_test, private.X_test)
+    for name, own in plain.split.items():
+        assert_array_equal(own.X, private.split[name].X)
+
+
+def test_defended_parties_share_means_of_five_rows_of_a_class_through_maps_of_their_own(plain, private):
+    for share in private.shares:
+        classes, sizes = np.unique(private.split[share.party].y, return_counts=True)
+        assert set(share.target) == set(classes[sizes >= 5])
+        assert len(share.target) == sizes[sizes >= 5].sum()
+        for label in np.unique(share.target):
+            _, copies = np.unique(share.representation[share.target == label], axis=0, return_counts=True)
+            assert copies.min() >= 5
+    first, second = (share.anchor_representation for share in private.shares[:2])
+    assert np.abs(first - second).max() > 1
+    assert all(len(share.representation) == 40 for share in plain.shares)
+
+
+def test_a_trial_with_a_defence_is_the_same_again(digits, private):
+    for share, again in zip(private.shares, draw_trial(PRIVATE, digits, 1).shares, strict=True):
+        assert_array_equal(share.representation, again.representation)
+
+
+def test_numeric_targets_are_defended_in_intervals():
+    """The targets of diabetes are whole numbers, most of which occur once."""
+    trial = draw_trial(replace(TABLE, defence="private"), diabetes(), 0)
+    for share in trial.shares:
+        assert len(share.target) == 30
+        _, copies = np.unique(share.representation, axis=0, return_counts=True)
+        assert copies.min() >= 5
+
+
+def test_too_few_rows_to_fit_on_are_an_error_that_says_so(digits):
+    condition = replace(PRIVATE, n_test=len(digits.X) - 120 - 200)
+    with pytest.raises(ValueError, match="parties of 40 rows, 80 rows to fit on, .* need"):
+        draw_trial(condition, digits, 0)
+
+
+def test_what_is_attacked_is_what_is_shared(private, plain):
+    own = private.split["party-1"]
+    every = np.arange(len(own.y))
+    published, representations = published_rows(private.parties["party-1"], own.X, every, private.anchor)
+    classes, sizes = np.unique(own.y, return_counts=True)
+    assert_array_equal(published, np.flatnonzero(np.isin(own.y, classes[sizes >= 5])))
+    obfuscated = private.parties["party-1"].obfuscate(own.X)
+    for group in np.unique(representations, axis=0):
+        members = published[(representations == group).all(axis=1)]
+        assert len(np.unique(own.y[members])) == 1
+        assert_allclose(obfuscated[members].mean(axis=0), group, atol=1e-9)
+
+    some = np.array([3, 5, 20])
+    kept, representations = published_rows(plain.parties["party-1"], own.X, some, plain.anchor)
+    assert_array_equal(kept, some)
+    assert_array_equal(representations, plain.parties["party-1"].obfuscate(own.X)[some])
+
+
+def test_the_papers_attacks_see_defended_rows(digits, private):
+    target = make_target(private, Attacks(n_judge=300, n_per_target=4), digits, PRIVATE)
+    assert sum(map(len, target.representations.values())) == len(target.targets) <= 28
+    for name, rows in target.representations.items():
+        shared = next(share.representation for share in private.shares if share.party == name)
+        assert rows_of(np.round(rows, 8)) <= rows_of(np.round(shared, 8))
+    assert 0 <= score_attack(private, target, "LR").scores["reconstruction_accuracy"] <= 1
+
+
+def test_pca_is_linked_and_its_map_tells_who_is_a_member_and_a_defended_party_is_not(digits, plain, private):
+    undefended, defended = score_risks(plain, digits).scores, score_risks(private, digits).scores
+    assert set(undefended) == set(defended) == SCORES
+    assert undefended["linkage"] == 1
+    assert undefended["membership_auc"] > 0.95
+    assert undefended["map_membership_auc"] > 0.65
+    assert undefended["zero_leak_reidentification"] > 0.3
+    assert defended["linkage"] < 0.4
+    assert defended["open_world_linkage"] < 0.2 < undefended["open_world_linkage"]
+    assert abs(defended["map_membership_auc"] - 0.5) < 0.12
+    assert defended["r2c"] < undefended["r2c"] - 0.2
+    for scores in (undefended, defended):
+        assert scores["linkage"] >= scores["open_world_linkage"]
+        assert scores["reidentification"] >= scores["zero_leak_reidentification"]
+        assert all(math.isfinite(value) for value in scores.values())
+
+
+def test_the_audit_depends_on_nothing_but_the_trial(digits, private):
+    first = score_risks(private, digits).scores
+    for party in private.parties.values():
+        party.share(private.anchor)
+    assert score_risks(private, digits).scores == first
+    assert score_risks(draw_trial(PRIVATE, digits, 1), digits).scores == first
+
+
+@pytest.mark.parametrize("seed", [0, 1, 5])
+def test_each_seed_has_its_party_and_the_attackers_rows_are_nowhere_in_the_trial(digits, monkeypatch, seed):
+    given = {}
+    audit = _risks.audit
+    monkeypatch.setattr(
+        _risks, "audit", lambda *args, **options: given.update(options, args=args) or audit(*args, **options)
+    )
+    monkeypatch.setattr(_risks, "_N_PUBLIC", 300)
+    monkeypatch.setattr(_risks, "_N_CONTROL", 60)
+    trial = draw_trial(PLAIN, digits, seed)
+    score_risks(trial, digits)
+    party, X, anchor = given["args"]
+    assert party.name == f"party-{seed % 3}"
+    assert_array_equal(X, trial.split[party.name].X)
+    assert_array_equal(anchor, trial.anchor)
+    assert len(given["public"]) == 360
+    assert rows_of(given["public"]) <= rows_of(digits.X[trial.unused])
+    assert len(find_private_rows(given["public"], np.vstack([each.X for each in trial.split.values()]))) == 0
+
+
+def test_a_table_with_numeric_targets_is_audited():
+    data = diabetes()
+    scores = score_risks(draw_trial(TABLE, data, 0), data).scores
+    assert set(scores) == SCORES
+    assert scores["linkage"] > 0.9 > scores["linkage_labels"]
+
+
+AUDITED = TINY.replace('["pca", "kernel-pca"]', '["pca"]').replace("[3, 5]", "[5]").replace(
+    'hyperparameters = ["paper", "recommended"]', 'defence = ["none", "private"]'
+).replace('"LR", "PINV"', '"LR", "audit"').replace("seeds = 2", "seeds = 1")  # fmt: skip
+
+
+def test_an_experiment_has_rows_of_both(tmp_path, monkeypatch):
+    shrink_forests(monkeypatch)
+    experiment = tiny(tmp_path, AUDITED)
+    assert run_experiments([experiment], tmp_path / "results.sqlite") == 0
+    results = read_results(tmp_path)
+    found = {(row.condition.defence, row.name): row for row in results.rows["tiny"]}
+    for defence in ("none", "private"):
+        assert set(found[defence, "audit"].scores) == SCORES
+        assert "reconstruction_accuracy" in found[defence, "LR"].scores
+        assert results.images(found[defence, "audit"]) is None
+    assert found["none", "Central"].cell == found["private", "Central"].cell
+    assert found["none", "KTI"].scores != found["private", "KTI"].scores
+
+
+def test_the_audit_alone_needs_no_judge(tmp_path):
+    """With judges and leaked targets that cannot be had."""
+    text = AUDITED.replace('"LR", "audit"', '"audit"').replace("n_judge = 200", "n_judge = 99999")
+    experiment = replace(tiny(tmp_path, text), methods={})
+    assert run_experiments([experiment], tmp_path / "results.sqlite") == 0

@@ -1,0 +1,249 @@
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from numpy.testing import assert_array_equal
+from tiny import TINY, tiny
+from trials import DIGITS, distinct_digits, shrink_forests
+
+from datacollab.datasets import Dataset
+from datacollab_experiments.paper import (
+    METHODS,
+    definition_text,
+    draw_trial,
+    load_experiment,
+    read_results,
+    run_experiments,
+)
+from datacollab_experiments.paper import _run as run_module
+from datacollab_experiments.paper._run import load_data
+from datacollab_experiments.paper._trial import fit_parties
+
+FOLDER = Path(__file__).parent
+
+
+@pytest.fixture
+def small_forests(monkeypatch):
+    shrink_forests(monkeypatch)
+
+
+def scores(path):
+    """Everything that does not vary between runs."""
+    rows = [row for of_experiment in read_results(path).rows.values() for row in of_experiment]
+    return {(row.condition, row.kind, row.name, row.seed): (dict(row.scores), row.error) for row in rows}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed")
+    assert run_experiments([tiny(folder)], folder / "results.sqlite") == 0
+    return scores(folder)
+
+
+def test_every_row_is_there_with_its_scores_and_where_it_comes_from(undisturbed, tmp_path):
+    conditions = 2 * 2 * 2
+    assert len(undisturbed) == conditions * 2 * (3 + 2)
+    for (_, kind, _, _), (found, error) in undisturbed.items():
+        assert error is None
+        wanted = {"accuracy"} if kind == "method" else {
+            "reconstruction_accuracy", "most_common_share", "mean_image_accuracy", "original_accuracy"
+        }  # fmt: skip
+        assert set(found) == wanted
+        assert all(0 <= value <= 1 for value in found.values())
+
+
+@pytest.mark.usefixtures("small_forests")
+def test_rows_carry_versions_commit_hash_and_times(tmp_path):
+    experiment = replace(tiny(tmp_path), conditions=tiny(tmp_path).conditions[:1], seeds=(0,))
+    run_experiments([experiment], tmp_path / "results.sqlite")
+    results = read_results(tmp_path)
+    assert results.missing == 0
+    assert results.experiments == (experiment,)
+    for row in results.rows["tiny"]:
+        assert {"python", "numpy", "scikit-learn", "datacollab"} <= set(row.versions)
+        assert len(row.cell) == 16
+        assert sum(row.seconds.values()) > 0
+        if row.name in METHODS:
+            assert set(row.seconds) == {"construct", "represent", "train", "predict"}
+        images = results.images(row)
+        assert (images is None) == (row.kind == "method")
+        if images is not None:
+            assert images.shape == (2, 7, 64)
+
+
+def test_a_run_goes_on_where_it_was_stopped(undisturbed, tmp_path, monkeypatch):
+    """Ctrl-C after three trials; the second run computes the others only, and the result is the same."""
+    file, ran = tmp_path / "results.sqlite", []
+    original = run_module._run_task
+    monkeypatch.setattr(run_module, "_run_task", lambda task, data_dir: ran.append(task) or original(task, data_dir))
+
+    def stop(state):
+        if state.done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_experiments([tiny(tmp_path)], file, progress=stop)
+    first, states = len(ran), []
+    assert 0 < read_results(tmp_path).missing < len(undisturbed)
+    run_experiments([tiny(tmp_path)], file, progress=states.append)
+    assert len(ran) == 2 * 4
+    assert [state.done for state in states] == list(range(1, 2 * 4 - first + 1))
+    assert states[-1].share == 1
+    assert scores(tmp_path) == undisturbed
+    run_experiments([tiny(tmp_path)], file)
+    assert len(ran) == 2 * 4, "nothing is left to do"
+
+
+def test_how_many_run_at_a_time_changes_nothing(undisturbed, tmp_path):
+    run_experiments([tiny(tmp_path)], tmp_path / "results.sqlite", n_jobs=2)
+    assert scores(tmp_path) == undisturbed
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
+def test_killed_again_and_again_a_run_gives_the_same_bytes(undisturbed, tmp_path):
+    """SIGKILL at random moments, to the whole group of processes; then the tables are those of a quiet run."""
+    tiny(tmp_path)
+    command = [sys.executable, "-c", "from datacollab.cli import main; main()", "experiment", "run"]
+    command += [str(tmp_path / "tiny.toml"), "--preset", "test", "--output", str(tmp_path), "--jobs", "2", "--quiet"]
+    chance, kills = random.Random(0), 0
+    while True:
+        process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL)
+        deadline = time.monotonic() + chance.uniform(0.5, 3.0) * (1 + kills)
+        while process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        if process.poll() is not None:
+            break
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        kills += 1
+    assert process.returncode == 0
+    assert kills > 0
+    quiet = tmp_path / "quiet"
+    run_experiments([tiny(tmp_path)], quiet / "results.sqlite")
+    assert scores(tmp_path) == undisturbed
+    assert tables(tmp_path) == tables(quiet)
+
+
+def tables(folder):
+    """Bytes of all result tables of the report that do not hold times."""
+    from datacollab_experiments.reports import write_report
+
+    written = write_report(read_results(folder).rows, folder / "report", title="", command="")
+    kept = [path for path in written if path.suffix in {".csv", ".md", ".tex"} and "seconds" not in path.name]
+    assert any(path.name == "rows.csv" for path in kept)
+    return {path.name: path.read_bytes() for path in kept}
+
+
+@pytest.mark.usefixtures("small_forests")
+def test_a_failing_method_is_a_row_and_the_others_go_on(tmp_path):
+    text = TINY.replace("LTI = {}", 'LTI = {}\nBroken = { class = "tiny:Broken" }')
+    experiment = replace(tiny(tmp_path, text), seeds=(0,))
+    assert run_experiments([experiment], tmp_path / "results.sqlite") == 4
+    failed = [row for row in read_results(tmp_path).rows["tiny"] if row.error]
+    assert {row.name for row in failed} == {"Broken"}
+    assert {row.error for row in failed} == {"ZeroDivisionError: not today"}
+    assert all(not row.scores and not row.seconds for row in failed)
+    assert run_experiments([experiment], tmp_path / "results.sqlite") == 0, "failures are kept, not tried again"
+
+
+def test_what_a_party_does_alone_does_not_fail_with_the_obfuscation(undisturbed, tmp_path):
+    """Forty rows cannot have fifty components, whichever condition comes first."""
+    text = TINY.replace("n_components = [3, 5]", "n_components = [50, 3]").replace('"pca", ', "")
+    experiment = replace(tiny(tmp_path, text), seeds=(0,))
+    failed = run_experiments([experiment], tmp_path / "results.sqlite")
+    rows = read_results(tmp_path).rows["tiny"]
+    assert {row.condition.n_components for row in rows if row.error} == {50}
+    assert {row.name for row in rows if row.error} == {"LTI", "KTI", "LR", "PINV"}
+    assert failed == len({row.cell for row in rows if row.error}) == 5
+    central = {row.scores["accuracy"] for row in rows if row.name == "Central"}
+    assert central == {found["accuracy"] for (_, _, name, seed), (found, _) in undisturbed.items()
+                       if (name, seed) == ("Central", 0)}  # fmt: skip
+
+
+def test_two_experiments_of_one_name_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="Each experiment needs a name of its own, but tiny came more often"):
+        run_experiments([tiny(tmp_path), tiny(tmp_path)], tmp_path / "results.sqlite")
+
+
+def test_a_class_that_is_not_there_is_refused_before_any_work(tmp_path):
+    experiment = tiny(tmp_path).with_methods({"Mine": {"class": "nowhere.to.be:Found"}})
+    with pytest.raises(ValueError, match="'Mine' cannot be made .*'nowhere.to.be:Found' cannot be imported"):
+        run_experiments([experiment], tmp_path / "results.sqlite")
+    assert not (tmp_path / "results.sqlite").exists()
+
+
+def test_a_condition_larger_than_the_data_is_refused_before_any_work(tmp_path):
+    experiment = tiny(tmp_path, TINY.replace("n_per_party = 40", "n_per_party = 4000"))
+    with pytest.raises(ValueError, match="need 12140 rows, but digits has 1797"):
+        run_experiments([experiment], tmp_path / "results.sqlite")
+    assert not (tmp_path / "results.sqlite").exists()
+
+
+@pytest.mark.usefixtures("small_forests")
+def test_a_method_of_ones_own_takes_one_class_and_one_line_in_rq1(tmp_path, monkeypatch):
+    """The class and the line are those that CONTRIBUTING shows."""
+    guide = (FOLDER.parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (module,) = re.findall(r"```python\n(# my_module\.py.*?)```", guide, flags=re.DOTALL)
+    (line,) = re.findall(r"/a (FirstColumns = .*?)'", guide)
+    (tmp_path / "my_module.py").write_text(module, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    text = definition_text("rq1").replace("[methods]\n", f"[methods]\n{line}\n")
+    (tmp_path / "rq1.toml").write_text(text, encoding="utf-8")
+    experiment = load_experiment(tmp_path / "rq1.toml", "smoke")
+    conditions = [replace(c, obfuscator="pca") for c in experiment.conditions if c.n_parties == 2]
+    run_experiments([replace(experiment, conditions=tuple(conditions), seeds=(0,))], tmp_path / "results.sqlite")
+    rows = read_results(tmp_path).rows["rq1"]
+    mine = [row for row in rows if row.name == "FirstColumns"]
+    assert len(mine) == len(conditions) > 0
+    assert not any(row.error for row in rows)
+    assert "FirstColumns" in tables(tmp_path)["rq1_digits_paper.md"].decode()
+    # The first columns of two parties' PCAs are the same up to sign at best: worse than integration.
+    assert mine[0].scores["accuracy"] < next(r for r in rows if r.name == "LTI").scores["accuracy"]
+
+
+def made_up():
+    data = distinct_digits()
+    data["name"] = "made-up"
+    return data
+
+
+def wrong():
+    return 3
+
+
+def test_a_data_set_of_ones_own_is_a_function():
+    assert isinstance(load_data("test_run:made_up"), Dataset)
+    with pytest.raises(TypeError, match=r"'test_run:wrong' must return a datacollab.datasets.Dataset; .* int"):
+        load_data("test_run:wrong")
+    with pytest.raises(ValueError, match="cannot be imported"):
+        load_data("test_run:missing")
+    with pytest.raises(ValueError, match="There is no data set 'mnits'"):
+        load_data("mnits")
+
+
+@pytest.mark.parametrize("kind", ["pca", "umap"])
+def test_parties_fitted_before_give_the_same_trial(kind):
+    """Whoever fitted, and however often the parties were used since."""
+    data = distinct_digits()
+    condition = replace(DIGITS, obfuscator=kind)
+    fitted = fit_parties(replace(condition, n_anchors=1, n_sources=None, n_neighbors=1), data, 4)
+    draw_trial(replace(condition, n_anchors=100), data, 4, fitted)
+    one, other = draw_trial(condition, data, 4, fitted), draw_trial(condition, data, 4)
+    for share, same in zip(one.shares, other.shares, strict=True):
+        assert_array_equal(share.representation, same.representation)
+        assert_array_equal(share.anchor_representation, same.anchor_representation)
+        assert_array_equal(share.target, same.target)
+        assert_array_equal(one.test_representations[share.party], other.test_representations[share.party])
+
+
+def test_no_results_is_an_error_that_says_what_to_do(tmp_path):
+    with pytest.raises(ValueError, match="There are no results in .*experiment run"):
+        read_results(tmp_path)

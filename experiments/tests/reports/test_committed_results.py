@@ -1,0 +1,117 @@
+"""The results in docs/results: the tables are those of the rows, and the rows are what the documents say."""
+
+import csv
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from datacollab_experiments.claims import check_claims
+from datacollab_experiments.paper import Condition, Row, experiment_names, load_experiment
+from datacollab_experiments.paper._plan import cells
+from datacollab_experiments.reports._claims_text import claims_markdown
+from datacollab_experiments.reports._records import canonical
+from datacollab_experiments.reports._render import to_markdown
+from datacollab_experiments.reports._tables import TIME_FIGURES, result_tables
+
+RESULTS = Path(__file__).parents[3] / "docs" / "results"
+RISKS = {"rq4-risks", "rq4-risks-table"}
+"""They have a folder of their own, and three seeds."""
+MEASURES = {
+    *("accuracy", "rmse", "reconstruction_accuracy"),
+    *("most_common_share", "mean_image_accuracy", "original_accuracy"),
+    *("linkage", "linkage_labels", "open_world_linkage", "r2c", "membership_auc", "map_membership_auc"),
+    *("reidentification", "reidentification_labels", "zero_leak_reidentification"),
+}
+
+
+def setting(field, text):
+    if field.type in ("int", "int | None"):
+        return int(text) if text else None
+    return float(text) if field.type == "float" else text
+
+
+def read_rows(path):
+    found = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        for line in csv.DictReader(file):
+            settings = {
+                field.name: setting(field, line[field.name])
+                for field in fields(Condition)
+                # Settings that came later have their defaults.
+                if field.name in line
+            }
+            row = Row(
+                experiment=line["experiment"],
+                condition=Condition(**settings),
+                kind=line["kind"],
+                name=line["name"],
+                seed=int(line["seed"]),
+                cell=line["cell"],
+                scores={measure: float(line[measure]) for measure in MEASURES & set(line) if line[measure]},
+                error=line["error"] or None,
+            )
+            found.setdefault(row.experiment, []).append(row)
+    return canonical(found)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return read_rows(RESULTS / "rows.csv")
+
+
+@pytest.fixture(scope="module")
+def risks():
+    return read_rows(RESULTS / "risks" / "rows.csv")
+
+
+def test_they_are_complete_and_of_the_definitions_that_are_shipped(rows):
+    assert set(rows) == set(experiment_names()) - RISKS
+    for name in rows:
+        experiment = load_experiment(name, "quick")
+        wanted = {(cell.id, cell.name, seed) for cell in cells(experiment) for seed in experiment.seeds}
+        assert {(row.cell, row.name, row.seed) for row in rows[name]} == wanted
+        assert len(experiment.seeds) >= 5
+        assert not any(row.error for row in rows[name])
+
+
+def test_the_risks_are_complete(risks):
+    assert set(risks) == RISKS
+    for name in risks:
+        experiment = load_experiment(name, "quick")
+        wanted = {(cell.id, cell.name, seed) for cell in cells(experiment) for seed in experiment.seeds}
+        assert {(row.cell, row.name, row.seed) for row in risks[name]} == wanted
+        assert not any(row.error for row in risks[name])
+
+
+def test_the_tables_of_risks_are_those_of_the_rows(risks):
+    tables = {f"{table.name}.md": to_markdown(table) for table in result_tables(risks)}
+    assert {path.name for path in (RESULTS / "risks").glob("*.md")} == set(tables)
+    for name, text in tables.items():
+        assert (RESULTS / "risks" / name).read_text(encoding="utf-8") == text, name
+
+
+def test_the_tables_are_those_of_the_rows(rows):
+    tables = {f"{table.name}.md": to_markdown(table) for table in result_tables(rows)}
+    assert len(tables) > 10
+    for name, text in tables.items():
+        assert (RESULTS / "tables" / name).read_text(encoding="utf-8") == text, name
+    made_of_times = {path.name for path in (RESULTS / "tables").glob("*seconds*")}
+    assert {path.name for path in (RESULTS / "tables").iterdir()} == {*tables, *made_of_times, "claims.md"}
+
+
+def test_the_verdicts_are_those_of_the_rows(rows):
+    verdicts = {
+        preset: [verdict for verdict in check_claims(rows, preset) if verdict.claim.source not in TIME_FIGURES.values()]
+        for preset in ("paper", "recommended")
+    }
+    assert (RESULTS / "tables" / "claims.md").read_text(encoding="utf-8") == claims_markdown(verdicts)
+
+
+def test_the_rows_of_the_reading_that_fits_are_complete_and_of_its_definition():
+    rows = read_rows(RESULTS / "protocol" / "rows.csv")
+    experiment = load_experiment(RESULTS.parents[1] / "benchmarks" / "protocol.toml", "quick")
+    assert set(rows) == {"protocol"}
+    found = {(row.cell, row.name, row.seed) for row in rows["protocol"]}
+    assert found == {(cell.id, cell.name, seed) for cell in cells(experiment) for seed in experiment.seeds}
+    assert not any(row.error for row in rows["protocol"])

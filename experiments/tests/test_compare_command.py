@@ -1,0 +1,340 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+from functools import partial
+
+import pytest
+import typer
+from sklearn.ensemble import RandomForestClassifier
+from typer.testing import CliRunner
+
+from datacollab import datasets
+from datacollab.cli._app import app
+from datacollab_experiments import paper as experiments
+
+SMALL = [
+    "compare", "--obfuscator", "pca", "--seeds", "2", "--parties", "3", "--rows", "30", "--components", "5",
+    "--method", "LTI", "--method", "KTI", "--anchors", "100", "--sources", "50", "--test-rows", "100",
+]  # fmt: skip
+METHODS = ["Local", "Local+Public", "LTI", "KTI", "Central"]
+
+
+def run(*arguments, **environment):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], env=environment or None)
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Without the picture that costs a UMAP, and with small forests."""
+    small = partial(RandomForestClassifier, n_estimators=3)
+    monkeypatch.setattr("datacollab_experiments.paper._trial.RandomForestClassifier", small)
+    monkeypatch.setattr(experiments, "alignment_figure", lambda data, **options: a_figure())
+
+
+def a_figure():
+    from matplotlib.figure import Figure
+
+    return Figure()
+
+
+@pytest.fixture
+def untouched_data(monkeypatch):
+    """Fails where data are loaded."""
+    monkeypatch.setattr(datasets, "load", lambda *given, **options: pytest.fail("the data were loaded"))
+
+
+@pytest.mark.slow
+def test_the_comparison_writes_figures_page_and_scores(tmp_path):
+    """The one test that draws the alignment with UMAP."""
+    output = tmp_path / "new" / "directory"
+    result = run(*SMALL, "--output", output)
+    assert result.exit_code == 0, result.output
+    written = ["alignment.png", "index.html", "scores.json", "scores.png"]
+    assert sorted(path.name for path in output.iterdir()) == written
+    for name in written:
+        assert str(output / name) in result.stdout.replace("\n", "")
+    for picture in ("scores.png", "alignment.png"):
+        assert (output / picture).read_bytes().startswith(b"\x89PNG")
+    told = json.loads((output / "scores.json").read_text(encoding="utf-8"))
+    assert [row["method"] for row in told["results"]] == METHODS
+    page = (output / "index.html").read_text(encoding="utf-8")
+    for row in told["results"]:
+        assert f"<td>{row['method']}</td><td>{row['accuracy']:.3f}" in page
+        assert f"{row['accuracy']:.3f}" in result.stdout
+    assert "better than Local" in result.stdout or "not told apart" in result.stdout
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("environment", [{}, {"FORCE_COLOR": "1", "COLUMNS": "40"}])
+def test_json_is_all_that_stdout_has(tmp_path, environment):
+    result = run(*SMALL, "--output", tmp_path, "--json", **environment)
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert told == json.loads((tmp_path / "scores.json").read_text(encoding="utf-8"))
+    assert told["condition"]["n_sources"] == 50
+    assert [row["method"] for row in told["results"]] == METHODS
+    assert all(len(row["values"]) == 2 for row in told["results"])
+    # Without a terminal there is no bar; with one, it is on the other stream.
+    assert ("trial 1 of 2" in result.stderr) == bool(environment)
+
+
+@pytest.mark.usefixtures("quick")
+def test_quiet_is_quiet_also_on_a_terminal(tmp_path):
+    result = run(*SMALL, "--output", tmp_path, "--json", "--quiet", FORCE_COLOR="1")
+    assert result.exit_code == 0
+    assert result.stderr == ""
+
+
+@pytest.mark.usefixtures("quick")
+def test_one_seed_shows_no_interval(tmp_path):
+    result = run(*SMALL, "--output", tmp_path, "--seeds", "1")
+    assert result.exit_code == 0
+    assert "nan" not in result.stdout
+    assert "±" not in result.stdout
+    assert "not told apart" in result.stdout
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_method_named_twice_or_by_default_comes_once(tmp_path):
+    result = run(*SMALL, "--method", "LTI", "--method", "Local", "--output", tmp_path, "--seeds", "1", "--json")
+    assert result.exit_code == 0, result.output
+    assert [row["method"] for row in json.loads(result.stdout)["results"]] == METHODS
+
+
+@pytest.mark.usefixtures("untouched_data")
+@pytest.mark.parametrize(
+    ("option", "value", "listed"),
+    [
+        ("--method", "PCA", "LTI, KTI"),
+        ("--obfuscator", "tsne", "pca, kernel-pca, umap, random-projection"),
+        ("--hyperparameters", "best", "recommended, paper"),
+        ("--out-of-sample", "batch", "row-wise, umap"),
+    ],
+)
+def test_an_unknown_name_is_one_line_before_anything_is_loaded(tmp_path, option, value, listed):
+    result = run(*SMALL, option, value, "--output", tmp_path / "output")
+    assert_one_line(result, value, listed)
+    assert not (tmp_path / "output").exists()
+
+
+def test_an_unknown_data_set_is_one_line(tmp_path):
+    assert_one_line(run(*SMALL, "--dataset", "iris", "--output", tmp_path), "iris", "'digits', 'diabetes', 'mnist'")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--parties", "100"], "100 parties of 30 rows, 100 test rows and 50 anchor sources need 3150 rows"),
+        (["--rows", "5000"], "need 15150 rows, but digits has 1797"),
+        (["--test-rows", "1797"], "need 1937 rows"),
+        (["--sources", "0", "--anchors", "1700"], "1700 real anchors need 1890 rows"),
+        (["--sources", "101"], "n_sources=101 is above n_anchors=100"),
+        (["--components", "31"], "n_components=31 is more than its 30 rows"),
+    ],
+)
+def test_impossible_sizes_are_one_line(tmp_path, options, words):
+    assert_one_line(run(*SMALL, *options, "--output", tmp_path), words)
+
+
+@pytest.mark.usefixtures("untouched_data")
+def test_a_directory_that_cannot_be_made_is_one_line_before_any_work(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    assert_one_line(run(*SMALL, "--output", tmp_path / "file" / "compare"), str(tmp_path / "file"))
+    assert_one_line(run(*SMALL, "--output", tmp_path / "file"), str(tmp_path / "file"))
+
+
+@pytest.mark.parametrize("option", ["--seeds", "--parties", "--rows", "--components"])
+def test_nonsense_numbers_are_usage_errors(option):
+    result = run(*SMALL, option, "0")
+    assert result.exit_code == 2
+    assert option in result.stderr
+
+
+def test_an_interruption_exits_with_130_and_says_what_there_is(tmp_path, monkeypatch):
+    def interrupted(*given, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(experiments, "compare_methods", interrupted)
+    result = run(*SMALL, "--output", tmp_path)
+    assert result.exit_code == 130
+    assert "interrupted. Nothing was written" in result.stderr
+    assert "Traceback" not in result.output
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("quick")
+def test_an_interruption_while_writing_does_not_claim_that_nothing_was_written(tmp_path, monkeypatch):
+    def interrupted(*given, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(experiments, "comparison_page", interrupted)
+    result = run(*SMALL, "--output", tmp_path)
+    assert result.exit_code == 130
+    assert "may be incomplete" in result.stderr
+    assert "Nothing" not in result.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT that can be sent to one process")
+def test_ctrl_c_in_the_middle_of_the_work(tmp_path):
+    """The program says when it loads data, and then waits for the signal that a terminal sends on Ctrl-C."""
+    program = f"""
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from datacollab import datasets
+from datacollab.cli import main
+def load(*given, **options):
+    print("loading", flush=True)
+    time.sleep(60)
+datasets.load = load
+sys.argv = ["datacollab", *{SMALL!r}, "--output", {str(tmp_path / "output")!r}]
+main()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "loading\n"
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=600)
+    assert process.returncode == 130
+    assert told.strip().startswith("datacollab: interrupted. Nothing was written")
+    assert "Traceback" not in told
+
+
+COMMANDS = [
+    *("demo", "compare", "audit", "desk", "data list", "data fetch", "data deal", "anchor make", "anchor check"),
+    *("keys new", "keys public", "keys show", "project new", "project show", "project verify", "project sign"),
+    *("anchor seal", "anchor open", "party join", "party check", "party share", "party tune", "party install"),
+    *("party predict", "party evaluate", "analyst init", "analyst add", "analyst status", "analyst integrate"),
+    *("analyst export", "bundle inspect", "bundle verify", "bundle diff", "log show", "log verify", "log export"),
+    *("analyst effect", "party learn", "party forget", "party explain", "party columns"),
+    *("remote add", "remote remove", "remote push", "remote pull", "remote status", "remote watch", "remote withdraw"),
+    *("remote join", "remote open", "remote invite", "remote requests", "remote approve"),
+    "remote dashboard",
+    *("hub serve", "hub allow", "hub backup", "hub restore", "hub db upgrade", "hub db downgrade", "hub db current"),
+    *("hub log export", "hub log verify"),
+    *("experiment list", "experiment show", "experiment run", "experiment report"),
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_shows_a_worked_example_that_fits_a_line(command):
+    result = run(*command.split(), "--help", COLUMNS="80", NO_COLOR="1")
+    assert result.exit_code == 0
+    examples = [line for line in result.stdout.splitlines() if f"datacollab {command}" in line and "Usage" not in line]
+    assert examples
+    assert "\b" not in result.stdout
+    for line in examples:
+        assert_parses(line.partition("datacollab ")[2].partition(" > ")[0].split())
+
+
+@pytest.mark.parametrize(("command", "last"), [("demo", "--hub --output hub-demo"), ("compare", "--json")])
+def test_each_example_has_a_line(command, last):
+    lines = [line.strip() for line in run(command, "--help", COLUMNS="80", NO_COLOR="1").stdout.splitlines()]
+    examples = [line for line in lines if line.startswith(f"datacollab {command}")]
+    assert len(examples) >= 3
+    assert examples[-1].endswith(last)
+
+
+def test_every_command_is_in_the_list_above():
+    assert set(named(typer.main.get_command(app))) == set(COMMANDS)
+
+
+def named(command, path=()):
+    """Commands of the program, with the groups that they are in."""
+    below = getattr(command, "commands", None)
+    if below is None:
+        yield " ".join(path)
+    for name, each in (below or {}).items():
+        yield from named(each, (*path, name))
+
+
+def assert_parses(arguments):
+    """Options and their number of values are known to the command; files need not exist."""
+    command = typer.main.get_command(app)
+    while hasattr(command, "commands"):
+        command = command.commands[arguments[0]]
+        arguments = arguments[1:]
+    left = command.make_context("example", arguments, resilient_parsing=True).args
+    # Click leaves the values of an argument that takes any number of them.
+    assert not left or any(parameter.nargs == -1 for parameter in command.params)
+    known = {option for parameter in command.params for option in parameter.opts}
+    assert {word for word in arguments if word.startswith("--")} <= known
+
+
+def assert_one_line(result, *words):
+    assert result.exit_code == 1, result.output
+    assert isinstance(result.exception, SystemExit)
+    assert result.stdout == ""
+    assert result.stderr.startswith("datacollab: ")
+    assert result.stderr.count("\n") == 1
+    for word in words:
+        assert word in result.stderr
+
+
+def datacollab(*arguments):
+    return subprocess.run(
+        [sys.executable, "-c", "from datacollab.cli import main; main()", *arguments],
+        capture_output=True, text=True, check=False, env={**os.environ, "NO_COLOR": "1"},
+    )  # fmt: skip
+
+
+def test_the_program_lists_its_commands_and_its_version():
+    from datacollab import __version__
+
+    told = datacollab("--help")
+    assert told.returncode == 0
+    for command in ("demo", "data", "anchor"):
+        assert f"\n  {command} " in told.stdout
+    version = datacollab("--version")
+    assert (version.returncode, version.stdout) == (0, f"datacollab {__version__}\n")
+
+
+def test_an_error_reaches_the_shell_as_one_line_and_1():
+    told = datacollab("compare", "--method", "PCA")
+    assert told.returncode == 1
+    assert told.stderr.startswith("datacollab: Unknown method 'PCA'")
+    assert told.stderr.count("\n") == 1
+
+
+def test_an_unknown_command_is_a_usage_error():
+    assert datacollab("demonstrate").returncode == 2
+
+
+def test_the_commands_load_nothing_heavy():
+    code = """
+import sys, datacollab.cli._app
+sys.exit(", ".join({"numpy", "sklearn", "scipy", "umap", "matplotlib", "pandas"} & set(sys.modules)))
+"""
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert told.stderr.strip() == ""
+
+
+def without_typer(*arguments):
+    code = """
+import sys
+sys.modules["typer"] = None
+from datacollab.cli import main
+main()
+"""
+    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+
+
+def test_version_and_help_need_no_dependencies_of_the_commands():
+    from datacollab import __version__
+
+    version = without_typer("--version")
+    assert (version.returncode, version.stdout, version.stderr) == (0, f"datacollab {__version__}\n", "")
+    for spelt in ("-h", "--help"):
+        told = without_typer(spelt)
+        assert told.returncode == 0
+        assert "pip install 'datacollab[cli]'" in told.stdout
+
+
+@pytest.mark.parametrize("arguments", [(), ("demo",), ("demo", "--help")])
+def test_commands_without_their_dependencies_say_how_to_install_them(arguments):
+    told = without_typer(*arguments)
+    assert told.returncode == 1
+    assert "pip install 'datacollab[cli]'" in told.stderr
+    assert "Traceback" not in told.stderr

@@ -1,1 +1,0 @@
-"""The paper again: its experiments, what it prints and concludes, and the reports that hold both side by side."""
