@@ -123,20 +123,6 @@ REMOTE = {
         ("bundle", "exchange.log", "exchange.project", "exchange.requests"),
     ),
 }
-PAPER = {
-    "paper.experiments": Room(
-        "The paper's experiments: definitions, runner, results.",
-        "run_experiments",
-        (
-            *("linalg", "datasets", "share", "anchor", "model", "party", "analyst", "collaboration"),
-            *("risk.attacks", "risk.audit"),
-        ),
-    ),
-    "paper.claims": Room("What the paper prints and concludes, as data and tests.", "CLAIMS", ("paper.experiments",)),
-    "paper.reports": Room(
-        "Tables, figures and the page of results.", "write_report", ("datasets", "paper.experiments", "paper.claims")
-    ),
-}
 DESK = {
     "desk.web": Room(
         "What pages of any role need: who is let in, forms, work, pictures.", "create_app", ("bundle", "look")
@@ -153,19 +139,17 @@ DESK = {
     ),
 }
 CLI = {
-    "cli": Room(
-        "The commands, one file each.", "main", (*LIBRARY, *RISK, *EXCHANGE, *LOOK, *HUB, *REMOTE, *PAPER, *DESK)
-    ),
+    "cli": Room("The commands, one file each.", "main", (*LIBRARY, *RISK, *EXCHANGE, *LOOK, *HUB, *REMOTE, *DESK)),
 }
 
-WINGS = {"risk": RISK, "exchange": EXCHANGE, "hub": HUB, "paper": PAPER, "desk": DESK}
+WINGS = {"risk": RISK, "exchange": EXCHANGE, "hub": HUB, "desk": DESK}
 WINGS_MAY_IMPORT = {
-    **{"risk": set(), "exchange": {"risk"}, "hub": {"exchange"}, "paper": {"risk"}},
+    **{"risk": set(), "exchange": {"risk"}, "hub": {"exchange"}},
     "desk": {"exchange", "risk"},
 }
-"""Other wings; the paper's experiments measure attacks, and the desk shows them."""
+"""Other wings; the desk shows what attacks find."""
 
-ROOMS = LIBRARY | RISK | EXCHANGE | LOOK | HUB | REMOTE | PAPER | DESK | CLI
+ROOMS = LIBRARY | RISK | EXCHANGE | LOOK | HUB | REMOTE | DESK | CLI
 EVERYWHERE = {
     *("errors", "_validation", "_codes", "_notebooks", "_require", "_secrets", "_threads", "_typing", "_version"),
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import datacollab
-from rooms import DESK, EVERYWHERE, EXCHANGE, HUB, LIBRARY, PAPER, RISK, ROOMS, WINGS, WINGS_MAY_IMPORT, shown_map
+from rooms import DESK, EVERYWHERE, EXCHANGE, HUB, LIBRARY, RISK, ROOMS, WINGS, WINGS_MAY_IMPORT, shown_map
 
 SRC = Path(datacollab.__file__).parent
 CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
@@ -88,9 +88,7 @@ def test_the_wings_keep_apart():
         assert others <= WINGS_MAY_IMPORT[wing], wing
     importing_desk = {room for room in ROOMS if imports_of(room) & {*DESK}} - {*DESK}
     assert importing_desk == {"cli"}
-    importing_paper = {room for room in ROOMS if imports_of(room) & {*PAPER}} - {*PAPER}
-    assert importing_paper == {"cli"}
-    assert not {room for room in [*LIBRARY, *RISK, *EXCHANGE, *HUB, *PAPER, *DESK] if "cli" in imports_of(room)}
+    assert not {room for room in [*LIBRARY, *RISK, *EXCHANGE, *HUB, *DESK] if "cli" in imports_of(room)}
 
 
 def test_the_contributing_guide_shows_the_map():
@@ -173,7 +171,7 @@ def test_the_reader_of_imports_sees_them():
     """The checks above rest on this: relative and nested imports, of files and of names, are all found."""
     base = IMPORTS["datacollab.collaboration._roles"]
     assert {"datacollab.analyst", "datacollab.party", "datacollab.errors"} <= base
-    assert "datacollab.paper.experiments" in IMPORTS["datacollab.cli._demo"]
+    assert "datacollab.cli._demonstration" in IMPORTS["datacollab.cli._demo"]
     assert "datacollab.share._fields" in IMPORTS["datacollab.share._codec"]
     assert "datacollab.exchange.project" in IMPORTS["datacollab.exchange.party_folder._party_folder"]
 

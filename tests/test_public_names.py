@@ -51,7 +51,7 @@ ROOMS = [
     *("analyst", "anchor", "bundle", "collaboration", "datasets", "linalg", "model", "party", "share", "survival"),
     *("targets", "effects", "progress", "exchange.requests"),
     *("risk.attacks", "risk.audit", "exchange.log", "exchange.project", "exchange.party_folder"),
-    *("exchange.analyst_folder", "paper.claims", "paper.experiments", "paper.reports"),
+    "exchange.analyst_folder",
 ]
 
 

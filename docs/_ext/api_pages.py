@@ -46,7 +46,6 @@ ROOMS = (
     *("anchor", "party", "share", "analyst", "model", "collaboration", "effects", "survival", "targets"),
     *("datasets", "progress", "testing", "errors", "linalg", "bundle", "risk.attacks", "risk.audit"),
     *("exchange.project", "exchange.party_folder", "exchange.analyst_folder", "exchange.log", "exchange.requests"),
-    *("paper.experiments", "paper.claims", "paper.reports"),
 )
 """The rooms whose names are public."""
 

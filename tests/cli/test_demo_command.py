@@ -5,9 +5,8 @@ import pytest
 from typer.testing import CliRunner
 
 from datacollab.cli._app import app
+from datacollab.cli._demonstration import SITUATIONS, WAYS, Demonstration, demonstrate
 from datacollab.datasets import load
-from datacollab.paper import experiments
-from datacollab.paper.experiments import SITUATIONS, WAYS, Demonstration
 
 
 def run(*arguments, **environment):
@@ -41,9 +40,7 @@ def test_the_demo_writes_figure_page_and_scores(played):
 
 @pytest.mark.slow
 def test_the_demo_played_again_gives_the_same_one_play_at_a_time(played):
-    again = experiments.demonstrate(
-        load("digits"), n_parties=3, n_rows=15, seeds=[0], progress=lambda done: None, n_jobs=1
-    )
+    again = demonstrate(load("digits"), n_parties=3, n_rows=15, seeds=[0], progress=lambda done: None, n_jobs=1)
     told = json.loads((played[1] / "scores.json").read_text(encoding="utf-8"))["situations"]
     for each, situation in zip(told, SITUATIONS, strict=True):
         found = {way: again.accuracies[situation, way] for way in WAYS}
@@ -93,7 +90,8 @@ def test_sentences_claim_what_the_intervals_support(pooled, words):
 
 def test_no_word_of_the_table_is_cut_on_a_terminal_of_80_columns(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        experiments, "demonstrate", lambda *given, **options: made_up([0.7, 0.72], [0.8, 0.86], (0.25, 0.1))
+        "datacollab.cli._demonstration.demonstrate",
+        lambda *given, **options: made_up([0.7, 0.72], [0.8, 0.86], (0.25, 0.1)),
     )
     result = run("demo", "--output", tmp_path, COLUMNS="80")
     assert result.exit_code == 0, result.output
@@ -120,7 +118,7 @@ def test_an_interruption_says_what_there_is(tmp_path, monkeypatch):
     def interrupted(*given, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(experiments, "demonstrate", interrupted)
+    monkeypatch.setattr("datacollab.cli._demonstration.demonstrate", interrupted)
     result = run("demo", "--output", tmp_path)
     assert result.exit_code == 130
     assert "interrupted. Nothing was written" in result.stderr

@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from datacollab_experiments.claims import Interval, PublishedValue, by_seed, interval, paired_interval, pooled_difference
+from datacollab_experiments.claims import (
+    Interval,
+    PublishedValue,
+    by_seed,
+    interval,
+    paired_interval,
+    pooled_difference,
+)
 from datacollab_experiments.claims._statistics import holm, p_above, partial_conjunction
 from datacollab_experiments.paper import Condition, Row
 

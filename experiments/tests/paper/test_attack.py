@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import RandomForestClassifier
 from trials import DIGITS, distinct_digits
 
+from datacollab.party import Party
 from datacollab_experiments.paper import Attacks, draw_trial
 from datacollab_experiments.paper._attack import make_target, score_attack
-from datacollab.party import Party
 
 ATTACKS = Attacks(n_judge=400, n_per_target=5)
 FURTHER = Attacks(n_judge=400, n_per_target=5, n_attacked=150)

@@ -16,13 +16,13 @@ from trials import DIGITS, distinct_digits, shrink_forests
 from datacollab.datasets import Dataset
 from datacollab_experiments.paper import (
     METHODS,
+    TrialTask,
     definition_text,
     draw_trial,
     load_experiment,
     read_results,
     run_experiments,
 )
-from datacollab_experiments.paper import _run as run_module
 from datacollab_experiments.paper._run import load_data
 from datacollab_experiments.paper._trial import fit_parties
 
@@ -81,8 +81,8 @@ def test_rows_carry_versions_commit_hash_and_times(tmp_path):
 def test_a_run_goes_on_where_it_was_stopped(undisturbed, tmp_path, monkeypatch):
     """Ctrl-C after three trials; the second run computes the others only, and the result is the same."""
     file, ran = tmp_path / "results.sqlite", []
-    original = run_module._run_task
-    monkeypatch.setattr(run_module, "_run_task", lambda task, data_dir: ran.append(task) or original(task, data_dir))
+    original = TrialTask.measure
+    monkeypatch.setattr(TrialTask, "measure", lambda task: ran.append(task) or original(task))
 
     def stop(state):
         if state.done == 3:

@@ -13,11 +13,9 @@ from . import (
     _anchor,
     _audit,
     _bundle,
-    _compare,
     _data,
     _demo,
     _desk,
-    _experiment,
     _hub,
     _keys,
     _log,
@@ -41,7 +39,6 @@ Anything that may disclose private data, in private
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("demo")(_demo.demo)
-app.command("compare")(_compare.compare)
 app.command("audit")(_audit.audit)
 app.command("desk")(_desk.desk)
 app.add_typer(_keys.app, name="keys")
@@ -54,7 +51,6 @@ app.add_typer(_bundle.app, name="bundle")
 app.add_typer(_log.app, name="log")
 app.add_typer(_hub.app, name="hub")
 app.add_typer(_data.app, name="data")
-app.add_typer(_experiment.app, name="experiment")
 add_plugins(app)
 
 

@@ -94,9 +94,7 @@ def demo(
 def _run(
     dataset: str, data_dir: Path | None, parties: int, rows: int, seeds: int, jobs: int, output: Path, quiet: bool
 ) -> tuple[Demonstration, list[Path]]:
-    from ._demonstration import SITUATIONS, demonstrate
-    from ._demonstration_figure import demonstration_figure
-    from ._demonstration_page import demonstration_page
+    from ._demonstration import SITUATIONS, demonstrate, demonstration_figure, demonstration_page
 
     with shown_progress(quiet, steps=2 + seeds * len(SITUATIONS), first="loading") as progress:
         from ..datasets import load

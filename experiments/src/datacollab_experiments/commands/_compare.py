@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Option
 
-from datacollab.cli._errors import one_line_errors
-from datacollab.cli._progress import shown_progress
+from datacollab.cli.kit import one_line_errors, shown_progress
 
 if TYPE_CHECKING:
     from ..paper import Comparison

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from datacollab.cli._errors import FAILED, one_line_errors
-from datacollab.cli._help import group
-from datacollab.cli._progress import shown_progress
+from datacollab.cli.kit import FAILED, group, one_line_errors, shown_progress
 
 if TYPE_CHECKING:
     from ..harness import Progress

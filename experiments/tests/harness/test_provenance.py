@@ -1,0 +1,58 @@
+"""Where a number comes from: the commit, and whether anything of the packages was changed since."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import datacollab
+import datacollab_experiments
+from datacollab_experiments.harness import _provenance as provenance
+
+PACKAGES = {module.__name__: Path(module.__file__).parent for module in (datacollab, datacollab_experiments)}
+HERE = Path(provenance.__file__).relative_to(PACKAGES["datacollab_experiments"])
+
+
+@pytest.fixture(scope="module")
+def committed(tmp_path_factory):
+    """Both packages in a repository of its own, all of it committed."""
+    folder = tmp_path_factory.mktemp("repository")
+    for name, package in PACKAGES.items():
+        shutil.copytree(package, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for command in (
+        ["init", "--quiet"],
+        ["add", "."],
+        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--no-gpg-sign", "--message", "all"],
+    ):
+        subprocess.run(["git", "-C", folder, *command], check=True)
+    return folder
+
+
+@pytest.fixture
+def repository(committed, tmp_path, monkeypatch):
+    """A copy of it, from which the packages are taken."""
+    shutil.copytree(committed, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setattr(provenance, "__file__", str(tmp_path / "datacollab_experiments" / HERE))
+    monkeypatch.setattr(datacollab, "__file__", str(tmp_path / "datacollab" / "__init__.py"))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "changed", ["datacollab/analyst/_kti.py", "datacollab_experiments/paper/_run.py", "datacollab/__init__.py"]
+)
+def test_a_change_anywhere_in_the_packages_shows(repository, changed):
+    committed = provenance.source_state()
+    assert len(committed) == 12
+    (repository / changed).write_text("# changed")
+    assert provenance.source_state() == f"{committed}+"
+
+
+def test_what_is_not_of_the_packages_does_not_show(repository):
+    (repository / "notes.txt").write_text("new")
+    assert "+" not in provenance.source_state()
+
+
+def test_outside_of_a_repository_there_is_none(repository):
+    shutil.rmtree(repository / ".git")
+    assert provenance.source_state() == ""
