@@ -72,16 +72,18 @@ frontier: $(VENV)/.pays  ## Accuracy against risk for every defence: what docs/r
 downstream: $(VENV)/.test  ## Survival, effects, explanations, clusters, groups: what docs/results/downstream holds, beside what should hold. Goes on where it was.
 	$(BIN)/python -m datacollab_experiments.downstream --n-jobs 2 --output output/downstream --copy-to docs/results/downstream
 
-hub-load: $(VENV)/.test  ## The hub under load, with PostgreSQL: what docs/results/hub-load holds. Takes half an hour, and the machine for itself.
-	PYTHONPATH=benchmarks $(BIN)/python -m hub_load --seconds 600 --rate 500 --uploads 1000 --total 1000000 --workers 2 --output output/hub-load \
-		--copy-to docs/results/hub-load
+
+# Smaller: make hub-load SECONDS=60 UPLOADS=100 TOTAL=10000, and make hub-faults TIMES=20.
+hub-load: $(VENV)/.test  ## The hub under load, with PostgreSQL: what hub/docs/results/hub-load holds. Takes half an hour, and the machine for itself.
+	$(MAKE) -C hub load VENV=$(abspath $(VENV))
+
+hub-faults: $(VENV)/.test  ## Kills and other faults while shares cross a hub on PostgreSQL: what hub/docs/results/hub-faults holds. Goes on where it was.
+	$(MAKE) -C hub faults VENV=$(abspath $(VENV))
 
 adapters:  ## An exchange through Flower, and one through NVFlare, each in an environment of its own.
 	PYTHON=$(PYTHON) sh adapters/test.sh flower
 	PYTHON=$(PYTHON) sh adapters/test.sh nvflare
 
-hub-faults: $(VENV)/.test  ## Kills and other faults while shares cross a hub on PostgreSQL: what docs/results/hub-faults holds. Goes on where it was.
-	PYTHONPATH=benchmarks $(BIN)/python -m hub_faults --times 200 --output output/faults.json --copy-to docs/results/hub-faults
 
 # matplotlib 3.9 calls names of pyparsing that its later versions warn of.
 oldest:  ## The numerical core with the oldest versions that pyproject.toml allows, in an environment of its own.
@@ -125,6 +127,6 @@ $(VENV)/.docs: $(BIN)/python pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
 	@touch $@
 
-$(VENV)/.test: $(BIN)/python pyproject.toml experiments/pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test]' --editable experiments
+$(VENV)/.test: $(BIN)/python pyproject.toml hub/pyproject.toml experiments/pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test]' --editable 'hub[test]' --editable experiments
 	@touch $@ $(VENV)/.experiments $(VENV)/.demo $(VENV)/.docs

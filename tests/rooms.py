@@ -76,11 +76,10 @@ RISK = {
     ),
 }
 EXCHANGE = {
-    "exchange.log": Room("The log of a folder, and its witnesses.", "AuditLog", ("bundle",)),
+    "exchange.log": Room("The log of a folder, its chain, and its witnesses.", "AuditLog", ("bundle",)),
     "exchange.project": Room(
         "What is agreed on: project file, matrix, sealed anchor.", "load_project", ("bundle", "targets", "anchor")
     ),
-    "exchange.requests": Room("Signed requests to a hub, and the chain of its log.", "sign_request", ("bundle",)),
     "exchange.party_folder": Room(
         "A party's folder: share once, install, predict.",
         "PartyFolder",
@@ -101,26 +100,11 @@ EXCHANGE = {
 LOOK = {
     "look": Room("What all pages look like: the stylesheet, templates that escape, headers.", "templates_in"),
 }
-HUB = {
-    "hub.rules": Room("Who may do what on a hub: tables and pure functions.", "ROUTES", ("bundle",)),
-    "hub.store": Room("What a hub keeps: database, blobs, log.", "Store", ("bundle", "exchange.requests")),
-    "hub.service": Room(
-        "What a hub does for each route, without HTTP.",
-        "Hub",
-        ("bundle", "exchange.project", "exchange.requests", "hub.rules", "hub.store"),
-    ),
-    "hub.pages": Room(
-        "The hub's pages for people, which change nothing.",
-        "ROUTER",
-        ("exchange.project", "exchange.requests", "hub.rules", "hub.service", "look"),
-    ),
-    "hub.web": Room("The hub over HTTP.", "make_app", ("bundle", "hub.rules", "hub.store", "hub.service", "hub.pages")),
-}
 REMOTE = {
     "remote": Room(
-        "Carrying an exchange's files: by a hub, or a folder that all reach.",
+        "Carrying an exchange's files through a folder that all reach; kinds of plugins.",
         "Remote",
-        ("bundle", "exchange.log", "exchange.project", "exchange.requests"),
+        ("bundle", "exchange.log", "exchange.project", "plugins"),
     ),
 }
 DESK = {
@@ -139,17 +123,17 @@ DESK = {
     ),
 }
 CLI = {
-    "cli": Room("The commands, one file each.", "main", (*LIBRARY, *RISK, *EXCHANGE, *LOOK, *HUB, *REMOTE, *DESK)),
+    "cli": Room("The commands, one file each.", "main", (*LIBRARY, *RISK, *EXCHANGE, *LOOK, *REMOTE, *DESK)),
 }
 
-WINGS = {"risk": RISK, "exchange": EXCHANGE, "hub": HUB, "desk": DESK}
+WINGS = {"risk": RISK, "exchange": EXCHANGE, "desk": DESK}
 WINGS_MAY_IMPORT = {
-    **{"risk": set(), "exchange": {"risk"}, "hub": {"exchange"}},
+    **{"risk": set(), "exchange": {"risk"}},
     "desk": {"exchange", "risk"},
 }
 """Other wings; the desk shows what attacks find."""
 
-ROOMS = LIBRARY | RISK | EXCHANGE | LOOK | HUB | REMOTE | DESK | CLI
+ROOMS = LIBRARY | RISK | EXCHANGE | LOOK | REMOTE | DESK | CLI
 EVERYWHERE = {
     *("errors", "_validation", "_codes", "_notebooks", "_require", "_secrets", "_threads", "_typing", "_version"),
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import datacollab
-from rooms import DESK, EVERYWHERE, EXCHANGE, HUB, LIBRARY, RISK, ROOMS, WINGS, WINGS_MAY_IMPORT, shown_map
+from rooms import DESK, EVERYWHERE, EXCHANGE, LIBRARY, RISK, ROOMS, WINGS, WINGS_MAY_IMPORT, shown_map
 
 SRC = Path(datacollab.__file__).parent
 CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
@@ -88,7 +88,7 @@ def test_the_wings_keep_apart():
         assert others <= WINGS_MAY_IMPORT[wing], wing
     importing_desk = {room for room in ROOMS if imports_of(room) & {*DESK}} - {*DESK}
     assert importing_desk == {"cli"}
-    assert not {room for room in [*LIBRARY, *RISK, *EXCHANGE, *HUB, *DESK] if "cli" in imports_of(room)}
+    assert not {room for room in [*LIBRARY, *RISK, *EXCHANGE, *DESK] if "cli" in imports_of(room)}
 
 
 def test_the_contributing_guide_shows_the_map():
@@ -148,8 +148,6 @@ def test_a_room_of_many_files_says_what_each_is_for(room):
         ("analyst", "party"),
         ("party", "analyst"),
         ("exchange.analyst_folder", "party"),
-        ("hub.web", "party"),
-        ("hub.web", "analyst"),
         ("desk.party", "analyst"),
         ("desk.analyst", "party"),
     ],

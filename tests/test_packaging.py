@@ -77,7 +77,7 @@ def completed(words, shell="bash"):
         (["datacollab", "pa"], ["party"]),
         (["datacollab", "party", "ev"], ["evaluate"]),
         (["datacollab", "audit", "--compare-d"], ["--compare-defences"]),
-        (["datacollab", "hub", "serve", "--fo"], ["--folder"]),
+        (["datacollab", "log", "show", "--fo"], ["--folder"]),
     ],
 )
 def test_a_shell_completes_commands_and_options(words, offered):

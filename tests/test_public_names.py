@@ -49,7 +49,7 @@ PUBLIC = [
 
 ROOMS = [
     *("analyst", "anchor", "bundle", "collaboration", "datasets", "linalg", "model", "party", "share", "survival"),
-    *("targets", "effects", "progress", "exchange.requests"),
+    *("targets", "effects", "progress"),
     *("risk.attacks", "risk.audit", "exchange.log", "exchange.project", "exchange.party_folder"),
     "exchange.analyst_folder",
 ]

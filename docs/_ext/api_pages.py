@@ -45,7 +45,7 @@ EVERYDAY = {
 ROOMS = (
     *("anchor", "party", "share", "analyst", "model", "collaboration", "effects", "survival", "targets"),
     *("datasets", "progress", "testing", "errors", "linalg", "bundle", "risk.attacks", "risk.audit"),
-    *("exchange.project", "exchange.party_folder", "exchange.analyst_folder", "exchange.log", "exchange.requests"),
+    *("exchange.project", "exchange.party_folder", "exchange.analyst_folder", "exchange.log"),
 )
 """The rooms whose names are public."""
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["CODES", "EXIT_CODES", "Code"]
+__all__ = ["CODES", "EXIT_CODES", "Code", "add_codes", "known_codes"]
 
 EXIT_CODES = {
     "keys": 10,
@@ -55,20 +56,6 @@ CODES = {
     "NOT_A_MEMBER": Code(
         "keys", "A key is not the one that the project names for this role.", "Ask the project's owner to add the key."
     ),
-    "KEY_UNKNOWN": Code(
-        "keys",
-        "A hub does not know the key that signed a request.",
-        "Join a project with its invitation, or ask the hub's operator to allow the key.",
-    ),
-    "NOT_SIGNED_IN": Code(
-        "keys",
-        "A browser is not signed in to a hub's pages, or not any more.",
-        "Run `datacollab remote dashboard`, and open its link.",
-    ),
-    "NOT_ALLOWED": Code("keys", "A role may not do this in a hub's project.", "Ask the project's owner to do it."),
-    "INVITATION_INVALID": Code(
-        "keys", "An invitation was used, has expired, or is none.", "Ask the project's owner for another."
-    ),
     # verification
     "BUNDLE_MALFORMED": Code("verification", "A file is not a whole bundle.", "Have it sent again."),
     "HASH_MISMATCH": Code("verification", "A part of a bundle was changed on its way.", "Have it sent again."),
@@ -83,14 +70,6 @@ CODES = {
         "verification",
         "A signature does not fit the contents or the key.",
         "Do not use the file; ask the sender by another way.",
-    ),
-    "CLOCK_SKEW": Code(
-        "verification",
-        "The clocks of who asks and who answers differ too much.",
-        "Set the clock of the machine that asks, then ask again.",
-    ),
-    "REPLAYED": Code(
-        "verification", "A signed request came a second time.", "Make the request again; each is signed anew."
     ),
     "SEAL_NOT_FOR_YOU": Code(
         "verification", "A file is sealed to other keys than this one.", "Ask the sender to seal it to your key."
@@ -115,11 +94,6 @@ CODES = {
     ),
     "LOG_BROKEN": Code(
         "verification", "Entries of the log were changed, or are missing.", "Keep the file; compare it with a copy."
-    ),
-    "WITHHELD": Code(
-        "verification",
-        "A hub does not give what its own log says is there, or says another thing than the project file.",
-        "Have it sent another way; ask the hub's operator.",
     ),
     # policy
     "NOT_APPROVED": Code(
@@ -168,9 +142,6 @@ CODES = {
     "SPEC_INVALID": Code("schema", "The project file says something impossible.", "Correct the named entry."),
     "REMOTE_INVALID": Code("schema", "A remote's address, or a link, cannot be used.", "Correct it."),
     "POLICY_INVALID": Code("schema", "The policy file says something impossible.", "Correct the named entry."),
-    "REQUEST_MALFORMED": Code(
-        "schema", "A request to a hub says something impossible.", "Correct the named entry, or upgrade datacollab."
-    ),
     "TABLE_UNREADABLE": Code("schema", "A table cannot be read.", "Save it as CSV with commas, Parquet or Arrow."),
     "SCHEMA_MISSING_COLUMN": Code("schema", "A table lacks a column of the project.", "Add or rename the column."),
     "SCHEMA_DTYPE": Code("schema", "A column of numbers holds something else.", "Make them numbers."),
@@ -229,17 +200,6 @@ CODES = {
     "AGREEMENT_MISSING": Code(
         "state", "A hub's project has no project file yet.", "Let the owner send it with `datacollab remote push`."
     ),
-    "OFFSET_DIFFERS": Code(
-        "state", "A part of a file does not follow the part that a hub has.", "Go on where the hub says."
-    ),
-    "DATABASE_OUTDATED": Code(
-        "state", "A hub's database is of another version of the program.", "Run `datacollab hub db upgrade`."
-    ),
-    "STORE_MISMATCH": Code(
-        "state",
-        "A hub's database and its place of blobs do not belong together.",
-        "Give both of one hub; to begin anew or to restore, give an empty place for blobs.",
-    ),
     "BUSY": Code(
         "state", "Another command works in the folder, or another request ends the upload.", "Wait until it has ended."
     ),
@@ -252,8 +212,6 @@ CODES = {
     ),
     # limits
     "TOO_LARGE": Code("limits", "A file is larger than allowed.", "Check its origin; raise the limit if it is right."),
-    "TOO_MANY_REQUESTS": Code("limits", "A key asks a hub too often.", "Wait as long as the answer says."),
-    "STORE_FULL": Code("limits", "A hub's disk is full.", "Ask its operator for more room; then go on."),
     # model
     "SHARE_MALFORMED": Code("model", "The arrays of a share do not fit together.", "Have it made again."),
     "MODEL_MALFORMED": Code("model", "A model is inconsistent in itself.", "Do not use it; ask the analyst."),
@@ -276,9 +234,27 @@ CODES = {
     "REMOTE_REFUSED": Code(
         "remote", "A hub refuses, or answers what no hub answers.", "Read what it says; ask its operator."
     ),
-    "TLS_UNTRUSTED": Code(
-        "remote",
-        "A hub's certificate is not signed by anybody that this machine trusts.",
-        "Ask the hub's operator for the certificate, and add the remote with --ca.",
-    ),
 }
+
+
+_ADDED: dict[str, Code] = {}
+
+
+def add_codes(codes: Mapping[str, Code]) -> None:
+    """Add the codes of a plugin.
+
+    Raises
+    ------
+    ValueError
+        When one of the names stands for something else already.
+    """
+    known = known_codes()
+    taken = sorted(name for name, code in codes.items() if known.get(name, code) != code)
+    if taken:
+        raise ValueError(f"Codes of refusals that are taken: {', '.join(taken)}.")
+    _ADDED.update(codes)
+
+
+def known_codes() -> dict[str, Code]:
+    """Return all codes by their names, those of plugins included."""
+    return {**CODES, **_ADDED}

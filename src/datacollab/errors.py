@@ -36,7 +36,7 @@ Each error is also a builtin one, so ``except ValueError`` keeps working.  A mes
 parameter, what was found, what is wanted and what to do.  It shows names, shapes and types; never an entry of the data.
 """
 
-from ._codes import CODES
+from ._codes import known_codes
 
 __all__ = [
     "AgreementError",
@@ -153,7 +153,7 @@ class ExchangeError(DataCollabError, ValueError):
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
-        self.exit_code = CODES[code].exit_code
+        self.exit_code = known_codes()[code].exit_code
         self.code = code
 
 

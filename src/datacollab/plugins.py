@@ -13,15 +13,18 @@ A distribution names them in its ``pyproject.toml``:
 An entry of ``datacollab.commands`` is a function ``register(app: typer.Typer) -> None`` that adds commands to the
 program. It is called before each command, so the module that holds it imports nothing heavy. An entry of
 ``datacollab.remotes`` is a class of `datacollab.remote.RemoteKind`; its name is the scheme of the URLs that it takes.
+
+Codes of refusals that only a plugin knows are added with `add_codes`.
 """
 
 from __future__ import annotations
 
 from importlib.metadata import EntryPoint, entry_points
 
+from ._codes import Code, add_codes, known_codes
 from .errors import MissingExtraError
 
-__all__ = ["COMMANDS", "PAGE", "REMOTES", "missing", "named", "plugins"]
+__all__ = ["COMMANDS", "PAGE", "REMOTES", "Code", "add_codes", "known_codes", "missing", "named", "plugins"]
 
 COMMANDS, REMOTES = "datacollab.commands", "datacollab.remotes"
 """Groups of entry points."""

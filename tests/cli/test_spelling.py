@@ -39,11 +39,7 @@ IN_A_FOLDER = {
     *(("analyst", name) for name in ("init", "add", "status", "integrate", "effect", "export")),
     *(("log", name) for name in ("show", "verify", "export")),
     *(("remote", name) for name in ("add", "remove", "push", "pull", "status", "watch", "withdraw")),
-    *(("remote", name) for name in ("join", "open", "invite", "requests", "approve", "dashboard")),
     ("desk",),
-    *(("hub", name) for name in ("serve", "allow", "backup", "restore")),
-    *(("hub", "db", name) for name in ("upgrade", "downgrade", "current")),
-    *(("hub", "log", name) for name in ("export", "verify")),
 }
 WRITE_WHERE_TOLD = {
     *(("demo",), ("compare",), ("audit",), ("project", "new"), ("anchor", "make"), ("anchor", "seal")),
@@ -56,8 +52,6 @@ WRITE_WHERE_TOLD = {
         ("experiment", "report"),
     ),
     ("keys", "public"),
-    ("hub", "backup"),
-    ("hub", "log", "export"),
 }
 OLDER = {"--data"}  # of hubs, for --folder
 SHORT = {"-C": "--folder", "-o": "--output", "-h": "--help", "-q": "--quiet", "-j": "--jobs"}
@@ -160,10 +154,3 @@ def test_files_are_written_with_either_spelling(tmp_path):
         refused = run("data", "deal", "digits", *wrong)
         assert refused.exit_code == 2
         assert "--output" in refused.stderr
-
-
-def test_a_hub_takes_its_folder_by_any_spelling(tmp_path):
-    assert run("hub", "db", "upgrade", "-C", tmp_path / "hub").exit_code == 0
-    told = [run("hub", "db", "current", spelt, tmp_path / "hub") for spelt in ("-C", "--folder", "--data")]
-    assert {each.exit_code for each in told} == {0}
-    assert len({each.stdout for each in told}) == 1

@@ -5,9 +5,9 @@ Files by what they are for:
 * The program: `_app`.
 * The exchange: `_keys`, `_project`, `_anchor`, `_party`, `_release`, `_learning`, `_explaining`, `_analyst`,
   `_bundle`, `_log`; as pages, `_desk`.
-* Between machines: `_hub`, `_remote`, `_remote_members`, `_remote_options`, `_remote_next`, `_remote_dashboard`.
+* Between machines: `_remote`, `_remote_options`, `_remote_next`.
 * In one process: `_audit`, `_data`, `_deal`.
-* Played for show: `_demo`, `_demonstration`, `_roles`, `_hub_play`, `_stage`.
+* Played for show: `_demo`, `_demonstration`, `_roles`, `_stage`.
 * Brought by others: `_plugins`; `kit` has what their commands are made of.
 * What commands share: `_help`, `_options`, `_party_options`, `_passphrase`, `_output`, `_errors`, `_progress`,
   `_adjusted`, `_scores_shown`, `_shown`, `_tables`, `_features`.

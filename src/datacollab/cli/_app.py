@@ -16,7 +16,6 @@ from . import (
     _data,
     _demo,
     _desk,
-    _hub,
     _keys,
     _log,
     _party,
@@ -49,7 +48,6 @@ app.add_typer(_analyst.app, name="analyst")
 app.add_typer(_remote.app, name="remote")
 app.add_typer(_bundle.app, name="bundle")
 app.add_typer(_log.app, name="log")
-app.add_typer(_hub.app, name="hub")
 app.add_typer(_data.app, name="data")
 add_plugins(app)
 

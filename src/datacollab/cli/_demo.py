@@ -14,7 +14,6 @@ import typer
 from typer import Option
 
 from ._errors import one_line_errors
-from ._hub_play import play_hub
 from ._progress import shown_progress
 from ._roles import play_roles
 
@@ -39,11 +38,6 @@ def demo(
     roles: Annotated[
         bool, Option("--roles", help="Play an exchange of files instead, every command a process of its own.")
     ] = False,
-    hub: Annotated[
-        bool, Option("--hub", help="Play one through a hub on this machine, which stays until Ctrl-C.")
-    ] = False,
-    no_browser: Annotated[bool, Option("--no-browser", help="With --hub: only print the link to its page.")] = False,
-    no_wait: Annotated[bool, Option("--no-wait", help="With --hub: end with the last step.")] = False,
     as_json: Annotated[bool, Option("--json", help="Print the scores as JSON instead of a table.")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
@@ -61,19 +55,11 @@ def demo(
       datacollab demo
       datacollab demo --dataset mnist --rows 100 --output mnist
       datacollab demo --roles --output exchange
-      datacollab demo --hub --output hub-demo
 
     With --roles, hospitals and an analyst exchange files in directories of
-    their own, as in docs/walkthrough.md; with --hub, through a hub that is started for
-    it. The other options are not used then. `datacollab compare` holds
+    their own, as in docs/walkthrough.md. The other options are not used then. `datacollab compare` holds
     integration methods against one another.
     """
-    if hub:
-        with one_line_errors(f"The hub has ended; the files in {output} are as the last step left them."):
-            predictions = play_hub(output, quiet=quiet or as_json, wait=not no_wait, browser=not no_browser)
-            if as_json:
-                typer.echo(json.dumps({"predictions": str(predictions)}, indent=2))
-        return
     if roles:
         with one_line_errors(f"The files in {output} are as the last step left them."):
             predictions = play_roles(output, ("hospital-a", "hospital-b"), quiet=quiet or as_json)

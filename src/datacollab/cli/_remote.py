@@ -16,8 +16,6 @@ from ._help import group
 from ._output import Report, reported, warn
 from ._passphrase import PassphraseFile
 from ._progress import Say, shown_progress
-from ._remote_dashboard import dashboard
-from ._remote_members import approve, invite, join, open_, requests
 from ._remote_next import next_commands
 from ._remote_options import (
     HERE,
@@ -55,12 +53,13 @@ def add(
     Example: datacollab remote add store /mnt/exchange -C hospital-a
     """
     with reported(as_json) as report, working(folder):
-        from ..remote import Place, is_hub, read_places, write_places
+        from ..remote import Place, check_kind, is_store, read_places, write_places
 
-        if not is_hub(url) and "://" not in url:
+        if is_store(url) and "://" not in url:
             url = str(Path(url).absolute())
         certificates = None if ca is None else os.path.relpath(ca, folder)
-        place = Place(name=name, url=url.rstrip("/") if is_hub(url) else url, ca=certificates)
+        place = Place(name=name, url=url if is_store(url) else url.rstrip("/"), ca=certificates)
+        check_kind(url)
         places = read_places(folder)
         if name in places:
             raise ExchangeError(
@@ -239,17 +238,9 @@ def withdraw(
         report.line("Whoever has fetched it keeps it.")
 
 
-app.command("dashboard")(dashboard)
-app.command("join")(join)
-app.command("open")(open_)
-app.command("invite")(invite)
-app.command("requests")(requests)
-app.command("approve")(approve)
-
-
 def _pull(folder: Path, place: Place, remote: Remote, report: Report, progress: Say) -> int:
     """Pull, remember, and say what came; the exit code is returned."""
-    from ..remote import Folder, HubRemote, Pulled, check_given
+    from ..remote import Folder, Pulled
     from ..remote import pull as pull_all
 
     there, before, done = Folder.at(folder), _kept(folder, place), Pulled()
@@ -274,8 +265,7 @@ def _pull(folder: Path, place: Place, remote: Remote, report: Report, progress: 
     code = show_refused(done.refused, report)
     if now.project is not None:
         seen = _witnessed(folder, now, place, remote, kept, report)
-        if isinstance(remote, HubRemote):
-            check_given(now, remote, before, seen, done)
+        remote.check_given(now, before, seen, done.refused)
     return code
 
 
@@ -286,10 +276,8 @@ def _kept(folder: Path, place: Place) -> Kept:
 
 
 def _witnessed(folder: Path, there: Folder, place: Place, remote: Remote, kept: Kept, report: Report) -> Kept:
-    """Look whether a hub's log goes on, and remember its end; stores have none."""
-    from ..remote import HubRemote
-
-    if not isinstance(remote, HubRemote):
+    """Look whether the remote's log goes on, and remember its end; stores have none."""
+    if not remote.has_log:
         return kept
     seen = remote.witness(kept, there).write(folder, place.name)
     report.facts["log"] = {"seq": seen.seq, "head": seen.head}

@@ -16,7 +16,7 @@ from ._passphrase import passphrase_for
 
 if TYPE_CHECKING:
     from ..bundle import KeyPair
-    from ..remote import HubRemote, Place, Remote
+    from ..remote import Place, Remote
 
 __all__ = [
     "HERE",
@@ -24,7 +24,6 @@ __all__ = [
     "Certificates",
     "InFolder",
     "Named",
-    "hub_of",
     "keys_of",
     "opened",
     "show_refused",
@@ -64,27 +63,6 @@ def opened(
         yield place, remote
     finally:
         remote.close()
-
-
-@contextmanager
-def hub_of(folder: Path, name: str | None, passphrase_file: Path | None) -> Iterator[tuple[Place, HubRemote]]:
-    """The same of a hub, as stores have no members.
-
-    Raises
-    ------
-    ExchangeError
-        REMOTE_INVALID, where it is none.
-    """
-    from ..remote import HubRemote
-
-    with opened(folder, name, passphrase_file) as (place, remote):
-        if not isinstance(remote, HubRemote):
-            raise ExchangeError(
-                "REMOTE_INVALID",
-                f"Remote {place.name!r} is a store ({place.url}), which has no members: the project file says who "
-                "takes part. Invitations are of hubs.",
-            )
-        yield place, remote
 
 
 @contextmanager

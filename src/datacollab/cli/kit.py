@@ -9,11 +9,12 @@ from ._options import OutputArgument, named_once
 from ._output import Report, reported, warn
 from ._passphrase import PassphraseFile
 from ._progress import shown_progress
-from ._remote_options import AsJson, Certificates, InFolder, Named, keys_of, opened, working
+from ._remote_options import HERE, AsJson, Certificates, InFolder, Named, keys_of, opened, working
 from ._stage import Stage, Step
 
 __all__ = [
     "FAILED",
+    "HERE",
     "AsJson",
     "Certificates",
     "InFolder",

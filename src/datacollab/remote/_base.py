@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from ..exchange.project import Project
 from ._entry import Entry, RemoteStatus
 from ._folder import Folder
+from ._kept import Kept
 from ._parcel import Parcel
 
 __all__ = ["Remote", "Tell", "silent"]
@@ -32,9 +33,15 @@ class Remote(ABC):
     ----------
     url : str
         Whom an error names.
+    has_log : bool
+        Whether it keeps a log that `witness` reads.
+    stops : frozenset of str
+        Codes of what would go wrong with each of the other files, too.
     """
 
     url: str
+    has_log: bool = False
+    stops: frozenset[str] = frozenset({"REMOTE_UNREACHABLE"})
 
     @abstractmethod
     def list(self, folder: Folder) -> Sequence[Entry]:
@@ -77,6 +84,36 @@ class Remote(ABC):
     @abstractmethod
     def withdraw(self, entry: Entry, *, folder: Folder) -> None:
         """Take back a file of one's own: those who have fetched it keep it."""
+
+    def witness(self, kept: Kept, folder: Folder) -> Kept:
+        """Read the remote's log from what was seen last, and return what is remembered then; a store has none.
+
+        Raises
+        ------
+        ExchangeError
+            LOG_BROKEN, when it does not go on from there.
+        """
+        return kept
+
+    def check_given(  # noqa: B027
+        self, folder: Folder, before: Kept, seen: Kept, refused: Container[str]
+    ) -> None:
+        """Check what a pull brought against the remote's log.
+
+        Parameters
+        ----------
+        folder : Folder
+            After the pull.
+        before, seen : Kept
+            What was remembered before the pull; and after it and a look at the log.
+        refused : container of str
+            SHA-256 of what was refused, or "agreement": the caller says so.
+
+        Raises
+        ------
+        ExchangeError
+            When the remote does not give what its log says is there.
+        """
 
     def close(self) -> None:  # noqa: B027
         """Let go of connections."""

@@ -9,8 +9,8 @@ from typing import Any
 
 from ..bundle import KeyPair
 from ._base import Remote
-from ._hub import HubRemote
-from ._settings import Place, is_hub, read_places, write_places
+from ._kind import plugged
+from ._settings import Place, is_store, read_places, write_places
 from ._store import StoreRemote
 
 __all__ = ["open_remote"]
@@ -24,20 +24,22 @@ def open_remote(folder: Path, place: Place, key: Callable[[], KeyPair], **option
     folder : Path
     place : Place
     key : callable
-        Gives the folder's keys, under their passphrase; called for a hub alone.
+        Gives the folder's keys, under their passphrase; never called for a store.
     **options
-        Of `HubRemote`.
+        Of the kind of remote that a plugin brings.
 
     Raises
     ------
     ExchangeError
         REMOTE_INVALID, REMOTE_UNREACHABLE.
+    MissingExtraError
+        Where the plugin for the remote's URL is not installed.
     """
-    if not is_hub(place.url):
+    if is_store(place.url):
         return StoreRemote(place.url)
 
     def found(project: str) -> None:
         write_places(folder, read_places(folder) | {place.name: replace(place, project=project)})
 
     ca = None if place.ca is None else folder / place.ca
-    return HubRemote(place.url, key(), place.project, ca=ca, found=found, **options)
+    return plugged(place.url).open(place.url, key, project=place.project, ca=ca, found=found, **options)

@@ -18,7 +18,6 @@ from ._folder import PROJECT_FILE, Folder
 from ._kept import Kept
 from ._kinds import AGREEMENT
 from ._project_text import project_of
-from ._push import STOPS
 from ._sha256 import sha256_of
 
 __all__ = ["Pulled", "pull"]
@@ -87,7 +86,7 @@ def pull(
     try:
         folder = _pull_agreement(folder, remote, done)
     except ExchangeError as error:
-        if error.code in STOPS:
+        if error.code in remote.stops:
             raise
         done.refused[AGREEMENT] = error
     if folder.project is None:
@@ -104,7 +103,7 @@ def pull(
         try:
             _pull_bundle(folder, remote, entry, done, tell)
         except ExchangeError as error:
-            if error.code in STOPS:
+            if error.code in remote.stops:
                 raise
             done.refused[entry.sha256] = error
         else:

@@ -15,13 +15,10 @@ from ._kinds import KINDS
 from ._parcel import parcel_of
 from ._project_text import project_of
 
-__all__ = ["STOPS", "Pushed", "push"]
+__all__ = ["Pushed", "push"]
 
 _SUFFIXES = {kind.suffix for kind in KINDS.values()}
 _OUTBOX = "outbox"
-
-STOPS = ("REMOTE_UNREACHABLE", "TLS_UNTRUSTED", "CLOCK_SKEW")
-"""Codes of what would go wrong with each of the other files, too."""
 
 
 @dataclass(kw_only=True)
@@ -82,7 +79,7 @@ def push(
     done = Pushed()
     agreement = _agreement(folder, files)
     if agreement is not None:
-        _each(agreement, done, lambda: _push_agreement(folder, remote, agreement, done))
+        _each(agreement, remote, done, lambda: _push_agreement(folder, remote, agreement, done))
     bundles = _bundles(folder, files)
     # What was taken back and sent again is listed twice.
     listed = sorted(remote.list(folder), key=lambda each: not each.withdrawn) if bundles else []
@@ -90,15 +87,15 @@ def push(
     back = () if files else withdrawn
     for path in bundles:
         tell(f"checking {path.name}")
-        _each(path, done, lambda path=path: _push_bundle(folder, remote, path, known, back, done, has, tell))  # type: ignore[misc]
+        _each(path, remote, done, lambda path=path: _push_bundle(folder, remote, path, known, back, done, has, tell))  # type: ignore[misc]
     return done
 
 
-def _each(path: Path, done: Pushed, step: Callable[[], None]) -> None:
+def _each(path: Path, remote: Remote, done: Pushed, step: Callable[[], None]) -> None:
     try:
         step()
     except ExchangeError as error:
-        if error.code in STOPS:
+        if error.code in remote.stops:
             raise
         done.refused[str(path)] = error
 

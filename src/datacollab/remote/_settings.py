@@ -14,14 +14,13 @@ from .._require import require
 from ..bundle import write_atomically
 from ..errors import ExchangeError
 from ..exchange.project import is_device_name
+from ._kind import kind_of_remote, needs_plugin
 
-__all__ = ["REMOTES_FILE", "Place", "chosen", "is_hub", "read_places", "write_places"]
+__all__ = ["REMOTES_FILE", "Place", "chosen", "invalid", "is_store", "read_places", "write_places"]
 
 REMOTES_FILE = "remotes.toml"
 _MOST_BYTES = 2**16
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
-_PROJECT = re.compile(r"[0-9a-f]{32}")
-_HOSTS_OF_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 _HEADER = "# Written by `datacollab remote`. No secret is in it; keys are in keys.json.\n\n"
 
 
@@ -34,9 +33,9 @@ class Place:
     name : str
         Letters, digits, - and _.
     url : str
-        ``https://...`` of a hub, or where fsspec finds a folder: a path, ``sftp://...``, ``s3://...``.
+        Where fsspec finds a folder: a path, ``sftp://...``, ``s3://...``; or of a kind that a plugin brings.
     project : str or None
-        The hub's name of the project.
+        The remote's name of the project, where its kind has one.
     ca : str or None
         File of certificates that are trusted besides: of an organisation of one's own.
 
@@ -57,21 +56,22 @@ class Place:
         if is_device_name(self.name):
             raise invalid(f"{self.name!r} cannot name a remote: on Windows it names a device")
         _check_url(self.url)
-        if self.project is not None and not _PROJECT.fullmatch(self.project):
-            raise invalid(f"remote {self.name!r}: the project is no 32 hexadecimal letters")
-        if not is_hub(self.url) and (self.project or self.ca):
-            raise invalid(f"remote {self.name!r}: only a hub has a project of its own, or certificates")
+        if is_store(self.url):
+            if self.project or self.ca:
+                raise invalid(f"remote {self.name!r}: a store has no project of its own, and no certificates")
+        elif (kind := kind_of_remote(self.url)) is not None:
+            kind.check(self.url, self.project)
 
 
-def is_hub(url: str) -> bool:
-    """Whether a URL is a hub's, and not a store's.
+def is_store(url: str) -> bool:
+    """Whether a URL is a store's: a folder that all reach. Other kinds of remote come with plugins.
 
     Examples
     --------
-    >>> is_hub("https://hub.example"), is_hub("/mnt/exchange")
-    (True, False)
+    >>> is_store("https://hub.example"), is_store("/mnt/exchange")
+    (False, True)
     """
-    return urlsplit(url).scheme in ("https", "http")
+    return not needs_plugin(url)
 
 
 def read_places(folder: Path) -> dict[str, Place]:
@@ -152,7 +152,7 @@ def _check_url(url: str) -> None:
         raise invalid("the URL is empty, or holds letters that cannot be shown")
     try:
         parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port
+        _ = parts.hostname, parts.port
     except ValueError:
         raise invalid("the URL is none") from None
     if parts.password:
@@ -160,9 +160,3 @@ def _check_url(url: str) -> None:
             "the URL holds a password, which would be kept in the clear; let the system know it, such as in "
             "~/.ssh or the environment"
         )
-    if not is_hub(url):
-        return
-    if not host or parts.query or parts.fragment or parts.username:
-        raise invalid("a hub's URL is https:// and the name of a machine, perhaps a port and a path")
-    if parts.scheme == "http" and host not in _HOSTS_OF_THIS_MACHINE:
-        raise invalid(f"{url} is not encrypted on its way; https:// is wanted")

@@ -10,15 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ...bundle import canonical_json, digest, open_unlinked, parse_json, sync_folder, write_atomically
+from ...bundle import canonical_json, open_unlinked, parse_json, sync_folder, write_atomically
 from ...errors import ExchangeError
+from ._chain import CHAIN_START, Chain
 
 __all__ = ["AuditLog"]
-
-START = "0" * 64
-"""What the first entry names as the one before it."""
-
-_KEYS = {"number", "time", "event", "facts", "previous", "hash"}
 
 
 class AuditLog:
@@ -70,7 +66,7 @@ class AuditLog:
         """
         whole, cut = self._lines()
         last = _entry(whole[-1], len(whole)) if whole else None
-        number, previous = (last["number"], last["hash"]) if last else (0, START)
+        number, previous = (last["number"], last["hash"]) if last else (0, CHAIN_START)
         added = [("log-repaired", {"bytes_cut": cut})] if cut else []
         lines = b""
         for name, what in [*added, (event, facts)]:
@@ -108,7 +104,7 @@ class AuditLog:
     def head(self) -> str:
         """Hash of the last entry; zeros where there is none."""
         whole, _ = self._lines()
-        return str(_entry(whole[-1], len(whole))["hash"]) if whole else START
+        return str(_entry(whole[-1], len(whole))["hash"]) if whole else CHAIN_START
 
     def verify(self) -> str:
         """Check the whole chain.
@@ -123,17 +119,11 @@ class AuditLog:
         ExchangeError
             ``LOG_BROKEN``, naming the first entry that does not fit the one before it.
         """
-        previous = START
-        for number, entry in enumerate(self.entries(), start=1):
-            line, expected = _written(number, entry["event"], entry["facts"], previous, time=entry["time"])
-            if canonical_json(entry) + b"\n" != line:
-                raise _broken(number)
-            previous = expected
-        return previous
+        return _CHAIN.check(self.entries())
 
     def contains(self, head: str) -> bool:
         """Whether this was the head once: what others have seen is still there."""
-        return head == START or any(entry["hash"] == head for entry in self.entries())
+        return head == CHAIN_START or any(entry["hash"] == head for entry in self.entries())
 
     def export(self, path: Path) -> None:
         """Write the log for others to read, after verifying it, into a file that is closed to all but its owner.
@@ -178,31 +168,19 @@ class AuditLog:
         return whole, len(rest)
 
 
-def _written(
-    number: int, event: str, facts: dict[str, Any], previous: str, *, time: str | None = None
-) -> tuple[bytes, str]:
+def _written(number: int, event: str, facts: dict[str, Any], previous: str) -> tuple[bytes, str]:
     """The line of an entry, and its hash."""
-    if time is None:
-        time = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    entry = {"number": number, "time": time, "event": event, "facts": facts, "previous": previous}
-    sha256 = digest(b"datacollab log 1\n" + canonical_json(entry))
-    return canonical_json({**entry, "hash": sha256}) + b"\n", sha256
+    time = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    entry = _CHAIN.entry(number, previous, time=time, event=event, facts=facts)
+    return canonical_json(entry) + b"\n", str(entry["hash"])
 
 
 def _entry(line: bytes, number: int) -> dict[str, Any]:
     try:
-        entry = parse_json(line, what="The entry")
+        entry: dict[str, Any] = parse_json(line, what="The entry")
     except ExchangeError:
         raise _broken(number) from None
-    texts = ("time", "event", "previous", "hash")
-    if not (
-        isinstance(entry, dict)
-        and entry.keys() == _KEYS
-        and all(isinstance(entry[key], str) for key in texts)
-        and isinstance(entry["facts"], dict)
-        and type(entry["number"]) is int
-    ):
-        raise _broken(number)
+    _CHAIN.check_form(entry, number)
     return entry
 
 
@@ -212,3 +190,6 @@ def _broken(number: int) -> ExchangeError:
         f"Entry {number} of the log does not follow from the one before it: entries were changed, moved or removed. "
         "Keep the file, and compare it with a copy.",
     )
+
+
+_CHAIN = Chain(b"datacollab log 1\n", _broken, others=("time", "event"))

@@ -1,0 +1,275 @@
+"""``datacollab hub demo``: a hub on this machine, and an exchange through it, each command a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import socket
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+import webbrowser
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Option
+
+from datacollab.cli.kit import Stage, Step, one_line_errors
+
+from .._require import require
+from ._dashboard import leading_page
+from ._options import hub_of
+
+__all__ = ["demo", "play_hub"]
+
+OWNER, OTHER, ANALYST = "hospital-a", "hospital-b", "analyst"
+PARTIES = (OWNER, OTHER)
+_NEEDED = {"fastapi": "server", "sqlalchemy": "server", "alembic": "server", "imblearn": "demo"}
+_HERE = "127.0.0.1"
+_PATIENCE = 120.0
+"""Seconds until the hub has to answer."""
+
+
+def demo(
+    output: Annotated[Path, Option("--output", "-o", metavar="DIR", help="A new directory.")] = Path("output/hub-demo"),
+    no_browser: Annotated[bool, Option("--no-browser", help="Only print the link to the hub's page.")] = False,
+    no_wait: Annotated[bool, Option("--no-wait", help="End with the last step.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print where the predictions lie as JSON, and no steps.")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="No steps.")] = False,
+) -> None:
+    """Play an exchange through a hub on this machine, which stays until Ctrl-C.
+
+    Two hospitals and an analyst have directories of their own, and each command is a process of its own.
+
+    Example: datacollab hub demo --output hub-demo
+    """
+    with one_line_errors(f"The hub has ended; the files in {output} are as the last step left them."):
+        predictions = play_hub(output, quiet=quiet or as_json, wait=not no_wait, browser=not no_browser)
+        if as_json:
+            typer.echo(json.dumps({"predictions": str(predictions)}, indent=2))
+
+
+def play_hub(output: Path, *, quiet: bool, wait: bool, browser: bool) -> Path:
+    """Start a hub and play an exchange through it; return the owner's predictions.
+
+    Parameters
+    ----------
+    output : Path
+        A new directory, in which the hub and everybody get one.
+    quiet : bool
+        Whether to print nothing but errors.
+    wait : bool
+        Whether the hub goes on afterwards, until Ctrl-C.
+    browser : bool
+        Whether the hub's page is opened then.
+
+    Raises
+    ------
+    ValueError
+        When something is in the directory already, or a step fails.
+    """
+    for module, extra in _NEEDED.items():
+        require(module, extra)
+    start = time.monotonic()
+    with Stage(output, quiet=quiet) as stage, _reached_directly():
+        url, hub = _hub_started(stage)
+        _let_in(stage, url)
+        _agreed(stage)
+        _shared(stage)
+        _trained(stage)
+        _used(stage)
+        stage.say(f"\nDone in {time.monotonic() - start:.0f} s. Everybody's folder is in {output}.")
+        if wait:
+            _stay(stage, hub, browser=browser)
+    return output / "predictions.csv"
+
+
+def _hub_started(stage: Stage) -> tuple[str, subprocess.Popen[str]]:
+    """A hub at a free port, and its address."""
+    named = [word for party in PARTIES for word in ("--party", party)]
+    small = ("--rows", "100", "--public", "200", "--columns", "16")
+    stage.play(
+        Step("Tables to try it with, and keys for everybody.", ("data", "deal", "digits", "tables", *named, *small)),
+        Step("", ("keys", "new", *PARTIES, ANALYST)),
+    )
+    stage.play(Step("The hub's operator lets the owner's key open projects.",
+                    ("hub", "allow", f"{OWNER}/public.key", "--data", "hub")))  # fmt: skip
+    with socket.socket() as place:
+        place.bind((_HERE, 0))
+        port = place.getsockname()[1]
+    words = ("hub", "serve", "--data", "hub", "--port", str(port))
+    hub = stage.serve(Step("The hub starts. It keeps all in its folder.", words), stage.folder / "hub.log")
+    url = f"http://{_HERE}:{port}"
+    _await(hub, url, stage.folder / "hub.log")
+    return url, hub
+
+
+def _await(hub: subprocess.Popen[str], url: str, log: Path) -> None:
+    end = time.monotonic() + _PATIENCE
+    while hub.poll() is None and time.monotonic() < end:
+        with suppress(urllib.error.URLError, OSError), urllib.request.urlopen(f"{url}/readyz", timeout=5):
+            return
+        time.sleep(0.05)
+    raise ValueError(f"The hub did not start. Look at {log}.")
+
+
+def _let_in(stage: Stage, url: str) -> None:
+    """The owner opens a project, and lets the others in."""
+    stage.play(Step("The owner, who is a party too, opens a project.", ("remote", "add", "hub", url, "-C", OWNER)))
+    stage.play(Step("", ("remote", "open", "digits", "-C", OWNER)))
+    made = stage.play(
+        Step("The owner invites the others. Each link is a secret that works once.",
+             ("remote", "invite", OTHER, "-C", OWNER, "--json")),
+        Step("", ("remote", "invite", ANALYST, "--role", "analyst", "-C", OWNER, "--json")),
+    )  # fmt: skip
+    links = [f"{json.loads(each)['link']}\n" for each in made]
+    stage.play(
+        Step("They ask to join, each with the link that they got.", ("remote", "join", "-", "-C", OTHER), links[0]),
+        Step("", ("remote", "join", "-", "-C", ANALYST), links[1]),
+    )
+    (told,) = stage.play(
+        Step("The owner sees who asks, and approves. In earnest, each reads their fingerprint out by telephone first.",
+             ("remote", "requests", "-C", OWNER, "--json"))
+    )  # fmt: skip
+    asked = [each["fingerprint"] for each in json.loads(told)["requests"]]
+    stage.play(*(Step("", ("remote", "approve", each, "-C", OWNER)) for each in asked))
+
+
+def _agreed(stage: Stage) -> None:
+    """Project file and anchor reach everybody."""
+    members = [word for party in PARTIES for word in ("--party", f"{party}={party}/public.key")]
+    stage.play(
+        Step(
+            "The owner drafts the project from public rows, and signs it. Shares will be for the analyst's eyes alone.",
+            (
+                *("project", "new", "digits", "--like", "tables/public.csv", "--target", "digit", "--seal-shares"),
+                *("--purpose", "Recognise digits.", *members, "--analyst", f"{ANALYST}/public.key"),
+                *("--range", "0", "1", "--anchor-rows", "100", "-C", OWNER, "-o", "project.toml"),
+            ),
+        )
+    )
+    stage.play(Step("The owner makes the anchor and seals it to the parties.",
+                    ("anchor", "seal", "tables/public.csv", "--project", "project.toml", "-C", OWNER,
+                     "-o", "anchor.dcanchor")))  # fmt: skip
+    both = ("project.toml", "anchor.dcanchor")
+    stage.play(Step("The owner sends both to the hub.", ("remote", "push", *both, "-C", OWNER)))
+    stage.play(
+        *_each(
+            "The others fetch what is for them; the anchor is not for the analyst.",
+            ("remote", "pull"),
+            (OTHER, ANALYST),
+        )
+    )
+    known = ("--owner", f"{OWNER}/public.key")
+    pulled = (f"{OTHER}/inbox/project.toml", f"{OTHER}/inbox/anchor.dcanchor")
+    stage.play(
+        Step("Everybody sets their folder up for the project.", ("party", "join", *both, *known, "-C", OWNER)),
+        Step("", ("party", "join", *pulled, *known, "-C", OTHER)),
+        Step("", ("analyst", "init", f"{ANALYST}/inbox/project.toml", *known, "-C", ANALYST)),
+    )
+
+
+def _shared(stage: Stage) -> None:
+    """Each party shares, after a short look at the risk."""
+    for party in PARTIES:
+        _only_warn(stage.folder / party / "policy.toml")
+    stage.say("Each policy.toml now says `warn`: for the show, attacks on a share are begun for 1 second alone, so")
+    stage.say("figures of risk are incomplete. By default all are made, and a risk that is not known is refused.")
+    note = "Each party shares once: rows of the anchor leave, labelled there, and none of its own."
+    stage.play(*_each(note, ("party", "share", "tables/{}.csv", "--time-budget", "1", "--approve")))
+    stage.play(*_each("Shares go to the hub, which cannot read them.", ("remote", "push")))
+
+
+def _trained(stage: Stage) -> None:
+    """The analyst's part."""
+    stage.play(*_each("The analyst fetches the shares.", ("remote", "pull"), (ANALYST,)))
+    shares = [f"{ANALYST}/inbox/{party}.dcshare" for party in PARTIES]
+    stage.play(Step("The analyst aligns them and trains one model; nothing more is tried after 1 second.",
+                    ("analyst", "integrate", *shares, "--budget", "1", "-C", ANALYST)))  # fmt: skip
+    stage.play(*_each("The analyst writes a model for each party.", ("analyst", "export"), (ANALYST,)))
+    stage.play(*_each("Models go to the hub.", ("remote", "push"), (ANALYST,)))
+    stage.play(*_each("Each party fetches its own.", ("remote", "pull")))
+
+
+def _used(stage: Stage) -> None:
+    """From now on without the hub."""
+    note = "Each party installs its model, and pools it with its own."
+    stage.play(*_each(note, ("party", "install", "{0}/inbox/{0}.dcmodel")))
+    stage.play(
+        Step("From now on each predicts alone, without a network.",
+             ("party", "predict", "tables/new.csv", "-o", "predictions.csv", "-C", OWNER)),
+        Step("How good is it?", ("party", "evaluate", "tables/new.csv", "-C", OTHER), is_shown=True),
+    )  # fmt: skip
+
+
+def _stay(stage: Stage, hub: subprocess.Popen[str], *, browser: bool) -> None:
+    """Keep the hub until Ctrl-C."""
+    stage.say("Go on by hand, in another terminal:")
+    stage.say(f"  {shlex.join(['datacollab', 'remote', 'dashboard', '-C', str(stage.folder.absolute() / OTHER)])}")
+    for who in (*PARTIES, ANALYST):
+        stage.say(f"  {shlex.join(['datacollab', 'desk', '-C', str(stage.folder.absolute() / who)])}")
+    link = _sign_in_link(stage.folder / OWNER)
+    page: AbstractContextManager[None] = nullcontext()
+    if browser:
+        page = _browsing(link, stage.folder / OWNER)
+        stage.say("The browser opens the hub's page, as the owner.")
+    else:
+        stage.say(f"The hub's page, as the owner; the link works once, for two minutes:\n  {link}")
+    with suppress(KeyboardInterrupt), page:
+        # Said where it holds already: who reads it may press the keys at once.
+        stage.say("The hub runs until Ctrl-C.")
+        hub.wait()
+        raise ValueError(f"The hub ended by itself. Look at {stage.folder / 'hub.log'}.")
+    stage.say("The hub has ended.")
+
+
+def _sign_in_link(folder: Path) -> str:
+    """What signs a browser in as the folder's key."""
+    from ..remote import browser_link
+
+    with hub_of(folder, None, None) as (_, hub):
+        return browser_link(hub.client)
+
+
+@contextmanager
+def _browsing(link: str, folder: Path) -> Iterator[None]:
+    with leading_page(link, folder) as page:
+        # A browser of the terminal ends when its user does.
+        threading.Thread(target=webbrowser.open, args=(page.absolute().as_uri(),), daemon=True).start()
+        yield
+
+
+def _only_warn(policy: Path) -> None:
+    """Let a party share though the audit did not end."""
+    text = policy.read_text(encoding="utf-8")
+    strict = 'audit = "required"'
+    if strict not in text:
+        raise ValueError(f"{policy} does not say {strict}; look at it.")
+    policy.write_text(text.replace(strict, 'audit = "warn"'), encoding="utf-8")
+
+
+@contextmanager
+def _reached_directly() -> Iterator[None]:
+    """No proxy stands between programs of one machine."""
+    before = {name: os.environ.get(name) for name in ("NO_PROXY", "no_proxy")}
+    os.environ.update(dict.fromkeys(before, _HERE))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _each(note: str, words: tuple[str, ...], folders: tuple[str, ...] = PARTIES) -> Iterator[Step]:
+    """A command in several folders, whose names stand for the braces in its words; the note is for all of them."""
+    for index, folder in enumerate(folders):
+        yield Step("" if index else note, (*(word.format(folder) for word in words), "-C", folder))

@@ -1,0 +1,130 @@
+"""The log, with its chain checked, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from fastapi import Query, Response
+
+from datacollab.errors import ExchangeError
+
+from .. import service
+from ..requests import LOG_START, check_hub_log
+from ..service import Hub
+from ._files import KIND_WORDS, names_of
+from ._showing import show
+from ._visit import Visiting, new_router
+
+__all__ = ["ROUTER"]
+
+ROUTER = new_router()
+_ON_A_PAGE = 50
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A log that was read from its beginning.
+
+    Attributes
+    ----------
+    entries : list of dict
+        Those of one page.
+    n_entries : int
+    head : str
+        Digest of the last one.
+    broken : str or None
+        Why the chain does not hold.
+    """
+
+    entries: list[dict[str, Any]]
+    n_entries: int
+    head: str
+    broken: str | None
+
+
+@ROUTER.get("/projects/{project}/log")
+def log(visit: Visiting, project: str, after: Annotated[int | None, Query(ge=0, le=2**31 - 1)] = None) -> Response:
+    """Entries after a number; the last ones by default."""
+    status = service.project_status(visit.hub, visit.person, project)
+    last = status["head"]["seq"]
+    first = max(0, last - _ON_A_PAGE) if after is None else min(after, last)
+    read = _read(visit.hub, project, first)
+    names = names_of(service.project_members(visit.hub, project))
+    seen = {file["sha256"] for file in service.list_files(visit.hub, visit.person, project)}
+    return show(
+        "log.html",
+        visit.hub,
+        visit,
+        project=status,
+        here="log",
+        read=read,
+        seen=seen,
+        entries=[_told(each, names) for each in reversed(read.entries)],
+        earlier=max(0, first - _ON_A_PAGE) if first > 0 else None,
+        later=first + _ON_A_PAGE if first + _ON_A_PAGE < read.n_entries else None,
+    )
+
+
+def _read(hub: Hub, project: str, after: int) -> _Read:
+    """Read all of a log, as a chain is checked from its beginning, and keep a page of it."""
+    seq, head, kept, broken = 0, LOG_START, [], None
+    while entries := service.project_log(hub, project, seq):
+        try:
+            head = check_hub_log(project, entries, after=seq, previous=head) if broken is None else head
+        except ExchangeError as error:
+            broken = str(error)
+        kept += [each for each in entries if after < each["seq"] <= after + _ON_A_PAGE]
+        seq = entries[-1]["seq"]
+        head = head if broken is None else str(entries[-1]["digest"])
+    return _Read(kept, seq, head, broken)
+
+
+def _told(entry: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """An entry for people."""
+    # A log that was changed may hold anything.
+    facts, who = entry["facts"] if isinstance(entry["facts"], dict) else {}, str(entry["who"])
+    return {
+        "seq": entry["seq"],
+        "seconds": _seconds(str(entry["time"])),
+        "who": who,
+        "name": names.get(who),
+        "what": _sentence(str(entry["action"]), facts, names),
+        "sha256": facts.get("sha256"),
+        "digest": entry["digest"],
+    }
+
+
+def _seconds(time: str) -> int | None:
+    try:
+        return int(datetime.strptime(time, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp())
+    except ValueError:
+        return None
+
+
+def _sentence(action: str, facts: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    """What was done.
+
+    Examples
+    --------
+    >>> _sentence("approved", {"name": "north", "role": "party", "key": "abcd-efgh-ijkl-mnop"}, {})
+    'let in north as party, key abcd-efgh-ijkl-mnop'
+    """
+    kind = KIND_WORDS.get(str(facts.get("kind")), str(facts.get("kind"))).lower()
+    recipient = facts.get("recipient")
+    to = f", for {names.get(str(recipient), recipient)}" if recipient else ""
+    name, role, key = (facts.get(each) for each in ("name", "role", "key"))
+    sentences = {
+        "opened": f"opened the project {name}",
+        "invited": f"invited {name} as {role}",
+        "asked": f"asked to join as {role}, by the name {name}",
+        "approved": f"let in {name} as {role}, key {key}",
+        "refused": f"did not let in {name} as {role}, key {key}",
+        "agreement": f"sent the project file, revision {facts.get('revision')}",
+        "received": f"sent a file: {kind}{to}",
+        "fetched": "fetched a file",
+        "withdrawn": f"took back a file: {kind}",
+    }
+    return sentences.get(action, action)

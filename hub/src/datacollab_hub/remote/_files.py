@@ -1,0 +1,113 @@
+"""Files to a hub and from it, continued where the line was cut."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from datacollab.errors import ExchangeError
+from datacollab.remote import Entry, Parcel, Tell
+
+from ._http import HubClient, Interrupted
+
+__all__ = ["PIECE", "download", "upload"]
+
+PIECE = 4 * 2**20
+"""Most bytes of one request, as hubs take them."""
+
+_UPLOAD = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_RANGE = re.compile(r"bytes (\d{1,15})-\d{1,15}/(\d{1,15}|\*)")
+_PART = 2**16
+
+
+def upload(client: HubClient, project: str, parcel: Parcel, *, tell: Tell) -> None:
+    """Send a file in pieces; the hub says each time how much it has.
+
+    Raises
+    ------
+    ExchangeError
+    """
+    failed, furthest, most = 0, -1, parcel.size
+    while (begun := _begin(client, project, parcel)) is not None:
+        place, offset = begun
+        # Progress forgives failures; a hub that goes back and forth does not keep us forever.
+        failed, furthest = (0, offset) if offset > furthest else (failed, furthest)
+        try:
+            while True:
+                tell(f"sending {parcel.path.name}", offset / most)
+                piece = parcel.piece(offset, PIECE)
+                headers = {"Content-Type": "application/offset+octet-stream", "Upload-Offset": str(offset)}
+                answer = client.once("PATCH", place, body=piece, headers=headers, ok=(201, 204, 404, 409))
+                if answer.status == 201:
+                    tell(f"sending {parcel.path.name}", 1.0)
+                    return
+                if answer.status != 204:
+                    raise Interrupted(f"status {answer.status}")
+                offset += len(piece)
+                if not piece or offset >= most:
+                    raise Interrupted("the hub wants more than there is")
+                failed, furthest = (0, offset) if offset > furthest else (failed, furthest)
+        except Interrupted as interrupted:
+            failed += 1
+            client.wait(failed, interrupted)
+
+
+def _begin(client: HubClient, project: str, parcel: Parcel) -> tuple[str, int] | None:
+    """Where to send it, and how much of it is there; None where all of it is.
+
+    An upload that was begun is found again by its hash, and one whose end was accepted while the line was cut, too.
+    """
+    said: dict[str, Any] = {"kind": parcel.kind.name, "sha256": parcel.sha256, "size": parcel.size}
+    if parcel.recipient is not None:
+        said["recipient"] = parcel.recipient
+    answer = client.ask("POST", f"/v1/projects/{project}/uploads", json=said, ok=(200, 201))
+    if answer.status == 200:
+        return None
+    name, offset = answer.field("upload", str), answer.field("offset", int)
+    if not _UPLOAD.fullmatch(name) or not 0 <= offset < parcel.size:
+        raise ExchangeError(
+            "REMOTE_REFUSED", f"{answer.what} answers with an upload that cannot be. Look whether that is a hub."
+        )
+    return f"/v1/projects/{project}/uploads/{name}", offset
+
+
+def download(client: HubClient, project: str, entry: Entry, part: Path, *, tell: Tell) -> None:
+    """Write a file after what `part` holds of it.
+
+    Raises
+    ------
+    ExchangeError
+    """
+    failed, furthest = 0, part.stat().st_size if part.exists() else 0
+    while True:
+        try:
+            with open(part, "ab") as target:
+                _continue(client, project, entry, target, tell)
+            return
+        except Interrupted as interrupted:
+            size = part.stat().st_size
+            failed, furthest = (1, size) if size > furthest else (failed + 1, furthest)
+            client.wait(failed, interrupted)
+
+
+def _continue(client: HubClient, project: str, entry: Entry, target: Any, tell: Tell) -> None:
+    done = target.tell()
+    headers = {"Range": f"bytes={done}-"} if done else {}
+    path = f"/v1/projects/{project}/files/{entry.sha256}"
+    with client.streamed("GET", path, headers=headers, ok=(200, 206, 416)) as (response, what):
+        begins = _RANGE.fullmatch(response.headers.get("Content-Range", ""))
+        if response.status_code != 206 or begins is None or int(begins[1]) != done:
+            # The hub sends all of it, or what we have is none of it.
+            target.truncate(0)
+            done = 0
+            if response.status_code != 200:
+                raise Interrupted("the hub has no such part")
+        for piece in response.iter_bytes(_PART):
+            done += len(piece)
+            if done > entry.size:
+                raise ExchangeError("TOO_LARGE", f"{what} gives more bytes than it listed. Run the command again.")
+            target.write(piece)
+            tell(f"fetching {entry.kind}", done / entry.size)
+    if done < entry.size:
+        raise Interrupted("the line was cut")

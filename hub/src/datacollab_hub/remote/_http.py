@@ -1,0 +1,366 @@
+"""Requests to a hub: signed anew each time, asked again where the network fails, and answers that are not believed."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any
+
+from datacollab import __version__
+from datacollab.bundle import KeyPair, canonical_json, parse_json
+from datacollab.errors import ExchangeError
+from datacollab.plugins import known_codes
+
+from ..requests import sign_request
+from ._retrying import AGAIN, Patience
+from ._words import harmless
+
+__all__ = ["Answer", "HubClient", "Interrupted", "RefusedByHubError"]
+
+_MOST_ANSWER = 16 * 2**20
+_MOST_WORDS = 600
+_TIMEOUT, _CONNECT = 60.0, 15.0
+
+
+class Interrupted(Exception):  # noqa: N818
+    """The network failed, or the hub asked to come back later; whether it did what was asked is not known.
+
+    Attributes
+    ----------
+    wanted : str or None
+        Seconds to wait, as the hub said.
+    refusal : ExchangeError or None
+        What the hub said besides.
+    """
+
+    def __init__(self, reason: str, wanted: str | None = None, refusal: ExchangeError | None = None) -> None:
+        super().__init__(reason)
+        self.wanted, self.refusal = wanted, refusal
+
+
+class RefusedByHubError(ExchangeError):
+    """What a hub refused, by a code of this version.
+
+    Attributes
+    ----------
+    said : str
+        The hub's own code, which a later version may have.
+    """
+
+    def __init__(self, code: str, message: str, said: str) -> None:
+        super().__init__(code, message)
+        self.said = said
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a hub answered.
+
+    Attributes
+    ----------
+    status : int
+    headers : mapping of str to str
+    data : bytes
+    what : str
+        Whom an error names.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    data: bytes
+    what: str
+
+    def field(self, name: str, kind: type | tuple[type, ...], *, verbatim: bool = False) -> Any:
+        """An entry of the JSON object in it; ``verbatim`` as of `json`.
+
+        Raises
+        ------
+        ExchangeError
+            REMOTE_REFUSED, where there is none of this kind.
+        """
+        value = self.json(verbatim=verbatim).get(name)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise ExchangeError(
+                "REMOTE_REFUSED", f"{self.what} answers without {name!r}. Look whether that is a hub, and of which age."
+            )
+        return value
+
+    def json(self, *, verbatim: bool = False) -> dict[str, Any]:
+        """The JSON object in it, whose texts may be shown.
+
+        Parameters
+        ----------
+        verbatim : bool
+            Whether texts are wanted as they came: for what is hashed, and shown to nobody.
+
+        Raises
+        ------
+        ExchangeError
+            REMOTE_REFUSED, where it is none.
+        """
+        try:
+            value = parse_json(self.data, what=self.what)
+        except ExchangeError:
+            value = None
+        if not isinstance(value, dict):
+            raise ExchangeError(
+                "REMOTE_REFUSED", f"{self.what} answers with something else than JSON. Look whether that is a hub."
+            )
+        return value if verbatim else harmless(value)
+
+
+class HubClient:
+    """A connection to a hub, for somebody with keys.
+
+    Parameters
+    ----------
+    url : str
+    key : KeyPair
+    ca : Path, optional
+        Certificates that are trusted besides those of the system.
+    patience : Patience, optional
+    transport : object, optional
+        Of httpx, for tests.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key: KeyPair,
+        *,
+        ca: Path | None = None,
+        patience: Patience | None = None,
+        transport: Any = None,
+    ) -> None:
+        # Loaded here: whoever only asks for help waits for nothing.
+        import httpx
+
+        self._httpx = httpx
+        self.url, self.key = url.rstrip("/"), key
+        self.patience = patience or Patience()
+        self._client = self._httpx.Client(
+            verify=_context(self._httpx, ca),
+            timeout=self._httpx.Timeout(_TIMEOUT, connect=_CONNECT),
+            headers={"User-Agent": f"datacollab/{__version__}", "Accept-Encoding": "identity"},
+            # A redirection would send what was signed for one machine to another.
+            follow_redirects=False,
+            transport=transport,
+        )
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        json: object = None,
+        body: bytes = b"",
+        headers: Mapping[str, str] | None = None,
+        ok: tuple[int, ...] = (200,),
+    ) -> Answer:
+        """Ask, and again where the network fails: for what may be asked twice.
+
+        Parameters
+        ----------
+        method, path : str
+        json : object, optional
+            What the body is to say.
+        body : bytes
+        headers : mapping of str to str, optional
+        ok : tuple of int
+            Statuses that are no refusal.
+
+        Raises
+        ------
+        ExchangeError
+            What the hub refuses, by its code where this version knows it; REMOTE_UNREACHABLE, TLS_UNTRUSTED.
+        """
+        failed = 0
+        while True:
+            try:
+                return self.once(method, path, json=json, body=body, headers=headers, ok=ok)
+            except Interrupted as interrupted:
+                failed += 1
+                self.wait(failed, interrupted)
+
+    def once_or_refused(self, method: str, path: str, *, json: object, ok: tuple[int, ...]) -> Answer:
+        """Ask for what may be done twice if it is asked twice: not again where the network fails.
+
+        Raises
+        ------
+        ExchangeError
+        """
+        try:
+            return self.once(method, path, json=json, ok=ok)
+        except Interrupted as interrupted:
+            raise interrupted.refusal or ExchangeError(
+                "REMOTE_UNREACHABLE",
+                f"{self.url} did not answer ({interrupted}), and whether it did what was asked is not known. Look at "
+                "the network; asking again does it anew.",
+            ) from interrupted
+
+    def wait(self, failed: int, interrupted: Interrupted) -> None:
+        """Wait after so many failures in a row.
+
+        Raises
+        ------
+        ExchangeError
+            REMOTE_UNREACHABLE, when they were enough; or what the hub said.
+        """
+        if failed >= self.patience.attempts and interrupted.refusal is not None:
+            raise interrupted.refusal
+        if failed >= self.patience.attempts:
+            raise ExchangeError(
+                "REMOTE_UNREACHABLE",
+                f"{self.url} does not answer ({interrupted}; tried {failed} times). Look at the network, proxies and "
+                "the address; then run the command again, which goes on where this one ended.",
+            ) from interrupted
+        self.patience.wait(failed, interrupted.wanted)
+
+    def once(
+        self,
+        method: str,
+        path: str,
+        *,
+        json: object = None,
+        body: bytes = b"",
+        headers: Mapping[str, str] | None = None,
+        ok: tuple[int, ...] = (200,),
+    ) -> Answer:
+        """Ask a single time; as `ask` otherwise.
+
+        Raises
+        ------
+        Interrupted, ExchangeError
+        """
+        told = dict(headers or {})
+        if json is not None:
+            body, told["Content-Type"] = canonical_json(json), "application/json"
+        with self.streamed(method, path, body=body, headers=told, ok=ok) as (response, what):
+            return Answer(response.status_code, response.headers, _bounded(response, what), what)
+
+    @contextmanager
+    def streamed(
+        self, method: str, path: str, *, body: bytes = b"", headers: Mapping[str, str], ok: tuple[int, ...] = (200,)
+    ) -> Iterator[tuple[Any, str]]:
+        """The answer of httpx before its body was read, and what errors call it.
+
+        Raises
+        ------
+        Interrupted, ExchangeError
+        """
+        what = f"{method} {self.url}{path}"
+        request = self._client.build_request(method, f"{self.url}{path}", content=body, headers=dict(headers))
+        request.headers.update(sign_request(method, str(request.url), request.headers, body, self.key))
+        try:
+            response = self._client.send(request, stream=True)
+            try:
+                _check_plain(response, what)
+                if response.status_code not in ok:
+                    refusal = _refusal(Answer(response.status_code, response.headers, _bounded(response, what), what))
+                    # Something on the way sent it twice, and the other was first: one that is signed anew is told.
+                    if response.status_code not in AGAIN and refusal.code != "REPLAYED":
+                        raise refusal
+                    said = None if refusal.code == "REMOTE_REFUSED" else refusal
+                    raise Interrupted(f"status {response.status_code}", response.headers.get("Retry-After"), said)
+                yield response, what
+            finally:
+                response.close()
+        except self._httpx.TransportError as error:
+            if _is_untrusted(error):
+                raise ExchangeError(
+                    "TLS_UNTRUSTED",
+                    f"The certificate of {self.url} is not trusted here. Where its organisation signs its own, add the "
+                    "remote with --ca FILE, and take that file from its operator by another way.",
+                ) from error
+            raise Interrupted(f"{type(error).__name__}") from error
+        except self._httpx.InvalidURL as error:
+            raise ExchangeError(
+                "REMOTE_REFUSED", f"{what} answers what cannot be read ({type(error).__name__}). Look at the address."
+            ) from error
+
+    def close(self) -> None:
+        """Let go of connections."""
+        self._client.close()
+
+
+def _context(httpx: Any, ca: Path | None) -> ssl.SSLContext:
+    context: ssl.SSLContext = httpx.create_ssl_context()
+    # An organisation's own authority may be known to the system alone.
+    context.load_default_certs()
+    if ca is not None:
+        try:
+            context.load_verify_locations(cafile=str(ca))
+        except (OSError, ssl.SSLError) as error:
+            raise ExchangeError(
+                "REMOTE_INVALID",
+                f"{ca} holds no certificates in PEM form that can be read ({type(error).__name__}). Ask the hub's "
+                "operator for the file.",
+            ) from None
+    return context
+
+
+def _check_plain(response: Any, what: str) -> None:
+    """Refuse what was packed, unasked: a few bytes could become more than memory holds."""
+    if response.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
+        raise ExchangeError(
+            "REMOTE_REFUSED", f"{what} answers in a packed form, which was not asked for. Look at proxies on the way."
+        )
+
+
+def _bounded(response: Any, what: str) -> bytes:
+    data = bytearray()
+    for piece in response.iter_bytes():
+        data += piece
+        if len(data) > _MOST_ANSWER:
+            raise ExchangeError(
+                "TOO_LARGE", f"{what} answers with more than {_MOST_ANSWER} bytes. Look at the address."
+            )
+    return bytes(data)
+
+
+def _refusal(answer: Answer) -> ExchangeError:
+    """What the hub says, with its code where it is one of ours; its words are text of others, and cut."""
+    try:
+        said = answer.json()
+    except ExchangeError:
+        said = {}
+    code, message = said.get("code"), said.get("message")
+    if not isinstance(code, str) or not isinstance(message, str):
+        return ExchangeError(
+            "REMOTE_REFUSED",
+            f"{answer.what} answers with status {answer.status}, and not as a hub does. Look at the address, and at "
+            "proxies on the way.",
+        )
+    words = message[:_MOST_WORDS]
+    if code == "CLOCK_SKEW":
+        words += _difference(answer.headers.get("Date"))
+    if code in known_codes():
+        return RefusedByHubError(code, f"{words} (said by the hub)", code)
+    return RefusedByHubError("REMOTE_REFUSED", f"{answer.what}: {code[:60]}: {words}", code)
+
+
+def _difference(date: str | None) -> str:
+    """How far the clocks are apart, if the hub says what time it has."""
+    try:
+        there = parsedate_to_datetime(date or "")
+        if there.utcoffset() is None:
+            # "-0000" is universal time, of a machine that does not say where it stands.
+            there = there.replace(tzinfo=UTC)
+        seconds = round((datetime.now(UTC) - there).total_seconds())
+    except (ValueError, OverflowError):
+        return ""
+    words = "ahead of" if seconds > 0 else "behind"
+    return f" The clock of this machine is {abs(seconds)} seconds {words} the hub's, which says {there.isoformat()}."
+
+
+def _is_untrusted(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

@@ -1,0 +1,91 @@
+"""The log of a hub: whether it goes on from what was seen last, and what it says of files from and for a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from datacollab.errors import ExchangeError
+from datacollab.remote import Entry, Folder, Kept
+
+from ..requests import LOG_START, check_hub_log
+
+__all__ = ["continued"]
+
+
+def continued(kept: Kept, entries: Sequence[Mapping[str, Any]], project: str, url: str, folder: Folder) -> Kept:
+    """What is remembered once these entries were seen.
+
+    Parameters
+    ----------
+    kept : Kept
+    entries : sequence of mapping
+        All of the log from the entry that was seen last, itself included; from the first one if there was none.
+    project : str
+        The hub's name of it.
+    url : str
+        Whom an error names.
+    folder : Folder
+
+    Raises
+    ------
+    ExchangeError
+        LOG_BROKEN, when an entry does not follow from the one before it, the one that was seen last is another now or
+        missing, or a file that the hub said to have from here was not received by it.
+    """
+    previous = LOG_START
+    if kept.seq:
+        last = entries[0] if entries else {}
+        if (last.get("seq"), last.get("digest")) != (kept.seq, kept.head):
+            raise _broken(
+                url, f"entry {kept.seq}, the last one that this folder saw, is another now, or is not there any more."
+            )
+        previous, entries = kept.head, entries[1:]
+    try:
+        head = check_hub_log(project, entries, after=kept.seq, previous=previous)
+    except ExchangeError as error:
+        raise _broken(url, str(error)) from None
+    received = [entry for entry in map(_received, entries) if entry is not None]
+    own = (entry.sha256 for entry in received if entry.sender == folder.key.fingerprint)
+    # Once each, in the log's order.
+    shown = tuple(dict.fromkeys((*kept.shown, *own)))
+    missing = set(kept.expected).difference(shown)
+    if missing:
+        raise _broken(url, f"it does not show {len(missing)} of the files that the hub has from this folder.")
+    seq = kept.seq + len(entries)
+    owed, agreed = _told(kept, entries, folder)
+    return replace(kept, seq=seq, head=head if seq else "", expected=(), shown=shown, owed=tuple(owed), agreed=agreed)
+
+
+def _told(kept: Kept, entries: Sequence[Mapping[str, Any]], folder: Folder) -> tuple[Sequence[str], str]:
+    """Files for the folder, and the digest of the project file, after these entries."""
+    owed, agreed = dict.fromkeys(kept.owed), kept.agreed
+    for entry in entries:
+        if entry["action"] == "agreement":
+            # Files of earlier project files stay where they are.
+            owed, agreed = {}, str(entry["facts"].get("digest"))
+        elif entry["action"] == "withdrawn":
+            owed.pop(str(entry["facts"].get("sha256")), None)
+        received = _received(entry)
+        if received is not None and received.is_for(folder):
+            owed[received.sha256] = None
+    return list(owed), agreed
+
+
+def _received(entry: Mapping[str, Any]) -> Entry | None:
+    """The file that a hub took, if an entry says so; how large it is, logs do not say."""
+    facts = entry["facts"]
+    said = (facts.get("sha256"), facts.get("kind"), entry["who"], facts.get("recipient") or "")
+    if entry["action"] != "received" or not all(isinstance(each, str) for each in said):
+        return None
+    sha256, kind, sender, recipient = said
+    return Entry(sha256=sha256, kind=kind, size=0, sender=sender, recipient=recipient)
+
+
+def _broken(url: str, reason: str) -> ExchangeError:
+    return ExchangeError(
+        "LOG_BROKEN",
+        f"The log of {url} is not what it was: {reason} Whoever runs the hub changed or lost entries. Compare its "
+        "head with the other members' (`datacollab remote status`), and ask the operator.",
+    )

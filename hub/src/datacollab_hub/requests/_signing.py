@@ -1,0 +1,63 @@
+"""Signing a request, by whoever makes it."""
+
+from __future__ import annotations
+
+import datetime
+import secrets
+from collections.abc import Mapping
+
+from datacollab.bundle import KeyPair
+
+from ._message import TAG, Message, covered, signatures
+
+__all__ = ["sign_request"]
+
+_NONCE_BYTES = 16
+
+
+def sign_request(
+    method: str, url: str, headers: Mapping[str, str], body: bytes, key: KeyPair, *, now: float | None = None
+) -> dict[str, str]:
+    """Headers that say who makes a request, and that nobody changed what it asks.
+
+    Parameters
+    ----------
+    method : str
+    url : str
+        Absolute, and as it will be sent; what a client such as httpx makes of an address may be spelt differently.
+    headers : mapping of str to str
+        Those that the request has already.  They are not signed.
+    body : bytes
+        All of it; empty where there is none.
+    key : KeyPair
+        Who asks.
+    now : float, optional
+        Seconds since 1970, when the own clock is known to be wrong.
+
+    Returns
+    -------
+    dict of str to str
+        Headers to add: ``Signature-Input``, ``Signature``, and with a body ``Content-Digest``.  Each call gives
+        others, as a request is taken once.
+
+    Examples
+    --------
+    >>> from datacollab.bundle import KeyPair
+    >>> sorted(sign_request("GET", "https://hub.example/v1/projects", {}, b"", KeyPair.generate()))
+    ['Signature', 'Signature-Input']
+    """
+    library = signatures()
+    message = Message.of(method, url, {})
+    signer = library.HTTPMessageSigner(signature_algorithm=library.algorithms.ED25519)
+    prepared = signer.prepare(
+        message,
+        key_id=key.public.fingerprint,
+        created=None if now is None else datetime.datetime.fromtimestamp(now, datetime.UTC),
+        nonce=secrets.token_urlsafe(_NONCE_BYTES),
+        label="datacollab",
+        tag=TAG,
+        covered_component_ids=covered(bool(body)),
+        body=body or None,
+    )
+    signer.apply(message, prepared, key.sign(prepared.signature_base))
+    return message.headers

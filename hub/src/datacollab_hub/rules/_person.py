@@ -1,0 +1,52 @@
+"""Who asks: a key, and what it is in a project."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from datacollab.bundle import PublicKey
+
+__all__ = ["MEMBERS", "Person", "Role"]
+
+
+class Role(StrEnum):
+    """What a key is to the hub, and in the project that a request is about."""
+
+    ANYBODY = "anybody"
+    INVITED = "invited"
+    KNOWN = "known"
+    OPENER = "opener"
+    PARTY = "party"
+    ANALYST = "analyst"
+    AUDITOR = "auditor"
+    OWNER = "owner"
+
+
+MEMBERS = frozenset({Role.PARTY, Role.ANALYST, Role.AUDITOR, Role.OWNER})
+"""Roles in a project."""
+
+
+@dataclass(frozen=True)
+class Person:
+    """A key that signed a request.
+
+    Attributes
+    ----------
+    key : PublicKey
+    roles : frozenset of Role
+        Of the hub, and of the project that the request names, where it names one.
+    """
+
+    key: PublicKey
+    roles: frozenset[Role] = field(default_factory=frozenset)
+
+    @property
+    def fingerprint(self) -> str:
+        """What the hub calls the key."""
+        return self.key.fingerprint
+
+    @property
+    def is_member(self) -> bool:
+        """Whether it has a role in the project."""
+        return bool(self.roles & MEMBERS)

@@ -1,0 +1,118 @@
+"""Every route, and who may ask for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from datacollab.errors import ExchangeError
+
+from ._person import MEMBERS, Person, Role
+from ._words import not_found
+
+__all__ = ["ROUTES", "Route", "check_may"]
+
+_KEY, _SMALL, _TEXT, _CHUNK = 2**12, 2**16, 2**20, 2**22
+
+
+@dataclass(frozen=True)
+class Route:
+    """A method and a path.
+
+    Attributes
+    ----------
+    method, path : str
+    roles : frozenset of Role
+        One of them is enough.
+    most_bytes : int
+        Of the request's body.
+    is_page : bool
+        Whether a browser asks, which is signed in by a cookie; requests of programs are signed each.
+    """
+
+    method: str
+    path: str
+    roles: frozenset[Role]
+    most_bytes: int = 0
+    is_page: bool = False
+
+    @property
+    def of_project(self) -> bool:
+        """Whether it is about a project, of which strangers must not learn that it is there."""
+        return "{project}" in self.path
+
+
+def _route(method: str, path: str, *roles: Role, most_bytes: int = 0) -> Route:
+    return Route(method, path, frozenset(roles), most_bytes)
+
+
+def _page(path: str, *roles: Role, method: str = "GET", most_bytes: int = 0) -> Route:
+    return Route(method, path, frozenset(roles), most_bytes, is_page=True)
+
+
+_P, _SHOWN = "/v1/projects/{project}", "/projects/{project}"
+_SENDERS = (Role.OWNER, Role.PARTY, Role.ANALYST)
+
+ROUTES = (
+    _route("GET", "/healthz", Role.ANYBODY),
+    _route("GET", "/readyz", Role.ANYBODY),
+    _route("GET", "/metrics", Role.ANYBODY),
+    _route("POST", "/v1/sessions", Role.KNOWN, most_bytes=_SMALL),
+    _route("GET", "/v1/projects", Role.KNOWN),
+    _route("POST", "/v1/projects", Role.OPENER, most_bytes=_SMALL),
+    _route("GET", _P, *MEMBERS),
+    _route("POST", _P + "/invitations", Role.OWNER, most_bytes=_SMALL),
+    _route("POST", _P + "/join", Role.INVITED, most_bytes=_KEY),
+    _route("GET", _P + "/requests", Role.OWNER),
+    _route("POST", _P + "/requests/{fingerprint}", Role.OWNER, most_bytes=_SMALL),
+    _route("PUT", _P + "/agreement", Role.OWNER, most_bytes=_TEXT),
+    _route("GET", _P + "/agreement", *MEMBERS),
+    _route("POST", _P + "/uploads", *_SENDERS, most_bytes=_SMALL),
+    _route("HEAD", _P + "/uploads/{upload}", *_SENDERS),
+    _route("PATCH", _P + "/uploads/{upload}", *_SENDERS, most_bytes=_CHUNK),
+    _route("DELETE", _P + "/uploads/{upload}", *_SENDERS),
+    _route("GET", _P + "/files", *MEMBERS),
+    _route("GET", _P + "/files/{sha256}", *MEMBERS),
+    _route("DELETE", _P + "/files/{sha256}", *_SENDERS),
+    _route("GET", _P + "/log", *MEMBERS),
+    _page("/static/pages.css", Role.ANYBODY),
+    _page("/static/hub.css", Role.ANYBODY),
+    _page("/favicon.ico", Role.ANYBODY),
+    _page("/session/{secret}", Role.ANYBODY),
+    _page("/session/{secret}", Role.ANYBODY, method="POST"),
+    _page("/sign-out", Role.KNOWN, method="POST", most_bytes=_SMALL),
+    _page("/", Role.KNOWN),
+    _page(_SHOWN, *MEMBERS),
+    _page(_SHOWN + "/requests", Role.OWNER),
+    _page(_SHOWN + "/files", *MEMBERS),
+    _page(_SHOWN + "/files/{sha256}", *MEMBERS),
+    _page(_SHOWN + "/agreement", *MEMBERS),
+    _page(_SHOWN + "/agreement/changes", *MEMBERS),
+    _page(_SHOWN + "/log", *MEMBERS),
+)
+"""All that the hub answers."""
+
+
+def check_may(route: Route, person: Person) -> None:
+    """Refuse a person whom a route is not for.
+
+    Raises
+    ------
+    ExchangeError
+        ``NOT_FOUND``, where the person is no member of the project, as where there is none; ``NOT_ALLOWED``.
+    """
+    if route.roles & person.roles:
+        return
+    if route.of_project and not person.is_member:
+        raise not_found()
+    if route.roles == {Role.OPENER}:
+        raise ExchangeError(
+            "NOT_ALLOWED",
+            f"The key {person.fingerprint} may not open projects on this hub. Its operator allows it with "
+            "`datacollab hub allow KEYFILE`.",
+        )
+    wanted = ", ".join(sorted(route.roles))
+    raise ExchangeError(
+        "NOT_ALLOWED",
+        f"This is for the project's {wanted} alone; the key {person.fingerprint} is "
+        f"{', '.join(sorted(person.roles & MEMBERS))}. Ask the project's owner.",
+    )

@@ -1,0 +1,52 @@
+"""What an operator decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from datacollab.errors import ExchangeError
+
+__all__ = ["Settings"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Limits, and the address.
+
+    Attributes
+    ----------
+    url : str
+        By which the hub is known: what is signed names it, so that nobody can pass a request on to another hub.
+    file_bytes : int
+        The most that a file may have.
+    sender_bytes : int
+        The most that a key's files and unfinished uploads in a project may have together; what others sent does not
+        count, so that nobody learns of it.
+    part_bytes : int
+        The least that a part of a file may have, but for the last.
+    open_uploads : int
+        The most unfinished uploads of a key.
+    requests_per_second : float
+        Of a key, in the long run; four times as many at once.
+    metrics_token : str, optional
+        Who has it may read the metrics; without one, whoever asks from the same machine.
+    """
+
+    url: str
+    file_bytes: int = 2 * 1024**3
+    sender_bytes: int = 50 * 1024**3
+    part_bytes: int = 2**16
+    open_uploads: int = 16
+    requests_per_second: float = 50.0
+    metrics_token: str | None = None
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("http", "https") or not parts.netloc or parts.path.strip("/") or parts.query:
+            raise ExchangeError(
+                "REQUEST_MALFORMED",
+                "The hub's address has to be http:// or https://, a name and perhaps a port, without a path. Give it "
+                "with --url.",
+            )
+        object.__setattr__(self, "url", f"{parts.scheme}://{parts.netloc}")

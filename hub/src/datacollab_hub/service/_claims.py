@@ -1,0 +1,38 @@
+"""Uploads that a request of this process is ending: finishing, or giving up."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from datacollab.errors import ExchangeError
+
+__all__ = ["Claims"]
+
+
+class Claims:
+    """One request at a time for each upload; others are told to ask again, as finishing reads all of a file."""
+
+    def __init__(self) -> None:
+        self._held: set[str] = set()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def of(self, upload: str) -> Iterator[None]:
+        """Hold an upload.
+
+        Raises
+        ------
+        ExchangeError
+            ``BUSY``.
+        """
+        with self._lock:
+            if upload in self._held:
+                raise ExchangeError("BUSY", "Another request is ending this upload. Ask again in a moment.")
+            self._held.add(upload)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._held.remove(upload)

@@ -1,0 +1,148 @@
+"""The end of an upload: all of it is checked, and it is a file then, or gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from datacollab.bundle import Envelope, Limits, read_envelope
+from datacollab.errors import ExchangeError
+
+from ..rules import Kind, Person, Role, check_envelope, check_open, kind_of, not_found
+from ..store import (
+    Upload,
+    add_file,
+    append_log,
+    chunk_blobs,
+    drop_upload,
+    file_row,
+    members_of,
+)
+from ._addressing import recipient_of
+from ._hub import Hub, agreed, the_project
+
+__all__ = ["finish", "remove_parts"]
+
+
+def finish(hub: Hub, person: Person, upload: Upload) -> dict[str, Any]:
+    """Put an upload's parts together, check the file, and accept it; one request at a time for each upload.
+
+    What is refused leaves nothing behind.  Where the hub itself fails, a full disk say, the upload stays as it was.
+
+    Raises
+    ------
+    ExchangeError
+        ``HASH_MISMATCH``, as `read_envelope`, as `check_envelope`, ``DEADLINE_PASSED``, ``ALREADY_SHARED``,
+        ``NOT_ALLOWED``; ``BUSY``, when another request is at it.
+    """
+    with hub.claims.of(upload.id):
+        return _finished(hub, person, upload)
+
+
+def _finished(hub: Hub, person: Person, upload: Upload) -> dict[str, Any]:
+    blobs = hub.store.blobs
+    with hub.store.reading() as connection:
+        parts = chunk_blobs(connection, upload.id)
+    if not parts:
+        return _finished_meanwhile(hub, upload)
+    try:
+        blob, size, sha256 = blobs.write("files", _joined(hub, parts))
+    except FileNotFoundError:
+        return _finished_meanwhile(hub, upload)
+    try:
+        if (size, sha256) != (upload.size, upload.sha256):
+            raise ExchangeError(
+                "HASH_MISMATCH", "The file that arrived is not the one that was announced. Send it again."
+            )
+        with blobs.opened(blob) as file:
+            limits = Limits(total_bytes=max(size, Limits.total_bytes), member_bytes=max(size, Limits.member_bytes))
+            envelope = read_envelope(file, size, signed_by=person.key, limits=limits, what="The file")
+        accepted = _accept(hub, person, upload, envelope, blob)
+    except ExchangeError:
+        with hub.store.writing() as connection:
+            gone = drop_upload(connection, upload.id)
+        blobs.remove(blob)
+        if gone:
+            remove_parts(hub, upload, parts)
+        raise
+    except BaseException:
+        blobs.remove(blob)
+        raise
+    remove_parts(hub, upload, parts)
+    if not accepted:
+        blobs.remove(blob)
+        return _finished_meanwhile(hub, upload)
+    return {"file": upload.sha256}
+
+
+def remove_parts(hub: Hub, upload: Upload, parts: list[str]) -> None:
+    """Remove the blobs of an upload that is no more."""
+    hub.store.blobs.remove(*parts)
+    hub.store.blobs.remove_folder(f"uploads/{upload.id}")
+
+
+def _joined(hub: Hub, parts: list[str]) -> Iterator[bytes]:
+    for part in parts:
+        yield from hub.store.blobs.read(part)
+
+
+def _finished_meanwhile(hub: Hub, upload: Upload) -> dict[str, Any]:
+    """What to say where another request for the same upload was faster."""
+    with hub.store.reading() as connection:
+        there = file_row(connection, upload.project, upload.sha256)
+    if there is None or there.withdrawn is not None or there.sender != upload.sender:
+        raise not_found()
+    return {"file": there.sha256}
+
+
+def _accept(hub: Hub, person: Person, upload: Upload, envelope: Envelope, blob: str) -> bool:
+    """Make it a file; False where another request has just made this very one."""
+    with hub.store.writing() as connection:
+        row = the_project(connection, upload.project, lock=True)
+        # Another process may have ended it since its parts were read, and what it made of them be withdrawn by now.
+        if not drop_upload(connection, upload.id):
+            return False
+        digest, members = agreed(row), members_of(connection, row.id)
+        # Another project file may hold by now than when the request was let in, or the upload was begun.
+        roles = frozenset(Role(each.role) for each in members if each.fingerprint == person.fingerprint)
+        kind = kind_of(upload.kind, Person(person.key, roles))
+        parties = {each.fingerprint: each.name for each in members if each.role == Role.PARTY}
+        check_envelope(kind, envelope, project_digest=digest, party=_party(kind, upload, parties))
+        recipient = upload.recipient if kind.names_recipient else recipient_of(kind, None, members)
+        if kind.name == "share":
+            check_open(row.deadline, hub.clock())
+        is_new = add_file(
+            connection,
+            project=row.id,
+            kind=kind.name,
+            sha256=upload.sha256,
+            size=upload.size,
+            sender=upload.sender,
+            recipient=recipient,
+            project_digest=digest,
+            blob=blob,
+            now=hub.clock(),
+        )
+        if is_new:
+            facts = {"kind": kind.name, "sha256": upload.sha256, "recipient": recipient or None}
+            append_log(connection, row.id, hub.clock(), person.fingerprint, "received", facts)
+            return True
+        there = file_row(connection, row.id, upload.sha256)
+        if there is None or there.withdrawn is not None:
+            raise ExchangeError(
+                "ALREADY_SHARED",
+                "Another share of this party came first. Withdraw it if this one is meant in its place.",
+            )
+    return False
+
+
+def _party(kind: Kind, upload: Upload, parties: dict[str, str]) -> str | None:
+    """Name of the party that a file has to be about."""
+    if kind.to_all:
+        return None
+    key = upload.recipient if kind.names_recipient else upload.sender
+    if key not in parties:
+        raise ExchangeError(
+            "WRONG_RECIPIENT", f"The project file that holds now names no party with the key {key}. Send it to another."
+        )
+    return parties[key]

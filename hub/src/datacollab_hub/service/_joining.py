@@ -1,0 +1,180 @@
+"""Inviting, joining, approving; and signing a browser in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from datacollab.bundle import PublicKey
+from datacollab.errors import ExchangeError
+
+from ..rules import Person, Role, check_fingerprint, check_invited, check_name, is_id, not_found
+from ..store import (
+    Member,
+    add_key,
+    add_member,
+    add_request,
+    append_log,
+    decide_request,
+    join_requests,
+    new_invitation,
+    new_session,
+    project_row,
+    redeem_session,
+    remove_member,
+    roles_of,
+    use_invitation,
+)
+from ._hub import Hub, the_project
+
+__all__ = [
+    "decide",
+    "invitation_invalid",
+    "invite",
+    "join",
+    "new_browser_session",
+    "presented_key",
+    "redeem_browser_session",
+    "waiting_keys",
+]
+
+_INVITED = (Role.PARTY, Role.ANALYST, Role.AUDITOR)
+_SESSION_SECONDS = 120
+_DAY = 86_400
+
+
+def invite(hub: Hub, person: Person, project: str, *, name: str, role: str, days: int) -> dict[str, Any]:
+    """A link with which one key can ask to become a member."""
+    check_name(name, "name")
+    if role not in _INVITED:
+        raise ExchangeError("REQUEST_MALFORMED", f"role: one of {', '.join(_INVITED)} is wanted.")
+    with hub.store.writing() as connection:
+        row = the_project(connection, project, lock=True)
+        secret = new_invitation(connection, row.id, name=name, role=role, expires=hub.clock() + days * _DAY)
+        append_log(connection, row.id, hub.clock(), person.fingerprint, "invited", {"name": name, "role": role})
+    return {"link": f"{hub.settings.url}/v1/projects/{row.id}/join#{secret}"}
+
+
+def presented_key(text: str) -> PublicKey:
+    """The key of a request to join, which its owner has signed.
+
+    Raises
+    ------
+    ExchangeError
+        ``KEY_MALFORMED``.
+    """
+    word, *proofs = text.split() or [""]
+    key = PublicKey.from_text(word, what="public_key")
+    if len(proofs) != 1 or not key.is_proven_by(proofs[0]):
+        raise ExchangeError(
+            "KEY_MALFORMED",
+            "public_key: its owner's signature is missing, or not theirs. Send both lines of public.key, as "
+            "`datacollab keys public` writes it.",
+        )
+    return key
+
+
+def join(hub: Hub, person: Person, project: str, secret: str, public_key: str) -> dict[str, Any]:
+    """Use an invitation up, and wait for the owner; the same one again with the same key says how it stands.
+
+    Raises
+    ------
+    ExchangeError
+        ``INVITATION_INVALID``, whether the project is there or not.
+    """
+    with hub.store.writing() as connection:
+        row = project_row(connection, project, lock=True) if is_id(project) else None
+        found = None
+        if row is not None:
+            add_key(connection, person.key, hub.clock())
+            found = use_invitation(connection, row.id, secret, person.fingerprint, hub.clock())
+        if row is None or found is None:
+            # All that was written is undone: strangers leave nothing behind.
+            raise invitation_invalid()
+        role, name, is_first = found
+        check_invited(Role(role), [Role(each) for each in roles_of(connection, row.id, person.fingerprint)])
+        asking = (row.id, person.fingerprint, _lines(public_key), role, name)
+        if is_first and add_request(connection, *asking, hub.clock()):
+            facts = {"name": name, "role": role}
+            append_log(connection, row.id, hub.clock(), person.fingerprint, "asked", facts)
+        asked = next(each for each in join_requests(connection, row.id) if each.fingerprint == person.fingerprint)
+    return {"project": row.id, "name": row.name, "role": asked.role, "state": asked.state}
+
+
+def invitation_invalid() -> ExchangeError:
+    """One sentence for all invitations that are of no use."""
+    return ExchangeError(
+        "INVITATION_INVALID",
+        "The invitation was used by another key, has expired, or is none. Ask the project's owner for another.",
+    )
+
+
+def _lines(public_key: str) -> str:
+    """A key and its proof as ``public.key`` has them."""
+    return "".join(f"{word}\n" for word in public_key.split())
+
+
+def waiting_keys(hub: Hub, project: str) -> list[dict[str, Any]]:
+    """Keys that asked, and what became of it."""
+    with hub.store.reading() as connection:
+        the_project(connection, project)
+        return [
+            {
+                "fingerprint": each.fingerprint,
+                "public_key": each.public,
+                "name": each.name,
+                "role": each.role,
+                "asked": each.asked,
+                "state": each.state,
+            }
+            for each in join_requests(connection, project)
+        ]
+
+
+def decide(hub: Hub, person: Person, project: str, fingerprint: str, *, approve: bool) -> dict[str, Any]:
+    """Approve or refuse a key.
+
+    Where there is a project file already, parties and analyst are those that it names: the owner puts the key into it.
+    """
+    check_fingerprint(fingerprint)
+    with hub.store.writing() as connection:
+        row = the_project(connection, project, lock=True)
+        asked = next((each for each in join_requests(connection, row.id) if each.fingerprint == fingerprint), None)
+        if asked is None:
+            raise not_found()
+        state = "approved" if approve else "refused"
+        before = roles_of(connection, row.id, fingerprint)
+        if approve:
+            role = Role(asked.role)
+            check_invited(role, [Role(each) for each in before])
+            if role == Role.AUDITOR or row.digest is None:
+                add_member(connection, row.id, Member(fingerprint, role, asked.name))
+        elif asked.role == Role.AUDITOR or row.digest is None:
+            remove_member(connection, row.id, fingerprint, asked.role)
+        decide_request(connection, row.id, fingerprint, state)
+        # Whoever was approved may have been left out since, and is a member again now: members read of that too.
+        if state != asked.state or roles_of(connection, row.id, fingerprint) != before:
+            facts = {"key": fingerprint, "name": asked.name, "role": asked.role}
+            append_log(connection, row.id, hub.clock(), person.fingerprint, state, facts)
+    return {"fingerprint": fingerprint, "name": asked.name, "role": asked.role, "state": state}
+
+
+def new_browser_session(hub: Hub, person: Person) -> dict[str, Any]:
+    """A link that signs a browser in as this key, once and within two minutes."""
+    with hub.store.writing() as connection:
+        secret = new_session(connection, person.fingerprint, hub.clock(), hub.clock() + _SESSION_SECONDS)
+    return {"link": f"{hub.settings.url}/session/{secret}"}
+
+
+def redeem_browser_session(hub: Hub, secret: str) -> str:
+    """Whose link it is; for the pages that sign a browser in.
+
+    Raises
+    ------
+    ExchangeError
+        ``INVITATION_INVALID``.
+    """
+    with hub.store.writing() as connection:
+        fingerprint = redeem_session(connection, secret, hub.clock())
+    if fingerprint is None:
+        raise ExchangeError("INVITATION_INVALID", "The link was used, or is older than two minutes. Ask for another.")
+    return fingerprint

@@ -1,0 +1,175 @@
+"""Opening projects, their project file, and how they stand."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Collection
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection
+
+from datacollab.bundle import spelt
+from datacollab.errors import ExchangeError
+from datacollab.exchange.project import Project, read_project
+
+from ..rules import MEMBERS, Person, check_follows, check_name, not_found
+from ..store import (
+    Member,
+    ProjectRow,
+    add_agreement,
+    add_key,
+    append_log,
+    log_entries,
+    members_of,
+    new_project,
+    project_row,
+    projects_of,
+    replace_members,
+    roles_of,
+    set_agreement,
+)
+from ._hub import Hub, agreed, the_project
+
+__all__ = [
+    "agreement_of",
+    "open_project",
+    "own_projects",
+    "project_log",
+    "project_status",
+    "put_agreement",
+    "read_agreement",
+]
+
+_LAST_REVISION = 2**31 - 1
+"""What a column of numbers holds in PostgreSQL."""
+
+
+def open_project(hub: Hub, person: Person, name: str) -> dict[str, Any]:
+    """Open a project, whose owner is who asks."""
+    check_name(name, "name")
+    with hub.store.writing() as connection:
+        project = new_project(connection, name, person.fingerprint, hub.clock())
+        append_log(connection, project, hub.clock(), person.fingerprint, "opened", {"name": name})
+        return _shown(connection, project, person)
+
+
+def own_projects(hub: Hub, person: Person) -> list[dict[str, Any]]:
+    """Those that a key is a member of."""
+    with hub.store.reading() as connection:
+        return [_shown(connection, row.id, person) for row in projects_of(connection, person.fingerprint)]
+
+
+def _shown(connection: Connection, project: str, person: Person) -> dict[str, Any]:
+    row = project_row(connection, project)
+    if row is None:
+        raise not_found()
+    return _described(row, roles_of(connection, project, person.fingerprint))
+
+
+def _described(row: ProjectRow, roles: Collection[str]) -> dict[str, Any]:
+    return {
+        "project": row.id,
+        "name": row.name,
+        "roles": sorted(roles),
+        "revision": row.revision,
+        "digest": row.digest,
+    }
+
+
+def put_agreement(hub: Hub, person: Person, project: str, data: bytes) -> tuple[bool, dict[str, Any]]:
+    """Let a project file hold from now on; whether it is a new one, and what holds.
+
+    Members are then those of the file, and auditors.  Who is none of them any more is no member.
+
+    Raises
+    ------
+    ExchangeError
+        As `read_project`; ``REQUEST_MALFORMED``, when the revision is a number that no database here holds;
+        ``NOT_A_MEMBER``, when another key owns it; ``PROJECT_OLDER``.
+    """
+    said = read_agreement(data)
+    if said.revision > _LAST_REVISION:
+        raise ExchangeError(
+            "REQUEST_MALFORMED",
+            f"revision: {said.revision} was found; a number up to {_LAST_REVISION} is wanted. Sign the project file "
+            "again with the number after the one that the hub has.",
+        )
+    if said.owner != person.key:
+        raise ExchangeError(
+            "NOT_A_MEMBER",
+            f"The project file's owner is {said.owner.fingerprint}; this project was opened by {person.fingerprint}. "
+            "Let that key's owner sign it, or open a project with the other key.",
+        )
+    with hub.store.writing() as connection:
+        row = the_project(connection, project, lock=True)
+        there = None if row.revision is None or row.digest is None else (row.revision, row.digest)
+        is_new = check_follows(said.revision, said.digest, there)
+        if is_new:
+            _replace(hub, connection, row, said, data)
+            facts = {"digest": said.digest, "revision": said.revision}
+            append_log(connection, row.id, hub.clock(), person.fingerprint, "agreement", facts)
+        return is_new, _shown(connection, row.id, person)
+
+
+def read_agreement(data: bytes) -> Project:
+    """The project's own code reads files; where it read this one is nobody's business."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "project.toml"
+        path.write_bytes(data)
+        try:
+            return read_project(path)[0]
+        except ExchangeError as error:
+            raise ExchangeError(error.code, str(error).replace(str(path), "project.toml")) from None
+
+
+def _replace(hub: Hub, connection: Connection, row: ProjectRow, said: Project, data: bytes) -> None:
+    new = [Member(said.owner.fingerprint, "owner", "owner"), Member(said.analyst.fingerprint, "analyst", "analyst")]
+    new += [Member(key.fingerprint, "party", name) for name, key in said.parties.items()]
+    named = {member.fingerprint for member in new}
+    auditors = [member for member in members_of(connection, row.id) if member.role == "auditor"]
+    for key in (said.owner, said.analyst, *said.parties.values()):
+        add_key(connection, key, hub.clock())
+    replace_members(connection, row.id, [*new, *(each for each in auditors if each.fingerprint not in named)])
+    set_agreement(
+        connection,
+        row.id,
+        agreement=data,
+        digest=said.digest,
+        revision=said.revision,
+        deadline=said.deadline,
+        quorum=said.quorum,
+    )
+    add_agreement(connection, row.id, revision=said.revision, digest=said.digest, agreement=data, now=hub.clock())
+
+
+def agreement_of(hub: Hub, project: str) -> bytes:
+    """The very bytes that the owner sent."""
+    with hub.store.reading() as connection:
+        row = the_project(connection, project)
+    agreed(row)
+    return row.agreement or b""
+
+
+def project_status(hub: Hub, person: Person, project: str) -> dict[str, Any]:
+    """How a project stands; the same for every member, as it tells who sent, and nothing of what."""
+    with hub.store.reading() as connection:
+        view = hub.views.of(connection, project)
+    seq, head = view.head
+    return {
+        **_described(view.row, person.roles & MEMBERS),
+        "fingerprint": None if view.row.digest is None else spelt(bytes.fromhex(view.row.digest), 20),
+        "deadline": None if view.row.deadline is None else view.row.deadline.isoformat(),
+        "quorum": view.row.quorum,
+        **view.standing,
+        "now": datetime.fromtimestamp(hub.clock(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "head": {"seq": seq, "digest": head},
+    }
+
+
+def project_log(hub: Hub, project: str, after: int) -> list[dict[str, Any]]:
+    """Entries of the log after a number, at most a thousand at once."""
+    with hub.store.reading() as connection:
+        the_project(connection, project)
+        return log_entries(connection, project, after)

@@ -1,0 +1,220 @@
+"""A copy of all that a hub keeps, as files that any database can be filled from."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, func, insert, select, text
+
+from datacollab.bundle import canonical_json, parse_json, write_atomically
+from datacollab.errors import ExchangeError
+
+from ._migrating import check_current, newest
+from ._pairing import pair_anew
+from ._schema import METADATA, files, keys, log, projects
+from ._store import Store
+
+__all__ = ["backup", "restore"]
+
+_ROWS = "database.jsonl"
+_LEFT_OUT = ("hub", "uploads", "chunks", "sessions", "browsers")
+"""A restored hub has another id, and what is on its way begins anew."""
+
+_TABLES = [table for table in METADATA.sorted_tables if table.name not in _LEFT_OUT]
+
+
+def backup(store: Store, folder: Path) -> int:
+    """Write all rows, as they were at one moment, and the blobs of all files; the hub may go on meanwhile.
+
+    A file that is withdrawn before its blob was copied is withdrawn in the backup too.
+
+    Parameters
+    ----------
+    store : Store
+    folder : Path
+        Made, closed to all but its owner.
+
+    Returns
+    -------
+    int
+        How many files there are.
+
+    Raises
+    ------
+    ExchangeError
+        ``ALREADY_THERE``, when the folder exists; ``STATE_DAMAGED``, when a file's bytes are not there, or others.
+    """
+    if folder.exists():
+        raise ExchangeError("ALREADY_THERE", f"{folder} exists. Name a folder that does not; nothing was written.")
+    (folder / "blobs").mkdir(parents=True, mode=0o700)
+    folder.chmod(0o700)
+    rows: list[tuple[str, dict[str, Any]]] = []
+    with store.engine.connect() as connection:
+        if connection.dialect.name == "postgresql":
+            connection = connection.execution_options(isolation_level="REPEATABLE READ")
+        with connection.execution_options(reading=True).begin():
+            for table in _TABLES:
+                for each in connection.execute(select(table)).mappings():
+                    rows.append((table.name, {name: _plain(value) for name, value in each.items()}))
+    live = [row for table, row in rows if table == files.name and row["blob"]]
+    for row in live:
+        if not _copied(store, folder, row):
+            row |= _withdrawn(store, row)
+    lines = [canonical_json({"table": table, "row": row}) for table, row in rows]
+    head = {"format": "datacollab hub backup 1", "revision": newest(), "rows": len(lines)}
+    write_atomically(folder / _ROWS, b"\n".join([canonical_json(head), *lines]) + b"\n", mode=0o600)
+    return sum(1 for row in live if row["blob"])
+
+
+def _copied(store: Store, folder: Path, row: dict[str, Any]) -> bool:
+    """Copy a file's blob; False where it is not there."""
+    path = folder / "blobs" / row["sha256"]
+    if path.exists():
+        return True  # The same bytes, of another project.
+    try:
+        found = _written(path, store.blobs.read(row["blob"]))
+    except FileNotFoundError:
+        path.unlink(missing_ok=True)
+        return False
+    if found != row["sha256"]:
+        raise _lost(row)
+    return True
+
+
+def _withdrawn(store: Store, row: dict[str, Any]) -> dict[str, Any]:
+    """What changed of a row whose blob was there when the rows were read."""
+    with store.reading() as connection:
+        now = (
+            connection.execute(select(files.c.withdrawn, files.c.blob).where(files.c.id == row["id"]))
+            .mappings()
+            .first()
+        )
+    if now is None or now["withdrawn"] is None:
+        raise _lost(row)
+    return dict(now)
+
+
+def _lost(row: dict[str, Any]) -> ExchangeError:
+    return ExchangeError(
+        "STATE_DAMAGED",
+        f"The bytes of the file {row['sha256']} are missing, or others. Look at the place of the blobs.",
+    )
+
+
+def _written(path: Path, pieces: Iterator[bytes]) -> str:
+    sha256 = hashlib.sha256()
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as target:
+        for piece in pieces:
+            sha256.update(piece)
+            target.write(piece)
+        target.flush()
+        os.fsync(target.fileno())
+    return sha256.hexdigest()
+
+
+def restore(store: Store, folder: Path) -> int:
+    """Fill an empty hub from a backup; all of it, or nothing.
+
+    Returns
+    -------
+    int
+        How many files there are.
+
+    Raises
+    ------
+    ExchangeError
+        ``ALREADY_THERE``, when the hub is not empty; ``DATABASE_OUTDATED``, when another version of the program made
+        the backup; ``STATE_DAMAGED``, when it is not whole.
+    """
+    check_current(store.engine)
+    lines = list(_lines(folder / _ROWS))
+    written: list[str] = []
+    try:
+        with store.writing() as connection:
+            if any(connection.execute(select(func.count()).select_from(each)).scalar() for each in (keys, projects)):
+                raise ExchangeError("ALREADY_THERE", "The hub is not empty. Restore into a new folder and database.")
+            for table, row in lines:
+                if table == "files" and row["blob"]:
+                    row["blob"] = _restored(store, folder, row, written)
+                connection.execute(insert(METADATA.tables[table]).values(**row))
+            _go_on_counting(connection)
+            pair_anew(connection, store.blobs)
+    except BaseException:
+        store.blobs.remove(*written)
+        raise
+    return len(written)
+
+
+def _restored(store: Store, folder: Path, row: dict[str, Any], written: list[str]) -> str:
+    path = folder / "blobs" / row["sha256"]
+    if not path.is_file():
+        raise _damaged(path)
+    with open(path, "rb") as source:
+        blob, _, sha256 = store.blobs.write("files", iter(lambda: source.read(2**20), b""))
+    written.append(blob)
+    if sha256 != row["sha256"]:
+        raise _damaged(path)
+    return blob
+
+
+def _go_on_counting(connection: Connection) -> None:
+    if connection.dialect.name == "postgresql":
+        most = "SELECT setval(pg_get_serial_sequence('files', 'id'), (SELECT max(id) FROM files))"
+        connection.execute(text(most))
+
+
+def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Tables and rows."""
+    if not path.is_file():
+        raise ExchangeError("FOLDER_MISSING", f"{path} is not there. Give the folder of a whole backup.")
+    tables = {table.name: table for table in _TABLES}
+    with open(path, "rb") as source:
+        head = _parsed(source.readline(), path)
+        if head.get("revision") != newest():
+            raise ExchangeError(
+                "DATABASE_OUTDATED",
+                f"The backup is of revision {head.get('revision')}, this version of the program works with {newest()}. "
+                "Restore it with the version that made it, then upgrade.",
+            )
+        lines = source.readlines()
+        if head.get("rows") != len(lines):
+            raise _damaged(path)
+        for line in lines:
+            said = _parsed(line, path)
+            table = tables.get(str(said.get("table")))
+            if table is None or not isinstance(said.get("row"), dict) or {*said["row"]} != {*table.c.keys()}:
+                raise _damaged(path)
+            yield table.name, {name: _original(table, name, value) for name, value in said["row"].items()}
+
+
+def _parsed(line: bytes, path: Path) -> dict[str, Any]:
+    try:
+        said = parse_json(line, what=str(path))
+    except ExchangeError:
+        raise _damaged(path) from None
+    return said if isinstance(said, dict) else {}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _original(table: Any, name: str, value: Any) -> Any:
+    if table is log or value is None:
+        return value
+    wanted = table.c[name].type.python_type
+    if wanted is bytes:
+        return base64.b64decode(value)
+    return date.fromisoformat(value) if wanted is date else value
+
+
+def _damaged(path: Path) -> ExchangeError:
+    return ExchangeError("STATE_DAMAGED", f"{path} is damaged or missing. Take another backup; nothing was restored.")

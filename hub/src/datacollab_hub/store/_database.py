@@ -1,0 +1,124 @@
+"""Opening the database: SQLite in a file, or a server's."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, InvalidatePoolError, OperationalError
+
+from datacollab.errors import ExchangeError
+
+__all__ = ["database_url", "disk_is_full", "opened_engines", "transaction"]
+
+_WAIT_MS = 30_000
+_IDLE = 5.0
+"""Seconds after which a connection to a server is tried before it is used; each time would cost as much as asking."""
+
+
+def database_url(data: Path, url: str | None) -> str:
+    """The address that is told, with the driver that this program brings, or else of a file in the hub's folder."""
+    if url is None:
+        return f"sqlite:///{data / 'hub.sqlite'}"
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        # It may hold a password, so it is not repeated.
+        raise ExchangeError(
+            "REQUEST_MALFORMED",
+            "The database's address cannot be read. Wanted: postgresql://user:password@host/name, or sqlite:///FILE.",
+        ) from None
+    if parsed.drivername in ("postgresql", "postgres"):
+        parsed = parsed.set(drivername="postgresql+psycopg")
+    return parsed.render_as_string(hide_password=False)
+
+
+def opened_engines(url: str) -> tuple[Engine, Engine]:
+    """An engine whose transactions are serialised where they write to one project, and one to read by.
+
+    SQLite has one writer at a time for all; with a server, who writes to a project locks its row first.  Who reads from
+    a server does so statement by statement: that is what each sees in a transaction that is READ COMMITTED too, and
+    the words that begin and end one would cost as much as the question.  Readers wait for no lock, so a few connections
+    do for all threads; to make one costs more than many questions.
+    """
+    if not url.startswith("sqlite"):
+        readers = {"pool_size": 10, "max_overflow": 0, "isolation_level": "AUTOCOMMIT", "pool_reset_on_return": None}
+        return _server_engine(url, pool_size=20, max_overflow=20), _server_engine(url, **readers)
+    engine = create_engine(url, pool_size=20, max_overflow=40, connect_args={"timeout": _WAIT_MS / 1000})
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine, engine
+
+
+def _server_engine(url: str, **options: Any) -> Engine:
+    engine = create_engine(url, **options)
+    event.listen(engine, "checkin", _note_idle)
+    event.listen(engine, "checkout", _try_idle)
+    return engine
+
+
+def _note_idle(_: Any, record: Any) -> None:
+    record.info["idle_since"] = time.monotonic()
+
+
+def _try_idle(connection: Any, record: Any, _: Any) -> None:
+    """Have all connections made anew, where the server was begun again meanwhile."""
+    if time.monotonic() - record.info.get("idle_since", float("inf")) < _IDLE:
+        return
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+        connection.rollback()
+    except connection.OperationalError as error:
+        raise InvalidatePoolError from error
+
+
+def _prepare_sqlite(connection: Any, _: Any) -> None:
+    # Else Python's driver begins transactions by itself, and too late: a reader that turns writer is refused at once.
+    connection.isolation_level = None
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={_WAIT_MS}"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    reading = connection.get_execution_options().get("reading")
+    connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+
+
+@contextmanager
+def transaction(engine: Engine, *, reading: bool = False) -> Iterator[Connection]:
+    """All or nothing.
+
+    Parameters
+    ----------
+    engine : Engine
+    reading : bool, default=False
+        Whether nothing will be written, so that writers need not wait.
+    """
+    with engine.connect().execution_options(reading=reading) as connection, connection.begin():
+        try:
+            yield connection
+        except ExchangeError:
+            raise
+        except BaseException:
+            # Rows that nobody has read to their end stay as they were to a connection of SQLite's, which then is let
+            # write no more.
+            connection.invalidate()
+            raise
+
+
+def disk_is_full(error: BaseException) -> bool:
+    """Whether an error means that there is no room, in the database or beside it."""
+    if isinstance(error, OSError):
+        return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    said = str(error.orig) if isinstance(error, OperationalError) else str(error)
+    return isinstance(error, OperationalError | sqlite3.OperationalError) and (
+        "is full" in said or "No space left" in said
+    )

@@ -1,0 +1,171 @@
+"""What happens to every request before its route: signature, replay, role; then size and digest of its body."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from anyio import to_thread
+from fastapi import Depends, Request
+from fastapi.responses import JSONResponse
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
+
+from datacollab.errors import ExchangeError
+
+from ..rules import ROUTES, Person, Role, Route, check_may, is_id
+from ..service import Hub, Identified, check_signed, identify, identify_invited, presented_key
+from ._bodies import Joining, parsed
+from ._holding import Bodies
+
+__all__ = ["Call", "Signed", "answered"]
+
+_BY_NAME = {(route.method, route.path): route for route in ROUTES}
+_PATIENCE, _PATIENCE_WITH_STRANGERS = 600, 10
+"""Seconds until a body has to be there."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request that passed.
+
+    Attributes
+    ----------
+    hub : Hub
+    person : Person
+    body : bytes
+    """
+
+    hub: Hub
+    person: Person
+    body: bytes
+
+
+async def _admitted(request: Request) -> AsyncIterator[Call]:
+    """Who asks comes first, then what they send: strangers' bodies are not read, but for small ones to join."""
+    route = _BY_NAME[request.method, request.scope["route"].path]
+    _check_announced(request, route.most_bytes)
+    if Role.INVITED in route.roles:
+        check_signed(request.headers)
+        with _bodies(request).held(None):
+            body = await _body(request, route.most_bytes, _PATIENCE_WITH_STRANGERS)
+            yield await run_in_threadpool(_invited, request, body)
+        return
+    found = await run_in_threadpool(_known, request, route)
+    if not route.most_bytes:
+        yield _without_body(request, found)
+        return
+    with _bodies(request).held(found.person.fingerprint):
+        body = await _body(request, route.most_bytes, _PATIENCE)
+        await run_in_threadpool(found.check_body, body)
+        request.state.is_whole = True
+        yield Call(request.app.state.hub, found.person, body)
+
+
+async def answered(request: Request, answer: Callable[[Hub, Person, str], Any]) -> JSONResponse:
+    """Admit and answer a request without a body about a project, in one step of one thread.
+
+    For what members ask all the time: to change threads between both costs as much as to answer, and threads that wait
+    for one another's turn at the interpreter cost more than they bring.
+    """
+    route = _BY_NAME[request.method, request.scope["route"].path]
+    _check_announced(request, route.most_bytes)
+
+    def both() -> JSONResponse:
+        call = _without_body(request, _known(request, route))
+        return JSONResponse(answer(call.hub, call.person, request.path_params["project"]))
+
+    return await to_thread.run_sync(both, limiter=request.app.state.polling)
+
+
+def _without_body(request: Request, found: Identified) -> Call:
+    found.check_body(b"")
+    request.state.is_whole = True
+    return Call(request.app.state.hub, found.person, b"")
+
+
+def _known(request: Request, route: Route) -> Identified:
+    state = request.app.state
+    found = identify(
+        state.hub, state.seen, request.method, _target(request), _headers(request), project=_project(request)
+    )
+    request.state.who = found.person.fingerprint
+    check_may(route, found.person)
+    return found
+
+
+def _invited(request: Request, body: bytes) -> Call:
+    hub, said = request.app.state.hub, parsed(Joining, body)
+    person = identify_invited(
+        hub,
+        request.app.state.seen,
+        request.method,
+        _target(request),
+        _headers(request),
+        body,
+        project=_project(request),
+        presented=presented_key(said.public_key),
+        secret=said.secret,
+    )
+    request.state.who, request.state.is_whole = person.fingerprint, True
+    return Call(hub, person, body)
+
+
+def _bodies(request: Request) -> Bodies:
+    bodies: Bodies = request.app.state.bodies
+    return bodies
+
+
+def _project(request: Request) -> str | None:
+    project = request.path_params.get("project")
+    return project if project is not None and is_id(project) else None
+
+
+def _target(request: Request) -> str:
+    """Path and query as they came, before anything in them was decoded."""
+    path = request.scope["raw_path"].decode("latin-1")
+    query = request.scope["query_string"].decode("latin-1")
+    return f"{path}?{query}" if query else path
+
+
+def _headers(request: Request) -> dict[str, str]:
+    """Lines of one name joined, as the standard wants them."""
+    return {name: ", ".join(request.headers.getlist(name)) for name in request.headers}
+
+
+def _check_announced(request: Request, most: int) -> None:
+    """Refuse a body that says itself that it is too large, or that has no business to be there."""
+    said = request.headers.get("content-length", "0")
+    if (said.isdecimal() and int(said) > most) or (most == 0 and "transfer-encoding" in request.headers):
+        raise _too_large(most)
+
+
+async def _body(request: Request, most: int, patience: float) -> bytes:
+    """The body, of which no more is taken than the route allows."""
+    body = bytearray()
+    try:
+        async with asyncio.timeout(patience):
+            async for piece in request.stream():
+                body += piece
+                if len(body) > most:
+                    raise _too_large(most)
+    except TimeoutError:
+        raise ExchangeError(
+            "REQUEST_MALFORMED", f"The request's body did not arrive in {patience} seconds. Send smaller parts."
+        ) from None
+    except ClientDisconnect:
+        raise ExchangeError(
+            "REQUEST_MALFORMED",
+            f"The connection ended after {len(body)} bytes of the request's body; all of it is wanted. Ask again.",
+        ) from None
+    return bytes(body)
+
+
+def _too_large(most: int) -> ExchangeError:
+    return ExchangeError("TOO_LARGE", f"The request's body is too large; at most {most} bytes are taken here.")
+
+
+Signed = Annotated[Call, Depends(_admitted)]
+"""What a route asks for, to be given requests that passed alone."""

@@ -1,0 +1,303 @@
+"""Who asks is known before a body is read; what strangers and the impatient can hold is bounded."""
+
+import asyncio
+import contextlib
+import json
+import re
+import sqlite3
+import threading
+
+import pytest
+from prometheus_client import generate_latest
+from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
+
+from datacollab.bundle import digest, key_with_proof
+from datacollab.errors import ExchangeError
+from datacollab_hub import service
+from datacollab_hub.requests import sign_request
+from datacollab_hub.web._holding import Bodies
+from hub_world import KEYS, URL, World, bundle, refused
+
+
+class Asked:
+    """A request to the app itself, whose body comes when it is told to; how it is answered."""
+
+    def __init__(self, world, who, method, path, body=b"", *, headers=None, now=None):
+        self.app, self.body, self.read = world.client.app, body, asyncio.Event()
+        self.may_come = asyncio.Event()
+        signed = {} if who is None else sign_request(method, URL + path, {}, body, KEYS[who], now=now or world.now)
+        named = {**signed, "Content-Length": str(len(body)), **(headers or {})}
+        self.scope = {
+            **{"type": "http", "http_version": "1.1", "scheme": "https", "root_path": "", "method": method},
+            **{"path": path, "raw_path": path.encode(), "query_string": b"", "client": ("192.0.2.1", 9)},
+            **{"server": ("hub.example", 443), "asgi": {"version": "3.0"}},
+            "headers": [(name.lower().encode(), value.encode()) for name, value in named.items()],
+        }
+        self.status, self.data = None, b""
+
+    async def _receive(self):
+        self.read.set()
+        await self.may_come.wait()
+        return {"type": "http.request", "body": self.body, "more_body": False}
+
+    async def _send(self, message):
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        self.data += message.get("body", b"")
+
+    async def answered(self):
+        """Its status and code."""
+        await asyncio.wait_for(self.app(self.scope, self._receive, self._send), 60)
+        return self.status, json.loads(self.data).get("code")
+
+
+class Left(Asked):
+    """One whose connection ends before its body is there."""
+
+    async def _receive(self):
+        return {"type": "http.disconnect"}
+
+    async def answered(self):
+        await asyncio.wait_for(self.app(self.scope, self._receive, self._send), 60)
+        return self.status, self.data.decode()
+
+
+def answer_without_body(asked):
+    """What is answered though the body never comes."""
+
+    async def answered():
+        found = await asked().answered()
+        return found
+
+    return asyncio.run(answered())
+
+
+BODY = b'{"name": "x"}'
+
+
+@pytest.mark.parametrize(
+    ("who", "change", "status", "code"),
+    [
+        (None, {}, 401, "SIGNATURE_MISSING"),
+        (None, {"Signature": "x", "Signature-Input": "x"}, 401, "SIGNATURE_INVALID"),
+        ("stranger", {}, 401, "KEY_UNKNOWN"),
+        ("owner", {"Signature": "datacollab=:" + "A" * 86 + "==:"}, 401, "SIGNATURE_INVALID"),
+        ("owner", {"Content-Digest": "sha-256=:" + "A" * 43 + "=:"}, 401, "SIGNATURE_INVALID"),
+        ("north", {}, 403, "NOT_ALLOWED"),
+    ],
+)
+def test_a_body_is_not_read_before_it_is_known_who_sends_it(agreed, who, change, status, code):
+    def asked():
+        found.append(Asked(agreed, who, "POST", "/v1/projects", BODY, headers=change))
+        return found[0]
+
+    found = []
+    assert answer_without_body(asked) == (status, code)
+    assert not found[0].read.is_set()
+
+
+def test_nor_are_bodies_of_others_clocks_projects_and_of_requests_that_were_seen(agreed):
+    path = f"/v1/projects/{agreed.project}/uploads"
+    late = answer_without_body(lambda: Asked(agreed, "owner", "POST", path, BODY, now=agreed.now - 1000))
+    assert late == (401, "CLOCK_SKEW")
+    other = f"/v1/projects/{'f' * 32}/uploads"
+    assert answer_without_body(lambda: Asked(agreed, "owner", "POST", other, BODY)) == (404, "NOT_FOUND")
+    headers = sign_request("POST", URL + "/v1/projects", {}, BODY, KEYS["owner"], now=agreed.now)
+    assert agreed.client.post("/v1/projects", content=BODY, headers=headers).status_code == 201
+    again = answer_without_body(lambda: Asked(agreed, None, "POST", "/v1/projects", BODY, headers=headers))
+    assert again == (401, "REPLAYED")
+
+
+def test_a_key_holds_so_many_bodies_and_no_place_of_others(agreed):
+    share = bundle("share", "north", party="north")
+    path = f"/v1/projects/{agreed.project}/uploads"
+    body = json.dumps({"kind": "share", "sha256": digest(share), "size": len(share)}).encode()
+
+    async def crowd():
+        held = [Asked(agreed, "north", "POST", path, body) for _ in range(8)]
+        tasks = [asyncio.create_task(asked.answered()) for asked in held]
+        for asked in held:
+            await asyncio.wait_for(asked.read.wait(), 60)
+        ninth = await Asked(agreed, "north", "POST", path, body).answered()
+        south = Asked(agreed, "south", "POST", path, body)
+        south.may_come.set()
+        souths = await south.answered()
+        for asked in held:
+            asked.may_come.set()
+        answers = [await task for task in tasks]
+        after = Asked(agreed, "north", "POST", path, body)
+        after.may_come.set()
+        return ninth, souths, answers, await after.answered()
+
+    ninth, souths, answers, after = asyncio.run(crowd())
+    assert ninth == (429, "TOO_MANY_REQUESTS")
+    assert souths == (201, None)
+    assert answers == [(201, None)] * 8
+    assert after == (201, None)
+
+
+def test_strangers_that_send_nothing_keep_no_member_out(agreed):
+    join, path = f"/v1/projects/{agreed.project}/join", "/v1/projects"
+
+    async def crowd():
+        held = [Asked(agreed, "stranger", "POST", join, b"{}") for _ in range(32)]
+        tasks = [asyncio.create_task(asked.answered()) for asked in held]
+        for asked in held:
+            await asyncio.wait_for(asked.read.wait(), 60)
+        more = await Asked(agreed, "stranger", "POST", join, b"{}").answered()
+        member = Asked(agreed, "owner", "POST", path, BODY)
+        member.may_come.set()
+        members = await member.answered()
+        for asked in held:
+            asked.may_come.set()
+        return more, members, {await task for task in tasks}
+
+    more, members, answers = asyncio.run(crowd())
+    assert more == (429, "TOO_MANY_REQUESTS")
+    assert members == (201, None)
+    assert answers == {(400, "REQUEST_MALFORMED")}
+
+
+def n_nonces(world):
+    with world.store.reading() as connection:
+        return connection.execute(text("SELECT count(*) FROM nonces")).scalar()
+
+
+def test_whoever_has_no_invitation_leaves_nothing_behind(world):
+    world.open_project()
+    secret, before = world.invite(), n_nonces(world)
+    for wrong in ("made-up", secret + "x"):
+        refused(world.join("stranger", wrong), "INVITATION_INVALID", 404)
+    assert n_nonces(world) == before
+    body = json.dumps({"secret": secret, "public_key": key_with_proof(KEYS["stranger"])}).encode()
+    path = f"/v1/projects/{world.project}/join"
+    headers = sign_request("POST", URL + path, {}, body, KEYS["stranger"], now=world.now)
+    assert world.client.post(path, content=body, headers=headers).status_code == 202
+    assert n_nonces(world) == before + 1
+    refused(world.client.post(path, content=body, headers=headers), "REPLAYED", 401)
+
+
+def test_whoever_goes_away_is_no_failure_of_the_hub(agreed):
+    browser = agreed.browser("north")
+    cookie = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
+    headers = {"Cookie": cookie, "Origin": URL}
+    for asked in (
+        Left(agreed, "owner", "POST", "/v1/projects", BODY),
+        Left(agreed, "stranger", "POST", f"/v1/projects/{agreed.project}/join", BODY),
+        Left(agreed, None, "POST", "/sign-out", BODY, headers=headers),
+    ):
+        status, told = asyncio.run(asked.answered())
+        assert status == 400
+        assert "REQUEST_MALFORMED" in told
+        assert "The connection ended" in told
+    assert 'status="500"' not in generate_latest(agreed.client.app.state.numbers.registry).decode()
+
+
+def test_failures_are_counted_from_nought_and_a_busy_upload_is_none(tmp_path):
+    def counted(world):
+        numbers = generate_latest(world.client.app.state.numbers.registry).decode()
+        return {code: float(n) for code, n in re.findall(r'hub_failures_total{code="(\w+)"} (\S+)', numbers)}
+
+    share = bundle("share", "north", party="north")
+    with World(tmp_path / "hub") as world:
+        world.open_project()
+        world.put_agreement()
+        upload = world.start("north", "share", share).json()["upload"]
+        with world.hub.claims.of(upload):
+            refused(world.ask("north", "DELETE", f"/v1/projects/{{p}}/uploads/{upload}"), "BUSY", 503)
+        assert counted(world) == {"UNAVAILABLE": 0, "STORE_FULL": 0, "other": 0}
+        (tmp_path / "hub" / "blobs").rename(tmp_path / "elsewhere")
+        assert world.client.get("/readyz").status_code == 503
+        assert counted(world) == {"UNAVAILABLE": 1, "STORE_FULL": 0, "other": 0}
+
+
+def test_a_failure_that_nobody_foresaw_is_counted(world, monkeypatch):
+    def fails(*_):
+        raise RuntimeError
+
+    monkeypatch.setattr(type(world.store), "check", fails)
+    assert world.client.get("/readyz").status_code == 500
+    numbers = generate_latest(world.client.app.state.numbers.registry).decode()
+    assert 'datacollab_hub_failures_total{code="other"} 1.0' in numbers
+
+
+def test_words_that_somebody_made_up_are_no_labels(world):
+    """Each label is kept as long as the process lives."""
+    for method, path in [("BREW", "/healthz"), ("INVENTED", "/v1/projects"), ("GET", "/nothing/here")]:
+        assert world.client.request(method, path).status_code in (404, 405)
+    world.client.get("/healthz")
+    numbers = generate_latest(world.client.app.state.numbers.registry).decode()
+    assert set(re.findall('method="(\\w+)"', numbers)) == {"GET", "other"}
+    assert 'method="other",route="/healthz",status="405"} 1.0' in numbers
+    assert 'method="GET",route="/healthz",status="200"} 1.0' in numbers
+    assert "nothing" not in numbers
+
+
+def test_a_database_that_is_away_is_no_wrong_signature(tmp_path, monkeypatch):
+    def away(*_):
+        raise OperationalError("SELECT", {}, Exception("connection refused"))
+
+    with World(tmp_path) as world:
+        monkeypatch.setattr("datacollab_hub.service._identifying.standing_of", away)
+        answer = world.ask("owner", "GET", "/v1/projects")
+        assert (answer.status_code, answer.json()["code"]) == (503, "UNAVAILABLE")
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "code"),
+    [("database or disk is full", 507, "STORE_FULL"), ("database is locked", 503, "UNAVAILABLE")],
+)
+def test_what_processes_share_may_fail(world, monkeypatch, said, status, code):
+    def fails(*_):
+        raise sqlite3.OperationalError(said)
+
+    monkeypatch.setattr("datacollab_hub.service.Seen.count", fails)
+    answer = world.ask("owner", "GET", "/v1/projects")
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+
+
+def n_held(bodies, who):
+    """How many bodies of one who asks are held at once, when all wait."""
+    with contextlib.ExitStack() as held:
+        for number in range(1000):
+            try:
+                held.enter_context(bodies.held(who(number)))
+            except ExchangeError:
+                return number
+    raise AssertionError("no bound")
+
+
+@pytest.mark.parametrize(
+    "who", [lambda _: None, lambda _: "north", lambda number: f"key-{number}"], ids=["strangers", "one key", "keys"]
+)
+def test_several_processes_share_the_places_for_bodies(who):
+    assert [n_held(Bodies(n), who) for n in (2, 8)] == [n_held(Bodies(), who) // n for n in (2, 8)]
+    assert n_held(Bodies(1000), who) == 1
+
+
+def test_polls_that_wait_leave_threads_for_what_changes_something(agreed, monkeypatch):
+    """More members than there are threads ask while the database is slow: a project is opened all the same."""
+    go_on, status = threading.Event(), service.project_status
+
+    def slow(*arguments):
+        assert go_on.wait(60)
+        return status(*arguments)
+
+    async def opened_meanwhile():
+        path = f"/v1/projects/{agreed.project}"
+        # a server of this kind has forty threads
+        polls = [asyncio.create_task(Asked(agreed, "north", "GET", path).answered()) for _ in range(60)]
+        try:
+            await asyncio.sleep(1)
+            opening = Asked(agreed, "owner", "POST", "/v1/projects", BODY)
+            opening.may_come.set()
+            found = await asyncio.wait_for(opening.answered(), 30)
+        finally:
+            go_on.set()
+        return found, await asyncio.gather(*polls)
+
+    monkeypatch.setattr(service, "project_status", slow)
+    opened, polled = asyncio.run(opened_meanwhile())
+    assert opened == (201, None)
+    assert set(polled) == {(200, None)}

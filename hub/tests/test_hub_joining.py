@@ -1,0 +1,221 @@
+"""Invitations, approval, and whom the project file makes a member."""
+
+import pytest
+
+from datacollab.bundle import KeyPair, key_with_proof
+from datacollab.exchange.project import project_text
+from hub_world import FINGERPRINTS, KEYS, PROJECT, bundle, make_project, refused
+
+
+@pytest.fixture
+def opened(world):
+    world.open_project()
+    return world
+
+
+def status_of(world, who):
+    return world.ask(who, "GET", "/v1/projects/{p}").status_code
+
+
+def test_a_key_waits_until_the_owner_approves(opened):
+    answer = opened.join("north", opened.invite("party", "Nordklinik"))
+    assert (answer.status_code, answer.json()["state"]) == (202, "waiting")
+    assert status_of(opened, "north") == 404
+    assert opened.ask("north", "GET", "/v1/projects").json() == {"projects": []}
+    assert opened.decide("north").json()["state"] == "approved"
+    assert status_of(opened, "north") == 200
+    refused(opened.ask("north", "GET", "/v1/projects/{p}/agreement"), "AGREEMENT_MISSING", 404)
+
+
+def test_an_invitation_is_for_one_key(opened):
+    secret = opened.invite("party")
+    assert opened.join("north", secret).status_code == 202
+    assert opened.join("north", secret).status_code == 202  # its answer was lost
+    refused(opened.join("south", secret), "INVITATION_INVALID", 404)
+    assert len(opened.ask("owner", "GET", "/v1/projects/{p}/requests").json()["requests"]) == 1
+
+
+def test_the_owner_gets_keys_with_their_owners_proof(opened):
+    assert opened.join("north", opened.invite("party")).status_code == 202
+    (asked,) = opened.ask("owner", "GET", "/v1/projects/{p}/requests").json()["requests"]
+    assert asked["public_key"] == key_with_proof(KEYS["north"])
+
+
+def test_an_invitation_expires(opened):
+    secret = opened.invite("party", days=2)
+    opened.now += 2 * 86_400 + 1
+    refused(opened.join("north", secret), "INVITATION_INVALID", 404)
+
+
+def test_a_secret_is_of_one_project_and_tells_nothing_of_others(opened):
+    secret, first = opened.invite("party"), opened.project
+    opened.open_project("second")
+    wrong = opened.join("north", secret)
+    refused(wrong, "INVITATION_INVALID", 404)
+    for project in ("f" * 32, "x", "%00"):
+        opened.project = project
+        none = opened.join("north", secret)
+        assert (none.status_code, none.content) == (wrong.status_code, wrong.content)
+    # Nothing is left of whoever has no invitation.
+    opened.project = first
+    refused(opened.ask("north", "GET", "/v1/projects"), "KEY_UNKNOWN", 401)
+    assert opened.join("north", secret).status_code == 202
+
+
+def test_only_the_hash_of_a_secret_is_kept(opened):
+    secret = opened.invite("party")
+    opened.join("north", secret)
+    opened.store.close()
+    for path in opened.folder.rglob("*"):
+        if path.is_file():
+            assert secret.encode() not in path.read_bytes()
+
+
+def test_a_refused_key_is_no_member(opened):
+    opened.join("north", opened.invite("party"))
+    assert opened.decide("north", approve=False).json()["state"] == "refused"
+    assert status_of(opened, "north") == 404
+    opened.decide("north")
+    assert status_of(opened, "north") == 200
+    opened.decide("north", approve=False)
+    assert status_of(opened, "north") == 404
+
+
+def test_a_refused_key_is_invited_anew(opened):
+    def actions():
+        return [entry["action"] for entry in opened.log() if entry["who"] == FINGERPRINTS["north"]]
+
+    first = opened.invite("party")
+    opened.join("north", first)
+    opened.decide("north", approve=False)
+    # The invitation that was refused asks no second time, however often it is presented.
+    assert opened.join("north", first).json()["state"] == "refused"
+    assert actions() == ["asked"]
+    second = opened.invite("party")
+    assert opened.join("north", second).json()["state"] == "waiting"
+    assert actions() == ["asked", "asked"]
+    opened.decide("north", approve=False)
+    assert opened.join("north", second).json()["state"] == "refused"
+    assert opened.join("north", opened.invite("party")).json()["state"] == "waiting"
+    opened.decide("north")
+    assert status_of(opened, "north") == 200
+    # Whoever waits or is approved does not ask again in the same role.
+    assert opened.join("north", opened.invite("party")).json()["state"] == "approved"
+    assert actions() == ["asked"] * 3
+
+
+def test_whoever_asks_in_another_role_is_in_the_log(opened):
+    party, auditor = opened.invite("party", "first"), opened.invite("auditor", "second")
+    assert opened.join("north", party).json()["role"] == "party"
+    assert opened.join("north", auditor).json()["role"] == "auditor"
+    # The earlier invitation does not take the place of the later one.
+    assert opened.join("north", party).json()["role"] == "auditor"
+    asked = [entry["facts"] for entry in opened.log() if entry["action"] == "asked"]
+    assert asked == [{"name": "first", "role": "party"}, {"name": "second", "role": "auditor"}]
+
+
+def test_whoever_did_not_ask_is_not_approved(opened):
+    refused(opened.decide("north"), "NOT_FOUND", 404)
+    answer = opened.ask("owner", "POST", "/v1/projects/{p}/requests/%3Cb%3E", {"approve": True})
+    refused(answer, "NOT_FOUND", 404)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("party", "analyst"), ("analyst", "party"), ("auditor", "analyst"), ("analyst", "auditor"), ("party", "auditor")],
+)
+def test_nobody_is_two_that_exclude_one_another(opened, first, second):
+    opened.admit("north", first)
+    refused(opened.join("north", opened.invite(second)), "NOT_ALLOWED", 403)
+
+
+def test_the_owner_may_be_a_party_and_not_the_analyst(opened):
+    refused(opened.join("owner", opened.invite("analyst")), "NOT_ALLOWED", 403)
+    opened.admit("owner", "party")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"role": "owner"}, {"role": "root"}, {"days": 0}, {"days": 10_000}, {"days": "7"}, {"name": ""}, {"name": "a\n"}],
+)
+def test_invitations_are_checked(opened, wrong):
+    body = {"name": "x", "role": "party", "days": 7, **wrong}
+    refused(opened.ask("owner", "POST", "/v1/projects/{p}/invitations", body), "REQUEST_MALFORMED", 400)
+
+
+def test_members_are_those_of_the_project_file(opened):
+    opened.admit("other", "party")
+    opened.admit("auditor")
+    opened.put_agreement()
+    assert [status_of(opened, who) for who in ("north", "south", "analyst", "auditor", "other")] == [200] * 4 + [404]
+    # Approved later, they wait for a project file that names them.
+    opened.join("other", opened.invite("party"))
+    opened.decide("other")
+    assert status_of(opened, "other") == 404
+    parties = {**PROJECT.parties, "other": KEYS["other"].public}
+    opened.put_agreement(make_project(parties=parties, revision=2))
+    assert status_of(opened, "other") == 200
+
+
+def test_an_auditor_whom_the_file_names_is_that_alone(opened):
+    opened.admit("analyst", "auditor")
+    opened.put_agreement()
+    opened.send("owner", "anchor", bundle("anchor", "owner"))
+    assert opened.ask("analyst", "GET", "/v1/projects/{p}").json()["roles"] == ["analyst"]
+    assert opened.files("analyst") == []
+
+
+def put(world, project, who="owner", key=None):
+    text = project_text(project, KEYS[key or who]).encode()
+    return world.ask(who, "PUT", "/v1/projects/{p}/agreement", text)
+
+
+def test_the_revision_goes_up(opened):
+    assert put(opened, PROJECT).status_code == 201
+    assert put(opened, PROJECT).status_code == 200
+    refused(put(opened, make_project(min_rows=30)), "PROJECT_OLDER", 409)
+    assert put(opened, make_project(min_rows=30, revision=3)).status_code == 201
+    refused(put(opened, make_project(revision=2)), "PROJECT_OLDER", 409)
+    assert [entry["facts"].get("revision") for entry in opened.log() if entry["action"] == "agreement"] == [1, 3]
+
+
+def test_a_revision_is_a_number_that_every_database_holds(opened):
+    told = refused(put(opened, make_project(revision=2**31)), "REQUEST_MALFORMED", 400)
+    assert "revision: 2147483648 was found; a number up to 2147483647 is wanted" in told
+    assert put(opened, make_project(revision=2**31 - 1)).status_code == 201
+
+
+def test_the_owner_stays_the_same(opened):
+    other = make_project(owner=KEYS["other"].public)
+    text = project_text(other, KEYS["other"]).encode()
+    refused(opened.ask("owner", "PUT", "/v1/projects/{p}/agreement", text), "NOT_A_MEMBER", 403)
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (lambda text: text.replace(b"min_rows = 20", b"min_rows = 21"), "SIGNATURE_INVALID"),
+        (lambda text: text[: text.index(b"[signature]")], "SIGNATURE_MISSING"),
+        (lambda text: b"PK\x03\x04" + text, "WRONG_KIND"),
+        (lambda text: b"\xff" + text, "SPEC_INVALID"),
+        (lambda text: b"", "SPEC_INVALID"),
+        (lambda text: text.replace(b"[rules]", b"[[rules]]"), "SPEC_INVALID"),
+    ],
+)
+def test_a_project_file_that_is_none_is_refused(opened, change, code):
+    text = change(project_text(PROJECT, KEYS["owner"]).encode())
+    message = refused(opened.ask("owner", "PUT", "/v1/projects/{p}/agreement", text), code, 422)
+    assert "/tmp" not in message
+    refused(opened.ask("owner", "GET", "/v1/projects/{p}/agreement"), "AGREEMENT_MISSING", 404)
+
+
+def test_a_member_that_the_next_file_leaves_out_is_none(opened):
+    opened.put_agreement()
+    share = bundle("share", "south", party="south")
+    opened.send("south", "share", share)
+    new = {"north": KEYS["north"].public, "third": KeyPair.generate().public}
+    opened.put_agreement(make_project(parties=new, revision=2))
+    assert status_of(opened, "south") == 404
+    status = opened.ask("north", "GET", "/v1/projects/{p}").json()
+    assert (status["shared"], status["missing"]) == ([], ["north", "third"])
+    assert FINGERPRINTS["south"] in {file["sender"] for file in opened.files("owner")}

@@ -1,1 +1,0 @@
-"""The hub: a mailbox for signed files of many projects.  It computes nothing, and opens nothing."""
