@@ -207,5 +207,5 @@ def test_memory_that_is_not_there_is_a_refusal(monkeypatch):
     def too_much(*arguments, **options):
         raise MemoryError
 
-    monkeypatch.setattr("datacollab.model._answers_codec.bytes_to_arrays", too_much)
+    monkeypatch.setattr("datacollab.model._answers.bytes_to_arrays", too_much)
     refused(bundle_of(answers()), "TOO_LARGE")

@@ -308,7 +308,7 @@ def test_classes_of_one_type_and_not_too_many_together(monkeypatch):
     with pytest.raises(ExchangeError, match="different types") as caught:
         head_from(mixed, members, "h", 4)
     assert caught.value.code == "MODEL_MALFORMED"
-    monkeypatch.setattr("datacollab.model._ridge_heads.MOST_CLASSES", 5)
+    monkeypatch.setattr("datacollab.model._heads.MOST_CLASSES", 5)
     with pytest.raises(ExchangeError, match="6 classes") as caught:
         head_from(facts, members, "h", 4)
     assert caught.value.code == "TOO_LARGE"

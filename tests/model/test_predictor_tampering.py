@@ -14,8 +14,7 @@ from predictor_examples import CLASSIFIERS, N_COLUMNS, REGRESSORS, TWO_CLASSES_O
 
 from datacollab.errors import ExchangeError
 from datacollab.model.predictors import Parts, read_predictor, sent_form, write_predictor
-from datacollab.model.predictors._budget import Budget
-from datacollab.model.predictors._parts import MOST_WIDTH
+from datacollab.model.predictors._step import MOST_WIDTH, Budget
 from mutations import places
 from suite import N_CHANGES
 

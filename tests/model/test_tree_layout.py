@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeRegressor
 
 from datacollab.errors import ExchangeError
-from datacollab.model.predictors._tree_layout import LEAF, MOST_DEPTH, places_in_order, structure_of
-from datacollab.model.predictors._trees import Trees
+from datacollab.model.predictors._trees import LEAF, MOST_DEPTH, Trees, places_in_order, structure_of
 
 N_COLUMNS = 3
 TREES = st.recursive(st.just(LEAF), lambda inner: st.tuples(st.integers(0, N_COLUMNS - 1), inner, inner), max_leaves=40)

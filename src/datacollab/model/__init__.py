@@ -2,29 +2,22 @@
 
 Files by what they are for:
 
-* g_k and h together: `_party_model`, `_composed`, `_task`, `_from_elsewhere`, `_trial`.
-* Integration functions: `_maps`, `_map_codec`.
-* Models that an analyst trains: `_landmark_ridge`, `_ridge_heads`, `_calibrated_forest`, `_calibration`, `_averaged`,
-  `_linear_inference`, `_inference_heads`, `_left_out`.
-* Files: `_codec`, `_heads`, `_facts`, `_class_names`, `_left_out_codec`, `_refusal`.
-* Answers on the anchor in place of a model: `_answers`, `_answer_fields`, `_answers_codec`.
+* g_k and h together, and their file: `_party_model`; integration functions: `_maps`.
+* Models that an analyst trains: `_landmark_ridge`, `_calibration`, `_averaged`, `_linear_inference`, `_left_out`; how
+  they are written and read: `_heads`, `_from_elsewhere`; any other model as a chain of steps: `predictors`.
+* Answers on the anchor in place of a model: `_answers`.
+* Predicting in batches: `_batches`.
 """
 
-from ._answers import AnchorAnswers, anchor_answers, answers_from
-from ._answers_codec import ANSWERS_KIND, answers_contents
+from ._answers import ANSWERS_KIND, AnchorAnswers, anchor_answers, answers_contents, answers_from
 from ._averaged import AveragedClassifier, AveragedRegressor, probabilities_of
-from ._calibrated_forest import CalibratedForestClassifier
-from ._calibration import log_loss_of
-from ._codec import MODEL_KIND, model_contents
-from ._facts import plain_facts
+from ._calibration import CalibratedForestClassifier, log_loss_of
 from ._heads import estimator_kind, head_from, head_to
 from ._landmark_ridge import ALPHAS, LandmarkRidgeClassifier, LandmarkRidgeRegressor
 from ._left_out import fit_left_out, fit_weighted
 from ._linear_inference import LeastSquaresInference, LogisticInference
-from ._map_codec import map_from, map_to
-from ._maps import IntegrationFunction, KernelMap, LinearMap
-from ._party_model import PartyModel, model_from
-from ._task import task_of
+from ._maps import IntegrationFunction, KernelMap, LinearMap, map_from, map_to
+from ._party_model import MODEL_KIND, PartyModel, model_contents, model_from, plain_facts, task_of
 from .predictors import (
     SENDABLE,
     ReceivedClassifier,

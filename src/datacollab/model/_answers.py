@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier, is_regressor
 
-from .._typing import FloatArray
-from ..bundle import Bundle, SignedFile
-from ..errors import NumericalError
-from ._answer_fields import AnswerFields
-from ._answers_codec import ANSWERS_KIND, answers_contents, decode_answers
-from ._composed import ComposedModel
+from .._typing import FloatArray, PartyName
+from .._version import __version__
+from ..bundle import Bundle, SignedFile, arrays_to_bytes, bytes_to_arrays
+from ..errors import ExchangeError, NumericalError
+from ._from_elsewhere import check_classes, class_names
+from ._party_model import PartyModel, plain_facts
 
-__all__ = ["AnchorAnswers", "anchor_answers", "answers_from"]
+__all__ = ["ANSWERS_KIND", "AnchorAnswers", "anchor_answers", "answers_contents", "answers_from"]
+
+ANSWERS_KIND = "datacollab.answers"
+
+_TOLERANCE = 1e-6
+_MOST_ENTRY = 1e30
+"""As of shares: squares are finite in double precision."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class AnchorAnswers(AnswerFields, SignedFile):
+class AnchorAnswers(SignedFile):
     """What h says of each row of the anchor, as one party's g_k and f_k show it: h(g_k(f_k(a))).
 
     A party learns a model of its own from them, on the raw columns of the anchor, by `Party.learn`.  That needs no
@@ -58,6 +65,57 @@ class AnchorAnswers(AnswerFields, SignedFile):
 
     kind = ANSWERS_KIND
 
+    party: PartyName
+    values: FloatArray
+    classes: NDArray[Any] | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            values = np.array(self.values, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"Answers for party {self.party!r} must be numbers.") from None
+        classes = None if self.classes is None else np.array(self.classes)
+        wanted = values.shape[:1] if classes is None else (*values.shape[:1], *classes.shape)
+        if values.ndim < 1 or not values.size or values.shape != wanted or (classes is not None and classes.ndim != 1):
+            raise ValueError(
+                f"Answers for party {self.party!r} must be one number for each anchor row, or one probability for each "
+                f"row and class; got an array of shape {values.shape} and "
+                f"{'no classes' if classes is None else f'classes of shape {classes.shape}'}."
+            )
+        # Written so that NaN, which compares to nothing, is refused as well.
+        if not np.abs(values).max() <= _MOST_ENTRY:
+            raise ValueError(
+                f"Answers for party {self.party!r} must be finite, and none beyond {_MOST_ENTRY:g}; some are not."
+            )
+        if classes is not None and not _are_probabilities(values):
+            raise ValueError(
+                f"Answers for party {self.party!r} must be probabilities of {len(classes)} classes that add up to one "
+                "in each row; some are not."
+            )
+        self._freeze("values", values)
+        if classes is not None:
+            if not np.array_equal(np.unique(classes), classes):
+                raise ValueError(f"Answers for party {self.party!r} must name each class once, and in order.")
+            self._freeze("classes", classes)
+
+    def _freeze(self, name: str, array: NDArray[Any]) -> None:
+        array.setflags(write=False)
+        object.__setattr__(self, name, array)
+
+    @property
+    def n_anchors(self) -> int:
+        """Rows of the anchor that are answered."""
+        return len(self.values)
+
+    @property
+    def predicted(self) -> NDArray[Any]:
+        """The most probable class of each anchor row, or its number, of shape (n_anchors,)."""
+        return self.values if self.classes is None else np.asarray(self.classes[self.values.argmax(axis=1)])
+
+    def __repr__(self) -> str:
+        kind = "numbers" if self.classes is None else f"probabilities of {len(self.classes)} classes"
+        return f"{type(self).__name__}(party={self.party!r}, {self.n_anchors} rows, {kind})"
+
     def _contents(self) -> tuple[dict[str, Any], dict[str, bytes]]:
         return answers_contents(self)
 
@@ -66,18 +124,105 @@ class AnchorAnswers(AnswerFields, SignedFile):
         return answers_from(bundle)
 
 
+def _are_probabilities(values: FloatArray) -> bool:
+    within = values.min() >= -_TOLERANCE and values.max() <= 1 + _TOLERANCE
+    return bool(within and np.abs(values.sum(axis=1) - 1.0).max() <= _TOLERANCE)
+
+
+_MEMBER = "answers.safetensors"
+_ARRAY = "values"
+
+
+def answers_contents(answers: AnchorAnswers) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """What a `.dcanswers` file says and holds.
+
+    Parameters
+    ----------
+    answers : AnchorAnswers
+
+    Returns
+    -------
+    facts : dict of str to object
+        For the manifest; a project adds its own.
+    members : dict of str to bytes
+
+    Raises
+    ------
+    ExchangeError
+        MODEL_UNSUPPORTED, for classes that are neither texts nor numbers.
+    """
+    names, dtype = (None, None) if answers.classes is None else class_names(answers.classes)
+    facts = {
+        "party": answers.party,
+        "n_anchors": answers.n_anchors,
+        "task": "regression" if answers.classes is None else "classification",
+        "classes": names,
+        "classes_dtype": dtype,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"datacollab": __version__, "numpy": np.__version__},
+    }
+    return facts, {_MEMBER: arrays_to_bytes({_ARRAY: answers.values})}
+
+
 def answers_from(bundle: Bundle) -> AnchorAnswers:
     """The answers in a bundle, after checks of every part.
+
+    Parameters
+    ----------
+    bundle : Bundle
+        Unsealed.
 
     Raises
     ------
     ExchangeError
         WRONG_KIND, TOO_LARGE or ANSWERS_MALFORMED.
     """
-    return decode_answers(bundle, AnchorAnswers)
+    if bundle.kind != ANSWERS_KIND:
+        raise ExchangeError("WRONG_KIND", f"Answers are wanted, but this is a bundle of kind {bundle.kind!r}.")
+    try:
+        return _answers_of(bundle)
+    except MemoryError:
+        raise ExchangeError(
+            "TOO_LARGE", "The answers take more memory than this machine has. Ask the analyst for fewer."
+        ) from None
 
 
-def anchor_answers(model: ComposedModel, anchor_representation: ArrayLike) -> AnchorAnswers:
+def _answers_of(bundle: Bundle) -> AnchorAnswers:
+    try:
+        facts = plain_facts(bundle)
+    except ExchangeError as error:
+        raise _malformed(str(error)) from None
+    if "party" not in facts:
+        raise _malformed("they do not say for whom they are")
+    if bundle.members.keys() != {_MEMBER}:
+        raise _malformed(f"they have the members {sorted(bundle.members)!r}, where {_MEMBER!r} alone is wanted")
+    try:
+        arrays = bytes_to_arrays(bundle.members[_MEMBER], what=_MEMBER)
+        classes = check_classes(facts.get("classes"), facts.get("classes_dtype"))
+    except ExchangeError:
+        raise _malformed("their numbers, or the names of their classes, cannot be read") from None
+    if arrays.keys() != {_ARRAY} or arrays[_ARRAY].dtype != np.float64:
+        raise _malformed("they are no table of double precision")
+    if facts.get("task") != ("regression" if classes is None else "classification"):
+        raise _malformed("they say something else of their task than they hold")
+    try:
+        answers = AnchorAnswers(party=facts["party"], values=arrays[_ARRAY], classes=classes)
+    except ValueError as error:
+        raise _malformed(str(error)) from None
+    n_anchors = facts.get("n_anchors")
+    if type(n_anchors) is not int or n_anchors != answers.n_anchors:
+        raise _malformed("they say that they are of another number of rows than they hold")
+    return answers
+
+
+def _malformed(what: str) -> ExchangeError:
+    reason = what.rstrip(".")
+    return ExchangeError(
+        "ANSWERS_MALFORMED", f"The answers are inconsistent: {reason}. Do not use them, and ask the analyst."
+    )
+
+
+def anchor_answers(model: PartyModel, anchor_representation: ArrayLike) -> AnchorAnswers:
     """What a party's model says of its representation of the anchor.
 
     Probabilities where h gives them; of a classifier that gives none, 1 for the class that it names.
@@ -113,7 +258,7 @@ def anchor_answers(model: ComposedModel, anchor_representation: ArrayLike) -> An
         raise NumericalError(f"{error} The model is a {type(estimator).__name__}; train another one.") from None
 
 
-def _probabilities(model: ComposedModel, anchor_representation: ArrayLike) -> FloatArray:
+def _probabilities(model: PartyModel, anchor_representation: ArrayLike) -> FloatArray:
     estimator: Any = model.estimator
     if hasattr(estimator, "predict_proba"):
         return model.predict_proba(anchor_representation)

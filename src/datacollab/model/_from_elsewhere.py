@@ -1,13 +1,91 @@
-"""What estimators that came from somebody else have in common."""
+"""What reading a model from elsewhere needs: refusals, names of classes, and estimators that cannot be trained."""
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-__all__ = ["FromElsewhere"]
+from ..errors import ExchangeError
+
+__all__ = ["MOST_CLASSES", "FromElsewhere", "check_classes", "class_names", "malformed", "reason_of", "too_large"]
+
+_BEFORE = "The model is inconsistent: "
+
+
+def malformed(what: str) -> ExchangeError:
+    """The error for a model whose parts contradict one another."""
+    return ExchangeError("MODEL_MALFORMED", f"{_BEFORE}{what}. Do not use it, and ask the analyst.")
+
+
+def too_large(what: str) -> ExchangeError:
+    """The error for a model that takes more memory or time than a model may."""
+    return ExchangeError("TOO_LARGE", f"The model {what}. Ask the analyst for a smaller one.")
+
+
+def reason_of(error: ExchangeError) -> str:
+    """What an error about a model says was found."""
+    return str(error).removeprefix(_BEFORE).partition(". Do not use it")[0]
+
+
+_TYPES = (
+    *("bool", "float32", "float64", "int8", "int16", "int32", "int64"),
+    *("object", "str", "uint8", "uint16", "uint32"),
+)
+MOST_CLASSES = 10_000
+_MOST_TEXT = 200
+
+
+def class_names(classes: NDArray[Any]) -> tuple[list[Any], str]:
+    """A list that JSON can hold, and the name of NumPy's type.
+
+    Raises
+    ------
+    ExchangeError
+        MODEL_UNSUPPORTED, for classes that are neither texts nor numbers.
+    """
+    dtype = "str" if classes.dtype.kind == "U" else classes.dtype.name
+    if dtype not in _TYPES or (dtype == "object" and not all(isinstance(name, str) for name in classes)):
+        raise ExchangeError(
+            "MODEL_UNSUPPORTED",
+            f"Classes of type {classes.dtype} cannot be sent. Train on targets that are texts or plain numbers.",
+        )
+    return classes.tolist(), dtype
+
+
+def check_classes(names: Any, dtype: Any) -> NDArray[Any] | None:
+    """Classes of shape (n_classes,) from what `class_names` gave; None where there are none.
+
+    Raises
+    ------
+    ExchangeError
+        MODEL_MALFORMED.
+    """
+    if names is None:
+        return None
+    plain = isinstance(names, list) and names and all(isinstance(name, str | int | float) for name in names)
+    if not plain or len(names) > MOST_CLASSES or dtype not in _TYPES or len(set(names)) != len(names):
+        raise _malformed("does not list its classes")
+    are_texts = dtype in ("object", "str")
+    if any(isinstance(name, str) != are_texts or (are_texts and len(name) > _MOST_TEXT) for name in names):
+        raise _malformed("has classes of another type than its manifest says, or of long names")
+    if not are_texts and dtype != "bool" and any(isinstance(name, bool) for name in names):
+        raise _malformed("has classes of another type than its manifest says")
+    try:
+        classes = np.array(names, dtype=dtype)
+    except (OverflowError, ValueError, TypeError):
+        raise _malformed("has classes beyond the range of their type") from None
+    if classes.tolist() != names or (classes.dtype.kind == "f" and not np.isfinite(classes).all()):
+        raise _malformed("has classes that are not of their type")
+    if not np.array_equal(np.unique(classes), classes):
+        raise _malformed("does not list its classes in order")
+    return classes
+
+
+def _malformed(what: str) -> ExchangeError:
+    return malformed(f"its estimator {what}")
 
 
 class FromElsewhere(BaseEstimator):

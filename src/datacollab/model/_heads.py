@@ -5,23 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from .._typing import FloatArray
 from ..bundle import arrays_to_bytes, bytes_to_arrays
 from ..errors import ExchangeError
 from ..survival import SurvivalModel
-from ._from_elsewhere import FromElsewhere
-from ._inference_heads import INFERENCE_FORM, inference_from, inference_to
+from ._averaged import AveragedClassifier, AveragedRegressor
+from ._calibration import CalibratedForestClassifier
+from ._from_elsewhere import MOST_CLASSES, FromElsewhere, check_classes, class_names, malformed, too_large
 from ._landmark_ridge import LandmarkRidgeClassifier, LandmarkRidgeRegressor
 from ._linear_inference import LeastSquaresInference, LogisticInference
-from ._refusal import malformed
-from ._ridge_heads import (
-    average_from,
-    average_to,
-    is_of_ridges,
-    ridge_from,
-    ridge_to,
-)
 from .predictors import (
     SURVIVAL_PART,
     Budget,
@@ -34,6 +29,263 @@ from .predictors import (
 )
 
 __all__ = ["estimator_kind", "head_from", "head_to"]
+
+_MOST_AVERAGED = 50
+_MOST_LANDMARKS = 10_000
+_MOST_NUMBER = 1e100
+_MOST_CALIBRATION = 1e6
+_ROUNDING = 1e-9
+_NANOSECONDS_PRODUCT, _NANOSECONDS_EXPONENTIAL, _NANOSECONDS_EACH = 0.25, 20.0, 10.0
+"""What one number of a product, one exponential, and one number that is copied or added cost, roughly."""
+_KERNELS = ("linear", "rbf")
+_RIDGE_ARRAYS = ("coefficients", "intercept", "offsets", "scale")
+
+
+def ridge_to(
+    estimator: LandmarkRidgeClassifier | LandmarkRidgeRegressor,
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    classes = getattr(estimator, "classes_", None)
+    names, dtype = (None, None) if classes is None else class_names(classes)
+    facts = {
+        "form": "landmark-ridge",
+        "kernel": estimator.kernel,
+        "gamma": float(estimator.gamma),
+        "alpha": float(estimator.alpha_),
+        "classes": names,
+        "classes_dtype": dtype,
+    }
+    arrays: dict[str, Any] = {"coefficients": estimator.coefficients_, "intercept": estimator.intercept_}
+    if estimator.kernel == "rbf":
+        arrays["landmarks"] = estimator.landmarks
+    if isinstance(estimator, LandmarkRidgeClassifier):
+        arrays |= calibration_to(estimator)
+    return facts, {name: np.asarray(values, dtype=np.float64) for name, values in arrays.items()}
+
+
+def is_of_ridges(estimator: Any) -> bool:
+    """Whether an estimator is an average of landmark ridge models."""
+    return isinstance(estimator, AveragedClassifier | AveragedRegressor) and all(
+        isinstance(each, LandmarkRidgeClassifier | LandmarkRidgeRegressor) for each in estimator.estimators_
+    )
+
+
+def average_to(estimator: AveragedClassifier | AveragedRegressor) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Models of an average often have their landmarks in common, which are then kept once."""
+    averaged: list[dict[str, Any]] = []
+    arrays: dict[str, NDArray[Any]] = {}
+    kept: list[NDArray[Any]] = []
+    for number, each in enumerate(estimator.estimators_):
+        facts, own = ridge_to(each)
+        landmarks = own.pop("landmarks", None)
+        if landmarks is not None:
+            place = next((at for at, other in enumerate(kept) if np.array_equal(other, landmarks)), len(kept))
+            if place == len(kept):
+                kept.append(landmarks)
+            facts["landmarks"] = place
+        averaged.append(facts)
+        arrays |= {f"{number}.{name}": values for name, values in own.items()}
+    arrays |= {f"landmarks.{place}": landmarks for place, landmarks in enumerate(kept)}
+    return {"form": "average", "weights": estimator.weights_.tolist(), "averaged": averaged}, arrays
+
+
+def ridge_from(
+    facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], n_components: int, budget: Budget
+) -> LandmarkRidgeClassifier | LandmarkRidgeRegressor:
+    """One model, whose work is taken from the budget before its numbers are looked at."""
+    kernel = facts.get("kernel")
+    if kernel not in _KERNELS:
+        raise _malformed("has no known kernel")
+    gamma, alpha = _positive(facts, "gamma"), _positive(facts, "alpha")
+    classes = check_classes(facts.get("classes"), facts.get("classes_dtype"))
+    n_rows = n_components
+    names = {"coefficients", "intercept"} | ({"scale", "offsets"} if classes is not None else set())
+    if kernel == "rbf":
+        names |= {"landmarks"}
+        n_rows = _n_landmarks(arrays)
+    if arrays.keys() != names:
+        raise _malformed(f"does not have the arrays {sorted(names)!r}")
+    each = () if classes is None else (len(classes),)
+    _spend(budget, n_components, n_rows if kernel == "rbf" else 0, len(classes) if classes is not None else 1)
+    _check_array(arrays["coefficients"], (n_rows, *each), "coefficients")
+    _check_array(arrays["intercept"], each, "intercept")
+    landmarks = None
+    if kernel == "rbf":
+        landmarks = arrays["landmarks"]
+        _check_array(landmarks, (n_rows, n_components), "landmarks")
+    kind = LandmarkRidgeRegressor if classes is None else LandmarkRidgeClassifier
+    estimator = kind(landmarks, kernel=kernel, gamma=gamma, alphas=(alpha,))
+    estimator.coefficients_, estimator.intercept_ = arrays["coefficients"], arrays["intercept"]
+    estimator.alpha_, estimator.n_features_in_ = alpha, n_components
+    if isinstance(estimator, LandmarkRidgeClassifier) and classes is not None:
+        estimator.classes_ = classes
+        estimator.scale_, estimator.offsets_ = calibration_from(arrays, len(estimator.classes_))
+    return estimator
+
+
+def average_from(
+    facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], n_components: int
+) -> AveragedClassifier | AveragedRegressor:
+    averaged, weights = facts.get("averaged"), facts.get("weights")
+    if not isinstance(averaged, list) or not isinstance(weights, list) or not 0 < len(averaged) == len(weights):
+        raise _malformed("does not have one weight for each model that is averaged")
+    if len(averaged) > _MOST_AVERAGED:
+        raise too_large(f"is the average of {len(averaged)} models; {_MOST_AVERAGED} are allowed")
+    if any(isinstance(each, bool) or not isinstance(each, float | int) or not 0 <= each <= 1 for each in weights):
+        raise _malformed("has weights that are not between 0 and 1")
+    if abs(sum(weights) - 1) > _ROUNDING:
+        raise _malformed("has weights that do not add up to one")
+    budget = Budget()
+    seen: set[str] = set()
+    estimators = []
+    for number, each in enumerate(averaged):
+        if not isinstance(each, Mapping) or each.get("form") != "landmark-ridge":
+            raise _malformed("is an average of other models than landmark ridge ones")
+        own = {f"{number}.{name}": name for name in _RIDGE_ARRAYS} | {_landmarks_name(each): "landmarks"}
+        there = own.keys() & arrays.keys()
+        seen |= there
+        estimators.append(ridge_from(each, {own[name]: arrays[name] for name in there}, n_components, budget))
+    if seen != arrays.keys():
+        raise _malformed("has arrays of none of its models")
+    kinds = {type(each) for each in estimators}
+    if len(kinds) > 1:
+        raise _malformed("is an average of classifiers and regressors")
+    if len({each.get("classes_dtype") for each in averaged}) > 1:
+        raise _malformed("is an average of models whose classes are of different types")
+    known = {name for each in averaged for name in each.get("classes") or ()}
+    if len(known) > MOST_CLASSES:
+        raise too_large(f"is an average of models of {len(known)} classes; {MOST_CLASSES} are allowed")
+    budget.spend(len(averaged) * _NANOSECONDS_EACH * len(known), len(averaged))
+    average = AveragedClassifier if kinds == {LandmarkRidgeClassifier} else AveragedRegressor
+    return average.of(estimators, weights)
+
+
+def _spend(budget: Budget, n_components: int, n_landmarks: int, n_outputs: int) -> None:
+    """As of the steps that compute the same: distances and their exponentials, a product, and probabilities."""
+    work = _NANOSECONDS_PRODUCT * n_landmarks * n_components + _NANOSECONDS_EXPONENTIAL * n_landmarks
+    work += _NANOSECONDS_PRODUCT * (n_landmarks or n_components) * n_outputs + _NANOSECONDS_EXPONENTIAL * n_outputs
+    budget.spend(work, 4)
+
+
+def _landmarks_name(facts: Mapping[str, Any]) -> str:
+    place = facts.get("landmarks")
+    if place is None:
+        return ""
+    if isinstance(place, bool) or not isinstance(place, int) or not 0 <= place < _MOST_AVERAGED:
+        raise _malformed("has landmarks that cannot be found")
+    return f"landmarks.{place}"
+
+
+def calibration_to(estimator: LandmarkRidgeClassifier | CalibratedForestClassifier) -> dict[str, Any]:
+    return {"scale": np.asarray(float(estimator.scale_)), "offsets": np.asarray(estimator.offsets_, dtype=np.float64)}
+
+
+def calibration_from(arrays: Mapping[str, NDArray[Any]], n_classes: int) -> tuple[float, FloatArray]:
+    _check_array(arrays["scale"], (), "scale", most=_MOST_CALIBRATION)
+    _check_array(arrays["offsets"], (n_classes,), "offsets", most=_MOST_CALIBRATION)
+    if arrays["scale"] < 0:
+        raise _malformed("has a scale below 0, which would turn its answers round")
+    return float(arrays["scale"]), arrays["offsets"]
+
+
+def _n_landmarks(arrays: Mapping[str, NDArray[Any]]) -> int:
+    landmarks = arrays.get("landmarks")
+    if landmarks is None or landmarks.ndim != 2 or len(landmarks) == 0:
+        raise _malformed("has no landmarks")
+    if len(landmarks) > _MOST_LANDMARKS:
+        raise too_large(f"has {len(landmarks)} landmarks; {_MOST_LANDMARKS} are allowed")
+    return len(landmarks)
+
+
+def _check_array(array: NDArray[Any], shape: tuple[int, ...], name: str, *, most: float = _MOST_NUMBER) -> None:
+    if array.dtype != np.float64 or array.shape != shape:
+        raise _malformed(f"has {name} of another shape or type than its landmarks, columns and classes want")
+    if not (np.abs(array) <= most).all():
+        raise _malformed(f"has {name} that are not finite, or beyond {most:g}")
+
+
+def _positive(facts: Mapping[str, Any], name: str) -> float:
+    value = facts.get(name)
+    if isinstance(value, bool) or not isinstance(value, float | int) or not 0 < value <= _MOST_NUMBER:
+        raise _malformed(f"has a {name} that is no positive number")
+    return float(value)
+
+
+def _malformed(what: str) -> ExchangeError:
+    return malformed(f"its estimator {what}")
+
+
+INFERENCE_FORM = "linear-inference"
+_MOST_COLUMNS = 1_000
+"""Whose covariance has its eigenvalues looked at."""
+_COVARIANCE_ROUNDING = 1e-6
+
+
+def inference_to(
+    estimator: LeastSquaresInference | LogisticInference,
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Facts and arrays of a fitted model."""
+    classes = getattr(estimator, "classes_", None)
+    names, dtype = (None, None) if classes is None else class_names(classes)
+    facts = {"form": INFERENCE_FORM, "robust": bool(estimator.robust), "classes": names, "classes_dtype": dtype}
+    arrays = {
+        "coefficients": np.ravel(estimator.coef_),
+        "intercept": np.reshape(estimator.intercept_, 1),
+        "covariance": estimator.covariance_,
+    }
+    return facts, {name: np.ascontiguousarray(values, dtype=np.float64) for name, values in arrays.items()}
+
+
+def inference_from(
+    facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], n_components: int
+) -> LeastSquaresInference | LogisticInference:
+    """The model that facts and arrays describe, after checks of every part.
+
+    Raises
+    ------
+    ExchangeError
+        MODEL_MALFORMED or TOO_LARGE.
+    """
+    if facts.keys() != {"form", "robust", "classes", "classes_dtype"} or type(facts["robust"]) is not bool:
+        raise _malformed("says something else than what its covariance is")
+    classes = check_classes(facts["classes"], facts["classes_dtype"])
+    if classes is not None and len(classes) != 2:
+        raise _malformed(f"has {len(classes)} classes; two are wanted")
+    if n_components > _MOST_COLUMNS:
+        raise too_large(f"has a covariance of {n_components} columns; {_MOST_COLUMNS} are allowed")
+    shapes = {"coefficients": (n_components,), "intercept": (1,), "covariance": (n_components, n_components)}
+    if arrays.keys() != shapes.keys():
+        raise _malformed(f"does not have the arrays {sorted(shapes)!r}")
+    for name, shape in shapes.items():
+        array = arrays[name]
+        if array.dtype != np.float64 or array.shape != shape or not (np.abs(array) <= _MOST_NUMBER).all():
+            raise _malformed(f"has {name} of another shape or type than its columns want, or not finite")
+    _check_covariance(arrays["covariance"])
+    estimator: LeastSquaresInference | LogisticInference
+    if classes is None:
+        estimator = LeastSquaresInference(robust=facts["robust"])
+        estimator.coef_, estimator.intercept_ = arrays["coefficients"], float(arrays["intercept"][0])
+    else:
+        estimator = LogisticInference(robust=facts["robust"])
+        estimator.coef_, estimator.intercept_ = arrays["coefficients"][None, :], arrays["intercept"]
+        estimator.classes_ = classes
+    estimator.covariance_, estimator.n_features_in_ = arrays["covariance"], n_components
+    return estimator
+
+
+def _check_covariance(covariance: NDArray[np.float64]) -> None:
+    variances = np.diagonal(covariance)
+    if not (variances >= 0).all():
+        raise _malformed("has negative variances")
+    # Columns may be on very different scales, so it is looked at as correlations.
+    scale = np.sqrt(np.where(variances > 0, variances, 1.0))
+    correlation = covariance / scale / scale[:, None]
+    if (
+        not (np.abs(correlation - correlation.T) <= _COVARIANCE_ROUNDING).all()
+        or not (np.abs(correlation) <= 1 + _COVARIANCE_ROUNDING).all()
+    ):
+        raise _malformed("has a covariance that is none")
+    if np.linalg.eigvalsh(correlation)[0] < -_COVARIANCE_ROUNDING * len(covariance):
+        raise _malformed("has a covariance that is not positive")
 
 
 def head_to(estimator: Any, stem: str) -> tuple[dict[str, Any], dict[str, bytes]]:

@@ -1,19 +1,123 @@
-"""The one thing that comes back from the analyst to a party."""
+"""The one thing that comes back from the analyst to a party, and its file."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from ..bundle import Bundle, KeyPair, PublicKey, pack, unpack, write_atomically
-from ._codec import MODEL_KIND, decode_model, model_contents
-from ._composed import ComposedModel
+import numpy as np
+import sklearn
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import is_classifier
 
-__all__ = ["PartyModel", "model_from"]
+from .._typing import FloatArray, PartyName
+from .._version import __version__
+from ..bundle import Bundle, KeyPair, PublicKey, arrays_to_bytes, bytes_to_arrays, pack, unpack, write_atomically
+from ..errors import AgreementError, ExchangeError
+from ..survival import SurvivalModel
+from ..targets import TargetKind
+from ._from_elsewhere import malformed, reason_of
+from ._heads import estimator_kind, head_from, head_to
+from ._maps import IntegrationFunction, KernelMap, map_from, map_to
+
+__all__ = ["MODEL_KIND", "PartyModel", "model_contents", "model_from", "plain_facts", "task_of"]
+
+
+def task_of(estimator: Any) -> str:
+    """Of "classification", "regression" and "survival", what an estimator is for."""
+    if isinstance(estimator, SurvivalModel):
+        return TargetKind.SURVIVAL.value
+    return "classification" if is_classifier(estimator) else "regression"
+
+
+_MOST_COUNT = 10**12
+_MOST_NUMBER = 1e300
+_MOST_TEXT = 200
+_MOST_ENTRIES = 50
+
+
+def plain_facts(bundle: Bundle) -> dict[str, Any]:
+    """The facts of a model, after a check that those known here are short and of their types.
+
+    Parameters
+    ----------
+    bundle : Bundle
+        Sealed or not; facts that it lacks are not asked for.
+
+    Raises
+    ------
+    ExchangeError
+        MODEL_MALFORMED, naming the facts that are not, never what they say.
+    """
+    wrong = [name for name, fits in _FITTING.items() if name in bundle.facts and not fits(bundle.facts[name])]
+    if wrong:
+        raise malformed(f"its manifest holds something else than what belongs there in {wrong!r}")
+    return dict(bundle.facts)
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= _MOST_COUNT
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= _MOST_TEXT and value.isprintable()
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= _MOST_TEXT and value.isidentifier() and value.isascii()
+
+
+def _is_party(value: Any) -> bool:
+    return type(value) is int or (isinstance(value, str) and len(value) <= _MOST_TEXT)
+
+
+def _is_time(value: Any) -> bool:
+    if not _is_text(value):
+        return False
+    try:
+        return datetime.fromisoformat(value).tzinfo is not None
+    except ValueError:
+        return False
+
+
+def _is_value(value: Any) -> bool:
+    if type(value) in (float, int):
+        return bool(abs(value) <= _MOST_NUMBER)
+    return value is None or type(value) is bool or _is_text(value)
+
+
+def _is_mapping(value: Any) -> bool:
+    """Of names to single values."""
+    if not isinstance(value, Mapping) or len(value) > _MOST_ENTRIES:
+        return False
+    return all(_is_text(name) and _is_value(each) for name, each in value.items())
+
+
+def _is_lint(value: Any) -> bool:
+    if not isinstance(value, Mapping) or value.keys() != {"found", "overridden_by"} or type(value["found"]) is not bool:
+        return False
+    return value["overridden_by"] is None or _is_text(value["overridden_by"])
+
+
+_FITTING: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("n_components", "n_intermediate", "n_parties", "n_rows"), _is_count),
+    **dict.fromkeys(("method", "project", "project_digest", "share_digest"), _is_text),
+    "created": _is_time,
+    "estimator": _is_name,
+    "parameters": _is_mapping,
+    "party": _is_party,
+    "row_lint": _is_lint,
+    "task": ("classification", "regression", "survival").__contains__,
+    "versions": _is_mapping,
+}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PartyModel(ComposedModel):
+class PartyModel:
     """One party's integration function g_k and the common model h.
 
     A party composes it with its own secret f_k, and predicts alone from then on: h(g_k(f_k(x))).
@@ -34,6 +138,58 @@ class PartyModel(ComposedModel):
         h as it is without any row of this party, where its shared rows are not its own rows one by one, so that
         nothing can be left out for one of them.  The party scores its own rows with it.
     """
+
+    party: PartyName
+    integration_function: IntegrationFunction
+    estimator: Any
+    left_out: FloatArray | None = field(default=None, repr=False)
+    without_party: Any | None = field(default=None, repr=False)
+
+    def transform(self, representation: ArrayLike) -> FloatArray:
+        """Collaboration representation g_k(x), of shape (n_rows, n_components).
+
+        Parameters
+        ----------
+        representation : array-like of shape (n_rows, n_intermediate)
+            The party's own f_k(X).
+        """
+        return self.integration_function(representation)
+
+    def predict(self, representation: ArrayLike) -> NDArray[Any]:
+        """Predicted targets h(g_k(x)), of shape (n_rows,)."""
+        return np.asarray(self.estimator.predict(self.transform(representation)))
+
+    def predict_proba(self, representation: ArrayLike) -> FloatArray:
+        """Class probabilities, of shape (n_rows, n_classes), in the order of ``estimator.classes_``.
+
+        Raises
+        ------
+        AttributeError
+            When the model h gives no probabilities.
+        """
+        return np.asarray(self.estimator.predict_proba(self.transform(representation)))
+
+    def predict_survival(self, representation: ArrayLike, times: ArrayLike) -> FloatArray:
+        """Probability of no event up to each time, of shape (n_rows, n_times).
+
+        Parameters
+        ----------
+        representation : array-like of shape (n_rows, n_intermediate)
+        times : array-like of shape (n_times,)
+            From 0 to the end of the observation, which is the last of the baseline's times.
+
+        Raises
+        ------
+        AttributeError
+            When the model h is no survival model.
+        ValueError
+            When a time is beyond the end of the observation.
+        """
+        return np.asarray(self.estimator.predict_survival(self.transform(representation), times))
+
+    def predict_cumulative_hazard(self, representation: ArrayLike, times: ArrayLike) -> FloatArray:
+        """Λ(t | x) of each row at each time, of shape (n_rows, n_times); see `predict_survival`."""
+        return np.asarray(self.estimator.predict_cumulative_hazard(self.transform(representation), times))
 
     def save(self, path: str | Path, *, key: KeyPair | None = None) -> None:
         """Write the model to a `.dcmodel` file (no pickle).
@@ -71,6 +227,220 @@ class PartyModel(ComposedModel):
         return model_from(unpack(Path(path), kind=MODEL_KIND, signed_by=signed_by))
 
 
+_SCALES = (1.0, 1e-3, 0.0)
+_TOLERANCE = 1e-3
+"""Of probabilities and their sums."""
+
+
+def _try_prediction(model: PartyModel, *, n_rows: int = 8, seed: int = 0) -> FloatArray:
+    """Predict for made-up rows.
+
+    A linear map says nothing of the scale of its rows, and far from those that it was trained on an estimator may well
+    fail; so smaller rows are tried too.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_intermediate)
+        Rows for which the model has answers.
+
+    Raises
+    ------
+    ExchangeError
+        MODEL_MALFORMED, where an error comes of all, or what comes is neither finite numbers nor known classes.
+    """
+    rows = _made_up_rows(model.integration_function, n_rows, seed)
+    scales = _SCALES[:1] if isinstance(model.integration_function, KernelMap) else _SCALES
+    refusals = []
+    for scale in scales:
+        refusal = _refusal_of(model, scale * rows)
+        if refusal is None:
+            return scale * rows
+        refusals.append(refusal)
+    raise refusals[0]
+
+
+def _made_up_rows(g: IntegrationFunction, n_rows: int, seed: int) -> FloatArray:
+    """Between a kernel map's own anchor rows, for elsewhere it may give zero; standard normal for a linear map."""
+    generator = np.random.default_rng(seed)
+    if not isinstance(g, KernelMap):
+        return generator.standard_normal((n_rows, g.n_intermediate))
+    first, second = generator.integers(len(g.anchor_representation), size=(2, n_rows))
+    weights, anchors = generator.random((n_rows, 1)), g.anchor_representation
+    return np.asarray(weights * anchors[first] + (1 - weights) * anchors[second])
+
+
+def _refusal_of(model: PartyModel, rows: FloatArray) -> ExchangeError | None:
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            _check_answers(model, rows)
+    except ExchangeError as refusal:
+        return refusal
+    # An estimator with contradictory attributes may raise anything.
+    except Exception as error:
+        return _bad_answer(model, f"fails on made-up rows ({type(error).__name__})")
+    return None
+
+
+def _check_answers(model: PartyModel, rows: FloatArray) -> None:
+    predicted = model.predict(rows)
+    if predicted.shape != (len(rows),):
+        raise _bad_answer(model, f"predicts shape {predicted.shape} for {len(rows)} rows")
+    classes = getattr(model.estimator, "classes_", None)
+    if isinstance(model.estimator, SurvivalModel):
+        _check_survival(model, rows)
+    if classes is None:
+        if predicted.dtype.kind not in "biuf" or not np.isfinite(predicted).all():
+            raise _bad_answer(model, "predicts something other than finite numbers")
+        return
+    if not np.isin(predicted, classes).all():
+        raise _bad_answer(model, "predicts classes that are none of its own")
+    if hasattr(model.estimator, "predict_proba"):
+        _check_probabilities(model, model.predict_proba(rows), len(rows), classes)
+
+
+def _check_survival(model: PartyModel, rows: FloatArray) -> None:
+    for baseline in model.estimator.baselines_.values():
+        times = np.append(0.0, baseline.times)
+        survival = model.predict_survival(rows, times)
+        if survival.shape != (len(rows), len(times)) or not ((survival >= 0) & (survival <= 1)).all():
+            raise _bad_answer(model, "gives survival that is no probability")
+
+
+def _check_probabilities(model: PartyModel, found: FloatArray, n_rows: int, classes: NDArray[Any]) -> None:
+    if found.shape != (n_rows, len(classes)) or found.dtype.kind != "f" or not np.isfinite(found).all():
+        raise _bad_answer(model, "gives no probability for each class")
+    off = np.abs(found.sum(axis=1) - 1.0).max()
+    if found.min() < -_TOLERANCE or found.max() > 1 + _TOLERANCE or off > _TOLERANCE:
+        raise _bad_answer(model, "gives probabilities that do not add up to one")
+
+
+def _bad_answer(model: PartyModel, what: str) -> ExchangeError:
+    return malformed(f"its {type(model.estimator).__name__} {what}")
+
+
+_NAME = "left_out"
+
+
+def _left_out_to(left_out: ArrayLike) -> bytes:
+    """One array of double precision as bytes."""
+    return arrays_to_bytes({_NAME: np.asarray(left_out, dtype=np.float64)})
+
+
+def _left_out_from(data: bytes) -> FloatArray:
+    """The array that `_left_out_to` wrote; what is in it is left to `_check_left_out`.
+
+    Raises
+    ------
+    ExchangeError
+        MODEL_MALFORMED.
+    """
+    try:
+        arrays = bytes_to_arrays(data, what="The predictions for rows left out")
+    except ExchangeError:
+        raise malformed("its predictions for rows left out cannot be read") from None
+    if arrays.keys() != {_NAME} or arrays[_NAME].dtype != np.float64:
+        raise malformed("its predictions for rows left out are no table of double precision")
+    return arrays[_NAME]
+
+
+def _check_left_out(left_out: FloatArray, classes: NDArray[Any] | None) -> None:
+    """Refuse what is neither numbers, one for each row, nor a probability of each class.
+
+    Raises
+    ------
+    ExchangeError
+        MODEL_MALFORMED.
+    """
+    wanted = left_out.shape[:1] if classes is None else (*left_out.shape[:1], len(classes))
+    if left_out.ndim < 1 or left_out.shape != wanted or not left_out.size or not np.isfinite(left_out).all():
+        raise malformed("its predictions for rows left out do not have the shape of its targets, or are not finite")
+    if classes is None:
+        return
+    off = np.abs(left_out.sum(axis=1) - 1.0).max()
+    if left_out.min() < -_TOLERANCE or left_out.max() > 1 + _TOLERANCE or off > _TOLERANCE:
+        raise malformed("its predictions for rows left out are no probabilities")
+
+
+MODEL_KIND = "datacollab.model"
+
+_MAP, _LEFT_OUT = "g.safetensors", "left-out.safetensors"
+_HEAD, _WITHOUT = "h", "h-without"
+"""What the names of the members begin with that hold h, and h without the party."""
+
+
+def model_contents(model: PartyModel) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """What a `.dcmodel` file says and holds of a model.
+
+    What is written is read again with all checks, so that the party's program will take it.  Of a search over
+    parameters, the best estimator is sent.
+
+    Parameters
+    ----------
+    model : PartyModel
+
+    Returns
+    -------
+    facts : dict of str to object
+        For the manifest.
+    members : dict of str to bytes
+
+    Raises
+    ------
+    ExchangeError
+        MODEL_UNSUPPORTED or TOO_LARGE.
+    """
+    estimator = _of_party(getattr(model.estimator, "best_estimator_", model.estimator), model.party)
+    g = model.integration_function
+    if isinstance(g, KernelMap):
+        g = g.to_numpy()
+    without = model.without_party
+    without = getattr(without, "best_estimator_", without)
+    sent = PartyModel(
+        party=model.party,
+        integration_function=g,
+        estimator=estimator,
+        left_out=model.left_out,
+        without_party=without,
+    )
+    map_facts, arrays = map_to(g)
+    head, members = head_to(estimator, _HEAD)
+    without_head, without_members = (None, {}) if without is None else head_to(without, _WITHOUT)
+    classes = getattr(estimator, "classes_", None)
+    facts = {
+        "party": model.party,
+        "integration_function": map_facts,
+        "n_intermediate": g.n_intermediate,
+        "n_components": g.n_components,
+        "estimator": estimator_kind(estimator),
+        "head": head,
+        "without_party": without_head,
+        "task": task_of(estimator),
+        "classes": None if classes is None else np.asarray(classes).tolist(),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"datacollab": __version__, "numpy": np.__version__, "sklearn": sklearn.__version__},
+    }
+    members |= {_MAP: arrays_to_bytes(arrays)} | without_members
+    if model.left_out is not None:
+        members[_LEFT_OUT] = _left_out_to(model.left_out)
+    _check_written(facts, members, sent)
+    return facts, members
+
+
+def _of_party(estimator: Any, party: PartyName) -> Any:
+    """A survival model with the baseline of the party alone; any other as it is."""
+    if not isinstance(estimator, SurvivalModel) or not hasattr(estimator, "baselines_"):
+        return estimator
+    try:
+        return estimator.for_party(party)
+    except AgreementError as error:
+        raise ExchangeError(
+            "MODEL_UNSUPPORTED",
+            f"The {type(estimator).__name__} cannot be sent to party {party!r}, which gets its own baseline or the "
+            f"common one. {error} Train it with the parties as strata, or without strata.",
+        ) from None
+
+
 def model_from(bundle: Bundle) -> PartyModel:
     """The model in a bundle, after checks of every part.  Numbers are read, and nothing that could be run.
 
@@ -83,5 +453,121 @@ def model_from(bundle: Bundle) -> PartyModel:
     ExchangeError
         WRONG_KIND, TOO_LARGE or MODEL_MALFORMED.
     """
-    read = decode_model(bundle)
-    return PartyModel(**{each.name: getattr(read, each.name) for each in fields(read)})
+    if bundle.kind != MODEL_KIND:
+        raise ExchangeError("WRONG_KIND", f"A model is wanted, but this is a bundle of kind {bundle.kind!r}.")
+    return _model_of(plain_facts(bundle), bundle.members)
+
+
+def _model_of(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> PartyModel:
+    g = _map_of(facts, members)
+    estimator = head_from(facts.get("head"), members, _HEAD, g.n_components)
+    model = PartyModel(
+        party=g.party,
+        integration_function=g,
+        estimator=estimator,
+        left_out=_left_out_of(members, estimator),
+        without_party=_without_party(facts, members, g, estimator),
+    )
+    _check_facts(facts, model, estimator=estimator_kind(estimator))
+    _try_prediction(model)
+    return model
+
+
+def _map_of(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> IntegrationFunction:
+    _check_members(facts, members)
+    party = facts.get("party")
+    if isinstance(party, bool) or not isinstance(party, str | int):
+        raise malformed("it does not say for which party it is")
+    try:
+        arrays = bytes_to_arrays(members[_MAP], what=_MAP)
+    except ExchangeError:
+        raise malformed("the arrays of its integration function cannot be read") from None
+    return map_from(party, facts.get("integration_function"), arrays)
+
+
+def _check_members(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> None:
+    known = {_MAP, _LEFT_OUT, f"{_HEAD}.safetensors", f"{_WITHOUT}.safetensors"}
+    without = facts.get("without_party") is None and any(name.startswith(f"{_WITHOUT}.") for name in members)
+    if _MAP not in members or not members.keys() <= known or without:
+        raise malformed(f"it has the members {sorted(members)!r}, which are not those of a model")
+
+
+def _left_out_of(members: Mapping[str, bytes], estimator: Any) -> FloatArray | None:
+    if _LEFT_OUT not in members:
+        return None
+    if isinstance(estimator, SurvivalModel):
+        raise malformed("it is a survival model with predictions for rows left out, which none has")
+    left_out = _left_out_from(members[_LEFT_OUT])
+    _check_left_out(left_out, getattr(estimator, "classes_", None))
+    return left_out
+
+
+def _without_party(
+    facts: Mapping[str, Any], members: Mapping[str, bytes], g: IntegrationFunction, estimator: Any
+) -> Any | None:
+    """The model without this party's rows, which has to be one for the same targets."""
+    if facts.get("without_party") is None:
+        return None
+    without = head_from(facts["without_party"], members, _WITHOUT, g.n_components)
+    if task_of(without) != task_of(estimator) or isinstance(estimator, SurvivalModel):
+        raise malformed("its estimator without the party is for another task")
+    if is_classifier(estimator) and not np.isin(without.classes_, estimator.classes_).all():
+        raise malformed("its estimator without the party knows classes that the one with it does not")
+    _try_prediction(PartyModel(party=g.party, integration_function=g, estimator=without))
+    return without
+
+
+def _check_facts(facts: Mapping[str, Any], model: PartyModel, *, estimator: str | None) -> None:
+    classes = getattr(model.estimator, "classes_", None)
+    found = {
+        "n_intermediate": model.integration_function.n_intermediate,
+        "n_components": model.integration_function.n_components,
+        "estimator": estimator,
+        "task": task_of(model.estimator),
+        "classes": None if classes is None else classes.tolist(),
+    }
+    wrong = [name for name, value in found.items() if name not in facts or facts[name] != value]
+    if wrong:
+        raise malformed(f"its manifest says something else than its parts of {wrong!r}")
+
+
+def _check_written(facts: Mapping[str, Any], members: Mapping[str, bytes], model: PartyModel) -> None:
+    """A model that would be refused, or would predict otherwise, is not sent."""
+    name = type(model.estimator).__name__
+    try:
+        read, rows = _model_of(facts, members), _try_prediction(model)
+    except ExchangeError as error:
+        if error.code == "TOO_LARGE":
+            raise
+        raise ExchangeError(
+            "MODEL_UNSUPPORTED",
+            f"The {name} cannot be sent, for the party's program would refuse it ({reason_of(error)}). Train another "
+            "kind of model.",
+        ) from None
+    pairs = [(model, read)]
+    if model.without_party is not None:
+        pairs.append((_with(model, model.without_party), _with(read, read.without_party)))
+    if not all(_predict_alike(before, after, rows) for before, after in pairs):
+        raise ExchangeError(
+            "MODEL_UNSUPPORTED", f"The {name} predicts otherwise once written and read. Train another kind of model."
+        )
+
+
+def _with(model: PartyModel, estimator: Any) -> PartyModel:
+    return PartyModel(party=model.party, integration_function=model.integration_function, estimator=estimator)
+
+
+def _predict_alike(first: PartyModel, second: PartyModel, rows: FloatArray) -> bool:
+    before, after = first.predict(rows), second.predict(rows)
+    if isinstance(first.estimator, SurvivalModel) and not _survive_alike(first, second, rows):
+        return False
+    same = np.array_equal(before, after) if before.dtype.kind not in "f" else np.allclose(before, after, rtol=1e-9)
+    if same and hasattr(first.estimator, "predict_proba"):
+        return bool(np.allclose(first.predict_proba(rows), second.predict_proba(rows), rtol=1e-9, atol=1e-12))
+    return bool(same)
+
+
+def _survive_alike(first: PartyModel, second: PartyModel, rows: FloatArray) -> bool:
+    times = second.estimator.baseline.times
+    before, after = first.predict_survival(rows, times), second.predict_survival(rows, times)
+    return bool(np.allclose(before, after, rtol=1e-9, atol=1e-12))

@@ -230,6 +230,6 @@ def test_a_model_that_fails_on_rows_is_refused_without_its_words(world, monkeypa
 def test_a_model_of_numbers_needs_no_version_of_scikit_learn(world, monkeypatch):
     a, b = world.shared("a"), world.shared("b")
     path = world.model_file(a, b, estimator=RandomForestClassifier(5, random_state=0))
-    monkeypatch.setattr("datacollab.model._codec.sklearn", SimpleNamespace(__version__="99.0"))
+    monkeypatch.setattr("datacollab.model._party_model.sklearn", SimpleNamespace(__version__="99.0"))
     assert a.install(path)["estimator"] == "RandomForestClassifier"
     assert a.predict(world.root / "new.csv", world.root / "out.csv") > 0

@@ -7,13 +7,11 @@ own code from arrays whose shapes and bounds were checked; no object of another 
 nodes that scikit-learn's trees walk along, which are derived here.
 """
 
-from ._budget import Budget
 from ._chain import Chain, read_chain
 from ._clusters import mixture_classes, mixture_novelty, nearest_centre
-from ._export import SENDABLE, sent_form
-from ._export_survival import sent_survival
-from ._parts import Parts
+from ._export import SENDABLE, sent_form, sent_survival
 from ._received import ReceivedClassifier, ReceivedRegressor, read_predictor, write_predictor
+from ._step import Budget, Parts
 from ._survival import SURVIVAL_PART, ReceivedSurvival, read_survival, write_survival
 
 __all__ = [

@@ -9,14 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._typing import FloatArray
-from ._budget import Budget
-from ._columns import Affine, Clip, Elementwise, LogFloor, Scale, Stretch
-from ._links import Binary, Complement, Isotonic, Normalise, Softmax
-from ._normal import NormalDensities
-from ._parts import MOST_WIDTH, Parts
-from ._radial import Radial
-from ._refusals import bad_predictor, large_predictor
-from ._step import Step
+from ._step import MOST_WIDTH, Budget, Parts, Step, bad_predictor, large_predictor
+from ._steps import (
+    Affine,
+    Binary,
+    Clip,
+    Complement,
+    Elementwise,
+    Isotonic,
+    LogFloor,
+    NormalDensities,
+    Normalise,
+    Radial,
+    Scale,
+    Softmax,
+    Stretch,
+)
 from ._trees import Trees
 
 __all__ = ["Chain", "Mean", "read_chain"]

@@ -9,11 +9,9 @@ from numpy.typing import NDArray
 
 from ..._typing import FloatArray
 from ._chain import Chain
-from ._columns import Affine, Elementwise, LogFloor, Stretch
-from ._links import Softmax
-from ._normal import NormalDensities
 from ._received import ReceivedClassifier, ReceivedRegressor
 from ._step import Step
+from ._steps import Affine, Elementwise, LogFloor, NormalDensities, Softmax, Stretch
 
 __all__ = ["mixture_classes", "mixture_novelty", "nearest_centre"]
 

@@ -1,34 +1,482 @@
-"""A fitted estimator as a chain of steps."""
+"""A fitted estimator as a chain of steps: to its scores, and on to its probabilities."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn import calibration, compose, dummy, ensemble, naive_bayes, neural_network, pipeline, tree
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn import (
+    calibration,
+    compose,
+    decomposition,
+    dummy,
+    ensemble,
+    feature_selection,
+    linear_model,
+    naive_bayes,
+    neural_network,
+    pipeline,
+    preprocessing,
+    svm,
+    tree,
+)
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from ..._typing import FloatArray
 from ...errors import ExchangeError
+from ...survival import CoxRegression, SurvivalForest, SurvivalModel
 from .._averaged import AveragedClassifier, AveragedRegressor
-from .._calibrated_forest import FLOOR, CalibratedForestClassifier
+from .._calibration import FLOOR, CalibratedForestClassifier
 from .._landmark_ridge import LandmarkRidgeClassifier, LandmarkRidgeRegressor
 from ._chain import Chain, Mean
-from ._columns import Affine, Elementwise, LogFloor, Scale, Stretch
-from ._export_columns import TRANSFORMERS, inverse_of_target, transformer
-from ._export_linear import LINEAR_CLASSIFIERS, LINEAR_REGRESSORS, linear_classifier, linear_regressor, network
-from ._export_survival import SENDABLE_SURVIVAL
-from ._export_trees import gradient_boosting, histogram_boosting, tree_model
-from ._links import Complement, Isotonic, Normalise, Softmax
-from ._normal import NormalDensities
-from ._radial import Radial
 from ._received import ReceivedClassifier, ReceivedRegressor
-from ._sent import NotSendableError, Sent, floats, picked, stretch
-from ._step import Step
+from ._step import MOST_NUMBER, Step
+from ._steps import (
+    Affine,
+    Binary,
+    Clip,
+    Complement,
+    Elementwise,
+    Isotonic,
+    LogFloor,
+    NormalDensities,
+    Normalise,
+    Radial,
+    Scale,
+    Softmax,
+    Stretch,
+)
+from ._survival import ReceivedSurvival
+from ._trees import LEAF, Trees, places_in_order
 
-__all__ = ["SENDABLE", "sent_form"]
+__all__ = ["SENDABLE", "sent_form", "sent_survival"]
+
+
+class NotSendableError(Exception):
+    """An estimator, or a setting of one, that no steps describe; the message says what it is."""
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A model as steps.
+
+    Attributes
+    ----------
+    scores : tuple of Step
+        To what `predict` decides by; of a regressor, to its prediction.
+    link : tuple of Step or None
+        From there to probabilities; None where the model has none.
+    zero_is_second : bool
+        Whether a single score of 0 means the second class.
+    response : bool
+        Whether the scores are what `decision_function` gives.
+    """
+
+    scores: tuple[Step, ...]
+    link: tuple[Step, ...] | None = None
+    zero_is_second: bool = False
+    response: bool = False
+
+    def after(self, *before: Step) -> Sent:
+        """The same behind other steps."""
+        return Sent((*before, *self.scores), self.link, self.zero_is_second, self.response)
+
+    @property
+    def probabilities(self) -> tuple[Step, ...]:
+        """All steps to the probabilities."""
+        if self.link is None:
+            raise NotSendableError("a model without probabilities where they are needed")
+        return (*self.scores, *self.link)
+
+
+def floats(values: Any) -> FloatArray:
+    """A table of double precision, row by row."""
+    return np.ascontiguousarray(values, dtype=np.float64)
+
+
+def stretch(factors: Any, offsets: Any) -> Stretch:
+    """X a + b, column by column."""
+    return Stretch(floats(factors), floats(offsets))
+
+
+def picked(n_columns: int, columns: Any) -> Affine:
+    """Some of the columns."""
+    return Affine(np.eye(n_columns)[:, columns], np.zeros(len(np.arange(n_columns)[columns])))
+
+
+def transformer(fitted: Any) -> tuple[Step, ...]:
+    """The steps of a transformer.
+
+    Raises
+    ------
+    NotSendableError
+    """
+    if type(fitted) not in TRANSFORMERS:
+        raise NotSendableError(f"a {type(fitted).__name__}")
+    return TRANSFORMERS[type(fitted)](fitted)
+
+
+def inverse_of_target(fitted: Any) -> tuple[Step, ...]:
+    """From what a regressor of a transformed target says to the target.
+
+    Raises
+    ------
+    NotSendableError
+    """
+    if isinstance(fitted, preprocessing.FunctionTransformer):
+        if fitted.inverse_func is np.exp:
+            return (Elementwise(1, "exp"),)
+        if fitted.inverse_func is np.expm1:
+            return (Elementwise(1, "exp"), stretch([1.0], [-1.0]))
+    elif isinstance(fitted, preprocessing.StandardScaler):
+        centre = fitted.mean_[0] if fitted.with_mean else 0.0
+        return (stretch([1.0 if fitted.scale_ is None else fitted.scale_[0]], [centre]),)
+    raise NotSendableError(f"a target transformed by a {type(fitted).__name__}, other than log or log1p")
+
+
+def _standard(fitted: Any) -> tuple[Step, ...]:
+    # The means are there also where they are not taken off.
+    return _scale(fitted, fitted.mean_ if fitted.with_mean else None, fitted.scale_)
+
+
+def _robust(fitted: Any) -> tuple[Step, ...]:
+    return _scale(fitted, fitted.center_, fitted.scale_)
+
+
+def _largest(fitted: Any) -> tuple[Step, ...]:
+    steps = _scale(fitted, None, fitted.scale_)
+    # Since scikit-learn 1.9.
+    return (*steps, Clip(fitted.n_features_in_, -1.0, 1.0)) if getattr(fitted, "clip", False) else steps
+
+
+def _smallest_and_largest(fitted: Any) -> tuple[Step, ...]:
+    steps: tuple[Step, ...] = (stretch(fitted.scale_, fitted.min_),)
+    if not fitted.clip:
+        return steps
+    low, high = fitted.feature_range
+    return (*steps, Clip(fitted.n_features_in_, float(low), float(high)))
+
+
+def _scale(fitted: Any, centre: Any, spread: Any) -> tuple[Step, ...]:
+    n_columns = fitted.n_features_in_
+    centre = np.zeros(n_columns) if centre is None else centre
+    return (Scale(floats(centre), floats(np.ones(n_columns) if spread is None else spread)),)
+
+
+def _principal(fitted: Any) -> tuple[Step, ...]:
+    directions = floats(fitted.components_.T)
+    steps: tuple[Step, ...] = (Affine(directions, -floats(fitted.mean_ @ fitted.components_.T)),)
+    if not fitted.whiten:
+        return steps
+    # As scikit-learn, which does not divide by the spread of a column that has none.
+    spread = np.maximum(np.sqrt(fitted.explained_variance_), np.finfo(np.float64).eps)
+    return (*steps, Scale(np.zeros(len(spread)), floats(spread)))
+
+
+def _singular(fitted: Any) -> tuple[Step, ...]:
+    return (Affine(floats(fitted.components_.T), np.zeros(len(fitted.components_))),)
+
+
+def _selected(fitted: Any) -> tuple[Step, ...]:
+    return (picked(fitted.n_features_in_, fitted.get_support()),)
+
+
+TRANSFORMERS: dict[type, Callable[[Any], tuple[Step, ...]]] = {
+    decomposition.PCA: _principal,
+    decomposition.TruncatedSVD: _singular,
+    feature_selection.SelectKBest: _selected,
+    feature_selection.SelectPercentile: _selected,
+    feature_selection.VarianceThreshold: _selected,
+    preprocessing.MaxAbsScaler: _largest,
+    preprocessing.MinMaxScaler: _smallest_and_largest,
+    preprocessing.RobustScaler: _robust,
+    preprocessing.StandardScaler: _standard,
+}
+
+
+LINEAR_CLASSIFIERS: tuple[type, ...] = (
+    LinearDiscriminantAnalysis,
+    linear_model.LogisticRegression,
+    linear_model.LogisticRegressionCV,
+    linear_model.Perceptron,
+    linear_model.RidgeClassifier,
+    linear_model.RidgeClassifierCV,
+    linear_model.SGDClassifier,
+    svm.LinearSVC,
+)
+_LOG_LINK = (linear_model.GammaRegressor, linear_model.PoissonRegressor)
+LINEAR_REGRESSORS: tuple[type, ...] = (
+    *_LOG_LINK,
+    linear_model.ARDRegression,
+    linear_model.BayesianRidge,
+    linear_model.ElasticNet,
+    linear_model.ElasticNetCV,
+    linear_model.HuberRegressor,
+    linear_model.Lars,
+    linear_model.LarsCV,
+    linear_model.Lasso,
+    linear_model.LassoCV,
+    linear_model.LassoLars,
+    linear_model.LassoLarsCV,
+    linear_model.LassoLarsIC,
+    linear_model.LinearRegression,
+    linear_model.OrthogonalMatchingPursuit,
+    linear_model.OrthogonalMatchingPursuitCV,
+    linear_model.QuantileRegressor,
+    linear_model.Ridge,
+    linear_model.RidgeCV,
+    linear_model.SGDRegressor,
+    linear_model.TheilSenRegressor,
+    linear_model.TweedieRegressor,
+    svm.LinearSVR,
+)
+_ACTIVATIONS = {"exp": "exp", "logistic": "logistic", "relu": "relu", "tanh": "tanh"}
+
+
+def linear_classifier(estimator: Any) -> Sent:
+    """Scores x A + b, and the link that the model uses for its probabilities, if any."""
+    scores = (_affine(estimator),)
+    n_classes = len(estimator.classes_)
+    if scores[0].n_out not in (1, n_classes) or (scores[0].n_out == 1) != (n_classes == 2):
+        raise NotSendableError("a model of several targets")
+    return Sent(scores, _link(estimator), response=True)
+
+
+def linear_regressor(estimator: Any) -> Sent:
+    """X a + b, or its exponential."""
+    affine = _affine(estimator)
+    if affine.n_out != 1:
+        raise NotSendableError("a model of several targets")
+    if _has_log_link(estimator):
+        return Sent((affine, Elementwise(1, "exp")))
+    return Sent((affine,))
+
+
+def network(estimator: Any) -> Sent:
+    """A multilayer perceptron."""
+    steps: list[Step] = []
+    for coefficients, intercept in zip(estimator.coefs_, estimator.intercepts_, strict=True):
+        if steps and estimator.activation != "identity":
+            steps.append(Elementwise(steps[-1].n_out, _ACTIVATIONS[estimator.activation]))
+        steps.append(Affine(floats(coefficients), floats(intercept)))
+    n_outputs, last = steps[-1].n_out, estimator.out_activation_
+    if hasattr(estimator, "classes_"):
+        if n_outputs == 1:
+            return Sent(tuple(steps), (Binary(),))
+        if last != "softmax":
+            raise NotSendableError("a network of several targets")
+        return Sent(tuple(steps), (Softmax(n_outputs),))
+    if n_outputs != 1:
+        raise NotSendableError("a network of several targets")
+    if last != "identity":
+        steps.append(Elementwise(1, _ACTIVATIONS[last]))
+    return Sent(tuple(steps))
+
+
+def _affine(estimator: Any) -> Affine:
+    dense = estimator.coef_.toarray() if sparse.issparse(estimator.coef_) else estimator.coef_
+    coefficients = np.atleast_2d(floats(dense)).T
+    intercept = np.broadcast_to(floats(estimator.intercept_).ravel(), (coefficients.shape[1],))
+    return Affine(floats(coefficients), floats(intercept))
+
+
+def _link(estimator: Any) -> tuple[Step, ...] | None:
+    n_classes = len(estimator.classes_)
+    if isinstance(estimator, linear_model.SGDClassifier):
+        if estimator.loss == "modified_huber":
+            raise NotSendableError("a model with the loss modified_huber")
+        if estimator.loss != "log_loss":
+            return None
+    elif not isinstance(estimator, LinearDiscriminantAnalysis | linear_model.LogisticRegression):
+        return None
+    if n_classes == 2 and getattr(estimator, "multi_class", "") == "multinomial":
+        return (stretch([2.0], [0.0]), Binary())
+    if n_classes == 2:
+        return (Binary(),)
+    # Before scikit-learn 1.8 the parameter said so, besides the solver.
+    one_against_rest = (
+        getattr(estimator, "solver", None) == "liblinear" or getattr(estimator, "multi_class", "") == "ovr"
+    )
+    if isinstance(estimator, linear_model.SGDClassifier) or one_against_rest:
+        return (Elementwise(n_classes, "logistic"), Normalise(n_classes))
+    return (Softmax(n_classes),)
+
+
+def _has_log_link(estimator: Any) -> bool:
+    if isinstance(estimator, linear_model.TweedieRegressor):
+        return bool(estimator.link == "log" or (estimator.link == "auto" and estimator.power > 0))
+    return isinstance(estimator, _LOG_LINK)
+
+
+SENDABLE_SURVIVAL = (CoxRegression.__name__, SurvivalForest.__name__)
+
+
+def sent_survival(estimator: SurvivalModel) -> ReceivedSurvival:
+    """A fitted survival model as it will be received.
+
+    Parameters
+    ----------
+    estimator : SurvivalModel
+        Of one baseline: see `SurvivalModel.for_party`.
+
+    Raises
+    ------
+    ExchangeError
+        MODEL_UNSUPPORTED, where it is not fitted, of another class, or has several baselines.
+    """
+    if isinstance(estimator, ReceivedSurvival):
+        return estimator
+    name = type(estimator).__name__
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        raise ExchangeError("MODEL_UNSUPPORTED", f"The {name} is not fitted. Train it before it is sent.") from None
+    if len(estimator.baselines_) != 1:
+        raise ExchangeError(
+            "MODEL_UNSUPPORTED",
+            f"The {name} has baselines of {len(estimator.baselines_)} strata, and a party gets its own alone. Take "
+            "for_party of the model.",
+        )
+    ((stratum, baseline),) = estimator.baselines_.items()
+    baseline_of = "common" if stratum is None else "own"
+    # Not isinstance: a subclass may predict otherwise.
+    if type(estimator) is CoxRegression:
+        n_columns = len(estimator.coef_)
+        centred = Scale(floats(estimator.mean_), np.ones(n_columns))
+        times = Affine(floats(estimator.coef_)[:, None], np.zeros(1))
+        covariance = floats(estimator.covariance_)
+        return ReceivedSurvival(
+            Chain((centred, times)), baseline, name=name, baseline_of=baseline_of, covariance=covariance
+        )
+    if type(estimator) is SurvivalForest:
+        trees = forest_of(estimator.estimators_, estimator.n_features_in_)
+        # Every leaf has an event, so no risk is 0, and the floor is never reached.
+        chain = Chain((trees, LogFloor(1, 1 / MOST_NUMBER)))
+        return ReceivedSurvival(chain, baseline, name=name, baseline_of=baseline_of)
+    raise ExchangeError(
+        "MODEL_UNSUPPORTED",
+        f"A survival model of type {name} cannot be sent. Train one of {', '.join(SENDABLE_SURVIVAL)}.",
+    )
+
+
+_Nodes = tuple[NDArray[Any], NDArray[Any], NDArray[Any], FloatArray, FloatArray]
+"""Of one tree: left and right children, features, thresholds, and values of all nodes, shape (n_nodes, n_values)."""
+
+
+def tree_model(estimator: Any) -> Sent:
+    """A tree, or the mean of a forest: class probabilities or numbers.
+
+    How many rows were in which node, and what an inner node would have said, is left out.
+    """
+    if estimator.n_outputs_ != 1:
+        raise NotSendableError("trees of several targets")
+    step = forest_of(getattr(estimator, "estimators_", [estimator]), estimator.n_features_in_)
+    return Sent((step,), () if hasattr(estimator, "classes_") else None)
+
+
+def forest_of(trees: Iterable[Any], n_in: int) -> Trees:
+    """The mean of scikit-learn's trees."""
+    return _step(map(_nodes, trees), n_in, precision="float32")
+
+
+def gradient_boosting(estimator: Any) -> Sent:
+    """Gradient boosting that starts from a constant."""
+    starts_from = estimator.init_
+    is_constant = isinstance(starts_from, DummyClassifier | DummyRegressor)
+    if is_constant and starts_from.strategy in ("stratified", "uniform"):
+        raise NotSendableError("gradient boosting that starts from answers that are drawn")
+    if not is_constant and starts_from != "zero":
+        raise NotSendableError("gradient boosting that starts from another model")
+    n_steps, n_out = estimator.estimators_.shape
+    is_classifier = hasattr(estimator, "classes_")
+    step = _step(
+        map(_nodes, estimator.estimators_.ravel()),
+        estimator.n_features_in_,
+        precision="float32",
+        factor=float(estimator.learning_rate),
+        base=np.zeros(n_out),
+        output=np.tile(np.arange(n_out, dtype=np.int32), n_steps),
+    )
+    # What it starts from is what it says less what its trees say; public methods say no more.
+    row = np.zeros((1, estimator.n_features_in_))
+    said = estimator.decision_function(row) if is_classifier else estimator.predict(row)
+    step.base = np.reshape(said, n_out) - step(row)[0]
+    if not is_classifier:
+        return Sent((step,))
+    if n_out > 1:
+        return Sent((step,), (Softmax(n_out),), response=True)
+    link: tuple[Step, ...] = (Binary(),)
+    if estimator.loss == "exponential":
+        link = (stretch([2.0], [0.0]), Binary())
+    return Sent((step,), link, zero_is_second=True, response=True)
+
+
+def histogram_boosting(estimator: Any) -> Sent:
+    """Histogram gradient boosting of numbers."""
+    stages = estimator._predictors
+    n_out = len(stages[0])
+    step = _step(
+        (_histogram_nodes(tree.nodes) for stage in stages for tree in stage),
+        estimator.n_features_in_,
+        precision="float64",
+        base=floats(estimator._baseline_prediction).reshape(n_out),
+        output=np.tile(np.arange(n_out, dtype=np.int32), len(stages)),
+    )
+    if hasattr(estimator, "classes_"):
+        return Sent((step,), (Binary(),) if n_out == 1 else (Softmax(n_out),), response=True)
+    if estimator.loss in ("gamma", "poisson"):
+        return Sent((step, Elementwise(1, "exp")))
+    return Sent((step,))
+
+
+def _nodes(tree: Any) -> _Nodes:
+    nodes = tree.tree_
+    values = nodes.value[:, 0, :]
+    return nodes.children_left, nodes.children_right, nodes.feature, nodes.threshold, values
+
+
+def _histogram_nodes(nodes: NDArray[Any]) -> _Nodes:
+    is_leaf = nodes["is_leaf"].astype(bool)
+    if nodes["is_categorical"].any():
+        raise NotSendableError("boosting by categories, where the collaboration representation has numbers only")
+    left, right = (np.where(is_leaf, LEAF, nodes[side].astype(np.int64)) for side in ("left", "right"))
+    # An infinite threshold parts numbers from missing values, and no number of a table is above the largest one.
+    threshold = np.minimum(nodes["num_threshold"], np.finfo(np.float64).max)
+    return left, right, nodes["feature_idx"].astype(np.int64), threshold, nodes["value"][:, None]
+
+
+def _step(
+    trees: Iterable[_Nodes],
+    n_in: int,
+    *,
+    precision: str,
+    factor: float = 1.0,
+    base: FloatArray | None = None,
+    output: NDArray[np.int32] | None = None,
+) -> Trees:
+    features, thresholds, values = [], [], []
+    for left, right, feature, threshold, value in trees:
+        order = places_in_order(left, right)
+        is_leaf = left[order] == LEAF
+        features.append(np.where(is_leaf, LEAF, feature[order]).astype(np.int32))
+        thresholds.append(threshold[order][~is_leaf])
+        values.append(value[order][is_leaf])
+    return Trees(
+        n_in,
+        np.concatenate(features),
+        floats(np.concatenate(thresholds)),
+        factor * floats(np.concatenate(values)),
+        precision=precision,
+        base=base,
+        output=output,
+    )
 
 
 def sent_form(estimator: Any) -> ReceivedClassifier | ReceivedRegressor:

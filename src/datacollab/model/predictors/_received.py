@@ -13,10 +13,9 @@ from sklearn.utils.validation import validate_data
 
 from ..._typing import FloatArray
 from .._batches import row_batches
-from .._class_names import check_classes, class_names
-from .._from_elsewhere import FromElsewhere
+from .._from_elsewhere import FromElsewhere, check_classes, class_names
 from ._chain import Chain, read_chain
-from ._refusals import bad_predictor
+from ._step import bad_predictor
 
 __all__ = ["Received", "ReceivedClassifier", "ReceivedRegressor", "checked_name", "read_predictor", "write_predictor"]
 

@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from ..._typing import FloatArray
 from ...survival import Baseline, SurvivalModel
 from ._chain import Chain, read_chain
-from ._columns import Affine, Scale
-from ._parts import MOST_NUMBER
 from ._received import Received, checked_name
-from ._refusals import bad_predictor, large_predictor
+from ._step import MOST_NUMBER, bad_predictor, large_predictor
+from ._steps import Affine, Scale
 
 __all__ = ["SURVIVAL_PART", "ReceivedSurvival", "read_survival", "write_survival"]
 
