@@ -17,7 +17,7 @@ from distributed import Client, LocalCluster
 from scipy.linalg import subspace_angles
 from threadpoolctl import threadpool_limits
 
-import datacollab.analyst._dask_engine as dask_engine
+import datacollab.analyst._engine as dask_engine
 from datacollab import KTI
 
 N_COLUMNS = 16

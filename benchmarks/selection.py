@@ -35,8 +35,8 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from datacollab import KTICV
+from datacollab.analyst._kti import kernel_widths
 from datacollab.analyst._kti_scoring import held_out_views
-from datacollab.analyst._widths import kernel_widths
 from datacollab.datasets import Dataset, load
 from datacollab.linalg import Kernel
 from datacollab.paper.experiments import Condition

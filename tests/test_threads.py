@@ -101,15 +101,18 @@ def test_kernel_integrators_by_themselves():
 
 
 @pytest.mark.parametrize(
-    ("integrator", "module"),
-    [(dc.LTI(2), "_linear"), (dc.GEP(2), "_linear"), (dc.MPP(2), "_mpp"), (dc.ODC(), "_odc"), (dc.KTI(2), "_kti")],
+    ("integrator", "heavy"),
+    [
+        *((each, "_linear.column_space") for each in (dc.LTI(2), dc.GEP(2), dc.MPP(2))),
+        (dc.ODC(), "_linear._procrustes"),
+        (dc.KTI(2), "_kti.kernel_widths"),
+    ],
     ids=["LTI", "GEP", "MPP", "ODC", "KTI"],
 )
-def test_integrators_by_themselves(monkeypatch, integrator, module):
+def test_integrators_by_themselves(monkeypatch, integrator, heavy):
     """One thread where there are few anchor rows, all of them where there are many, and the same numbers."""
     seen = []
-    heavy = {"_linear": "column_space", "_mpp": "column_space", "_odc": "_procrustes"}
-    name = f"datacollab.analyst.{module}.{heavy.get(module, 'kernel_widths')}"
+    name = f"datacollab.analyst.{heavy}"
     original = _resolved(name)
 
     def watched(*args, **kwargs):

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
-from datacollab.analyst._fitted import Choice
+from datacollab.analyst._choice import Choice
 from datacollab.errors import DataCollabWarning
 from datacollab.model import PartyModel
 

@@ -14,10 +14,8 @@ from sklearn.preprocessing import StandardScaler
 
 import datacollab as dc
 from datacollab.analyst import Collaboration
-from datacollab.analyst._candidate_table import Candidate
-from datacollab.analyst._candidates import NamedModel, forest, is_ridge, kernel_models, with_many_landmarks
-from datacollab.analyst._choice import Search
-from datacollab.analyst._fitted import Choice
+from datacollab.analyst._candidates import Candidate, NamedModel, forest, is_ridge, kernel_models, with_many_landmarks
+from datacollab.analyst._choice import Choice, Search
 from datacollab.analyst._training import mean_anchor, training_rows
 from datacollab.model import fit_left_out
 from datacollab.party import Microaggregation, PersonalModel, gaussian_sigma

@@ -53,7 +53,7 @@ def moved(make, arrays):
 
 CASES = {
     "few rows": (300, {}),
-    "streamed": (1300, {"solver": "exact"}),
+    "streamed": (500, {"solver": "exact"}),
     "center": (300, {"center": True}),
     "graph": (300, {"graph": TargetSimilarityGraph(), "graph_weight": 0.7}),
     "graph, center": (300, {"graph": GeometricGraph(), "center": True}),
@@ -94,7 +94,7 @@ def test_equals_numpy(make, case):
 @pytest.mark.parametrize("center", [False, True], ids=["", "center"])
 def test_landmarks_equal_numpys(make, center):
     """Landmarks are chosen with NumPy, so that both solve the same restricted problem."""
-    views, latent = nonlinear_views(3500)
+    views, latent = nonlinear_views(2200)
     parameters = {"solver": "nystroem", "tol": 0.3, "graph": TargetSimilarityGraph() if center else None}
     expected = KTI(4, center=center, **parameters).fit(views, latent[:, 0] > 0)
     fitted = KTI(4, center=center, **parameters).fit(moved(make, views), latent[:, 0] > 0)
@@ -108,7 +108,7 @@ def test_landmarks_equal_numpys(make, center):
 
 
 def test_single_precision_is_near(make):
-    views, _ = nonlinear_views(1300)
+    views, _ = nonlinear_views(600)
     expected = KTI(4).fit(views)
     fitted = KTI(4, precision="float32").fit(moved(make, views))
     assert fitted.objective_ == pytest.approx(expected.objective_, rel=1e-5)

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.metrics import log_loss
 
 import datacollab as dc
-from datacollab.analyst._averaging import tempered_weights
+from datacollab.analyst._choice import tempered_weights
 from datacollab.model import AveragedClassifier, AveragedRegressor, LandmarkRidgeClassifier, LandmarkRidgeRegressor
 
 LOSSES = hnp.arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(1, 30)), elements=st.floats(0, 50))

@@ -14,9 +14,8 @@ from scipy.linalg import LinAlgError, subspace_angles
 from sklearn.base import clone
 
 from datacollab import KTI, GeometricGraph
-from datacollab.analyst import _dask_engine
-from datacollab.analyst._dask_engine import DaskEngine, cluster_memory
-from datacollab.analyst._engine import LocalEngine
+from datacollab.analyst import _engine
+from datacollab.analyst._engine import DaskEngine, LocalEngine, cluster_memory
 from datacollab.errors import ClusterError, MissingExtraError
 
 pytestmark = pytest.mark.slow
@@ -43,7 +42,7 @@ def client(cluster):
 
 @pytest.fixture(autouse=True)
 def _both_workers_are_there(request, monkeypatch):
-    monkeypatch.setattr(_dask_engine, "_PATIENCE", 4.0)
+    monkeypatch.setattr(_engine, "_PATIENCE", 4.0)
     if "client" in request.fixturenames:
         client = request.getfixturevalue("client")
         try:
@@ -165,7 +164,7 @@ def test_a_worker_lost_within_a_task_is_survived(engine, matrices, step, tmp_pat
 
 
 def test_goes_on_with_the_workers_that_are_left(matrices, monkeypatch):
-    monkeypatch.setattr(_dask_engine, "_PATIENCE", 0.5)
+    monkeypatch.setattr(_engine, "_PATIENCE", 0.5)
     with local_cluster(3) as cluster, distributed.Client(cluster) as client:
         engine = DaskEngine(client)
         states = engine.place(doubled, [(A, 1.0) for A in matrices])
@@ -203,7 +202,7 @@ def smoothed(A, X):
 
 
 def test_many_groups_are_added_up_in_their_order(engine, matrices, monkeypatch):
-    monkeypatch.setattr(_dask_engine, "_FAN", 2)
+    monkeypatch.setattr(_engine, "_FAN", 2)
     engine._homes = engine._homes * 3
     states = engine.place(doubled, [(A, 1.0) for A in matrices])
     assert len(set(states)) == 5
@@ -236,10 +235,10 @@ def known_keys(dask_scheduler):
 
 
 def test_gives_up_when_workers_are_lost_again_and_again(engine, matrices, monkeypatch):
-    monkeypatch.setattr(_dask_engine, "_PAUSE", 0.0)
+    monkeypatch.setattr(_engine, "_PAUSE", 0.0)
 
     def no_such_worker(carried, home):
-        raise _dask_engine._WorkerLostError
+        raise _engine._WorkerLostError
 
     monkeypatch.setattr(engine, "_scattered", no_such_worker)
     with pytest.raises(ClusterError, match="workers were lost 6 times"):

@@ -30,9 +30,10 @@ def naive_problem(views, gammas, alpha, graph=None, graph_weight=1.0, y=None):
     return M
 
 
-@pytest.mark.parametrize("n_anchors", [200, 500, pytest.param(1000, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("center", [False, True], ids=["", "center"])
-@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize(
+    ("n_anchors", "graph", "center"),
+    [*((200, graph, center) for graph in GRAPHS for center in (False, True)), (500, "TSL", True)],
+)
 def test_equals_the_naive_solution(n_anchors, graph, center):
     views, latent = nonlinear_views(n_anchors)
     y = (latent[:, 0] > 0).astype(int)

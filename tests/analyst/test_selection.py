@@ -8,8 +8,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from datacollab import KTI, TargetSimilarityGraph
+from datacollab.analyst._kti import kernel_widths
 from datacollab.analyst._kti_scoring import concordance, default_predictor, halves, held_out_views, prediction_score
-from datacollab.analyst._widths import kernel_widths
 from datacollab.errors import NumericalError, UnknownPartyError
 from datacollab.linalg import Kernel
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import stat
 from dataclasses import replace
 
@@ -39,8 +40,9 @@ def assert_refused(result, code, *words, exit_code):
         assert word in result.stderr
 
 
-@pytest.fixture
-def table(rng):
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
     return pd.DataFrame(
         {
             "age": rng.integers(18, 97, 80),
@@ -50,13 +52,14 @@ def table(rng):
     )
 
 
-@pytest.fixture
-def place(tmp_path, table):
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory, table):
     """Folders with keys, a project file and public rows."""
+    root = tmp_path_factory.mktemp("begun")
     pairs = {name: KeyPair.generate() for name in ("a", "b", "analyst")}
     for name, pair in pairs.items():
-        (tmp_path / name).mkdir(mode=0o700)
-        pair.save(tmp_path / name / "keys.json")
+        (root / name).mkdir(mode=0o700)
+        pair.save(root / name / "keys.json")
     project = draft_project(
         table,
         name="heart",
@@ -67,9 +70,14 @@ def place(tmp_path, table):
         parties={name: pairs[name].public for name in ("a", "b")},
         anchor=AnchorRecipe(n_rows=60),
     )
-    (tmp_path / "project.toml").write_text(project_text(project, pairs["a"]))
-    table.to_csv(tmp_path / "public.csv", index=False)
-    return tmp_path
+    (root / "project.toml").write_text(project_text(project, pairs["a"]))
+    table.to_csv(root / "public.csv", index=False)
+    return root
+
+
+@pytest.fixture
+def place(begun, tmp_path):
+    return shutil.copytree(begun, tmp_path, dirs_exist_ok=True)
 
 
 def seal(place, *more, source="public.csv", owner="a", output="anchor.dcanchor"):

@@ -1,6 +1,7 @@
 """Answers on the anchor by files and commands: exported, learned from, predicted with, and the map forgotten."""
 
 import json
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -24,13 +25,14 @@ from datacollab.exchange.project import (
 from party_world import NAMES, allow_without_audit, made_up_table
 
 
-@pytest.fixture
-def place(tmp_path):
+@pytest.fixture(scope="module")
+def integrated(tmp_path_factory):
     """Two parties who have shared, and an analyst who has integrated."""
+    root = tmp_path_factory.mktemp("learning")
     keys = {name: KeyPair.generate() for name in ("a", "b", "analyst")}
     for name, key in keys.items():
-        (tmp_path / name).mkdir()
-        key.save(tmp_path / name / "keys.json")
+        (root / name).mkdir()
+        key.save(root / name / "keys.json")
     columns = (
         *(Column(name=name, kind="number", unit="1", minimum=0.0, maximum=100.0) for name in NAMES[:3]),
         Column(name="ward", kind="category", categories=("north", "south")),
@@ -47,21 +49,27 @@ def place(tmp_path):
         analyst=keys["analyst"].public,
         parties={name: keys[name].public for name in ("a", "b")},
     )
-    (tmp_path / "project.toml").write_text(project_text(project, keys["a"]))
-    project = load_project(tmp_path / "project.toml")
+    (root / "project.toml").write_text(project_text(project, keys["a"]))
+    project = load_project(root / "project.toml")
     public = made_up_table(90, seed=99).drop(columns="id")
     anchor = make_anchor(project, public, where="public.csv", random_state=0)
-    (tmp_path / "anchor.dcanchor").write_bytes(seal_anchor(anchor, project, keys["a"]))
-    analyst = AnalystFolder.init(tmp_path / "analyst", tmp_path / "project.toml")
+    (root / "anchor.dcanchor").write_bytes(seal_anchor(anchor, project, keys["a"]))
+    analyst = AnalystFolder.init(root / "analyst", root / "project.toml")
     options = {"audit": False, "n_components": 4, "preset": "none", "undefended": True}
     for name in ("a", "b"):
-        made_up_table(80, seed=ord(name)).to_csv(tmp_path / f"{name}.csv", index=False)
-        folder = PartyFolder.join(tmp_path / name, tmp_path / "project.toml", tmp_path / "anchor.dcanchor")
+        made_up_table(80, seed=ord(name)).to_csv(root / f"{name}.csv", index=False)
+        folder = PartyFolder.join(root / name, root / "project.toml", root / "anchor.dcanchor")
         allow_without_audit(folder.path / "policy.toml")
-        analyst.add([folder.share(tmp_path / f"{name}.csv", approve=lambda summary: "me", **options)])
-    made_up_table(50, seed=7).to_csv(tmp_path / "new.csv", index=False)
-    run("analyst", "integrate", "--method", "lti", "--model", "linear", "-C", tmp_path / "analyst")
-    return tmp_path
+        analyst.add([folder.share(root / f"{name}.csv", approve=lambda summary: "me", **options)])
+    made_up_table(50, seed=7).to_csv(root / "new.csv", index=False)
+    run("analyst", "integrate", "--method", "lti", "--model", "linear", "-C", root / "analyst")
+    return root
+
+
+@pytest.fixture
+def place(integrated, tmp_path):
+    """The same in a folder of the test's own."""
+    return shutil.copytree(integrated, tmp_path, dirs_exist_ok=True)
 
 
 def run(*arguments, code=0):

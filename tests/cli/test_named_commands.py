@@ -1,7 +1,9 @@
 """Commands of projects with times to events, effects and no targets, as a hospital's engineer runs them."""
 
+import copy
 import json
 import random
+import shutil
 
 import pandas as pd
 import pytest
@@ -82,14 +84,21 @@ class Exchange:
         return pd.read_csv(self.root / "told.csv")
 
 
-@pytest.fixture(params=COLUMNS)
+@pytest.fixture(scope="module", params=COLUMNS)
 def kind(request):
     return request.param
 
 
+@pytest.fixture(scope="module")
+def joined(tmp_path_factory, kind):
+    return Exchange(tmp_path_factory.mktemp(kind), COLUMNS[kind])
+
+
 @pytest.fixture
-def exchange(tmp_path, kind):
-    return Exchange(tmp_path, COLUMNS[kind])
+def exchange(joined, tmp_path):
+    mine = copy.copy(joined)
+    mine.root = shutil.copytree(joined.root, tmp_path, dirs_exist_ok=True)
+    return mine
 
 
 def test_what_is_agreed_is_shown(exchange, kind):

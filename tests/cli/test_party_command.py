@@ -46,15 +46,21 @@ def share(world, name="a", *words):
     return done(world, "share", world.root / f"{name}.csv", *QUICK, "--approve", "--undefended", *words, folder=name)
 
 
-@pytest.fixture
-def ready(world):
-    """A world whose first party has a model."""
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    world = new_world(tmp_path_factory.mktemp("installed"))
     for name in "ab":
         join(world, name)
         share(world, name)
     model = world.model_file(PartyFolder(world.root / "a"), PartyFolder(world.root / "b"))
     assert "signed by the project's analyst" in done(world, "install", model)
     return world
+
+
+@pytest.fixture
+def ready(installed, tmp_path):
+    """A world whose first party has a model."""
+    return installed.copied(tmp_path)
 
 
 def plain(text):

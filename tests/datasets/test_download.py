@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from datacollab.datasets import available, fetch
-from datacollab.datasets._content import IdxContent, TableContent
 from datacollab.datasets._fetch import fetch_spec
 from datacollab.datasets._load import load_spec
 from datacollab.datasets._places import find
-from datacollab.datasets._spec import DatasetSpec, FileSpec
+from datacollab.datasets._spec import DatasetSpec, FileSpec, IdxContent, TableContent
 from datacollab.errors import DatasetError, MissingExtraError
 
 PIXELS = bytes([0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 3, *range(12)])

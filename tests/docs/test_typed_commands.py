@@ -14,12 +14,7 @@ from datacollab.cli._app import app
 LANGUAGES = {"console", "json", "pycon", "python", "text", "toml", "yaml"}
 PROGRAM = typer.main.get_command(app)
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-TYPED = [
-    pytest.param(line, id=f"{block.name}-{line[:40]}")
-    for block in blocks("console")
-    for line in block.typed
-    if words(line)
-]
+TYPED = sorted({line for block in blocks("console") for line in block.typed if words(line)})
 
 
 def test_there_is_no_block_of_another_kind():
@@ -29,11 +24,11 @@ def test_there_is_no_block_of_another_kind():
 
 
 def typed_by(*programs):
-    return [each for each in TYPED if words(each.values[0])[0].rpartition("/")[2] in programs]
+    return [line for line in TYPED if words(line)[0].rpartition("/")[2] in programs]
 
 
-@pytest.mark.parametrize("line", typed_by("datacollab", "$H"))
-def test_the_program_has_such_commands_and_options(line):
+def check_typed(line):
+    """Commands, options and arguments are such as the program takes."""
     known = {"$H": "datacollab hub", "$D": "--data FOLDER", "$(date -I)": "DATE"}
     for variable, value in known.items():
         line = line.replace(variable, value)
@@ -52,33 +47,46 @@ def test_the_program_has_such_commands_and_options(line):
         assert not missing, f"{' '.join(path)} wants {missing} too"
 
 
-@pytest.mark.parametrize("line", typed_by("pip"))
-def test_extras_that_are_installed_exist(line):
-    for named in re.findall(r"(?:datacollab|\.)\[([\w,]+)\]", line):
-        assert set(named.split(",")) <= EXTRAS.keys()
+def test_the_program_has_such_commands_and_options():
+    for line in typed_by("datacollab", "$H"):
+        try:
+            check_typed(line)
+        except Exception as error:
+            error.add_note(line)
+            raise
 
 
-@pytest.mark.parametrize("line", typed_by("make"))
-def test_targets_that_are_made_exist(line):
+def test_extras_that_are_installed_and_targets_that_are_made_exist():
+    for line in typed_by("pip"):
+        for named in re.findall(r"(?:datacollab|\.)\[([\w,]+)\]", line):
+            assert set(named.split(",")) <= EXTRAS.keys()
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for target in words(line)[1:]:
-        assert re.search(rf"^{re.escape(target)}:", makefile, flags=re.MULTILINE), target
+    for line in typed_by("make"):
+        for target in words(line)[1:]:
+            assert re.search(rf"^{re.escape(target)}:", makefile, flags=re.MULTILINE), target
+
+
+def options_by_program():
+    """The options that are typed after each benchmark's name."""
+    found = {}
+    for line in typed_by("python"):
+        _, *arguments = words(line)
+        n_named = 2 if arguments[0] == "-m" else 1
+        if arguments[:2] != ["-m", "datacollab"]:
+            options = found.setdefault(tuple(arguments[:n_named]), set())
+            options |= {each for each in arguments[n_named:] if each.startswith("-")}
+    return found
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("line", typed_by("python"))
-def test_benchmarks_have_such_options(line):
-    _, *arguments = words(line)
-    if arguments[:2] == ["-m", "datacollab"]:
-        pytest.skip("is the program")
-    n_named = 2 if arguments[0] == "-m" else 1
-    named, options = arguments[:n_named], [each for each in arguments[n_named:] if each.startswith("-")]
+@pytest.mark.parametrize(("named", "options"), options_by_program().items(), ids=lambda each: str(each)[:40])
+def test_benchmarks_have_such_options(named, options):
     environment = {"PYTHONPATH": str(ROOT / "benchmarks"), "COLUMNS": "200", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, *named, "--help"], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    for option in options:
+    for option in sorted(options):
         assert re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", done.stdout), option
 
 
@@ -96,4 +104,4 @@ def test_every_line_is_of_a_program_that_these_tests_know():
         *("systemctl", "useradd", "userdel", "(umask", "docker"),
     }
     known = {"datacollab", "$H", "pip", "make", "python", *elsewhere}
-    assert {words(each.values[0])[0].rpartition("/")[2] for each in TYPED} <= known
+    assert {words(line)[0].rpartition("/")[2] for line in TYPED} <= known

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from sklearn.gaussian_process.kernels import Matern
 
 from datacollab.linalg import Kernel, kernel_expansion, kernel_product, ridge_coefficients
-from datacollab.linalg import _radial_expansion as module
+from datacollab.linalg import _kernel_product as module
 
 
 def rbf(gamma):

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from datacollab.linalg._ridge_path import ridge_path
+from datacollab.linalg._kernel_ridge import ridge_path
 
 
 def gram(rng, n=30, rank=30):

@@ -12,8 +12,7 @@ from sklearn.svm import LinearSVC
 from datacollab import Party, PartyModel
 from datacollab.errors import AgreementError
 from datacollab.model import LinearMap
-from datacollab.party import LocalParty, local_party, party_state, personalise
-from datacollab.party._obfuscator import obfuscator
+from datacollab.party import LocalParty, local_party, obfuscator, party_state, personalise
 
 N_OWN, N_OTHERS = 40, 300
 MIXING = np.random.default_rng(5).normal(size=(6, 3))

@@ -12,7 +12,7 @@ from survival_examples import made_up, naive_log_likelihood, whas500
 
 from datacollab.errors import AgreementError, NotConvergedError, NumericalError
 from datacollab.survival import CoxRegression
-from datacollab.survival._partial_likelihood import RiskSets, partial_likelihood
+from datacollab.survival._cox import RiskSets, partial_likelihood
 from datacollab.survival._rows import SurvivalRows
 from datacollab.targets import coarsened, survival_target
 

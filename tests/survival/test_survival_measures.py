@@ -21,7 +21,7 @@ from datacollab.survival import (
     log_rank_test,
     risk_groups,
 )
-from datacollab.survival._ipcw import censoring_weights
+from datacollab.survival._measures import censoring_weights
 from datacollab.targets import survival_target
 
 
@@ -185,7 +185,7 @@ def test_the_log_rank_test_is_the_score_test_of_a_cox_regression():
     """At β = 0, without ties: the gradient squared over the information."""
     _, y = made_up(80)
     groups = np.random.default_rng(1).integers(2, size=80)
-    from datacollab.survival._partial_likelihood import RiskSets, partial_likelihood
+    from datacollab.survival._cox import RiskSets, partial_likelihood
     from datacollab.survival._rows import checked_rows
 
     rows = checked_rows(CoxRegression(), groups[:, None].astype(float), y, None, None)

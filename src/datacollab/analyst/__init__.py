@@ -2,35 +2,25 @@
 
 Files by what they are for:
 
-* The role: `_analyst`, `_collaboration`, `_training`, `_fitted`, `_rounding`; where parties send sums over classes,
-  `_class_sums`, `_class_mixture`.
-* Integration methods: `_base`, `_parameters`, `_linear`, `_mpp`, `_gep`, `_odc`, `_lti`, `_kti`, `_kti_cv`,
-  `_anchor_scaled`.
-* Graphs and kernel widths: `_graphs`, `_widths`.
-* KTI's problem and its solvers: `_kti_problem`, `_target_problem`, `_solving`, `_cost`, `_exact`, `_nystroem`,
-  `_engine`, `_engines`, `_dask_engine`.
-* The search over hyperparameters of KTI: `_kti_grid`, `_kti_folds`, `_kti_scoring`.
-* An analyst who chooses: `_candidates`, `_candidate_table`, `_choice`, `_averaging`.
-* Without targets: `_integrated`, `_clustering`, `_novelty`.
+* The role: `_analyst`, `_collaboration`, `_training`; where parties send sums over classes, `_class_sums`.
+* Integration methods: `_base`, `_linear`, `_kti`, `_kti_cv`, `_anchor_scaled`, and their `_graphs`.
+* KTI's problem and its solvers: `_kti`, `_target_problem`, `_solving`, `_cost`, `_exact`, `_nystroem`, `_engine`.
+* The search over hyperparameters of KTI: `_kti_cv`, `_kti_scoring`.
+* An analyst who chooses: `_candidates`, `_choice`.
+* Without targets: `_clustering`.
 """
 
 from ._analyst import Analyst
 from ._anchor_scaled import AnchorScaled
 from ._base import BaseIntegrator
-from ._candidate_table import Candidate, Selection
+from ._candidates import Candidate, Selection
 from ._class_sums import fit_class_sums
-from ._clustering import Clustering, cluster
+from ._clustering import Clustering, Integrated, cluster, integrate, novelty
 from ._collaboration import Collaboration
-from ._gep import GEP
 from ._graphs import GeometricGraph, NeighborGraph, TargetDissimilarityGraph, TargetSimilarityGraph
-from ._integrated import Integrated, integrate
 from ._kti import KTI
 from ._kti_cv import KTICV
-from ._linear import LinearIntegrator
-from ._lti import LTI
-from ._mpp import MPP
-from ._novelty import novelty
-from ._odc import ODC
+from ._linear import GEP, LTI, MPP, ODC, LinearIntegrator
 
 __all__ = [
     "GEP",

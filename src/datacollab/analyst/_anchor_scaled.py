@@ -13,7 +13,7 @@ from .._validation import FloatArray, check_parties, to_numpy
 from ..linalg import centred_columns, column_space, like, metric_scaling
 from ..model import IntegrationFunction, KernelMap, LinearMap
 from ._base import BaseIntegrator, Representations
-from ._lti import LTI
+from ._linear import LTI
 
 __all__ = ["AnchorScaled"]
 

@@ -1,4 +1,7 @@
-"""What all integration methods share: checking the anchors, applying the integration functions."""
+"""What all integration methods share: checking the anchors, applying the integration functions.
+
+* What parameters may be that several integration methods have.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,11 +18,29 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._threads import one_thread_if_small
-from .._validation import FloatArray, PartyName, array_namespace, check_parties, in_frame, name_parties
+from .._validation import (
+    FloatArray,
+    Interval,
+    PartyName,
+    StrOptions,
+    array_namespace,
+    check_parties,
+    in_frame,
+    name_parties,
+)
 from ..errors import AgreementError, RepresentationError, SinglePartyWarning, UnknownPartyError
 from ..model import IntegrationFunction
+from ._graphs import NeighborGraph
 
-__all__ = ["BaseIntegrator", "Representations", "check_anchors", "check_n_components"]
+__all__ = [
+    "N_COMPONENTS",
+    "SHARED_CONSTRAINTS",
+    "BaseIntegrator",
+    "Representations",
+    "check_anchors",
+    "check_n_components",
+]
+
 
 _OUTPUTS = ("default", "pandas", "polars")
 
@@ -202,3 +224,17 @@ class BaseIntegrator(BaseEstimator, ABC):
     def _few_threads(anchors: Mapping[PartyName, FloatArray]) -> AbstractContextManager[Any]:
         """A context with one thread of linear algebra where there are too few anchor rows for more to help."""
         return one_thread_if_small(next(iter(anchors.values())).shape[0])
+
+
+N_COMPONENTS: list[Any] = [Interval(Integral, 1, None, closed="left")]
+
+SHARED_CONSTRAINTS: dict[str, Any] = {
+    "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"median", "scale"}), callable, Mapping],
+    "graph": [NeighborGraph, None],
+    "penalty_graph": [NeighborGraph, None],
+    "penalty_epsilon": [Interval(Real, 0, None, closed="left")],
+    "center": ["boolean"],
+    "n_jobs": [Integral, None],
+    "random_state": ["random_state"],
+}
+"""Of `KTI` and `KTICV`."""

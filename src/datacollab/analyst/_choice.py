@@ -1,4 +1,18 @@
-"""Choose integration method, weight of the anchor's rows and model by what they say of rows left out."""
+r"""Choose integration method, weight of the anchor's rows and model by what they say of rows left out.
+
+* A candidate of the analyst, fitted, and what it says of rows left out.
+
+The average of ridge regressions that say nearly the same of rows left out.
+
+Which of several candidates is best is known to within what chance makes of few rows, and the one that looks best has
+often been lucky.  So they are averaged, with weights
+
+.. math:: w_j \propto \exp\Bigl(-\tau \sum_i \bigl(\ell_j(i) - \ell_*(i)\bigr)\Bigr)
+
+of their losses on rows left out: pseudo-Bayesian model averaging (Geisser and Eddy 1979; Yao et al. 2018, "Using
+stacking to average Bayesian predictive distributions"), tempered, since the losses of candidates for the same rows
+differ by chance as well.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +22,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from .._validation import FloatArray, PartyName
 from ..errors import AgreementError, DataCollabError
-from ..model import fit_left_out
+from ..model import AveragedClassifier, AveragedRegressor, fit_left_out, fit_weighted, log_loss_of, probabilities_of
 from ..share import Share
-from ._averaging import averaged
 from ._base import BaseIntegrator
-from ._candidate_table import Candidate, Selection
 from ._candidates import (
+    MORE_LANDMARKS,
     WIDTHS,
+    Candidate,
     NamedModel,
+    Selection,
     forest,
     is_ridge,
     kernel_models,
@@ -27,10 +43,10 @@ from ._candidates import (
     reads_targets,
     with_many_landmarks,
 )
-from ._fitted import Choice, judged_losses
 from ._training import TrainingRows, mean_anchor
 
-__all__ = ["Search"]
+__all__ = ["Choice", "Search", "averaged", "judged_losses", "trained_again"]
+
 
 _Z = 1.96
 _FLATTERED = 0.75
@@ -318,3 +334,177 @@ def _selection(ledger: _Ledger, best: Choice, training: TrainingRows) -> Selecti
         judged_on=training.judged_on,
         n_judges=int(np.sum(training.judges > 0)),
     )
+
+
+_TAU = 0.1
+"""Chosen on draws of flchain, gbsg2, whas500, breast cancer, digits and diabetes."""
+_LEAST = 0.02
+"""Part of the average below which a candidate is left out of it, so that models stay small."""
+
+
+def averaged(choices: Sequence[Choice], training: TrainingRows, counts: FloatArray) -> Choice | None:
+    """The average of candidates, all of one integration method; None where there is one alone, or one is all of it.
+
+    Parameters
+    ----------
+    choices : sequence of Choice
+    training : TrainingRows
+    counts : ndarray of shape (n_rows,)
+        How much each row counts in judging.
+    """
+    if not choices:
+        return None
+    weights = tempered_weights([each.losses for each in choices], squared=not hasattr(choices[0].estimator, "classes_"))
+    parts = tuple(each for each, weight in zip(choices, weights, strict=True) if weight > 0)
+    if len(parts) < 2:
+        return None
+    weights = weights[weights > 0]
+    fitted = [each.estimator for each in parts]
+    if hasattr(fitted[0], "classes_"):
+        average = AveragedClassifier.of(fitted, weights)
+        classes = average.classes_
+        said = [probabilities_of(each.left_out, each.estimator.classes_, classes) for each in parts]
+    else:
+        average, classes = AveragedRegressor.of(fitted, weights), None
+        said = [each.left_out for each in parts]
+    left_out = np.tensordot(weights, np.stack(said), axes=1)
+    losses = judged_losses(classes, left_out, training, counts)
+    refined = any(each.candidate.model.endswith(MORE_LANDMARKS) for each in parts)
+    candidate = Candidate(
+        integrator=parts[0].candidate.integrator,
+        model=f"average of {len(parts)}" + (MORE_LANDMARKS if refined else ""),
+        anchor_weight=float(weights @ [each.candidate.anchor_weight for each in parts]),
+        loss=float(losses.mean()),
+        standard_error=float(losses.std() / np.sqrt(len(losses))),
+    )
+    return Choice(
+        candidate=candidate,
+        integrator=parts[0].integrator,
+        estimator=average,
+        rows=parts[0].rows,
+        weights=np.average([each.weights for each in parts], axis=0, weights=weights),
+        left_out=left_out,
+        losses=losses,
+        averaged=parts,
+    )
+
+
+def tempered_weights(losses: Sequence[FloatArray], *, squared: bool) -> FloatArray:
+    """Weights of candidates by their losses on the same rows, those of next to none set to 0.
+
+    Parameters
+    ----------
+    losses : sequence of ndarray of shape (n_judges,)
+    squared : bool
+        Whether they are squared errors, which become log losses of normal errors as large as the best candidate's.
+
+    Returns
+    -------
+    ndarray of shape (n_candidates,)
+        They add up to one.
+    """
+    totals = np.array([each.sum() for each in losses])
+    if squared:
+        variance = totals.min() / len(losses[0])
+        totals = totals / (2 * variance) if variance > 0 else np.where(totals > 0, np.inf, 0.0)
+    weights = np.exp(-_TAU * (totals - totals.min()))
+    weights /= weights.sum()
+    weights[weights < _LEAST] = 0.0
+    return np.asarray(weights / weights.sum())
+
+
+_FLOOR = 1e-6
+"""Smallest probability of a class in the log loss, for classes that the training lacks."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Choice:
+    """A candidate, fitted.
+
+    Attributes
+    ----------
+    candidate : Candidate
+    integrator, estimator : fitted estimators
+    rows : ndarray of shape (n_rows, n_components)
+        All rows as the integrator sees them.
+    weights : ndarray of shape (n_rows,)
+    left_out : ndarray of shape (n_rows,) or (n_rows, n_classes)
+    losses : ndarray of shape (n_judges,)
+    averaged : tuple of Choice
+        Of an average its parts, which all have the integrator and the rows in common.
+    """
+
+    candidate: Candidate
+    integrator: BaseIntegrator
+    estimator: Any
+    rows: FloatArray
+    weights: FloatArray
+    left_out: FloatArray
+    losses: FloatArray
+    averaged: tuple[Choice, ...] = ()
+
+
+def trained_again(choice: Choice, training: TrainingRows, there: FloatArray) -> Any | None:
+    """A model with the same settings, those chosen on rows left out among them, trained on some of the rows.
+
+    Parameters
+    ----------
+    choice : Choice
+    training : TrainingRows
+    there : ndarray of shape (n_rows,)
+        1 for rows that train, and 0 for the others.
+
+    Returns
+    -------
+    fitted estimator or None
+        None where no row is left that has a weight.
+    """
+    if choice.averaged:
+        weights = choice.estimator.weights_
+        again = [
+            (trained_again(part, training, there), weight)
+            for part, weight in zip(choice.averaged, weights, strict=True)
+        ]
+        pairs = [(estimator, weight) for estimator, weight in again if estimator is not None]
+        average = AveragedClassifier if hasattr(choice.estimator, "classes_") else AveragedRegressor
+        return average.of(*zip(*pairs, strict=True)) if pairs else None
+    weights = choice.weights * there
+    if not weights.any():
+        return None
+    copy = clone(choice.estimator)
+    if hasattr(choice.estimator, "alpha_") and "alphas" in copy.get_params():
+        copy.set_params(alphas=(choice.estimator.alpha_,))
+    if not hasattr(copy, "fit_left_out"):
+        return fit_weighted(copy, choice.rows, training.target, weights)
+    judges = training.judges * (weights > 0)
+    if not judges.any():
+        judges = (weights > 0).astype(np.float64)
+    return fit_left_out(copy, choice.rows, training.target, weights, groups=training.groups, judges=judges)[0]
+
+
+def judged_losses(
+    classes: NDArray[Any] | None, left_out: FloatArray, training: TrainingRows, counts: FloatArray
+) -> FloatArray:
+    """Log loss or squared error of each row that judges, as much as it counts, shape (n_judges,).
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,) or None
+        None of numbers.
+    left_out : ndarray of shape (n_rows,) or (n_rows, n_classes)
+    training : TrainingRows
+    counts : ndarray of shape (n_rows,)
+    """
+    judged = training.judges > 0
+    losses = _losses(classes, left_out[judged], training.target[judged])
+    return np.asarray(losses * counts[judged] / counts[judged].mean())
+
+
+def _losses(classes: NDArray[Any] | None, left_out: FloatArray, target: NDArray[Any]) -> FloatArray:
+    if classes is None:
+        return np.asarray((left_out - target) ** 2)
+    known = np.isin(target, classes)
+    losses = np.full(len(target), -np.log(_FLOOR))
+    codes = np.searchsorted(classes, target[known])
+    losses[known] = np.minimum(log_loss_of(left_out[known], codes), -np.log(_FLOOR))
+    return losses

@@ -1,7 +1,13 @@
-"""Clusters of all parties' rows, and who belongs where as a model that can be sent."""
+"""Clusters of all parties' rows, and who belongs where as a model that can be sent.
+
+* Integration without targets: maps and representations, for whatever needs no labels.
+* How unlike all parties' rows a new row is, as a model that can be sent.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,13 +16,26 @@ from sklearn.base import clone, is_classifier
 from sklearn.cluster import DBSCAN, HDBSCAN, OPTICS, KMeans, MiniBatchKMeans, SpectralClustering
 from sklearn.mixture import GaussianMixture
 
-from .._validation import PartyName
-from ..errors import RepresentationError
-from ..model import mixture_classes, nearest_centre
+from .._validation import FloatArray, PartyName
+from ..errors import AgreementError, RepresentationError
+from ..model import mixture_classes, mixture_novelty, nearest_centre
+from ..share import Share
+from ._analyst import by_party
+from ._anchor_scaled import AnchorScaled
+from ._base import BaseIntegrator
 from ._collaboration import Collaboration
-from ._integrated import Integrated
 
-__all__ = ["BY_NEIGHBOURS", "LEAST_ROWS", "Clustering", "check_not_repeated", "cluster"]
+__all__ = [
+    "BY_NEIGHBOURS",
+    "LEAST_ROWS",
+    "Clustering",
+    "Integrated",
+    "check_not_repeated",
+    "cluster",
+    "integrate",
+    "novelty",
+]
+
 
 BY_NEIGHBOURS = (SpectralClustering, DBSCAN, HDBSCAN, OPTICS)
 """Clusterers for which rows are near or dense; among copies, all are."""
@@ -149,3 +168,178 @@ def _assignment(clusterer: Any, rows: Any, labels: NDArray[Any], classes: NDArra
         return mixture_classes(clusterer, classes)
     # Other centres may be rows themselves, as those of AffinityPropagation are.
     return nearest_centre(np.stack([rows[labels == each].mean(axis=0) for each in classes]), classes)
+
+
+_REPEATED = 0.9
+"""Part of a share's rows that equal others, from which on they are taken for means of groups."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Integrated:
+    """What the analyst has after the integration, before anything is trained.
+
+    Attributes
+    ----------
+    integrator : BaseIntegrator
+        Fitted, with one g_k per party.
+    representations : dict of party to ndarray of shape (n_samples, n_components)
+        Collaboration representations, in the order of the shares.  They stay with the analyst: a colluding party could
+        invert them.
+    repeated : tuple of party
+        Parties of whose shared rows nearly all equal others, as means of groups do: their neighbours are copies.
+    """
+
+    integrator: BaseIntegrator
+    representations: Mapping[PartyName, FloatArray]
+    repeated: tuple[PartyName, ...]
+
+    @property
+    def parties(self) -> list[PartyName]:
+        """Names of the parties, in the order of their shares."""
+        return list(self.representations)
+
+    @property
+    def pooled(self) -> FloatArray:
+        """Rows of all parties, one party after the other, shape (n_rows, n_components)."""
+        return np.vstack(list(self.representations.values()))
+
+    def split(self, values: Any) -> dict[PartyName, Any]:
+        """Values of the pooled rows, by party."""
+        ends = np.cumsum([len(rows) for rows in self.representations.values()])[:-1]
+        return dict(zip(self.representations, np.split(values, ends), strict=True))
+
+    def __repr__(self) -> str:
+        rows = {party: rows.shape for party, rows in self.representations.items()}
+        return f"Integrated(integrator={type(self.integrator).__name__}, representations={rows})"
+
+
+def integrate(shares: Iterable[Share], integrator: BaseIntegrator | None = None) -> Integrated:
+    """Align the shares; their targets are not looked at.
+
+    Parameters
+    ----------
+    shares : iterable of Share
+        One from each party.
+    integrator : BaseIntegrator or None, default=None
+        Cloned before it is fitted.  None takes `AnchorScaled`: distances mean something, which clusters, neighbours and
+        scores of novelty need.
+
+    Returns
+    -------
+    Integrated
+
+    Raises
+    ------
+    TypeError
+        When a share is something else.
+    AgreementError
+        When there is no share, two carry one name, their anchors differ in length, or a party's rows are the anchor's.
+    RepresentationError
+        When an anchor representation cannot be aligned; the message names the party.
+
+    Examples
+    --------
+    >>> import datacollab as dc
+    >>> from datacollab.analyst import integrate
+    >>> X, _ = dc.datasets.load("digits")
+    >>> f = dc.obfuscator("pca", n_components=8)
+    >>> parties = [dc.Party(name, f).fit(X[own]) for name, own in {"a": range(99), "b": range(99, 180)}.items()]
+    >>> integrate(party.share(X[180:400]) for party in parties)
+    Integrated(integrator=AnchorScaled, representations={'a': (99, 8), 'b': (81, 8)})
+    """
+    named = by_party(shares)
+    made_up = [party for party, share in named.items() if share.anchor_rows is not None]
+    if made_up:
+        raise AgreementError(
+            f"Parties {made_up!r} shared rows of the anchor in place of their own, as LabelledAnchors and ClassShift "
+            "do. Without targets these tell nothing of the parties' rows. Ask for shares with another defence, such as "
+            "Microaggregation or GaussianNoise."
+        )
+    fitted = AnchorScaled() if integrator is None else clone(integrator)
+    fitted.fit({party: share.anchor_representation for party, share in named.items()})
+    return Integrated(
+        integrator=fitted,
+        representations=fitted.transform({party: share.representation for party, share in named.items()}),
+        repeated=tuple(party for party, share in named.items() if _part_repeated(share) >= _REPEATED),
+    )
+
+
+def _part_repeated(share: Share) -> float:
+    """Part of the shared rows that equal another."""
+    _, numbers, counts = np.unique(share.representation, axis=0, return_inverse=True, return_counts=True)
+    return float(np.mean(counts[numbers.ravel()] > 1))
+
+
+_RIDGE = 0.1
+"""Added to all variances, in their mean: few rows in many columns leave some with next to none."""
+
+
+def novelty(
+    integrated: Integrated,
+    n_components: int = 8,
+    *,
+    least_rows: int = LEAST_ROWS,
+    random_state: int | np.random.RandomState | None = 0,
+) -> Collaboration:
+    r"""Scores of novelty: :math:`-\log p(x)` under a mixture of normal distributions of all parties' rows.
+
+    The estimator that goes back predicts a number for each row, the larger, the less it is like any that the parties
+    had; see `datacollab.model.mixture_novelty`.  Where to draw a line is the party's choice, such as a quantile of its
+    own rows' scores.
+
+    Parameters
+    ----------
+    integrated : Integrated
+        Of an integrator that keeps distances; see `AnchorScaled`.
+    n_components : int, default=8
+        Of the mixture, with full covariances, to each of which a tenth of the mean variance of a column is added.
+    least_rows : int, default=5
+        Of each component, in sums of the rows' probabilities.  Where one has fewer, a component less is tried.
+    random_state : int, RandomState or None, default=0
+
+    Returns
+    -------
+    Collaboration
+        Its `party_model` gives what goes back to a party.
+
+    Raises
+    ------
+    ValueError
+        When there are fewer than `least_rows` rows.
+
+    Notes
+    -----
+    Scores by the nearest neighbours, as the local outlier factor's, would take the parties' representations along,
+    which another party could invert.  What goes to all parties here is a weight, a mean and a covariance for each
+    component.  A component may be of one party's rows alone, where no other has any like them: its mean and covariance
+    tell then how these lie, as those of a naive Bayes model or a linear discriminant would.
+
+    Shared rows that are means of groups vary less than rows do, so that scores of own rows come out larger on the
+    whole.  The order of rows suffers less.
+
+    Examples
+    --------
+    >>> import numpy as np, datacollab as dc
+    >>> from datacollab.analyst import integrate, novelty
+    >>> rng = np.random.default_rng(0)
+    >>> X, anchor = rng.normal(size=(200, 4)), rng.normal(size=(100, 4))
+    >>> f = dc.obfuscator("pca", n_components=4)
+    >>> parties = [dc.Party(k, f).fit(X[k::2]) for k in range(2)]
+    >>> model = novelty(integrate(party.share(anchor) for party in parties), 2).party_model(0)
+    >>> usual, unusual = parties[0].predict([np.zeros(4), np.full(4, 5.0)], model)
+    >>> bool(usual < unusual)
+    True
+    """
+    rows = integrated.pooled
+    if len(rows) < least_rows:
+        raise ValueError(f"{len(rows)} rows are fewer than least_rows={least_rows}; nothing can be said of them.")
+    ridge = _RIDGE * float(np.mean(rows.var(axis=0)))
+    for n_left in range(min(n_components, len(rows)), 0, -1):
+        mixture = _mixture(rows, n_left, ridge, random_state)
+        if len(rows) * mixture.weights_.min() >= least_rows:
+            break
+    return Collaboration(integrated.integrator, mixture_novelty(mixture), integrated.representations)
+
+
+def _mixture(rows: FloatArray, n_components: int, ridge: float, random_state: Any) -> GaussianMixture:
+    return GaussianMixture(n_components, reg_covar=ridge, max_iter=500, random_state=random_state).fit(rows)

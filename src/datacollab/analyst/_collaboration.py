@@ -11,7 +11,7 @@ from ..errors import UnknownPartyError
 from ..model import AnchorAnswers, PartyModel, anchor_answers
 from ..survival import SurvivalModel
 from ._base import BaseIntegrator
-from ._candidate_table import Selection
+from ._candidates import Selection
 
 __all__ = ["Collaboration"]
 

@@ -1,7 +1,12 @@
-"""Kernel-based target-normalised integration, with graphs and centring."""
+"""Kernel-based target-normalised integration, with graphs and centring.
+
+* The problem that parameters of `KTI` and anchors make, and what its data and its solution must allow.
+* Widths of the parties' kernels, by rules that look at their anchor representations.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from numbers import Integral, Real
@@ -10,8 +15,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 from sklearn.base import clone
-from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
+from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_random_state
 
 from .._validation import (
@@ -24,17 +30,25 @@ from .._validation import (
     array_library,
     to_numpy,
 )
-from ..linalg import fix_signs, like
-from ._base import BaseIntegrator, Representations, check_n_components
+from ..errors import NumericalError, UndeterminedTargetWarning, UnknownPartyError
+from ..linalg import ARRAY_KERNELS, Kernel, fix_signs, like, median_gamma, scale_gamma
+from ._base import N_COMPONENTS, SHARED_CONSTRAINTS, BaseIntegrator, Representations, check_n_components
 from ._cost import FitCost
 from ._graphs import NeighborGraph
-from ._kti_problem import check_library, check_rank, kernel_of, regularised_penalty, warn_if_undetermined
-from ._parameters import N_COMPONENTS, SHARED_CONSTRAINTS
 from ._solving import Solving
-from ._target_problem import Solution, TargetProblem
-from ._widths import GammaRule, has_width, kernel_widths
+from ._target_problem import VANISHING, Solution, TargetProblem, kernel_rank
 
-__all__ = ["KTI"]
+__all__ = [
+    "KTI",
+    "GammaRule",
+    "check_library",
+    "check_rank",
+    "has_width",
+    "kernel_of",
+    "kernel_widths",
+    "regularised_penalty",
+    "warn_if_undetermined",
+]
 
 
 class KTI(BaseIntegrator):
@@ -379,3 +393,176 @@ class KTI(BaseIntegrator):
         return regularised_penalty(
             graph, anchors, y, n_components=self.n_components, epsilon=self.penalty_epsilon, center=self.center
         )
+
+
+_UNDETERMINED = 1e-9
+"""Eigengap, relative to the eigenvalues, that rounding may fill."""
+_VANISHING_SINGLE = 1e-5
+"""`VANISHING` where eigenvalues are rounded to single precision."""
+
+
+def kernel_of(
+    kernel: str | Callable[..., Any],
+    gamma: float | None,
+    *,
+    degree: float,
+    coef0: float,
+    kernel_params: Mapping[str, Any] | None,
+) -> Kernel:
+    """One party's kernel; a function of two rows has parameters of its own."""
+    if not isinstance(kernel, str):
+        return Kernel(metric=kernel, parameters=kernel_params or {})
+    return Kernel(metric=kernel, parameters={"gamma": gamma, "degree": degree, "coef0": coef0})
+
+
+def regularised_penalty(
+    graph: NeighborGraph,
+    anchors: Mapping[PartyName, FloatArray],
+    y: ArrayLike | None,
+    *,
+    n_components: int,
+    epsilon: float,
+    center: bool,
+) -> sparse.csr_array:
+    r"""Penalty Laplacian C, as :math:`C_\varepsilon` where it is singular on the feasible subspace.
+
+    Raises
+    ------
+    ValueError
+        When its rank is less than the number of components.
+    """
+    C = graph.laplacian(anchors, y)
+    n_anchors = C.shape[0]
+    # Weights are not negative, so the null space is spanned by the indicators of the connected components.
+    components = connected_components(C, directed=False, return_labels=False)
+    check_n_components(n_components, n_anchors - components, "that is the rank of the penalty graph's Laplacian")
+    nullity = components - 1 if center else components
+    if nullity > 0 and epsilon > 0:
+        C = C + epsilon * C.trace() / n_anchors * sparse.eye_array(n_anchors, format="csr")
+    return sparse.csr_array(C)
+
+
+def check_library(
+    A: Array, *, kernel: str | Callable[..., Any], penalty_graph: NeighborGraph | None, engine: Any
+) -> None:
+    """Refuse parameters that ask for what is done with NumPy arrays only.
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter.
+    """
+    library = array_library(A)
+    if library is None:
+        return
+    kernels = ["rbf", *ARRAY_KERNELS]
+    wanted = {
+        "kernel": (kernel, None if isinstance(kernel, str) and kernel in kernels else f"one of {kernels!r}"),
+        "penalty_graph": (penalty_graph, None if penalty_graph is None else "None"),
+        "engine": (engine, None if engine is None else "None"),
+    }
+    for name, (value, instead) in wanted.items():
+        if instead is not None:
+            raise ValueError(
+                f"{name}={value!r} works with NumPy arrays only; for {library} arrays {name} must be {instead}. "
+                "Change it, or convert the anchor representations."
+            )
+
+
+def check_rank(problem: TargetProblem, solution: Solution, *, single: bool, by_landmarks: bool) -> None:
+    """Refuse more components than the kernels tell apart.
+
+    Parameters
+    ----------
+    problem : TargetProblem
+    solution : Solution
+    single : bool
+        Whether eigenvalues of a solver that iterates are rounded to single precision.
+    by_landmarks : bool
+        Whether a number of landmarks was asked for, by which the rank may be less.
+
+    Raises
+    ------
+    ValueError
+    """
+    if problem.normalised:
+        return
+    rounded = single and solution.angle is not None
+    rank = kernel_rank(solution.eigenvalues, len(problem.anchors), _VANISHING_SINGLE if rounded else VANISHING)
+    what = "the rank with these landmarks" if by_landmarks else "the rank of the kernel matrices"
+    check_n_components(problem.n_components, rank, f"that is {what} together")
+
+
+def warn_if_undetermined(solution: Solution, n_components: int) -> None:
+    """Say where the data leave open which target is the best."""
+    if solution.gap is None:
+        return
+    # Landmarks blur eigengaps by more than their solver's angle tells.
+    blurred = solution.solver == "exact" and solution.angle is not None and solution.angle >= 1.0
+    if solution.gap > _UNDETERMINED * abs(solution.eigenvalues).max() and not blurred:
+        return
+    warnings.warn(
+        f"KTI: eigenvalue {n_components} is within {solution.gap:.1e} of the next one, so other targets with "
+        f"{n_components} components are as good as the one found. Change n_components by one or two; until "
+        "then compare objectives, not targets.",
+        UndeterminedTargetWarning,
+        stacklevel=3,
+    )
+
+
+GammaRule = float | str | Callable[[FloatArray], float]
+
+
+def has_width(kernel: str | Callable[..., Any]) -> bool:
+    """Whether a kernel, as `pairwise_kernels` takes it, has the parameter gamma."""
+    return isinstance(kernel, str) and "gamma" in KERNEL_PARAMS.get(kernel, ())
+
+
+def kernel_widths(
+    anchors: Mapping[PartyName, FloatArray],
+    kernel: str | Callable[..., Any],
+    gamma: GammaRule | Mapping[Any, GammaRule],
+    factor: float = 1.0,
+) -> dict[PartyName, float]:
+    """Kernel width of each party; empty where the kernel has none.
+
+    Parameters
+    ----------
+    anchors : mapping of party to ndarray of shape (n_anchors, n_intermediate)
+    kernel : str or callable
+    gamma : float, "median", "scale", callable or mapping of party to any of these
+    factor : float, default=1.0
+        Multiplies every width.
+
+    Raises
+    ------
+    UnknownPartyError
+        When `gamma` is a mapping that leaves a party out.
+    NumericalError
+        When a rule gives no positive number; the message names the party.
+    """
+    if not has_width(kernel):
+        return {}
+    if isinstance(gamma, Mapping):
+        missing = [party for party in anchors if party not in gamma]
+        if missing:
+            raise UnknownPartyError(f"gamma names no width for {missing!r}; give one for every party.")
+        rules: dict[PartyName, GammaRule] = {party: gamma[party] for party in anchors}
+    else:
+        rules = dict.fromkeys(anchors, gamma)
+    return {party: factor * _width(party, A, kernel, rules[party]) for party, A in anchors.items()}
+
+
+def _width(party: PartyName, A: FloatArray, kernel: str | Callable[..., Any], rule: GammaRule) -> float:
+    if rule == "median":
+        width = median_gamma(A, kernel)
+    elif rule == "scale":
+        width = scale_gamma(A)
+    else:
+        width = float(rule(A)) if callable(rule) else float(rule)
+    if not (np.isfinite(width) and width > 0):
+        raise NumericalError(
+            f"Party {party!r}: gamma={rule!r} gives no usable kernel width ({width}). More than half of the anchor "
+            "rows may coincide in its representation; pass a positive number as gamma for this party."
+        )
+    return width

@@ -1,8 +1,13 @@
-"""KTI with its hyperparameters chosen from the anchors."""
+"""KTI with its hyperparameters chosen from the anchors.
+
+* Anchor rows in folds: those that candidates are fitted to, and those that they are scored on.
+* The candidates that a search over hyperparameters of `KTI` tries.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -10,21 +15,19 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 
 from .._validation import FloatArray, HasMethods, Interval, PartyName, StrOptions, check_single_targets, count_missing
 from ..errors import AgreementError, NumericalError
 from ..linalg import Kernel
-from ._base import BaseIntegrator, Representations, check_n_components
+from ._base import SHARED_CONSTRAINTS, BaseIntegrator, Representations, check_n_components
 from ._graphs import NeighborGraph
-from ._kti import KTI
-from ._kti_folds import anchor_folds
-from ._kti_grid import Grid, check_values
-from ._kti_scoring import Fold, View, concordance, default_predictor, held_out_views, prediction_score
-from ._parameters import SHARED_CONSTRAINTS
-from ._widths import GammaRule, kernel_widths
+from ._kti import KTI, GammaRule, has_width, kernel_widths
+from ._kti_scoring import Fold, View, concordance, default_predictor, halves, held_out_views, prediction_score
 
-__all__ = ["KTICV"]
+__all__ = ["KTICV", "Grid", "anchor_folds", "check_values"]
+
 
 _TIE = 1e-12
 """Scores that differ by less are equal."""
@@ -368,3 +371,103 @@ class KTICV(BaseIntegrator):
         if estimator is None:
             estimator = default_predictor(fold.held_out_target, fold.parts, is_classification)
         return prediction_score(rows, fold.held_out_target, fold.parts, estimator)
+
+
+def anchor_folds(
+    anchors: Mapping[PartyName, FloatArray],
+    target: NDArray[Any] | None,
+    *,
+    cv: Any,
+    graph: NeighborGraph | None,
+    is_classification: bool,
+    random_state: np.random.RandomState,
+) -> Iterator[Fold]:
+    """Cut the anchor rows into folds.
+
+    Parameters
+    ----------
+    anchors : dict of party to ndarray of shape (n_anchors, n_intermediate)
+    target : ndarray of shape (n_anchors,) or None
+    cv : int or cross-validation generator
+        A number means so many random folds, stratified by class where there are classes.
+    graph : NeighborGraph or None
+        Whose Laplacian between the rows fitted to each fold gets.
+    is_classification : bool
+    random_state : RandomState
+    """
+    n_anchors = next(iter(anchors.values())).shape[0]
+    for train, test in _splitter(cv, is_classification, random_state).split(np.zeros((n_anchors, 1)), target):
+        seen = {party: A[train] for party, A in anchors.items()}
+        seen_target = None if target is None else target[train]
+        yield Fold(
+            train=seen,
+            train_target=seen_target,
+            laplacian=None if graph is None else graph.laplacian(seen, seen_target),
+            held_out={party: A[test] for party, A in anchors.items()},
+            held_out_target=None if target is None else target[test],
+            parts=None if target is None else halves(target[test], random_state),
+        )
+
+
+def _splitter(cv: Any, is_classification: bool, random_state: np.random.RandomState) -> Any:
+    if not isinstance(cv, Integral):
+        return check_cv(cv)
+    # Anchors often come class after class, so unshuffled folds would hold out what training has never seen.
+    folds = StratifiedKFold if is_classification else KFold
+    return folds(cv, shuffle=True, random_state=random_state)
+
+
+def check_values(name: str, values: Sequence[Any], parameter: str) -> None:
+    """Refuse what `KTI` would refuse, before any work.
+
+    Raises
+    ------
+    ValueError
+        When a list is empty, or holds what `KTI` does not take as this parameter.
+    """
+    if not values:
+        raise ValueError(f"KTICV: {name} is empty; at least one value to try is wanted.")
+    for value in values:
+        KTI().set_params(**{parameter: value})._validate_params()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """All combinations of some values.
+
+    Attributes
+    ----------
+    numbers : list of int
+        Of components, ascending.
+    kernels : sequence of str or callable
+    gamma_factors, alphas : sequence of float
+    graph_weights : sequence of float or None
+        None without a graph.
+    """
+
+    numbers: list[int]
+    kernels: Sequence[str | Callable[..., Any]]
+    gamma_factors: Sequence[float]
+    alphas: Sequence[float]
+    graph_weights: Sequence[float] | None
+
+    def candidates(self) -> Iterator[dict[str, Any]]:
+        """All combinations but those that make no difference, from the simplest to the most flexible."""
+        weights = (
+            [{}] if self.graph_weights is None else [{"graph_weight": each} for each in sorted(self.graph_weights)]
+        )
+        kernels = list(self.kernel_parameters())
+        for number in self.numbers:
+            for alpha in sorted(self.alphas, reverse=True):
+                for kernel in kernels:
+                    for weight in weights:
+                        yield {"n_components": number, "alpha": alpha, **kernel, **weight}
+
+    def kernel_parameters(self) -> Iterator[dict[str, Any]]:
+        """Kernels, with their widths where they have any, those nearest to 1 first."""
+        for kernel in self.kernels:
+            if has_width(kernel):
+                for factor in sorted(self.gamma_factors, key=lambda factor: abs(np.log(factor))):
+                    yield {"kernel": kernel, "gamma_factor": factor}
+            else:
+                yield {"kernel": kernel}

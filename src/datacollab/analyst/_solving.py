@@ -9,8 +9,7 @@ from typing import Any
 from .._validation import Array, array_library
 from ..errors import IncompressibleKernelError, NotConvergedError, NotEnoughMemoryError
 from ._cost import FitCost, choose_solver, fit_cost, most_landmarks
-from ._engine import LocalEngine
-from ._engines import engine_for, memory_of
+from ._engine import LocalEngine, engine_for, memory_of
 from ._exact import solve_dense, solve_streamed
 from ._nystroem import solve_nystroem
 from ._target_problem import Solution, TargetProblem

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 
 from .._validation import FloatArray, Interval, StrOptions
 from ..errors import AnchorError
-from ._base import AnchorSampler, drawing_generator
-from ._checks import as_given, check_table
+from ._base import AnchorSampler, as_given, check_table, drawing_generator
 
 __all__ = ["GaussianAnchor"]
 

@@ -8,8 +8,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
 from ..errors import AnchorError
-from ._checks import check_table
-from ._rows import rows_among
+from ._base import check_table, rows_among
 
 __all__ = ["check_anchor", "find_private_rows"]
 

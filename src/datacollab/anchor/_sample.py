@@ -10,8 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._validation import FloatArray, Interval
 from ..errors import AnchorError
-from ._base import AnchorSampler, drawing_generator
-from ._checks import as_given, balanced_totals, check_table, check_target, encode_classes
+from ._base import (
+    AnchorSampler,
+    as_given,
+    balanced_totals,
+    check_table,
+    check_target,
+    drawing_generator,
+    encode_classes,
+)
 
 __all__ = ["SampleAnchor"]
 

@@ -17,9 +17,8 @@ from .._validation import FloatArray, HasMethods, Interval
 from ..analyst import AnchorScaled, BaseIntegrator, Clustering, cluster, integrate
 from ..errors import AnchorError
 from ..party import Defence
-from ._anchor_check import warn_of_anchor
 from ._groups import owners
-from ._roles import PlayedRoles, seeded
+from ._roles import PlayedRoles, seeded, warn_of_anchor
 
 __all__ = ["DataCollaborationClusterer"]
 

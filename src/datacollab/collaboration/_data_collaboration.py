@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._validation import FloatArray
-from ._base import BaseDataCollaboration
+from ._roles import BaseDataCollaboration
 
 __all__ = ["DataCollaborationClassifier", "DataCollaborationRegressor"]
 

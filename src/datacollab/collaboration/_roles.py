@@ -1,4 +1,8 @@
-"""What the one-process estimators share: who the parties are, and routing rows to their owners."""
+"""What the one-process estimators share: who the parties are, and routing rows to their owners.
+
+* What the supervised one-process estimators share: playing all roles, with targets.
+* Whether the anchor looks like rows of the same table: what silently costs accuracy is said.
+"""
 
 from __future__ import annotations
 
@@ -6,32 +10,34 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     MetaEstimatorMixin,
     TransformerMixin,
     clone,
+    is_classifier,
 )
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, check_array
+from sklearn.utils import _safe_indexing, check_array, check_random_state
 from sklearn.utils._tags import get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
-from .._validation import FloatArray, HasMethods, PartyName, StrOptions
-from ..analyst import BaseIntegrator, Collaboration
-from ..errors import RepeatableSecretWarning, UnknownPartyError
+from .._validation import FloatArray, HasMethods, PartyName, StrOptions, check_single_targets
+from ..analyst import KTI, Analyst, BaseIntegrator, Collaboration
+from ..errors import AgreementError, AnchorError, RepeatableSecretWarning, UnknownPartyError
 from ..model import PartyModel
 from ..party import Defence, Party, obfuscator
 from ..share import Share
-from ._groups import by_party, owners, predict_by_party, warn_of_scorer
+from ._groups import by_party, is_scikit_learn, owners, predict_by_party, warn_of_scorer
 
-__all__ = ["PlayedRoles", "seeded"]
+__all__ = ["BaseDataCollaboration", "PlayedRoles", "seeded", "warn_of_anchor"]
 
 
 class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimatorMixin, BaseEstimator, ABC):
@@ -245,3 +251,199 @@ def seeded(estimator: Any, random_state: np.random.RandomState | None) -> Any:
             if value is None and name.rpartition("__")[2] == "random_state":
                 copy.set_params(**{name: _seed(random_state)})
     return copy
+
+
+class BaseDataCollaboration(PlayedRoles):
+    """Fit by targets, for a subclass that says of which kind they are."""
+
+    __metadata_request__fit: ClassVar = {"groups": True, "anchor": True, "anchor_target": True}
+    __metadata_request__predict_proba: ClassVar = {"groups": True}
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        groups: ArrayLike | None = None,
+        anchor: ArrayLike | None = None,
+        anchor_target: ArrayLike | None = None,
+    ) -> Self:
+        """Play all roles: every party obfuscates and shares, the analyst integrates and trains.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_samples, n_features)
+            Rows of all parties.
+        y : array-like of shape (n_samples,)
+        groups : array-like of shape (n_samples,), optional
+            Owner of each row.  Needed unless `party_column` is set.
+        anchor : array-like or dataframe of shape (n_anchors, n_features)
+            Public or synthetic rows that all parties obfuscate.  Under cross-validation, scikit-learn's metadata
+            routing cuts whatever has as many rows as `X` into folds: an anchor of that length loses some of its rows.
+            Inside a `Pipeline`, the steps before transform X but not the anchor, unless it is built with
+            ``transform_input=["anchor"]``; to cross-validate that needs scikit-learn 1.8.
+        anchor_target : array-like of shape (n_anchors,), optional
+            Targets of the anchor rows, where a graph needs them.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        AnchorError
+            When there is no anchor.
+        ObfuscationError
+            When a party's obfuscator or a defence fails; the message names the party.
+        AgreementError, RepresentationError, NumericalError
+            When the representations cannot be integrated.
+
+        Warns
+        -----
+        UserWarning
+            When the anchor looks as if it were in other units than `X`, or, in cross-validation, has as many rows.
+        """
+        self._validate_params()
+        X, y = validate_data(self, self._checked(X), y, skip_check_array=True)
+        target = self._target(y)
+        check_consistent_length(X, target)
+        if anchor is None:
+            raise AnchorError(
+                "Data collaboration needs an anchor: public or synthetic rows that all parties obfuscate. Pass "
+                "anchor=..., for example from datacollab.UniformAnchor or datacollab.SMOTEAnchor."
+            )
+        X, names = owners(X, groups, self.party_column)
+        warn_of_anchor(X, anchor)
+        if anchor_target is not None:
+            anchor_target = self._anchor_target(anchor_target)
+        random_state = None if self.random_state is None else check_random_state(self.random_state)
+        shares = self._shared(X, target, names, anchor, anchor_target, random_state)
+        integrator = self._integrator_for(shares) if self.integrator is None else self.integrator
+        analyst = self._analyst(seeded(integrator, random_state), seeded(self._default_estimator(), random_state))
+        self.collaboration_ = analyst.fit(shares)
+        self.models_ = {party: self.collaboration_.party_model(party) for party in self.parties_}
+        return self
+
+    def fit_transform(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        groups: ArrayLike | None = None,
+        anchor: ArrayLike | None = None,
+        anchor_target: ArrayLike | None = None,
+    ) -> FloatArray:
+        """Fit, and give the collaboration representations of all rows in their order."""
+        fitted = self.fit(X, y, groups=groups, anchor=anchor, anchor_target=anchor_target)
+        return np.asarray(fitted.represent(X, groups=groups))
+
+    def _default_integrator(self) -> BaseIntegrator:
+        return KTI()
+
+    def _integrator_for(self, shares: Sequence[Share]) -> BaseIntegrator:
+        """How these representations are aligned where nothing is said."""
+        return self._default_integrator()
+
+    def _analyst(self, integrator: Any, estimator: Any) -> Analyst:
+        return Analyst(integrator, estimator, task="classification" if is_classifier(self) else "regression")
+
+    def _target(self, y: ArrayLike) -> NDArray[Any]:
+        """Targets as they are shared."""
+        check_single_targets(np.asarray(y), "y", AgreementError)
+        y = check_array(y, input_name="y", ensure_2d=False, dtype=None)
+        return self._checked_target(column_or_1d(y, warn=True))
+
+    def _anchor_target(self, anchor_target: ArrayLike) -> NDArray[Any]:
+        """Targets of the anchor as they are shared."""
+        check_single_targets(np.asarray(anchor_target), "anchor_target", AgreementError)
+        return self._checked_anchor_target(np.asarray(anchor_target))
+
+    @abstractmethod
+    def _checked_anchor_target(self, anchor_target: NDArray[Any]) -> NDArray[Any]:
+        """Anchor targets, of a type that graphs read as the task has it."""
+
+    @abstractmethod
+    def _checked_target(self, y: NDArray[Any]) -> NDArray[Any]:
+        """Targets, of the type that the task has."""
+
+
+_OF_FIT = 3
+"""Frames from `is_scikit_learn` to what has called an estimator's `fit`, which calls `warn_of_anchor`."""
+
+NARROW, WIDE = 0.5, 10.0
+"""Spread of the anchor's columns in that of X's.  Uniform in the range of X they have .58 of it or more."""
+
+
+def warn_of_anchor(X: Any, anchor: Any) -> None:
+    """Warn where the anchor is in other units than X, or may have been cut into folds with it.
+
+    Parameters
+    ----------
+    X : array-like or dataframe of shape (n_samples, n_features)
+        Rows of all parties, without the column that names their owner.
+    anchor : array-like or dataframe of shape (n_anchors, n_features)
+
+    Warns
+    -----
+    UserWarning
+        When most columns of numbers vary far less or far more in the anchor than in X, or lie elsewhere; when
+        scikit-learn fits, and there are as many rows in both.
+    """
+    # Whoever calls `fit` without scikit-learn in between has given the anchor whole.
+    if _num_samples(X) == _num_samples(anchor) and is_scikit_learn(_OF_FIT):
+        warnings.warn(
+            f"The anchor has as many rows as X ({_num_samples(X)}). In cross-validation scikit-learn's metadata "
+            "routing cuts such an array into folds with X, and the anchor has lost rows: take one row more or less.",
+            stacklevel=3,
+        )
+    if found := _other_units(X, anchor):
+        warnings.warn(
+            f"In most columns the anchor's numbers {found}, as where a step of a Pipeline has transformed X and not "
+            "the anchor. Put that step into the obfuscator, as in obfuscator=make_pipeline(StandardScaler(), PCA(10)), "
+            'or build the Pipeline with transform_input=["anchor"].',
+            stacklevel=3,
+        )
+
+
+def _other_units(X: Any, anchor: Any) -> str | None:
+    pairs = [(ours[np.isfinite(ours)], theirs[np.isfinite(theirs)]) for ours, theirs in _numbers(X, anchor)]
+    pairs = [(ours, theirs) for ours, theirs in pairs if len(theirs) and len(ours) and np.ptp(ours) > 0]
+    if not pairs:
+        return None
+    ratios = np.array([[spread(theirs) / spread(ours) for spread in (np.std, _deviation)] for ours, theirs in pairs])
+    # Either spread alone would take a few rows far off, or zeros and ones, for another unit.
+    if np.median(ratios.max(axis=1)) < NARROW:
+        return "vary far less than those of X"
+    if np.median(ratios.min(axis=1)) > WIDE:
+        return "vary far more than those of X"
+    if np.mean([_is_elsewhere(*pair) for pair in pairs]) > 0.5:
+        return "lie far outside the range of X"
+    return None
+
+
+def _deviation(values: FloatArray) -> float:
+    return float(np.mean(np.abs(values - np.median(values))))
+
+
+def _is_elsewhere(ours: FloatArray, theirs: FloatArray) -> bool:
+    low, high, middle = ours.min(), ours.max(), np.median(theirs)
+    return bool(middle < low - (high - low) or middle > high + (high - low))
+
+
+def _numbers(X: Any, anchor: Any) -> list[tuple[FloatArray, FloatArray]]:
+    """Columns of numbers of both: by name where both have names, and else by position."""
+    if sparse.issparse(X) or sparse.issparse(anchor):
+        return []
+    if hasattr(X, "columns") and hasattr(anchor, "columns"):
+        there = set(anchor.columns)
+        names: list[Any] = [name for name in X.columns if name in there]
+    else:
+        X, anchor = np.asarray(X), np.asarray(anchor)
+        names = list(range(X.shape[1])) if X.ndim == anchor.ndim == 2 and X.shape[1] == anchor.shape[1] else []
+    columns = []
+    for name in names:
+        try:
+            columns.append(tuple(np.asarray(_safe_indexing(each, name, axis=1), dtype=float) for each in (X, anchor)))
+        except (TypeError, ValueError):
+            continue  # no numbers, which the obfuscator knows about
+    return columns  # type: ignore[return-value]

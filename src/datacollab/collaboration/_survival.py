@@ -16,7 +16,7 @@ from ..party import Defence
 from ..share import Share
 from ..survival import CoxRegression, concordance_index
 from ..targets import TargetKind, named_target, target_kind
-from ._base import BaseDataCollaboration
+from ._roles import BaseDataCollaboration
 
 __all__ = ["DataCollaborationSurvival"]
 

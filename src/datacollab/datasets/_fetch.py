@@ -12,9 +12,8 @@ from typing import Any
 from .._validation import require
 from ..errors import DatasetError
 from ._catalogue import find_spec
-from ._content import read_contents
 from ._places import find_file
-from ._spec import DatasetSpec, FileSpec
+from ._spec import DatasetSpec, FileSpec, read_contents
 
 __all__ = ["fetch", "fetch_spec"]
 

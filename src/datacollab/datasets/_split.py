@@ -1,19 +1,27 @@
-"""Splitting one table into several parties."""
+"""Splitting one table into several parties.
+
+* What `split_parties` returns.
+* Who gets which rows: pure functions of class or region codes.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_consistent_length, check_random_state
+from scipy.special import softmax
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state
+from sklearn.utils.extmath import randomized_svd
 
 from .._validation import FloatArray
-from ._party_split import PartySplit
-from ._schemes import iid, mixed, regions, stratified
 
-__all__ = ["split_parties"]
+__all__ = ["PartyData", "PartySplit", "iid", "mixed", "regions", "split_parties", "stratified"]
+
 
 _SCHEMES = ("iid", "stratified", "label-skew", "feature-shift")
 _N_REGIONS = 10
@@ -169,3 +177,141 @@ def _numbers(X: Any) -> FloatArray:
         "scheme='feature-shift' needs X as a two-dimensional dense table of finite numbers. Encode categories and "
         "impute missing values first, or use another scheme."
     )
+
+
+class PartyData(NamedTuple):
+    """One party's rows and targets, of the types of the whole table's."""
+
+    X: Any
+    y: Any
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PartySplit(Mapping[str, PartyData]):
+    """A table split into parties: a mapping from ``"party-0"``, ``"party-1"``, ... to their rows.
+
+    The rows of a party are taken from the table whenever they are asked for; the split itself holds only indices.
+
+    Parameters
+    ----------
+    X : array-like or dataframe of shape (n_samples, n_features)
+        The whole table.
+    y : array-like of shape (n_samples,)
+    indices : mapping of str to ndarray of shape (n_per_party,)
+        Rows of `X` that each party has.
+    rest : ndarray of shape (n_samples - n_parties * n_per_party,)
+        Rows of `X` that no party has, in random order; for anchors and tests.
+    """
+
+    X: Any
+    y: Any
+    indices: Mapping[str, NDArray[np.intp]]
+    rest: NDArray[np.intp]
+
+    def __getitem__(self, party: str) -> PartyData:
+        return self._take(self.indices[party])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.indices)
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __repr__(self) -> str:
+        sizes = {len(rows) for rows in self.indices.values()}
+        return f"PartySplit({len(self)} parties of {', '.join(map(str, sorted(sizes)))} rows, rest {len(self.rest)})"
+
+    def pooled(self) -> tuple[Any, Any, NDArray[np.str_]]:
+        """All parties' rows together, as an estimator's ``fit(X, y, groups=groups)`` takes them.
+
+        Returns
+        -------
+        X : array or dataframe of shape (n_parties * n_per_party, n_features)
+            Party after party, of the type of the whole table.
+        y : array of shape (n_parties * n_per_party,)
+        groups : ndarray of str of shape (n_parties * n_per_party,)
+            The party of each row.
+        """
+        sizes = [len(rows) for rows in self.indices.values()]
+        X, y = self._take(np.concatenate(list(self.indices.values())))
+        return X, y, np.repeat(np.array(list(self.indices)), sizes)
+
+    def remaining(self) -> PartyData:
+        """The rows that no party has, in the order of `rest`."""
+        return self._take(self.rest)
+
+    def _take(self, rows: NDArray[np.intp]) -> PartyData:
+        return PartyData(_safe_indexing(self.X, rows), _safe_indexing(self.y, rows))
+
+
+Codes = NDArray[np.intp]
+
+
+def iid(n_samples: int, n_parties: int, n_per_party: int, generator: np.random.RandomState) -> Codes:
+    """Equal random disjoint parties, as rows of shape (n_parties, n_per_party)."""
+    return generator.permutation(n_samples)[: n_parties * n_per_party].reshape(n_parties, n_per_party)
+
+
+def stratified(codes: Codes, n_parties: int, n_per_party: int, generator: np.random.RandomState) -> Codes:
+    """The same, each party with the class shares of the whole table.
+
+    The rows of a class of size c are spread evenly, 1/c apart from a random start, over [0, 1); any run of consecutive
+    rows in that order then has every class in its share, give or take one row at either end.
+    """
+    shuffled = generator.permutation(codes.size)
+    counts = np.bincount(codes)
+    by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
+    rank = np.arange(codes.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    place = (rank + np.repeat(generator.random_sample(counts.size), counts)) / np.repeat(counts, counts)
+    parties = by_class[np.argsort(place, kind="stable")][: n_parties * n_per_party].reshape(n_parties, n_per_party)
+    return np.array([generator.permutation(rows) for rows in parties])
+
+
+def mixed(
+    codes: Codes, n_parties: int, n_per_party: int, concentration: float, generator: np.random.RandomState
+) -> Codes:
+    """Each party draws its own mix of the classes from a Dirichlet distribution around the shares in the table."""
+    stock = np.bincount(codes)
+    mixes = _dirichlet(concentration * stock.size * stock / codes.size, n_parties, generator)
+    counts = _draw_counts(mixes, stock, n_per_party, generator)
+    shuffled = generator.permutation(codes.size)
+    by_class = np.split(shuffled[np.argsort(codes[shuffled], kind="stable")], np.cumsum(stock)[:-1])
+    taken = [np.split(rows, np.cumsum(counts[:, code]))[:-1] for code, rows in enumerate(by_class)]
+    return np.array([generator.permutation(np.concatenate(pieces)) for pieces in zip(*taken, strict=True)])
+
+
+def regions(X: FloatArray, n_regions: int, generator: np.random.RandomState) -> Codes:
+    """Cut the rows into equally large slices along the first principal direction of the standardised columns."""
+    standardised = StandardScaler().fit_transform(X)
+    scores = randomized_svd(standardised, 1, random_state=generator)[0][:, 0]
+    codes = np.empty(scores.size, dtype=np.intp)
+    codes[np.argsort(scores, kind="stable")] = np.arange(scores.size) * n_regions // scores.size
+    return codes  # (n_samples,)
+
+
+def _dirichlet(alpha: FloatArray, size: int, generator: np.random.RandomState) -> FloatArray:
+    """Draw by logarithms of gamma variates, Γ(a) = Γ(a + 1) U^(1/a): small `alpha` would underflow to 0/0."""
+    logs = np.log(generator.standard_gamma(alpha + 1, (size, alpha.size)))
+    logs -= generator.standard_exponential((size, alpha.size)) / alpha
+    mixes: FloatArray = softmax(logs, axis=1)
+    return mixes  # (size, n_classes)
+
+
+def _draw_counts(mixes: FloatArray, stock: Codes, n_per_party: int, generator: np.random.RandomState) -> Codes:
+    """How many rows of each class each party gets, shape (n_parties, n_classes).
+
+    All parties draw at once.  A class asked for more often than it has rows is raffled among those who asked; who went
+    away short draws again from the classes that are left.  Every round fills all parties or exhausts a class.
+    """
+    counts = np.zeros(mixes.shape, dtype=np.intp)
+    while (short := n_per_party - counts.sum(axis=1)).any():
+        left = stock - counts.sum(axis=0)
+        weights = np.where(left > 0, mixes, 0)
+        weights[weights.sum(axis=1) == 0] = left
+        weights /= weights.sum(axis=1, keepdims=True)
+        asked = np.array([generator.multinomial(n, row) for n, row in zip(short, weights, strict=True)])
+        for code in np.flatnonzero(asked.sum(axis=0) > left):
+            tickets = generator.permutation(np.repeat(np.arange(len(mixes)), asked[:, code]))
+            asked[:, code] = np.bincount(tickets[: left[code]], minlength=len(mixes))
+        counts += asked
+    return counts

@@ -1,22 +1,31 @@
 """Pure mathematics: arrays in, arrays out.  No estimators, no logging, no files."""
 
 from ._array_api import ARRAY_KERNELS, as_precise_as, cast, column_norms, device_memory, hstack, like, zeros
-from ._column_space import ColumnSpace, centred_columns, column_space, leading_left_singular
 from ._eigen import (
+    ColumnSpace,
     add_sparse_to_lower,
     centre_lower,
+    centred_columns,
+    column_space,
     fix_signs,
     largest_of_pencil,
+    leading_left_singular,
+    metric_scaling,
     smallest_eigenpairs,
     smallest_eigenpairs_centred,
 )
-from ._kernel_blocks import KernelBlocks, symmetric_product
-from ._kernel_left_out import centred_ridge, left_out_errors
 from ._kernel_product import kernel_expansion, kernel_product
-from ._kernel_ridge import add_to_lower, ridge_coefficients, ridge_inverse
-from ._kernels import Kernel, median_gamma, scale_gamma
+from ._kernel_ridge import (
+    RidgePath,
+    add_to_lower,
+    centred_ridge,
+    left_out_errors,
+    ridge_coefficients,
+    ridge_inverse,
+    ridge_path,
+)
+from ._kernels import Kernel, KernelBlocks, median_gamma, scale_gamma, symmetric_product
 from ._krylov import LeadingEigenpairs, basis_capacity, leading_eigenpairs
-from ._metric import metric_scaling
 from ._panels import PanelCholesky, panel_cholesky, refined_solution
 from ._ranking import auc_with_interval, ranking_figures
 from ._restricted_ridge import (
@@ -29,10 +38,8 @@ from ._restricted_ridge import (
     restricted_ridge_of_features,
     smoother_trace,
 )
-from ._ridge_path import RidgePath, ridge_path
 from ._rpcholesky import PivotedCholesky, extend_pivots, start_pivots
-from ._treatment_weights import PROPENSITY_CLIP, treatment_weights
-from ._weighted_ridge import WeightedRidgePath, weighted_ridge_path
+from ._weighted_ridge import PROPENSITY_CLIP, WeightedRidgePath, treatment_weights, weighted_ridge_path
 
 __all__ = [
     "ARRAY_KERNELS",

@@ -1,10 +1,16 @@
-r"""Eigenvectors of symmetric matrices held in their lower triangle.
+"""Eigenvectors of symmetric matrices held in their lower triangle.
 
 Symmetric n x n matrices are Fortran-ordered and only their lower triangle is read: half the writes, and LAPACK works
 in place.
+
+* Orthonormal bases of column spaces that survive bad scaling, duplicated columns and rank deficiency.
+* A common space in which distances mean something again, after orthonormal columns took their lengths away.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
@@ -14,13 +20,19 @@ from scipy.linalg.blas import dsymv
 from .._validation import FloatArray
 
 __all__ = [
+    "ColumnSpace",
     "add_sparse_to_lower",
     "centre_lower",
+    "centred_columns",
+    "column_space",
     "fix_signs",
     "largest_of_pencil",
+    "leading_left_singular",
+    "metric_scaling",
     "smallest_eigenpairs",
     "smallest_eigenpairs_centred",
 ]
+
 
 _BLOCK = 256
 
@@ -120,3 +132,158 @@ def largest_of_pencil(C: FloatArray, A: FloatArray, k: int) -> tuple[FloatArray,
         check_finite=False,
     )
     return nu[::-1], U[:, ::-1]
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnSpace:
+    """A matrix A written as ``basis @ rows``, with an orthonormal basis of its column space.
+
+    Attributes
+    ----------
+    basis : ndarray of shape (n, rank)
+    rows : ndarray of shape (rank, d)
+        Of full row rank.
+    """
+
+    basis: FloatArray
+    rows: FloatArray
+
+    @property
+    def rank(self) -> int:
+        """Numerical rank of A."""
+        return int(self.basis.shape[1])
+
+    def coefficients(self, coordinates: FloatArray) -> FloatArray:
+        r"""Minimum-norm G with ``A @ G = basis @ coordinates``.
+
+        With ``coordinates = basis.T @ Z`` this is :math:`A^\dagger Z`.
+
+        Parameters
+        ----------
+        coordinates : ndarray of shape (rank, m)
+
+        Returns
+        -------
+        ndarray of shape (d, m)
+        """
+        # Columns of A may differ in scale by many orders of magnitude, which grades the rows of rows.T.  Householder
+        # QR is accurate row by row if the rows are sorted and the columns pivoted (Cox and Higham 1998).
+        order = np.argsort(-np.abs(self.rows).max(axis=0), kind="stable")
+        Q, R, pivots = scipy.linalg.qr(self.rows.T[order], mode="economic", pivoting=True, check_finite=False)
+        solution = Q @ scipy.linalg.solve_triangular(R, coordinates[pivots], trans="T", check_finite=False)
+        G: FloatArray = np.empty(solution.shape)
+        G[order] = solution
+        return G
+
+
+def column_space(A: FloatArray) -> ColumnSpace:
+    """Split ``A`` into an orthonormal basis of its column space and the coordinates of its columns.
+
+    The columns are brought to unit length before the rank is judged, so a column in other units is not mistaken for
+    rounding error.  Only a column shorter than ``max(n, d) * eps`` times the longest is, such as a principal component
+    beyond the rank.  Singular values up to ``max(n, d) * eps`` times the largest count as zero.
+
+    Parameters
+    ----------
+    A : ndarray of shape (n, d)
+        Not all zero.
+
+    Returns
+    -------
+    ColumnSpace
+    """
+    unit = np.abs(A).max()
+    lengths = np.linalg.norm(A / unit, axis=0)
+    negligible = max(A.shape) * np.finfo(np.float64).eps
+    lengths[lengths <= negligible * lengths.max()] = 0.0
+    kept = lengths > 0
+    scaled = np.where(kept, A / unit / np.where(kept, lengths, 1.0), 0.0)
+    U, singular_values, Vt = scipy.linalg.svd(scaled, full_matrices=False, check_finite=False)
+    rank = int((singular_values > negligible * singular_values[0]).sum())
+    rows = singular_values[:rank, None] * Vt[:rank] * (lengths * unit)
+    return ColumnSpace(basis=U[:, :rank], rows=rows)
+
+
+def centred_columns(A: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Columns less their means, those that are constant but for rounding exactly zero.
+
+    Otherwise `column_space`, which brings columns to unit length, would take the rounding error for a direction.
+
+    Parameters
+    ----------
+    A : ndarray of shape (n, d)
+
+    Returns
+    -------
+    centred : ndarray of shape (n, d)
+    means : ndarray of shape (d,)
+    """
+    means = A.mean(axis=0)
+    centred = A - means
+    rounding = len(A) * np.finfo(np.float64).eps * np.abs(A).max(axis=0)
+    centred[:, np.abs(centred).max(axis=0) <= rounding] = 0.0
+    return centred, means
+
+
+def leading_left_singular(W: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Singular value decomposition of ``W``, cut at its numerical rank.
+
+    Parameters
+    ----------
+    W : ndarray of shape (n, m)
+
+    Returns
+    -------
+    U : ndarray of shape (n, rank)
+    singular_values : ndarray of shape (rank,)
+        In descending order.
+    V : ndarray of shape (m, rank)
+    """
+    U, singular_values, Vt = scipy.linalg.svd(W, full_matrices=False, check_finite=False)
+    tolerance = max(W.shape) * np.finfo(np.float64).eps * singular_values[0]
+    rank = int((singular_values > tolerance).sum())
+    return U[:, :rank], singular_values[:rank], Vt[:rank].T
+
+
+def metric_scaling(common: FloatArray, representations: Sequence[FloatArray]) -> tuple[FloatArray, float]:
+    r"""Matrix W for which distances between rows of ``common @ W`` are those that the representations have on average.
+
+    With :math:`C = [\tilde A_1 - \bar a_1, \ldots, \tilde A_K - \bar a_K] / \sqrt K`, squared distances between rows
+    of C are the means over the representations.  W is the least-squares map from the centred common space to C, turned
+    to its principal axes, which no distance sees: with :math:`Z - \bar z = QR` and :math:`Q^\top C = U \Sigma V^\top`,
+    :math:`W = R^+ U \Sigma` and :math:`(Z - \bar z) W = Q Q^\top C V`.
+
+    Parameters
+    ----------
+    common : ndarray of shape (n, m)
+        Z, rows in the common space; not all equal.
+    representations : sequence of ndarray of shape (n, d_k)
+        The same rows as each party sees them; not all zero once centred.
+
+    Returns
+    -------
+    W : ndarray of shape (m, rank)
+        Columns by descending length of those of ``common @ W``; the entry of largest magnitude in each of these is
+        positive.
+    kept : float
+        Part of the sum of squares of C that the common space keeps, from 0 to 1.  At 1 all distances are kept.
+
+    Notes
+    -----
+    It is classical scaling (principal coordinates) of the parties' mean squared distances [1]_, confined to what is
+    linear in the common space.
+
+    References
+    ----------
+    .. [1] Gower (1966). Some distance properties of latent root and vector methods used in multivariate analysis.
+       Biometrika 53(3-4), 325-338.
+    """
+    space = column_space(centred_columns(common)[0])
+    C = np.hstack([centred_columns(A)[0] for A in representations]) / np.sqrt(len(representations))
+    U, lengths, _ = scipy.linalg.svd(space.basis.T @ C, full_matrices=False, check_finite=False)
+    # Directions that are rounding error only; one is kept in any case, for a map has to have a column.
+    seen = lengths > max(C.shape) * np.finfo(np.float64).eps * lengths[0]
+    seen[0] = True
+    coordinates = U[:, seen] * lengths[seen]
+    coordinates *= fix_signs(space.basis @ coordinates)
+    return space.coefficients(coordinates), float(np.sum(lengths**2) / np.sum(C**2))

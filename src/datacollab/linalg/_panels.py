@@ -25,7 +25,7 @@ from ._array_api import (
     subtract_product,
     times_upper,
 )
-from ._kernel_blocks import KernelBlocks
+from ._kernels import KernelBlocks
 
 __all__ = ["PanelCholesky", "panel_cholesky", "refined_solution"]
 

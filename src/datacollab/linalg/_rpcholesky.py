@@ -12,8 +12,7 @@ import numpy as np
 import scipy.linalg
 
 from .._validation import FloatArray
-from ._kernel_blocks import KernelBlocks
-from ._kernels import Kernel
+from ._kernels import Kernel, KernelBlocks
 
 __all__ = ["PivotedCholesky", "extend_pivots", "start_pivots"]
 

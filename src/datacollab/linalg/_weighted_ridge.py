@@ -7,6 +7,8 @@ with penalty :math:`\alpha` is :math:`\hat T = H T`,
 .. math:: H_{ij} = s_j / \textstyle\sum s + P_i \,\mathrm{diag}(e + \alpha)^{-1} P_j^\top s_j .
 
 A fit without the rows G leaves residuals :math:`(I - H_{GG})^{-1} (T - \hat T)_G` on them, exactly.
+
+* Weights that make the arms of a study alike.
 """
 
 from __future__ import annotations
@@ -18,9 +20,10 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from .._validation import FloatArray
+from .._typing import FloatArray
 
-__all__ = ["WeightedRidgePath", "weighted_ridge_path"]
+__all__ = ["PROPENSITY_CLIP", "WeightedRidgePath", "treatment_weights", "weighted_ridge_path"]
+
 
 _NEGLIGIBLE = 1e-12
 """Eigenvalues up to this part of the largest are rounding."""
@@ -121,3 +124,30 @@ def _together(groups: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
     order = np.argsort(groups, kind="stable")
     starts = np.flatnonzero(np.diff(groups[order])) + 1
     return (rows for rows in np.split(order, starts) if len(rows) > 1)
+
+
+PROPENSITY_CLIP = 0.02
+"""Propensities are taken to be this far from 0 and 1, so that no row weighs more than 50."""
+
+
+def treatment_weights(treatment: NDArray[np.int64], propensity: FloatArray, target: str) -> FloatArray:
+    r"""Weights under which both arms look like all rows, or like the treated ones.
+
+    .. math:: T / e + (1 - T) / (1 - e), \qquad T + (1 - T)\, e / (1 - e)
+
+    Parameters
+    ----------
+    treatment : ndarray of shape (n_rows,)
+        0 or 1.
+    propensity : ndarray of shape (n_rows,)
+        Probability of treatment, between 0 and 1, both excluded.
+    target : {"ATE", "ATT"}
+        The first formula, or the second.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+    """
+    if target == "ATT":
+        return np.where(treatment == 1, 1.0, propensity / (1.0 - propensity))
+    return np.where(treatment == 1, 1.0 / propensity, 1.0 / (1.0 - propensity))

@@ -4,15 +4,18 @@ A model here is a log risk for each row and, for each stratum, how the hazard of
 (`Baseline`).  That is all there is of it, so both kinds can be sent as plain numbers.
 """
 
-from ._baseline import Baseline
-from ._brier import brier_score, integrated_brier_score
-from ._calibration import Calibration, calibration
-from ._concordance import concordance_index, concordance_index_ipcw
+from ._baseline import Baseline, SurvivalModel
 from ._cox import CoxRegression
-from ._curves import SurvivalModel
 from ._forest import SurvivalForest
-from ._groups import LogRank, log_rank_test, risk_groups
-from ._kaplan_meier import KaplanMeier, kaplan_meier
+from ._kaplan_meier import KaplanMeier, LogRank, kaplan_meier, log_rank_test, risk_groups
+from ._measures import (
+    Calibration,
+    brier_score,
+    calibration,
+    concordance_index,
+    concordance_index_ipcw,
+    integrated_brier_score,
+)
 from ._plots import plot_calibration, plot_kaplan_meier, plot_survival
 
 __all__ = [

@@ -16,8 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._typing import FloatArray
 from .._validation import Interval, StrOptions
 from ..errors import AgreementError
-from ._baseline import Baseline, nelson_aalen_of
-from ._curves import SurvivalModel, baselines_of
+from ._baseline import Baseline, SurvivalModel, baselines_of, nelson_aalen_of
 from ._rows import SurvivalRows, checked_rows
 
 __all__ = ["SurvivalForest"]

@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike
 
 from .._require import require
 from ..errors import AgreementError
-from ._calibration import Calibration
-from ._groups import log_rank_test
-from ._kaplan_meier import kaplan_meier
+from ._kaplan_meier import kaplan_meier, log_rank_test
+from ._measures import Calibration
 from ._rows import check_times
 
 if TYPE_CHECKING:

@@ -53,8 +53,7 @@ def embedded(X, metric, **options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("metric", ["euclidean", "cosine", "correlation"])
-@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize(("metric", "scaled"), [("euclidean", False), ("cosine", False), ("correlation", True)])
 def test_umap_holds_the_rows(table, metric, scaled):
     X, _ = table
     model = embedded(StandardScaler().fit_transform(X) if scaled else X, metric)

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 import datacollab as dc
 from datacollab.analyst import Collaboration, fit_class_sums
-from datacollab.analyst._class_mixture import ClassMeans, class_mixture, linear_discriminant
+from datacollab.analyst._class_sums import ClassMeans, class_mixture, linear_discriminant
 from datacollab.errors import RepeatableSecretWarning
 from datacollab.party import Defence, GaussianMechanism, NoisyClassSums
 from datacollab.risk.attacks import one_run_epsilon

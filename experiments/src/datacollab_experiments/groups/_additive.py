@@ -17,7 +17,7 @@ from datacollab.analyst import (
     NeighborGraph,
     TargetSimilarityGraph,
 )
-from datacollab.analyst._widths import has_width
+from datacollab.analyst._kti import has_width
 from datacollab.bundle import canonical_json, digest
 
 __all__ = ["check_additive", "settings_of"]

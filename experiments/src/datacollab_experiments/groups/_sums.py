@@ -23,7 +23,7 @@ from datacollab.analyst import KTI, MPP, BaseIntegrator
 from datacollab.analyst._base import check_n_components
 from datacollab.analyst._engine import LocalEngine
 from datacollab.analyst._exact import dense_target, maps_onto, normalise, sum_over_parties
-from datacollab.analyst._kti_problem import warn_if_undetermined
+from datacollab.analyst._kti import warn_if_undetermined
 from datacollab.analyst._target_problem import Solution, kernel_rank
 from datacollab.linalg import column_space, fix_signs, leading_left_singular
 

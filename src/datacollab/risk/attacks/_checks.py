@@ -5,7 +5,7 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from ..._validation import FloatArray
-from ...anchor._checks import check_table
+from ...anchor._base import check_table
 from ...errors import AnchorError, RepresentationError
 
 __all__ = ["check_rows"]
