@@ -101,7 +101,7 @@ def test_what_more_trees_gain_is_not_underrated(rng, numeric):
     errors = {}
     for n_trees in (50, 400):
         made = []
-        for seed in range(10):
+        for seed in range(4):
             kind = RandomForestRegressor if numeric else RandomForestClassifier
             forest = kind(n_trees, oob_score=True, random_state=seed).fit(X, y)
             told = forest.oob_prediction_[:, None] if numeric else forest.oob_decision_function_

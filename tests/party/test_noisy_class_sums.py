@@ -145,8 +145,7 @@ class TestNoise:
         step = grid_step(mechanism.noise(anchor))
         assert_allclose(np.round(tables / step), tables / step, rtol=0, atol=1e-6)
 
-    @pytest.mark.parametrize("epsilon", [1.0, 4.0])
-    @pytest.mark.parametrize("change", ["features", "label", "presence"])
+    @pytest.mark.parametrize(("epsilon", "change"), [(1.0, "features"), (4.0, "label"), (4.0, "presence")])
     def test_best_attack_does_as_well_as_is_promised_and_no_better(self, rng, epsilon, change):
         """On the pairs that attain the bounds, scored by the likelihood ratio: below that the noise would be wasted."""
         anchor = rng.normal(size=(100, 3))

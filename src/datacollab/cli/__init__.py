@@ -6,11 +6,10 @@ Files by what they are for:
 * The exchange: `_keys`, `_project`, `_anchor`, `_party`, `_release`, `_learning`, `_explaining`, `_analyst`,
   `_bundle`, `_log`; as pages, `_desk`.
 * Between machines: `_remote`, `_remote_options`, `_remote_next`.
-* In one process: `_audit`, `_data`, `_deal`.
+* In one process: `_audit`, `_data`.
 * Played for show: `_demo`, `_demonstration`, `_roles`, `_stage`.
 * Brought by others: `_plugins`; `kit` has what their commands are made of.
-* What commands share: `_help`, `_options`, `_party_options`, `_passphrase`, `_output`, `_errors`, `_progress`,
-  `_adjusted`, `_scores_shown`, `_shown`, `_tables`, `_features`.
+* What commands share: `_help`, `_options`, `_party_options`, `_output`, `_errors`, `_progress`, `_tables`.
 """
 
 from __future__ import annotations

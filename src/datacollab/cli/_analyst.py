@@ -10,11 +10,10 @@ import typer
 from typer import Option
 
 from ._help import group
-from ._output import Report, reported
-from ._passphrase import PassphraseFile, passphrase_for
+from ._options import PassphraseFile, passphrase_for
+from ._output import Report, reported, show_ranking
 from ._progress import shown_progress
 from ._remote_next import sending
-from ._scores_shown import show_ranking
 
 if TYPE_CHECKING:
     from ..exchange.analyst_folder import AnalystFolder, Integration, Score

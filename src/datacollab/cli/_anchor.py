@@ -12,9 +12,8 @@ import typer
 from ..errors import ExchangeError
 from ._errors import one_line_errors
 from ._help import group
-from ._options import OutputArgument, named_once
+from ._options import OutputArgument, PassphraseFile, named_once, passphrase_for
 from ._output import reported
-from ._passphrase import PassphraseFile, passphrase_for
 from ._tables import check_numeric, closed_file, listed, read_table
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ._help import group
-from ._output import Report, reported
-from ._shown import shown
+from ._output import Report, reported, shown
 
 if TYPE_CHECKING:
     from ..bundle import Bundle

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 from typer import BadParameter, Option
 
 from .._require import require
+from ._options import PassphraseFile, passphrase_for
 from ._output import reported
 from ._party_options import HERE
-from ._passphrase import PassphraseFile, passphrase_for
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp

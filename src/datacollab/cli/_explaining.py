@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Option
 
-from ._adjusted import show_adjusted
-from ._output import Report, reported
+from ._options import PassphraseFile, passphrase_for
+from ._output import Report, reported, show_adjusted
 from ._party_options import HERE, AsJson, Details, Folder, Table
-from ._passphrase import PassphraseFile, passphrase_for
 from ._progress import shown_progress
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ import typer
 
 from ..errors import ExchangeError
 from ._help import group
-from ._options import named_once
+from ._options import PassphraseFile, ask, at_terminal, named_once, passphrase, passphrase_for
 from ._output import reported
-from ._passphrase import PassphraseFile, ask, at_terminal, passphrase, passphrase_for
 
 __all__ = ["app"]
 

@@ -10,9 +10,9 @@ import typer
 from typer import Option
 
 from ..errors import ExchangeError
+from ._options import PassphraseFile, passphrase_for
 from ._output import reported
 from ._party_options import HERE, AsJson, File, Folder
-from ._passphrase import PassphraseFile, passphrase_for
 
 __all__ = ["forget", "learn"]
 

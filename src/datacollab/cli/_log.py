@@ -10,8 +10,7 @@ import typer
 from ..errors import ExchangeError
 from ._help import group
 from ._options import OutputArgument, named_once
-from ._output import reported
-from ._shown import shown
+from ._output import reported, shown
 
 if TYPE_CHECKING:
     from ..exchange.log import AuditLog

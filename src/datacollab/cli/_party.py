@@ -13,11 +13,11 @@ import typer
 from typer import Option
 
 from ..errors import ExchangeError
-from ._adjusted import show_adjusted, show_details
 from ._explaining import columns, explain
 from ._help import group
 from ._learning import forget, learn
-from ._output import Report, reported
+from ._options import PassphraseFile, passphrase_for
+from ._output import Report, reported, show_adjusted, show_details, show_scores
 from ._party_options import (
     HERE,
     Alone,
@@ -40,11 +40,9 @@ from ._party_options import (
     Table,
     TimeBudget,
 )
-from ._passphrase import PassphraseFile, passphrase_for
 from ._progress import shown_progress
 from ._release import check, tune
 from ._remote_next import sending
-from ._scores_shown import show_scores
 
 if TYPE_CHECKING:
     from ..exchange.party_folder import PartyFolder, ReleaseSummary

@@ -14,8 +14,8 @@ from typer import Option
 
 from ..errors import ExchangeError
 from ._help import group
+from ._options import PassphraseFile, passphrase_for
 from ._output import Report, reported
-from ._passphrase import PassphraseFile, passphrase_for
 from ._tables import record_number_questions
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import typer
 from typer import Option
 
 from ..errors import ExchangeError
-from ._adjusted import show_details
-from ._output import reported
+from ._options import PassphraseFile, passphrase_for
+from ._output import reported, show_details
 from ._party_options import (
     HERE,
     AsJson,
@@ -33,7 +33,6 @@ from ._party_options import (
     Table,
     TimeBudget,
 )
-from ._passphrase import PassphraseFile, passphrase_for
 from ._progress import shown_progress
 from ._tables import record_number_questions
 

@@ -13,8 +13,8 @@ from typer import Option
 
 from ..errors import ExchangeError
 from ._help import group
+from ._options import PassphraseFile
 from ._output import Report, reported, warn
-from ._passphrase import PassphraseFile
 from ._progress import Say, shown_progress
 from ._remote_next import next_commands
 from ._remote_options import (

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from ..errors import ExchangeError
+from ._options import passphrase_for
 from ._output import Report, warn
-from ._passphrase import passphrase_for
 
 if TYPE_CHECKING:
     from ..bundle import KeyPair

@@ -5,9 +5,8 @@ Light: it is imported before any command runs.
 
 from ._errors import FAILED, one_line_errors
 from ._help import group, group_of
-from ._options import OutputArgument, named_once
+from ._options import OutputArgument, PassphraseFile, named_once
 from ._output import Report, reported, warn
-from ._passphrase import PassphraseFile
 from ._progress import shown_progress
 from ._remote_options import HERE, AsJson, Certificates, InFolder, Named, keys_of, opened, working
 from ._stage import Stage, Step
