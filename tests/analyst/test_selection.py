@@ -30,9 +30,17 @@ def searched(views, kernel, *, factor=1.0, **options):
     return list(held_out_views(train, held_out, kernels, alphas=ALPHAS, **options))
 
 
-@pytest.mark.parametrize("center", [False, True])
-@pytest.mark.parametrize("graph_weights", [None, (0.5, 10.0)])
-@pytest.mark.parametrize(("kernel", "factor"), [("rbf", 0.3), ("rbf", 3.0), ("linear", 1.0), ("poly", 1.0)])
+@pytest.mark.parametrize(
+    ("kernel", "factor", "graph_weights", "center"),
+    [
+        *(("rbf", factor, None, center) for factor in (0.3, 3.0) for center in (False, True)),
+        *(("rbf", 0.3, (0.5, 10.0), center) for center in (False, True)),
+        ("linear", 1.0, None, False),
+        ("linear", 1.0, (0.5, 10.0), True),
+        ("poly", 1.0, None, True),
+        ("poly", 1.0, (0.5, 10.0), False),
+    ],
+)
 def test_one_decomposition_gives_what_a_fit_of_each_candidate_gives(
     views, anchor_classes, center, graph_weights, kernel, factor
 ):

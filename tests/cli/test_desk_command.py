@@ -43,8 +43,17 @@ def desk(world):
         running.kill()
 
 
-def test_the_link_opens_once_and_an_interruption_ends_it_in_order(desk):
+def assert_listens_on_loopback_alone(port):
+    own = {each[4][0] for each in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
+    for address in own - {"127.0.0.1"}:
+        with pytest.raises(OSError, match="refused|unreachable|timed out"):
+            socket.create_connection((address, port), timeout=5)
+    socket.create_connection(("127.0.0.1", port), timeout=30).close()
+
+
+def test_the_link_opens_once_on_loopback_alone_and_an_interruption_ends_it_in_order(desk):
     running, link = desk
+    assert_listens_on_loopback_alone(int(re.search(r":(\d+)/", link)[1]))
     opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
     opener.open(link, timeout=30).close()
     with opener.open(link.partition("/enter")[0], timeout=30) as answer:
@@ -148,16 +157,6 @@ def test_a_long_upload_is_kept_whole_and_leaves_nothing_besides(world, desk):
         answered(client, "/work", f"{801 * 80} rows fit the project")
     assert (folder / "desk" / "table.csv").read_bytes() == data
     assert set(folder.rglob("*")) - before == {folder / "desk", folder / "desk" / "table.csv"}
-
-
-def test_it_listens_on_loopback_alone(desk):
-    _, link = desk
-    port = int(re.search(r":(\d+)/", link)[1])
-    own = {each[4][0] for each in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
-    for address in own - {"127.0.0.1"}:
-        with pytest.raises(OSError, match="refused|unreachable|timed out"):
-            socket.create_connection((address, port), timeout=5)
-    socket.create_connection(("127.0.0.1", port), timeout=30).close()
 
 
 def test_a_folder_that_is_nobodys_is_refused(tmp_path):

@@ -52,7 +52,7 @@ def blobs(n, seed=0, noise=1.0):
 def small_forests():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("datacollab.party._foresee.N_TREES", 10)
-        patch.setattr("datacollab.party._foresee.PARTS", ((0.25, 4), (0.5, 2)))
+        patch.setattr("datacollab.party._foresee.PARTS", ((0.25, 2), (0.5, 1)))
         yield
 
 
@@ -101,7 +101,7 @@ def test_the_cost_of_a_defence_is_told_apart():
 
 def test_labelled_public_rows_are_on_the_side_of_alone(hopeful):
     X, y = blobs(48)
-    public, labels = blobs(100, 2)
+    public, labels = blobs(40, 2)
     plan = dc.foresee(
         X,
         y,
@@ -112,11 +112,11 @@ def test_labelled_public_rows_are_on_the_side_of_alone(hopeful):
         public_target=labels,
         random_state=0,
     )
-    assert plan.sizes == (37, 74, 148)
-    assert plan.n_public == 100
+    assert plan.sizes == (22, 44, 88)
+    assert plan.n_public == 40
     assert plan.alone.value < hopeful.alone.value + 0.02
     assert plan.gain.value < hopeful.gain.value
-    assert "48 own rows and 100 labelled public ones" in plan.sentence
+    assert "48 own rows and 40 labelled public ones" in plan.sentence
 
 
 def test_numbers():
@@ -152,8 +152,8 @@ def test_a_part_leaves_out_a_group_that_was_never_tested(untested):
 
 def test_public_rows_that_stand_for_the_anchor_bring_their_targets(monkeypatch):
     """Else another defence is measured than will be used."""
-    X, y = blobs(48)
-    public, labels = blobs(100, 2)
+    X, y = blobs(40)
+    public, labels = blobs(40, 2)
     seen, share = [], Party.share
 
     def spied(self, anchor, anchor_target=None, **rest):

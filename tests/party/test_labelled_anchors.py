@@ -16,7 +16,6 @@ from datacollab.party._labelled_anchors import ROWS_OF_TEACHER
 from datacollab.party._labeller import (
     KernelModel,
     _better_forest,
-    _gain_of_more_trees,
     best_labels,
     offsets_for_counts,
 )
@@ -91,26 +90,6 @@ def test_few_trees_do_not_decide_against_a_forest_that_would_be_better(rng, nume
             assert_allclose(np.mean((truth - found[0]) ** 2), error, rtol=0.05)
             assert np.mean((found[0] - left_out) ** 2) < 0.05 * error
             assert found[1](X[:7]).shape == (7, truth.shape[1])
-
-
-@pytest.mark.parametrize("numeric", [False, True])
-def test_what_more_trees_gain_is_not_underrated(rng, numeric):
-    X = rng.normal(size=(80, 4))
-    y = np.sin(2 * X[:, 0]) + X[:, 1] if numeric else (X[:, 0] > X[:, 1] ** 2).astype(int)
-    truth = y[:, None] if numeric else np.eye(2)[y]
-    errors = {}
-    for n_trees in (50, 400):
-        made = []
-        for seed in range(4):
-            kind = RandomForestRegressor if numeric else RandomForestClassifier
-            forest = kind(n_trees, oob_score=True, random_state=seed).fit(X, y)
-            told = forest.oob_prediction_[:, None] if numeric else forest.oob_decision_function_
-            made.append((np.mean((truth - told) ** 2), _gain_of_more_trees(forest, y, numeric)))
-        errors[n_trees] = np.mean(made, axis=0)
-    gained = errors[50][0] - errors[400][0]
-    assert 0 < gained < errors[50][1]
-    # Votes are for one class or the other: nearly all the variance that there can be.  Numbers have much less.
-    assert numeric or errors[50][1] < 2 * gained
 
 
 def test_kernel_model_is_kernel_ridge_regression(rng):
