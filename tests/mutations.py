@@ -129,7 +129,7 @@ def bundle_mutants(kind, facts, members, read, generator):
             data = change_bytes(whole, generator)
             yield lambda data=data: read(unpack(data, kind=kind))
             continue
-        yield lambda changed=changed, held=held: read(Bundle(kind, 3, changed, held, None, ""))
+        yield lambda changed=changed, held=held: read(Bundle(kind, changed, held, None, ""))
 
 
 def shares(generator):

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import datacollab as dc
@@ -342,15 +341,3 @@ def test_heads_that_the_analyst_sees_tell_nothing_of_the_entries(world):
     nonces = [entry["facts"]["nonce"] for entry in (first, *(each for each in rest if each["event"] == "share"))]
     assert len(set(nonces)) == 3
     assert all(len(bytes.fromhex(nonce)) == 16 for nonce in nonces)
-
-
-class _Kind(BaseEstimator):
-    pass
-
-
-def test_kinds_of_estimators():
-    from datacollab.exchange.party_folder._installation import _kind
-
-    classifier = type("C", (ClassifierMixin, _Kind), {})()
-    regressor = type("R", (RegressorMixin, _Kind), {})()
-    assert [_kind(each) for each in (classifier, regressor, _Kind())] == ["classification", "regression", None]

@@ -17,6 +17,7 @@ NO_LIMITS = {"max_linkage": None, "max_reidentification": None, "max_membership"
 POLICY = Policy(min_rows=1, min_class_rows=1, audit="warn", **NO_LIMITS)
 PLAIN = Way(obfuscator="pca", n_components=8, standardize=False)
 GROUPED = replace(PLAIN, fit_on_anchor=True, group_size=10)
+FEW = replace(GROUPED, group_size=4)
 
 
 def refused(code):
@@ -26,6 +27,11 @@ def refused(code):
 @pytest.fixture(scope="module")
 def example():
     return digits(90, classes=3)
+
+
+@pytest.fixture(scope="module")
+def small():
+    return digits(30, classes=3)
 
 
 def tuned(parts, policy, ways, **options):
@@ -78,8 +84,8 @@ def test_the_way_taken_is_let_through_by_the_check(example, found):
     assert not prepare_way(project, strict, "north", encoded, anchor, found.best).reasons
 
 
-def test_nothing_is_taken_where_nothing_is_allowed(example):
-    found = tuned(example, replace(POLICY, max_linkage=0.01), [GROUPED])
+def test_nothing_is_taken_where_nothing_is_allowed(small):
+    found = tuned(small, replace(POLICY, max_linkage=0.01), [FEW])
     assert found.best is None
     assert found.refusal.code == "NOTHING_ALLOWED"
     assert found.refusal.exit_code == 12
@@ -87,8 +93,8 @@ def test_nothing_is_taken_where_nothing_is_allowed(example):
         assert words in str(found.refusal)
 
 
-def test_too_few_rows_are_named_as_what_is_lacking(example):
-    found = tuned(example, replace(POLICY, min_rows=500, max_linkage=1.0), [GROUPED])
+def test_too_few_rows_are_named_as_what_is_lacking(small):
+    found = tuned(small, replace(POLICY, min_rows=500, max_linkage=1.0), [FEW])
     assert found.refusal.code == "NOTHING_ALLOWED"
     assert "wants 500" in str(found.refusal)
 
@@ -107,7 +113,7 @@ def test_time_and_failures_are_told():
 
 
 def test_regression_is_measured_by_r2():
-    found = tuned(diabetes(60), POLICY, [replace(GROUPED, n_components=3, group_size=5, n_bins=10)])
+    found = tuned(diabetes(30), POLICY, [replace(GROUPED, n_components=3, group_size=5, n_bins=10)])
     (row,) = found.rows()
     assert -1 < row["R2 on own rows"] < 1
 

@@ -129,7 +129,7 @@ def learned_from(facts: Mapping[str, Any], members: Mapping[str, bytes], anchor:
             "shared again, or learn from answers on this one.",
         )
     try:
-        inner = Bundle(ANSWERS_KIND, 1, dict(facts["answers"]), dict(members), None, "")
+        inner = Bundle(ANSWERS_KIND, dict(facts["answers"]), dict(members), None, "")
         answers = answers_from(inner)
         recipe = facts["recipe"]
         estimator = _tree(recipe["tree"], answers) if "tree" in recipe else AnswerRidge(**recipe)
