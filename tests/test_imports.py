@@ -170,7 +170,7 @@ def test_the_reader_of_imports_sees_them():
     base = IMPORTS["datacollab.collaboration._roles"]
     assert {"datacollab.analyst", "datacollab.party", "datacollab.errors"} <= base
     assert "datacollab.cli._demonstration" in IMPORTS["datacollab.cli._demo"]
-    assert "datacollab.share._fields" in IMPORTS["datacollab.share._codec"]
+    assert "datacollab.share._targets" in IMPORTS["datacollab.share._share"]
     assert "datacollab.exchange.project" in IMPORTS["datacollab.exchange.party_folder._party_folder"]
 
 

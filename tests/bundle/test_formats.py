@@ -33,7 +33,7 @@ from datacollab.bundle import (
     unpack,
     unseal,
 )
-from datacollab.bundle._manifest import KINDS
+from datacollab.bundle._bundle import KINDS
 from datacollab.exchange.log import AuditLog
 
 HERE = Path(__file__).parent / "formats"

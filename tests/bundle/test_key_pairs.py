@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datacollab.bundle import KeyFile, KeyPair, PublicKey, key_with_proof
-from datacollab.bundle._public_key import _SMALL_ORDER
+from datacollab.bundle._keys import _SMALL_ORDER
 from datacollab.errors import ExchangeError
 
 KEY = KeyPair(b"\1" * 32, b"\2" * 32)

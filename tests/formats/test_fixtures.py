@@ -74,7 +74,7 @@ def test_shares_and_answers_are_what_they_were():
 @pytest.mark.parametrize("version", [0, 2, 5])
 @pytest.mark.parametrize("kind", sorted(ROUND_TRIPS))
 def test_other_versions_are_refused(kind, version, monkeypatch):
-    monkeypatch.setattr("datacollab.bundle._manifest.FORMAT_VERSION", version)
+    monkeypatch.setattr("datacollab.bundle._bundle.FORMAT_VERSION", version)
     written = pack(kind, {}, {})
     monkeypatch.undo()
     with pytest.raises(ExchangeError) as caught:

@@ -1,25 +1,294 @@
-"""Bundles: files that say what they are, whole or refused, and signed."""
+"""Bundles: a manifest, what was signed of it, and members in a container; whole, or read without their members."""
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
-from collections.abc import Mapping
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, ClassVar, Self
 
 from ..errors import ExchangeError
-from ._checks import SIGNED, check_members, check_order, check_signature
-from ._container import MANIFEST, SIGNATURE, read_container, write_container
-from ._json import digest, parse_json
-from ._key_pair import KeyPair
-from ._limits import Limits
-from ._manifest import Manifest, check_size
+from ._atomic import write_atomically
+from ._container import (
+    MANIFEST,
+    MAX_MEMBERS,
+    MEMBER_NAME,
+    SIGNATURE,
+    Limits,
+    Pieces,
+    read_container,
+    walk_container,
+    write_container,
+)
+from ._json import canonical_json, digest, parse_json
+from ._keys import KeyPair, PublicKey
 from ._opening import open_regular
-from ._public_key import PublicKey
 
-__all__ = ["Bundle", "pack", "unpack"]
+__all__ = ["Bundle", "Envelope", "SignedFile", "pack", "read_envelope", "unpack"]
+
+KINDS = (
+    "datacollab.share",
+    "datacollab.model",
+    "datacollab.answers",
+    "datacollab.anchor",
+    "datacollab.party-state",
+    "datacollab.balance",
+    "datacollab.collaboration",
+    "datacollab.sums",
+)
+"""Kinds of bundles."""
+
+FORMAT_VERSION = 1
+"""The one version of all their formats."""
+
+_KEYS = {"format", "format_version", "facts", "members", "signer"}
+_SHA256 = re.compile("[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """See the module.
+
+    Attributes
+    ----------
+    kind : str
+    facts : dict of str to object
+    members : dict of str to (int, str)
+        Bytes and SHA-256 of each.
+    signer : PublicKey or None
+    """
+
+    kind: str
+    facts: dict[str, Any]
+    members: dict[str, tuple[int, str]]
+    signer: PublicKey | None
+
+    def to_bytes(self) -> bytes:
+        """The one spelling."""
+        members = {name: {"bytes": size, "sha256": sha256} for name, (size, sha256) in self.members.items()}
+        return canonical_json(
+            {
+                "format": self.kind,
+                "format_version": FORMAT_VERSION,
+                "facts": self.facts,
+                "members": members,
+                "signer": None if self.signer is None else self.signer.text,
+            }
+        )
+
+    @classmethod
+    def describing(
+        cls, kind: str, facts: Mapping[str, Any], members: Mapping[str, bytes], signer: PublicKey | None
+    ) -> Manifest:
+        """Of something about to be written.
+
+        Raises
+        ------
+        ValueError
+            When the kind is unknown, or a member's name is none.
+        """
+        if kind not in KINDS:
+            raise ValueError(f"Unknown kind {kind!r}; one of {', '.join(KINDS)} is wanted.")
+        wrong = sorted(name for name in members if not _is_member_name(name))
+        if wrong or len(members) > MAX_MEMBERS:
+            raise ValueError(f"Not what members of a bundle can be called, or too many: {wrong}.")
+        described = {name: (len(members[name]), digest(members[name])) for name in sorted(members)}
+        return cls(kind, dict(facts), described, signer)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, kind: str | None, what: str) -> Manifest:
+        """Read a manifest of unknown origin.
+
+        Raises
+        ------
+        ExchangeError
+            ``WRONG_KIND``, ``FORMAT_TOO_NEW``, ``BUNDLE_MALFORMED``.
+        """
+        value = parse_json(data, what=f"{what}: {MANIFEST}")
+        if not isinstance(value, dict) or not isinstance(value.get("format"), str):
+            raise _malformed(what)
+        _check_format(value["format"], value.get("format_version"), kind, what)
+        if value.keys() != _KEYS or not isinstance(value["facts"], dict):
+            raise _malformed(what)
+        signer = value["signer"]
+        if not (signer is None or isinstance(signer, str)):
+            raise _malformed(what)
+        try:
+            key = None if signer is None else PublicKey.from_text(signer)
+        except ExchangeError:
+            raise _malformed(what) from None
+        members = _members(value["members"], what)
+        return cls(value["format"], value["facts"], members, key)
+
+
+def _is_member_name(name: str) -> bool:
+    return name != MANIFEST and MEMBER_NAME.fullmatch(name) is not None
+
+
+def _check_format(found: str, version: object, wanted: str | None, what: str) -> None:
+    if found not in KINDS or wanted not in (None, found):
+        # What a file calls itself is the sender's text; only names of this program are repeated.
+        is_ = found if found in KINDS else "of a kind that this version does not know"
+        raise ExchangeError(
+            "WRONG_KIND", f"{what} is {is_}; {wanted or ' or '.join(KINDS)} is wanted. Give the right file."
+        )
+    if type(version) is not int or version < 1:
+        raise _malformed(what)
+    if version != FORMAT_VERSION:
+        raise ExchangeError(
+            "FORMAT_TOO_NEW",
+            f"{what} has format version {version}; this program reads version {FORMAT_VERSION} of {found}. Upgrade "
+            "datacollab, then read it again.",
+        )
+
+
+def _members(value: object, what: str) -> dict[str, tuple[int, str]]:
+    if not isinstance(value, dict) or len(value) > MAX_MEMBERS:
+        raise _malformed(what)
+    members = {}
+    for name, entry in value.items():
+        if not (_is_member_name(name) and isinstance(entry, dict) and entry.keys() == {"bytes", "sha256"}):
+            raise _malformed(what)
+        size, sha256 = entry["bytes"], entry["sha256"]
+        if type(size) is not int or not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):
+            raise _malformed(what)
+        members[name] = (size, sha256)
+    return members
+
+
+def _malformed(what: str) -> ExchangeError:
+    return ExchangeError(
+        "BUNDLE_MALFORMED", f"{what} has a manifest that does not say what it has to say. Have it sent again."
+    )
+
+
+def check_size(manifest: bytes, limits: Limits) -> None:
+    """Raise ``TOO_LARGE`` for a manifest that no reader would take."""
+    if len(manifest) > limits.manifest_bytes:
+        raise ExchangeError(
+            "TOO_LARGE", f"The facts take {len(manifest)} bytes, {limits.manifest_bytes} are allowed. Say less."
+        )
+
+
+SIGNED = b"datacollab bundle 1\n"
+"""What a signed manifest begins with, so that the signature is of no use elsewhere."""
+
+
+def check_order(names: Sequence[str], what: str) -> None:
+    """Refuse another order than: the manifest, the signature where there is one, and the rest by name."""
+    order = [name for name in (MANIFEST, SIGNATURE) if name in names]
+    if list(names) != order + sorted(set(names) - set(order)):
+        raise ExchangeError("BUNDLE_MALFORMED", f"{what} has its parts in another order. Have it sent again.")
+
+
+def check_members(manifest: Manifest, members: Mapping[str, tuple[int, str]], what: str) -> None:
+    """Refuse members that are not those that the manifest lists, with these sizes and hashes."""
+    if manifest.members.keys() != members.keys():
+        raise ExchangeError("BUNDLE_MALFORMED", f"{what} lacks parts, or has others than it lists. Have it sent again.")
+    for name, described in members.items():
+        if manifest.members[name] != described:
+            raise ExchangeError("HASH_MISMATCH", f"{what}: {name} was changed on its way. Have it sent again.")
+
+
+def check_signature(
+    manifest: Manifest, data: bytes, signature: bytes | None, signed_by: PublicKey | None, what: str
+) -> None:
+    """Refuse a signature that is missing, does not fit, or is somebody else's."""
+    signer = manifest.signer
+    if signature is None and (signer is not None or signed_by is not None):
+        raise ExchangeError("SIGNATURE_MISSING", f"{what} is not signed. Ask the sender for a signed file.")
+    if signature is None:
+        return
+    if signer is None:
+        raise ExchangeError("BUNDLE_MALFORMED", f"{what} has a signature but no signer. Have it sent again.")
+    try:
+        signer.verify(signature, SIGNED + data)
+    except ExchangeError as error:
+        raise ExchangeError(error.code, f"{what}: {error}") from None
+    if signed_by is not None and signer != signed_by:
+        raise ExchangeError(
+            "SIGNATURE_INVALID",
+            f"{what} is signed by {signer.fingerprint}; {signed_by.fingerprint} is wanted. Do not use the file; ask "
+            "the sender by another way.",
+        )
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """A bundle that was read and verified as by `unpack`, without its members.
+
+    Attributes
+    ----------
+    kind : str
+    facts : dict of str to object
+    members : dict of str to (int, str)
+        Bytes and SHA-256 of each.
+    signer : PublicKey or None
+        Whose valid signature it carries.
+    digest : str
+        The identity of the bundle.
+    """
+
+    kind: str
+    facts: dict[str, Any]
+    members: dict[str, tuple[int, str]]
+    signer: PublicKey | None
+    digest: str
+
+
+def read_envelope(
+    stream: BinaryIO, size: int, *, signed_by: PublicKey | None = None, limits: Limits | None = None, what: str
+) -> Envelope:
+    """Verify all of a bundle of unknown origin, in memory for its manifest alone.
+
+    Parameters
+    ----------
+    stream : binary file
+    size : int
+        Bytes of the file.
+    signed_by : PublicKey, optional
+        Who has to have signed it.
+    limits : Limits, optional
+    what : str
+        What an error calls the bundle.
+
+    Raises
+    ------
+    ExchangeError
+        As `unpack`.
+    """
+    kept: dict[str, bytes] = {}
+    members: dict[str, tuple[int, str]] = {}
+    order: list[str] = []
+
+    def take(name: str, pieces: Pieces) -> None:
+        order.append(name)
+        if name in (MANIFEST, SIGNATURE):
+            kept[name] = pieces.whole()
+        else:
+            members[name] = _described(pieces)
+
+    walk_container(stream, size, take, limits=limits or Limits(), what=what)
+    check_order(order, what)
+    if MANIFEST not in kept:
+        raise ExchangeError("BUNDLE_MALFORMED", f"{what} has no {MANIFEST}. Have it sent again.")
+    manifest = Manifest.from_bytes(kept[MANIFEST], kind=None, what=what)
+    check_members(manifest, members, what)
+    check_signature(manifest, kept[MANIFEST], kept.get(SIGNATURE), signed_by, what)
+    return Envelope(manifest.kind, manifest.facts, members, manifest.signer, digest(kept[MANIFEST]))
+
+
+def _described(pieces: Pieces) -> tuple[int, str]:
+    size, sha256 = 0, hashlib.sha256()
+    for piece in pieces:
+        size += len(piece)
+        sha256.update(piece)
+    return size, sha256.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -140,3 +409,59 @@ def _read(source: bytes | Path, limits: Limits, what: str) -> dict[str, bytes]:
         raise ExchangeError("TOO_LARGE", f"{what} does not fit into memory. Check where it comes from.") from None
     check_order(list(members), what)
     return members
+
+
+class SignedFile(ABC):
+    """What has a file of its own: a bundle of one kind, of plain facts and bytes, signed where a key is given.
+
+    Attributes
+    ----------
+    kind : str
+        Of the bundle.
+    """
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def _contents(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+        """Facts and members of the bundle."""
+
+    @classmethod
+    @abstractmethod
+    def _from_bundle(cls, bundle: Bundle) -> Self:
+        """What a bundle holds, after checks of every part."""
+
+    def save(self, path: str | Path, *, key: KeyPair | None = None) -> None:
+        """Write it to a file; whoever has the file can read it.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file there is replaced.
+        key : KeyPair, optional
+            Whose signature it gets.
+
+        Raises
+        ------
+        ExchangeError
+            When a part has no form in files, such as classes that are neither texts nor numbers.
+        """
+        facts, members = self._contents()
+        write_atomically(Path(path), pack(self.kind, facts, members, key=key), mode=0o600)
+
+    @classmethod
+    def load(cls, path: str | Path, *, signed_by: PublicKey | None = None) -> Self:
+        """Read what `save` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+        signed_by : PublicKey, optional
+            Who has to have signed it.
+
+        Raises
+        ------
+        ExchangeError
+            When the file is damaged, not signed as wanted, or inconsistent.
+        """
+        return cls._from_bundle(unpack(Path(path), kind=cls.kind, signed_by=signed_by))

@@ -16,19 +16,36 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from ..errors import ExchangeError
-from ._limits import Limits
 from ._passphrase import is_encrypted
 
 __all__ = [
     "MANIFEST",
+    "MAX_MEMBERS",
     "MEMBER_NAME",
     "SIGNATURE",
+    "Limits",
     "Pieces",
     "is_container",
     "read_container",
     "walk_container",
     "write_container",
 ]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a bundle is allowed to take; anything larger is refused before it is read.
+
+    Attributes
+    ----------
+    total_bytes, member_bytes, manifest_bytes : int
+        Of the whole file, of one member, and of the manifest.
+    """
+
+    total_bytes: int = 2 * 1024**3
+    member_bytes: int = 2 * 1024**3
+    manifest_bytes: int = 1024**2
+
 
 MANIFEST, SIGNATURE = "manifest.json", "SIGNATURE"
 MEMBER_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}", re.ASCII)

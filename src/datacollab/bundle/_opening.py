@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..errors import ExchangeError
-from ._limits import Limits
+from ._container import Limits
 
 __all__ = ["open_regular", "open_unlinked", "read_regular"]
 

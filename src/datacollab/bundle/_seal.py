@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 from .._require import require
 from ..errors import ExchangeError
-from ._key_pair import KeyPair
-from ._public_key import PublicKey
+from ._keys import KeyPair, PublicKey
 
 __all__ = ["seal", "sealed_to", "unseal"]
 

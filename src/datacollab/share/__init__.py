@@ -1,9 +1,7 @@
 """All that crosses from a party to the analyst."""
 
-from ._class_sums import ClassSums, class_sums_from
-from ._codec import SHARE_KIND, share_contents
-from ._share import Share, share_from
-from ._sums_codec import SUMS_KIND, sums_contents
+from ._class_sums import SUMS_KIND, ClassSums, class_sums_from, sums_contents
+from ._share import SHARE_KIND, Share, share_contents, share_from
 from ._targets import check_target_facts, decode_target, encode_targets, is_named, named_from
 
 __all__ = [

@@ -1,21 +1,33 @@
-"""What a party sends, once."""
+"""The one thing that crosses from a party to the analyst, and its file."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sklearn
+from numpy.typing import ArrayLike, NDArray
 
 from .._notebooks import card, chain, table
-from ..bundle import Bundle, KeyPair, PublicKey, pack, unpack, write_atomically
-from ..targets import TargetKind
-from ._codec import SHARE_KIND, decode_share, share_contents
-from ._fields import ShareFields
+from .._validation import FloatArray, PartyName, check_representation, check_single_targets, count_missing
+from .._version import __version__
+from ..bundle import Bundle, KeyPair, PublicKey, arrays_to_bytes, bytes_to_arrays, pack, unpack, write_atomically
+from ..errors import AgreementError, ExchangeError, RepresentationError, ShareError
+from ..targets import TargetKind, named_target, target_kind
+from ._targets import check_target_facts, decode_target, encode_targets, is_named, named_from, too_large
 
-__all__ = ["Share", "share_from"]
+__all__ = ["SHARE_KIND", "Share", "share_contents", "share_from"]
+
+_MOST_ENTRY = 1e30
+"""Products of four are finite in double precision, and entries are in single."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Share(ShareFields):
+class Share:
     r"""What the analyst gets from one party: every field here, and nothing else.
 
     Row counts, and how often each target occurs, follow from the fields.  Arrays are copied and made read-only.
@@ -51,6 +63,86 @@ class Share(ShareFields):
     >>> Share(party="a", representation=[[0.1], [0.2]], anchor_representation=[[0.0], [1.0], [2.0]], target=[0, 1])
     Share(party='a', representation=(2, 1), anchor_representation=(3, 1), target=(2,), anchor_target=None)
     """
+
+    party: PartyName
+    representation: FloatArray
+    anchor_representation: FloatArray
+    target: NDArray[Any]
+    anchor_target: NDArray[Any] | None = None
+    one_to_one: bool = True
+    anchor_rows: NDArray[np.intp] | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            X = check_representation(self.representation, self.party)
+            A = check_representation(self.anchor_representation, self.party, what="anchor representation")
+        except RepresentationError as error:
+            raise ShareError(str(error)) from None
+        if X.shape[1] != A.shape[1]:
+            raise ShareError(
+                f"Party {self.party!r}: its rows have {X.shape[1]} columns but its anchor has {A.shape[1]}; transform "
+                "both with the same fitted obfuscator."
+            )
+        for what, rows in (("representation", X), ("anchor representation", A)):
+            if np.abs(rows).max() > _MOST_ENTRY:
+                raise ShareError(
+                    f"Party {self.party!r}: the {what} has entries beyond {_MOST_ENTRY:g}, with which nobody's "
+                    "could be integrated. Scale the columns before or after the obfuscator."
+                )
+        self._freeze("representation", X)
+        self._freeze("anchor_representation", A)
+        self._freeze("target", self._checked_target(self.target, X.shape[0], "target"))
+        if self.anchor_target is not None:
+            self._freeze("anchor_target", self._checked_target(self.anchor_target, A.shape[0], "anchor_target"))
+            if target_kind(self.anchor_target) is not self.target_kind:
+                raise ShareError(
+                    f"Party {self.party!r}: targets are of kind {self.target_kind}, but the anchor's of kind "
+                    f"{target_kind(self.anchor_target)}. Give the anchor targets of the same kind, or none."
+                )
+        if self.anchor_rows is not None:
+            self._freeze("anchor_rows", self._checked_anchor_rows(X.shape[0], A.shape[0]))
+
+    def _freeze(self, name: str, array: NDArray[Any]) -> None:
+        copy = array.copy()
+        copy.setflags(write=False)
+        object.__setattr__(self, name, copy)
+
+    def _checked_target(self, values: ArrayLike, n_rows: int, name: str) -> NDArray[Any]:
+        target = np.asarray(values)
+        if target.dtype.names is None:
+            check_single_targets(target, f"Party {self.party!r}: {name}", ShareError)
+        if target.shape != (n_rows,):
+            raise ShareError(
+                f"Party {self.party!r}: {name} must have one entry per row, shape ({n_rows},); got {target.shape}."
+            )
+        if count_missing(target) or (target.dtype.kind == "f" and not np.isfinite(target).all()):
+            raise ShareError(f"Party {self.party!r}: {name} contains NaN, None or infinity; drop such rows.")
+        try:
+            return named_target(target)
+        except AgreementError as error:
+            raise ShareError(f"Party {self.party!r}: {name}: {error}") from None
+
+    def _checked_anchor_rows(self, n_rows: int, n_anchors: int) -> NDArray[np.intp]:
+        positions = np.asarray(self.anchor_rows)
+        if positions.shape != (n_rows,) or positions.dtype.kind not in "iu" or self.one_to_one:
+            raise ShareError(
+                f"Party {self.party!r}: anchor_rows must be None, or {n_rows} whole numbers, one per shared row, and "
+                f"one_to_one False; got shape {positions.shape} of {positions.dtype} and one_to_one={self.one_to_one}."
+            )
+        if positions.min() < 0 or positions.max() >= n_anchors:
+            raise ShareError(f"Party {self.party!r}: anchor_rows must be positions among the {n_anchors} anchor rows.")
+        return positions.astype(np.intp)
+
+    @property
+    def target_kind(self) -> TargetKind:
+        """What the targets are."""
+        return target_kind(self.target)
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the arrays, in bytes."""
+        arrays = (self.representation, self.anchor_representation, self.target, self.anchor_target, self.anchor_rows)
+        return sum(array.nbytes for array in arrays if array is not None)
 
     def save(self, path: str | Path, *, key: KeyPair | None = None) -> None:
         """Write the share to a `.dcshare` file (no pickle); whoever has the file can read it.
@@ -116,6 +208,52 @@ class Share(ShareFields):
         )
 
 
+SHARE_KIND = "datacollab.share"
+
+_MOST_NAME = 200
+_ARRAYS = "share.safetensors"
+_TABLES = {"representation", "anchor_representation"}
+
+
+def share_contents(share: Share) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """What a `.dcshare` file says and holds of a share.
+
+    Parameters
+    ----------
+    share : Share
+
+    Returns
+    -------
+    facts : dict of str to object
+        For the manifest; a project adds its own.
+    members : dict of str to bytes
+
+    Raises
+    ------
+    ExchangeError
+        SHARE_MALFORMED, when targets are neither texts, numbers nor of a kind of `datacollab.targets`.
+    """
+    target_facts, targets = encode_targets(share.party, share.target, share.anchor_target)
+    facts = {
+        "party": share.party,
+        "n_rows": share.representation.shape[0],
+        "n_components": share.representation.shape[1],
+        "n_anchors": share.anchor_representation.shape[0],
+        "one_to_one": share.one_to_one,
+        "target": target_facts,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"datacollab": __version__, "numpy": np.__version__, "sklearn": sklearn.__version__},
+    }
+    arrays = {
+        "representation": share.representation,
+        "anchor_representation": share.anchor_representation,
+        **targets,
+    }
+    if share.anchor_rows is not None:
+        arrays["anchor_rows"] = share.anchor_rows.astype(np.int64)
+    return facts, {_ARRAYS: arrays_to_bytes(arrays)}
+
+
 def share_from(bundle: Bundle) -> Share:
     """The share in a bundle, after checks of every part.
 
@@ -130,4 +268,85 @@ def share_from(bundle: Bundle) -> Share:
         WRONG_KIND, TOO_LARGE, or SHARE_MALFORMED where the arrays do not fit together, or the manifest says something
         else of them.
     """
-    return decode_share(bundle, Share)
+    if bundle.kind != SHARE_KIND:
+        raise ExchangeError("WRONG_KIND", f"A share is wanted, but this is a bundle of kind {bundle.kind!r}.")
+    try:
+        return _share_of(bundle)
+    except MemoryError:
+        raise too_large("arrays take more memory than this machine has") from None
+
+
+def _share_of(bundle: Bundle) -> Share:
+    party = bundle.facts.get("party")
+    if type(party) is not int and not (isinstance(party, str) and len(party) <= _MOST_NAME):
+        raise _malformed("it does not say whose it is")
+    if bundle.members.keys() != {_ARRAYS}:
+        raise _malformed(f"it has the members {sorted(bundle.members)!r}, where {_ARRAYS!r} alone is wanted")
+    arrays = _read_arrays(bundle.members[_ARRAYS])
+    one_to_one = _one_to_one(bundle)
+    target, anchor_target = _targets_of(bundle, arrays)
+    try:
+        share = Share(
+            party=party,
+            representation=arrays["representation"],
+            anchor_representation=arrays["anchor_representation"],
+            target=target,
+            anchor_target=anchor_target,
+            one_to_one=one_to_one,
+            anchor_rows=arrays.get("anchor_rows"),
+        )
+    except ShareError as error:
+        raise ExchangeError("SHARE_MALFORMED", f"{error} Have the share made again.") from None
+    _check_counts(share, bundle.facts)
+    return share
+
+
+def _read_arrays(data: bytes) -> dict[str, NDArray[Any]]:
+    try:
+        arrays = bytes_to_arrays(data, what=_ARRAYS)
+    except ExchangeError as error:
+        raise ExchangeError("SHARE_MALFORMED", str(error)) from None
+    if not arrays.keys() >= _TABLES:
+        raise _malformed(f"it does not hold the arrays {sorted(_TABLES)!r}")
+    for name in sorted(_TABLES):
+        if arrays[name].dtype != np.float64 or arrays[name].ndim != 2:
+            raise _malformed(f"its {name} is no table of double precision")
+    if "anchor_rows" in arrays and arrays["anchor_rows"].dtype not in (np.int32, np.int64):
+        raise _malformed("its anchor_rows are no whole numbers")
+    return arrays
+
+
+def _targets_of(bundle: Bundle, arrays: Mapping[str, NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Targets of the rows and of the anchor; no other arrays may be there."""
+    facts = bundle.facts.get("target")
+    left = {name: array for name, array in arrays.items() if name not in _TABLES | {"anchor_rows"}}
+    if isinstance(facts, Mapping) and is_named(facts):
+        return named_from(facts, left, *(len(arrays[name]) for name in ("representation", "anchor_representation")))
+    if not {"target"} <= left.keys() <= {"target", "anchor_target"}:
+        raise _malformed("it does not hold one array of targets")
+    dtype, classes = check_target_facts(facts)
+    targets = {name: decode_target(values, dtype, classes) for name, values in left.items()}
+    return targets["target"], targets.get("anchor_target")
+
+
+def _one_to_one(bundle: Bundle) -> bool:
+    """What the manifest says of it."""
+    one_to_one = bundle.facts.get("one_to_one")
+    if type(one_to_one) is not bool:
+        raise _malformed("it does not say whether its rows are the party's own")
+    return one_to_one
+
+
+def _check_counts(share: Share, facts: Mapping[str, Any]) -> None:
+    found = {
+        "n_rows": share.representation.shape[0],
+        "n_components": share.representation.shape[1],
+        "n_anchors": share.anchor_representation.shape[0],
+    }
+    wrong = [name for name, value in found.items() if type(facts.get(name)) is not int or facts[name] != value]
+    if wrong:
+        raise _malformed(f"its manifest says something else than its arrays of {wrong!r}")
+
+
+def _malformed(what: str) -> ExchangeError:
+    return ExchangeError("SHARE_MALFORMED", f"The share cannot be used: {what}. Have it made again.")

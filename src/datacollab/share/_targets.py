@@ -12,15 +12,7 @@ from .._typing import PartyName
 from ..errors import ExchangeError
 from ..targets import TargetKind, target_kind
 
-__all__ = [
-    "check_target_facts",
-    "decode_target",
-    "encode_targets",
-    "is_named",
-    "named_arrays",
-    "named_from",
-    "too_large",
-]
+__all__ = ["check_target_facts", "decode_target", "encode_targets", "is_named", "named_from", "too_large"]
 
 _OF_ANCHOR = "anchor_"
 

@@ -1,0 +1,472 @@
+"""Keys of a person or an organisation: public and secret halves, how they are written, and proof that they are held."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import secrets
+import stat
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from .._require import require
+from ..errors import ExchangeError
+from ._atomic import write_atomically
+from ._json import canonical_json, parse_json
+from ._opening import open_regular
+from ._passphrase import decrypt, encrypt
+
+__all__ = ["KeyFile", "KeyPair", "PublicKey", "key_with_proof", "spelt"]
+
+_GROUP = 4
+
+
+def letters_of(data: bytes) -> str:
+    """Base32 in lower case, without padding: five bits a letter."""
+    return base64.b32encode(data).decode().rstrip("=").lower()
+
+
+def bytes_of(letters: str) -> bytes:
+    """What `letters_of` wrote.
+
+    Raises
+    ------
+    ValueError
+        When they are no such letters.
+    """
+    if not letters.isascii():
+        raise ValueError("letters and digits are wanted")
+    return base64.b32decode(letters.upper() + "=" * (-len(letters) % 8))
+
+
+def spelt(data: bytes, n_letters: int) -> str:
+    """The first letters, in groups of four with hyphens between them.
+
+    Examples
+    --------
+    >>> spelt(bytes(range(10)), 16)
+    'aaaq-eaye-auda-ocaj'
+    """
+    letters = letters_of(data)[:n_letters]
+    return "-".join(letters[start : start + _GROUP] for start in range(0, n_letters, _GROUP))
+
+
+PREFIX = "dcpub1-"
+PROOF_PREFIX = "dcproof1-"
+_CONTEXT = b"datacollab public key 1 proof\n"
+MAX_BYTES = 1024
+CHECKSUM = 4
+"""Bytes of a hash at the end of the text, against misreading."""
+
+_SMALL_ORDER = frozenset(
+    bytes.fromhex(point)
+    for point in (
+        "00" * 32,
+        "01" + "00" * 31,
+        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+        "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+        "ec" + "ff" * 30 + "7f",
+        "ed" + "ff" * 30 + "7f",
+        "ee" + "ff" * 30 + "7f",
+    )
+)
+"""Points of Ed25519 whose order divides 8, in all spellings of y, without the sign of x: signatures under them can be
+made that fit any contents."""
+
+
+@dataclass(frozen=True)
+class PublicKey:
+    """Two public halves: one verifies signatures (Ed25519), one is sealed to (X25519).
+
+    Attributes
+    ----------
+    signing, sealing : bytes
+        Of 32 bytes each.
+
+    Examples
+    --------
+    >>> from datacollab.bundle import KeyPair
+    >>> key = KeyPair.generate().public
+    >>> PublicKey.from_text(key.text) == key
+    True
+    """
+
+    signing: bytes
+    sealing: bytes
+
+    @property
+    def text(self) -> str:
+        """The key as text to send and to paste: ``dcpub1-`` and 109 letters and digits."""
+        halves = self.signing + self.sealing
+        return PREFIX + letters_of(halves + _hash(b"checksum", halves)[:CHECKSUM])
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Sixteen letters and digits in groups of four, that is 80 bits, to compare on the telephone."""
+        return self.spell(self.fingerprint_bytes)
+
+    @property
+    def fingerprint_bytes(self) -> bytes:
+        """The ten bytes that the fingerprint spells."""
+        return _hash(b"fingerprint", self.signing + self.sealing)[:10]
+
+    @staticmethod
+    def spell(fingerprint: bytes) -> str:
+        """A fingerprint's ten bytes as text."""
+        return spelt(fingerprint, 16)
+
+    @classmethod
+    def from_text(cls, text: str, *, what: str = "The text") -> PublicKey:
+        """Read a key; spaces and line ends around it do not matter.
+
+        Parameters
+        ----------
+        text : str
+        what : str
+            What an error calls it.
+
+        Raises
+        ------
+        ExchangeError
+            ``KEY_MALFORMED``, when the text is no key, or was changed or cut.
+        """
+        stripped = text.strip()
+        letters = stripped.removeprefix(PREFIX)
+        try:
+            if letters == stripped:
+                raise ValueError
+            data = bytes_of(letters)
+        except ValueError:
+            raise _malformed(what, f"it does not consist of {PREFIX} and letters and digits") from None
+        key = cls(data[:32], data[32:64])
+        if len(data) != 64 + CHECKSUM or key.text != stripped:
+            raise _malformed(what, "its letters do not fit one another, so some were changed or cut")
+        if _without_sign(key.signing) in _SMALL_ORDER:
+            raise _malformed(what, "signatures under it can be made by everybody")
+        return key
+
+    @classmethod
+    def load(cls, path: Path, *, proven: bool = False) -> PublicKey:
+        """Read a key from a file, and check its owner's signature where there is one.
+
+        Parameters
+        ----------
+        path : Path
+        proven : bool, default=False
+            Whether it has to be signed: where it is taken from its owner for the first time, rather than compared with
+            one that is known.
+
+        Raises
+        ------
+        ExchangeError
+            ``KEY_MISSING``, when there is no such file; ``KEY_MALFORMED``, when it holds none, or not its owner's.
+        """
+        try:
+            with open_regular(path, code="KEY_MISSING") as file:
+                text = file.read(MAX_BYTES).decode("ascii")
+        except UnicodeError:
+            raise _malformed(str(path), "it is not even text") from None
+        except OSError as error:
+            raise ExchangeError(
+                "KEY_MISSING", f"{path} cannot be read ({error.strerror}). Give the file that its owner sent."
+            ) from None
+        if text.lstrip().startswith("{"):
+            raise ExchangeError(
+                "KEY_MALFORMED",
+                f"{path} is no public key; it looks like a file of secret keys, which never leaves its owner. Give the "
+                "file public.key that stands beside it.",
+            )
+        # The key, and in another line the proof.
+        word, *proofs = text.split() or [""]
+        key = cls.from_text(word, what=str(path))
+        if proofs and not (len(proofs) == 1 and key.is_proven_by(proofs[0])):
+            raise _malformed(str(path), "its owner has not signed it, so its halves may be of two people")
+        if proven and not proofs:
+            raise ExchangeError(
+                "KEY_MALFORMED",
+                f"{path} holds a public key without its owner's signature, the second line. Ask its owner for the file "
+                "that `datacollab keys public` writes.",
+            )
+        return key
+
+    def verify(self, signature: bytes, data: bytes) -> None:
+        """Check a signature.
+
+        Raises
+        ------
+        ExchangeError
+            ``SIGNATURE_INVALID``, when it is not this key's signature of these bytes.
+        """
+        ed25519 = require("cryptography.hazmat.primitives.asymmetric.ed25519", "exchange")
+        exceptions = require("cryptography.exceptions", "exchange")
+        try:
+            ed25519.Ed25519PublicKey.from_public_bytes(self.signing).verify(signature, data)
+        except (exceptions.InvalidSignature, ValueError):
+            raise ExchangeError(
+                "SIGNATURE_INVALID",
+                f"The signature does not fit the contents and the key {self.fingerprint}. Do not use the file; ask "
+                "the sender by another way.",
+            ) from None
+
+    @property
+    def proof_statement(self) -> bytes:
+        """What the owner signs of the key itself: that the signing half means this sealing half."""
+        return _CONTEXT + self.signing + self.sealing
+
+    def is_proven_by(self, word: str) -> bool:
+        """Whether a word is this key's signature of its own two halves."""
+        letters = word.removeprefix(PROOF_PREFIX)
+        try:
+            self.verify(bytes_of(letters), self.proof_statement)
+        except (ValueError, ExchangeError):
+            return False
+        return letters != word
+
+    def __repr__(self) -> str:
+        return f"PublicKey({self.fingerprint})"
+
+
+def _without_sign(point: bytes) -> bytes:
+    return point[:31] + bytes([point[31] & 0x7F])
+
+
+def _hash(purpose: bytes, data: bytes) -> bytes:
+    return hashlib.sha256(b"datacollab public key 1 " + purpose + b"\n" + data).digest()
+
+
+def _malformed(what: str, reason: str) -> ExchangeError:
+    return ExchangeError("KEY_MALFORMED", f"{what} is no public key: {reason}. Ask its owner to send it again.")
+
+
+FORMAT, VERSION = "datacollab.keys", 1
+MOST_BYTES_OF_KEYS = 64 * 1024
+
+
+@dataclass(frozen=True)
+class KeyFile:
+    """What such a file holds.
+
+    Attributes
+    ----------
+    public : PublicKey
+        As the file says; `KeyPair.load` checks that it fits the secret.
+    encrypted : bool
+    secret : bytes
+        The secret keys, or what `encrypt` made of them.
+    """
+
+    public: PublicKey
+    encrypted: bool
+    secret: bytes = field(repr=False)
+
+    def write(self, path: Path) -> None:
+        """Write the file, readable by its owner alone, where there is none.
+
+        Raises
+        ------
+        ExchangeError
+            ``ALREADY_THERE``.
+        """
+        contents = {
+            "format": FORMAT,
+            "format_version": VERSION,
+            "public": self.public.text,
+            "encrypted": self.encrypted,
+            "secret": base64.b64encode(self.secret).decode(),
+        }
+        write_atomically(path, canonical_json(contents) + b"\n", mode=0o600, overwrite=False)
+
+    @classmethod
+    def read(cls, path: Path) -> KeyFile:
+        """Read the file, without a passphrase.
+
+        Raises
+        ------
+        ExchangeError
+            ``KEY_MISSING``, ``KEY_MALFORMED``, ``FORMAT_TOO_NEW``.
+        """
+        try:
+            with open(path, "rb") as file:
+                data = file.read(MOST_BYTES_OF_KEYS)
+        except (FileNotFoundError, NotADirectoryError):
+            raise ExchangeError(
+                "KEY_MISSING",
+                f"There are no keys in {path}. If your folder is another, name it with -C; if you have no keys yet, "
+                f"make them with: datacollab keys new {path.parent}",
+            ) from None
+        except OSError as error:
+            raise ExchangeError(
+                "KEY_MISSING", f"{path} cannot be read ({error.strerror}). Run as the one who made the keys."
+            ) from None
+        try:
+            contents = parse_json(data, what=str(path))
+            version, encrypted = contents["format_version"], contents["encrypted"]
+            if type(version) is int and version > VERSION and contents["format"] == FORMAT:
+                raise ExchangeError(
+                    "FORMAT_TOO_NEW", f"{path} was written by a later version. Upgrade datacollab, then try again."
+                )
+            if (contents["format"], version) != (FORMAT, VERSION) or type(encrypted) is not bool:
+                raise ValueError
+            return cls(
+                PublicKey.from_text(contents["public"]), encrypted, base64.b64decode(contents["secret"], validate=True)
+            )
+        except ExchangeError as error:
+            raise (error if error.code == "FORMAT_TOO_NEW" else keys_malformed(path)) from None
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise keys_malformed(path) from None
+
+
+def check_closed(path: Path) -> None:
+    """Refuse secret keys that others than their owner can read or change.
+
+    Raises
+    ------
+    ExchangeError
+        ``KEY_EXPOSED``.
+    """
+    mode = path.stat().st_mode
+    if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise ExchangeError(
+            "KEY_EXPOSED",
+            f"{path} can be read or changed by others than its owner (mode {stat.S_IMODE(mode):03o}). If nobody may "
+            f"have taken the keys, close it with `chmod 600 {path}`; otherwise make new ones.",
+        )
+
+
+def keys_malformed(path: Path) -> ExchangeError:
+    """``KEY_MALFORMED``, for a file of keys."""
+    return ExchangeError("KEY_MALFORMED", f"{path} holds no keys of this program. Take the file from a backup.")
+
+
+_LEAST_LETTERS = 8
+
+
+class KeyPair:
+    """Secret keys: one signs (Ed25519), one opens seals (X25519).
+
+    Parameters
+    ----------
+    signing, sealing : bytes
+        The secret halves, of 32 bytes each.
+
+    Attributes
+    ----------
+    public : PublicKey
+        What others may know.
+
+    Examples
+    --------
+    >>> key = KeyPair.generate()
+    >>> key.public.verify(key.sign(b"contents"), b"contents")
+    """
+
+    def __init__(self, signing: bytes, sealing: bytes) -> None:
+        ed25519 = require("cryptography.hazmat.primitives.asymmetric.ed25519", "exchange")
+        x25519 = require("cryptography.hazmat.primitives.asymmetric.x25519", "exchange")
+        self._secret = signing + sealing
+        self._signing = ed25519.Ed25519PrivateKey.from_private_bytes(signing)
+        self._sealing = x25519.X25519PrivateKey.from_private_bytes(sealing)
+        self.public = PublicKey(
+            self._signing.public_key().public_bytes_raw(), self._sealing.public_key().public_bytes_raw()
+        )
+
+    @classmethod
+    def generate(cls) -> KeyPair:
+        """Fresh keys from the system's source of randomness."""
+        return cls(secrets.token_bytes(32), secrets.token_bytes(32))
+
+    def sign(self, data: bytes) -> bytes:
+        """Sign bytes; they should begin with what they are for, so that a signature means one thing only.
+
+        Returns
+        -------
+        bytes of length 64
+        """
+        signature: bytes = self._signing.sign(data)
+        return signature
+
+    def exchange(self, other: Any) -> bytes:
+        """The secret that this key shares with a public X25519 key.
+
+        Raises
+        ------
+        ValueError
+            When the public key is a degenerate one.
+        """
+        shared: bytes = self._sealing.exchange(other)
+        return shared
+
+    def save(self, path: Path, passphrase: str | None = None) -> None:
+        """Write the keys, readable by their owner alone.
+
+        Parameters
+        ----------
+        path : Path
+        passphrase : str, optional
+            What to encrypt them with, of eight letters or more.
+
+        Raises
+        ------
+        ExchangeError
+            ``PASSPHRASE_WEAK``; ``ALREADY_THERE``, when there is a file already: a key that is lost cannot be made
+            again.
+        """
+        if passphrase is not None and len(passphrase) < _LEAST_LETTERS:
+            raise ExchangeError(
+                "PASSPHRASE_WEAK",
+                f"The passphrase has {len(passphrase)} letters; whoever gets hold of the file could try all short "
+                f"ones. Give one of {_LEAST_LETTERS} or more, such as four words.",
+            )
+        secret = self._secret if passphrase is None else encrypt(self._secret, passphrase)
+        KeyFile(self.public, passphrase is not None, secret).write(Path(path))
+
+    @classmethod
+    def load(cls, path: Path, passphrase: str | None = None) -> KeyPair:
+        """Read keys.
+
+        Raises
+        ------
+        ExchangeError
+            ``KEY_MISSING``, when there is no such file; ``KEY_EXPOSED``, when others than its owner can read it;
+            ``KEY_MALFORMED``, when it holds no keys; ``PASSPHRASE_WRONG``, when the passphrase does not open it or is
+            missing; ``FORMAT_TOO_NEW``.
+        """
+        path = Path(path)
+        file = KeyFile.read(path)
+        check_closed(path)
+        secret = _opened(file.secret, passphrase, path) if file.encrypted else file.secret
+        if len(secret) != 64:
+            raise keys_malformed(path)
+        pair = cls(secret[:32], secret[32:])
+        if pair.public != file.public:
+            raise keys_malformed(path)
+        return pair
+
+    def __repr__(self) -> str:
+        return f"KeyPair({self.public.fingerprint})"
+
+
+def _opened(secret: bytes, passphrase: str | None, path: Path) -> bytes:
+    if passphrase is None:
+        raise ExchangeError(
+            "PASSPHRASE_WRONG",
+            f"{path} is under a passphrase, and none was given. Give it with --passphrase-file, or in "
+            "DATACOLLAB_PASSPHRASE.",
+        )
+    try:
+        return decrypt(secret, passphrase, what=str(path))
+    except ExchangeError as error:
+        raise (error if error.code == "PASSPHRASE_WRONG" else keys_malformed(path)) from None
+
+
+def key_with_proof(pair: KeyPair) -> str:
+    """The text of ``public.key``: the public key, and a signature by its signing half over both halves.
+
+    Without it somebody could put another's signing half and a sealing half of their own together, and have read what
+    is sealed for the other.  That they hold the sealing half as well, it does not prove: who opens a seal does.
+    """
+    signature = pair.sign(pair.public.proof_statement)
+    return f"{pair.public.text}\n{PROOF_PREFIX}{letters_of(signature)}\n"
