@@ -49,6 +49,8 @@ def open_regular(path: Path, *, follow: bool = True, code: str = "BUNDLE_MALFORM
         raise _irregular(path, "a symbolic link", code)
     try:
         handle = os.open(path, os.O_RDONLY | _BINARY | _NO_WAIT | (0 if follow else _NO_LINK))
+    except ValueError:  # a name with a null byte, which no file has
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), repr(path)) from None
     except OSError as error:
         if not follow and error.errno in (errno.ELOOP, errno.EMLINK):
             raise _irregular(path, "a symbolic link", code) from None
