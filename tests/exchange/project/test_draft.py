@@ -20,7 +20,7 @@ from datacollab.exchange.project import (
     make_anchor,
     project_text,
 )
-from datacollab.exchange.project._ranges import widened_range
+from datacollab.exchange.project._draft import widened_range
 
 
 @pytest.fixture

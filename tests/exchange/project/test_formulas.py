@@ -34,7 +34,7 @@ def test_classes_that_a_spreadsheet_would_compute_are_refused(name):
 
 def test_a_signed_file_with_such_a_class_is_refused(make_project, keys, monkeypatch, tmp_path):
     with monkeypatch.context() as patched:
-        patched.setattr("datacollab.exchange.project._task_checks.check_no_formula", lambda where, text: None)
+        patched.setattr("datacollab.exchange.project._task.check_no_formula", lambda where, text: None)
         (tmp_path / "project.toml").write_text(project_text(make_project(task=task("=A1")), keys["a"]))
         assert load_project(tmp_path / "project.toml").task.classes == ("no", "=A1")
     with pytest.raises(ExchangeError, match="formula"):

@@ -16,7 +16,7 @@ import pytest
 
 from datacollab.bundle import unpack, unseal
 from datacollab.exchange.project import encode_table, load_project, make_anchor, project_content, seal_anchor
-from datacollab.exchange.project._task_checks import task_entries
+from datacollab.exchange.project._task import task_entries
 from named_world import TASKS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "project-file.md").read_text(encoding="utf-8")

@@ -28,7 +28,7 @@ from datacollab.exchange.project import (
     read_project,
     sign_project_text,
 )
-from datacollab.exchange.project._toml_keys import check_keys
+from datacollab.exchange.project._parsing import check_keys
 
 FROM_FIXTURES = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -2,35 +2,32 @@
 
 Files by what they are for:
 
-* The agreement: `_agreement`, `_project`, `_column`, `_task`, `_task_fields`, `_task_checks`, `_recipe`, `_content`,
-  `_refusals`; in words, `_describing`, and beside another, `_comparing`.
-* Its file: `_parsing`, `_entries`, `_toml_keys`, `_writing`, `_signing`, `_draft`, `_draft_task`, `_ranges`,
-  `_identifiers`.
-* From a table to the matrix: `_encoding`, `_target_encoding`, `_column_block`, `_labels`, `_numbers`, `_units`,
-  `_adjusted`, `_affected`.
-* Reading and writing tables: `_reading`, `_csv`, `_table_format`, `_column_names`, `_table_writing`.
-* The anchor: `_anchor`, `_anchor_making`, `_sealed_anchor`, `_guessing`.
+* The agreement: `_project`, `_column`, `_task`, `_refusals`; in words, `_describing`.
+* Its file: `_parsing`, `_signing`; a first one, `_draft`.
+* From a table to the matrix: `_encoding`, `_numbers`, `_adjusted`.
+* Reading and writing tables, within limits: `_tables`.
+* The anchor: `_anchor`.
 """
 
 from ._adjusted import MOST_OUTSIDE, Adjustments, adjusted_details, adjusted_text
-from ._agreement import check_party_name, is_device_name
-from ._anchor import Anchor, anchor_from_bytes, anchor_to_bytes
-from ._anchor_making import anchor_of_rows, make_anchor
+from ._anchor import (
+    Anchor,
+    Guessing,
+    anchor_from_bytes,
+    anchor_of_rows,
+    anchor_to_bytes,
+    guessing,
+    make_anchor,
+    open_anchor,
+    seal_anchor,
+)
 from ._column import Column
-from ._comparing import Change, compare_projects
-from ._content import project_content
-from ._describing import anchor_lines, column_rows, rules_line, task_lines
-from ._draft import draft_project, usual_components
+from ._describing import Change, anchor_lines, column_rows, compare_projects, rules_line, task_lines
+from ._draft import draft_project, like_record_numbers, usual_components
 from ._encoding import EncodedTable, encode_table
-from ._guessing import Guessing, guessing
-from ._identifiers import like_record_numbers
-from ._project import Project
-from ._reading import read_table, table_batches
-from ._recipe import AnchorRecipe
-from ._sealed_anchor import open_anchor, seal_anchor
+from ._project import AnchorRecipe, Project, check_party_name, is_device_name, project_content
 from ._signing import load_project, project_text, read_project, read_project_text, sign_project_text
-from ._table_format import table_format
-from ._table_writing import write_table
+from ._tables import read_table, table_batches, table_format, write_table
 from ._task import Task
 
 __all__ = [

@@ -1,22 +1,43 @@
-"""The anchor as parties hold it, with the secret that only they share."""
+"""The anchor: made by the project's recipe, sealed for the parties, opened by them."""
 
 from __future__ import annotations
 
 import hmac
+import math
 import secrets
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..._typing import FloatArray
-from ...bundle import arrays_to_bytes, bytes_to_arrays, canonical_json, pack, unpack
+from ...bundle import KeyPair, arrays_to_bytes, bytes_to_arrays, canonical_json, pack, seal, unpack, unseal
 from ...errors import ExchangeError
+from ._encoding import encode_table, encode_target
+from ._numbers import NotNumericError, as_numbers
 from ._project import Project
 
-__all__ = ["SECRET_BYTES", "Anchor", "anchor_arrays", "anchor_from_arrays", "anchor_from_bytes", "anchor_to_bytes"]
+if TYPE_CHECKING:
+    from ...anchor import AnchorSampler
+
+__all__ = [
+    "Anchor",
+    "Guessing",
+    "anchor_arrays",
+    "anchor_from_arrays",
+    "anchor_from_bytes",
+    "anchor_of_rows",
+    "anchor_to_bytes",
+    "check_anchor",
+    "guessing",
+    "make_anchor",
+    "open_anchor",
+    "seal_anchor",
+]
 
 SECRET_BYTES = 32
 _KIND, _MEMBER = "datacollab.anchor", "anchor.safetensors"
@@ -155,3 +176,288 @@ def _target(name: str, array: NDArray[Any], n_rows: int, what: str) -> NDArray[A
 
 def _malformed(what: str, reason: str) -> ExchangeError:
     return ExchangeError("BUNDLE_MALFORMED", f"{what} cannot be used: {reason}. Have it sent again.")
+
+
+GENERATOR_BITS = 128
+"""Of the operating system's randomness in the generator that anchors are drawn by."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guessing:
+    """How hard an anchor is to guess; a guess can be tested against a share.
+
+    Attributes
+    ----------
+    level : {"ok", "warning"}
+    bits : float
+        Of a row, for whoever has the public table and knows the recipe, but at most those of the generator.
+    sentence : str
+    """
+
+    level: str
+    bits: float
+    sentence: str
+
+
+def guessing(method: str, *, n_public: int | None = None, n_features: int = 1) -> Guessing:
+    """What protects an anchor by one of the recipes, or of rows that somebody gave.
+
+    Linear maps are told by as many rows as the matrix has columns, and one; with another one a guess is tested.  Bits
+    are those of one row, because rows of a known table need not be guessed together: they can be matched one after
+    another.  "ok" says that trying out is hopeless, not that nobody can compute anything.
+
+    Parameters
+    ----------
+    method : {"smote", "uniform", "gaussian", "sample", "given"}
+    n_public : int, optional
+        Rows of the public table; None where it is not known yet.
+    n_features : int, default=1
+        Columns of the matrix.
+
+    Examples
+    --------
+    >>> guessing("sample", n_public=1024).bits
+    10.0
+    >>> guessing("uniform", n_features=2).level
+    'ok'
+    """
+    if method == "given":
+        return Guessing(level="warning", bits=0.0, sentence="Whoever has the table has the anchor: keep it secret.")
+    if method == "sample":
+        bits = math.log2(n_public) if n_public else 0.0
+        size, told = (f"{n_public} ", f", {bits:.0f} bits") if n_public else ("", "")
+        return Guessing(
+            level="warning",
+            bits=bits,
+            sentence=f"Each row is one of the {size}public rows{told}: keep from the analyst "
+            "which table that is, or agree on another method.",
+        )
+    if method == "smote":
+        # Where between two rows of the table it lies is drawn with 53 bits.
+        bits = min(GENERATOR_BITS, 53 + (math.log2(n_public) if n_public else 0.0))
+        return Guessing(
+            level="ok",
+            bits=bits,
+            sentence=f"Each row lies at a random place between two public rows, {bits:.0f} bits; the table gives the "
+            "lines away, not the places.",
+        )
+    bits = float(min(GENERATOR_BITS, 53 * n_features))
+    return Guessing(
+        level="ok", bits=bits, sentence=f"Each number is drawn anew, {bits:.0f} bits a row; no table gives it away."
+    )
+
+
+def make_anchor(project: Project, table: Any, *, where: str, random_state: int | None = None) -> Anchor:
+    """Make the anchor from public rows, with a fresh secret.
+
+    The rows are first made the project's matrix; the anchor is made in its columns, so that a row of SMOTE may lie
+    between two categories.  For SMOTE, numbers count in units of their declared range, or the neighbours of a row would
+    be those in its largest column.
+
+    Parameters
+    ----------
+    project : Project
+    table : DataFrame
+        Public rows.  Targets are used, and are in the anchor, where the table and the method have them.
+    where : str
+        What an error calls the table.
+    random_state : int, optional
+        For a repeatable anchor; the secret stays fresh.
+
+    Raises
+    ------
+    ExchangeError
+        When the rows are not as the project says.
+    AnchorError
+        When the recipe cannot be followed, such as too few public rows.
+    """
+    encoded = encode_table(project, table, where=where, with_target=_has_target(project, table))
+    recipe = project.anchor
+    scale = _scale(project) if recipe.method == "smote" else np.ones(project.n_features)
+    sampler = _sampler(project)
+    rows, target = sampler.sample(encoded.X / scale, encoded.target, random_state=random_state)
+    return check_anchor(Anchor(rows=rows * scale, target=target), project, what=where)
+
+
+def _sampler(project: Project) -> AnchorSampler:
+    # Here, as the commands that only read a project should start at once.
+    from ...anchor import GaussianAnchor, SampleAnchor, SMOTEAnchor, UniformAnchor
+
+    recipe = project.anchor
+    samplers: dict[str, AnchorSampler] = {
+        "smote": SMOTEAnchor(recipe.n_rows, task=project.task.kind if project.task.is_single else "auto"),
+        "uniform": UniformAnchor(recipe.n_rows),
+        "gaussian": GaussianAnchor(recipe.n_rows),
+        "sample": SampleAnchor(recipe.n_rows),
+    }
+    return samplers[recipe.method]
+
+
+def anchor_of_rows(project: Project, table: Any, *, where: str) -> Anchor:
+    """Take the rows of a table as the anchor, with a fresh secret.
+
+    Parameters
+    ----------
+    project : Project
+    table : DataFrame
+        With the columns of the project's matrix (`Project.feature_names`), which are taken as they are, or else with
+        the project's own columns.
+    where : str
+        What an error calls the table.
+
+    Raises
+    ------
+    ExchangeError
+        When the rows do not fit the project.
+    """
+    found = [str(name) for name in table.columns]
+    if set(project.feature_names) - set(found):
+        encoded = encode_table(project, table, where=where, with_target=_has_target(project, table))
+        return check_anchor(Anchor(rows=encoded.X, target=encoded.target), project, what=where)
+    try:
+        features = [as_numbers(table.iloc[:, found.index(name)]) for name in project.feature_names]
+    except NotNumericError as error:
+        raise _unfit(where, f"a column {error}, and numbers are wanted") from None
+    target = None
+    if _has_target(project, table):
+        entries = table.iloc[:, found.index(project.task.target)]
+        target = encode_target(project.task, {project.task.target: entries}, where, n_rows=len(table))
+    return check_anchor(Anchor(rows=np.column_stack(features), target=target), project, what=where)
+
+
+def check_anchor(anchor: Anchor, project: Project, *, what: str) -> Anchor:
+    """Check that an anchor fits the project; its targets get the type that the project's have.
+
+    Raises
+    ------
+    ExchangeError
+        When it does not.
+    """
+    wanted = (project.anchor.n_rows, project.n_features)
+    if anchor.rows.shape != wanted:
+        raise _unfit(
+            what,
+            f"{anchor.rows.shape[0]} rows in {anchor.rows.shape[-1]} columns; the project wants {wanted[0]} rows in "
+            f"{wanted[1]}",
+        )
+    if not np.isfinite(anchor.rows).all():
+        raise _unfit(what, "entries are missing or infinite")
+    if anchor.target is None:
+        return anchor
+    return replace(anchor, target=_checked_target(anchor.target, project, what))
+
+
+def _checked_target(target: NDArray[Any], project: Project, what: str) -> NDArray[Any]:
+    task = project.task
+    if not task.is_single:
+        raise _unfit(what, f"it has targets, and anchors of kind {task.kind!r} have none")
+    if target.shape != (project.anchor.n_rows,):
+        raise _unfit(what, "it has another number of targets than rows")
+    if task.kind == "regression":
+        if target.dtype.kind not in "fi" or not np.isfinite(target).all():
+            raise _unfit(what, "its targets are no finite numbers")
+        return target.astype(np.float64)
+    if target.dtype.kind != task.class_array.dtype.kind or not np.isin(target, task.class_array).all():
+        raise _unfit(what, "its targets are other classes than the project's")
+    return target.astype(task.class_array.dtype)
+
+
+def _has_target(project: Project, table: Any) -> bool:
+    """Whether anchor rows get targets: of times to events and effects nobody makes any use, so they stay without."""
+    return project.task.is_single and project.task.target in map(str, table.columns)
+
+
+def _scale(project: Project) -> FloatArray:
+    """For each column of the matrix, the width of its declared range; 1 for zeros and ones."""
+    scale = np.ones(project.n_features)
+    start = 0
+    for column in project.columns:
+        if column.minimum is not None and column.maximum is not None:
+            scale[start] = column.maximum - column.minimum
+        start += column.n_features
+    return scale
+
+
+def _unfit(what: str, reason: str) -> ExchangeError:
+    return ExchangeError("ANCHOR_UNFIT", f"The anchor from {what} does not fit the project: {reason}. Make it again.")
+
+
+_SEALED = "sealed.bin"
+
+
+def seal_anchor(anchor: Anchor, project: Project, key: KeyPair) -> bytes:
+    """Seal an anchor to all parties of a project: the bytes of a `.dcanchor` file.
+
+    Parameters
+    ----------
+    anchor : Anchor
+    project : Project
+    key : KeyPair
+        The owner's, who signs.
+
+    Raises
+    ------
+    ExchangeError
+        When the key is not the owner's, or the anchor does not fit the project.
+    """
+    if key.public != project.owner:
+        raise ExchangeError(
+            "NOT_A_MEMBER",
+            f"The key {key.public.fingerprint} is not the owner's ({project.owner.fingerprint}), and only the owner "
+            "seals the anchor. Seal it in the owner's folder.",
+        )
+    checked = check_anchor(anchor, project, what="the owner")
+    sealed = seal(arrays_to_bytes(anchor_arrays(checked)), list(project.parties.values()), purpose=_purpose(project))
+    # To the microsecond, so that of two anchors the later one is known.
+    now = datetime.now(UTC).isoformat(timespec="microseconds")
+    facts = {"sealed": True, "sealed_at": now, "project": project.name, "project_digest": project.digest}
+    return pack(_KIND, facts, {_SEALED: sealed}, key=key)
+
+
+def open_anchor(path: Path, project: Project, key: KeyPair) -> Anchor:
+    """Open a `.dcanchor` file with a party's key.
+
+    Parameters
+    ----------
+    path : Path
+    project : Project
+    key : KeyPair
+        A party's.
+
+    Raises
+    ------
+    ExchangeError
+        When the file is not the owner's, belongs to another version of the project, was changed, is not for this key,
+        or holds an anchor that does not fit the project.
+    """
+    bundle = unpack(path, kind=_KIND, signed_by=project.owner)
+    if bundle.facts.get("project_digest") != project.digest:
+        raise ExchangeError(
+            "PROJECT_HASH_MISMATCH",
+            f"{path} was sealed for another version of project {project.name!r} than {project.fingerprint}. Compare "
+            "`datacollab project show`; the owner seals the anchor again after each change of the project.",
+        )
+    if list(bundle.members) != [_SEALED]:
+        raise ExchangeError("BUNDLE_MALFORMED", f"{path} holds no sealed anchor. Have it sent again.")
+    data = unseal(bundle.members[_SEALED], key, purpose=_purpose(project))
+    anchor = anchor_from_arrays(bytes_to_arrays(data, what=str(path)), what=str(path))
+    sealed_at = _time(bundle.facts.get("sealed_at", ""), path)
+    return replace(check_anchor(anchor, project, what=str(path)), sealed_at=sealed_at)
+
+
+def _time(said: Any, path: Path) -> str:
+    """As anchors are written; empty in files of before."""
+    if said == "":
+        return ""
+    try:
+        if datetime.fromisoformat(said).utcoffset() != timedelta(0):
+            raise ValueError
+    except (TypeError, ValueError):
+        raise ExchangeError(
+            "BUNDLE_MALFORMED", f"{path} does not say when the anchor was sealed. Have it sent again."
+        ) from None
+    return str(said)
+
+
+def _purpose(project: Project) -> str:
+    return f"datacollab anchor of project {project.digest}"

@@ -1,18 +1,119 @@
-"""A column of a table as numbers, whatever the file made of it."""
+"""Entries of a table as numbers: labels, numbers, and units that do not fit."""
 
 from __future__ import annotations
 
+import math
 import numbers
+import re
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._require import require
 from ..._typing import FloatArray
-from ._affected import affected_rows
+from ._adjusted import affected_rows
 
-__all__ = ["NotNumericError", "as_numbers", "is_missing_text"]
+__all__ = [
+    "MISSING",
+    "UNKNOWN",
+    "NotNumericError",
+    "as_numbers",
+    "label_codes",
+    "label_text",
+    "spelling_hint",
+    "unit_hint",
+]
+
+MISSING, UNKNOWN = -1, -2
+_NO_LABEL = object()
+_DECIMAL = re.compile(r"[+-]?\d+(\.\d+)?", re.ASCII)
+
+
+def label_codes(column: Any, labels: Sequence[str | int]) -> NDArray[np.int64]:
+    """Position of every entry among the labels.
+
+    An entry is a label that it equals as text.  Failing that, numbers are compared as numbers, so that the label "1" is
+    found in a file that holds 1, 1.0 or "1.0", and truth values are 1 and 0.
+
+    Parameters
+    ----------
+    column : Series of length n_rows
+    labels : sequence of str or int
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        `MISSING` where there is no entry, `UNKNOWN` where it is none of the labels.
+    """
+    pandas = require("pandas", "cli")
+    if type(column.dtype).__name__ == "CategoricalDtype":
+        column = column.astype(object)
+    try:
+        codes, found = pandas.factorize(column, use_na_sentinel=True)
+    except TypeError:
+        # Lists and the like have no place in a table; they are no label either.
+        codes, found = pandas.factorize(column.map(lambda entry: entry if isinstance(entry, Hashable) else _NO_LABEL))
+    positions = np.array([*map(_finder(labels), found), MISSING], dtype=np.int64)
+    return positions[np.asarray(codes, dtype=np.int64)]
+
+
+def spelling_hint(column: Any, labels: Sequence[str | int]) -> str:
+    """A sentence where unknown entries differ from labels by capital letters and spaces alone; else nothing."""
+    relaxed = column.astype(object).map(lambda entry: _relax(entry) if isinstance(entry, str) else entry)
+    unknown = np.count_nonzero(label_codes(column, labels) == UNKNOWN)
+    left = np.count_nonzero(
+        label_codes(relaxed, list(dict.fromkeys(_relax(str(label)) for label in labels))) == UNKNOWN
+    )
+    if left == unknown:
+        return ""
+    return f" {unknown - left} of them differ from agreed ones by capital letters or spaces alone."
+
+
+def _relax(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _finder(labels: Sequence[str | int]) -> Callable[[object], int]:
+    texts = [str(label) for label in labels]
+    exact = {text: position for position, text in enumerate(texts)}
+    values: dict[str, int] = {}
+    for position, text in enumerate(texts):
+        # Labels of one value, such as "1" and "1.0", are told apart as text only.
+        value = _value(text)
+        values[value] = UNKNOWN if value in values else position
+
+    def find(entry: object) -> int:
+        if is_missing_text(entry):
+            return MISSING
+        text = label_text(entry)
+        return exact.get(text, values.get(_value(text), UNKNOWN))
+
+    return find
+
+
+def label_text(entry: object) -> str:
+    """An entry as the text of a label: whole numbers without a point, truth values as 1 and 0."""
+    if isinstance(entry, numbers.Integral | np.bool_):
+        return str(int(entry))
+    if isinstance(entry, float | np.floating | Decimal) and math.isfinite(entry) and int(entry) == entry:
+        return str(int(entry))
+    return str(entry)
+
+
+def _value(text: str) -> str:
+    """One text for all that say the same number or truth value; 01 is not 1, as leading zeros tell codes apart."""
+    if text.lower() in ("true", "false"):
+        return str(int(text.lower() == "true"))
+    if not _DECIMAL.fullmatch(text):
+        return text
+    shorter = text.removeprefix("+")
+    if "." in shorter:
+        shorter = shorter.rstrip("0").rstrip(".")
+    return "0" if shorter == "-0" else shorter
 
 
 class NotNumericError(Exception):
@@ -117,3 +218,85 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+_NEARLY_ALL = 0.9
+"""Share of the numbers that must lie outside before another unit is thought of."""
+_BROUGHT_INSIDE = 0.95
+"""Share of the numbers that a conversion must bring inside to be named."""
+
+
+@dataclass(frozen=True)
+class _Conversion:
+    """A conversion, and the units that it leads to, case folded; none where it may lead to any."""
+
+    words: str
+    apply: Callable[[FloatArray], FloatArray]
+    units: frozenset[str] = frozenset()
+
+
+def _times(factor: float, words: str = "", *units: str) -> _Conversion:
+    described = f"multiplied by {factor:g}{words and f' ({words})'}"
+    return _Conversion(described, lambda numbers: numbers * factor, frozenset(units))
+
+
+def _over(divisor: float, words: str, *units: str) -> _Conversion:
+    described = f"divided by {divisor:g} ({words})"
+    return _Conversion(described, lambda numbers: numbers / divisor, frozenset(units))
+
+
+_CONVERSIONS = (
+    *(_times(factor) for factor in (10.0, 100.0, 1000.0, 0.1, 0.01, 0.001)),
+    _times(2.54, "inches to centimetres", "cm"),
+    _over(2.54, "centimetres to inches", "in", "inch", "inches"),
+    _times(0.4536, "pounds to kilograms", "kg"),
+    _over(0.4536, "kilograms to pounds", "lb", "lbs", "pounds"),
+    _times(18.0182, "glucose, mmol/L to mg/dL", "mg/dl"),
+    _over(18.0182, "glucose, mg/dL to mmol/L", "mmol/l"),
+    _times(38.67, "cholesterol, mmol/L to mg/dL", "mg/dl"),
+    _over(38.67, "cholesterol, mg/dL to mmol/L", "mmol/l"),
+    _times(88.4, "creatinine, mg/dL to umol/L", "umol/l", "μmol/l"),
+    _over(88.4, "creatinine, umol/L to mg/dL", "mg/dl"),
+    _Conversion("taken from Fahrenheit to Celsius", lambda f: (f - 32.0) / 1.8, frozenset(("°c", "c", "celsius"))),
+    _Conversion("taken from Celsius to Fahrenheit", lambda c: c * 1.8 + 32.0, frozenset(("°f", "f", "fahrenheit"))),
+)
+
+
+def unit_hint(numbers: FloatArray, minimum: float, maximum: float, unit: str) -> str:
+    """A sentence on the conversion that would bring the numbers inside; empty where most are inside.
+
+    One is named: of those that lead to the agreed unit, or else of all, that which brings the median nearest to the
+    middle of the range.  A conversion is no entry of the data: it tells the unit only.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (n,)
+        Without NaN.
+    minimum, maximum : float
+    unit : str
+        The agreed one; empty where none is named.
+    """
+    if np.count_nonzero(_inside(numbers, minimum, maximum)) > (1 - _NEARLY_ALL) * numbers.size:
+        return ""
+    fitting = []
+    for conversion in _CONVERSIONS:
+        if unit and conversion.units and unit.casefold() not in conversion.units:
+            continue
+        with np.errstate(over="ignore", invalid="ignore"):
+            converted = conversion.apply(numbers)
+        n_inside = int(np.count_nonzero(_inside(converted, minimum, maximum)))
+        if n_inside >= _BROUGHT_INSIDE * numbers.size:
+            distance = abs(float(np.median(converted)) - (minimum + maximum) / 2)
+            fitting.append((unit.casefold() not in conversion.units, distance, conversion.words))
+    if not fitting:
+        return " Nearly all are outside, so the column may be in another unit."
+    to_the_unit = [found for found in fitting if not found[0]]
+    _, _, words = min(to_the_unit or fitting)
+    return (
+        f" Nearly all are outside: a mix-up of units? Nearly all would fit if they were {words}. That is a guess by "
+        "arithmetic: convert only if that is your unit."
+    )
+
+
+def _inside(numbers: FloatArray, minimum: float, maximum: float) -> NDArray[np.bool_]:
+    return (numbers >= minimum) & (numbers <= maximum)
