@@ -336,7 +336,7 @@ def test_a_file_that_cannot_be_read(tmp_path, monkeypatch):
     def denied(*arguments, **options):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("builtins.open", denied)
+    monkeypatch.setattr(os, "open", denied)
     with pytest.raises(ExchangeError, match="Permission denied") as caught:
         unpack(path)
     assert caught.value.code == "BUNDLE_MALFORMED"
