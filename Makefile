@@ -38,35 +38,35 @@ check: $(VENV)/.test  ## Style, formatting and types.
 docs: $(VENV)/.docs  ## The documentation site, which opens from its folder: output/docs/index.html. Warnings are errors.
 	$(BIN)/python -m sphinx -W --keep-going -q -j auto docs output/docs
 
-smoke: $(VENV)/.demo  ## All experiments of the paper, small and on scikit-learn's own data, and their report.
+smoke: $(VENV)/.experiments  ## All experiments of the paper, small and on scikit-learn's own data, and their report.
 	$(BIN)/datacollab experiment run all --preset smoke --output output/smoke
 	$(BIN)/datacollab experiment report output/smoke
 
-results: $(VENV)/.demo  ## What docs/results holds: the experiments at the preset quick. Takes an hour or two; goes on where it was.
+results: $(VENV)/.experiments  ## What docs/results holds: the experiments at the preset quick. Takes an hour or two; goes on where it was.
 	$(BIN)/datacollab experiment run all --preset quick $(if $(DATA),--data-dir $(DATA)) --output output/quick
 	$(BIN)/datacollab experiment report output/quick
 	mkdir -p docs/results/tables
 	cp output/quick/report/rows.csv docs/results/
 	cp output/quick/report/tables/*.md docs/results/tables/
 
-risks: $(VENV)/.demo  ## What docs/results/risks holds: utility beside what attackers learn. Takes an hour and a half; goes on where it was.
+risks: $(VENV)/.experiments  ## What docs/results/risks holds: utility beside what attackers learn. Takes an hour and a half; goes on where it was.
 	$(BIN)/datacollab experiment run rq4-risks rq4-risks-table --preset quick $(if $(DATA),--data-dir $(DATA)) --output output/risks
 	$(BIN)/datacollab experiment report output/risks
 	mkdir -p docs/results/risks
 	cp output/risks/report/rows.csv output/risks/report/tables/rq4-risks*.md docs/results/risks/
 
-accuracy: $(VENV)/.demo  ## MNIST and Fashion-MNIST under the paper's condition, beside what should hold.
+accuracy: $(VENV)/.experiments  ## MNIST and Fashion-MNIST under the paper's condition, beside what should hold.
 	$(BIN)/python benchmarks/accuracy.py $(if $(DATA),--data-dir $(DATA)) --output output/accuracy.json
 
-federated: $(VENV)/.demo  ## Federated averaging (Flower, in an environment of its own) beside data collaboration: one table.
+federated: $(VENV)/.experiments  ## Federated averaging (Flower, in an environment of its own) beside data collaboration: one table.
 	$(BIN)/python benchmarks/federated/compare.py $(if $(DATA),--data-dir $(DATA))
 
 pays: $(VENV)/.pays  ## Does collaborating pay? What docs/results/pays holds. Takes two hours or more; goes on where it was.
-	PYTHONPATH=benchmarks $(BIN)/python -m pays --preset quick $(if $(DATA),--data-dir $(DATA)) --n-jobs 2 --output output/pays \
+	$(BIN)/python -m datacollab_experiments.pays --preset quick $(if $(DATA),--data-dir $(DATA)) --n-jobs 2 --output output/pays \
 		--copy-to docs/results/pays
 
 frontier: $(VENV)/.pays  ## Accuracy against risk for every defence: what docs/results/frontier holds. Takes an hour; goes on where it was.
-	PYTHONPATH=benchmarks $(BIN)/python -m pays --preset frontier $(if $(DATA),--data-dir $(DATA)) --n-jobs 2 --output output/frontier \
+	$(BIN)/python -m datacollab_experiments.pays --preset frontier $(if $(DATA),--data-dir $(DATA)) --n-jobs 2 --output output/frontier \
 		--copy-to docs/results/frontier
 
 downstream: $(VENV)/.test  ## Survival, effects, explanations, clusters, groups: what docs/results/downstream holds, beside what should hold. Goes on where it was.
@@ -119,8 +119,8 @@ $(VENV)/.experiments: $(VENV)/.demo experiments/pyproject.toml
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable . --editable experiments
 	@touch $@
 
-$(VENV)/.pays: $(VENV)/.demo
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[umap,anchors,data,exchange,cli,pays]'
+$(VENV)/.pays: $(VENV)/.experiments
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable . --editable 'experiments[pays]'
 	@touch $@
 
 $(VENV)/.docs: $(BIN)/python pyproject.toml constraints.txt

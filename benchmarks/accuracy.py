@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 from datacollab.datasets import load
-from datacollab.paper.experiments import BASELINES, Comparison, Condition, compare_methods
+from datacollab_experiments.paper import BASELINES, Comparison, Condition, compare_methods
 
 METHODS = [*BASELINES[:2], "MPP", "GEP", "ODC", "LTI", "KTI", "KTI+Center", "KTI+TSL", "KTI+TSL+Center", BASELINES[2]]
 LINEAR = ["MPP", "GEP", "ODC", "LTI"]

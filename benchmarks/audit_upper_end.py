@@ -23,8 +23,6 @@ from typing import Any
 import numpy as np
 from measuring import Row, append_row, markdown, read_rows
 from mnist_parties import data_directory
-from pays.columns import Array
-from pays.tables import Table, load_table
 from reference_attacks import World, strongest
 
 import datacollab as dc
@@ -32,6 +30,8 @@ from datacollab.errors import DataCollabWarning
 from datacollab.party import Microaggregation
 from datacollab.risk.attacks import Rate
 from datacollab.risk.audit import AuditResult, audit
+from datacollab_experiments.pays.columns import Array
+from datacollab_experiments.pays.tables import Table, load_table
 
 DATASETS = ("mnist", "ujiindoorloc", "diabetes", "whas500", "attrition")
 N_OWN, N_ANCHORS, N_PUBLIC, N_STRANGERS, N_COLUMNS = 60, 130, 120, 130, 8

@@ -18,9 +18,9 @@ from cited_left_out import left_out_figures
 from cited_neighbours import ratios
 from measuring import markdown
 from mnist_parties import data_directory, load_table
-from pays.settings import SIZES
 
 from datacollab.errors import DataCollabWarning
+from datacollab_experiments.pays.settings import SIZES
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from mnist_parties import Array
 from numpy.typing import NDArray
-from pays.draws import Rows
 from sklearn.preprocessing import StandardScaler
 
 import datacollab as dc
 from datacollab.model import LandmarkRidgeClassifier, LandmarkRidgeRegressor
+from datacollab_experiments.pays.draws import Rows
 
 SOUGHT = 9
 """Class of which the other party has one row."""

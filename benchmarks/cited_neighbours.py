@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 from mnist_parties import Array
-from pays.draws import draw
-from pays.settings import SIZES, Setting
-from pays.tables import load_table
 from sklearn.neighbors import NearestNeighbors
 
 import datacollab as dc
+from datacollab_experiments.pays.draws import draw
+from datacollab_experiments.pays.settings import SIZES, Setting
+from datacollab_experiments.pays.tables import load_table
 
 
 def neighbour_ratio(rows: Array) -> float:

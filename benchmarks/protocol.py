@@ -28,10 +28,10 @@ from sklearn.preprocessing import StandardScaler
 
 from datacollab.analyst import LTI
 from datacollab.datasets import load
-from datacollab.paper.claims import find_published, interval
-from datacollab.paper.experiments import Attacks, Condition, Trial, draw_trial, read_results, score_method
-from datacollab.paper.experiments._attack import make_target, score_attack
-from datacollab.paper.experiments._trial import draw_rows
+from datacollab_experiments.claims import find_published, interval
+from datacollab_experiments.paper import Attacks, Condition, Trial, draw_trial, read_results, score_method
+from datacollab_experiments.paper._attack import make_target, score_attack
+from datacollab_experiments.paper._trial import draw_rows
 
 DATASETS = ("mnist", "fashion-mnist")
 CENTRAL, INTEGRATION, TRADE_OFF = "fig:num-existing", "tab:rq4-integration-accuracy-wide", "tab:rq4-tradeoff-main-wide"

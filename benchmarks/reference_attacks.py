@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pays.columns import Array
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
@@ -27,6 +26,7 @@ from datacollab.risk.attacks import ShadowAttack
 from datacollab.risk.audit._named_targets import target_numbers
 from datacollab.risk.audit._recipe import recipe_of
 from datacollab.share import Share
+from datacollab_experiments.pays.columns import Array
 
 Rows = tuple[Array, NDArray[Any]]
 _NEAREST = {2: 400, 3: 200, 4: 190, 5: 190, 6: 130, 7: 70, 8: 60, 9: 45}

@@ -39,9 +39,9 @@ from datacollab.analyst._kti import kernel_widths
 from datacollab.analyst._kti_scoring import held_out_views
 from datacollab.datasets import Dataset, load
 from datacollab.linalg import Kernel
-from datacollab.paper.experiments import Condition
-from datacollab.paper.experiments._methods import method
-from datacollab.paper.experiments._trial import Trial, draw_trial
+from datacollab_experiments.paper import Condition
+from datacollab_experiments.paper._methods import method
+from datacollab_experiments.paper._trial import Trial, draw_trial
 
 DATASETS, OBFUSCATORS, WIDTHS = ("mnist", "fashion-mnist"), ("pca", "kernel-pca", "umap"), (4, 16, 64)
 METHODS = ("paper", "recommended", "KTICV")

@@ -16,7 +16,7 @@ import datacollab
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-FOR_DEVELOPERS = {"test", "docs", "oracles", "pays", "all"}
+FOR_DEVELOPERS = {"test", "docs", "oracles", "all"}
 
 
 def names(requirements):

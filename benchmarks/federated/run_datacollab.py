@@ -18,7 +18,7 @@ from sklearn.metrics import accuracy_score
 
 import datacollab as dc
 from datacollab.model import IntegrationFunction
-from datacollab.paper.experiments import Condition, method
+from datacollab_experiments.paper import Condition, method
 
 N_SOURCES = 100
 """Public rows that SMOTE makes its anchors from."""

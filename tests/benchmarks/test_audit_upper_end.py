@@ -12,10 +12,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
 import audit_upper_end
 import reference_attacks
-from pays.tables import load_table
 
 from datacollab.party import Party
 from datacollab.share import Share
+from datacollab_experiments.pays.tables import load_table
 
 
 def world(Z, own, strangers=None, target=None, anchor=None, places=None):

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
 import protocol
 
-from datacollab.paper.experiments import Condition, load_experiment
+from datacollab_experiments.paper import Condition, load_experiment
 
 ROOT = Path(__file__).resolve().parents[2]
 

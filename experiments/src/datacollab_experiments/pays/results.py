@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..harness import Found, Result
 from .intervals import Difference, paired, student
 from .settings import Setting
-from .store import Found, Task
 from .tables import load_table
+from .tasks import PartTask
 from .trial import LOCAL, LOCAL_PUBLIC, METHODS
 
 BySeed = dict[int, dict[str, float]]
@@ -79,10 +80,11 @@ class Measured:
         return self.best_of((LOCAL, LOCAL_PUBLIC))
 
 
-def collect(found: Iterable[tuple[Task, Found]]) -> list[Measured]:
+def collect(found: Found[PartTask]) -> list[Measured]:
     """Results by setting, in the order of the tasks."""
     measured: dict[Setting, Measured] = {}
-    for task, result in found:
+    for task, results in found:
+        [result] = results.values()
         setting = task.setting
         if setting not in measured:
             measured[setting] = Measured(setting, metric_of(setting))
@@ -96,7 +98,7 @@ def metric_of(setting: Setting) -> str:
     return known.get(setting.dataset) or load_table(setting.dataset).metric
 
 
-def _add(measured: Measured, task: Task, result: Found) -> None:
+def _add(measured: Measured, task: PartTask, result: Result) -> None:
     if result.error is not None:
         measured.errors.append(f"{task.label}: {result.error}")
     elif task.part == "risks":

@@ -1,8 +1,6 @@
-"""Does collaborating pay: statistics, synthetic rows, draws, resumption, and a small run."""
+"""Does collaborating pay: statistics, synthetic rows, draws, and a small run."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,19 +10,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.datasets import load_breast_cancer
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
-
-from pays import library, tables, trial
-from pays.__main__ import is_wanted, main
-from pays.columns import Column, bounds, encode, fills, uniform
-from pays.draws import draw
-from pays.intervals import coverage, paired, student
-from pays.report import best_single, candidates_table
-from pays.results import Measured, collect, rows_of
-from pays.scoring import losses, score, spread
-from pays.settings import PRESETS, Preset, Setting
-from pays.store import Task, read, run, tasks_of
-from pays.synthetic import _shrinkage, bins_of, copula_rows, noisy_marginal_rows
+from datacollab_experiments.harness import ResultStore, read_outcomes, run_tasks
+from datacollab_experiments.pays import library, tables, trial
+from datacollab_experiments.pays.__main__ import is_wanted, main
+from datacollab_experiments.pays.columns import Column, bounds, encode, fills, uniform
+from datacollab_experiments.pays.draws import draw
+from datacollab_experiments.pays.intervals import coverage, paired, student
+from datacollab_experiments.pays.report import best_single, candidates_table
+from datacollab_experiments.pays.results import Measured, collect, rows_of
+from datacollab_experiments.pays.scoring import losses, score, spread
+from datacollab_experiments.pays.settings import PRESETS, Preset, Setting
+from datacollab_experiments.pays.synthetic import _shrinkage, bins_of, copula_rows, noisy_marginal_rows
+from datacollab_experiments.pays.tasks import MEASURES, tasks_of
 
 SMALL = Setting(dataset="digits", n_parties=4, n_per_party=50)
 COLUMNS = (
@@ -373,56 +370,23 @@ def test_the_same_candidates_are_tried_in_every_draw():
     assert not any("average" in name for name in names[0])
 
 
-# resumption
+# tasks
 
 
-def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path):
-    tasks = [Task("main", replace(SMALL, n_per_party=n), seed) for n in (10, 20) for seed in (0, 1)]
-    seen = []
-
-    def measure(setting, seed):
-        if len(seen) == 2:
-            raise KeyboardInterrupt
-        seen.append((setting.n_per_party, seed))
-        return {"score|Local|party-0": seed + setting.n_per_party}, {"Local": 0.1}
-
-    path = tmp_path / "results.sqlite"
-    with pytest.raises(KeyboardInterrupt):
-        run(tasks, {"main": measure}, path, {"digits": "a"}, told=lambda line: None)
-    assert seen == [(10, 0), (10, 1)]
-    assert len(list(read(path, tasks))) == 2
-    seen.append("go on")
-    assert run(tasks, {"main": measure}, path, {"digits": "a"}, told=lambda line: None) == 0
-    assert seen[3:] == [(20, 0), (20, 1)]
-    scores = {task.key: found.scores["score|Local|party-0"] for task, found in read(path, tasks)}
-    assert [scores[task.key] for task in tasks] == [10, 11, 20, 21]
-    with pytest.raises(ValueError, match="another version of 'digits'"):
-        run(tasks, {"main": measure}, path, {"digits": "b"}, told=lambda line: None)
-
-
-def test_failures_are_kept_and_counted_and_tried_again_when_asked(tmp_path):
-    tasks = [Task("main", SMALL, 0), Task("main", SMALL, 1)]
-    broken = True
-
-    def measure(setting, seed):
-        if broken and seed == 1:
+def test_parts_are_scored_and_failures_reported(tmp_path, monkeypatch):
+    def measure(setting, seed, *, data_dir):
+        if seed == 1:
             raise ValueError("no such luck")
         return {"score|Local|party-0": 0.5, "loss|Local|party-0": 1.0}, {"Local": 0.1}
 
-    def again(**options):
-        return run(tasks, {"main": measure}, tmp_path / "results.sqlite", {}, told=lambda line: None, **options)
-
-    assert again() == 1
-    assert again() == 0  # it is there, and not tried again
-    (measured,) = collect(read(tmp_path / "results.sqlite", tasks))
-    assert len(measured.errors) == 1
-    assert "no such luck" in measured.errors[0]
-    assert list(measured.scores["Local"]) == [0]
-    broken = False
-    assert again(retry_failed=True) == 0
-    (measured,) = collect(read(tmp_path / "results.sqlite", tasks))
-    assert not measured.errors
-    assert len(rows_of([measured])) == 2
+    monkeypatch.setitem(MEASURES, "main", measure)
+    tasks = tasks_of(Preset((SMALL,), (0, 1)), ("main",), is_wanted)
+    with ResultStore(tmp_path / "results.sqlite") as store:
+        assert run_tasks(tasks, store) == 1
+    (measured,) = collect(list(read_outcomes(tmp_path / "results.sqlite", tasks)))
+    assert measured.errors == [f"main: {SMALL.label}, seed 1: ValueError: no such luck"]
+    assert measured.seconds == [0.1]
+    assert [(row["score"], row["loss"], row["seed"]) for row in rows_of([measured])] == [(0.5, 1.0, 0)]
 
 
 def test_seeds_come_one_after_the_other():

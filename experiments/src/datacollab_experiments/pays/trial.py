@@ -6,7 +6,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +19,6 @@ from .columns import Array
 from .draws import Draw, Rows, draw
 from .scoring import losses, score
 from .settings import Setting
-from .store import Measure
 from .synthetic import bins_of, copula_rows, noisy_marginal_rows
 from .tables import load_table
 
@@ -96,20 +94,6 @@ def measure_frontier(
             _public_alone(trial)
         _collaborating(trial, {CHOSEN: library.chosen_way})
     return trial.scores, trial.seconds
-
-
-def measures(data_dir: Path | None) -> dict[str, Measure]:
-    """The parts of a trial, by name."""
-    from .candidates import measure_candidates
-    from .risks import measure_risks
-
-    parts = {
-        "main": measure,
-        "frontier": measure_frontier,
-        "risks": measure_risks,
-        "candidates": measure_candidates,
-    }
-    return {name: partial(part, data_dir=data_dir) for name, part in parts.items()}
 
 
 def _without_collaboration(trial: Trial) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Literal, get_args
+
+from ..harness import cell_id
 
 PROTOCOL = 3
 """To be raised whenever the same setting would give other scores, so that older results are not taken for new ones."""
@@ -82,12 +82,7 @@ class Setting:
 
     def cell(self, part: str) -> str:
         """Hash of all that determines scores but the seed."""
-        said = asdict(self)
-        if self.most_columns == MOST_COLUMNS:
-            # Younger than the first results, which go on being found where it is as it was for them.
-            del said["most_columns"]
-        text = json.dumps({"protocol": PROTOCOL, "part": part, **said}, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return cell_id({"protocol": PROTOCOL, "part": part, **asdict(self)})
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from ..harness import markdown, write_rows
 from .calibration import calibration_text
 from .figure import draw_figure
 from .intervals import Difference
@@ -21,22 +21,13 @@ TOLERANCE = 0.01
 def write_report(measured: Sequence[Measured], directory: Path, *, expected: int, preset: str) -> Path:
     """Write README.md, scores.csv and differences.png; the path of the first."""
     directory.mkdir(parents=True, exist_ok=True)
-    write_scores(measured, directory / "scores.csv")
+    write_rows(rows_of(measured), directory / "scores.csv")
     there = [each for each in measured if POOL in each.scores]
     if there:
         draw_figure(there).savefig(directory / "differences.png", dpi=110)
     path = directory / "README.md"
     path.write_text(text(measured, expected=expected, preset=preset), encoding="utf-8")
     return path
-
-
-def write_scores(measured: Sequence[Measured], path: Path) -> None:
-    """Write every score as a row of a CSV file."""
-    rows = rows_of(measured)
-    with path.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, list(rows[0]) if rows else ["dataset"])
-        writer.writeheader()
-        writer.writerows({k: f"{v:.5g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows)
 
 
 def text(measured: Sequence[Measured], *, expected: int, preset: str) -> str:
@@ -46,7 +37,7 @@ def text(measured: Sequence[Measured], *, expected: int, preset: str) -> str:
     parts = [
         "# Does collaborating pay?",
         f"Preset `{preset}`: {len(there)} settings, {n_trials} of {expected} trials. What the words mean stands in "
-        "`benchmarks/pays/README.md`; all scores in `scores.csv`.",
+        "`experiments/docs/pays.md`; all scores in `scores.csv`.",
     ]
     if there:
         parts += [
@@ -222,9 +213,3 @@ def _costs(there: Sequence[Measured]) -> str:
     if not seconds:
         return ""
     return f"A trial took {sum(seconds) / len(seconds):.0f} CPU seconds on average, {max(seconds):.0f} at most."
-
-
-def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table."""
-    rule = ["---"] * len(head)
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows))

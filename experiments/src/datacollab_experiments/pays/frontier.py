@@ -12,10 +12,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from ..harness import markdown, write_rows
 from .figure import COLOURS
 from .library import proven_auc
-from .report import markdown, number, write_scores
-from .results import Measured
+from .report import number
+from .results import Measured, rows_of
 from .risks import FIGURES, MEMBERSHIP
 from .settings import DEFENCES
 from .trial import CHOSEN, LOCAL_PUBLIC, POOL, PUBLIC
@@ -65,7 +66,7 @@ class DataSet:
 def write_frontier(measured: Sequence[Measured], directory: Path, *, expected: int, preset: str) -> Path:
     """Write README.md, scores.csv and frontier.png; the path of the first."""
     directory.mkdir(parents=True, exist_ok=True)
-    write_scores(measured, directory / "scores.csv")
+    write_rows(rows_of(measured), directory / "scores.csv")
     data_sets = by_data_set(measured)
     if data_sets:
         draw_frontier(data_sets).savefig(directory / "frontier.png", dpi=110)
@@ -88,7 +89,7 @@ def text(measured: Sequence[Measured], *, expected: int, preset: str) -> str:
     parts = [
         "# Accuracy against risk, for every defence",
         f"Preset `{preset}`: {n_trials} of {expected} trials. What the words mean stands in "
-        "`benchmarks/pays/README.md`; all scores in `scores.csv`.",
+        "`experiments/docs/pays.md`; all scores in `scores.csv`.",
     ]
     if data_sets:
         parts += [_summary(data_sets), "![Accuracy against membership](frontier.png)"]
