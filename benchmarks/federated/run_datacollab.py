@@ -35,7 +35,7 @@ class Collaboration:
     n_components : int
         Columns of intermediate and of collaboration representations.
     integrator : str
-        A name that `datacollab.paper.experiments.method` knows, with its recommended hyperparameters.
+        A name that `datacollab_experiments.paper.method` knows, with its recommended hyperparameters.
     public : {"labelled", "rows", "smote"}
         What is public: 1,000 rows with classes, the same without, or 100 rows with classes, which SMOTE interpolates
         to 1,000 anchors.

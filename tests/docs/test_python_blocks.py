@@ -17,10 +17,10 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from tiny import tiny
 
 import datacollab as dc
-import datacollab.paper.experiments
+import datacollab_experiments.paper
 from datacollab.analyst import BaseIntegrator
 from datacollab.model import SENDABLE
-from datacollab.paper.experiments import read_results
+from datacollab_experiments.paper import read_results
 
 BEGINNINGS = {
     "from dask.distributed import Client": "cluster.md",
@@ -103,7 +103,8 @@ def test_an_analyst_of_files_in_python():
 def test_experiments_on_a_cluster(tmp_path):
     experiment = replace(tiny(tmp_path), seeds=(0,))
     given = {"experiments": [experiment], "results": tmp_path / "results.sqlite"}
-    run('with joblib.parallel_config(backend="dask"):', joblib=joblib, datacollab=datacollab, **given)
+    given |= {"joblib": joblib, "datacollab_experiments": datacollab_experiments}
+    run('with joblib.parallel_config(backend="dask"):', **given)
     (rows,) = read_results(tmp_path).rows.values()
     assert rows
     assert not any(row.error for row in rows)

@@ -33,7 +33,7 @@ def report_results(results: Path, output: Path) -> list[Path]:
     Parameters
     ----------
     results : Path
-        Directory, or file, that `datacollab.paper.experiments.run_experiments` wrote.
+        Directory, or file, that `datacollab_experiments.paper.run_experiments` wrote.
     output : Path
         Directory of the report.
 

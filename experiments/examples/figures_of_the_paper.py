@@ -2,7 +2,7 @@
 The paper's figures
 ===================
 
-The experiments of the paper are part of the library, as definitions that say what is varied and what held fixed.  Here
+The experiments of the paper are definitions that say what is varied and what held fixed.  Here
 the first, methods against the number of parties, runs in small on scikit-learn's digits.  The report draws its figure
 as it does for the real data.
 """
@@ -14,8 +14,8 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from datacollab.paper.experiments import load_experiment, read_results, run_experiments
-from datacollab.paper.reports import report_results
+from datacollab_experiments.paper import load_experiment, read_results, run_experiments
+from datacollab_experiments.reports import report_results
 
 # %%
 # **The definition** of research question 1 has presets: ``paper`` with the paper's data and a hundred seeds, ``quick``
@@ -68,4 +68,4 @@ figure = plt.figure(figsize=(7, 7 * drawn.shape[0] / drawn.shape[1]))
 axes = figure.add_axes((0, 0, 1, 1))
 axes.imshow(drawn)
 axes.set_axis_off()
-figure.savefig("plot_210_figures_of_the_paper.png")
+figure.savefig("figures_of_the_paper.png")
