@@ -14,8 +14,7 @@ from sklearn.ensemble import RandomForestClassifier
 import datacollab as dc
 from datacollab.errors import ObfuscationError, RepeatableSecretWarning, SuppressedRowsWarning
 from datacollab.party import ClassShift, gaussian_sigma
-from datacollab.party._anchor_classes import anchor_classes
-from datacollab.party._cluster_sums import PublicClass, allocated, noisy_sums, public_class, shrunk_shift
+from datacollab.party._class_shift import PublicClass, allocated, anchor_classes, noisy_sums, public_class, shrunk_shift
 
 
 class Silent(np.random.RandomState):

@@ -42,8 +42,8 @@ from datacollab.party import (
     NoisyClassSums,
     Published,
 )
-from datacollab.party._own_rows import OwnRows
 from datacollab.party._public_fit import random_rotation
+from datacollab.party._release import OwnRows
 
 EXPORTED = [
     value

@@ -10,7 +10,7 @@ import datacollab as dc
 from datacollab.errors import AgreementError
 from datacollab.party import ClassShift, Foresight, GaussianNoise, Microaggregation, Party, obfuscator
 from datacollab.party._foresee import _drawn
-from datacollab.party._learning_curve import power_law, resampled_means
+from datacollab.party._foresight import power_law, resampled_means
 
 
 def test_the_law_is_found_again():

@@ -12,8 +12,8 @@ from sklearn.kernel_ridge import KernelRidge
 import datacollab as dc
 from datacollab.errors import NoGuaranteeError, ObfuscationError
 from datacollab.party import AnchorResiduals, GaussianNoise, LabelledAnchors, Microaggregation, gaussian_sigma
-from datacollab.party._labelled_anchors import ROWS_OF_TEACHER
-from datacollab.party._labeller import (
+from datacollab.party._labelled_anchors import (
+    ROWS_OF_TEACHER,
     KernelModel,
     _better_forest,
     best_labels,

@@ -20,7 +20,7 @@ import datacollab as dc
 from datacollab.errors import AgreementError, AnchorError, ForgottenError, UnknownPartyError
 from datacollab.model import AnchorAnswers
 from datacollab.party import ClassShift, Microaggregation, local_party, party_state
-from datacollab.party._anchor_support import remoteness
+from datacollab.party._learn import remoteness
 
 
 def digits(seed=0, n_parties=4, n_rows=60, n_anchors=300):

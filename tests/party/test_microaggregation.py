@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from datacollab.errors import ObfuscationError, SuppressedRowsWarning
 from datacollab.party import Microaggregation
-from datacollab.party._mdav import mdav
-from datacollab.party._numeric_targets import are_numbers
+from datacollab.party._defence import are_numbers
+from datacollab.party._microaggregation import mdav
 
 
 def naive_mdav(X, k):

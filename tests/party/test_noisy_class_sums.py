@@ -21,8 +21,8 @@ from datacollab.errors import (
     SuppressedRowsWarning,
 )
 from datacollab.party import GaussianNoise, NoisyClassSums, gaussian_delta, gaussian_sigma
-from datacollab.party._class_vector import ADDED, REPLACED, class_vector
 from datacollab.party._gaussian_noise import gaussian_epsilon, grid_step
+from datacollab.party._noisy_class_sums import ADDED, REPLACED, class_vector
 from datacollab.risk.attacks import one_run_epsilon, representation_distance_scores
 from datacollab.share import ClassSums
 

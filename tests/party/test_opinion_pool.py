@@ -5,7 +5,7 @@ import pytest
 import scipy.optimize
 from numpy.testing import assert_allclose
 
-from datacollab.party._opinion_pool import (
+from datacollab.party._blend import (
     fit_convex_pool,
     fit_log_pool,
     log_pool,

@@ -10,14 +10,15 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.semi_supervised import LabelSpreading
 
 from datacollab.errors import AgreementError
-from datacollab.party._left_out import (
+from datacollab.party._own_models import (
+    OwnData,
     equal_rows,
     fold_numbers,
     left_out_ridge,
     left_out_spreading,
+    own_candidates,
     spreading_matrix,
 )
-from datacollab.party._own_models import OwnData, own_candidates
 from datacollab.party._table_encoder import TableEncoder
 
 

@@ -16,7 +16,7 @@ import datacollab as dc
 from datacollab.errors import ExchangeError, ObfuscationError
 from datacollab.model import LinearMap, PartyModel
 from datacollab.party import Party, local_party, obfuscator, party_state
-from datacollab.party._layout import gaps, with_gaps
+from datacollab.party._state import gaps, with_gaps
 
 KINDS = ["pca", "kernel-pca", "umap", "random-projection"]
 

@@ -2,51 +2,41 @@
 
 Files by what they are for:
 
-* The role: `_party`, `_local_party`, `_inference`, `_combining`, `_summing`, `_parameters`, `_secret_draws`.
-* Obfuscators f_k: `_obfuscator`, `_kernel_pca`, `_umap`, `_public_fit`, `_diagnosis`.
-* Defences: `_defence`, `_labelled_anchors`, `_labeller`, `_class_shift`, `_anchor_classes`, `_cluster_sums`,
-  `_anchor_residuals`, `_microaggregation`, `_mdav`, `_noise`, `_gaussian_mechanism`, `_gaussian_noise`,
-  `_noisy_class_sums`, `_class_vector`, `_numeric_targets`, `_published`.
-* What is released, and what is promised of it: `_release`, `_ledger`, `_own_rows`, `_basis`, `_guarantee`,
-  `_promise`.
-* Own models and the common one together: `_personal_model`, `_own_models`, `_own_scorers`, `_table_encoder`,
-  `_left_out`, `_blend`, `_opinion_pool`, `_collaboration_opinion`.
-* A model learnt from answers on the anchor: `_learning`, `_learn`, `_learned_model`, `_answer_ridge`,
-  `_anchor_support`.
-* Whether it pays: `_foresee`, `_foresight`, `_learning_curve`, `_benefit`, `_paired_intervals`, `_utility_plots`.
+* The role: `_party`, `_local_party`, `_inference`, `_combining`, `_summing`.
+* Obfuscators f_k: `_obfuscator`, `_kernel_pca`, `_umap`, `_public_fit`.
+* Defences: `_defence`, `_labelled_anchors`, `_class_shift`, `_anchor_residuals`, `_microaggregation`,
+  `_gaussian_noise`, `_noisy_class_sums`.
+* What is released, and what is promised of it: `_release`, `_basis`, `_guarantee`.
+* Own models and the common one together: `_personal_model`, `_own_models`, `_table_encoder`, `_blend`.
+* A model learnt from answers on the anchor: `_learning`, `_learn`.
+* Whether it pays: `_foresee`, `_foresight`, `_benefit`, `_paired_intervals`, `_utility_plots`.
 * What the common model does with own columns: `_explaining`, `_explain`, `_explanation`, `_explanation_plots`,
   `_explanation_agreement`, `_masked_model`, `_shapley`, `_column_effects`, `_identification`, `_columns_of_tables`.
-* On disk, and in batches: `_state`, `_personal_state`, `_layout`, `_batches`; in notebooks: `_shown`.
+* On disk, and in batches: `_state`, `_personal_state`, `_batches`.
 """
 
 from ._anchor_residuals import AnchorResiduals
-from ._answer_ridge import AnswerRidge
 from ._benefit import Benefit, Side
 from ._class_shift import ClassShift
 from ._column_effects import ColumnEffects
-from ._defence import Defence
+from ._defence import Defence, Promise, Published
 from ._explanation import Explanation
 from ._explanation_agreement import ExplanationAgreement, explanation_agreement
 from ._foresee import foresee
 from ._foresight import Foresight
-from ._gaussian_mechanism import GaussianMechanism
-from ._gaussian_noise import gaussian_delta, gaussian_sigma
+from ._gaussian_noise import GaussianMechanism, GaussianNoise, gaussian_delta, gaussian_sigma
 from ._guarantee import PrivacyGuarantee
 from ._kernel_pca import KernelPCAObfuscator
 from ._labelled_anchors import LabelledAnchors
-from ._learn import fit_to_answers, learn_answers
-from ._learned_model import LearnedModel
+from ._learn import AnswerRidge, LearnedModel, fit_to_answers, learn_answers
 from ._local_party import LocalParty
 from ._microaggregation import Microaggregation
-from ._noise import GaussianNoise
 from ._noisy_class_sums import NoisyClassSums
 from ._obfuscator import OBFUSCATORS, obfuscator
 from ._paired_intervals import Estimate
 from ._party import Party
 from ._personal_model import PersonalModel, personalise
 from ._personal_state import personal_model, personal_state
-from ._promise import Promise
-from ._published import Published
 from ._state import local_party, party_state
 from ._umap import UMAPObfuscator
 

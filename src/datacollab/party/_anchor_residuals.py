@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray, Interval, StrOptions
 from ..targets import TargetKind, target_kind
-from ._anchor_classes import anchor_classes
-from ._defence import Defence
-from ._published import Published
+from ._class_shift import anchor_classes
+from ._defence import Defence, Published
 
 __all__ = ["AnchorResiduals"]
 

@@ -9,11 +9,9 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray, PartyName
 from ..errors import NoGuaranteeError
-from ._defence import Defence
+from ._defence import Defence, Promise
 from ._guarantee import PrivacyGuarantee, guarantee_of, mu_of
-from ._ledger import FittedTable
-from ._own_rows import OwnRows
-from ._promise import Promise
+from ._release import FittedTable, OwnRows
 
 __all__ = ["Basis"]
 

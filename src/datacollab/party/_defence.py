@@ -1,9 +1,15 @@
-"""What every defence is: a change of the rows just before they are shared."""
+"""What every defence is: a change of the rows just before they are shared.
+
+* What a defence promises, in numbers.
+* What comes out of a defence.
+* Which targets are numbers rather than classes, where nobody says so.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,10 +20,93 @@ from sklearn.utils import check_random_state
 from .._validation import FloatArray
 from ..errors import ObfuscationError
 from ..targets import TargetKind, target_kind
-from ._promise import Promise
-from ._published import Published
 
-__all__ = ["Defence", "defend"]
+__all__ = ["FEATURES_OF_A_ROW", "MOST_CLASSES", "Defence", "Promise", "Published", "are_numbers", "defend"]
+
+
+FEATURES_OF_A_ROW = (
+    "if the features of one row were replaced by any others, with all other rows, all targets and the number of rows "
+    "unchanged",
+    "Labels (targets) and row counts are released exactly and are not covered.",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Promise:
+    """Differential privacy by a Gaussian mechanism.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+    change : str
+        Which change of the private table can hardly be noticed: a clause that begins with "if".
+    not_covered : str
+        What is released as it is, in a sentence.
+    clip, noise : float or None
+        Where all rows have the same: how long a row may be, and the standard deviation of the noise.
+    """
+
+    epsilon: float
+    delta: float
+    change: str = FEATURES_OF_A_ROW[0]
+    not_covered: str = FEATURES_OF_A_ROW[1]
+    clip: float | None = None
+    noise: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Published:
+    """Rows as they may leave, with their targets.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_published, n_intermediate)
+    target : ndarray of shape (n_published,)
+    own_rows : ndarray of shape (n_published,) or None
+        Which of the given rows each published row stands for.  Where it is made of all rows of a class, some row of
+        that class, each at most once; None where it stands for none.
+    anchor_rows : ndarray of shape (n_published,) or None
+        Where published rows are made of the anchor's: which one each is made of.
+    counts : ndarray of shape (n_published,) or None
+        Where published rows are sums, one for each class of `target`: how many rows each class has, with noise.
+    """
+
+    rows: FloatArray
+    target: NDArray[Any]
+    own_rows: NDArray[np.intp] | None
+    anchor_rows: NDArray[np.intp] | None = None
+    counts: FloatArray | None = None
+
+    def followed_by(self, later: Published) -> Published:
+        """The same after another defence, to which these rows were given."""
+        none = self.own_rows is None or later.own_rows is None
+        anchor_rows = later.anchor_rows
+        if anchor_rows is None and self.anchor_rows is not None and later.own_rows is not None:
+            anchor_rows = self.anchor_rows[later.own_rows]
+        return Published(
+            rows=later.rows,
+            target=later.target,
+            own_rows=None if none else self.own_rows[later.own_rows],  # type: ignore[index]
+            anchor_rows=anchor_rows,
+            counts=later.counts,
+        )
+
+    def __repr__(self) -> str:
+        return f"Published({self.rows.shape[0]} rows)"
+
+
+MOST_CLASSES = 20
+"""Kinds of whole numbers that may still be classes; of more, each would single out some rows."""
+
+
+def are_numbers(target: NDArray[Any]) -> bool:
+    """Whether targets are floating-point numbers that are not all whole, or are whole and of more than twenty kinds.
+
+    Counts and rounded measurements are whole numbers too: as classes, each row's would leave as it is.
+    """
+    if target.dtype.kind != "f":
+        return False
+    return bool((target != np.floor(target)).any()) or len(np.unique(target)) > MOST_CLASSES
 
 
 class Defence(BaseEstimator, ABC):

@@ -15,12 +15,9 @@ from .._threads import one_thread
 from .._validation import FloatArray, check_single_targets, count_missing
 from ..errors import AgreementError, DataCollabWarning
 from ._blend import Blend, Blender, ClassBlender, NumberBlender, Opinions
-from ._defence import Defence
-from ._foresight import Foresight
-from ._learning_curve import power_law, resampled_means
-from ._left_out import equal_rows, fold_numbers
-from ._numeric_targets import are_numbers
-from ._own_models import Candidate, OwnData, own_candidates
+from ._defence import Defence, are_numbers
+from ._foresight import Foresight, power_law, resampled_means
+from ._own_models import Candidate, OwnData, equal_rows, fold_numbers, own_candidates
 from ._paired_intervals import Estimate
 from ._party import Party
 from ._personal_model import TAU

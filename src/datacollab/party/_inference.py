@@ -15,7 +15,7 @@ from .._validation import FloatArray, PartyName, check_representation
 from ..errors import AgreementError, DataCollabError, ObfuscationError, RepresentationError
 from ..model import PartyModel
 from ._batches import BATCH_ROWS, TableForm, row_batches
-from ._diagnosis import likely_reasons
+from ._public_fit import likely_reasons
 
 __all__ = ["LocalInference"]
 

@@ -1,25 +1,316 @@
-"""A model of the anchor's answers on its raw columns, or a refusal where it would not hold for a party's rows."""
+"""A model of the anchor's answers on its raw columns, or a refusal where it would not hold for a party's rows.
+
+* Kernel ridge regression of answers on the anchor's raw columns, its width and penalty chosen by leave-one-out.
+* Whether a party's own rows lie where an anchor's rows are; found at home.
+* A party's own model of the anchor's answers: from raw rows to targets, without any f_k.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone, is_classifier, is_regressor
 from sklearn.model_selection import KFold
+from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from .._validation import FloatArray, PartyName
+from .._validation import FloatArray, Interval, PartyName
 from ..errors import AgreementError, AnchorError
+from ..linalg import Kernel, centred_ridge, left_out_errors, median_gamma
 from ..model import AnchorAnswers
-from ._anchor_support import remoteness
-from ._answer_ridge import AnswerRidge
-from ._learned_model import LearnedModel, as_probabilities
 
-__all__ = ["MOST_REMOTE", "SMALLEST_R2", "fit_to_answers", "learn_answers"]
+__all__ = [
+    "MOST_REMOTE",
+    "SMALLEST_R2",
+    "AnswerRidge",
+    "LearnedModel",
+    "as_probabilities",
+    "fit_to_answers",
+    "learn_answers",
+    "remoteness",
+]
+
+
+_MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)
+_ALPHAS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+_MOST_TRIED = 1000
+"""Rows by which width and penalty are chosen; ten decompositions of a matrix of this size take some seconds."""
+
+
+class _Settings(NamedTuple):
+    error: float
+    gamma: float
+    alpha: float
+    standardize: bool
+
+
+class AnswerRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    r"""RBF kernel ridge regression with a free intercept, of one or several numbers at once.
+
+    What is not given is chosen by the squared error on rows left out, one by one and in closed form: whether columns
+    are standardised, the width among five multiples of the median one, and the penalty among seven.
+
+    Parameters
+    ----------
+    gamma : float or None, default=None
+        Of :math:`\exp(-\gamma \|x - a\|^2)`, on columns as they are used.
+    alpha : float or None, default=None
+        Penalty.
+    standardize : bool or None, default=None
+        Whether each column is brought to mean 0 and variance 1.
+
+    Attributes
+    ----------
+    gamma_, alpha_ : float
+    standardize_ : bool
+    r2_ : float
+        Part of the targets' variance that is predicted of rows left out, over all targets together: what is left of
+        it by chance where the parameters were given, and slightly flattering where they were chosen by it.
+    coefficients_ : ndarray of shape (n_rows, n_targets)
+    intercept_ : ndarray of shape (n_targets,)
+    n_features_in_ : int
+
+    Notes
+    -----
+    Of more than 1,000 rows, 1,000 choose: always the same ones, drawn at random.  All are learned from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from datacollab.party import AnswerRidge
+    >>> X = np.random.default_rng(0).uniform(-3, 3, size=(200, 2))
+    >>> ridge = AnswerRidge().fit(X[:150], np.sin(X[:150]))
+    >>> ridge.r2_ > 0.99 and ridge.score(X[150:], np.sin(X[150:])) > 0.99
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "gamma": [Interval(Real, 0, None, closed="neither"), None],
+        "alpha": [Interval(Real, 0, None, closed="neither"), None],
+        "standardize": ["boolean", None],
+    }
+
+    gamma_: float
+    alpha_: float
+    standardize_: bool
+    r2_: float
+    coefficients_: FloatArray
+    intercept_: FloatArray
+    n_features_in_: int
+
+    def __init__(
+        self, *, gamma: float | None = None, alpha: float | None = None, standardize: bool | None = None
+    ) -> None:
+        self.gamma = gamma
+        self.alpha = alpha
+        self.standardize = standardize
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Choose what was not given, and solve.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,) or (n_rows, n_targets)
+
+        Raises
+        ------
+        ValueError
+            When all rows are equal, so that there is no width.
+        """
+        self._validate_params()
+        rows, target = validate_data(
+            self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, ensure_min_samples=2
+        )
+        T = np.asarray(target, dtype=np.float64).reshape(len(rows), -1)
+        self._is_flat = target.ndim == 1
+        best = self._chosen(rows, T)
+        self.gamma_, self.alpha_, self.standardize_, self.r2_ = best.gamma, best.alpha, best.standardize, 1 - best.error
+        self._centre, self._scale = _centre_and_scale(rows, self.standardize_)
+        self._rows = (rows - self._centre) / self._scale
+        self.coefficients_, self.intercept_ = centred_ridge(self._kernel.gram(self._rows), self.alpha_, T)
+        return self
+
+    def predict(self, X: ArrayLike) -> FloatArray:
+        """Predicted numbers, of shape (n_rows,) or (n_rows, n_targets)."""
+        check_is_fitted(self)
+        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        kernel = self._kernel.between((rows - self._centre) / self._scale, self._rows)
+        values = np.asarray(kernel @ self.coefficients_ + self.intercept_)
+        return values[:, 0] if self._is_flat else values
+
+    @property
+    def _kernel(self) -> Kernel:
+        return Kernel(metric="rbf", parameters={"gamma": self.gamma_})
+
+    def _chosen(self, rows: FloatArray, T: FloatArray) -> _Settings:
+        """Of all settings that are left open, those with the smallest error on rows left out, relative to a mean's."""
+        if len(rows) > _MOST_TRIED:
+            tried = np.random.default_rng(0).choice(len(rows), size=_MOST_TRIED, replace=False)
+            rows, T = rows[tried], T[tried]
+        n = len(T)
+        # A mean of the other rows misses a row by this.
+        spread = float((((T - T.mean(axis=0)) * n / (n - 1)) ** 2).sum())
+        best: _Settings | None = None
+        for standardize in (False, True) if self.standardize is None else (bool(self.standardize),):
+            centre, scale = _centre_and_scale(rows, standardize)
+            used = (rows - centre) / scale
+            for gamma in self._widths(used):
+                gram = Kernel(metric="rbf", parameters={"gamma": gamma}).gram(used)
+                eigenvalues, U = scipy.linalg.eigh(gram, overwrite_a=True, check_finite=False)
+                for alpha in _ALPHAS if self.alpha is None else (float(self.alpha),):
+                    missed = float((left_out_errors(eigenvalues, U, alpha, T) ** 2).sum())
+                    # Targets that are all equal are met by any setting.
+                    error = missed / spread if spread > 0 else 0.0
+                    if best is None or error < best.error:
+                        best = _Settings(error, gamma, alpha, standardize)
+        assert best is not None
+        return best
+
+    def _widths(self, rows: FloatArray) -> list[float]:
+        if self.gamma is not None:
+            return [float(self.gamma)]
+        median = median_gamma(rows)
+        if not 0 < median < np.inf:
+            raise ValueError("More than half of the distances between rows are 0, or one is infinite; give gamma.")
+        return [multiple * median for multiple in _MULTIPLES]
+
+
+def _centre_and_scale(rows: FloatArray, standardize: bool) -> tuple[FloatArray, FloatArray]:
+    """Means and standard deviations of the columns; 1 for constant ones, and where they are not wanted."""
+    scale = rows.std(axis=0) if standardize else np.ones(rows.shape[1])
+    return rows.mean(axis=0), np.where(scale > 0, scale, 1.0)
+
+
+_REPEATS = 5
+_MOST_ROWS = 1000
+
+
+def remoteness(own: FloatArray, anchor: FloatArray) -> float:
+    """How much farther the nearest anchor row is than the nearest other own row.
+
+    The ratio of the two mean distances, between as many rows of each; it is 1 for rows of one distribution, whatever
+    their number, and near 1 for rows that were interpolated between such.  Columns count by their spread over both.
+
+    Parameters
+    ----------
+    own : ndarray of shape (n_rows, n_features)
+        At least two.
+    anchor : ndarray of shape (n_anchors, n_features)
+
+    Returns
+    -------
+    float
+        Infinity where the own rows are all equal and the anchor's are elsewhere; 0 where these are among the own.
+
+    Notes
+    -----
+    The mean over five random halves or draws; always the same ones.  A two-sample test by nearest neighbours
+    [1]_ counts how often the nearest row is an own one; of rows in many dimensions that is soon always, though an
+    anchor may still be learned from.
+
+    References
+    ----------
+    .. [1] M. F. Schilling. "Multivariate Two-Sample Tests Based on Nearest Neighbors". Journal of the American
+       Statistical Association, 81(395), 1986.
+    """
+    scale = np.vstack([own, anchor]).std(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    own, anchor = own / scale, anchor / scale
+    generator = np.random.default_rng(0)
+    size = min(len(own), len(anchor), _MOST_ROWS)
+    to_anchor = to_own = 0.0
+    for _ in range(_REPEATS):
+        mine = own[generator.permutation(len(own))[:size]]
+        theirs = anchor[generator.permutation(len(anchor))[:size]]
+        to_own += float(NearestNeighbors(n_neighbors=1).fit(mine).kneighbors()[0].mean())
+        to_anchor += float(NearestNeighbors(n_neighbors=1).fit(theirs).kneighbors(mine)[0].mean())
+    if to_anchor == 0:
+        return 0.0
+    return to_anchor / to_own if to_own > 0 else np.inf
+
+
+_ONE = 1e-9
+"""How far rows may be from adding up to one and still be left as they are."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class LearnedModel:
+    """What `Party.learn` gives: an estimator that was fitted on the anchor's raw columns and its answers.
+
+    Attributes
+    ----------
+    party : str or int
+    estimator : estimator
+        Fitted.  A regressor of answers, several at once where these are probabilities; or a classifier.
+    classes_ : ndarray of shape (n_classes,) or None
+        None where targets are numbers.
+    r2 : float
+        Part of the answers' variance over the anchor that the estimator meets on rows left out.
+    agreement : float or None
+        Share of anchor rows left out that get the class that their answer names; None for numbers.
+    remoteness : float or None
+        How much farther the nearest anchor row is from an own row than the nearest own one; 1 is as it should be.
+        None where no own rows were given.
+
+    Notes
+    -----
+    It says nothing of how right the answers are, only how well they were learned.
+    """
+
+    party: PartyName
+    estimator: Any
+    classes_: NDArray[Any] | None
+    r2: float
+    agreement: float | None
+    remoteness: float | None
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Predict raw rows, of the anchor's columns: classes or numbers, of shape (n_rows,)."""
+        if self.classes_ is None or is_classifier(self.estimator):
+            return np.asarray(self.estimator.predict(X)).reshape(-1)
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Class probabilities of raw rows, of shape (n_rows, n_classes), in the order of `classes_`.
+
+        A regressor's numbers are cut off at 0 and 1, and made to add up to one.
+
+        Raises
+        ------
+        AttributeError
+            When targets are numbers, or the estimator is a classifier that gives none.
+        """
+        if self.classes_ is None:
+            raise AttributeError(f"Party {self.party!r} has learned numbers, of which there are no probabilities.")
+        return as_probabilities(self.estimator, self.classes_, X)
+
+    def __repr__(self) -> str:
+        name = getattr(self.estimator, "steps", [("", self.estimator)])[-1][1]
+        return f"LearnedModel(party={self.party!r}, {type(name).__name__}, r2={self.r2:.3f})"
+
+
+def as_probabilities(estimator: Any, classes: NDArray[Any], X: ArrayLike) -> FloatArray:
+    """Probabilities of all classes by a fitted classifier, which may not know all, or a regressor of them."""
+    if is_classifier(estimator):
+        known = np.asarray(estimator.predict_proba(X))
+        values = np.zeros((len(known), len(classes)))
+        values[:, np.searchsorted(classes, estimator.classes_)] = known
+        return values
+    values = np.clip(np.asarray(estimator.predict(X), dtype=np.float64).reshape(-1, len(classes)), 0.0, 1.0)
+    totals = values.sum(axis=1, keepdims=True)
+    # Of a row without any, all classes are alike.
+    values = np.where(totals > 0, values, 1.0 / len(classes))
+    totals = np.where(totals > 0, totals, 1.0)
+    return np.asarray(np.where(np.abs(totals - 1.0) <= _ONE, values, values / totals))
+
 
 SMALLEST_R2 = 0.6
 """Of digits, real anchors have .84 to .95 by leave-one-out, interpolated ones .97 and more, uniform ones .29 to .5;

@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike
 from ..errors import ForgottenError
 from ..model import AnchorAnswers
 from ._combining import CombiningParty
-from ._learn import learn_answers
-from ._learned_model import LearnedModel
-from ._ledger import Ledger
+from ._learn import LearnedModel, learn_answers
+from ._release import Ledger
 
 __all__ = ["LearningParty"]
 

@@ -1,4 +1,8 @@
-"""What a party can learn without the others: candidates, each with its left-out outputs."""
+"""What a party can learn without the others: candidates, each with its left-out outputs.
+
+* Fitted models of one party's own rows: scores of classes, or numbers, for encoded rows.
+* What a model would say of a row that it was not fitted on, in closed form.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +22,236 @@ from sklearn.linear_model import LogisticRegression
 
 from .._validation import FloatArray
 from ..linalg import Kernel, median_gamma, ridge_coefficients
-from ._left_out import equal_rows, fold_numbers, left_out_ridge, left_out_spreading, spreading_matrix
-from ._own_scorers import EstimatorScorer, KernelScorer, SpreadScorer, log_of_shares, nearest_weights
 
-__all__ = ["Candidate", "OwnData", "Scorer", "own_candidates"]
+__all__ = [
+    "FLOOR",
+    "Candidate",
+    "EstimatorScorer",
+    "KernelScorer",
+    "OwnData",
+    "Scorer",
+    "SpreadScorer",
+    "equal_rows",
+    "fold_numbers",
+    "left_out_ridge",
+    "left_out_spreading",
+    "log_of_shares",
+    "nearest_weights",
+    "own_candidates",
+    "spreading_matrix",
+]
+
+
+FLOOR = 0.01
+"""Part of every probability that is spread over all classes: nothing is ever ruled out."""
+
+
+def log_of_shares(shares: FloatArray) -> FloatArray:
+    """Logarithms of rows of shares, with a floor; rows without any share are even, shape as given."""
+    totals = shares.sum(axis=1, keepdims=True)
+    even = 1.0 / shares.shape[1]
+    normal = np.divide(shares, totals, out=np.full_like(shares, even), where=totals > 0)
+    return np.asarray(np.log((1 - FLOOR) * normal + FLOOR * even))
+
+
+@dataclass(frozen=True, eq=False)
+class KernelScorer:
+    """Kernel ridge regression, with a constant in the kernel for an intercept.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_train, n_encoded)
+        The rows learnt from, multiplied by `factors`.
+    coefficients : ndarray of shape (n_train, n_outputs)
+    kernel : Kernel
+    factors : ndarray of shape (n_encoded,)
+    """
+
+    rows: FloatArray
+    coefficients: FloatArray
+    kernel: Kernel
+    factors: FloatArray
+
+    def __call__(self, Z: FloatArray) -> FloatArray:
+        """Outputs for encoded rows, shape (n_rows, n_outputs)."""
+        return np.asarray((self.kernel.between(Z * self.factors, self.rows) + 1.0) @ self.coefficients)
+
+
+@dataclass(frozen=True, eq=False)
+class EstimatorScorer:
+    """A scikit-learn estimator.
+
+    Attributes
+    ----------
+    estimator : estimator
+        Classifiers are fitted on positions of classes.
+    n_classes : int or None
+        None for numbers.
+    """
+
+    estimator: Any
+    n_classes: int | None
+
+    def __call__(self, Z: FloatArray) -> FloatArray:
+        """Logarithms of class shares (n_rows, n_classes), or numbers (n_rows, 1)."""
+        if self.n_classes is None:
+            return np.asarray(self.estimator.predict(Z), dtype=np.float64)[:, None]
+        shares = np.zeros((len(Z), self.n_classes))
+        shares[:, np.asarray(self.estimator.classes_, dtype=np.intp)] = self.estimator.predict_proba(Z)
+        return log_of_shares(shares)
+
+
+@dataclass(frozen=True, eq=False)
+class SpreadScorer:
+    """What the nearest rows were told when labels were spread.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_train, n_encoded)
+        Multiplied by `factors`.
+    labels : ndarray of shape (n_train, n_classes)
+    gamma : float
+    n_neighbors : int
+    factors : ndarray of shape (n_encoded,)
+    """
+
+    rows: FloatArray
+    labels: FloatArray
+    gamma: float
+    n_neighbors: int
+    factors: FloatArray
+
+    def __call__(self, Z: FloatArray) -> FloatArray:
+        """Logarithms of class shares, shape (n_rows, n_classes)."""
+        return log_of_shares(nearest_weights(Z * self.factors, self.rows, self.gamma, self.n_neighbors) @ self.labels)
+
+
+def nearest_weights(X: FloatArray, rows: FloatArray, gamma: float, n_neighbors: int) -> FloatArray:
+    r"""Weights :math:`e^{-\gamma |x - r|^2}` of the nearest rows, 0 for all others, shape (n_X, n_rows)."""
+    weights = Kernel(metric="rbf", parameters={"gamma": gamma}).between(X, rows)
+    if n_neighbors < weights.shape[1]:
+        far: NDArray[np.intp] = np.argpartition(weights, -n_neighbors, axis=1)[:, :-n_neighbors]
+        np.put_along_axis(weights, far, 0.0, axis=1)
+    return np.asarray(weights)
+
+
+def equal_rows(rows: FloatArray) -> NDArray[np.intp]:
+    """Number of the group of rows that each row equals, shape (n_rows,)."""
+    return np.asarray(np.unique(rows, axis=0, return_inverse=True)[1], dtype=np.intp).ravel()
+
+
+def fold_numbers(
+    groups: NDArray[np.intp], strata: FloatArray | NDArray[np.intp], n_folds: int, generator: np.random.RandomState
+) -> NDArray[np.intp]:
+    """Fold of each row: groups stay together, and each fold has its part of every stratum.
+
+    Parameters
+    ----------
+    groups : ndarray of shape (n_rows,)
+    strata : ndarray of shape (n_rows,)
+        Classes as numbers, or numeric targets.
+    n_folds : int
+    generator : RandomState
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+    """
+    first = np.unique(groups, return_index=True)[1]
+    order = np.lexsort([generator.uniform(size=len(first)), strata[first]])
+    folds = np.empty(len(first), dtype=np.intp)
+    folds[order] = np.arange(len(first)) % n_folds
+    return np.asarray(folds[np.unique(groups, return_inverse=True)[1].ravel()])
+
+
+def left_out_ridge(
+    eigenvalues: FloatArray, U: FloatArray, T: FloatArray, alpha: float, groups: NDArray[np.intp] | None = None
+) -> FloatArray:
+    r"""Kernel ridge regression's output for every row when the row, or its group, is left out.
+
+    With :math:`S = \Sigma + \lambda I = U \mathrm{diag}(s + \lambda) U^\top`, a group B has
+    :math:`F_B = T_B - ([S^{-1}]_{BB})^{-1} [S^{-1} T]_B`.
+
+    Parameters
+    ----------
+    eigenvalues : ndarray of shape (n,)
+    U : ndarray of shape (n, n)
+    T : ndarray of shape (n, m)
+        Targets.
+    alpha : float
+        The penalty.
+    groups : ndarray of shape (n,), optional
+        Rows of one number are left out together; None leaves out each by itself.
+
+    Returns
+    -------
+    ndarray of shape (n, m)
+    """
+    weighted = U / (eigenvalues + alpha)
+    residual = weighted @ (U.T @ T)
+    F: FloatArray = T - residual / np.einsum("ij,ij->i", weighted, U)[:, None]
+    for members in _groups_of_many(groups):
+        block = weighted[members] @ U[members].T
+        F[members] = T[members] - scipy.linalg.solve(block, residual[members], assume_a="pos")
+    return F
+
+
+def spreading_matrix(W: FloatArray, alpha: float) -> FloatArray:
+    r"""The matrix that label spreading multiplies labels with, :math:`(1-\alpha)(I - \alpha D^{-1/2} W D^{-1/2})^{-1}`.
+
+    Parameters
+    ----------
+    W : ndarray of shape (n, n)
+        Symmetric affinities with a zero diagonal.
+    alpha : float
+        Between 0 and 1: how much a row takes from its neighbours.
+
+    Returns
+    -------
+    ndarray of shape (n, n)
+
+    References
+    ----------
+    .. [1] Zhou, Bousquet, Lal, Weston and Schölkopf (2003). Learning with local and global consistency. Advances in
+       Neural Information Processing Systems 16.
+    """
+    roots = np.sqrt(np.maximum(W.sum(axis=1), np.finfo(np.float64).tiny))
+    S = W / roots[:, None] / roots
+    return np.asarray(scipy.linalg.solve(np.eye(len(W)) - alpha * S, (1 - alpha) * np.eye(len(W)), assume_a="pos"))
+
+
+def left_out_spreading(M: FloatArray, Y: FloatArray, groups: NDArray[np.intp] | None = None) -> FloatArray:
+    """Labels spread to each row when its own label, and those of its group, are hidden.
+
+    Spreading is linear in the labels, so a row's own part is taken off.
+
+    Parameters
+    ----------
+    M : ndarray of shape (n, n)
+        From `spreading_matrix`.
+    Y : ndarray of shape (n, n_classes)
+        One-hot labels; zeros where there is none.
+    groups : ndarray of shape (n,), optional
+
+    Returns
+    -------
+    ndarray of shape (n, n_classes)
+    """
+    F = M @ Y - np.diag(M)[:, None] * Y
+    for members in _groups_of_many(groups):
+        others = [np.delete(members, place) for place in range(len(members))]
+        for member, rest in zip(members, others, strict=True):
+            F[member] -= M[member, rest] @ Y[rest]
+    return F
+
+
+def _groups_of_many(groups: NDArray[np.intp] | None) -> list[NDArray[np.intp]]:
+    """Positions of each group's rows, of groups of two rows or more."""
+    if groups is None:
+        return []
+    counts = np.bincount(groups)
+    return [np.flatnonzero(groups == number) for number in np.flatnonzero(counts > 1)]
+
 
 Scorer = Callable[[FloatArray], FloatArray]
 

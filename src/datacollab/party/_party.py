@@ -1,8 +1,15 @@
-"""A party: obfuscate, defend, share once, predict alone."""
+"""A party: obfuscate, defend, share once, predict alone.
+
+* Where a party's secrets come from: the operating system, or a number in an experiment.
+* What a terminal and a notebook show of a party, who may be asked for either by somebody else.
+* What a party is told to do, checked before anything is fitted.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -11,11 +18,13 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
+from .._notebooks import card, chain, class_names, table
 from .._secrets import fresh_generator
 from .._threads import one_thread
-from .._validation import FloatArray, PartyName
+from .._validation import FloatArray, PartyName, check_single_targets, count_missing
+from ..errors import AgreementError, ObfuscationError, PrivateRowsWarning, RepeatableSecretWarning, ShareError
 from ..share import Share
-from ..targets import TargetKind, coarsened, target_kind
+from ..targets import TargetKind, coarsened, named_target, no_target, target_kind, usual_time_step
 from ._basis import Basis
 from ._batches import TableForm
 from ._class_shift import ClassShift
@@ -23,24 +32,256 @@ from ._defence import Defence
 from ._guarantee import PrivacyGuarantee, obstacle_before, obstacle_in
 from ._labelled_anchors import LabelledAnchors
 from ._learning import LearningParty
-from ._ledger import Ledger
+from ._noisy_class_sums import NoisyClassSums
 from ._obfuscator import obfuscator as make_obfuscator
-from ._own_rows import OwnRows, TableDigest
-from ._parameters import (
-    check_defences,
-    check_parameters,
-    checked_anchor_target,
-    checked_target,
-    time_step_for,
-    warn_of_own_rows,
-)
 from ._public_fit import public_subsample, random_rotation
-from ._release import Release
-from ._secret_draws import generator_for, secretly_seeded
-from ._shown import ShownParty
+from ._release import Ledger, OwnRows, Release, TableDigest
 from ._summing import SummingParty
 
-__all__ = ["Party"]
+__all__ = [
+    "Party",
+    "ShownParty",
+    "check_defences",
+    "check_parameters",
+    "checked_anchor_target",
+    "checked_target",
+    "generator_for",
+    "has_fixed_seed",
+    "secretly_seeded",
+    "time_step_for",
+    "warn_of_own_rows",
+]
+
+
+def generator_for(purpose: int, random_state: int | np.random.RandomState | None) -> np.random.RandomState:
+    """A generator for one of several purposes, whose numbers have nothing to do with those of the others.
+
+    Parameters
+    ----------
+    purpose : int
+        0 or above.
+    random_state : int, RandomState or None
+        None draws from the operating system; a RandomState moves on.
+    """
+    if random_state is None:
+        return fresh_generator()
+    if isinstance(random_state, np.random.RandomState):
+        entropy: Any = random_state.randint(np.iinfo(np.int32).max, size=4).tolist()
+    else:
+        entropy = int(random_state)
+    return np.random.RandomState(np.random.MT19937(np.random.SeedSequence(entropy, spawn_key=(purpose,))))
+
+
+def has_fixed_seed(obfuscator: Any) -> bool:
+    """Whether a number is given for some random_state, also of nested steps."""
+    return any(isinstance(seed, Integral) for seed in _random_states(obfuscator).values())
+
+
+def secretly_seeded(obfuscator: Any) -> Any:
+    """A clone in which each random_state that is None comes from the operating system."""
+    copy = clone(obfuscator)
+    # scikit-learn reads None as NumPy's global generator, which any np.random.seed(0) makes predictable.
+    for name, value in _random_states(copy).items():
+        if value is None:
+            copy.set_params(**{name: fresh_generator()})
+    return copy
+
+
+def _random_states(obfuscator: Any) -> dict[str, Any]:
+    parameters = obfuscator.get_params(deep=True)
+    return {name: value for name, value in parameters.items() if name.rpartition("__")[2] == "random_state"}
+
+
+class ShownParty:
+    """Mixin of `Party`: its name, how many rows it has, and what kind of map and defences."""
+
+    name: PartyName
+    obfuscator: Any
+    fit_on: Any
+    defences: Sequence[Defence]
+    _basis: Basis
+    _forgotten: bool
+
+    @property
+    def _state(self) -> str:
+        if self._forgotten:
+            return "forgotten"
+        return f"{self._basis.n_rows} rows" if hasattr(self, "_obfuscator") else "not fitted"
+
+    def __repr__(self) -> str:
+        return f"Party({self.name!r}, {self._state})"
+
+    def _repr_html_(self) -> str:
+        learnt = "this party's own rows, which it betrays" if self.fit_on is None else "a secret half of public rows"
+        defences = ", ".join(map(class_names, self.defences)) or "none: each row leaves as its map has it"
+        return card(
+            f"Party {self.name}",
+            chain(
+                held=["rows", "f"],
+                rows=self._state,
+                f=f"{class_names(self.obfuscator)}, secret",
+                shared="leaves once",
+                g="of the analyst",
+                h="of the analyst",
+            ),
+            table(
+                [
+                    ("map learnt from", learnt),
+                    ("defences", defences),
+                    ("stays here", "rows and map: nobody else can predict with what comes back"),
+                ]
+            ),
+        )
+
+
+def check_parameters(
+    party: PartyName, obfuscator: Any, defences: Any, random_state: Any, *, on_public_rows: bool
+) -> None:
+    """Check a party's parameters; called by its `fit`.
+
+    Parameters
+    ----------
+    party : str or int
+    obfuscator : transformer
+    defences : sequence of Defence
+    random_state : int, RandomState or None
+    on_public_rows : bool
+        Whether the obfuscator is fitted on public rows, and a secret half of them.
+
+    Raises
+    ------
+    TypeError
+        When the obfuscator is no transformer, or `defences` no sequence of defences.
+    ValueError
+        When `NoisyClassSums` is not the only defence.
+
+    Warns
+    -----
+    RepeatableSecretWarning
+        When a secret comes from a known number.
+    """
+    if not (hasattr(obfuscator, "fit") and hasattr(obfuscator, "transform")):
+        raise TypeError(
+            f"Party {party!r}: the obfuscator must be a transformer with fit and transform, such as "
+            f"obfuscator('pca'); got {type(obfuscator).__name__}."
+        )
+    if not isinstance(defences, Sequence) or not all(isinstance(defence, Defence) for defence in defences):
+        found = defences if isinstance(defences, Sequence) else [defences]
+        raise TypeError(
+            f"Party {party!r}: defences must be a list of them, such as [ClassShift(epsilon=4.0)]; got "
+            f"{[type(defence).__name__ for defence in found]}."
+        )
+    if len(defences) > 1 and any(isinstance(defence, NoisyClassSums) for defence in defences):
+        raise ValueError(
+            f"Party {party!r}: NoisyClassSums is given with other defences; it must be alone, for what is done to rows "
+            f"before it only adds noise, and none leaves behind it. Got {[type(each).__name__ for each in defences]}."
+        )
+    if has_fixed_seed(obfuscator):
+        _warn_of_seed(party, "the obfuscator has", "rebuild the obfuscation")
+    elif isinstance(random_state, int | np.integer) and (on_public_rows or defences):
+        _warn_of_seed(party, "the party has", "rebuild the rotation and the noise")
+
+
+def checked_target(party: PartyName, X: Any, y: ArrayLike | None) -> NDArray[Any]:
+    """Targets as an array of shape (n_samples,), with fields where there are none or several values each.
+
+    Raises
+    ------
+    AgreementError
+        When there is not one for each row, or fields are of no kind.
+    """
+    n_samples = _num_samples(X)
+    target = no_target(n_samples) if y is None else np.asarray(y)
+    if target.dtype.names is None:
+        check_single_targets(target, f"Party {party!r}: y", AgreementError)
+    if target.shape != (n_samples,):
+        raise AgreementError(
+            f"Party {party!r}: y must have one entry per row of X, shape ({n_samples},); got {target.shape}."
+        )
+    if count_missing(target):
+        raise AgreementError(
+            f"Party {party!r}: {count_missing(target)} of {n_samples} entries of y are missing (None or NaN); "
+            "leave out rows without a target."
+        )
+    try:
+        return named_target(target)
+    except AgreementError as error:
+        raise AgreementError(f"Party {party!r}: y: {error}") from None
+
+
+def check_defences(party: PartyName, defences: Sequence[Defence], target: NDArray[Any]) -> None:
+    """Refuse defences that have no way with these targets, before anything is fitted.
+
+    Raises
+    ------
+    ObfuscationError
+    """
+    for defence in defences:
+        try:
+            defence.check_kind(target)
+        except ObfuscationError as error:
+            raise ObfuscationError(f"Party {party!r}: {error} Nothing left the party.") from None
+
+
+def time_step_for(party: PartyName, target: NDArray[Any], time_step: float | str | None) -> float | None:
+    """To multiples of what times are rounded up before they are shared; None where they are not, or there are none.
+
+    "auto" takes the largest of 1, 2, 3 and 5 times a power of ten of which the longest time has sixty.
+
+    Raises
+    ------
+    ValueError
+        When `time_step` is neither "auto", None nor a number above 0.
+    """
+    step = np.nan if isinstance(time_step, str) else time_step
+    if time_step != "auto" and step is not None and not 0 < step < np.inf:
+        raise ValueError(
+            f"Party {party!r}: time_step must be 'auto', a number above 0 in the unit of the times, or None, which "
+            f"shares them as they are; got {time_step!r}."
+        )
+    if time_step is None or "time" not in (target.dtype.names or ()):
+        return None
+    if not isinstance(time_step, str):
+        return float(time_step)
+    return usual_time_step(float(target["time"].max()))
+
+
+def checked_anchor_target(party: PartyName, anchor_target: ArrayLike, n_anchors: int) -> NDArray[Any]:
+    """Targets of the anchor, of shape (n_anchors,).
+
+    Raises
+    ------
+    ShareError
+        When there is not one for each row.
+    """
+    targets = np.array(anchor_target)
+    if targets.dtype.names is None:
+        check_single_targets(targets, f"Party {party!r}: anchor_target", ShareError)
+    if targets.shape != (n_anchors,):
+        raise ShareError(
+            f"Party {party!r}: anchor_target must have one entry per row, shape ({n_anchors},); got {targets.shape}."
+        )
+    return targets
+
+
+def warn_of_own_rows(party: PartyName, n_own: int, n_public: int) -> None:
+    """Say that private rows are among the public ones that the map is learnt from."""
+    warnings.warn(
+        f"Party {party!r}: {n_own} of {n_public} rows in fit_on are also among its private rows, so the map holds "
+        "something of them. Take them out of fit_on.",
+        PrivateRowsWarning,
+        stacklevel=4,
+    )
+
+
+def _warn_of_seed(party: PartyName, who: str, what: str) -> None:
+    warnings.warn(
+        f"Party {party!r}: {who} a fixed random_state. Anyone who learns it can {what}; leave it None outside "
+        "experiments.",
+        RepeatableSecretWarning,
+        stacklevel=4,
+    )
+
 
 _SUBSAMPLE, _ROTATION, _DEFENCES = range(3)
 

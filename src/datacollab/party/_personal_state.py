@@ -9,9 +9,8 @@ from typing import Any
 from .._validation import require
 from ..errors import ExchangeError
 from ..model import PartyModel
-from ._collaboration_opinion import CollaborationOpinion
 from ._inference import LocalInference
-from ._personal_model import PersonalModel
+from ._personal_model import CollaborationOpinion, PersonalModel
 
 __all__ = ["personal_model", "personal_state"]
 

@@ -14,9 +14,8 @@ from ..share import ClassSums
 from ._basis import Basis
 from ._combining import CombiningParty
 from ._guarantee import PrivacyGuarantee
-from ._ledger import FittedTable
 from ._noisy_class_sums import NoisyClassSums
-from ._release import Release
+from ._release import FittedTable, Release
 
 __all__ = ["SummingParty"]
 

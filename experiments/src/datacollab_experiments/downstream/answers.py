@@ -15,8 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 import datacollab as dc
 from datacollab.errors import AnchorError
 from datacollab.model import AnchorAnswers
-from datacollab.party._anchor_support import remoteness
-from datacollab.party._answer_ridge import AnswerRidge
+from datacollab.party._learn import AnswerRidge, remoteness
 from datacollab.risk.attacks import membership
 
 from .measuring import Measured, Wanted

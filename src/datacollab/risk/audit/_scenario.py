@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples
 from ..._validation import FloatArray, PartyName
 from ...errors import AgreementError, RepresentationError
 from ...party import Party
-from ...party._anchor_classes import anchor_classes
+from ...party._class_shift import anchor_classes
 from ...share import Share
 from ...targets import TargetKind
 from ..attacks import KernelRidgeAttack, class_means, without_anchor_residuals
