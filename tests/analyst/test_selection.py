@@ -1,10 +1,8 @@
 import numpy as np
 import pytest
-from bent_views import nonlinear_views
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from datacollab import KTI, TargetSimilarityGraph
@@ -62,22 +60,6 @@ def test_one_decomposition_gives_what_a_fit_of_each_candidate_gives(
                 assert_allclose(fast[:, :number], slow, atol=1e-8 * np.abs(slow).max())
 
 
-def test_no_weight_is_no_graph(views, anchor_classes):
-    laplacian = TargetSimilarityGraph(5).laplacian(split(views)[0], anchor_classes[:140])
-    options = {"n_components": 4, "center": True}
-    with_graph = searched(views, "rbf", laplacian=laplacian, graph_weights=(0.0,), **options)
-    for one, other in zip(with_graph, searched(views, "rbf", **options), strict=True):
-        assert_allclose(one.representations, other.representations)
-
-
-def test_no_more_components_than_the_kernels_tell_apart(views):
-    """A linear kernel has as many directions as all parties have columns: 8 + 5 + 7."""
-    assert {view.representations.shape for view in searched(views, "linear", n_components=30, center=False)} == {
-        (3, 60, 20)
-    }
-    assert searched(views, "rbf", n_components=30, center=False)[0].representations.shape == (3, 60, 30)
-
-
 def test_an_indefinite_kernel_is_an_error_that_names_the_party(views):
     train, held_out = split(views)
     kernels = dict.fromkeys(train, Kernel(metric=lambda a, b: -float(a @ b)))
@@ -100,19 +82,6 @@ def test_halves_of_numbers_have_their_distribution(rng):
     first, second = np.sort(target[first]), np.sort(target[second])
     assert (first <= second).all()
     assert (second[:-1] <= first[1:]).all()
-
-
-def test_score_by_hand(rng):
-    rows, target = rng.normal(size=(3, 20, 2)), np.arange(20) % 2
-    rows[:, :, 0] += target
-    parts = np.arange(0, 20)[:9], np.arange(0, 20)[9:]
-    by_hand = []
-    for seen, new in (parts, parts[::-1]):
-        model = LogisticRegression().fit(
-            np.vstack([rows[k][seen] for k in range(3)]), np.concatenate([target[seen]] * 3)
-        )
-        by_hand.append(np.mean([model.score(rows[k][new], target[new]) for k in range(3)]))
-    assert prediction_score(rows, target, parts, LogisticRegression()) == pytest.approx(np.mean(by_hand))
 
 
 def test_the_predictor_copes_with_few_rows():
@@ -141,17 +110,9 @@ def test_concordance():
     assert concordance([constant, constant]) == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize("gamma", ["median", "scale", 0.3, lambda A: 1 / A.shape[1], {"a": 0.1, "b": "scale", "c": 2}])
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear"])
-def test_widths_are_those_of_kti(gamma, kernel):
-    views = nonlinear_views(50)[0]
-    kti = KTI(2, kernel=kernel, gamma=gamma, gamma_factor=0.7).fit(views)
-    assert kernel_widths(views, kernel, gamma, 0.7) == pytest.approx(kti.gammas_)
-
-
 def test_widths_that_cannot_be_found_are_errors(views):
     with pytest.raises(UnknownPartyError, match=r"\['b', 'c'\]"):
-        kernel_widths(views, "rbf", {"a": 1.0})
+        KTI(2, gamma={"a": 1.0}).fit(views)
     coinciding = {**views, "b": np.r_[np.zeros((150, 2)), np.ones((50, 2))]}
     with pytest.raises(NumericalError, match=r"Party 'b': gamma='median'"):
-        kernel_widths(coinciding, "rbf", "median")
+        KTI(2).fit(coinciding)

@@ -265,8 +265,3 @@ def test_either_public_rows_or_an_anchor(place):
     for result in (seal(place, source=None), seal(place, "--rows-from", place / "public.csv")):
         assert result.exit_code == 2
         assert "--rows-from" in result.output
-
-
-@pytest.mark.parametrize("command", ["seal", "open"])
-def test_help_shows_an_example(command):
-    assert f"Example: datacollab anchor {command}" in run(command, "--help").stdout

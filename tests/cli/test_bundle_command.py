@@ -176,8 +176,3 @@ def test_files_of_different_kinds(write):
     result = run("diff", old, new)
     assert result.exit_code == DIFFERENT
     assert result.stdout == "fact (bundle).kind: datacollab.share | datacollab.model\n"
-
-
-@pytest.mark.parametrize("command", ["inspect", "verify", "diff"])
-def test_help_shows_an_example(command):
-    assert f"Example: datacollab bundle {command}" in run(command, "--help").stdout

@@ -155,11 +155,6 @@ def test_show_where_there_are_no_keys(tmp_path):
     assert json.loads(result.stdout)["error"]["code"] == "KEY_MALFORMED"
 
 
-@pytest.mark.parametrize("command", ["new", "show"])
-def test_help_shows_an_example(command):
-    assert f"Example: datacollab keys {command}" in run(command, "--help").stdout
-
-
 @pytest.mark.skipif(os.name != "posix", reason="there are no core dumps elsewhere")
 def test_no_command_leaves_its_memory_on_the_disk(tmp_path):
     """A process that crashes would write keys and rows into a core dump where the machine allows one."""

@@ -91,8 +91,3 @@ def test_a_log_by_somebody_else_cannot_steer_the_terminal(tmp_path):
 def test_help_claims_no_more_than_the_chain_gives():
     told = " ".join(run("--help").output.replace("│", " ").split())
     assert "rewritten as a whole is shown by the heads that others hold" in told
-
-
-@pytest.mark.parametrize("command", ["show", "verify", "export"])
-def test_help_shows_an_example(command):
-    assert f"Example: datacollab log {command}" in run(command, "--help").stdout

@@ -184,14 +184,6 @@ def test_who_approves_is_recorded(world):
     assert told["summary"]["n_rows"] == 80
 
 
-def test_sharing_twice_needs_a_word(world):
-    join(world)
-    share(world)
-    words = ["share", world.root / "a.csv", *QUICK, "--approve", "--undefended"]
-    refused(run(world, *words), "ALREADY_SHARED")
-    share(world, "a", "--again")
-
-
 def test_without_a_word_no_row_of_the_table_leaves(world):
     """The anchor has no targets here, so its rows leave with targets from a model made at home."""
     join(world)
@@ -331,20 +323,3 @@ def test_after_an_interruption_it_is_known_whether_the_share_was_made(world, mon
     said = json.loads(result.stdout)["error"]["message"]
     assert ("Nothing left the party." in said, "is whole in" in said) == (not is_shared, is_shared)
     assert said in result.stderr
-
-
-@pytest.mark.parametrize("verb", ["check", "share", "tune"])
-def test_the_help_cuts_nothing_that_one_has_to_type(verb, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("TERMINAL_WIDTH", "80")
-    result = CliRunner().invoke(app, ["party", verb, "--help"])
-    assert "…" not in result.stdout
-    assert max(map(len, result.stdout.splitlines())) <= 80
-    for words in ("DATACOLLAB_PASSPHRASE", "--no-standardize", *(() if verb == "tune" else ("random-projection",))):
-        assert words in result.stdout
-
-
-def test_the_help_names_every_command():
-    result = CliRunner().invoke(app, ["party", "--help"])
-    for name in ("join", "check", "share", "tune", "install", "predict", "evaluate"):
-        assert name in result.stdout

@@ -331,8 +331,3 @@ def test_encrypted_keys_want_their_passphrase(new, keys, tmp_path, monkeypatch):
 def test_the_file_is_for_everybody(file):
     assert stat.S_IMODE(file.stat().st_mode) & 0o400
     assert not stat.S_IMODE(file.stat().st_mode) & 0o022
-
-
-@pytest.mark.parametrize("command", ["new", "show", "verify", "sign"])
-def test_help_shows_an_example(command):
-    assert f"Example: datacollab project {command}" in run(command, "--help").stdout.replace("\n", " ")

@@ -69,13 +69,19 @@ def test_the_folder_and_what_is_written_are_spelt_alike(names, expected):
     assert {path for path in COMMANDS for spelt in options(path) if spelt & names} == expected
 
 
-@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
-def test_help_shows_the_folder_and_what_is_written_alike(path):
-    for param in COMMANDS[path].params:
-        if "-C" in param.opts:
-            assert param.metavar == "DIR"
-        if "-o" in param.opts:
-            assert param.metavar in ("DIR", "FILE")
+def test_help_shows_the_folder_and_what_is_written_alike():
+    for path, command in COMMANDS.items():
+        for param in command.params:
+            if "-C" in param.opts:
+                assert param.metavar == "DIR", path
+            if "-o" in param.opts:
+                assert param.metavar in ("DIR", "FILE"), path
+
+
+def test_help_of_a_step_shows_an_example():
+    for path, command in COMMANDS.items():
+        if path[0] in {"keys", "project", "anchor", "party", "analyst", "bundle", "log", "remote", "data"}:
+            assert f"Example: datacollab {' '.join(path)}" in f"{command.help} {command.epilog}", path
 
 
 def test_a_letter_stands_for_one_word():
@@ -92,26 +98,25 @@ def help_of(path, width):
 
 
 @pytest.mark.parametrize("width", [80, 60])
-@pytest.mark.parametrize("path", [*COMMANDS, *GROUPS], ids=lambda path: " ".join(path) or "datacollab")
-def test_help_is_not_cut(path, width):
+def test_help_is_not_cut(width):
     """A line is longer than the narrower terminal only where it is an example or an address, to be copied whole."""
-    shown = help_of(path, width)
-    lines = [line for line in shown.splitlines() if width == 80 or not re.match("    |.*://", line)]
-    assert max(map(len, lines)) <= width
-    assert "…" not in shown
-    assert not re.search(r"\w\.\.\.$", shown, re.MULTILINE)
-    command = {**COMMANDS, **GROUPS}[path]
-    names = {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
-    words = set(shown.replace(",", " ").split())
-    assert {name for name in names if name.startswith("-")} <= words
+    for path, command in {**COMMANDS, **GROUPS}.items():
+        shown = help_of(path, width)
+        lines = [line for line in shown.splitlines() if width == 80 or not re.match("    |.*://", line)]
+        assert max(map(len, lines)) <= width, path
+        assert "…" not in shown, path
+        assert not re.search(r"\w\.\.\.$", shown, re.MULTILINE), path
+        names = {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
+        words = set(shown.replace(",", " ").split())
+        assert {name for name in names if name.startswith("-")} <= words, path
 
 
-@pytest.mark.parametrize("path", GROUPS, ids=lambda path: " ".join(path) or "datacollab")
-def test_a_group_says_of_each_command_in_full_what_it_does(path):
-    shown = " ".join(help_of(path, 60).split())
-    for name, command in GROUPS[path].commands.items():
-        first = (command.help or "").split("\n\n")[0]
-        assert f" {name} {' '.join(first.split())}" in shown
+def test_a_group_says_of_each_command_in_full_what_it_does():
+    for path, group in GROUPS.items():
+        shown = " ".join(help_of(path, 60).split())
+        for name, command in group.commands.items():
+            first = (command.help or "").split("\n\n")[0]
+            assert f" {name} {' '.join(first.split())}" in shown, path
 
 
 def test_an_example_has_a_line_of_its_own_however_narrow_the_terminal():

@@ -52,6 +52,7 @@ def blobs(n, seed=0, noise=1.0):
 def small_forests():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("datacollab.party._foresee.N_TREES", 10)
+        patch.setattr("datacollab.party._foresee.N_FOLDS", 3)
         patch.setattr("datacollab.party._foresee.PARTS", ((0.25, 2), (0.5, 1)))
         yield
 

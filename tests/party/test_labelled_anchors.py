@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.decomposition import PCA
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.kernel_ridge import KernelRidge
 
 import datacollab as dc
@@ -15,7 +14,6 @@ from datacollab.party import AnchorResiduals, GaussianNoise, LabelledAnchors, Mi
 from datacollab.party._labelled_anchors import (
     ROWS_OF_TEACHER,
     KernelModel,
-    _better_forest,
     best_labels,
     offsets_for_counts,
 )
@@ -70,26 +68,6 @@ def test_the_better_of_two_models_is_taken(rng, numeric):
             found = best_labels(X[:half], target[:half], X[half:], numeric=numeric, generator=np.random.RandomState(0))
         error = np.mean((found - target[half:]) ** 2)
         assert error < (0.15 if numeric else 0.1) * (1 if not numeric else np.var(y))
-
-
-@pytest.mark.parametrize("numeric", [False, True])
-def test_few_trees_do_not_decide_against_a_forest_that_would_be_better(rng, numeric):
-    """Beside models of any quality around the forest's own: it is given up only where all its trees are worse too."""
-    X = rng.normal(size=(120, 6))
-    y = X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=120)
-    y = y if numeric else np.digitize(y, [-0.4, 0.4])
-    truth = y[:, None] if numeric else np.eye(3)[y]
-    kind = RandomForestRegressor if numeric else RandomForestClassifier
-    whole = kind(200, oob_score=True, random_state=1).fit(X, y)
-    left_out = whole.oob_prediction_[:, None] if numeric else whole.oob_decision_function_
-    error = np.mean((truth - left_out) ** 2)
-    for share, kept in ((0.7, False), (0.98, None), (1.05, True), (2.0, True)):
-        found = _better_forest(X, y, numeric, np.random.RandomState(0), -share * error)
-        assert kept is None or (found is not None) == kept
-        if found is not None:
-            assert_allclose(np.mean((truth - found[0]) ** 2), error, rtol=0.05)
-            assert np.mean((found[0] - left_out) ** 2) < 0.05 * error
-            assert found[1](X[:7]).shape == (7, truth.shape[1])
 
 
 def test_kernel_model_is_kernel_ridge_regression(rng):
