@@ -155,7 +155,6 @@ def test_an_older_anchor_does_not_take_the_place_of_a_later_one(place):
 
 @pytest.mark.parametrize("said", [None, "", "2026-01-01T00:00:00", "yesterday", 3, "2026-01-01T00:00:00+01:00"])
 def test_an_anchor_says_when_it_was_sealed(place, said):
-    """Or is older than any that does, as those of first versions."""
     assert seal(place).exit_code == 0
     PartyFolder.join(place / "b", place / "project.toml")
     bundle = unpack(place / "anchor.dcanchor")
@@ -165,13 +164,8 @@ def test_an_anchor_says_when_it_was_sealed(place, said):
     path, owner = place / "old.dcanchor", KeyPair.load(place / "a" / "keys.json")
     path.write_bytes(pack("datacollab.anchor", facts, bundle.members, key=owner))
     result = run("open", path, "-C", place / "b")
-    assert result.exit_code == (0 if not said else 11), result.output
-    if said:
-        assert "BUNDLE_MALFORMED" in result.stderr
-        return
-    assert seal(place, output="later.dcanchor").exit_code == 0
-    assert run("open", place / "later.dcanchor", "-C", place / "b").exit_code == 0
-    assert run("open", path, "-C", place / "b").exit_code == 14
+    assert result.exit_code == 11, result.output
+    assert "BUNDLE_MALFORMED" in result.stderr
 
 
 def test_the_analyst_cannot_open_it(place):

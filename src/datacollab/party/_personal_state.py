@@ -17,7 +17,7 @@ __all__ = ["personal_model", "personal_state"]
 _MEMBER = "personal.skops"
 _PARTS = ("encoder", "scorers", "blend", "benefit", "unit", "classes")
 _OWN_PARTS = ("own scorers", "own blend")
-"""Of own rows without public ones; earlier versions, and parties without public rows, have none."""
+"""Of own rows without public ones; parties without public rows have none."""
 _PARTY = "datacollab.party."
 _OWN_TYPES = frozenset(
     {

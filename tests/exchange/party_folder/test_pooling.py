@@ -117,12 +117,12 @@ def test_evaluate_holds_all_sides_against_the_targets(pooled):
         assert f" {scores['sides'][using]['accuracy']:.3f} " in line
 
 
-def test_a_pool_of_an_earlier_version_has_no_models_of_own_rows_alone(pooled):
-    world, a, _ = pooled
+def test_a_pool_without_public_rows_has_no_models_of_own_rows_alone(pooled):
+    _, a, _ = pooled
     at_home = a._at_home()
-    older = replace(at_home, personal=SimpleNamespace(sides=("pooled", "alone", "collaboration")))
+    without = replace(at_home, personal=SimpleNamespace(sides=("pooled", "alone", "collaboration")))
     with refused("NOT_POOLED"):
-        older.side("own")
+        without.side("own")
     assert at_home.side("own").name == "PersonalModel"
 
 
@@ -179,14 +179,12 @@ def test_an_older_model_says_nothing_of_what_it_brought(shared):
     assert "accuracy" in run(world, "evaluate", world.root / "new.csv")
 
 
-def test_an_older_state_kept_no_rows(shared):
+def test_a_state_without_its_rows_is_damaged(shared):
     world, (a, b) = shared
     kept = a._own.read(a._files.state)
-    members = {name: data for name, data in kept.members.items() if name != "own-rows.safetensors"}
-    a._own.write(a._files.state, {name: value for name, value in kept.facts.items() if name != "own"}, members)
-    told = a.install(model_of(world, (a, b)))
-    assert "kept no rows" in told["sentence"]
-    assert list(a.evaluate(world.root / "new.csv")["sides"]) == ["collaboration"]
+    a._own.write(a._files.state, kept.facts, {name: data for name, data in kept.members.items() if "rows" not in name})
+    with refused("STATE_DAMAGED"):
+        a.install(model_of(world, (a, b)))
 
 
 def test_predictions_for_other_rows_than_were_shared_are_refused(shared):

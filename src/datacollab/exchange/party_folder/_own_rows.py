@@ -56,16 +56,14 @@ def own_rows_to(own: OwnRows) -> tuple[dict[str, Any], dict[str, bytes]]:
     return {"target": target_facts, "n_shared": own.n_shared}, {MEMBER: arrays_to_bytes(arrays)}
 
 
-def own_rows_from(facts: Any, members: Mapping[str, bytes]) -> OwnRows | None:
-    """The rows in the state of a party; None where it was written by a version that kept none.
+def own_rows_from(facts: Any, members: Mapping[str, bytes]) -> OwnRows:
+    """Return the rows in the state of a party.
 
     Raises
     ------
     ExchangeError
         STATE_DAMAGED.
     """
-    if facts is None or MEMBER not in members:
-        return None
     try:
         arrays = bytes_to_arrays(members[MEMBER], what=MEMBER)
         target = _target_of(facts["target"], arrays)

@@ -38,7 +38,7 @@ class Pooled:
 def pool(
     project: Project,
     party: LocalParty,
-    own: OwnRows | None,
+    own: OwnRows,
     model: PartyModel,
     anchor: Anchor,
     public: EncodedTable | None,
@@ -55,8 +55,7 @@ def pool(
     ----------
     project : Project
     party : LocalParty
-    own : OwnRows or None
-        None where an earlier version kept none.
+    own : OwnRows
     model : PartyModel
         Checked.
     anchor : Anchor
@@ -74,9 +73,8 @@ def pool(
         MODEL_MALFORMED, where what the model says of rows left out is not of this party's share, or its model without
         the party fails.
     """
-    if reason := _reason_for_none(project, own, model):
+    if reason := _reason_for_none(project, model):
         return Pooled(facts={"sentence": f"{NOT_SAID}: {reason}", "benefit": None})
-    assert own is not None
     if model.without_party is not None:
         check_model_works(replace(model, estimator=model.without_party), anchor_representation, project)
     if model.left_out is not None and (own.order is None or len(model.left_out) != len(own.order)):
@@ -122,7 +120,7 @@ def pooled_from(members: Mapping[str, bytes], party: LocalParty, model: PartyMod
     return personal_model(members, party, model) if members else None
 
 
-def _reason_for_none(project: Project, own: OwnRows | None, model: PartyModel) -> str | None:
+def _reason_for_none(project: Project, model: PartyModel) -> str | None:
     if not project.task.is_single:
         return (
             "a party's own models are made and compared for classes and numbers alone. Predictions are those of the "
@@ -132,10 +130,5 @@ def _reason_for_none(project: Project, own: OwnRows | None, model: PartyModel) -
         return (
             "the model came without what it says of your rows left out. Predictions are those of the collaboration; "
             "ask the analyst for a model that has it (`datacollab analyst integrate` with its defaults)."
-        )
-    if own is None:
-        return (
-            "the share was made by a version that kept no rows for it. Predictions are those of the collaboration, as "
-            "before."
         )
     return None

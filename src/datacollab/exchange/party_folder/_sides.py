@@ -164,8 +164,7 @@ class AtHome:
         if using == "own" and using not in self.personal.sides:
             raise ExchangeError(
                 "NOT_POOLED",
-                "There are no models of your own rows without public ones; an earlier version of this program pooled "
-                "the model. Run `datacollab party install` again.",
+                "There are no models of your own rows without public ones. Take 'alone'.",
             )
         return PersonalSide(self.personal, using or "pooled")
 

@@ -33,13 +33,13 @@ class StoredParty:
         Obfuscates and predicts.
     share_digest : str
         Identity of the share whose map this is.
-    own : OwnRows or None
-        The rows that were shared; None where the state was written by a version that kept none.
+    own : OwnRows
+        The rows that were shared.
     """
 
     party: LocalParty
     share_digest: str
-    own: OwnRows | None = field(default=None, repr=False)
+    own: OwnRows = field(repr=False)
 
 
 def state_of(party: Party, share: Share, anchor: Anchor, own: OwnRows) -> tuple[dict[str, Any], dict[str, bytes]]:

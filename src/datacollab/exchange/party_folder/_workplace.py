@@ -259,12 +259,12 @@ def _check_anchor_not_older(new: Anchor, known: Anchor | None, project: Project,
     """Whoever can make an old file look new could bring back an anchor that became known."""
     if known is None or new.commitment(project) == known.commitment(project):
         return
-    # One that does not say when it was sealed is older than any that does.
+    # One that was never sealed is older than any that was.
     if _when(new) < _when(known):
         raise ExchangeError(
             "ALREADY_THERE",
-            f"{file} was sealed {new.sealed_at or 'by an earlier version'}, and the folder has an anchor that the "
-            f"owner sealed later, {known.sealed_at}. Use that one; if the owner means the older, they seal it again.",
+            f"{file} was sealed {new.sealed_at}, and the folder has an anchor that the owner sealed later, "
+            f"{known.sealed_at}. Use that one; if the owner means the older, they seal it again.",
         )
 
 

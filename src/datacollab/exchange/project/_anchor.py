@@ -441,14 +441,12 @@ def open_anchor(path: Path, project: Project, key: KeyPair) -> Anchor:
         raise ExchangeError("BUNDLE_MALFORMED", f"{path} holds no sealed anchor. Have it sent again.")
     data = unseal(bundle.members[_SEALED], key, purpose=_purpose(project))
     anchor = anchor_from_arrays(bytes_to_arrays(data, what=str(path)), what=str(path))
-    sealed_at = _time(bundle.facts.get("sealed_at", ""), path)
+    sealed_at = _time(bundle.facts.get("sealed_at"), path)
     return replace(check_anchor(anchor, project, what=str(path)), sealed_at=sealed_at)
 
 
 def _time(said: Any, path: Path) -> str:
-    """As anchors are written; empty in files of before."""
-    if said == "":
-        return ""
+    """When the owner sealed an anchor, as anchors are written."""
     try:
         if datetime.fromisoformat(said).utcoffset() != timedelta(0):
             raise ValueError
