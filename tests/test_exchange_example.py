@@ -29,7 +29,7 @@ def digits(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def by_default(tmp_path_factory):
+def by_default(tmp_path_factory, few_trees):
     directory = tmp_path_factory.mktemp("default") / "exchange"
     play_here(EXAMPLE, directory)
     return directory

@@ -3,7 +3,7 @@
 import shutil
 
 import pytest
-from desk_world import QUICK_FORM, at_loopback
+from desk_world import at_loopback
 
 from datacollab.desk.web import door_page
 from party_world import new_world
@@ -43,34 +43,6 @@ def fits(page):
     """Whether nothing sticks out of the screen to the side, once its style is there."""
     page.wait_for_load_state()
     return page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
-
-
-def test_a_party_shares_by_hand_on_a_telephone(world, page):
-    assert page.locator("h1").inner_text() == "Party a of project wards"
-    page.get_by_role("link", name="Choose the table").first.click()
-    page.get_by_label("Path on this machine").fill(str(world.root / "a.csv"))
-    page.get_by_role("button", name="Look at it").click()
-    page.wait_for_url("**/wrong")
-    assert "80 rows fit the project" in page.locator("main").inner_text()
-    page.get_by_role("link", name="Next: what would leave").click()
-    page.locator("summary", has_text="More options").click()
-    for box in ("no_audit", "no_foresight"):
-        page.locator(f"#{box}").check()
-    page.locator("#components").fill(QUICK_FORM["components"])
-    page.get_by_role("button", name="Look at what would leave").click()
-    page.get_by_text("Row 1 of your table").wait_for()
-    assert fits(page)
-    page.get_by_role("link", name="Next: approve").click()
-    page.get_by_role("button", name="Make the share").click()
-    page.get_by_label("Name of whoever approves").fill("Officer")
-    assert fits(page)
-    page.get_by_role("button", name="It may leave").click()
-    page.wait_for_url("**/outbox")
-    with page.expect_download() as download:
-        page.get_by_role("link", name="a.dcshare").click()
-    assert download.value.path().read_bytes() == (world.root / "a" / "outbox" / "a.dcshare").read_bytes()
-    assert {url.startswith(page.origin) for url in page.asked} == {True}
-    assert page.refused == []
 
 
 @pytest.mark.parametrize("has_scripts", [True, False])

@@ -4,12 +4,12 @@ import os
 import re
 import shutil
 import subprocess
-import sysconfig
 
 import numpy as np
 import pandas as pd
 import pytest
 from blocks import block_of
+from loaded_program import loaded_program
 
 from named_world import table_of
 
@@ -25,14 +25,16 @@ class Desk:
     Attributes
     ----------
     at : Path
+    programs : str
+        A folder in which there is `datacollab`.
     """
 
-    def __init__(self, at):
-        self.at = at
+    def __init__(self, at, programs):
+        self.at, self.programs = at, programs
 
     def type(self, *lines, at="."):
         """Run lines; what they print."""
-        programs = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
+        programs = os.pathsep.join([self.programs, os.environ["PATH"]])
         environment = {"PATH": programs, "HOME": str(self.at), "OMP_NUM_THREADS": "1", "COLUMNS": "100"}
         done = subprocess.run(
             ["bash", "-e", "-c", "\n".join(lines)],
@@ -62,9 +64,15 @@ def patients(n_rows, seed):
     return table
 
 
+@pytest.fixture(scope="module")
+def programs():
+    with loaded_program() as folder:
+        yield folder
+
+
 @pytest.fixture
-def desk(tmp_path):
-    return Desk(tmp_path)
+def desk(tmp_path, programs):
+    return Desk(tmp_path, programs)
 
 
 def test_an_exchange_of_files(desk):
