@@ -40,6 +40,11 @@ IN_A_FOLDER = {
     *(("log", name) for name in ("show", "verify", "export")),
     *(("remote", name) for name in ("add", "remove", "push", "pull", "status", "watch", "withdraw")),
     ("desk",),
+    # of plugins in this repository
+    *(("remote", name) for name in ("join", "open", "invite", "requests", "approve", "dashboard")),
+    *(("hub", name) for name in ("serve", "allow", "backup", "restore")),
+    *(("hub", "db", name) for name in ("upgrade", "downgrade", "current")),
+    *(("hub", "log", name) for name in ("export", "verify")),
 }
 WRITE_WHERE_TOLD = {
     *(("demo",), ("compare",), ("audit",), ("project", "new"), ("anchor", "make"), ("anchor", "seal")),
@@ -52,6 +57,7 @@ WRITE_WHERE_TOLD = {
         ("experiment", "report"),
     ),
     ("keys", "public"),
+    *(("hub", "backup"), ("hub", "demo"), ("hub", "log", "export")),
 }
 OLDER = {"--data"}  # of hubs, for --folder
 SHORT = {"-C": "--folder", "-o": "--output", "-h": "--help", "-q": "--quiet", "-j": "--jobs"}
