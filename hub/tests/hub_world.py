@@ -72,8 +72,7 @@ class World:
             lambda: self.now,
         )
         self.client = TestClient(make_app(self.hub), base_url=URL, raise_server_exceptions=False)
-        with self.store.writing() as connection:
-            allow_key(connection, KEYS["owner"].public, self.now)
+        self.allow("owner")
 
     def __enter__(self):
         return self
@@ -81,6 +80,11 @@ class World:
     def __exit__(self, *_):
         self.client.close()
         self.store.close()
+
+    def allow(self, who):
+        """Let a key open projects, as the hub's operator does."""
+        with self.store.writing() as connection:
+            allow_key(connection, KEYS[who].public, self.now)
 
     def ask(self, who, method, path, body=None, *, headers=None, change=None, now=None):
         """A signed request; ``change`` is what somebody on the way does to it."""

@@ -12,12 +12,12 @@ from prometheus_client import generate_latest
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
-from datacollab.bundle import digest, key_with_proof
+from datacollab.bundle import KeyPair, digest, key_with_proof
 from datacollab.errors import ExchangeError
 from datacollab_hub import service
 from datacollab_hub.requests import sign_request
 from datacollab_hub.web._holding import Bodies
-from hub_world import KEYS, URL, World, bundle, refused
+from hub_world import KEYS, URL, World, bundle, make_project, refused
 
 
 class Asked:
@@ -26,7 +26,9 @@ class Asked:
     def __init__(self, world, who, method, path, body=b"", *, headers=None, now=None):
         self.app, self.body, self.read = world.client.app, body, asyncio.Event()
         self.may_come = asyncio.Event()
-        signed = {} if who is None else sign_request(method, URL + path, {}, body, KEYS[who], now=now or world.now)
+        signed = (
+            {} if who is None else sign_request(method, URL + path, {}, body, KEYS.get(who, who), now=now or world.now)
+        )
         named = {**signed, "Content-Length": str(len(body)), **(headers or {})}
         self.scope = {
             **{"type": "http", "http_version": "1.1", "scheme": "https", "root_path": "", "method": method},
@@ -135,6 +137,77 @@ def test_a_key_holds_so_many_bodies_and_no_place_of_others(agreed):
     assert souths == (201, None)
     assert answers == [(201, None)] * 8
     assert after == (201, None)
+
+
+def test_members_of_a_project_that_send_no_bodies_keep_no_other_project_out(tmp_path):
+    """Eight keys with eight signed requests each are as many as there are places."""
+    crowd = {f"party-{number}": KeyPair.generate() for number in range(8)}
+    with World(tmp_path / "hub") as world:
+        others = world.open_project("others")
+        world.put_agreement()
+        world.open_project()
+        world.put_agreement(make_project(parties={name: key.public for name, key in crowd.items()}))
+        path, body = f"/v1/projects/{world.project}/uploads", b"{}"
+
+        async def held_and_asked():
+            held = [Asked(world, key, "POST", path, body) for key in crowd.values() for _ in range(8)]
+            tasks = [asyncio.create_task(asked.answered()) for asked in held]
+            waiting = [asyncio.create_task(asked.read.wait()) for asked in held]
+            for task, wait in zip(tasks, waiting, strict=True):
+                await asyncio.wait({task, wait}, return_when=asyncio.FIRST_COMPLETED, timeout=60)
+            n_held = sum(asked.read.is_set() for asked in held)
+            south = Asked(world, "south", "POST", f"/v1/projects/{others}/uploads", body)
+            south.may_come.set()
+            answer = await south.answered()
+            for each in (*tasks, *waiting):
+                each.cancel()
+            await asyncio.gather(*tasks, *waiting, return_exceptions=True)
+            return n_held, answer
+
+        n_held, answer = asyncio.run(held_and_asked())
+    assert n_held == 16
+    # It was read, and says nothing that a hub knows.
+    assert answer == (400, "REQUEST_MALFORMED")
+
+
+def test_projects_of_one_owner_do_not_hold_all_places():
+    held = n_held(Bodies(), lambda number: (f"key-{number}", f"project-{number}", "owner"))
+    assert held < n_held(Bodies(), lambda number: (f"key-{number}", f"project-{number}", f"owner-{number}"))
+
+
+@pytest.mark.parametrize("pieces", [(), (b"{", b'"name": ')], ids=["no body", "some of it"])
+def test_a_body_that_comes_too_slowly_is_ended(world, monkeypatch, pieces):
+    monkeypatch.setattr("datacollab_hub.web._admission._WINDOW", 0.2)
+
+    class Slow(Asked):
+        def __init__(self):
+            super().__init__(world, "owner", "POST", "/v1/projects", BODY)
+            self.pieces = list(pieces)
+
+        async def _receive(self):
+            if not self.pieces:
+                await self.may_come.wait()
+            await asyncio.sleep(0.01)
+            return {"type": "http.request", "body": self.pieces.pop(0), "more_body": True}
+
+    assert answer_without_body(Slow) == (408, "TOO_SLOW")
+
+
+def test_a_body_that_comes_at_the_least_rate_is_taken(tmp_path, monkeypatch):
+    monkeypatch.setattr("datacollab_hub.web._admission._WINDOW", 0.5)
+
+    class Steady(Asked):
+        """A byte every tenth of a second, for longer than a window."""
+
+        left = BODY
+
+        async def _receive(self):
+            await asyncio.sleep(0.1)
+            piece, self.left = self.left[:1], self.left[1:]
+            return {"type": "http.request", "body": piece, "more_body": bool(self.left)}
+
+    with World(tmp_path / "hub", least_bytes_per_second=4) as world:
+        assert answer_without_body(lambda: Steady(world, "owner", "POST", "/v1/projects", BODY)) == (201, None)
 
 
 def test_strangers_that_send_nothing_keep_no_member_out(agreed):
@@ -262,7 +335,8 @@ def n_held(bodies, who):
     with contextlib.ExitStack() as held:
         for number in range(1000):
             try:
-                held.enter_context(bodies.held(who(number)))
+                asks = who(number)
+                held.enter_context(bodies.held(*asks) if isinstance(asks, tuple) else bodies.held(asks))
             except ExchangeError:
                 return number
     raise AssertionError("no bound")

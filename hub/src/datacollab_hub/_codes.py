@@ -49,6 +49,9 @@ CODES = {
         "Give both of one hub; to begin anew or to restore, give an empty place for blobs.",
     ),
     "TOO_MANY_REQUESTS": Code("limits", "A key asks a hub too often.", "Wait as long as the answer says."),
+    "TOO_SLOW": Code(
+        "limits", "A request's body came to a hub too slowly.", "Send it again, by a faster line or in smaller parts."
+    ),
     "STORE_FULL": Code("limits", "A hub's disk is full.", "Ask its operator for more room; then go on."),
     "TLS_UNTRUSTED": Code(
         "remote",

@@ -60,7 +60,7 @@ _NEEDED = (
     "jinja2",
     "prometheus_client",
 )
-_MIB, _GIB = 2**20, 2**30
+_KIB, _MIB, _GIB = 2**10, 2**20, 2**30
 
 
 @app.command("serve")
@@ -75,6 +75,13 @@ def serve(
     port: Annotated[int, typer.Option(min=1, max=65535)] = 8000,
     file_mib: Annotated[int, typer.Option("--file-mib", min=1, help="The most that a file may have.")] = 2048,
     sender_gib: Annotated[int, typer.Option("--sender-gib", min=1, help="And all of a key in a project.")] = 50,
+    projects: Annotated[int, typer.Option(min=1, help="The most projects that a key may open.")] = 100,
+    agreement_mib: Annotated[
+        int, typer.Option("--agreement-mib", min=1, help="All revisions of project files of a key's projects.")
+    ] = 64,
+    least_kib: Annotated[
+        int, typer.Option("--least-kib", min=0, help="A second: requests with slower bodies are ended.")
+    ] = 8,
     rate: Annotated[float, typer.Option(min=0.1, help="Requests of a key in a second.")] = 50.0,
     workers: Annotated[
         int, typer.Option(min=1, max=64, metavar="N", help="Processes that answer; at most one for each core.")
@@ -107,6 +114,9 @@ def serve(
             url=url or f"http://{host}:{port}",
             file_bytes=file_mib * _MIB,
             sender_bytes=sender_gib * _GIB,
+            projects_per_key=projects,
+            agreement_bytes=agreement_mib * _MIB,
+            least_bytes_per_second=least_kib * _KIB,
             requests_per_second=rate,
             metrics_token=token or None,
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 __all__ = ["AGAIN", "Patience"]
 
-AGAIN = frozenset({429, 502, 503, 504})
+AGAIN = frozenset({408, 429, 502, 503, 504})
 """Statuses of answers that may be others a little later."""
 
 _LONGEST = 60.0

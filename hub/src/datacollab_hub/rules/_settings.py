@@ -27,6 +27,12 @@ class Settings:
         The least that a part of a file may have, but for the last.
     open_uploads : int
         The most unfinished uploads of a key.
+    projects_per_key : int
+        The most projects that a key may have opened.
+    agreement_bytes : int
+        The most that all revisions of the project files of a key's projects may have together.
+    least_bytes_per_second : int
+        A request's body has to come at this rate at least, over each ten seconds.
     requests_per_second : float
         Of a key, in the long run; four times as many at once.
     metrics_token : str, optional
@@ -38,6 +44,9 @@ class Settings:
     sender_bytes: int = 50 * 1024**3
     part_bytes: int = 2**16
     open_uploads: int = 16
+    projects_per_key: int = 100
+    agreement_bytes: int = 64 * 1024**2
+    least_bytes_per_second: int = 8 * 1024
     requests_per_second: float = 50.0
     metrics_token: str | None = None
 

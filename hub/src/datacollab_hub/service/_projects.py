@@ -24,6 +24,8 @@ from ..store import (
     log_entries,
     members_of,
     new_project,
+    owned_by,
+    project_owner,
     project_row,
     projects_of,
     replace_members,
@@ -36,6 +38,7 @@ __all__ = [
     "agreement_of",
     "open_project",
     "own_projects",
+    "owner_of",
     "project_log",
     "project_status",
     "put_agreement",
@@ -47,9 +50,22 @@ _LAST_REVISION = 2**31 - 1
 
 
 def open_project(hub: Hub, person: Person, name: str) -> dict[str, Any]:
-    """Open a project, whose owner is who asks."""
+    """Open a project, whose owner is who asks.
+
+    Raises
+    ------
+    ExchangeError
+        ``REQUEST_MALFORMED``, ``QUOTA_EXCEEDED``.
+    """
     check_name(name, "name")
     with hub.store.writing() as connection:
+        n_there, _ = owned_by(connection, person.fingerprint)
+        if n_there >= hub.settings.projects_per_key:
+            raise ExchangeError(
+                "QUOTA_EXCEEDED",
+                f"The key {person.fingerprint} has opened {n_there} projects, and this hub gives a key "
+                f"{hub.settings.projects_per_key}. Ask its operator for more.",
+            )
         project = new_project(connection, name, person.fingerprint, hub.clock())
         append_log(connection, project, hub.clock(), person.fingerprint, "opened", {"name": name})
         return _shown(connection, project, person)
@@ -87,7 +103,7 @@ def put_agreement(hub: Hub, person: Person, project: str, data: bytes) -> tuple[
     ------
     ExchangeError
         As `read_project`; ``REQUEST_MALFORMED``, when the revision is a number that no database here holds;
-        ``NOT_A_MEMBER``, when another key owns it; ``PROJECT_OLDER``.
+        ``NOT_A_MEMBER``, when another key owns it; ``PROJECT_OLDER``; ``QUOTA_EXCEEDED``.
     """
     said = read_agreement(data)
     if said.revision > _LAST_REVISION:
@@ -107,10 +123,29 @@ def put_agreement(hub: Hub, person: Person, project: str, data: bytes) -> tuple[
         there = None if row.revision is None or row.digest is None else (row.revision, row.digest)
         is_new = check_follows(said.revision, said.digest, there)
         if is_new:
+            _check_room(hub, connection, person, len(data))
             _replace(hub, connection, row, said, data)
             facts = {"digest": said.digest, "revision": said.revision}
             append_log(connection, row.id, hub.clock(), person.fingerprint, "agreement", facts)
         return is_new, _shown(connection, row.id, person)
+
+
+def _check_room(hub: Hub, connection: Connection, person: Person, size: int) -> None:
+    """Refuse a project file when those that a key's projects have had would take too much together."""
+    _, n_bytes = owned_by(connection, person.fingerprint)
+    if n_bytes + size > hub.settings.agreement_bytes:
+        raise ExchangeError(
+            "QUOTA_EXCEEDED",
+            f"All revisions of the project files of the key {person.fingerprint} would take more than the "
+            f"{hub.settings.agreement_bytes} bytes that this hub gives a key. Make the file smaller, or ask the hub's "
+            "operator.",
+        )
+
+
+def owner_of(hub: Hub, project: str) -> str | None:
+    """Who opened a project; None where there is none."""
+    with hub.store.reading() as connection:
+        return project_owner(connection, project)
 
 
 def read_agreement(data: bytes) -> Project:

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
-from ._schema import members, projects
+from ._schema import agreements, keys, members, projects
 
 __all__ = [
     "Member",
@@ -18,6 +18,8 @@ __all__ = [
     "all_projects",
     "members_of",
     "new_project",
+    "owned_by",
+    "project_owner",
     "project_row",
     "projects_of",
     "remove_member",
@@ -65,6 +67,24 @@ def project_row(connection: Connection, project: str, *, lock: bool = False) -> 
     query = select(*_COLUMNS).where(projects.c.id == project)
     row = connection.execute(query.with_for_update() if lock else query).first()
     return ProjectRow(*row) if row else None
+
+
+def project_owner(connection: Connection, project: str) -> str | None:
+    """Who opened a project; None where there is none."""
+    return connection.execute(select(projects.c.owner).where(projects.c.id == project)).scalar()
+
+
+def owned_by(connection: Connection, owner: str) -> tuple[int, int]:
+    """How many projects a key has opened, and bytes of all revisions of their files.
+
+    Nobody else can count for the same key until the transaction ends.
+    """
+    connection.execute(select(keys.c.fingerprint).where(keys.c.fingerprint == owner).with_for_update())
+    theirs = select(projects.c.id).where(projects.c.owner == owner)
+    n_projects = connection.execute(select(func.count()).select_from(theirs.subquery())).scalar_one()
+    size = select(func.coalesce(func.sum(func.length(agreements.c.agreement)), 0))
+    n_bytes = connection.execute(size.where(agreements.c.project.in_(theirs))).scalar_one()
+    return n_projects, int(n_bytes)
 
 
 def all_projects(connection: Connection) -> list[str]:

@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect
 from datacollab.errors import ExchangeError
 
 from ..rules import ROUTES, Person, Role, Route, check_may, is_id
-from ..service import Hub, Identified, check_signed, identify, identify_invited, presented_key
+from ..service import Hub, Identified, check_signed, identify, identify_invited, owner_of, presented_key
 from ._bodies import Joining, parsed
 from ._holding import Bodies
 
@@ -25,6 +25,9 @@ __all__ = ["Call", "Signed", "answered"]
 _BY_NAME = {(route.method, route.path): route for route in ROUTES}
 _PATIENCE, _PATIENCE_WITH_STRANGERS = 600, 10
 """Seconds until a body has to be there."""
+
+_WINDOW = 10
+"""Seconds over which the rate of a body is looked at."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +60,10 @@ async def _admitted(request: Request) -> AsyncIterator[Call]:
     if not route.most_bytes:
         yield _without_body(request, found)
         return
-    with _bodies(request).held(found.person.fingerprint):
-        body = await _body(request, route.most_bytes, _PATIENCE)
+    project, hub = _project(request), request.app.state.hub
+    owner = None if project is None else await run_in_threadpool(owner_of, hub, project)
+    with _bodies(request).held(found.person.fingerprint, project, owner):
+        body = await _body(request, route.most_bytes, _PATIENCE, hub.settings.least_bytes_per_second)
         await run_in_threadpool(found.check_body, body)
         request.state.is_whole = True
         yield Call(request.app.state.hub, found.person, body)
@@ -142,18 +147,34 @@ def _check_announced(request: Request, most: int) -> None:
         raise _too_large(most)
 
 
-async def _body(request: Request, most: int, patience: float) -> bytes:
-    """The body, of which no more is taken than the route allows."""
-    body = bytearray()
+async def _body(request: Request, most: int, patience: float, rate: int = 0) -> bytes:
+    """The body, of which no more is taken than the route allows; whoever sends it too slowly loses its place.
+
+    Parameters
+    ----------
+    request : Request
+    most : int
+    patience : float
+        Seconds for all of it.
+    rate : int
+        Least bytes a second, over each window of time.
+    """
+    loop, body, seen = asyncio.get_running_loop(), bytearray(), 0
+    last = loop.time() + patience
     try:
-        async with asyncio.timeout(patience):
+        async with asyncio.timeout_at(min(last, loop.time() + _WINDOW)) as until:
             async for piece in request.stream():
                 body += piece
                 if len(body) > most:
                     raise _too_large(most)
+                if len(body) - seen >= rate * _WINDOW:
+                    seen = len(body)
+                    until.reschedule(min(last, loop.time() + _WINDOW))
     except TimeoutError:
         raise ExchangeError(
-            "REQUEST_MALFORMED", f"The request's body did not arrive in {patience} seconds. Send smaller parts."
+            "TOO_SLOW",
+            f"The request's body came too slowly: of {patience} seconds in all, and {rate} bytes a second over each "
+            f"{_WINDOW} seconds. Send it again, in smaller parts or by a faster line; or ask the hub's operator.",
         ) from None
     except ClientDisconnect:
         raise ExchangeError(

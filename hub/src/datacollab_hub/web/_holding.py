@@ -1,4 +1,4 @@
-"""Bodies that are being read or worked on: so many at once, of one key and in all."""
+"""Bodies that are being read or worked on: so many at once, of one key, project and owner, and in all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datacollab.errors import ExchangeError
 
 __all__ = ["Bodies"]
 
-_MOST, _MOST_OF_KEY, _MOST_OF_STRANGERS = 64, 8, 32
+_MOST, _MOST_OF_KEY, _MOST_OF_PROJECT, _MOST_OF_OWNER, _MOST_OF_STRANGERS = 64, 8, 16, 32, 32
 
 
 class Bodies:
@@ -23,33 +23,44 @@ class Bodies:
     """
 
     def __init__(self, n_processes: int = 1) -> None:
-        self._of: Counter[str] = Counter()
-        self._most, self._most_of_key, self._most_of_strangers = (
-            -(-most // n_processes) for most in (_MOST, _MOST_OF_KEY, _MOST_OF_STRANGERS)
-        )
+        self._of: Counter[tuple[str, str]] = Counter()
+        most = {
+            "known": _MOST,
+            "key": _MOST_OF_KEY,
+            "project": _MOST_OF_PROJECT,
+            "owner": _MOST_OF_OWNER,
+            "strangers": _MOST_OF_STRANGERS,
+        }
+        self._most = {name: -(-number // n_processes) for name, number in most.items()}
 
     @contextmanager
-    def held(self, fingerprint: str | None) -> Iterator[None]:
+    def held(self, fingerprint: str | None, project: str | None = None, owner: str | None = None) -> Iterator[None]:
         """Take a place, until the request is answered.
 
         Parameters
         ----------
         fingerprint : str, optional
             Who asks; None for strangers, whose bodies are small, and who take no place of those that are known.
+        project : str, optional
+            What the request is about. Requests about none share the places of one project.
+        owner : str, optional
+            Who opened the project: one key's projects do not hold all places together.
 
         Raises
         ------
         ExchangeError
             ``TOO_MANY_REQUESTS``.
         """
-        who = fingerprint or ""
-        n_known = self._of.total() - self._of[""]
-        if self._of[who] >= (self._most_of_key if who else self._most_of_strangers) or (who and n_known >= self._most):
+        taken = [("strangers", "")]
+        if fingerprint is not None:
+            taken = [("known", ""), ("key", fingerprint), ("project", project or ""), ("owner", owner or fingerprint)]
+        if any(self._of[each] >= self._most[each[0]] for each in taken):
             raise ExchangeError("TOO_MANY_REQUESTS", "Too many requests with a body come at once. Wait a second.")
-        self._of[who] += 1
+        self._of.update(taken)
         try:
             yield
         finally:
-            self._of[who] -= 1
-            if not self._of[who]:
-                del self._of[who]
+            self._of.subtract(taken)
+            for each in taken:
+                if not self._of[each]:
+                    del self._of[each]

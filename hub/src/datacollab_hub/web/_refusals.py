@@ -28,6 +28,7 @@ STATUS = {
     **dict.fromkeys(("NOT_FOUND", "INVITATION_INVALID", "AGREEMENT_MISSING"), 404),
     **dict.fromkeys(("ALREADY_SHARED", "ALREADY_THERE", "OFFSET_DIFFERS", "PROJECT_OLDER"), 409),
     **dict.fromkeys(("TOO_LARGE", "QUOTA_EXCEEDED"), 413),
+    "TOO_SLOW": 408,
     "TOO_MANY_REQUESTS": 429,
     "BUSY": 503,
     "STORE_FULL": 507,
