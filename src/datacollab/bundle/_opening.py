@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 from ..errors import ExchangeError
 from ._container import Limits
@@ -24,7 +24,7 @@ _SORTS = {
 }
 
 
-def open_regular(path: Path, *, follow: bool = True, code: str = "BUNDLE_MALFORMED") -> BinaryIO:
+def open_regular(path: Path, *, follow: bool = True, code: str = "BUNDLE_MALFORMED") -> BufferedReader:
     """Open a file for reading, and refuse at once what is no regular file.
 
     A plain ``open`` waits at a FIFO until somebody writes to it.  This one looks at what it has opened, so nothing can

@@ -1,22 +1,23 @@
-"""``remotes.toml``: where files of a folder go and come from; nothing in it is secret."""
+"""``remotes.toml``: where files of a folder go and come from, with nothing secret in it; and remotes opened by it."""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from .._require import require
-from ..bundle import write_atomically
+from ..bundle import KeyPair, write_atomically
 from ..errors import ExchangeError
 from ..exchange.project import is_device_name
-from ._kind import kind_of_remote, needs_plugin
+from ._base import Remote, kind_of_remote, needs_plugin, plugged
+from ._store import StoreRemote
 
-__all__ = ["REMOTES_FILE", "Place", "chosen", "invalid", "is_store", "read_places", "write_places"]
+__all__ = ["Place", "chosen", "invalid", "is_store", "open_remote", "read_places", "write_places"]
 
 REMOTES_FILE = "remotes.toml"
 _MOST_BYTES = 2**16
@@ -160,3 +161,32 @@ def _check_url(url: str) -> None:
             "the URL holds a password, which would be kept in the clear; let the system know it, such as in "
             "~/.ssh or the environment"
         )
+
+
+def open_remote(folder: Path, place: Place, key: Callable[[], KeyPair], **options: Any) -> Remote:
+    """Open a remote.
+
+    Parameters
+    ----------
+    folder : Path
+    place : Place
+    key : callable
+        Gives the folder's keys, under their passphrase; never called for a store.
+    **options
+        Of the kind of remote that a plugin brings.
+
+    Raises
+    ------
+    ExchangeError
+        REMOTE_INVALID, REMOTE_UNREACHABLE.
+    MissingExtraError
+        Where the plugin for the remote's URL is not installed.
+    """
+    if is_store(place.url):
+        return StoreRemote(place.url)
+
+    def found(project: str) -> None:
+        write_places(folder, read_places(folder) | {place.name: replace(place, project=project)})
+
+    ca = None if place.ca is None else folder / place.ca
+    return plugged(place.url).open(place.url, key, project=place.project, ca=ca, found=found, **options)

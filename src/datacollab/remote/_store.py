@@ -7,26 +7,103 @@ import hashlib
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+import stat
+import struct
+from collections.abc import Callable, Iterator, MutableSequence, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from .._require import require
-from ..bundle import Limits, digest, open_regular
+from ..bundle import Limits, PublicKey, digest, open_regular, parse_json
 from ..errors import ExchangeError, MissingExtraError
 from ..exchange.project import Project
 from ._base import Remote, Tell, silent
-from ._entry import Entry, RemoteStatus
-from ._folder import Folder
-from ._kinds import AGREEMENT, KINDS, kind_of
-from ._parcel import Parcel
-from ._peek import peek
-from ._project_text import project_of
-from ._sftp import SFTP, sftp_files
+from ._parcels import AGREEMENT, KINDS, Entry, Folder, Parcel, RemoteStatus, kind_of, project_of
 
 __all__ = ["StoreRemote"]
+
+_HEADER = struct.Struct("<4s5H3I2H")
+_MAGIC, _NAME = b"PK\x03\x04", b"manifest.json"
+
+
+def peek(stream: BinaryIO) -> tuple[str, dict[str, Any], PublicKey] | None:
+    """Kind, facts and signer of a bundle, unchecked; None where it has none of these.
+
+    Parameters
+    ----------
+    stream : binary file
+        At its beginning.
+
+    Examples
+    --------
+    >>> import io
+    >>> from datacollab.bundle import KeyPair, pack
+    >>> key = KeyPair.generate()
+    >>> kind, facts, signer = peek(io.BytesIO(pack("datacollab.share", {"party": "a"}, {}, key=key)))
+    >>> kind, facts, signer == key.public
+    ('datacollab.share', {'party': 'a'}, True)
+    >>> peek(io.BytesIO(b"no bundle")) is None
+    True
+    """
+    head = stream.read(_HEADER.size)
+    if len(head) < _HEADER.size:
+        return None
+    magic, *_, size, name_length, extra = _HEADER.unpack(head)
+    if magic != _MAGIC or extra or size > Limits().manifest_bytes or stream.read(name_length) != _NAME:
+        return None
+    try:
+        said = parse_json(stream.read(size), what="The manifest")
+        kind, facts, signer = said["format"], said["facts"], PublicKey.from_text(said["signer"])
+    except (ExchangeError, KeyError, TypeError, AttributeError):
+        return None
+    return (kind, facts, signer) if isinstance(kind, str) and isinstance(facts, dict) else None
+
+
+SFTP = ("sftp://", "ssh://")
+_CONNECT = 15.0
+
+
+def sftp_files(url: str) -> tuple[Any, str]:
+    """A file system of fsspec, and the folder in it.
+
+    fsspec would take any server for the one that is meant; passwords would go to whoever stands in between.  This one
+    knows servers by ``known_hosts``, as ssh does.
+
+    Parameters
+    ----------
+    url : str
+
+    Raises
+    ------
+    MissingExtraError
+    OSError, paramiko.SSHException
+        When the server cannot be reached, or is not known.
+    """
+    paramiko = require("paramiko", "sftp")
+    base = require("fsspec.implementations.sftp", "sftp").SFTPFileSystem
+
+    class KnownServers(base):  # type: ignore[misc, valid-type]
+        def _connect(self) -> None:
+            self.client = paramiko.SSHClient()
+            self.client.load_system_host_keys()
+            self.client.set_missing_host_key_policy(paramiko.RejectPolicy())
+            self.client.connect(self.host, **{"timeout": _CONNECT} | self.ssh_kwargs)
+            self.ftp = self.client.open_sftp()
+
+        def _open(self, path: str, mode: str = "rb", **options: Any) -> Any:
+            # A server waits at a FIFO as a plain `open` does.
+            kind = self.ftp.lstat(path).st_mode if mode == "rb" else None
+            if kind is not None and not stat.S_ISREG(kind):
+                raise ExchangeError(
+                    "BUNDLE_MALFORMED", f"{path} is no regular file. Remove it, and find out who put it there."
+                )
+            return super()._open(path, mode, **options)
+
+    files = KnownServers(skip_instance_cache=True, **KnownServers._get_kwargs_from_urls(url))
+    return files, KnownServers._strip_protocol(url)
+
 
 _PIECE = 2**20
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -133,7 +210,7 @@ class StoreRemote(Remote):
             REMOTE_INVALID, when several projects of different owners name the key; BUNDLE_MALFORMED, when none names it
             and something lies in the place of a project file that is no file.
         """
-        refused: list[ExchangeError] = []
+        refused: MutableSequence[ExchangeError] = []
         found = [(project, text) for project, text in self._agreements(refused) if _concerns(project, folder)]
         if refused and not found:
             raise refused[0]
@@ -192,7 +269,7 @@ class StoreRemote(Remote):
                 found.append(Entry(**facts, recipient=to, project=project.digest))
         return found
 
-    def _agreements(self, refused: list[ExchangeError]) -> Iterator[tuple[Project, bytes]]:
+    def _agreements(self, refused: MutableSequence[ExchangeError]) -> Iterator[tuple[Project, bytes]]:
         """Read what lies in the places of project files, and note what is no regular file there."""
         for place in self._names(self._root):
             if not _SHA256.fullmatch(place.rsplit("/", 1)[-1]):

@@ -1,26 +1,165 @@
-"""What comes from a remote into a folder's inbox: checked, and neither joined, added nor installed."""
+"""To and fro: what leaves a folder for a remote, what comes into its inbox, and what is taken back."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..bundle import Limits, read_envelope, sync_folder, write_atomically
 from ..errors import ExchangeError
-from ..exchange.project import Project
-from ._addressed import Addressed, addressed
+from ..exchange.project import Project, read_project
 from ._base import Remote, Tell, silent
-from ._entry import Entry
-from ._folder import PROJECT_FILE, Folder
 from ._kept import Kept
-from ._kinds import AGREEMENT
-from ._project_text import project_of
-from ._sha256 import sha256_of
+from ._parcels import AGREEMENT, KINDS, PROJECT_FILE, Addressed, Entry, Folder, addressed, parcel_of, project_of
 
-__all__ = ["Pulled", "pull"]
+__all__ = ["Pulled", "Pushed", "pull", "push", "withdrawable"]
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file that was written by now, after the disk has it."""
+    with open(path, "r+b") as file:
+        os.fsync(file.fileno())
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+_SUFFIXES = {kind.suffix for kind in KINDS.values()}
+_OUTBOX = "outbox"
+
+
+@dataclass(kw_only=True)
+class Pushed:
+    """What became of each file.
+
+    Attributes
+    ----------
+    sent : dict of str to str
+        Kind by path, of what the remote has now and had not.
+    there : list of str
+        Paths of what it had already.
+    withdrawn : list of str
+        Paths of what was taken back there, and is not sent once more.
+    unsealed : list of str
+        Of those that lie there, files that whoever runs the remote can read.
+    refused : dict of str to ExchangeError
+        By path.
+    """
+
+    sent: dict[str, str] = field(default_factory=dict)
+    there: list[str] = field(default_factory=list)
+    withdrawn: list[str] = field(default_factory=list)
+    unsealed: list[str] = field(default_factory=list)
+    refused: dict[str, ExchangeError] = field(default_factory=dict)
+
+
+def push(
+    folder: Folder,
+    remote: Remote,
+    files: Sequence[Path] = (),
+    *,
+    withdrawn: Collection[str] = (),
+    has: Callable[[str], object] = silent,
+    tell: Tell = silent,
+) -> Pushed:
+    """Send what the remote has not; a file that is refused stops none of the others.
+
+    Parameters
+    ----------
+    folder : Folder
+    remote : Remote
+    files : sequence of Path
+        Instead of all that may be sent: bundles, and the project file.
+    withdrawn : collection of str
+        SHA-256 of files that were taken back: where a remote itself does not tell, they are sent again only if named.
+    has : callable
+        Takes the SHA-256 of each bundle that the remote says to have from here, as soon as it says so: what follows
+        may be interrupted.
+    tell : callable
+        Takes what is going on.
+
+    Raises
+    ------
+    ExchangeError
+        PROJECT_MISSING, REMOTE_UNREACHABLE.
+    """
+    done = Pushed()
+    agreement = _agreement(folder, files)
+    if agreement is not None:
+        _each(agreement, remote, done, lambda: _push_agreement(folder, remote, agreement, done))
+    bundles = _bundles(folder, files)
+    # What was taken back and sent again is listed twice.
+    listed = sorted(remote.list(folder), key=lambda each: not each.withdrawn) if bundles else []
+    known = {each.sha256: each for each in listed}
+    back = () if files else withdrawn
+    for path in bundles:
+        tell(f"checking {path.name}")
+        _each(path, remote, done, lambda path=path: _push_bundle(folder, remote, path, known, back, done, has, tell))  # type: ignore[misc]
+    return done
+
+
+def _each(path: Path, remote: Remote, done: Pushed, step: Callable[[], None]) -> None:
+    try:
+        step()
+    except ExchangeError as error:
+        if error.code in remote.stops:
+            raise
+        done.refused[str(path)] = error
+
+
+def _push_agreement(folder: Folder, remote: Remote, path: Path, done: Pushed) -> None:
+    project, text = read_project(path)
+    there = remote.agreement(folder)
+    if there is not None:
+        lies = project_of(there, f"The project file at {remote.url}")
+        project.check_not_older(lies, path)
+        if lies.digest == project.digest:
+            done.there.append(str(path))
+            return
+    remote.agree(project, text)
+    done.sent[str(path)] = "agreement"
+
+
+def _push_bundle(
+    folder: Folder,
+    remote: Remote,
+    path: Path,
+    known: Mapping[str, Entry],
+    withdrawn: Collection[str],
+    done: Pushed,
+    has: Callable[[str], object],
+    tell: Tell,
+) -> None:
+    parcel = parcel_of(path, folder)
+    entry = known.get(parcel.sha256)
+    if entry.withdrawn if entry is not None else parcel.sha256 in withdrawn:
+        done.withdrawn.append(str(path))
+        return
+    if entry is None:
+        remote.send(parcel, tell=tell)
+        done.sent[str(path)] = parcel.kind.name
+    else:
+        done.there.append(str(path))
+    has(parcel.sha256)
+    if not parcel.sealed:
+        done.unsealed.append(str(path))
+
+
+def _agreement(folder: Folder, files: Sequence[Path]) -> Path | None:
+    """The owner's project file, where it is to be sent."""
+    if files and not any(file.suffix == ".toml" for file in files):
+        return None
+    return folder.project_file if folder.is_owner else None
+
+
+def _bundles(folder: Folder, files: Sequence[Path]) -> list[Path]:
+    if files:
+        return [file for file in files if file.suffix != ".toml"]
+    found = [*folder.path.glob(f"{_OUTBOX}/*.dc*"), *(folder.path.glob("*.dcanchor") if folder.is_owner else ())]
+    return sorted(path for path in found if path.is_file() and path.suffix in _SUFFIXES)
+
 
 _PART = re.compile(r"\.[0-9a-f]{64}\.part")
 
@@ -211,3 +350,32 @@ def _addressed_file(path: Path, folder: Folder, what: str) -> Addressed:
     with open(path, "rb") as file:
         envelope = read_envelope(file, os.fstat(file.fileno()).st_size, what=what)
     return addressed(envelope, folder.version(envelope.facts.get("project_digest")), what)
+
+
+_FEWEST = 16
+
+
+def withdrawable(folder: Folder, remote: Remote, file: str) -> Entry:
+    """The entry of a file that this folder sent and has not taken back.
+
+    Parameters
+    ----------
+    folder : Folder
+    remote : Remote
+    file : str
+        A path, or the first 16 letters or more of the SHA-256.
+
+    Raises
+    ------
+    ExchangeError
+        NOT_SENT.
+    """
+    wanted = sha256_of(Path(file)) if Path(file).is_file() else file.lower()
+    own = [each for each in remote.list(folder) if each.sender == folder.key.fingerprint and not each.withdrawn]
+    found = [each for each in own if len(wanted) >= _FEWEST and each.sha256.startswith(wanted)]
+    if len(found) != 1:
+        there = ", ".join(f"{each.kind} {each.sha256[:_FEWEST]}" for each in own) or "nothing"
+        raise ExchangeError(
+            "NOT_SENT", f"{remote.url} has no such file of this folder; it has {there}. Name one of these."
+        )
+    return found[0]
