@@ -100,19 +100,19 @@ for name, each in risks.items():
 # rows come with times, which is rare.  Where there are no coefficients to average, as of forests, there is no
 # meta-analysis; ``docs/survival.md`` has figures of these.
 #
-# **What do columns do?**  A hospital asks its own f_k, g_k and h, at home.  With maps that keep all columns, hazard
-# ratios and intervals are those of all rows in one place.
+# **What do columns do?**  A hospital asks its own f_k, g_k and h, at home: by how much does the hazard grow with a
+# standard deviation of each column, or from no to yes?  With maps that keep all columns, hazard ratios are those of all
+# rows in one place.
 
-party, model = together.parties_[names[0]], together.models_[names[0]]
-yes_no = [name for name in X if X[name].nunique() == 2]
-effects = party.column_effects(X_public, model, scale=dict.fromkeys(yes_no, 1.0))
-ratios = effects.ratios()
-pooled = np.exp(central.coef_ * effects.steps)
-one = np.exp(local[names[0]].coef_ * effects.steps)
-print("hazard ratio of     one hospital   collaboration, 95 % interval   Central")
-for name, all_rows, few in zip(X.columns, pooled, one, strict=True):
-    ratio, low, high = ratios[name]
-    print(f"{name:19} {few:8.2f}       {ratio:8.2f}     {low:.2f} to {high:.2f}        {all_rows:8.2f}")
+risk = together.parties_[names[0]].predictor(together.models_[names[0]])
+steps = {name: 1.0 if X[name].nunique() == 2 else X_public[name].std(ddof=0) for name in X}
+higher = {name: X_public.assign(**{name: X_public[name] + step}) for name, step in steps.items()}
+ratio = np.array([np.exp(np.mean(risk(table) - risk(X_public))) for table in higher.values()])
+pooled = np.exp(central.coef_ * list(steps.values()))
+one = np.exp(local[names[0]].coef_ * list(steps.values()))
+print("hazard ratio of     one hospital   collaboration   Central")
+for name, few, shared, all_rows in zip(X.columns, one, ratio, pooled, strict=True):
+    print(f"{name:19} {few:8.2f}       {shared:8.2f}     {all_rows:8.2f}")
 
 # %%
 # **Groups of risk**, with bounds that are quantiles of the public rows' risks, so that they mean the same at all
@@ -125,10 +125,7 @@ groups = kinds[risk_groups(together.predict(X_new, groups=[names[0]] * len(X_new
 plot_kaplan_meier(y_new, groups, unit="months", ax=left)
 
 places = np.arange(len(X.columns))
-ratio, low, high = np.transpose([ratios[name] for name in X.columns])
-right.errorbar(
-    ratio, places, xerr=[ratio - low, high - ratio], fmt="o", color="#0072B2", capsize=3, label="collaboration, 95 %"
-)
+right.plot(ratio, places, "o", color="#0072B2", label="collaboration")
 right.plot(pooled, places, "x", color="black", markersize=9, label="all rows in one place")
 right.plot(one, places, "o", color="#E69F00", markerfacecolor="none", label="one hospital alone")
 right.axvline(1.0, color="0.7", linewidth=0.8, linestyle=":", zorder=0)

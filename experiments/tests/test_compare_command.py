@@ -208,7 +208,7 @@ COMMANDS = [
     *("anchor seal", "anchor open", "party join", "party check", "party share", "party tune", "party install"),
     *("party predict", "party evaluate", "analyst init", "analyst add", "analyst status", "analyst integrate"),
     *("analyst export", "bundle inspect", "bundle verify", "bundle diff", "log show", "log verify", "log export"),
-    *("analyst effect", "party learn", "party forget", "party explain", "party columns"),
+    *("analyst effect", "party learn", "party forget", "party explain"),
     *("remote add", "remote remove", "remote push", "remote pull", "remote status", "remote watch", "remote withdraw"),
     *("remote join", "remote open", "remote invite", "remote requests", "remote approve"),
     "remote dashboard",

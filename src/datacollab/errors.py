@@ -29,8 +29,7 @@
     ├── RepeatableSecretWarning            a party's secret was drawn from a known random_state
     ├── EffectWarning                      an effect was estimated, but its interval may not hold
     ├── PrivateRowsWarning                 rows called public are also among a party's own
-    ├── SuppressedRowsWarning              a defence keeps rows from being shared
-    └── UnidentifiedColumnsWarning         the model cannot tell columns from others
+    └── SuppressedRowsWarning              a defence keeps rows from being shared
 
 Each error is also a builtin one, so ``except ValueError`` keeps working.  A message says which party and which
 parameter, what was found, what is wanted and what to do.  It shows names, shapes and types; never an entry of the data.
@@ -65,7 +64,6 @@ __all__ = [
     "SinglePartyWarning",
     "SuppressedRowsWarning",
     "UndeterminedTargetWarning",
-    "UnidentifiedColumnsWarning",
     "UnknownPartyError",
 ]
 
@@ -199,7 +197,3 @@ class PrivateRowsWarning(DataCollabWarning):
 
 class SuppressedRowsWarning(DataCollabWarning):
     """A defence keeps rows from being shared; the message says how many, not which."""
-
-
-class UnidentifiedColumnsWarning(DataCollabWarning):
-    """Columns are explained that the collaboration representation does not tell from others; the message names them."""

@@ -20,9 +20,7 @@ from datacollab.model import (
     KernelMap,
     LandmarkRidgeClassifier,
     LandmarkRidgeRegressor,
-    LeastSquaresInference,
     LinearMap,
-    LogisticInference,
     PartyModel,
     head_from,
     head_to,
@@ -127,8 +125,6 @@ def own(kind):
         "average": lambda: AveragedClassifier([rbf, linear]).fit(MANY[:300], y),
         "average of others": lambda: AveragedClassifier([narrow, LogisticRegression()]).fit(MANY[:300], y),
         "average of numbers": lambda: AveragedRegressor([Ridge()]).fit(MANY[:300], numbers),
-        "least squares": lambda: LeastSquaresInference().fit(MANY[:300], numbers),
-        "logistic": lambda: LogisticInference().fit(MANY[:300], MANY[:300, 0] + MANY[:300, 1] ** 2 > 0.5),
         "cox": lambda: CoxRegression().fit(MANY[:300], events),
         "survival forest": lambda: SurvivalForest(2, random_state=0).fit(MANY[:300], events),
     }[kind]()
@@ -136,8 +132,8 @@ def own(kind):
 
 STEPS = ("forest", "boosting", "naive bayes", "network", "averaged", "calibrated bayes isotonic", "pipeline of svd")
 OWN = (
-    *("ridge", "numbers of a ridge", "average", "average of others", "average of numbers", "least squares"),
-    *("logistic", "cox", "survival forest"),
+    *("ridge", "numbers of a ridge", "average", "average of others", "average of numbers"),
+    *("cox", "survival forest"),
 )
 
 

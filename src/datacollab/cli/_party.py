@@ -13,7 +13,7 @@ import typer
 from typer import Option
 
 from ..errors import ExchangeError
-from ._explaining import columns, explain
+from ._explaining import explain
 from ._help import group
 from ._learning import forget, learn
 from ._options import PassphraseFile, passphrase_for
@@ -55,7 +55,6 @@ app.command("tune")(tune)
 app.command("learn")(learn)
 app.command("forget")(forget)
 app.command("explain")(explain)
-app.command("columns")(columns)
 
 
 @app.command("join")

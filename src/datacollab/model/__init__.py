@@ -3,7 +3,7 @@
 Files by what they are for:
 
 * g_k and h together, and their file: `_party_model`; integration functions: `_maps`.
-* Models that an analyst trains: `_landmark_ridge`, `_calibration`, `_averaged`, `_linear_inference`, `_left_out`; how
+* Models that an analyst trains: `_landmark_ridge`, `_calibration`, `_averaged`, `_left_out`; how
   they are written and read: `_heads`, `_from_elsewhere`; any other model as a chain of steps: `predictors`.
 * Answers on the anchor in place of a model: `_answers`.
 * Predicting in batches: `_batches`.
@@ -15,7 +15,6 @@ from ._calibration import CalibratedForestClassifier, log_loss_of
 from ._heads import estimator_kind, head_from, head_to
 from ._landmark_ridge import ALPHAS, LandmarkRidgeClassifier, LandmarkRidgeRegressor
 from ._left_out import fit_left_out, fit_weighted
-from ._linear_inference import LeastSquaresInference, LogisticInference
 from ._maps import IntegrationFunction, KernelMap, LinearMap, map_from, map_to
 from ._party_model import MODEL_KIND, PartyModel, model_contents, model_from, plain_facts, task_of
 from .predictors import (
@@ -41,9 +40,7 @@ __all__ = [
     "KernelMap",
     "LandmarkRidgeClassifier",
     "LandmarkRidgeRegressor",
-    "LeastSquaresInference",
     "LinearMap",
-    "LogisticInference",
     "PartyModel",
     "ReceivedClassifier",
     "ReceivedRegressor",

@@ -16,7 +16,6 @@ from ._averaged import AveragedClassifier, AveragedRegressor
 from ._calibration import CalibratedForestClassifier
 from ._from_elsewhere import MOST_CLASSES, FromElsewhere, check_classes, class_names, malformed, too_large
 from ._landmark_ridge import LandmarkRidgeClassifier, LandmarkRidgeRegressor
-from ._linear_inference import LeastSquaresInference, LogisticInference
 from .predictors import (
     SURVIVAL_PART,
     Budget,
@@ -214,80 +213,6 @@ def _malformed(what: str) -> ExchangeError:
     return malformed(f"its estimator {what}")
 
 
-INFERENCE_FORM = "linear-inference"
-_MOST_COLUMNS = 1_000
-"""Whose covariance has its eigenvalues looked at."""
-_COVARIANCE_ROUNDING = 1e-6
-
-
-def inference_to(
-    estimator: LeastSquaresInference | LogisticInference,
-) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Facts and arrays of a fitted model."""
-    classes = getattr(estimator, "classes_", None)
-    names, dtype = (None, None) if classes is None else class_names(classes)
-    facts = {"form": INFERENCE_FORM, "robust": bool(estimator.robust), "classes": names, "classes_dtype": dtype}
-    arrays = {
-        "coefficients": np.ravel(estimator.coef_),
-        "intercept": np.reshape(estimator.intercept_, 1),
-        "covariance": estimator.covariance_,
-    }
-    return facts, {name: np.ascontiguousarray(values, dtype=np.float64) for name, values in arrays.items()}
-
-
-def inference_from(
-    facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], n_components: int
-) -> LeastSquaresInference | LogisticInference:
-    """The model that facts and arrays describe, after checks of every part.
-
-    Raises
-    ------
-    ExchangeError
-        MODEL_MALFORMED or TOO_LARGE.
-    """
-    if facts.keys() != {"form", "robust", "classes", "classes_dtype"} or type(facts["robust"]) is not bool:
-        raise _malformed("says something else than what its covariance is")
-    classes = check_classes(facts["classes"], facts["classes_dtype"])
-    if classes is not None and len(classes) != 2:
-        raise _malformed(f"has {len(classes)} classes; two are wanted")
-    if n_components > _MOST_COLUMNS:
-        raise too_large(f"has a covariance of {n_components} columns; {_MOST_COLUMNS} are allowed")
-    shapes = {"coefficients": (n_components,), "intercept": (1,), "covariance": (n_components, n_components)}
-    if arrays.keys() != shapes.keys():
-        raise _malformed(f"does not have the arrays {sorted(shapes)!r}")
-    for name, shape in shapes.items():
-        array = arrays[name]
-        if array.dtype != np.float64 or array.shape != shape or not (np.abs(array) <= _MOST_NUMBER).all():
-            raise _malformed(f"has {name} of another shape or type than its columns want, or not finite")
-    _check_covariance(arrays["covariance"])
-    estimator: LeastSquaresInference | LogisticInference
-    if classes is None:
-        estimator = LeastSquaresInference(robust=facts["robust"])
-        estimator.coef_, estimator.intercept_ = arrays["coefficients"], float(arrays["intercept"][0])
-    else:
-        estimator = LogisticInference(robust=facts["robust"])
-        estimator.coef_, estimator.intercept_ = arrays["coefficients"][None, :], arrays["intercept"]
-        estimator.classes_ = classes
-    estimator.covariance_, estimator.n_features_in_ = arrays["covariance"], n_components
-    return estimator
-
-
-def _check_covariance(covariance: NDArray[np.float64]) -> None:
-    variances = np.diagonal(covariance)
-    if not (variances >= 0).all():
-        raise _malformed("has negative variances")
-    # Columns may be on very different scales, so it is looked at as correlations.
-    scale = np.sqrt(np.where(variances > 0, variances, 1.0))
-    correlation = covariance / scale / scale[:, None]
-    if (
-        not (np.abs(correlation - correlation.T) <= _COVARIANCE_ROUNDING).all()
-        or not (np.abs(correlation) <= 1 + _COVARIANCE_ROUNDING).all()
-    ):
-        raise _malformed("has a covariance that is none")
-    if np.linalg.eigvalsh(correlation)[0] < -_COVARIANCE_ROUNDING * len(covariance):
-        raise _malformed("has a covariance that is not positive")
-
-
 def head_to(estimator: Any, stem: str) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Facts and members of a fitted estimator.
 
@@ -307,8 +232,6 @@ def head_to(estimator: Any, stem: str) -> tuple[dict[str, Any], dict[str, bytes]
         facts, arrays = ridge_to(estimator)
     elif is_of_ridges(estimator):
         facts, arrays = average_to(estimator)
-    elif isinstance(estimator, LeastSquaresInference | LogisticInference):
-        facts, arrays = inference_to(estimator)
     elif isinstance(estimator, SurvivalModel):
         facts, arrays = write_survival(sent_survival(estimator))
         facts = {"form": "steps"} | facts
@@ -347,8 +270,6 @@ def head_from(facts: Any, members: Mapping[str, bytes], stem: str, n_components:
         return ridge_from(facts, arrays, n_components, Budget())
     if form == "average":
         return average_from(facts, arrays, n_components)
-    if form == INFERENCE_FORM:
-        return inference_from(facts, arrays, n_components)
     if SURVIVAL_PART in facts:
         return read_survival(facts, arrays, n_components)
     return read_predictor(facts, arrays, n_components)
@@ -359,7 +280,7 @@ def estimator_kind(estimator: Any) -> str:
     return estimator.name if isinstance(estimator, FromElsewhere) else type(estimator).__name__
 
 
-_FORMS = ("average", "landmark-ridge", INFERENCE_FORM, "steps")
+_FORMS = ("average", "landmark-ridge", "steps")
 
 
 def _arrays(members: Mapping[str, bytes], stem: str) -> dict[str, NDArray[Any]]:

@@ -10,17 +10,14 @@ Files by what they are for:
 * Own models and the common one together: `_personal_model`, `_own_models`, `_table_encoder`, `_blend`.
 * A model learnt from answers on the anchor: `_learning`, `_learn`.
 * Whether it pays: `_foresee`, `_foresight`, `_benefit`, `_paired_intervals`, `_utility_plots`.
-* What the common model does with own columns: `_explaining`, `_explain`, `_explanation`, `_explanation_plots`,
-  `_explanation_agreement`, `_masked_model`, `_shapley`, `_column_effects`, `_identification`, `_columns_of_tables`.
+* What the common model does with own columns: `_predictor`, `_explanation_agreement`.
 * On disk, and in batches: `_state`, `_personal_state`, `_batches`.
 """
 
 from ._anchor_residuals import AnchorResiduals
 from ._benefit import Benefit, Side
 from ._class_shift import ClassShift
-from ._column_effects import ColumnEffects
 from ._defence import Defence, Promise, Published
-from ._explanation import Explanation
 from ._explanation_agreement import ExplanationAgreement, explanation_agreement
 from ._foresee import foresee
 from ._foresight import Foresight
@@ -37,6 +34,7 @@ from ._paired_intervals import Estimate
 from ._party import Party
 from ._personal_model import PersonalModel, personalise
 from ._personal_state import personal_model, personal_state
+from ._predictor import PartyPredictor
 from ._state import local_party, party_state
 from ._umap import UMAPObfuscator
 
@@ -46,10 +44,8 @@ __all__ = [
     "AnswerRidge",
     "Benefit",
     "ClassShift",
-    "ColumnEffects",
     "Defence",
     "Estimate",
-    "Explanation",
     "ExplanationAgreement",
     "Foresight",
     "GaussianMechanism",
@@ -61,6 +57,7 @@ __all__ = [
     "Microaggregation",
     "NoisyClassSums",
     "Party",
+    "PartyPredictor",
     "PersonalModel",
     "PrivacyGuarantee",
     "Promise",

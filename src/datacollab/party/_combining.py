@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import AgreementError
 from ..model import PartyModel
 from ..targets import coarsened
-from ._explaining import ExplainingParty
+from ._inference import LocalInference
 from ._personal_model import PersonalModel, personalise
 
 __all__ = ["CombiningParty"]
 
 
-class CombiningParty(ExplainingParty):
+class CombiningParty(LocalInference):
     """What a `Party` does with the model that came back, in the process that shared."""
 
     _target: NDArray[Any]

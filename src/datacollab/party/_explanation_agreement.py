@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
 
 from .._validation import FloatArray, PartyName
 from ..errors import AgreementError
-from ._explanation import Explanation
 
 __all__ = ["ExplanationAgreement", "explanation_agreement"]
 
@@ -41,13 +41,14 @@ class ExplanationAgreement:
     discrepancy: float
 
 
-def explanation_agreement(explanations: Sequence[Explanation]) -> ExplanationAgreement:
+def explanation_agreement(explanations: Mapping[PartyName, Any]) -> ExplanationAgreement:
     """Compare what several parties say of the same rows.
 
     Parameters
     ----------
-    explanations : sequence of Explanation
-        Of the same rows, such as anchor rows, by the same columns and outputs.
+    explanations : mapping of party to shap.Explanation or ndarray
+        Of the same rows, such as anchor rows, by the same columns and outputs.  Values have the shape (n_rows,
+        n_columns) or (n_rows, n_columns, n_outputs).
 
     Returns
     -------
@@ -64,46 +65,46 @@ def explanation_agreement(explanations: Sequence[Explanation]) -> ExplanationAgr
 
     Examples
     --------
-    >>> import datacollab as dc
+    >>> import numpy as np
     >>> from datacollab.party import explanation_agreement
-    >>> from sklearn.datasets import load_diabetes
-    >>> from sklearn.linear_model import LinearRegression
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> anchor = X[300:]
-    >>> parties = [dc.Party(k, dc.obfuscator("pca")).fit(X[k:300:2], y[k:300:2]) for k in range(2)]
-    >>> analyst = dc.Analyst(dc.LTI(10, fit_intercept=True), LinearRegression())
-    >>> together = analyst.fit([party.share(anchor) for party in parties])
-    >>> both = [
-    ...     party.explain(anchor[:3], together.party_model(party.name), background=anchor, n_background=5)
-    ...     for party in parties
-    ... ]
-    >>> round(explanation_agreement(both).discrepancy, 6)
-    0.0
+    >>> found = explanation_agreement({"north": np.array([[3.0, 0.0]]), "south": np.array([[0.0, 4.0]])})
+    >>> found.discrepancy, float(found.ranks[0, 1])
+    (1.0, -1.0)
     """
-    given = list(explanations)
-    if len(given) < 2:
-        raise AgreementError(f"Explanations of at least two parties are wanted; got {len(given)}.")
-    kinds = {(each.values.shape, each.feature_names, each.output_names) for each in given}
-    if len(kinds) > 1:
+    if len(explanations) < 2:
+        raise AgreementError(f"Expected explanations of at least two parties, got {len(explanations)}.")
+    kinds = {_kind(each) for each in explanations.values()}
+    if len(kinds) > 1 or len(next(iter(kinds))[0]) not in (2, 3):
         raise AgreementError(
             f"Explanations must be of the same rows, columns and outputs; got {len(kinds)} kinds, of the shapes "
-            f"{sorted({each.values.shape for each in given})}."
+            f"{sorted({shape for shape, *_ in kinds})}."
         )
-    names = given[0].feature_names
-    importances = np.array([[each.importance()[name] for name in names] for each in given])
+    given = [_values(each) for each in explanations.values()]
+    importances = [np.abs(values).reshape(*values.shape[:2], -1).mean(axis=(0, 2)) for values in given]
     n = len(given)
     values, importance, ranks = np.zeros((n, n)), np.zeros((n, n)), np.eye(n)
     for k, other in combinations(range(n), 2):
-        values[k, other] = values[other, k] = _discrepancy(given[k].values, given[other].values)
+        values[k, other] = values[other, k] = _discrepancy(given[k], given[other])
         importance[k, other] = importance[other, k] = _discrepancy(importances[k], importances[other])
         ranks[k, other] = ranks[other, k] = _correlation(rankdata(importances[k]), rankdata(importances[other]))
     return ExplanationAgreement(
-        parties=tuple(each.party for each in given),
+        parties=tuple(explanations),
         values=values,
         importance=importance,
         ranks=ranks,
         discrepancy=float(values[np.triu_indices(n, 1)].mean()),
     )
+
+
+def _values(explanation: Any) -> FloatArray:
+    return np.asarray(getattr(explanation, "values", explanation), dtype=np.float64)
+
+
+def _kind(explanation: Any) -> tuple[tuple[int, ...], tuple[str, ...], tuple[str, ...]]:
+    """Shape of the values, and the names of columns and outputs where they have any."""
+    names, outputs = (getattr(explanation, each, None) for each in ("feature_names", "output_names"))
+    texts = [() if each is None else tuple(map(str, each)) for each in (names, outputs)]
+    return _values(explanation).shape, texts[0], texts[1]
 
 
 def _discrepancy(first: FloatArray, second: FloatArray) -> float:

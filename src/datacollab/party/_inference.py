@@ -15,6 +15,7 @@ from .._validation import FloatArray, PartyName, check_representation
 from ..errors import AgreementError, DataCollabError, ObfuscationError, RepresentationError
 from ..model import PartyModel
 from ._batches import BATCH_ROWS, TableForm, row_batches
+from ._predictor import PartyPredictor
 from ._public_fit import likely_reasons
 
 __all__ = ["LocalInference"]
@@ -71,6 +72,30 @@ class LocalInference:
     def predict_proba(self, X: ArrayLike, model: PartyModel) -> FloatArray:
         """Class probabilities of new rows, shape (n_rows, n_classes)."""
         return self._own(model).predict_proba(self.obfuscate(X))
+
+    def predictor(self, model: PartyModel) -> PartyPredictor:
+        """Return h(g_k(f_k(x))) as one function of the party's raw columns, for packages that explain models.
+
+        With shap, give the anchor as the background.  It is the same at every party, so that parties measure from the
+        same base::
+
+            shap.Explainer(party.predictor(model), anchor)(X)
+
+        Parameters
+        ----------
+        model : PartyModel
+            What the analyst made for this party.
+
+        Returns
+        -------
+        PartyPredictor
+
+        Raises
+        ------
+        AgreementError
+            When the model was made for another party.
+        """
+        return PartyPredictor(self.obfuscate, self._own(model), self._form, self.name)
 
     def predict_survival(self, X: ArrayLike, model: PartyModel, times: ArrayLike) -> FloatArray:
         """Probability of no event up to each time, for new rows, alone; `predict` gives their log risk.

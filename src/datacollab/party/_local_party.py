@@ -6,12 +6,12 @@ from typing import Any
 
 from .._validation import FloatArray, PartyName
 from ._batches import TableForm
-from ._explaining import ExplainingParty
+from ._inference import LocalInference
 
 __all__ = ["LocalParty"]
 
 
-class LocalParty(ExplainingParty):
+class LocalParty(LocalInference):
     """What is left of a `Party` on its disk: the fitted f_k, without rows, defences or anything to share.
 
     Parameters

@@ -7,15 +7,11 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.linear_model import RidgeClassifier
 
-import datacollab as dc
 from datacollab.errors import AgreementError
-from datacollab.exchange.party_folder import Explained
-from datacollab.exchange.party_folder._contributions import one_output
+from datacollab.exchange.party_folder import Explained, PartyFolder
 from datacollab.exchange.project import Column, encode_table
-from datacollab.model import LeastSquaresInference
-from datacollab.party import Explanation
 from party_world import NAMES, contents, events, new_world, refused
 
 PARTS = [f"contribution_{name}" for name in NAMES]
@@ -49,7 +45,7 @@ def test_of_a_linear_model_columns_add_what_they_differ_by_from_the_anchor(tmp_p
         assert_allclose(frame[part], (answers - side.predict(anchor)).mean(axis=1), atol=1e-8)
     assert (frame["id"] == world.table["id"]).all()
     assert (frame["row"] == np.arange(1, 81)).all()
-    assert found.explanation.exact
+    assert found.exact
     assert found.explanation.output_names is None
 
 
@@ -73,56 +69,55 @@ def test_log_odds(world):
     (predicted,) = a.predict_batches(world.root / "new.csv", using="collaboration", proba=True)
     p = predicted["proba_yes"].iloc[frame["row"] - 1].to_numpy()
     assert_allclose(frame["answer"], np.log(p / (1 - p)))
-    assert found.explanation.output_names == ("yes",)
+    assert found.explanation.output_names == ["yes"]
 
 
-def test_of_three_classes_each_has_its_lines(world):
+def test_of_three_classes_each_has_its_lines():
+    shap = pytest.importorskip("shap")
     values = np.arange(12.0).reshape(2, 2, 3)
-    explanation = Explanation(
-        party="a",
-        values=values,
-        base_values=np.array([0.2, 0.3, 0.5]),
-        data=None,
-        feature_names=("age", "ward"),
-        output_names=("x", "y", "z"),
-        identified=np.array([True, False]),
-        r2=np.ones(2),
-        faded=0.0,
-        exact=True,
+    bases = np.array([[0.2, 0.3, 0.5]] * 2)
+    explanation = shap.Explanation(values, bases, feature_names=["age", "ward"], output_names=["x", "y", "z"])
+    found = Explained(
+        explanation=explanation, rows=np.array([4, 9]), n_rows=9, model="M", exact=True, adjusted={"columns": {}}
     )
-    found = Explained(explanation=one_output(explanation, None), rows=np.array([4, 9]), n_rows=9, model="M")
     frame = found.frame(pd.DataFrame({"id": ["p", "q"]}))
     assert frame["row"].tolist() == [4, 4, 4, 9, 9, 9]
     assert frame["id"].tolist() == ["p"] * 3 + ["q"] * 3
     assert frame["class"].tolist() == ["x", "y", "z"] * 2
     assert frame["contribution_ward"].tolist() == [3, 4, 5, 9, 10, 11]
     assert_allclose(frame["answer"], [3.2, 5.3, 7.5, 15.2, 17.3, 19.5])
-    assert found.not_identified == ("ward",)
-    only = Explained(explanation=one_output(explanation, "y"), rows=found.rows, n_rows=9, model="M")
-    assert only.frame(pd.DataFrame(index=[0, 1]))["contribution_age"].tolist() == [1, 7]
+    assert found.importance() == {"ward": 7.0, "age": 4.0}
 
 
-def test_the_same_explanation_as_in_python_but_for_names(world):
-    folder = world.installed()
-    found, _ = explained(folder, world, most_rows=5, n_background=10, n_permutations=2, random_state=3)
-    home = folder._at_home()
+def test_the_same_explanation_as_by_shap_in_python(tmp_path):
+    """Without categories the folder's figures are those of shap on the predictor, with the anchor as background."""
+    shap = pytest.importorskip("shap")
+    columns = [Column(name=name, kind="number", minimum=0.0, maximum=100.0) for name in NAMES[:3]]
+    world = new_world(tmp_path, columns=columns, max_components=3)
+    found, _ = explained(world.installed(), world, most_rows=5, n_background=len(world.anchor.rows))
+    home = PartyFolder(tmp_path / "a")._at_home()
     X = encode_table(world.project, world.table, where="new.csv").X[found.rows - 1]
-    groups = {"age": [0], "pulse": [1], "weight": [2], "ward": [3, 4]}
-    with pytest.warns(dc.errors.UnidentifiedColumnsWarning):
-        expected = home.party.explain(
-            *(X, home.model),
-            background=world.anchor.rows,
-            columns=groups,
-            n_background=10,
-            n_permutations=2,
-            random_state=3,
-        )
-    assert_allclose(found.explanation.values[:, :, 0], expected.values[:, :, 1])
-    # Three components tell no four columns.
-    assert set(found.not_identified) == {
-        name for name, told in zip(NAMES, expected.identified, strict=True) if not told
-    }
-    assert found.not_identified
+    predictor = home.party.predictor(home.model)
+    masker = shap.maskers.Independent(world.anchor.rows, max_samples=len(world.anchor.rows))
+    expected = shap.explainers.Exact(predictor, masker)(X)
+    assert_allclose(found.explanation.values[:, :, 0], expected.values[:, :, 1], rtol=0, atol=1e-8)
+    assert_allclose(found.explanation.base_values[:, 0], expected.base_values[:, 1], rtol=0, atol=1e-12)
+
+
+def test_of_many_columns_values_add_up_along_random_orders(tmp_path):
+    names = [*NAMES[:3], *(f"x{number}" for number in range(9))]
+    world = new_world(tmp_path, columns=[Column(name=n, kind="number", minimum=0.0, maximum=100.0) for n in names])
+    for seed, file in enumerate(tmp_path.glob("*.csv")):
+        rows = np.random.default_rng(seed).uniform(0, 100, size=(80, 9))
+        pd.concat([pd.read_csv(file), pd.DataFrame(rows, columns=names[3:])], axis=1).to_csv(file, index=False)
+    state = np.random.get_state()[1].copy()  # noqa: NPY002
+    found, frame = explained(world.installed(), world, most_rows=3, n_background=5)
+    assert not found.exact
+    parts = [f"contribution_{name}" for name in names]
+    assert_allclose(frame["answer"], frame["base_value"] + frame[parts].sum(axis=1), rtol=0, atol=1e-12)
+    again, _ = explained(PartyFolder(tmp_path / "a"), world, most_rows=3, n_background=5)
+    assert_allclose(again.explanation.values, found.explanation.values, rtol=0, atol=0)
+    np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
 
 
 def test_nothing_leaves_and_files_are_closed_to_others(world):
@@ -184,68 +179,6 @@ def test_what_cannot_be_explained_is_refused(world, tmp_path):
         a.explain(tmp_path / "new.csv", tmp_path / "why.csv")
     with pytest.raises(ValueError, match="no probabilities"):
         a.explain(tmp_path / "new.csv", tmp_path / "why.csv", log_odds=True)
-    with pytest.raises(AgreementError, match="covariance"):
-        a.column_effects()
-
-
-def numbers_world(root):
-    columns = [Column(name=name, kind="number", minimum=0.0, maximum=100.0) for name in NAMES[:3]]
-    return new_world(root, "regression", columns, max_components=3)
-
-
-@pytest.mark.parametrize("scale", ["sd", "unit"])
-def test_effects_are_those_of_least_squares_on_all_rows_in_one_place(tmp_path, scale):
-    world = numbers_world(tmp_path)
-    a, b = world.shared("a"), world.shared("b")
-    integrator = dc.LTI(3, fit_intercept=True)
-    a.install(world.model_file(a, b, estimator=LeastSquaresInference(), integrator=integrator))
-    found = a.column_effects(scale=scale)
-    tables = pd.concat([pd.read_csv(tmp_path / f"{name}.csv") for name in "ab"])
-    X, y = np.column_stack([np.ones(160), tables[NAMES[:3]]]), tables["ill"].to_numpy()
-    beta = np.linalg.lstsq(X, y, rcond=None)[0]
-    covariance = ((y - X @ beta) ** 2).sum() / (160 - 4) * np.linalg.inv(X.T @ X)
-    step = world.anchor.rows.std(axis=0) if scale == "sd" else np.ones(3)
-    assert found.names == tuple(NAMES[:3])
-    assert found.identified.all()
-    assert_allclose(found.effect, beta[1:] * step, rtol=1e-6)
-    assert_allclose(found.se, np.sqrt(np.diag(covariance))[1:] * step, rtol=1e-6)
-    assert a.shared_defences == ()
-    assert events(a)[-1] == "column-effects"
-
-
-def test_categories_keep_their_place_among_effects_and_are_refused(tmp_path):
-    columns = [
-        Column(name="ward", kind="category", categories=("north", "south")),
-        *(Column(name=name, kind="number", minimum=0.0, maximum=100.0) for name in NAMES[:2]),
-    ]
-    world = new_world(tmp_path, "regression", columns)
-    a, b = world.shared("a"), world.shared("b")
-    integrator = dc.LTI(3, fit_intercept=True)
-    a.install(world.model_file(a, b, estimator=LeastSquaresInference(), integrator=integrator))
-    found = a.column_effects()
-    assert found.names == ("ward", "age", "pulse")
-    assert "category" in found.reasons[0]
-    assert np.isnan(found.effect[0])
-    assert not found.identified[0]
-    places = {name: number for number, name in enumerate(found.names)}
-    home = a._at_home()
-    plain = home.party.column_effects(world.anchor.rows, home.model, columns=[2, 3])
-    for name, number in (("age", 0), ("pulse", 1)):
-        assert_allclose(found.effect[places[name]], plain.effect[number])
-        assert found.reasons[places[name]] == plain.reasons[number]
-
-
-def test_defences_of_the_share_are_known(tmp_path):
-    world = numbers_world(tmp_path)
-    assert world.shared("a", noise=0.1).shared_defences
-
-
-def test_a_table_with_a_project_of_categories_alone_has_no_effects(tmp_path):
-    columns = [Column(name="ward", kind="category", categories=("north", "south"))]
-    columns.append(Column(name="sex", kind="category", categories=("f", "m")))
-    folder = new_world(tmp_path, "regression", columns).join("a")
-    with pytest.raises(AgreementError, match="no columns of numbers"):
-        folder.column_effects()
 
 
 def test_forests_are_explained_too(world):
@@ -255,15 +188,3 @@ def test_forests_are_explained_too(world):
     found, frame = explained(a, world, most_rows=3)
     assert found.model == "RandomForestClassifier"
     assert_allclose(frame["answer"], frame["base_value"] + frame[PARTS].sum(axis=1))
-
-
-def test_figures_are_coloured_by_numbers_and_categories_stay_grey(world):
-    folder = world.installed()
-    found, _ = explained(folder, world, most_rows=6)
-    data = found.explanation.data
-    assert list(data) == NAMES
-    assert_allclose(data["age"], world.table["age"].iloc[found.rows - 1])
-    assert (data["ward"].to_numpy() == world.table["ward"].iloc[found.rows - 1].to_numpy()).all()
-    coloured = [points.get_array() is not None for points in found.explanation.plot_beeswarm("yes").collections]
-    assert sorted(coloured) == [False, True, True, True]
-    assert LogisticRegression.__name__ in found.model

@@ -14,7 +14,6 @@ from ..web import DeskFiles, Jobs, Refusal
 
 if TYPE_CHECKING:
     from ...exchange.party_folder import Explained, Prepared, Tuning
-    from ...party import ColumnEffects
     from ._offer import Offer
 
 __all__ = ["TABLE_ENDINGS", "Looked", "PartyDesk", "Seen"]
@@ -95,8 +94,6 @@ class PartyDesk:
     evaluated : dict of str to object or None
         What `PartyFolder.evaluate` gave.
     explained : Explained or None
-    effects : ColumnEffects or None
-        What `PartyFolder.column_effects` gave.
     learned : dict of str to object or None
         What `PartyFolder.learn` gave.
     """
@@ -119,7 +116,6 @@ class PartyDesk:
         self.predicted: tuple[Path, int, dict[str, Any]] | None = None
         self.evaluated: dict[str, Any] | None = None
         self.explained: Explained | None = None
-        self.effects: ColumnEffects | None = None
         self.learned: dict[str, Any] | None = None
         keys = self.path / "keys.json"
         if self.is_joined or not keys.is_file():
@@ -175,7 +171,7 @@ class PartyDesk:
             self.table = None
         self.choose(self.table)
         self.offered(None)
-        self.installed = self.predicted = self.evaluated = self.explained = self.effects = None
+        self.installed = self.predicted = self.evaluated = self.explained = None
         self.files.clear()
 
     def wanted_table(self) -> Path:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
@@ -23,7 +21,6 @@ __all__ = ["EXPLAIN", "explain_parts"]
 
 EXPLAIN, FILE, FIGURE = "/explain", "explanations.csv", "explanations.png"
 _MOST_COLUMNS = 15
-_FADED = 0.05
 
 
 def explain_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
@@ -31,8 +28,6 @@ def explain_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
 
     def show(request: Request) -> Response:
         found, task = desk.explained, desk.opened().project.task
-        asked = request.query_params.get("row", "1")
-        row = int(asked) if asked.isdecimal() and len(asked) < 10 else 1
         return pages.page(
             "explain.html",
             path=EXPLAIN,
@@ -44,7 +39,7 @@ def explain_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
             file=FILE,
             figure=FIGURE if found is not None and (desk.files.path / FIGURE).is_file() else "",
             command=desk.command("explain", "new.csv", "-o", "why.csv", "--figure", "why.png"),
-            **({} if found is None else _context(found, row)),
+            **({} if found is None else _context(found)),
         )
 
     def explain(form: FormData) -> Response:
@@ -103,52 +98,17 @@ def _remove(desk: PartyDesk) -> None:
         (desk.files.path / name).unlink(missing_ok=True)
 
 
-def _context(found: Explained, asked: int) -> dict[str, Any]:
-    """What the page shows of all rows together, and of one."""
-    explanation, lost = found.explanation, set(found.not_identified)
-    importance = list(explanation.importance().items())
-    place = min(max(asked, 1), len(found.rows)) - 1
-    outputs = explanation.output_names
-    values, base = explanation.values[place], explanation.base_values
-    if outputs is not None:
-        # Of several classes the one that this row's answer is highest for.
-        which = int(np.argmax(np.asarray(base) + values.sum(axis=0)))
-        values, base = values[:, which], np.asarray(base)[which]
-    order = np.argsort(-np.abs(values))[:_MOST_COLUMNS]
-    parts = [float(values[each]) for each in order]
-    rest = float(values.sum() - sum(parts))
-    names = [explanation.feature_names[each] for each in order]
-    entries = [explanation.data[name].iloc[place] for name in names]
+def _context(found: Explained) -> dict[str, Any]:
+    """What the page shows of all rows together."""
+    importance, outputs = list(found.importance().items()), found.explanation.output_names
+    shown = importance[:_MOST_COLUMNS]
     return {
         "importance": [
-            {"name": name, "value": value, "picture": picture, "is_lost": name in lost}
-            for (name, value), picture in zip(
-                importance[:_MOST_COLUMNS], beam_svgs([value for _, value in importance[:_MOST_COLUMNS]]), strict=True
-            )
+            {"name": name, "value": value, "picture": picture}
+            for (name, value), picture in zip(shown, beam_svgs([value for _, value in shown]), strict=True)
         ],
         "n_columns": len(importance),
-        "of": "" if outputs is None else ", ".join(map(str, outputs)),
-        "lost": sorted(lost),
-        "faded": explanation.faded if explanation.faded > _FADED else None,
-        "exact": explanation.exact,
+        "of": "" if outputs is None else ", ".join(outputs),
         "adjusted": adjusted_text(found.adjusted) if found.adjusted["columns"] else "",
         "adjusted_lines": adjusted_details(found.adjusted),
-        "row": {
-            "place": place + 1,
-            "number": int(found.rows[place]),
-            "output": "" if outputs is None else str(outputs[which]),
-            "base": float(base),
-            "answer": float(base) + float(values.sum()),
-            "rest": rest if len(values) > len(parts) else None,
-            "parts": [
-                {"name": name, "entry": _entry(entry), "value": value, "picture": picture, "is_lost": name in lost}
-                for name, entry, value, picture in zip(names, entries, parts, beam_svgs(parts), strict=True)
-            ],
-        },
     }
-
-
-def _entry(entry: Any) -> str:
-    if isinstance(entry, str):
-        return entry
-    return f"{entry:.6g}" if math.isfinite(entry) else "missing"

@@ -11,7 +11,6 @@ from starlette.types import ASGIApp
 
 from ..web import Page, Pages, Session, Step, create_app, remote_commands
 from ._approval import APPROVE, OUTBOX, approval_parts
-from ._columns import COLUMNS, columns_parts
 from ._desk import PartyDesk
 from ._evaluate import EVALUATE, evaluate_parts
 from ._explain import EXPLAIN, explain_parts
@@ -71,7 +70,6 @@ def party_app(desk: PartyDesk, session: Session) -> ASGIApp:
             *predict_parts(desk, pages),
             *evaluate_parts(desk, pages),
             *explain_parts(desk, pages),
-            *columns_parts(desk, pages),
             *learn_parts(desk, pages),
             *forget_parts(desk, pages),
         ],
@@ -145,11 +143,10 @@ def _beside(desk: PartyDesk) -> Sequence[Step]:
     steps = [
         Step(path=EVALUATE, name="How good on known rows", is_done=desk.evaluated is not None, is_beside=True),
         Step(path=EXPLAIN, name="What columns do", is_done=desk.explained is not None, is_beside=True),
-        Step(path=COLUMNS, name="Effects of columns", is_done=desk.effects is not None, is_beside=True),
         Step(path=LEARN, name="Learn from answers", is_done=desk.has_learned, is_beside=True),
         Step(path=FORGET, name="Forget the map", is_done=desk.has_forgotten(), is_beside=True),
     ]
     # Of an effect no model comes back, and without targets there is nothing to be held against.
-    models = (EVALUATE, EXPLAIN, COLUMNS, LEARN)
+    models = (EVALUATE, EXPLAIN, LEARN)
     without = {"effect": models, "none": models, "survival": (LEARN,)}.get(kind, ())
     return [step for step in steps if step.path not in without]

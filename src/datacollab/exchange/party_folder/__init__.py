@@ -9,10 +9,10 @@ Files by what they are for:
 * The analyst's model, or its answers: `_installation`, `_pooling`, `_answers`, `_learning`.
 * Predictions: `_predictions`, `_prediction`, `_prediction_file`, `_sides`, `_survival_times`, `_scores`, `_ranking`,
   `_survival_scores`.
-* What columns do in the model: `_explaining`, `_contributions`.
+* What columns do in the model: `_explaining`.
 """
 
-from ._contributions import Explained
+from ._explaining import Explained
 from ._foreseen import foresight_in_words
 from ._named_targets import NamedTargets
 from ._party_folder import PartyFolder

@@ -1,41 +1,110 @@
-"""What columns do in the analyst's model, computed in the party's folder: nothing leaves."""
+"""What columns do in the analyst's model, computed in the party's folder by the package shap: nothing leaves."""
 
 from __future__ import annotations
 
+import io
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from itertools import count
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ...errors import AgreementError, DataCollabError, ExchangeError, UnidentifiedColumnsWarning
-from ...party import ColumnEffects
-from ..project import encode_table, read_table, table_format, write_table
-from ._contributions import (
-    ANSWER,
-    BASE,
-    OUTPUT,
-    ROW,
-    Explained,
-    check_figure,
-    columns_of_matrix,
-    contribution_names,
-    entries_of,
-    number_effects,
-    one_output,
-)
+from ..._require import require
+from ..._threads import one_thread
+from ..._typing import FloatArray
+from ...bundle import write_atomically
+from ...errors import AgreementError, DataCollabError, ExchangeError
+from ..project import Column, Project, encode_table, read_table, table_format, write_table
 from ._learning import Learning
 from ._prediction_file import check_output
 from ._sides import CommonSide
 
-__all__ = ["Explaining"]
+__all__ = ["Explained", "Explaining"]
+
+ROW, OUTPUT, BASE, ANSWER = "row", "class", "base_value", "answer"
+FIGURES = (".png", ".pdf", ".svg")
+MOST_EXACT = 10
+"""Columns up to which all coalitions are taken; of more, random orders and their reverses."""
+_N_ORDERS = 10
+_BATCH = 8_192
+"""Masked rows that are predicted together."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Explained:
+    """Shapley values of rows of a table, in the project's columns.
+
+    Attributes
+    ----------
+    explanation : shap.Explanation
+        Its `feature_names` are the project's columns.  A category counts as one, whatever columns of zeros and ones it
+        became.  Values have the shape (n_rows, n_columns), or (n_rows, n_columns, n_outputs) where classes have names.
+    rows : ndarray of shape (n_explained,)
+        Which rows of the table were explained, counted from 1, the header not included.
+    n_rows : int
+        Of the table.
+    model : str
+        What kind of model h is.
+    exact : bool
+        Whether all coalitions were taken, rather than random orders.
+    adjusted : dict
+        How many entries of the table the project's rules made something else.
+    """
+
+    explanation: Any
+    rows: NDArray[np.intp]
+    n_rows: int
+    model: str
+    exact: bool
+    adjusted: dict[str, Any]
+
+    def importance(self) -> dict[str, float]:
+        """Mean absolute value of each column over rows and outputs, largest first."""
+        values, names = self.explanation.values, self.explanation.feature_names
+        means = np.abs(values).reshape(*values.shape[:2], -1).mean(axis=(0, 2))
+        return {names[place]: float(means[place]) for place in np.argsort(-means, kind="stable")}
+
+    def frame(self, kept: Any) -> Any:
+        """A data frame with a line for each explained row, and of several classes for each row and class.
+
+        Parameters
+        ----------
+        kept : DataFrame of n_explained rows
+            What stands beside the position of the row, such as an identifier; may have no columns.
+        """
+        pandas, found = require("pandas", "cli"), self.explanation
+        names = contribution_names(found.feature_names)
+        outputs = found.output_names
+        parts = []
+        for place, name in enumerate([None] if outputs is None else outputs):
+            values, base = (found.values, found.base_values) if name is None else _of(found, place)
+            columns = {ROW: self.rows} | {each: kept[each].array for each in kept.columns}
+            columns |= {} if name is None else {OUTPUT: [name] * len(values)}
+            columns |= {BASE: base, ANSWER: base + values.sum(axis=1)}
+            parts.append(pandas.DataFrame(columns | dict(zip(names, values.T, strict=True))))
+        return pandas.concat(parts, ignore_index=True).sort_values(ROW, kind="stable", ignore_index=True)
+
+    def save_figure(self, path: Path) -> None:
+        """Draw the most important columns into a file that is closed to others; it shows private entries."""
+        shap, found = _shap(), self.explanation
+        axes = require("matplotlib.figure", "plots").Figure(figsize=(7.5, 5.0), layout="constrained").subplots()
+        one = found if found.output_names is None else found[:, :, len(found.output_names) - 1]
+        shap.plots.beeswarm(one, ax=axes, show=False, plot_size=None)
+        drawn = io.BytesIO()
+        axes.figure.savefig(drawn, format=path.suffix.lower()[1:], dpi=144)
+        write_atomically(path, drawn.getvalue(), mode=0o600)
+
+    def __repr__(self) -> str:
+        return f"Explained({len(self.rows)} of {self.n_rows} rows, {len(self.explanation.feature_names)} columns)"
 
 
 class Explaining(Learning):
     """What a party asks of the installed model about its own columns."""
 
+    @one_thread
     def explain(
         self,
         source: Path,
@@ -46,8 +115,6 @@ class Explaining(Learning):
         keep: Sequence[str] = (),
         log_odds: bool = False,
         n_background: int = 100,
-        n_permutations: int | None = None,
-        random_state: int | None = 0,
         figure: Path | None = None,
         force: bool = False,
         progress: Callable[[int, int], None] = lambda done, n_rows: None,
@@ -55,7 +122,7 @@ class Explaining(Learning):
         """Write what each column adds to the model's answers for rows of a table, into a file closed to others.
 
         The model is the collaboration's, h(g_k(f_k(x))), without the party's own models; masked columns are taken from
-        the anchor, which is the same at every party.  See `datacollab.Party.explain`.
+        the anchor, which is the same at every party.  Needs the package shap: ``pip install 'datacollab[shap]'``.
 
         Parameters
         ----------
@@ -73,8 +140,8 @@ class Explaining(Learning):
             Columns of the table to be put beside the position, such as an identifier.
         log_odds : bool, default=False
             Whether log odds are explained in place of probabilities.
-        n_background, n_permutations, random_state
-            As in `datacollab.Party.explain`.
+        n_background : int, default=100
+            How many rows of the anchor are taken, evenly spaced; at most all.
         figure : Path, optional
             PNG, PDF or SVG, by its name, of the most important columns.
         force : bool, default=False
@@ -92,6 +159,8 @@ class Explaining(Learning):
             NOT_SHARED, NOT_INSTALLED, WRONG_SHARE, ALREADY_THERE, MODEL_MALFORMED, or of the kind "schema".
         AgreementError
             When answers of the model are no numbers to be explained, or the table has no rows.
+        MissingExtraError
+            When shap is not installed.
         NumericalError
             When log odds are wanted of a probability of 0 or 1.
         ValueError
@@ -112,32 +181,27 @@ class Explaining(Learning):
         check_output(output, source, force=force, what="explanations", column=BASE)
         if figure is not None:
             check_figure(Path(figure), (source, output), force=force)
-        side = self._common()
-        _check_outputs(side, of_class, log_odds, figure, self.project.task.kind)
+        side = self._at_home().side("collaboration")
+        assert isinstance(side, CommonSide)
+        classes = _classes(side, of_class, log_odds, figure, self.project.task.kind)
+        _shap()
         table = read_table(source, project=self.project)
         self._check_kept(keep, list(table.columns), source)
         encoded = encode_table(self.project, table, where=str(source), with_target=False)
         if not encoded.n_rows:
             raise AgreementError(f"{source} has no rows to explain.")
-        n_rows = min(most_rows, encoded.n_rows)
-        chosen = np.linspace(0, encoded.n_rows - 1, n_rows).round().astype(np.intp)
-        done = count(1)
+        chosen = _evenly(encoded.n_rows, most_rows)
         anchor = self.anchor.rows
+        predictor = side.party.predictor(side.model)
+        answer = predictor.log_odds if log_odds else predictor
         try:
-            with warnings.catch_warnings():
-                # Which columns these are is in the result.
-                warnings.simplefilter("ignore", UnidentifiedColumnsWarning)
-                found = side.party.explain(
-                    encoded.X[chosen],
-                    side.model,
-                    background=anchor,
-                    columns=columns_of_matrix(self.project),
-                    output="log-odds" if log_odds else "auto",
-                    n_permutations=n_permutations,
-                    n_background=n_background,
-                    random_state=random_state,
-                    progress=lambda _: progress(next(done), n_rows),
-                )
+            explanation = shapley_values(
+                answer if classes is None else lambda X: answer(X)[:, [place for place, _ in classes]],
+                encoded.X[chosen],
+                anchor[_evenly(len(anchor), n_background)],
+                groups=[list(places) for _, places in _places(self.project)],
+                progress=progress,
+            )
         except DataCollabError:
             raise
         # A model that was tampered with may fail in any way, and with words that quote the rows.
@@ -147,74 +211,26 @@ class Explaining(Learning):
                 f"The model {side.name} fails on rows of {source} and the anchor ({type(error).__name__}). Do not use "
                 "it, and ask the analyst.",
             ) from None
-        named = replace(found, data=entries_of(self.project, encoded.X[chosen]))
+        names = [column.name for column in self.project.columns]
+        explanation.data = entries_of(self.project, encoded.X[chosen])
+        explanation.feature_names = names
+        if classes is not None:
+            explanation.values = explanation.values.reshape(len(chosen), len(names), len(classes))
+            explanation.base_values = explanation.base_values.reshape(len(chosen), len(classes))
+            explanation.output_names = [name for _, name in classes]
         result = Explained(
-            explanation=one_output(named, of_class),
+            explanation=explanation,
             rows=chosen + 1,
             n_rows=encoded.n_rows,
             model=side.name,
+            exact=len(names) <= MOST_EXACT,
             adjusted=encoded.adjusted.to_dict(),
         )
         write_table(output, [result.frame(table.iloc[chosen][list(keep)])], mode=0o600)
         if figure is not None:
             result.save_figure(Path(figure))
-        self.record("explain", file=source.name, n_rows=n_rows)
+        self.record("explain", file=source.name, n_rows=len(chosen))
         return result
-
-    def column_effects(self, *, scale: str = "sd", confidence: float = 0.95) -> ColumnEffects:
-        """What a step of each column of numbers changes on average, where the model is linear with its covariance.
-
-        See `datacollab.Party.column_effects`, also for what is assumed.  Columns that the representation does not tell
-        are refused, and categories, whose columns of zeros and ones cannot change one by one.
-
-        Parameters
-        ----------
-        scale : {"sd", "unit"}, default="sd"
-            Steps: a standard deviation over the anchor, or a unit of the column.
-        confidence : float, default=0.95
-
-        Returns
-        -------
-        ColumnEffects
-            Of all columns of the project, by their names.
-
-        Raises
-        ------
-        ExchangeError
-            NOT_SHARED, NOT_INSTALLED or WRONG_SHARE.
-        AgreementError
-            When the model has no covariance, or the project no column of numbers.
-
-        Notes
-        -----
-        Leaves the party: nothing.
-        """
-        places = columns_of_matrix(self.project)
-        numbers = [places[column.name][0] for column in self.project.columns if column.kind == "number"]
-        if not numbers:
-            raise AgreementError(f"Project {self.project.name!r} has no columns of numbers to move a step.")
-        side = self._common()
-        found = side.party.column_effects(
-            self.anchor.rows, side.model, columns=numbers, scale=scale, confidence=confidence
-        )
-        self.record("column-effects", n_shown=int(found.identified.sum()))
-        return number_effects(self.project, found)
-
-    @property
-    def shared_defences(self) -> tuple[str, ...]:
-        """What the party's last share was defended by; standard errors of effects know nothing of it."""
-        digest = self._logged_share()
-        (facts,) = [
-            entry["facts"]
-            for entry in self.log.entries()
-            if entry["event"] == "share" and entry["facts"].get("digest") == digest
-        ]
-        return tuple(facts.get("defences", ()))
-
-    def _common(self) -> CommonSide:
-        side = self._at_home().side("collaboration")
-        assert isinstance(side, CommonSide)
-        return side
 
     def _check_kept(self, keep: Sequence[str], columns: list[str], source: Path) -> None:
         if lacking := [name for name in keep if name not in columns]:
@@ -230,8 +246,125 @@ class Explaining(Learning):
             )
 
 
-def _check_outputs(side: CommonSide, of_class: str | None, log_odds: bool, figure: Path | None, kind: str) -> None:
-    """Refuse what the model has no answers for, before any work is done."""
+def shapley_values(
+    answer: Callable[[FloatArray], FloatArray],
+    rows: FloatArray,
+    background: FloatArray,
+    *,
+    groups: Sequence[Sequence[int]],
+    progress: Callable[[int, int], None] = lambda done, n_rows: None,
+) -> Any:
+    """Shapley values of groups of columns, by shap: exact of up to ten groups, else along random orders.
+
+    Parameters
+    ----------
+    answer : callable
+        From rows to answers, shape (n_rows,) or (n_rows, n_outputs).
+    rows : ndarray of shape (n_rows, n_columns)
+        To be explained.
+    background : ndarray of shape (n_background, n_columns)
+        From which masked columns are taken.
+    groups : sequence of sequences of int
+        Columns that come and go together; each column is in one.
+    progress : callable, optional
+        Called with the number of rows that are done, and of all, after each.
+
+    Returns
+    -------
+    shap.Explanation
+        Without names and data.
+    """
+    shap = _shap()
+    n_background, n_columns = background.shape
+    group_of = np.empty(n_columns, dtype=np.intp)
+    for number, columns in enumerate(groups):
+        group_of[list(columns)] = number
+    # shap masks one number for each group: which row its columns come from.  So a group is one player, and nothing is
+    # lost where shap takes entries that are nearly the same for the same.
+    sources = np.repeat(np.arange(n_background, dtype=np.float64)[:, None], len(groups), axis=1)
+    masker = shap.maskers.Independent(sources, max_samples=n_background)
+    own, places, found = np.full((1, len(groups)), float(n_background)), np.arange(n_columns), []
+    # shap draws its orders from numpy's global generator.
+    state = np.random.get_state()  # noqa: NPY002
+    try:
+        for row in rows:
+            stacked = np.vstack([background, row])
+
+            def masked(numbers: FloatArray, stacked: FloatArray = stacked) -> FloatArray:
+                rows_of = numbers.astype(np.intp)[:, group_of]
+                blocks = range(0, len(rows_of), _BATCH)
+                return np.concatenate([answer(stacked[rows_of[each : each + _BATCH], places]) for each in blocks])
+
+            if len(groups) <= MOST_EXACT:
+                one = shap.explainers.Exact(masked, masker)(own, silent=True)
+            else:
+                n_answers = _N_ORDERS * (2 * len(groups) + 1)
+                one = shap.explainers.Permutation(masked, masker, seed=0)(own, max_evals=n_answers, silent=True)
+            found.append(one)
+            progress(len(found), len(rows))
+    finally:
+        np.random.set_state(state)  # noqa: NPY002
+    return shap.Explanation(
+        np.concatenate([each.values for each in found]),
+        base_values=np.concatenate([each.base_values for each in found]),
+    )
+
+
+def _shap() -> Any:
+    with warnings.catch_warnings():
+        # It sets up its colours in a way that matplotlib will deprecate.
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        return require("shap", "shap")
+
+
+def contribution_names(columns: Sequence[str]) -> list[str]:
+    """What the project's columns are called in the table of contributions.
+
+    Examples
+    --------
+    >>> from datacollab.exchange.party_folder._explaining import contribution_names
+    >>> contribution_names(["age", "ward"])
+    ['contribution_age', 'contribution_ward']
+    """
+    return [f"contribution_{name}" for name in columns]
+
+
+def entries_of(project: Project, X: FloatArray) -> NDArray[np.float64]:
+    """Rows of the matrix in the project's columns, for figures; a category is its place among the project's."""
+    return np.column_stack(
+        [X[:, places[0]] if column.kind == "number" else X[:, places].argmax(1) for column, places in _places(project)]
+    )
+
+
+def check_figure(figure: Path, others: Sequence[Path], *, force: bool) -> None:
+    """Refuse a place for a figure, or a machine that draws none, before any work is done.
+
+    Raises
+    ------
+    ValueError
+        When it is another file of the command, or of no kind that is drawn.
+    FileNotFoundError
+        When there is no such folder.
+    ExchangeError
+        ALREADY_THERE.
+    MissingExtraError
+        When matplotlib is not installed.
+    """
+    require("matplotlib.figure", "plots")
+    if figure.suffix.lower() not in FIGURES:
+        raise ValueError(f"A figure ends in one of {', '.join(FIGURES)}; got {figure.name!r}.")
+    if not figure.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {figure.parent} for {figure.name}. Make it first.")
+    if figure.resolve() in [other.resolve() for other in others]:
+        raise ValueError(f"{figure} is the table, or the file of contributions; name another file for the figure.")
+    if figure.exists() and not force:
+        raise ExchangeError("ALREADY_THERE", f"{figure} exists. Name another file, or overwrite it with --force.")
+
+
+def _classes(
+    side: CommonSide, of_class: str | None, log_odds: bool, figure: Path | None, kind: str
+) -> list[tuple[int, str]] | None:
+    """Positions and names of the classes that are explained; refuse what the model has no answers for."""
     if side.classes is None:
         if of_class is not None or log_odds:
             raise ValueError(f"The model {side.name} gives no probabilities. Leave out the class and log odds.")
@@ -240,9 +373,27 @@ def _check_outputs(side: CommonSide, of_class: str | None, log_odds: bool, figur
                 f"The model {side.name} names classes without probabilities, which cannot be added. Ask the analyst "
                 "for a model that has them."
             )
-        return
+        return None
     names = [str(each) for each in side.classes]
     if of_class is not None and of_class not in names:
         raise ValueError(f"The model knows the classes {', '.join(names)}; got {of_class!r}.")
     if figure is not None and of_class is None and len(names) != 2:
         raise ValueError(f"A figure is of one class: name one of {', '.join(names)}.")
+    # Of two classes the second, as the first's values are its negatives.
+    which = names[-1] if of_class is None and len(names) == 2 else of_class
+    return [(place, name) for place, name in enumerate(names) if which in (None, name)]
+
+
+def _evenly(n_rows: int, at_most: int) -> NDArray[np.intp]:
+    return np.linspace(0, n_rows - 1, min(at_most, n_rows)).round().astype(np.intp)
+
+
+def _places(project: Project) -> Iterator[tuple[Column, range]]:
+    start = 0
+    for column in project.columns:
+        yield column, range(start, start + column.n_features)
+        start += column.n_features
+
+
+def _of(found: Any, place: int) -> tuple[FloatArray, FloatArray]:
+    return found.values[:, :, place], found.base_values[:, place]
