@@ -69,7 +69,7 @@ frontier: $(VENV)/.pays  ## Accuracy against risk for every defence: what docs/r
 	$(BIN)/python -m datacollab_experiments.pays --preset frontier $(if $(DATA),--data-dir $(DATA)) --n-jobs 2 --output output/frontier \
 		--copy-to docs/results/frontier
 
-downstream: $(VENV)/.test  ## Survival, effects, explanations, clusters, groups: what docs/results/downstream holds, beside what should hold. Goes on where it was.
+downstream: $(VENV)/.test  ## Survival, effects, clusters, groups: what docs/results/downstream holds, beside what should hold. Goes on where it was.
 	$(BIN)/python -m datacollab_experiments.downstream --n-jobs 2 --output output/downstream --copy-to docs/results/downstream
 
 

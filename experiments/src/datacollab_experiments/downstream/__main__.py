@@ -20,11 +20,9 @@ from .store import FILE, append, digest_of, read
 
 SECTIONS = (
     "survival",
-    "column_coverage",
     "effects",
     "effect_coverage",
     "answers",
-    "explanations",
     "clusters",
     "groups",
     "class_sums",
