@@ -2,7 +2,7 @@
 
 import pytest
 
-from datacollab.desk.party._ways import form_of, options_of_way
+from datacollab.desk.party._release import form_of, options_of_way
 from datacollab.exchange.party_folder._way import Way
 
 OPTIONS = [

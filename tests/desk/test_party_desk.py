@@ -426,13 +426,13 @@ def test_a_desk_under_a_passphrase(tmp_path, monkeypatch):
 
 
 def test_trying_other_ways_and_taking_one(world, place, monkeypatch):
-    from datacollab.desk.party import _other_ways
+    from datacollab.desk.party import _release
 
     def few(*given, **options):
         return real(*given, **options)[-2:]
 
-    real = _other_ways.ways_to_try
-    monkeypatch.setattr(_other_ways, "ways_to_try", few)
+    real = _release.ways_to_try
+    monkeypatch.setattr(_release, "ways_to_try", few)
     policy = world.root / "a" / "policy.toml"
     policy.write_text(policy.read_text().replace("max_linkage = 0.25", "max_linkage = 0.001"))
     place.desk.choose(world.root / "a.csv")

@@ -18,7 +18,7 @@ from datacollab.effects import (
     propensity_scores,
     survival_difference,
 )
-from datacollab.effects._survival_curves import survival_at
+from datacollab.effects._estimators import survival_at
 from datacollab.errors import EffectError
 from datacollab.survival import kaplan_meier
 from datacollab.targets import survival_target

@@ -195,7 +195,7 @@ def effect(
     Example: datacollab analyst effect -C analyst --estimand ATT
     """
     with reported(as_json) as report:
-        from ..effects._effect import METHODS, TARGETS
+        from ..effects._estimate import METHODS, TARGETS
         from ..exchange.analyst_folder import EFFECT_FILES, effect_of
 
         for option, value, known in (

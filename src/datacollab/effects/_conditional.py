@@ -18,8 +18,7 @@ from ..errors import AgreementError, UnknownPartyError
 from ..model import PartyModel
 from ..share import Share
 from ._estimators import propensity_scores
-from ._folds import effect_folds
-from ._learners import cross_fitted
+from ._learners import cross_fitted, effect_folds
 from ._pooled import pooled_rows
 
 __all__ = ["ConditionalEffects", "conditional_effects"]

@@ -1,7 +1,8 @@
-"""Effects of a treatment from rows, treatments and outcomes as arrays."""
+"""Estimators of effects from arrays: their scores, standard errors, and curves of survival."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,20 +11,250 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
 from .._validation import FloatArray
-from ..linalg import PROPENSITY_CLIP
-from ._folds import Folds
-from ._learners import WhitenedLogisticRegression, cross_fitted, predicted
-from ._scores import Estimated, doubly_robust_score, partially_linear_score, weighting_score
-from ._survival_curves import survival_score
+from ..errors import EffectError
+from ..linalg import PROPENSITY_CLIP, treatment_weights
+from ._learners import Folds, WhitenedLogisticRegression, cross_fitted, predicted
 
 __all__ = [
+    "Estimated",
     "clipped",
     "doubly_robust",
+    "doubly_robust_score",
     "inverse_probability_weighting",
     "partially_linear",
+    "partially_linear_score",
     "propensity_scores",
+    "pseudo_values",
+    "survival_at",
     "survival_difference",
+    "survival_score",
+    "weighting_score",
 ]
+
+
+@dataclass(frozen=True, eq=False)
+class Estimated:
+    r"""An estimate and its influence function at each row.
+
+    Attributes
+    ----------
+    value : float
+    influence : ndarray of shape (n_rows,)
+        :math:`\varphi_i` with mean zero: the estimate is off the truth by about the mean of these.
+    """
+
+    value: float
+    influence: FloatArray
+
+    def standard_error(self, groups: NDArray[np.intp] | None = None) -> float:
+        r"""Standard error, :math:`\sqrt{\sum_g (\sum_{i \in g} \varphi_i)^2} / n`.
+
+        Parameters
+        ----------
+        groups : ndarray of shape (n_rows,), optional
+            Rows that were made of the same records move together; None takes rows as independent.
+        """
+        sums = self.influence if groups is None else np.bincount(groups, weights=self.influence)
+        return float(np.sqrt(sums @ sums) / len(self.influence))
+
+
+def partially_linear_score(
+    outcome: FloatArray, treatment: NDArray[np.int64], outcome_hat: FloatArray, propensity: FloatArray
+) -> Estimated:
+    r"""Effect in :math:`Y = \theta T + u(x) + \varepsilon`, after Robinson (1988) and Chernozhukov et al. (2018).
+
+    .. math:: \hat\theta = \sum_i r^T_i r^Y_i / \sum_i (r^T_i)^2,
+       \quad \varphi_i = (r^Y_i - \hat\theta r^T_i) r^T_i / \overline{(r^T)^2}
+
+    Parameters
+    ----------
+    outcome, treatment : ndarray of shape (n_rows,)
+    outcome_hat : ndarray of shape (n_rows,)
+        Of the outcome, whatever the arm; rows left out.
+    propensity : ndarray of shape (n_rows,)
+        Of treatment; rows left out.
+    """
+    r_y, r_t = outcome - outcome_hat, treatment - propensity
+    value = float(r_t @ r_y / (r_t @ r_t))
+    return Estimated(value, (r_y - value * r_t) * r_t / np.mean(r_t**2))
+
+
+def doubly_robust_score(
+    outcome: FloatArray,
+    treatment: NDArray[np.int64],
+    control_hat: FloatArray,
+    treated_hat: FloatArray,
+    propensity: FloatArray,
+    target: str,
+) -> Estimated:
+    r"""Effect by augmented inverse probability weighting, after Robins, Rotnitzky and Zhao (1994).
+
+    .. math::
+       \psi^{ATE} &= m_1 - m_0 + T (Y - m_1) / e - (1 - T)(Y - m_0) / (1 - e) \\
+       \psi^{ATT} &= (T - (1 - T) e / (1 - e)) (Y - m_0) / p, \quad p = \overline{T}
+
+    Parameters
+    ----------
+    outcome, treatment : ndarray of shape (n_rows,)
+    control_hat, treated_hat : ndarray of shape (n_rows,)
+        Of the outcome without and with treatment; rows left out.  `treated_hat` is not used for "ATT".
+    propensity : ndarray of shape (n_rows,)
+        Between 0 and 1, both excluded.
+    target : {"ATE", "ATT"}
+    """
+    if target == "ATT":
+        share = treatment.mean()
+        signed = np.where(treatment == 1, 1.0, -propensity / (1.0 - propensity))
+        psi = signed * (outcome - control_hat) / share
+        value = float(psi.mean())
+        return Estimated(value, psi - value * treatment / share)
+    psi = (
+        treated_hat
+        - control_hat
+        + treatment * (outcome - treated_hat) / propensity
+        - (1 - treatment) * (outcome - control_hat) / (1.0 - propensity)
+    )
+    value = float(psi.mean())
+    return Estimated(value, psi - value)
+
+
+def weighting_score(
+    outcome: FloatArray, treatment: NDArray[np.int64], propensity: FloatArray, target: str
+) -> Estimated:
+    r"""Difference of the arms' weighted means, after Hájek; weights of `treatment_weights`, taken as known.
+
+    Parameters
+    ----------
+    outcome, treatment, propensity : ndarray of shape (n_rows,)
+    target : {"ATE", "ATT"}
+    """
+    weights = treatment_weights(treatment, propensity, target)
+    means, influence = [], np.zeros(len(outcome))
+    for arm, sign in ((0, -1.0), (1, 1.0)):
+        w = np.where(treatment == arm, weights, 0.0)
+        mean = float(w @ outcome / w.sum())
+        influence += sign * w * (outcome - mean) / w.mean()
+        means.append(mean)
+    return Estimated(means[1] - means[0], influence)
+
+
+_AT_RISK = 10
+"""Rows of an arm that are watched until the horizon at least; of fewer a curve says nothing there."""
+
+
+def survival_at(
+    event: NDArray[np.bool_], time: FloatArray, weights: FloatArray, horizon: float
+) -> tuple[float, FloatArray]:
+    r"""Weighted Kaplan-Meier curve at one time, and its derivative by the logarithms of the weights.
+
+    .. math:: S(h) = \prod_{u \le h} (1 - d_u / Y_u), \quad
+       w_i \frac{\partial S}{\partial w_i} = - S(h) \sum_{u \le h} w_i
+       \frac{dN_i(u) - Y_i(u) d_u / Y_u}{Y_u - d_u}
+
+    with :math:`d_u` the weight of the events at u and :math:`Y_u` of the rows at risk.
+
+    Parameters
+    ----------
+    event, time, weights : ndarray of shape (n_rows,)
+    horizon : float
+
+    Returns
+    -------
+    value : float
+        Where nothing is cut off before the horizon, the weighted part of rows with a time beyond it.
+    derivative : ndarray of shape (n_rows,)
+        Sums to zero.
+    """
+    order = np.argsort(time, kind="stable")
+    t, w, d = time[order], weights[order], weights[order] * event[order]
+    times, first = np.unique(t, return_index=True)
+    at_risk = np.cumsum(w[::-1])[::-1][first]
+    events = np.add.reduceat(d, first)
+    events[times > horizon] = 0.0
+    # The last event of a curve may take all that is at risk; the curve is zero then, and stays there.
+    steps = np.maximum(1.0 - events / at_risk, 0.0)
+    value = float(np.prod(steps))
+    if value <= len(t) * np.finfo(float).eps:
+        return 0.0, np.zeros(len(t))
+    left = at_risk - events
+    hazard = np.cumsum(events / (at_risk * left))
+    position = np.searchsorted(times, time)
+    happened = event & (time <= horizon)
+    return value, -value * weights * (np.where(happened, 1.0 / left[position], 0.0) - hazard[position])
+
+
+def pseudo_values(event: NDArray[np.bool_], time: FloatArray, horizon: float) -> FloatArray:
+    r"""Numbers that stand for being without the event at a time, also of rows cut off before, shape (n_rows,).
+
+    .. math:: S(h) + n \frac{\partial S}{\partial w_i}
+
+    Their mean is the Kaplan-Meier curve; of rows that were all watched, they are 1 beyond the horizon and 0 before.
+
+    Parameters
+    ----------
+    event, time : ndarray of shape (n_rows,)
+        Of one arm.
+    horizon : float
+
+    References
+    ----------
+    .. [1] Andersen, Syriopoulou and Parner (2017). Causal inference in survival analysis using pseudo-observations.
+       Statistics in Medicine 36(17), 2669-2681.
+    """
+    _check_watched(time, horizon)
+    value, derivative = survival_at(event, time, np.ones(len(time)), horizon)
+    return value + len(time) * derivative
+
+
+def _check_watched(time: FloatArray, horizon: float) -> None:
+    watched = int((time >= horizon).sum())
+    if watched < _AT_RISK:
+        raise EffectError(
+            f"{watched} rows of an arm were watched until {horizon:g}; {_AT_RISK} are wanted for a difference of "
+            "survival. Take an earlier horizon."
+        )
+
+
+def survival_score(
+    event: NDArray[np.bool_],
+    time: FloatArray,
+    treatment: NDArray[np.int64],
+    propensity: FloatArray,
+    target: str,
+    horizon: float,
+) -> Estimated:
+    """Difference of the probabilities to be without the event at a time, treated less untreated; weights as known.
+
+    Parameters
+    ----------
+    event, time, treatment, propensity : ndarray of shape (n_rows,)
+    target : {"ATE", "ATT"}
+    horizon : float
+        In the unit of the times.
+
+    Raises
+    ------
+    EffectError
+        When few rows of an arm were watched until then.
+
+    Notes
+    -----
+    That observation ends must have nothing to do with the event, given the arm.
+
+    References
+    ----------
+    .. [1] Xie and Liu (2005). Adjusted Kaplan-Meier estimator and log-rank test with inverse probability of treatment
+       weighting for survival data. Statistics in Medicine 24(20), 3089-3110.
+    """
+    weights = treatment_weights(treatment, propensity, target)
+    values, influence = [], np.zeros(len(time))
+    for arm, sign in ((0, -1.0), (1, 1.0)):
+        rows = np.flatnonzero(treatment == arm)
+        _check_watched(time[rows], horizon)
+        value, derivative = survival_at(event[rows], time[rows], weights[rows], horizon)
+        values.append(value)
+        influence[rows] = sign * derivative * len(time)
+    return Estimated(values[1] - values[0], influence)
 
 
 def clipped(propensity: FloatArray) -> FloatArray:

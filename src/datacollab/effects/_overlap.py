@@ -1,17 +1,20 @@
-"""How far treated rows and others are like each other."""
+"""How far scores of treated rows and others overlap, and its figure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._validation import FloatArray
+from .._validation import FloatArray, require
 from ..linalg import PROPENSITY_CLIP, treatment_weights
 
-__all__ = ["Overlap", "overlap_of"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Overlap", "overlap_axes", "overlap_of"]
 
 _BINS = 20
 
@@ -73,3 +76,31 @@ def overlap_of(propensity: FloatArray, treatment: NDArray[np.int64], target: str
         effective_treated=effective[1],
         effective_untreated=effective[0],
     )
+
+
+_BLUE, _ORANGE = "#0072B2", "#D55E00"
+
+
+def _axes(width: float, height: float) -> Axes:
+    figure = require("matplotlib.figure", "plots").Figure(figsize=(width, height), layout="constrained")
+    axes: Axes = figure.subplots()
+    axes.spines[["top", "right"]].set_visible(False)
+    return axes
+
+
+def overlap_axes(overlap: Overlap, ax: Axes | None) -> Axes:
+    """Draw a histogram of the treated upwards, and of the others downwards."""
+    axes = _axes(6.4, 3.6) if ax is None else ax
+    edges = np.asarray(overlap.edges)
+    width = edges[1] - edges[0]
+    axes.bar(edges[:-1], overlap.treated, width, align="edge", color=_BLUE, edgecolor="white", label="treated")
+    down = -np.asarray(overlap.untreated)
+    axes.bar(edges[:-1], down, width, align="edge", color=_ORANGE, edgecolor="white", label="not treated")
+    axes.axhline(0.0, color="0.3", linewidth=0.8)
+    axes.set_xlim(0.0, 1.0)
+    axes.set_xlabel("propensity score", fontsize=9)
+    axes.set_ylabel("rows", fontsize=9)
+    # Downwards is a side, and no negative number of rows.
+    axes.yaxis.set_major_formatter(lambda rows, _: f"{abs(rows):g}")
+    axes.legend(frameon=False, fontsize=8)
+    return axes

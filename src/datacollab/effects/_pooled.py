@@ -16,7 +16,7 @@ from ..analyst import BaseIntegrator
 from ..errors import AgreementError, EffectError
 from ..share import Share
 from ..targets import TargetKind
-from ._folds import equal_rows
+from ._learners import equal_rows
 
 __all__ = ["PooledRows", "pooled_rows"]
 

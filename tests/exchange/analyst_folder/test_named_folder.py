@@ -14,7 +14,7 @@ from datacollab.bundle import pack, unpack
 from datacollab.effects import estimate_effect
 from datacollab.errors import AgreementError, EffectError, ExchangeError
 from datacollab.exchange.analyst_folder import AnalystFolder, effect_of, make_model, receive
-from datacollab.exchange.party_folder._survival_times import agreed_times
+from datacollab.exchange.party_folder._sides import agreed_times
 from datacollab.exchange.project import encode_table
 from datacollab.share import Share, share_contents, share_from
 from datacollab.survival import CoxRegression, SurvivalForest, concordance_index

@@ -22,7 +22,7 @@ from sklearn.semi_supervised import LabelSpreading
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, OneClassSVM
 from sklearn.tree import DecisionTreeClassifier
 
-from datacollab.exchange.analyst_folder._row_lint import training_rows_in
+from datacollab.exchange.analyst_folder._integration import training_rows_in
 
 generator = np.random.default_rng(0)
 X = generator.normal(size=(90, 5))

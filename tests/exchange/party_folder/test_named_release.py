@@ -10,8 +10,8 @@ import datacollab as dc
 from datacollab.bundle import unpack
 from datacollab.errors import AgreementError
 from datacollab.exchange.party_folder import load_policy, tune, ways_to_try
-from datacollab.exchange.party_folder._kept_variance import kept_variance
-from datacollab.exchange.party_folder._own_rows import OwnRows, own_rows_from, own_rows_to
+from datacollab.exchange.party_folder._stored import OwnRows, own_rows_from, own_rows_to
+from datacollab.exchange.party_folder._tuning import kept_variance
 from datacollab.exchange.party_folder._way import Way, of_task
 from datacollab.exchange.project import encode_table
 from datacollab.party import AnchorResiduals, GaussianNoise, Microaggregation

@@ -13,10 +13,7 @@ from starlette.types import ASGIApp
 from ...exchange.analyst_folder import EFFECT_FILES
 from ..web import Page, Pages, Session, Step, create_app, remote_commands
 from ._desk import AnalystDesk
-from ._effect import EFFECT, effect_parts
-from ._export import EXPORT, export_parts
-from ._integrate import INTEGRATE, MODEL, integrate_parts
-from ._shares import SHARES, share_parts
+from ._steps import EFFECT, EXPORT, INTEGRATE, MODEL, SHARES, effect_parts, export_parts, integrate_parts, share_parts
 
 __all__ = ["analyst_app"]
 

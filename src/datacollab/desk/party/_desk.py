@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import shlex
 import threading
 from dataclasses import dataclass, field
@@ -10,13 +11,40 @@ from typing import TYPE_CHECKING, Any
 
 from ...bundle import KeyPair, PublicKey
 from ...exchange.party_folder import PartyFolder
-from ..web import DeskFiles, Jobs, Refusal
+from ...exchange.project import Project
+from ..web import Chosen, DeskFiles, Jobs, Refusal
 
 if TYPE_CHECKING:
     from ...exchange.party_folder import Explained, Prepared, Tuning
-    from ._offer import Offer
 
-__all__ = ["TABLE_ENDINGS", "Looked", "PartyDesk", "Seen"]
+__all__ = ["TABLE_ENDINGS", "Looked", "Offer", "PartyDesk", "Seen"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Offer:
+    """A project that was looked at and is not joined yet.
+
+    Attributes
+    ----------
+    project : Project
+    file : Chosen
+        A copy of the project file: what is joined is what was looked at.
+    anchor : Chosen or None
+    id : str
+        Of this look and no other.
+    """
+
+    project: Project
+    file: Chosen
+    anchor: Chosen | None
+    id: str = field(default_factory=lambda: secrets.token_hex(16))
+
+    def discard(self) -> None:
+        """Remove the copies."""
+        self.file.discard()
+        if self.anchor is not None:
+            self.anchor.discard()
+
 
 TABLE_ENDINGS = (".csv", ".parquet", ".pq", ".arrow", ".feather", ".ipc")
 

@@ -14,8 +14,7 @@ from starlette.responses import RedirectResponse, Response
 from ...errors import ExchangeError
 from ...exchange.project import Project, read_project
 from ..web import Action, Job, Page, Pages, checked, chosen_file, perhaps_file, text
-from ._desk import PartyDesk
-from ._offer import Offer
+from ._desk import Offer, PartyDesk
 
 __all__ = ["JOIN", "join_parts"]
 

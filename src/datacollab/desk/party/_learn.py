@@ -1,4 +1,4 @@
-"""A model of one's own from the analyst's answers on the anchor: `party learn`."""
+"""A model of one's own from answers on the anchor, and forgetting the map: `party learn`, `party forget`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from ..web import Action, Job, Page, Pages, chosen_file, whole_number
+from ..web import Action, Job, Page, Pages, chosen_file, text, whole_number
 from ._desk import PartyDesk
 
-__all__ = ["LEARN", "learn_parts"]
+__all__ = ["FORGET", "LEARN", "forget_parts", "learn_parts"]
 
 LEARN = "/learn"
 _ENDINGS = (".dcanswers",)
@@ -51,3 +51,40 @@ def learn_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
 
     yield Page(LEARN, show)
     yield Action(LEARN, learn)
+
+
+FORGET = "/forget"
+
+
+def forget_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
+    """The page and the form."""
+
+    def show(request: Request) -> Response:
+        return pages.page(
+            "forget.html",
+            path=FORGET,
+            name=desk.opened().name,
+            shared=desk.shared_entry(),
+            is_forgotten=desk.has_forgotten(),
+            has_learned=desk.has_learned,
+            copies=desk.files.lasting(),
+            command=desk.command("forget"),
+        )
+
+    def forget(form: FormData) -> Response:
+        opened = desk.opened()
+        if text(form, "name") != opened.name:
+            raise ValueError(
+                f"Nothing was destroyed. Whoever means it writes the party's name, {opened.name}, into the field."
+            )
+
+        def work(job: Job) -> None:
+            opened.forget()
+            job.say("Removing the copies that this desk keeps")
+            desk.forget_copies()
+
+        desk.jobs.start("Forgetting the map", FORGET, work)
+        return RedirectResponse("/work", 303)
+
+    yield Page(FORGET, show)
+    yield Action(FORGET, forget)

@@ -10,17 +10,12 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp
 
 from ..web import Page, Pages, Session, Step, create_app, remote_commands
-from ._approval import APPROVE, OUTBOX, approval_parts
 from ._desk import PartyDesk
-from ._evaluate import EVALUATE, evaluate_parts
 from ._explain import EXPLAIN, explain_parts
-from ._forget import FORGET, forget_parts
 from ._join import JOIN, join_parts
-from ._learn import LEARN, learn_parts
-from ._model import MODEL, model_parts
-from ._other_ways import WAYS, other_ways_parts
-from ._predict import PREDICT, predict_parts
-from ._release import RELEASE, release_parts
+from ._learn import FORGET, LEARN, forget_parts, learn_parts
+from ._model import EVALUATE, MODEL, PREDICT, evaluate_parts, model_parts, predict_parts
+from ._release import APPROVE, OUTBOX, RELEASE, WAYS, approval_parts, other_ways_parts, release_parts
 from ._table import TABLE, WRONG, table_parts
 
 __all__ = ["party_app"]

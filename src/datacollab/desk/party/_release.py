@@ -1,28 +1,276 @@
-"""What would leave, and the risk: `party check`, as pages."""
+"""What would leave and its risk, other ways of sharing, and sharing: `party check`, `party tune`, `party share`."""
 
 from __future__ import annotations
 
+import math
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from markupsafe import Markup
 from starlette.datastructures import FormData
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import FileResponse, RedirectResponse, Response
 
-from ...exchange.party_folder import PartyFolder, ReleaseSummary, deadline_passed, foresight_in_words
+from ...bundle import write_atomically
+from ...errors import ExchangeError
+from ...exchange.party_folder import (
+    PartyFolder,
+    ReleaseSummary,
+    Tuning,
+    deadline_passed,
+    foresight_in_words,
+    reasons_without_defence,
+    refuse,
+    tune,
+    ways_to_try,
+)
+from ...exchange.party_folder._release_summary import FIGURES, figure_text, limit_text
+from ...exchange.party_folder._way import PRESETS
+from ...exchange.project import Column, Project
 from ...party import OBFUSCATORS
-from ..web import Action, Job, Page, Pages, bars_svg, checked, number, refusal_of
+from ..web import (
+    Action,
+    Job,
+    Page,
+    Pages,
+    bars_svg,
+    checked,
+    files_in,
+    handed_out,
+    number,
+    people_svg,
+    refusal_of,
+    remote_commands,
+    text,
+    whole_number,
+)
 from ._desk import Looked, PartyDesk
-from ._record import record_of
-from ._risk_pictures import risk_pictures
-from ._ways import form_of, options_of
 
 if TYPE_CHECKING:
+    from ...exchange.party_folder import Prepared
+    from ...exchange.party_folder._way import Way
     from ...risk.audit._criteria import Light
 
-__all__ = ["RELEASE", "attack_words", "look_at", "release_parts", "summary_context"]
+__all__ = [
+    "APPROVE",
+    "DECLINED",
+    "OUTBOX",
+    "RELEASE",
+    "WAYS",
+    "Record",
+    "RiskPicture",
+    "approval_parts",
+    "attack_words",
+    "form_of",
+    "look_at",
+    "options_of",
+    "options_of_way",
+    "other_ways_parts",
+    "record_of",
+    "release_parts",
+    "risk_pictures",
+    "summary_context",
+    "unless_declined",
+]
+
+_MOST = 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """A row of the table, and what leaves in its place.
+
+    Attributes
+    ----------
+    number : int
+        Of the row, from 1 on.
+    n_rows : int
+    before : list of (str, str)
+        Columns and entries, as the project reads them.
+    after : list of float
+        The row that leaves, or one of those that do.
+    target : str
+        That leaves with it.
+    said : str
+        What this row is to that one.
+    """
+
+    number: int
+    n_rows: int
+    before: list[tuple[str, str]]
+    after: list[float]
+    target: str
+    said: str
+
+
+def record_of(project: Project, prepared: Prepared, number: int) -> Record:
+    """Lay a row of the table beside what would leave.
+
+    Parameters
+    ----------
+    project : Project
+    prepared : Prepared
+    number : int
+        Of the row, from 1 on; beyond the last one, the last.
+    """
+    X, order, share = prepared.own.X, prepared.order, prepared.share
+    at = min(max(number, 1), len(X)) - 1
+    places = np.flatnonzero(order == at) if order is not None else np.array([], dtype=np.intp)
+    if order is None:
+        place, said = 0, "A row that would leave. It is none of yours: a row of the anchor, in other columns."
+    elif len(places) == 0:
+        place, said = -1, "This row is kept back: nothing of it would leave."
+    elif prepared.summary.stands_for == "one row":
+        place, said = int(places[0]), "What would leave of this row: it stands for it alone."
+    else:
+        place, said = int(places[0]), "What would leave: a row that stands for this one and others of its group."
+    return Record(
+        number=at + 1,
+        n_rows=len(X),
+        before=list(_entries(project, X[at])),
+        after=[] if place < 0 else [float(value) for value in share.representation[place][:_MOST]],
+        target="" if place < 0 else _told(share.target[place]),
+        said=said,
+    )
+
+
+def _entries(project: Project, row: Any) -> Iterator[tuple[str, str]]:
+    start = 0
+    for column in project.columns:
+        yield column.name, _entry(column, row[start : start + column.n_features])
+        start += column.n_features
+
+
+def _entry(column: Column, block: Any) -> str:
+    if column.flag_missing and block[-1]:
+        return "missing"
+    if column.kind == "number":
+        return f"{block[0]:.10g} {column.unit}".rstrip()
+    return column.levels[int(np.argmax(block[: len(column.levels)]))]
+
+
+def _told(target: Any) -> str:
+    if getattr(target, "dtype", None) is not None and target.dtype.names:
+        return ", ".join(f"{name} {target[name]}" for name in target.dtype.names)
+    return f"{target:.6g}" if isinstance(target, float | np.floating) else str(target)
+
+
+_ROUNDING = 1e-9
+_SENTENCES = {
+    "linkage": "Of 100 people whose records the attacker has, up to {} would be linked to the row that is theirs.",
+    "reidentification": "With strangers among the candidates, up to {} of 100 of your people would be told.",
+    "membership": "Of 100 pairs of one who is in the table and one who is not, the attacker would point to the right "
+    "one in up to {}; guessing gets 50.",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RiskPicture:
+    """One figure of the risk.
+
+    Attributes
+    ----------
+    title, figure, sentence : str
+    limit, known : str
+        What the policy allows, and what is known besides; empty where there is nothing.
+    is_above : bool
+        Whether it is above its limit, or should have been measured.
+    picture : Markup
+    """
+
+    title: str
+    figure: str
+    sentence: str
+    limit: str
+    known: str
+    is_above: bool
+    picture: Markup
+
+
+def risk_pictures(summary: ReleaseSummary) -> list[RiskPicture]:
+    """A picture of each figure; none where no attack was made."""
+    return [] if summary.risk is None else [_picture(summary, name) for name in FIGURES]
+
+
+def _picture(summary: ReleaseSummary, name: str) -> RiskPicture:
+    assert summary.risk is not None
+    told, limit = summary.risk.of(name), summary.limits.get(name)
+    known = []
+    if name in summary.risk.targets_alone:
+        known.append(f"by targets alone: {figure_text(name, summary.risk.targets_alone[name])}")
+    if name in summary.proven:
+        known.append(f"proven for any attack: at most {figure_text(name, summary.proven[name])}")
+    counted = "?" if told is None else str(math.ceil(100 * told - _ROUNDING))
+    return RiskPicture(
+        title=FIGURES[name],
+        figure="not measured" if told is None else f"at most {figure_text(name, told)}",
+        sentence="No figure, which is not the same as no risk." if told is None else _SENTENCES[name].format(counted),
+        limit="" if limit is None else limit_text(name, limit),
+        known="; ".join(known),
+        is_above=name in summary.above_limits,
+        picture=Markup() if told is None else people_svg(told, limit),
+    )
+
+
+def options_of(form: FormData) -> dict[str, Any]:
+    """Options as `PartyFolder.prepare` takes them; what was left open is not among them.
+
+    Raises
+    ------
+    ValueError
+        Where an entry is none that is known.
+    """
+    found: dict[str, Any] = {
+        "preset": _one_of(form, "preset", PRESETS),
+        "obfuscator": _one_of(form, "obfuscator", OBFUSCATORS),
+        "n_components": whole_number(form, "components"),
+        "epsilon": number(form, "epsilon"),
+        "group_size": whole_number(form, "group_size", least=2),
+        "noise": number(form, "noise"),
+    }
+    chosen = {name: value for name, value in found.items() if value is not None}
+    if checked(form, "fit_on_anchor"):
+        chosen["fit_on_anchor"] = True
+    if checked(form, "as_they_are"):
+        chosen["standardize"] = False
+    return chosen
+
+
+def options_of_way(way: Way) -> dict[str, Any]:
+    """The options that mean a way of sharing that was tried."""
+    own = not (way.is_private or way.residuals)
+    preset = "groups" if way.residuals else "private" if way.is_private else None if way.defences else "none"
+    found = {
+        "preset": preset,
+        "obfuscator": way.obfuscator,
+        "n_components": way.n_components,
+        "standardize": way.standardize,
+        "epsilon": way.epsilon,
+        "group_size": way.group_size if own else None,
+        "noise": way.noise if own else None,
+        "fit_on_anchor": way.fit_on_anchor if own else None,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def form_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Entries of the form that stand for options."""
+    entries = {"components": options.get("n_components", ""), "as_they_are": options.get("standardize") is False}
+    names = ("preset", "obfuscator", "epsilon", "group_size", "noise", "fit_on_anchor")
+    return entries | {name: options.get(name, "") for name in names}
+
+
+def _one_of(form: FormData, name: str, known: tuple[str, ...]) -> str | None:
+    written = text(form, name)
+    if written and written not in known:
+        raise ValueError(f"{name.capitalize()}: one of {', '.join(known)} is wanted. Choose one of them.")
+    return written or None
+
 
 RELEASE = "/release"
 
@@ -133,3 +381,213 @@ def _badge(light: Light) -> Markup:
     from ...risk.audit._html import light_badge
 
     return Markup(light_badge(light))
+
+
+WAYS, FIGURE = "/ways", "frontier.png"
+_RISKS = ("linkage", "reidentification", "membership")
+
+
+def other_ways_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
+    """Pages and forms of the fourth step."""
+
+    def show(request: Request) -> Response:
+        table, found = desk.wanted_table(), desk.tuning
+        return pages.page(
+            "ways.html",
+            path=WAYS,
+            table=table,
+            found=found,
+            rows=[] if found is None else _rows(found),
+            limits={} if found is None else _limits(found),
+            utility="" if found is None else found.choice.utility_name,
+            refusal=None if found is None or found.refusal is None else refusal_of(found.refusal),
+            has_figure=found is not None and _has_figure(found),
+            command=desk.command("tune", shlex.quote(str(table))),
+        )
+
+    def begin(form: FormData) -> Response:
+        return _tune(desk, number(form, "time_budget"))
+
+    def take(form: FormData) -> Response:
+        name = text(form, "way")
+        if desk.tuning is None or name not in desk.tuning.ways:
+            raise ValueError("There is no such way among those that were tried. Choose one of the list.")
+        return look_at(desk, options_of_way(desk.tuning.ways[name]))
+
+    def figure(request: Request) -> Response:
+        file = desk.path / FIGURE
+        if not file.is_file():
+            raise FileNotFoundError(f"There is no {FIGURE} in the folder yet. Try ways first.")
+        return FileResponse(file, media_type="image/png")
+
+    yield Page(WAYS, show)
+    yield Action(WAYS, begin)
+    yield Action("/ways/take", take)
+    yield Page(f"/ways/{FIGURE}", figure)
+
+
+def _tune(desk: PartyDesk, time_budget: float | None) -> Response:
+    table, opened = desk.wanted_table(), desk.opened()
+
+    def work(job: Job) -> None:
+        project, policy, encoded, anchor = opened.project, opened.policy, opened.encoded(table), opened.anchor
+        ways = ways_to_try(*(project, policy, encoded), standardize=True, anchor_has_targets=anchor.target is not None)
+        found = tune(*(project, policy, opened.name, encoded, anchor, ways), time_budget=time_budget, progress=job.say)
+        if _has_figure(found):
+            picture = BytesIO()
+            found.choice.plot().figure.savefig(picture, format="png", dpi=150)  # type: ignore[union-attr]
+            write_atomically(desk.path / FIGURE, picture.getvalue(), mode=0o600)
+        best = None if found.best is None else found.best.options
+        opened.record("tune", file=table.name, n_ways=len(found.choice.assessments), best=best)
+        desk.tuning = found
+
+    desk.jobs.start("Trying other ways of sharing", WAYS, work)
+    return RedirectResponse("/work", 303)
+
+
+def _has_figure(found: Tuning) -> bool:
+    return any(each.risk.linkage is not None for each in found.choice.assessments)
+
+
+def _rows(found: Tuning) -> list[dict[str, Any]]:
+    best = None if found.choice.best is None else found.choice.best.option.name
+    return [
+        {
+            "name": row["way"],
+            "utility": f"{row[found.choice.utility_name]:.2f}",
+            "risks": ["–" if row[name] is None else figure_text(name, row[name]) for name in _RISKS],
+            "allowed": row["allowed"],
+            "reasons": ", ".join(dict.fromkeys(row["reasons"])),
+            "is_best": row["way"] == best,
+        }
+        for row in found.rows()
+    ]
+
+
+def _limits(found: Tuning) -> list[str]:
+    limits = asdict(found.choice.limits)
+    return ["none" if limits[name] is None else limit_text(name, limits[name]) for name in _RISKS]
+
+
+APPROVE, OUTBOX = "/approve", "/outbox"
+DECLINED = "You said no. Nothing was written, and nothing leaves."
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Approval:
+    """Somebody's yes.
+
+    Attributes
+    ----------
+    name : str
+    undefended : bool
+        Whether rows may leave without a defence.
+    """
+
+    name: str
+    undefended: bool
+
+
+def approval_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
+    """Pages and forms of the fifth and sixth step."""
+
+    def show(request: Request) -> Response:
+        table, opened, question = desk.wanted_table(), desk.opened(), desk.jobs.question_about(ReleaseSummary)
+        context: dict[str, Any] = {} if question is None else summary_context(question.about)
+        return pages.page(
+            "approve.html",
+            path=APPROVE,
+            table=table,
+            question=question,
+            looked=desk.looked,
+            shared=desk.shared_entry(),
+            approvers=opened.policy.approvers,
+            analyst=opened.project.analyst.fingerprint,
+            command=desk.command("share", shlex.quote(str(table)), *_looked_words(desk)),
+            **context,
+        )
+
+    def begin(form: FormData) -> Response:
+        return _share(desk, again=checked(form, "again"))
+
+    def decide(form: FormData) -> Response:
+        job, question, shown = desk.jobs.running, desk.jobs.question_about(ReleaseSummary), text(form, "question")
+        if job is None or question is None:
+            raise ExchangeError("NOT_APPROVED", "Nothing waits for an approval. Look at what would leave once more.")
+        if text(form, "decision") != "yes":
+            job.answer(None, shown)
+            return RedirectResponse("/work", 303)
+        name = text(form, "name")
+        if not name:
+            raise ValueError("Whoever approves writes their name; it leaves with the share. Write it.")
+        desk.opened().policy.check_approver(name)
+        undefended = checked(form, "undefended")
+        if not undefended:
+            refuse(reasons_without_defence(question.about))
+        # What is about another release than the one on the page is refused here.
+        job.answer(_Approval(name=name, undefended=undefended), shown)
+        return RedirectResponse("/work", 303)
+
+    def outbox(request: Request) -> Response:
+        return pages.page(
+            "outbox.html",
+            path=OUTBOX,
+            files=[{"name": file.name, "bytes": file.stat().st_size} for file in files_in(desk.opened().outbox)],
+            place=desk.opened().outbox,
+            shared=desk.shared_entry(),
+            analyst=desk.opened().project.analyst.fingerprint,
+            remote=remote_commands(desk.path),
+            of_effect=desk.opened().project.task.kind == "effect",
+        )
+
+    def download(request: Request) -> Response:
+        return handed_out(desk.opened().outbox, request.path_params["name"])
+
+    yield Page(APPROVE, show)
+    yield Action(APPROVE, begin)
+    yield Action("/approve/decide", decide)
+    yield Page(OUTBOX, outbox)
+    yield Page("/outbox/{name}", download)
+
+
+def unless_declined(job: Job, make: Callable[[], Path]) -> Path | None:
+    """Make what is to leave; that somebody said no is an end like others."""
+    try:
+        return make()
+    except ExchangeError as error:
+        if error.code != "NOT_APPROVED" or not job.notice:
+            raise
+        return None
+
+
+def _share(desk: PartyDesk, *, again: bool) -> Response:
+    table, opened = desk.wanted_table(), desk.opened()
+    # What was looked at in vain is not what somebody chose.
+    options = {} if desk.looked is None else desk.options | desk.attacks
+
+    def work(job: Job) -> Path | None:
+        def ask(summary: ReleaseSummary) -> str | None:
+            answer = job.ask(summary)
+            if answer is None:
+                job.notice = DECLINED
+                return None
+            if not answer.undefended:
+                refuse(reasons_without_defence(summary))
+            job.where = OUTBOX
+            job.say("Writing the share into the outbox")
+            return str(answer.name)
+
+        def make() -> Path:
+            return opened.share(table, approve=ask, again=again, undefended=True, progress=job.say, **options)
+
+        return unless_declined(job, make)
+
+    desk.jobs.start("Making the share", APPROVE, work)
+    return RedirectResponse("/work", 303)
+
+
+def _looked_words(desk: PartyDesk) -> list[str]:
+    """Options of the command that shares as it was looked at."""
+    if desk.looked is None:
+        return []
+    return [word for word in (desk.looked.prepared.way.options, *attack_words(desk.attacks)) if word]

@@ -1,10 +1,16 @@
-"""The application of a desk: its entrance, its style, the page of what is at work, and a role's pages and forms."""
+"""Pages and actions as an application, and serving it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import signal
+import socket
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
@@ -15,14 +21,11 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from ...look import STYLE
-from ._entrance import entrance
-from ._guard import STYLE_PATH, Guard
-from ._jobs import Jobs
+from ._entrance import STYLE_PATH, Guard, Session, entrance
+from ._jobs import Jobs, Refusal, refusal_of
 from ._pages import Pages
-from ._refusal import Refusal, refusal_of
-from ._session import Session
 
-__all__ = ["Action", "Page", "create_app"]
+__all__ = ["Action", "Page", "bound_socket", "create_app", "serve"]
 
 _PATIENCE = 1.0
 """Seconds for which the page of the work waits: short work then needs no second look."""
@@ -128,3 +131,67 @@ def _work(pages: Pages, jobs: Jobs) -> Response:
     if job.is_done or job.question is not None:
         return RedirectResponse(job.where, 303)
     return pages.page("work.html", path=job.where, job=job, lines=list(job.lines), working=True)
+
+
+LOOPBACK = "127.0.0.1"
+_GRACE = 2
+
+
+def bound_socket(port: int = 0) -> tuple[socket.socket, str]:
+    """A socket of this machine alone, and what a browser calls it.
+
+    Parameters
+    ----------
+    port : int, default=0
+        One that is free, by default.
+
+    Raises
+    ------
+    OSError
+        When it is taken.
+    """
+    try:
+        bound = socket.create_server((LOOPBACK, port))
+    except OSError as error:
+        raise OSError(
+            error.errno, f"Port {port} of this machine is taken ({error.strerror}). Name another, or none."
+        ) from None
+    return bound, f"{LOOPBACK}:{bound.getsockname()[1]}"
+
+
+def serve(app: ASGIApp, bound: socket.socket, scratch: Path) -> None:
+    """Answer until somebody interrupts.
+
+    Parameters
+    ----------
+    app : ASGI application
+    bound : socket
+    scratch : Path
+        Folder for uploads on their way, so that no private table touches another disk.
+    """
+    tempfile.tempdir = str(scratch)
+    # No access log: the link that lets a browser in would be in it.
+    config = uvicorn.Config(
+        app,
+        access_log=False,
+        log_level="critical",
+        lifespan="off",
+        ws="none",
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE,
+    )
+    with _ended_in_order():
+        uvicorn.Server(config).run(sockets=[bound])
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Let every way of ending the program be like Ctrl-C, after which no upload is left."""
+    others = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = [(each, signal.signal(each, signal.default_int_handler)) for each in others]
+    try:
+        yield
+    finally:
+        for each, handler in before:
+            signal.signal(each, handler)

@@ -1,22 +1,198 @@
-"""How one browser gets in: by a link that somebody pastes, or by a page on the disk that sends the secret itself."""
+"""Who is let in: sessions, what a request must have, and the page of the first visit."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import secrets
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hmac import compare_digest
+from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...bundle import write_atomically
+from ...look import HEADERS
 from ._files import DeskFiles
-from ._guard import ENTRANCE
-from ._session import Session
 
-__all__ = ["door_page", "entrance"]
+__all__ = ["ENTRANCE", "STYLE_PATH", "Guard", "Session", "door_page", "entrance"]
+
+
+class Session:
+    """The secrets of one desk, drawn anew whenever it is opened.
+
+    Parameters
+    ----------
+    host : str
+        Address and port, as the browser names them.
+
+    Attributes
+    ----------
+    host : str
+    origin : str
+    port : str
+    cookie_name : str
+        With the port in it: browsers send cookies to all ports of a host, and two desks must not take each other's.
+    cookie : str
+        Its value, known to the browser that opened the link.
+    token : str
+        What every form carries, so that no other page can send one in its name.
+    when_redeemed : callable
+        Called once, when a browser was let in.
+    """
+
+    def __init__(self, host: str) -> None:
+        self.host = host
+        self.origin = f"http://{host}"
+        self.port = host.rpartition(":")[2]
+        self.cookie_name = f"datacollab-desk-{self.port}"
+        self.cookie = secrets.token_urlsafe(32)
+        self.token = secrets.token_urlsafe(32)
+        self.when_redeemed: Callable[[], None] = lambda: None
+        self._secret: str | None = secrets.token_urlsafe(32)
+        self._lock = threading.Lock()
+
+    @property
+    def secret(self) -> str | None:
+        """What lets one browser in; None once it was used."""
+        return self._secret
+
+    @property
+    def link(self) -> str | None:
+        """The link that lets one browser in; None once it was used."""
+        return None if self._secret is None else f"{self.origin}/enter/{self._secret}"
+
+    def redeem(self, secret: str) -> bool:
+        """Whether this is the link's secret; from then on it is so no more."""
+        with self._lock:
+            if self._secret is None or not _equal(secret, self._secret):
+                return False
+            self._secret = None
+        self.when_redeemed()
+        return True
+
+    def knows(self, cookie: str | None) -> bool:
+        """Whether a cookie is that of the browser that was let in."""
+        return cookie is not None and _equal(cookie, self.cookie)
+
+    def is_own(self, token: str | None) -> bool:
+        """Whether a form's token is this session's."""
+        return token is not None and _equal(token, self.token)
+
+
+def _equal(given: str, wanted: str) -> bool:
+    return compare_digest(given.encode("utf-8", "surrogatepass"), wanted.encode())
+
+
+ENTRANCE, STYLE_PATH = "/enter", "/static/desk.css"
+MOST_BYTES = 2 * 2**30
+"""Of an upload; tables and files of the exchange are smaller."""
+MOST_TO_ENTER = 4096
+"""Of whoever is not let in yet."""
+_HEADERS = {**HEADERS, "Referrer-Policy": "same-origin"}
+_CHANGING = ("POST",)
+_READING = ("GET", "HEAD")
+
+
+class Guard:
+    """Refuses requests before any page sees them, and puts the desk's headers on every answer.
+
+    Parameters
+    ----------
+    app : ASGI application
+    session : Session
+    most_bytes : int
+        Of a request's body.
+    """
+
+    def __init__(self, app: ASGIApp, session: Session, *, most_bytes: int = MOST_BYTES) -> None:
+        self._app, self._session, self._most = app, session, most_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            # There are no web sockets here, and nothing to be done at the start.
+            return
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers[name] = value
+            await send(message)
+
+        refused = self._refused(scope)
+        if refused is not None:
+            await refused(scope, receive, sent)
+            return
+        await self._app(scope, _limited(receive, self._most_of(scope)), sent)
+
+    def _refused(self, scope: Scope) -> PlainTextResponse | None:
+        headers = Headers(scope=scope)
+        if headers.getlist("host") != [self._session.host]:
+            # A name elsewhere that was pointed at this machine would otherwise reach the desk.
+            return PlainTextResponse(f"This desk answers to http://{self._session.host} alone.", 421)
+        if scope["method"] not in (*_READING, *_CHANGING):
+            return PlainTextResponse("This desk knows GET and POST alone.", 405)
+        if scope["method"] in _CHANGING:
+            # The page on the disk is of no origin; whoever knows the secret may come from anywhere.
+            if scope["path"] != ENTRANCE and headers.get("origin", self._session.origin) != self._session.origin:
+                return PlainTextResponse("This form comes from another page than the desk's.", 403)
+            most = self._most_of(scope)
+            if _too_long(headers.get("content-length"), most):
+                return PlainTextResponse(f"TOO_LARGE: at most {most} bytes can be sent at once.", 413)
+        if _is_open(scope["path"]):
+            return None
+        if not self._session.knows(_cookie(headers, self._session.cookie_name)):
+            return PlainTextResponse(
+                "This desk is open in another browser, or was opened anew. `datacollab desk` prints a link that lets "
+                "one browser in, once: stop it and start it again for another.",
+                401,
+            )
+        return None
+
+    def _most_of(self, scope: Scope) -> int:
+        return min(self._most, MOST_TO_ENTER) if _is_open(scope["path"]) else self._most
+
+
+def _is_open(path: str) -> bool:
+    """Whether it is for browsers that were not let in, too."""
+    secret = path.removeprefix(f"{ENTRANCE}/")
+    return path in (ENTRANCE, STYLE_PATH) or (secret != path and secret != "" and "/" not in secret)
+
+
+def _limited(receive: Receive, most: int) -> Receive:
+    """The same, but no more bytes than allowed, whatever the length was said to be."""
+    left = most
+
+    async def counted() -> Message:
+        nonlocal left
+        message = await receive()
+        left -= len(message.get("body", b""))
+        return message if left >= 0 else {"type": "http.disconnect"}
+
+    return counted
+
+
+def _too_long(length: str | None, most: int) -> bool:
+    if length is None:
+        return False
+    return not (length.isascii() and length.isdigit() and int(length[:20]) <= most)
+
+
+def _cookie(headers: Headers, name: str) -> str | None:
+    try:
+        found = SimpleCookie(headers.get("cookie", "")).get(name)
+    except CookieError:
+        return None
+    return None if found is None else found.value
+
 
 # Programs' arguments can be read by every user of a machine, and addresses stay in a browser's history: neither has the
 # secret.  Where scripts are off, the button does the same.

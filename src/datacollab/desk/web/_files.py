@@ -1,9 +1,10 @@
-"""Files that a desk keeps in its folder: what was uploaded and what is to be downloaded, closed to others."""
+"""Files of a desk: kept beside the folder, offered, and in the outbox."""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,10 +12,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
+from starlette.responses import FileResponse
+
 from ...bundle import open_unlinked
 from ...errors import ExchangeError
 
-__all__ = ["Chosen", "DeskFiles"]
+__all__ = ["Chosen", "DeskFiles", "files_in", "handed_out", "remote_commands"]
 
 FOLDER, INBOX = "desk", "inbox"
 _ENDING = re.compile(r"\.[a-z]{2,12}")
@@ -148,3 +151,35 @@ class DeskFiles:
         """Remove the copy of this name, if there is one."""
         for file in self.path.glob(f"{as_name}.*"):
             file.unlink()
+
+
+def files_in(outbox: Path) -> list[Path]:
+    """The files in an outbox by name, but for hidden ones."""
+    return sorted(file for file in outbox.iterdir() if file.is_file() and not file.name.startswith("."))
+
+
+def remote_commands(folder: Path) -> dict[str, str]:
+    """Commands that send what is in the outbox and fetch what came; none where the folder has no remote.
+
+    Parameters
+    ----------
+    folder : Path
+        The role's.
+    """
+    if not (folder / "remotes.toml").is_file():
+        return {}
+    return {verb: f"datacollab remote {verb} -C {shlex.quote(str(folder))}" for verb in ("push", "pull")}
+
+
+def handed_out(outbox: Path, name: str) -> FileResponse:
+    """One of them as a download.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where there is no file of this name.
+    """
+    for file in files_in(outbox):
+        if file.name == name:
+            return FileResponse(file, filename=file.name, media_type="application/octet-stream")
+    raise FileNotFoundError("There is no such file in the outbox. Look at the outbox again.")

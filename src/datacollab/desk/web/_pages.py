@@ -10,9 +10,8 @@ from typing import Any
 from starlette.responses import HTMLResponse
 
 from ...look import templates_in
-from ._jobs import Jobs
-from ._refusal import Refusal
-from ._session import Session
+from ._entrance import Session
+from ._jobs import Jobs, Refusal
 
 __all__ = ["Pages", "Step"]
 

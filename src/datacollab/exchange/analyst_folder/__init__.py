@@ -5,8 +5,7 @@ from ._folder import AnalystFolder
 from ._integration import Integration, anchor_concordance
 from ._methods import METHODS, MODELS, SURVIVAL_MODELS, make_integrator, make_model
 from ._score import Score
-from ._shares import ReceivedShare, receive
-from ._status import PartyStatus
+from ._shares import PartyStatus, ReceivedShare, receive
 
 __all__ = [
     "EFFECT_FILES",

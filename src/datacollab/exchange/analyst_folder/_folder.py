@@ -14,13 +14,10 @@ from ...bundle import KeyPair, PublicKey, read_regular, write_atomically
 from ...errors import AgreementError, ExchangeError
 from ..log import AuditLog, locked
 from ..project import Project, load_project, read_project
-from ._clusters import clustered
-from ._collaboration import pack_collaboration, unpack_collaboration
-from ._export import refuse_training_rows, signed_answers, signed_model
+from ._collaboration import pack_collaboration, refuse_training_rows, signed_answers, signed_model, unpack_collaboration
 from ._integration import Integration, describe
-from ._methods import survival_defaults
-from ._shares import ReceivedShare, check_newer, check_same_anchor, receive
-from ._status import PartyStatus
+from ._methods import clustered, survival_defaults
+from ._shares import PartyStatus, ReceivedShare, check_newer, check_same_anchor, receive
 
 if TYPE_CHECKING:
     from ...analyst import BaseIntegrator

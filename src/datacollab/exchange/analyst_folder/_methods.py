@@ -1,15 +1,17 @@
-"""Integration methods and models by the names that the command line takes."""
+"""Integration methods and models by their names, and clusters of all parties' rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...share import Share
+
 if TYPE_CHECKING:
-    from ...analyst import BaseIntegrator
+    from ...analyst import BaseIntegrator, Collaboration
     from ...share import Share
 
-__all__ = ["METHODS", "MODELS", "SURVIVAL_MODELS", "make_integrator", "make_model", "survival_defaults"]
+__all__ = ["METHODS", "MODELS", "SURVIVAL_MODELS", "clustered", "make_integrator", "make_model", "survival_defaults"]
 
 AUTO = "auto"
 """Left to the analyst's own choice, by rows left out."""
@@ -196,3 +198,25 @@ SURVIVAL_MODELS: dict[str, Callable[[bool, int | None], Any]] = {
     "survival-forest": _survival_forest,
 }
 """Makers of models of times to an event, which take whether rows are means, and a seed."""
+
+
+def clustered(shares: Sequence[Share], n_clusters: int, random_state: int) -> Collaboration:
+    """k-means of the rows of all parties, in a common space with the distances of the anchor.
+
+    Parameters
+    ----------
+    shares : sequence of Share
+    n_clusters : int
+    random_state : int
+        Of the first centres.
+
+    Raises
+    ------
+    ValueError
+        When a cluster has too few rows to let its centre go to all parties.
+    """
+    from sklearn.cluster import KMeans
+
+    from ...analyst import cluster, integrate
+
+    return cluster(integrate(shares), KMeans(n_clusters, n_init=10, random_state=random_state))

@@ -1,4 +1,4 @@
-"""How good the analyst's model is on rows left out of its training."""
+"""Judge a collaboration by rows that were left out: of classes, numbers and times to events."""
 
 from __future__ import annotations
 
@@ -12,15 +12,33 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from ..._validation import FloatArray
+from ...errors import NumericalError
 from ...linalg import ranking_figures
+from ...model import fit_weighted
 from ...share import Share
+from ...survival import concordance_index
 from ..project import Task
-from ._rows_together import rows_together
 
 if TYPE_CHECKING:
     from ...analyst import Collaboration
 
-__all__ = ["Score", "score_of"]
+__all__ = ["Score", "rows_together", "score_of", "survival_score"]
+
+
+def rows_together(shares: Sequence[Share]) -> NDArray[np.intp]:
+    """A number for each row, the same for rows that are left out together.
+
+    Those are equal rows of a party, as means of groups are, and rows that defences made of one anchor row.
+    """
+    n_anchors = len(shares[0].anchor_representation)
+    numbers: list[NDArray[np.intp]] = []
+    start = n_anchors
+    for share in shares:
+        equal = np.unique(share.representation, axis=0, return_inverse=True)[1].ravel()
+        numbers.append(start + equal if share.anchor_rows is None else share.anchor_rows)
+        start += len(equal)
+    return np.concatenate(numbers)
+
 
 FIND = 0.8
 """The share of two classes' second one that the threshold told is to find."""
@@ -189,3 +207,50 @@ def _of_second(task: Task, classes: NDArray[Any], probabilities: FloatArray) -> 
 def _never_called(task: Task, target: NDArray[Any], predicted: NDArray[Any]) -> tuple[str | int, ...]:
     there, called = set(target.tolist()), set(predicted.tolist())
     return tuple(name for name in task.classes if name in there - called)
+
+
+def survival_score(collaboration: Collaboration, shares: Sequence[Share], n_folds: int) -> Score | None:
+    """Cross-validate the concordance of the log risk on the collaboration representations, equal rows together.
+
+    Parameters
+    ----------
+    collaboration : Collaboration
+    shares : sequence of Share
+        In the order of the collaboration's parties.
+    n_folds : int
+
+    Returns
+    -------
+    Score or None
+        None where there are too few rows, or a fold has no pair whose order is known.
+    """
+    from sklearn.base import clone
+    from sklearn.model_selection import GroupKFold
+
+    rows = np.vstack([collaboration.representations_[share.party] for share in shares])
+    target = np.concatenate([share.target for share in shares])
+    strata = np.repeat(np.arange(len(shares)), [len(share.target) for share in shares])
+    groups = rows_together(shares)
+    n_folds = min(n_folds, len(np.unique(groups)))
+    if n_folds < 2:
+        return None
+    found: list[float] = []
+    for kept, out in GroupKFold(n_folds, shuffle=True, random_state=0).split(rows, groups=groups):
+        fitted = fit_weighted(
+            clone(collaboration.estimator_), rows[kept], target[kept], np.ones(len(kept)), strata=strata[kept]
+        )
+        try:
+            found.append(concordance_index(target[out], fitted.predict(rows[out])))
+        except NumericalError:
+            return None
+    values = np.array(found)
+    half = float(stats.t.ppf(0.975, n_folds - 1) * values.std(ddof=1) / np.sqrt(n_folds))
+    value = float(values.mean())
+    return Score(
+        name="concordance",
+        value=value,
+        low=max(value - half, 0.0),
+        high=min(value + half, 1.0),
+        baseline=0.5,
+        n_folds=n_folds,
+    )

@@ -2,25 +2,21 @@
 
 Files by what they are for:
 
-* The folder: `_party_folder`, `_workplace`, `_files`, `_stored`, `_own_rows`, `_commit`.
-* What may leave: `_policy`, `_way`, `_prepare`, `_release_check`, `_release_summary`, `_named_targets`, `_risk`,
-  `_share_file`.
-* What to choose: `_tuning`, `_kept_variance`, `_foreseen`.
-* The analyst's model, or its answers: `_installation`, `_pooling`, `_answers`, `_learning`.
-* Predictions: `_predictions`, `_prediction`, `_prediction_file`, `_sides`, `_survival_times`, `_scores`, `_ranking`,
-  `_survival_scores`.
+* The folder: `_party_folder`, `_workplace`, `_files`, `_stored`, `_commit`.
+* What may leave: `_policy`, `_way`, `_prepare`, `_release_check`, `_release_summary`, `_risk`.
+* What to choose: `_tuning`, `_foreseen`.
+* The analyst's model, or its answers: `_installation`, `_learning`.
+* Predictions: `_predictions`, `_prediction`, `_sides`, `_scores`.
 * What columns do in the model: `_explaining`.
 """
 
 from ._explaining import Explained
 from ._foreseen import foresight_in_words
-from ._named_targets import NamedTargets
 from ._party_folder import PartyFolder
 from ._policy import Policy, default_policy_text, load_policy
-from ._prepare import Prepared, prepare
+from ._prepare import Prepared, prepare, refuse
 from ._release_check import deadline_passed, reasons_without_defence
-from ._release_summary import ReleaseSummary, release_summary
-from ._share_file import refuse
+from ._release_summary import NamedTargets, ReleaseSummary, release_summary
 from ._tuning import Tuning, tune, ways_to_try
 from ._way import Way
 

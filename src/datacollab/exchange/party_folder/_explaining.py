@@ -19,7 +19,7 @@ from ...bundle import write_atomically
 from ...errors import AgreementError, DataCollabError, ExchangeError
 from ..project import Column, Project, encode_table, read_table, table_format, write_table
 from ._learning import Learning
-from ._prediction_file import check_output
+from ._prediction import check_output
 from ._sides import CommonSide
 
 __all__ = ["Explained", "Explaining"]

@@ -2,22 +2,167 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sklearn.tree import export_text
+import numpy as np
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_text
 
-from ...bundle import read_regular
-from ...errors import ExchangeError
-from ._answers import learned, learned_from, learned_state, open_answers
+from ...bundle import Bundle, KeyPair, digest, is_container, is_encrypted, read_regular, unpack, unseal
+from ...errors import AnchorError, ExchangeError
+from ...model import ANSWERS_KIND, AnchorAnswers, answers_contents, answers_from
+from ...party import AnswerRidge, LearnedModel, fit_to_answers, learn_answers
+from ..project import Anchor, Project
 from ._commit import commit_forgetting, commit_learned, has_forgotten
-from ._pooling import NOT_SAID
+from ._installation import NOT_SAID, are_targets, check_addressed
 from ._predictions import Predictions
+from ._prepare import SEALED
 from ._sides import AtHome, LearnedSide
-from ._stored import load_party
+from ._stored import OwnRows, load_party
 
-__all__ = ["Learning"]
+__all__ = ["Learning", "learned", "learned_from", "learned_state", "open_answers"]
+
+
+def open_answers(
+    data: bytes, source: Path, project: Project, key: KeyPair, party: str, share_digest: str | None, n_anchors: int
+) -> tuple[AnchorAnswers, Bundle]:
+    """Read answers, and check that they were made for this party from its last share, on this anchor.
+
+    Parameters
+    ----------
+    data : bytes
+    source : Path
+        Whom an error names.
+    project : Project
+        Whose analyst has to have signed them.
+    key : KeyPair
+        The party's, to which they are sealed.
+    party : str
+    share_digest : str or None
+        Identity of the party's last share.
+    n_anchors : int
+
+    Raises
+    ------
+    ExchangeError
+        Of the kinds "verification" and "model".
+    """
+    if not (is_container(data) or is_encrypted(data)):
+        raise ExchangeError(
+            "BUNDLE_MALFORMED",
+            f"{source} is no bundle; the .dcanswers that the analyst sent is wanted. Give that file.",
+        )
+    bundle = unpack(data, kind=ANSWERS_KIND, signed_by=project.analyst, what=str(source))
+    try:
+        check_addressed(bundle, source, project, party, share_digest)
+    except ExchangeError as error:
+        if error.code == "MODEL_MALFORMED":
+            raise _malformed(f"{source} has a manifest that does not say what it should") from None
+        raise
+    if bundle.members.keys() != {SEALED}:
+        raise _malformed(f"{source} is not sealed to party {party!r}, as all answers of a project are")
+    try:
+        inner = unseal(bundle.members[SEALED], key, purpose=f"answers for {party} in {project.digest}")
+    except ExchangeError as error:
+        raise ExchangeError(error.code, f"{source}: {error}") from None
+    answers = answers_from(unpack(inner, kind=ANSWERS_KIND, what=f"What is sealed in {source}"))
+    _check_fits(answers, bundle, source, project, party, n_anchors)
+    return answers, bundle
+
+
+def _check_fits(
+    answers: AnchorAnswers, bundle: Bundle, source: Path, project: Project, party: str, n_anchors: int
+) -> None:
+    task = "regression" if answers.classes is None else "classification"
+    told = {"party": answers.party, "task": task, "n_anchors": answers.n_anchors}
+    wrong = [name for name, value in told.items() if bundle.facts.get(name) != value]
+    if wrong or answers.party != party:
+        raise _malformed(f"{source} holds answers of which it says something else: {wrong!r}")
+    if answers.n_anchors != n_anchors:
+        raise _malformed(f"{source} holds {answers.n_anchors} answers, and the anchor has {n_anchors} rows")
+    targets = answers.values if answers.classes is None else answers.classes
+    if task != project.task.kind or not are_targets(targets, project):
+        raise _malformed(f"{source} holds something other than the targets of project {project.name!r}")
+
+
+def learned(answers: AnchorAnswers, anchor: Anchor, own: OwnRows | None, tree: int | None) -> LearnedModel:
+    """Learn kernel ridge regression, or a decision tree of at most this depth, and check that it would hold.
+
+    Raises
+    ------
+    ExchangeError
+        ANSWERS_UNFIT.
+    """
+    rows = None if own is None or len(own.X) < 10 else own.X
+    try:
+        return learn_answers(
+            answers.party, anchor.rows, answers, None if tree is None else _tree(tree, answers), rows=rows
+        )
+    except AnchorError as error:
+        raise ExchangeError("ANSWERS_UNFIT", str(error)) from None
+
+
+def learned_state(
+    model: LearnedModel, answers: AnchorAnswers, anchor: Anchor
+) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Facts and members of the file in which the party keeps them: the answers, and how to learn from them again."""
+    if isinstance(model.estimator, AnswerRidge):
+        ridge = model.estimator
+        recipe = {"gamma": ridge.gamma_, "alpha": ridge.alpha_, "standardize": ridge.standardize_}
+    else:
+        recipe = {"tree": model.estimator.max_depth}
+    facts, members = answers_contents(answers)
+    figures = {"r2": model.r2, "agreement": model.agreement, "remoteness": model.remoteness}
+    return {"answers": facts, "recipe": recipe, "figures": figures, "anchor": _identity(anchor)}, members
+
+
+def learned_from(facts: Mapping[str, Any], members: Mapping[str, bytes], anchor: Anchor) -> LearnedModel:
+    """The model of `learned_state` once more: the same to the last bits of its sums.
+
+    Raises
+    ------
+    ExchangeError
+        STATE_DAMAGED or ANCHOR_MISMATCH.
+    """
+    if facts.get("anchor") != _identity(anchor):
+        raise ExchangeError(
+            "ANCHOR_MISMATCH",
+            "What this party learned is of another anchor than the one that is there now. Open the anchor that was "
+            "shared again, or learn from answers on this one.",
+        )
+    try:
+        inner = Bundle(ANSWERS_KIND, dict(facts["answers"]), dict(members), None, "")
+        answers = answers_from(inner)
+        recipe = facts["recipe"]
+        estimator = _tree(recipe["tree"], answers) if "tree" in recipe else AnswerRidge(**recipe)
+        return LearnedModel(
+            party=answers.party,
+            estimator=fit_to_answers(estimator, anchor.rows, answers.values, answers.classes),
+            classes_=answers.classes,
+            **facts["figures"],
+        )
+    # What this program wrote and signed is not checked entry by entry.
+    except (ExchangeError, KeyError, TypeError, ValueError) as error:
+        raise ExchangeError(
+            "STATE_DAMAGED",
+            f"What this party learned cannot be read ({type(error).__name__}). Run `datacollab party learn` again with "
+            "the file that the analyst sent.",
+        ) from None
+
+
+def _identity(anchor: Anchor) -> str:
+    return digest(np.ascontiguousarray(anchor.rows, dtype=np.float64).tobytes())
+
+
+def _tree(depth: int, answers: AnchorAnswers) -> Any:
+    kind = DecisionTreeRegressor if answers.classes is None else DecisionTreeClassifier
+    return kind(max_depth=depth, random_state=0)
+
+
+def _malformed(sentence: str) -> ExchangeError:
+    return ExchangeError("ANSWERS_MALFORMED", f"{sentence}. Do not use it; ask the analyst.")
 
 
 class Learning(Predictions):

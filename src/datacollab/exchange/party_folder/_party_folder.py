@@ -18,10 +18,9 @@ from ._commit import commit_share
 from ._explaining import Explaining
 from ._foreseen import foresight
 from ._policy import Policy
-from ._prepare import Prepared, largest_possible, prepare
+from ._prepare import Prepared, figures, largest_possible, prepare, refuse, share_facts, share_file
 from ._release_check import reasons_without_defence
 from ._release_summary import ReleaseSummary
-from ._share_file import figures, refuse, share_facts, share_file
 from ._stored import state_of
 from ._way import Way, of_task
 

@@ -1,4 +1,4 @@
-"""Predictions at home, a batch of rows at a time."""
+"""Predictions of a table, and the file they are written to."""
 
 from __future__ import annotations
 
@@ -11,16 +11,13 @@ from numpy.typing import NDArray
 
 from ..._require import require
 from ..._typing import FloatArray
-from ...errors import ExchangeError, ObfuscationError
+from ...errors import DataCollabError, ExchangeError, ObfuscationError
 from ..project import Adjustments, Project, Task, encode_table, table_batches
 from ._installation import are_targets
-from ._ranking import RankingScores
-from ._scores import ClassificationScores, RegressionScores
-from ._sides import Side
-from ._survival_scores import SurvivalScores
-from ._survival_times import agreed_times, survival_names
+from ._scores import ClassificationScores, RankingScores, RegressionScores, SurvivalScores
+from ._sides import Side, agreed_times, survival_names
 
-__all__ = ["predicted_frames", "scored"]
+__all__ = ["check_output", "predicted_frames", "scored"]
 
 PREDICTION = "prediction"
 _ROUNDING = 1e-6
@@ -177,3 +174,50 @@ def _probability_names(side: Side) -> list[str]:
     if side.classes is None:
         raise ValueError(f"The model {side.name} gives no probabilities. Leave out --proba.")
     return [f"proba_{name}" for name in side.classes]
+
+
+def check_output(
+    output: Path, source: Path, *, force: bool, what: str = "predictions", column: str = PREDICTION
+) -> None:
+    """Refuse a place for predictions, or explanations, before any work is done.
+
+    Parameters
+    ----------
+    output : Path
+    source : Path
+        The table that is to be predicted.
+    force : bool
+        Whether any other file may be overwritten.
+    what : str, default="predictions"
+        That are to be written.
+    column : str, default="prediction"
+        By which a file of the same kind is known; it is overwritten without being asked.
+
+    Raises
+    ------
+    ValueError
+        When the file is the table itself.
+    FileNotFoundError
+        When there is no such folder.
+    ExchangeError
+        ALREADY_THERE, when the file exists and is not of this kind.
+    """
+    if not output.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {output.parent} for {output.name}. Make it first.")
+    if not output.exists():
+        return
+    if output.samefile(source):
+        raise ValueError(f"{output} is the table itself; write the {what} to another file.")
+    if not (force or _has_column(output, column)):
+        raise ExchangeError(
+            "ALREADY_THERE",
+            f"{output} exists and does not hold {what}: it has no column {column!r}. Write to another file, or "
+            "overwrite this one with --force.",
+        )
+
+
+def _has_column(file: Path, column: str) -> bool:
+    try:
+        return file.is_file() and column in next(table_batches(file, batch_rows=1)).columns
+    except DataCollabError:
+        return False

@@ -12,10 +12,8 @@ from ...errors import AgreementError, ExchangeError
 from ...model import PartyModel
 from ..project import Adjustments, EncodedTable, encode_table, read_table, write_table
 from ._commit import commit_model
-from ._installation import check_model_works, check_not_older, open_model
-from ._pooling import NOT_SAID, Pooled, pool, pooled_from
-from ._prediction import predicted_frames, scored
-from ._prediction_file import check_output
+from ._installation import NOT_SAID, Pooled, check_model_works, check_not_older, open_model, pool, pooled_from
+from ._prediction import check_output, predicted_frames, scored
 from ._sides import AtHome
 from ._stored import StoredParty, load_party
 from ._workplace import Workplace

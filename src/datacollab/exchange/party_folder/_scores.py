@@ -1,4 +1,4 @@
-"""How good predictions are, a batch at a time, with 95 % intervals."""
+"""How good predictions are against known targets: of classes, numbers and times to events."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-__all__ = ["ClassificationScores", "RegressionScores"]
+from ..._typing import FloatArray
+from ...errors import NumericalError
+from ...linalg import ranking_figures
+from ...survival import concordance_index
+
+__all__ = ["ClassificationScores", "RankingScores", "RegressionScores", "SurvivalScores"]
 
 LEVEL = 0.95
 
@@ -107,3 +112,64 @@ def wilson(right: int, n: int) -> list[float]:
     half = z / (n + z**2) * np.sqrt(right * (n - right) / n + z**2 / 4)
     # At the ends rounding would leave the proportion just outside.
     return [float(centre - half) if right else 0.0, float(centre + half) if right < n else 1.0]
+
+
+class RankingScores:
+    """Figures of the probabilities of a task's second class; see `linalg.ranking_figures`.
+
+    Parameters
+    ----------
+    positive : str or int
+        The second class.
+    find : float
+        The share of its rows that is to be found.
+    """
+
+    def __init__(self, positive: str | int, find: float) -> None:
+        self._positive, self._find = positive, find
+        self._probabilities: list[NDArray[np.float32]] = []
+        self._targets: list[NDArray[np.bool_]] = []
+
+    def add(self, target: NDArray[Any], probabilities: FloatArray) -> None:
+        """Keep a batch.
+
+        Parameters
+        ----------
+        target : ndarray of shape (n_rows,)
+        probabilities : ndarray of shape (n_rows,)
+            Of the positive class.
+        """
+        # Single precision, since tables may be long.
+        self._probabilities.append(np.asarray(probabilities, dtype=np.float32))
+        self._targets.append(np.asarray(target == self._positive))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures; None where the table has rows of one class only."""
+        target = np.concatenate([np.zeros(0, dtype=bool), *self._targets])
+        found = np.concatenate([np.zeros(0), *self._probabilities])
+        return {"positive": self._positive, **ranking_figures(target, found, self._find)}
+
+
+class SurvivalScores:
+    """Harrell's concordance of the log risk with times to an event, over all batches together."""
+
+    def __init__(self) -> None:
+        self._targets: list[NDArray[Any]] = []
+        self._risks: list[NDArray[Any]] = []
+
+    def add(self, target: NDArray[Any], predicted: NDArray[Any]) -> None:
+        """Keep a batch."""
+        self._targets.append(target)
+        self._risks.append(predicted)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures; the concordance is None where the order of no pair of rows is known."""
+        n_rows = sum(map(len, self._targets))
+        n_events = int(sum(np.count_nonzero(each["event"]) for each in self._targets))
+        return {"n_rows": n_rows, "n_events": n_events, "concordance": self._concordance() if n_rows else None}
+
+    def _concordance(self) -> float | None:
+        try:
+            return float(concordance_index(np.concatenate(self._targets), np.concatenate(self._risks)))
+        except NumericalError:
+            return None

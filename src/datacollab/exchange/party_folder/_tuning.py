@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from ..._typing import FloatArray
 from ...errors import DataCollabError, ExchangeError
+from ...party import Party
+from ...share import Share
 from ..project import Anchor, EncodedTable, Project, Task
-from ._kept_variance import kept_variance
 from ._policy import Policy
 from ._prepare import largest_possible, prepare_way
 from ._release_summary import figure_text, limit_text
@@ -25,7 +26,30 @@ from ._way import PRIVATE, Way, of_task
 if TYPE_CHECKING:
     from ...risk.audit import Assessment, Choice, Option
 
-__all__ = ["Tuning", "tune", "ways_to_try"]
+__all__ = ["Tuning", "kept_variance", "tune", "ways_to_try"]
+
+
+def kept_variance(party: Party, X: FloatArray, share: Share, order: NDArray[np.intp] | None) -> float:
+    """Squared correlation of the shared rows with the own ones that they stand for, over all columns at once.
+
+    1 where rows leave as their representations, and the less the more groups and noise take away.
+
+    Parameters
+    ----------
+    party : Party
+        Fitted.
+    X : ndarray of shape (n_rows, n_features)
+    share : Share
+    order : ndarray of shape (n_shared,) or None
+        Which own row each shared one stands for; None where it stands for none, and nothing of them is kept.
+    """
+    if order is None:
+        return 0.0
+    own = party.obfuscate(X)[order]
+    own, shared = own - own.mean(axis=0), share.representation - share.representation.mean(axis=0)
+    scale = float((own**2).sum() * (shared**2).sum())
+    return float((own * shared).sum()) ** 2 / scale if scale else 0.0
+
 
 DIMENSIONS = (4, 8, 16, 32)
 _FOLDS = 3
