@@ -1,8 +1,6 @@
-"""A pytest plugin for all tests here: settings, light keys, worlds made once, and codes recorded as they are raised."""
+"""A pytest plugin for all tests here: settings, light keys, few trees, and codes recorded as they are raised."""
 
-import fcntl
 import os
-import shutil
 from pathlib import Path
 
 # Before NumPy is loaded: several processes at once run these tests, and threads of BLAS that wait for each other take
@@ -64,39 +62,6 @@ def few_trees():
         patch.setattr(_personal_model, "N_TREES", 10)
         patch.setattr(_foresee, "N_TREES", 10)
         yield
-
-
-@pytest.fixture
-def copied(tmp_path):
-    """Copy a folder that a wider fixture made into the test's own folder, and return where it lies."""
-
-    def copy(folder, name=None):
-        return Path(shutil.copytree(folder, tmp_path / (name or Path(folder).name), symlinks=True))
-
-    return copy
-
-
-@pytest.fixture(scope="session")
-def made_once(tmp_path_factory):
-    """Return ``made_once(name, make)``: a folder that ``make(folder)`` filled once for all workers of this run.
-
-    Tests only read it, or take a copy.
-    """
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
-
-    def made(name, make):
-        folder, done = shared / f"once-{name}", shared / f"once-{name}.done"
-        with (shared / f"once-{name}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not done.exists():
-                shutil.rmtree(folder, ignore_errors=True)
-                folder.mkdir()
-                make(folder)
-                done.touch()
-        return folder
-
-    return made
 
 
 RAISED = set()

@@ -135,9 +135,6 @@ CODES = {
     "DEADLINE_PASSED": Code("policy", "The project's deadline is over.", "Ask its owner for a new one."),
     "QUORUM_NOT_MET": Code("policy", "Too few parties have shared.", "Wait for the others."),
     "MODEL_LEAKS_ROWS": Code("policy", "A model contains rows that it was trained on.", "Train another kind of model."),
-    "QUOTA_EXCEEDED": Code(
-        "policy", "A project, or a key, has as much on a hub as it may have.", "Withdraw files, or ask the operator."
-    ),
     # schema
     "SPEC_INVALID": Code("schema", "The project file says something impossible.", "Correct the named entry."),
     "REMOTE_INVALID": Code("schema", "A remote's address, or a link, cannot be used.", "Correct it."),
@@ -197,9 +194,6 @@ CODES = {
         "A hub has no such project, file or upload, or not for this key.",
         "Compare the address; ask the project's owner whether the key is a member.",
     ),
-    "AGREEMENT_MISSING": Code(
-        "state", "A hub's project has no project file yet.", "Let the owner send it with `datacollab remote push`."
-    ),
     "BUSY": Code(
         "state", "Another command works in the folder, or another request ends the upload.", "Wait until it has ended."
     ),
@@ -230,9 +224,6 @@ CODES = {
     # remote
     "REMOTE_UNREACHABLE": Code(
         "remote", "A remote cannot be reached, or does not answer.", "Look at the network; then run the command again."
-    ),
-    "REMOTE_REFUSED": Code(
-        "remote", "A hub refuses, or answers what no hub answers.", "Read what it says; ask its operator."
     ),
 }
 

@@ -34,8 +34,14 @@ CODES = {
         "A hub does not give what its own log says is there, or says another thing than the project file.",
         "Have it sent another way; ask the hub's operator.",
     ),
+    "QUOTA_EXCEEDED": Code(
+        "policy", "A project, or a key, has as much on a hub as it may have.", "Withdraw files, or ask the operator."
+    ),
     "REQUEST_MALFORMED": Code(
         "schema", "A request to a hub says something impossible.", "Correct the named entry, or upgrade datacollab."
+    ),
+    "AGREEMENT_MISSING": Code(
+        "state", "A hub's project has no project file yet.", "Let the owner send it with `datacollab remote push`."
     ),
     "OFFSET_DIFFERS": Code(
         "state", "A part of a file does not follow the part that a hub has.", "Go on where the hub says."
@@ -53,6 +59,9 @@ CODES = {
         "limits", "A request's body came to a hub too slowly.", "Send it again, by a faster line or in smaller parts."
     ),
     "STORE_FULL": Code("limits", "A hub's disk is full.", "Ask its operator for more room; then go on."),
+    "REMOTE_REFUSED": Code(
+        "remote", "A hub refuses, or answers what no hub answers.", "Read what it says; ask its operator."
+    ),
     "TLS_UNTRUSTED": Code(
         "remote",
         "A hub's certificate is not signed by anybody that this machine trusts.",
