@@ -8,7 +8,6 @@ from sklearn.exceptions import NotFittedError
 
 from datacollab.errors import AgreementError, RepresentationError
 from datacollab.risk.attacks import (
-    AveragedAttack,
     EmulatorAttack,
     GaussianPriorAttack,
     KernelRidgeAttack,
@@ -26,7 +25,6 @@ ATTACKS = {
     "neighbours": NearestNeighborsAttack(),
     "Gaussian prior": GaussianPriorAttack(),
     "emulator": EmulatorAttack(),
-    "averaged": AveragedAttack(),
 }
 
 PUBLIC = np.random.default_rng(9).normal(size=(60, 5))

@@ -3,7 +3,7 @@
 Files by what they are for:
 
 * Reconstruction: `_attack`, `_side`, `_targets`, `_linear`, `_kernel_ridge`, `_kernel_regression`, `_neighbors`,
-  `_mlp`, `_gaussian_prior`, `_emulator`, `_averaged`, `_noise`, `_components`, `_checks`.
+  `_mlp`, `_gaussian_prior`, `_emulator`, `_noise`, `_components`, `_checks`.
 * Without leaked rows: `_procrustes`, `_overlay`.
 * Membership: `_membership`, `_membership_scores`, `_shadows`, `_share_statistics`, `_resharing`, `_one_run`.
 * Defended shares taken apart: `_demixing`, `_group_targets`, `_subset_sums`, `_subset_programme`, `_residuals`.
@@ -15,10 +15,9 @@ Files by what they are for:
 from ._artefacts import StoredRows, find_training_rows
 from ._attack import ReconstructionAttack
 from ._attributes import attribute_inference, label_only
-from ._averaged import AveragedAttack
 from ._demixing import AffineEstimate, Demixing, demix, equal_rows
 from ._emulator import EmulatorAttack
-from ._explained import class_means, explained, structural_similarity
+from ._explained import class_means, explained
 from ._gaussian_prior import GaussianPriorAttack
 from ._intervals import Rate, clustered_interval, mean_interval, wilson_interval
 from ._inversion import invert_collaboration
@@ -38,7 +37,6 @@ from ._shadows import ShadowAttack
 
 __all__ = [
     "AffineEstimate",
-    "AveragedAttack",
     "Demixing",
     "EmulatorAttack",
     "GaussianPriorAttack",
@@ -75,7 +73,6 @@ __all__ = [
     "one_run_epsilon",
     "reconstruction_distance_scores",
     "representation_distance_scores",
-    "structural_similarity",
     "subspace_scores",
     "wilson_interval",
     "without_anchor_residuals",

@@ -6,14 +6,13 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.ndimage import uniform_filter
 
 from ..._validation import FloatArray
 from ...errors import AgreementError
 from ._checks import check_rows
 from ._targets import check_targets, learn_target_code
 
-__all__ = ["class_means", "explained", "structural_similarity"]
+__all__ = ["class_means", "explained"]
 
 
 def explained(originals: ArrayLike, reconstructions: ArrayLike, baseline: ArrayLike) -> float:
@@ -102,79 +101,6 @@ def class_means(public: ArrayLike, public_target: ArrayLike, target: ArrayLike) 
     # The mean of all rows comes last, where -1, a class not known, finds it.
     means = np.vstack([(members @ rows) / members.sum(axis=1, keepdims=True), rows.mean(axis=0)])
     return np.asarray(means[code.groups(wanted)])
-
-
-def structural_similarity(
-    originals: ArrayLike, reconstructions: ArrayLike, shape: tuple[int, int], window: int = 7
-) -> float:
-    """Mean structural similarity (SSIM) of images and their reconstructions [1]_.
-
-    Parameters
-    ----------
-    originals, reconstructions : array-like of shape (n_rows, n_features)
-        Images row by row.
-    shape : tuple of two int
-        Height and width; their product is n_features.
-    window : int, default=7
-        Side of the squares that are compared, odd.
-
-    Returns
-    -------
-    float
-        At most 1, and 1 for equal images only.
-
-    Raises
-    ------
-    AgreementError
-        When the shapes do not fit.
-    RepresentationError
-        When a table is not finite, two-dimensional and numeric.
-
-    Notes
-    -----
-    Squares weigh equally and lie within the image; variances are those of samples; the range of the data is that of the
-    originals taken together; the constants are K1 = 0.01 and K2 = 0.03.
-
-    References
-    ----------
-    .. [1] Wang, Bovik, Sheikh and Simoncelli (2004). Image quality assessment: from error visibility to structural
-       similarity. IEEE Transactions on Image Processing 13(4), 600-612.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from datacollab.risk.attacks import structural_similarity
-    >>> images = np.random.default_rng(0).random((3, 64))
-    >>> structural_similarity(images, images, (8, 8))
-    1.0
-    """
-    X, guesses = _checked_pair(originals, reconstructions)
-    height, width = shape
-    if height * width != X.shape[1]:
-        raise AgreementError(f"Rows of {X.shape[1]} columns are no images of {height} by {width} pixels.")
-    if window % 2 == 0 or not 3 <= window <= min(shape):
-        raise AgreementError(
-            f"window={window} must be odd, at least 3, and fit into images of {height} by {width} pixels."
-        )
-    # A common offset changes the means, which count, so only the range is brought to 1.
-    spread = float(np.ptp(X)) or 1.0
-    x, y = ((images / spread).reshape(-1, height, width) for images in (X, guesses))
-    margin = window // 2
-    inside = np.s_[:, margin : height - margin, margin : width - margin]
-
-    def average(images: FloatArray) -> FloatArray:
-        return np.asarray(uniform_filter(images, size=(1, window, window))[inside])
-
-    unbiased = window**2 / (window**2 - 1)
-    mean_x, mean_y = average(x), average(y)
-    variance_x = unbiased * (average(x * x) - mean_x**2)
-    variance_y = unbiased * (average(y * y) - mean_y**2)
-    covariance = unbiased * (average(x * y) - mean_x * mean_y)
-    small, smaller = 0.03**2, 0.01**2
-    similarity = ((2 * mean_x * mean_y + smaller) * (2 * covariance + small)) / (
-        (mean_x**2 + mean_y**2 + smaller) * (variance_x + variance_y + small)
-    )
-    return float(similarity.mean())
 
 
 def _checked_pair(originals: ArrayLike, reconstructions: ArrayLike) -> tuple[FloatArray, FloatArray]:
