@@ -1,10 +1,4 @@
-import os
-import random
 import re
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,9 +23,11 @@ from datacollab_experiments.paper._trial import fit_parties
 FOLDER = Path(__file__).parent
 
 
-@pytest.fixture
-def small_forests(monkeypatch):
-    shrink_forests(monkeypatch)
+@pytest.fixture(scope="module", autouse=True)
+def small_forests():
+    with pytest.MonkeyPatch.context() as patch:
+        shrink_forests(patch)
+        yield patch
 
 
 def scores(path):
@@ -41,10 +37,16 @@ def scores(path):
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
+def quiet(tmp_path_factory):
+    """Scores and tables of a run that nothing disturbed."""
     folder = tmp_path_factory.mktemp("undisturbed")
     assert run_experiments([tiny(folder)], folder / "results.sqlite") == 0
-    return scores(folder)
+    return scores(folder), tables(folder)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(quiet):
+    return quiet[0]
 
 
 def test_every_row_is_there_with_its_scores_and_where_it_comes_from(undisturbed, tmp_path):
@@ -59,7 +61,6 @@ def test_every_row_is_there_with_its_scores_and_where_it_comes_from(undisturbed,
         assert all(0 <= value <= 1 for value in found.values())
 
 
-@pytest.mark.usefixtures("small_forests")
 def test_rows_carry_versions_commit_hash_and_times(tmp_path):
     experiment = replace(tiny(tmp_path), conditions=tiny(tmp_path).conditions[:1], seeds=(0,))
     run_experiments([experiment], tmp_path / "results.sqlite")
@@ -78,8 +79,8 @@ def test_rows_carry_versions_commit_hash_and_times(tmp_path):
             assert images.shape == (2, 7, 64)
 
 
-def test_a_run_goes_on_where_it_was_stopped(undisturbed, tmp_path, monkeypatch):
-    """Ctrl-C after three trials; the second run computes the others only, and the result is the same."""
+def test_a_run_goes_on_where_it_was_stopped(quiet, undisturbed, tmp_path, monkeypatch):
+    """Ctrl-C after three trials; the second run computes the others only, and the tables are the same bytes."""
     file, ran = tmp_path / "results.sqlite", []
     original = TrialTask.measure
     monkeypatch.setattr(TrialTask, "measure", lambda task: ran.append(task) or original(task))
@@ -96,40 +97,21 @@ def test_a_run_goes_on_where_it_was_stopped(undisturbed, tmp_path, monkeypatch):
     assert len(ran) == 2 * 4
     assert [state.done for state in states] == list(range(1, 2 * 4 - first + 1))
     assert states[-1].share == 1
-    assert scores(tmp_path) == undisturbed
+    assert (scores(tmp_path), tables(tmp_path)) == quiet
     run_experiments([tiny(tmp_path)], file)
     assert len(ran) == 2 * 4, "nothing is left to do"
 
 
-def test_how_many_run_at_a_time_changes_nothing(undisturbed, tmp_path):
-    run_experiments([tiny(tmp_path)], tmp_path / "results.sqlite", n_jobs=2)
-    assert scores(tmp_path) == undisturbed
-
-
 @pytest.mark.slow
-@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
-def test_killed_again_and_again_a_run_gives_the_same_bytes(undisturbed, tmp_path):
-    """SIGKILL at random moments, to the whole group of processes; then the tables are those of a quiet run."""
-    tiny(tmp_path)
-    command = [sys.executable, "-c", "from datacollab.cli import main; main()", "experiment", "run"]
-    command += [str(tmp_path / "tiny.toml"), "--preset", "test", "--output", str(tmp_path), "--jobs", "2", "--quiet"]
-    chance, kills = random.Random(0), 0
-    while True:
-        process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL)
-        deadline = time.monotonic() + chance.uniform(0.5, 3.0) * (1 + kills)
-        while process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.01)
-        if process.poll() is not None:
-            break
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        kills += 1
-    assert process.returncode == 0
-    assert kills > 0
-    quiet = tmp_path / "quiet"
-    run_experiments([tiny(tmp_path)], quiet / "results.sqlite")
-    assert scores(tmp_path) == undisturbed
-    assert tables(tmp_path) == tables(quiet)
+def test_how_many_run_at_a_time_changes_nothing(tmp_path, small_forests):
+    """Processes of their own have forests of the usual size."""
+    small_forests.undo()
+    experiment = tiny(tmp_path)
+    experiment = replace(experiment, conditions=experiment.conditions[:4])
+    for n_jobs in (1, 2):
+        run_experiments([experiment], tmp_path / str(n_jobs) / "results.sqlite", n_jobs=n_jobs)
+    assert scores(tmp_path / "1") == scores(tmp_path / "2")
+    shrink_forests(small_forests)
 
 
 def tables(folder):
@@ -142,7 +124,6 @@ def tables(folder):
     return {path.name: path.read_bytes() for path in kept}
 
 
-@pytest.mark.usefixtures("small_forests")
 def test_a_failing_method_is_a_row_and_the_others_go_on(tmp_path):
     text = TINY.replace("LTI = {}", 'LTI = {}\nBroken = { class = "tiny:Broken" }')
     experiment = replace(tiny(tmp_path, text), seeds=(0,))
@@ -187,7 +168,6 @@ def test_a_condition_larger_than_the_data_is_refused_before_any_work(tmp_path):
     assert not (tmp_path / "results.sqlite").exists()
 
 
-@pytest.mark.usefixtures("small_forests")
 def test_a_method_of_ones_own_takes_one_class_and_one_line_in_rq1(tmp_path, monkeypatch):
     """The class and the line are those that CONTRIBUTING shows."""
     guide = (FOLDER.parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -229,7 +209,7 @@ def test_a_data_set_of_ones_own_is_a_function():
         load_data("mnits")
 
 
-@pytest.mark.parametrize("kind", ["pca", "umap"])
+@pytest.mark.parametrize("kind", ["pca", pytest.param("umap", marks=pytest.mark.slow)])
 def test_parties_fitted_before_give_the_same_trial(kind):
     """Whoever fitted, and however often the parties were used since."""
     data = distinct_digits()
