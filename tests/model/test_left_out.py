@@ -28,7 +28,7 @@ def noise(rng):
 
 @pytest.mark.parametrize(
     "estimator",
-    [KNeighborsClassifier(1), CalibratedForestClassifier(50, random_state=0), RandomForestClassifier(random_state=0)],
+    [KNeighborsClassifier(1), CalibratedForestClassifier(30, random_state=0), RandomForestClassifier(30, random_state=0)],
     ids=lambda estimator: type(estimator).__name__,
 )
 def test_rows_of_a_group_are_left_out_together(noise, estimator):
@@ -142,6 +142,6 @@ def test_calibration_mends_what_a_forest_is_too_sure_of(rng):
 def test_scikit_learn_contract():
     by_chance = "bootstraps differ where rows are repeated instead of weighted, as in random forests"
     check_estimator(
-        CalibratedForestClassifier(10, random_state=0),
+        CalibratedForestClassifier(3, random_state=0),
         expected_failed_checks={"check_sample_weight_equivalence_on_dense_data": by_chance},
     )
