@@ -56,10 +56,10 @@ risks: $(VENV)/.experiments  ## What docs/results/risks holds: utility beside wh
 	cp output/risks/report/rows.csv output/risks/report/tables/rq4-risks*.md docs/results/risks/
 
 accuracy: $(VENV)/.experiments  ## MNIST and Fashion-MNIST under the paper's condition, beside what should hold.
-	$(BIN)/python benchmarks/accuracy.py $(if $(DATA),--data-dir $(DATA)) --output output/accuracy.json
+	$(BIN)/python -m datacollab_experiments.readings.accuracy $(if $(DATA),--data-dir $(DATA)) --output output/accuracy.json
 
 federated: $(VENV)/.experiments  ## Federated averaging (Flower, in an environment of its own) beside data collaboration: one table.
-	$(BIN)/python benchmarks/federated/compare.py $(if $(DATA),--data-dir $(DATA))
+	$(BIN)/python experiments/federated/compare.py $(if $(DATA),--data-dir $(DATA))
 
 pays: $(VENV)/.pays  ## Does collaborating pay? What docs/results/pays holds. Takes two hours or more; goes on where it was.
 	$(BIN)/python -m datacollab_experiments.pays --preset quick $(if $(DATA),--data-dir $(DATA)) --n-jobs 2 --output output/pays \

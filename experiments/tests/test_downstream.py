@@ -1,6 +1,5 @@
 """The runner of `make downstream`: what it keeps, and how it judges."""
 
-import json
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,11 +8,10 @@ import pytest
 import datacollab_experiments.downstream.__main__ as runner
 from datacollab_experiments.downstream.measuring import Measured, Wanted
 from datacollab_experiments.downstream.report import judged, report_text
-from datacollab_experiments.downstream.store import append, read
 
 
 def row(method, seed, value):
-    return {"section": "s", "data": "d", "method": method, "measure": "m", "seed": seed, "value": value}
+    return Measured(section="s", data="d", method=method, measure="m", seed=seed, value=value)
 
 
 ROWS = [row("DC", 0, 0.8), row("DC", 1, 0.9), row("Local", 0, 0.7), row("Local", 1, 0.72)]
@@ -45,32 +43,25 @@ def test_what_is_missing_is_not_held():
     assert not verdict.held
 
 
-def test_a_line_cut_off_is_left_out(tmp_path):
-    path = tmp_path / "results.jsonl"
-    append(path, ROWS)
-    path.write_text(path.read_text(encoding="utf-8")[:-5], encoding="utf-8")
-    assert read(path) == ROWS[:-1]
-
-
 def test_a_run_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
     made = []
 
-    def one_seed(section, seed):
-        made.append((section, seed))
-        return section, seed, [Measured(section="s", data="d", method="DC", measure="m", seed=seed, value=seed / 10)]
+    def measured(seed):
+        made.append(seed)
+        return [row("DC", seed, seed / 10), row("Local", seed, np.nan)]
 
-    monkeypatch.setattr(runner, "one_seed", one_seed)
-    module = SimpleNamespace(WANTED=(wanted(at_most=0.25),))
+    module = SimpleNamespace(WANTED=(wanted(at_most=0.25),), measured=measured)
     monkeypatch.setattr(runner, "import_module", lambda name, package: module)
     options = ["--section", "groups", "--output", str(tmp_path)]
     assert runner.main([*options, "--seeds", "2"]) == 0
-    assert runner.main([*options, "--seeds", "3"]) == 0
-    assert made == [("groups", 0), ("groups", 1), ("groups", 2)]
-    assert len((tmp_path / "results.jsonl").read_text(encoding="utf-8").splitlines()) == 3
-    lines = (tmp_path / "results.jsonl").read_text(encoding="utf-8").splitlines()
-    assert all(json.loads(line)["digest"] for line in lines)
-    assert runner.main([*options, "--seeds", "5"]) == 0
+    assert runner.main([*options, "--seeds", "3", "--copy-to", str(tmp_path / "copy")]) == 0
+    assert made == [0, 1, 2]
     assert "1 of 1 wanted figures held" in capsys.readouterr().out
+    page = (tmp_path / "copy" / "README.md").read_text(encoding="utf-8")
+    assert "| d | m | DC | 0.100 ± 0.082 | at most 0.25 |" in page
+    assert "| d | m | Local | – |  |" in page
+    assert runner.main([*options, "--seeds", "7"]) == 1
+    assert "not held: s, d, DC, m: 0.300" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("section", runner.SECTIONS)

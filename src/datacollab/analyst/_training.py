@@ -272,7 +272,7 @@ def looks_interpolated(anchor: FloatArray) -> bool:
 
     A row on a segment has others from its ends very near, and its tenth neighbour far.  Rows of few dimensions are
     like that by themselves.  Of twelve tables, real rows had a median ratio of these distances of .40 and more,
-    interpolated ones of .34 and less (``python benchmarks/cited.py neighbours``).
+    interpolated ones of .34 and less (``python -m datacollab_experiments.risks.cited neighbours``).
 
     Parameters
     ----------

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import argparse
-import shutil
+import hashlib
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
-from joblib import Parallel, delayed
-from threadpoolctl import threadpool_limits
-
+from ..harness import (
+    Found,
+    Outcome,
+    Result,
+    Study,
+    Task,
+    cell_id,
+    read_outcomes,
+    results_file,
+    run_study,
+    study_options,
+)
 from .measuring import Measured
 from .report import judged, report_text
-from .store import FILE, append, digest_of, read
 
 SECTIONS = (
     "survival",
@@ -30,61 +37,82 @@ SECTIONS = (
 """Modules, each with `measured` and `WANTED`, in the order of the report."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Section(Task):
+    """All figures of one section and seed.
+
+    Attributes
+    ----------
+    section : str
+        A module's name.
+    """
+
+    section: str
+
+    @property
+    def label(self) -> str:
+        """Section and seed."""
+        return f"{self.section}, seed {self.seed}"
+
+    def measure(self) -> Iterator[Outcome]:
+        """Return the section's figures as the scores of its one cell."""
+        figures = import_module(f".{self.section}", __package__).measured(self.seed)
+        (cell,) = self.cells
+        scores = {"|".join((one.section, one.data, one.method, one.measure)): one.value for one in figures}
+        yield Outcome(cell=cell, scores=scores, seconds={})
+
+
+def tasks_of(sections: Sequence[str], n_seeds: int) -> list[Task]:
+    """One task for each section and seed; figures of an earlier version of a section are computed again."""
+    cells = {section: {cell_id({"section": section, "code": _digest(section)}): section} for section in sections}
+    return [
+        Section(seed=seed, cells=cells[section], section=section) for section in sections for seed in range(n_seeds)
+    ]
+
+
+def figures_of(found: Sequence[tuple[Task, Mapping[str, Result]]]) -> list[Measured]:
+    """Return all figures of results."""
+    figures = []
+    for task, results in found:
+        for result in results.values():
+            for name, value in result.scores.items():
+                section, data, method, measure = name.split("|")
+                figures.append(
+                    Measured(section=section, data=data, method=method, measure=measure, seed=task.seed, value=value)
+                )
+    return figures
+
+
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m datacollab_experiments.downstream", description=__doc__)
+    parser = argparse.ArgumentParser(prog=f"python -m {__package__}", description=__doc__)
     parser.add_argument("--section", action="append", choices=SECTIONS, help="only these; may be repeated")
     parser.add_argument("--seeds", type=int, default=5, help="splits of each section (default 5)")
-    parser.add_argument("--n-jobs", type=int, default=1, help="seeds at a time (default 1)")
-    parser.add_argument(
-        "--output", type=Path, default=Path("output/downstream"), help="directory of results and report"
-    )
-    parser.add_argument("--report-only", action="store_true", help="compute nothing")
-    parser.add_argument("--copy-to", type=Path, help="where a copy of the report goes")
-    return parser.parse_args(arguments)
+    return study_options(parser, Path("output/downstream")).parse_args(arguments)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parsed(arguments)
     sections = options.section or list(SECTIONS)
-    path = options.output / FILE
-    options.output.mkdir(parents=True, exist_ok=True)
-    digests = {section: digest_of(section) for section in sections}
-    if not options.report_only:
-        _measure(path, digests, options.seeds, options.n_jobs)
-    rows = [row for row in _current(path, digests) if row["seed"] < options.seeds]
     wanted = [one for section in sections for one in import_module(f".{section}", __package__).WANTED]
-    (options.output / "README.md").write_text(report_text(rows, wanted), encoding="utf-8")
-    if options.copy_to is not None:
-        options.copy_to.mkdir(parents=True, exist_ok=True)
-        shutil.copy(options.output / "README.md", options.copy_to / "README.md")
-    verdicts = judged(rows, wanted)
-    missed = [verdict for verdict in verdicts if not verdict.held]
-    print(f"{len(verdicts) - len(missed)} of {len(verdicts)} wanted figures held; {options.output / 'README.md'}")
+
+    def write(found: Found, folder: Path) -> Path:
+        folder.mkdir(parents=True, exist_ok=True)
+        page = folder / "README.md"
+        page.write_text(report_text(figures_of(found), wanted), encoding="utf-8")
+        return page
+
+    tasks = tasks_of(sections, options.seeds)
+    status = run_study(Study(name="downstream", tasks=tasks, write_report=write), options)
+    figures = figures_of(list(read_outcomes(results_file(options.output), tasks)))
+    missed = [verdict for verdict in judged(figures, wanted) if not verdict.held]
+    print(f"{len(wanted) - len(missed)} of {len(wanted)} wanted figures held")
     for verdict in missed:
         print(f"  not held: {verdict.words}")
-    return 1 if missed else 0
+    return status or int(bool(missed))
 
 
-def _measure(path: Path, digests: dict[str, str], n_seeds: int, n_jobs: int) -> None:
-    """Add what is not there yet."""
-    done = {(row["section_file"], row["seed"]) for row in _current(path, digests)}
-    every = [(section, seed) for section in digests for seed in range(n_seeds)]
-    tasks = [task for task in every if task not in done]
-    results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(delayed(one_seed)(*task) for task in tasks)
-    for number, (section, seed, rows) in enumerate(results, 1):
-        append(path, [asdict(row) | {"section_file": section, "digest": digests[section]} for row in rows])
-        print(f"{number} of {len(tasks)}: {section}, seed {seed}", flush=True)
-
-
-def _current(path: Path, digests: dict[str, str]) -> list[dict[str, Any]]:
-    """Rows of the sections asked for, as they are now."""
-    return [row for row in read(path) if row["digest"] == digests.get(row["section_file"])]
-
-
-def one_seed(section: str, seed: int) -> tuple[str, int, list[Measured]]:
-    """All figures of one section and seed, in one thread of numerical libraries."""
-    with threadpool_limits(1):
-        return section, seed, list(import_module(f".{section}", __package__).measured(seed))
+def _digest(section: str) -> str:
+    return hashlib.sha256(Path(__file__).with_name(f"{section}.py").read_bytes()).hexdigest()[:12]
 
 
 if __name__ == "__main__":

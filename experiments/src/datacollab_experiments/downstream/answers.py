@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -199,7 +199,7 @@ def _learned(
 
 def _said(ridge: Any, answers: AnchorAnswers, X: Rows) -> NDArray[Any]:
     told = ridge.predict(X)
-    return told if answers.classes is None else answers.classes[told.argmax(axis=1)]
+    return np.asarray(told if answers.classes is None else answers.classes[told.argmax(axis=1)])
 
 
 def _membership(
@@ -207,7 +207,7 @@ def _membership(
 ) -> Iterator[tuple[str, str, str, float]]:
     """How well the first party tells the others' rows, with their targets, from strangers', by what it was sent."""
     X, y = (np.concatenate([each[i] for each in table.parties[1:]]) for i in range(2))
-    sides = {
+    sides: dict[str, Callable[[Any], Any]] = {
         "model": lambda rows: model.predict_proba(party.obfuscate(rows)),
         "ridge on answers": lambda rows: ridge.predict(rows),
     }

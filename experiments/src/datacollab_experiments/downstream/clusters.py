@@ -161,14 +161,12 @@ def _novelty(seed: int) -> Iterator[tuple[str, float]]:
     yield "Central mixture", roc_auc_score(is_novel, -mixture.score_samples(whole.transform(X[test])))
 
     f = dc.obfuscator("pca", _N_COMPONENTS)
-    for name, options in {
+    ways: dict[str, dict[str, Any]] = {
         "DC": {},
         "DC private": {"fit_on": X[public], "defences": [Microaggregation(k=3)]},
-    }.items():
-        parties = [
-            dc.Party(k, f, random_state=seed * 10 + k, **options).fit(X[rows])  # type: ignore[arg-type]
-            for k, rows in enumerate(own)
-        ]
+    }
+    for name, options in ways.items():
+        parties = [dc.Party(k, f, random_state=seed * 10 + k, **options).fit(X[rows]) for k, rows in enumerate(own)]
         integrated = integrate(party.share(X[public]) for party in parties)
         analyst_only = lof(integrated.pooled)
         sent = novelty(integrated)
@@ -186,7 +184,7 @@ def _mean_auc(is_novel: NDArray[Any], parties: list[dc.Party], found: Collaborat
 
 def _wanted() -> Iterator[Wanted]:
     for table, scaled, most_unscaled in zip(_TABLES, (0.88, 0.92, 0.95, 0.78), (0.40, 0.30, 0.90, 0.75), strict=True):
-        figure = {"section": SECTION, "data": table.data, "measure": WITH_CENTRAL}
+        figure: dict[str, Any] = {"section": SECTION, "data": table.data, "measure": WITH_CENTRAL}
         yield Wanted(method="DC LTI scaled", at_least=scaled, **figure)
         yield Wanted(method="DC LTI", at_most=most_unscaled, **figure)
         yield Wanted(method="DC LTI scaled", beside="Local", at_least=0.05, **figure)

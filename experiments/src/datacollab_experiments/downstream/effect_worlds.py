@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,7 +99,9 @@ def parties(w: World, how: Parties, seed: int) -> Iterator[tuple[dc.Party, NDArr
             f = dc.obfuscator("pca", n_components=_WIDTH, standardize=True)
         else:
             f = dc.obfuscator("kernel-pca", n_components=_KERNEL_WIDTH)
-        private = {} if how.grouped is None else {"fit_on": w.public, "defences": [Microaggregation(how.grouped)]}
+        private: dict[str, Any] = (
+            {} if how.grouped is None else {"fit_on": w.public, "defences": [Microaggregation(how.grouped)]}
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", dc.errors.RepeatableSecretWarning)
             # Arms of fewer rows than a group are not shared.

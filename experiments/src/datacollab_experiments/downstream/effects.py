@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,8 +117,11 @@ def _by_outcome(w: World, method: str, seed: int) -> tuple[float, float]:
     for k in range(int(w.party.max()) + 1):
         own = np.flatnonzero(w.party == k)
         published = Microaggregation(5, small_classes="group").release(
-            *(w.X[own] / w.X.std(axis=0), 2 * w.treatment[own] + halves[own]),
-            *(None, None, np.random.RandomState(seed)),
+            w.X[own] / w.X.std(axis=0),
+            2 * w.treatment[own] + halves[own],
+            None,
+            None,
+            np.random.RandomState(seed),
         )
         rows.append(published.rows)
         order.append(own[published.own_rows])
@@ -213,7 +217,7 @@ def _survival(seed: int) -> Iterator[Measured]:
 _REFUSED = "private by treatment and outcome (refused)"
 
 
-def _wanted(data: str, method: str, measure: str, **bounds: float) -> Wanted:
+def _wanted(data: str, method: str, measure: str, **bounds: Any) -> Wanted:
     return Wanted(section=SECTION, data=data, method=method, measure=measure, **bounds)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,13 +42,13 @@ SETTINGS: dict[str, tuple[int, BaseIntegrator]] = {
 class _World:
     """A draw of parties, with the shares that they sent."""
 
-    parties: dict[str, dc.Party]
+    parties: dict[Any, dc.Party]
     own: dict[str, tuple[NDArray[np.float64], NDArray[np.int64]]]
-    shares: dict[str, dc.Share]
+    shares: dict[Any, dc.Share]
     public: tuple[NDArray[np.float64], NDArray[np.int64]]
     test: tuple[NDArray[np.float64], NDArray[np.int64]]
 
-    def accuracy(self, models: Mapping[str, PartyModel]) -> float:
+    def accuracy(self, models: Mapping[Any, PartyModel]) -> float:
         """Mean over parties of the accuracy on the same test rows."""
         X, y = self.test
         return float(np.mean([np.mean(self.parties[k].predict(X, model) == y) for k, model in models.items()]))
@@ -94,7 +95,7 @@ def _accuracies(world: _World, integrator: BaseIntegrator) -> dict[str, float]:
     flat = dc.Analyst(integrator, _model()).fit(world.shares.values())
     alone = [dc.Analyst(integrator, _model()).fit([world.shares[k] for k in members]) for members in groups.values()]
 
-    def with_models(models: Mapping[str, PartyModel]) -> dict[str, PartyModel]:
+    def with_models(models: Mapping[Any, PartyModel]) -> dict[Any, PartyModel]:
         return _models([analysts[name].adopt(each, models[name]) for name, each in finished.items()])
 
     averaged = _averaged(finished, world)
@@ -115,11 +116,11 @@ def _accuracies(world: _World, integrator: BaseIntegrator) -> dict[str, float]:
     }
 
 
-def _models(collaborations: list[Collaboration]) -> dict[str, PartyModel]:
+def _models(collaborations: list[Collaboration]) -> dict[Any, PartyModel]:
     return {k: each.party_model(k) for each in collaborations for k in each.parties}
 
 
-def _averaged(finished: Mapping[str, Collaboration], world: _World) -> dict[str, PartyModel]:
+def _averaged(finished: Mapping[str, Collaboration], world: _World) -> dict[Any, PartyModel]:
     """Federated averaging of a logistic model in the common space; each group passes over its rows five times a round.
 
     Columns are scaled by their spread over all groups' rows, which averaging in earnest would have to ask for as well.
@@ -148,7 +149,7 @@ def _averaged(finished: Mapping[str, Collaboration], world: _World) -> dict[str,
     return {k: each for collaboration in finished.values() for k, each in _with(collaboration, common).items()}
 
 
-def _with(collaboration: Collaboration, estimator: object) -> dict[str, PartyModel]:
+def _with(collaboration: Collaboration, estimator: object) -> dict[Any, PartyModel]:
     return {
         k: PartyModel(party=k, integration_function=g, estimator=estimator)
         for k, g in collaboration.integrator_.integration_functions_.items()
@@ -156,7 +157,7 @@ def _with(collaboration: Collaboration, estimator: object) -> dict[str, PartyMod
 
 
 def _wanted() -> Iterator[Wanted]:
-    def bound(setting: str, method: str, measure: str = "accuracy", **bounds: object) -> Wanted:
+    def bound(setting: str, method: str, measure: str = "accuracy", **bounds: Any) -> Wanted:
         return Wanted(section=SECTION, data=f"digits 4x3x40, {setting}", method=method, measure=measure, **bounds)
 
     first = "PCA 16, KTI 10"

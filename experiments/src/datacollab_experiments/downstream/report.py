@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from .measuring import Wanted
+from ..harness import markdown
+from .measuring import Measured, Wanted
 
 __all__ = ["Verdict", "judged", "report_text"]
 
@@ -55,9 +55,9 @@ class Verdict:
         return f"{one.section}, {one.data}, {one.method}{less}, {one.measure}: {self.found:.3f}, wanted {self.bounds}"
 
 
-def judged(rows: Iterable[Mapping[str, Any]], wanted: Iterable[Wanted]) -> list[Verdict]:
+def judged(figures: Iterable[Measured], wanted: Iterable[Wanted]) -> list[Verdict]:
     """Every wanted figure with the mean that was found; nan where there is none."""
-    values = _by_figure(rows)
+    values = _by_figure(figures)
     verdicts = []
     for one in wanted:
         found = _mean(values.get((one.section, one.data, one.method, one.measure), {}))
@@ -67,27 +67,28 @@ def judged(rows: Iterable[Mapping[str, Any]], wanted: Iterable[Wanted]) -> list[
     return verdicts
 
 
-def report_text(rows: Sequence[Mapping[str, Any]], wanted: Sequence[Wanted]) -> str:
+def report_text(figures: Sequence[Measured], wanted: Sequence[Wanted]) -> str:
     """The page, in Markdown."""
-    values = _by_figure(rows)
-    verdicts = judged(rows, wanted)
-    n_seeds = len({row["seed"] for row in rows})
+    values = _by_figure(figures)
+    verdicts = judged(figures, wanted)
+    n_seeds = len({one.seed for one in figures})
     held = sum(verdict.held for verdict in verdicts)
     parts = [_HEAD, f"{n_seeds} seeds. Of {len(verdicts)} figures with bounds {held} hold.\n"]
-    for section in dict.fromkeys(row["section"] for row in rows):
+    for section in dict.fromkeys(one.section for one in figures):
         parts.append(f"## {section[0].upper()}{section[1:]}\n")
         keys = [key for key in values if key[0] == section]
         measures = list(dict.fromkeys((key[1], key[3]) for key in keys))
-        parts.append("| data | measure | method | mean ± sd | wanted |\n| --- | --- | --- | --- | --- |")
-        for data, measure in measures:
-            for key in keys:
-                if (key[1], key[3]) == (data, measure):
-                    parts.append(_line(key, values[key], verdicts))
-        parts.append("")
+        lines = [
+            _line(key, values[key], verdicts)
+            for data, measure in measures
+            for key in keys
+            if (key[1], key[3]) == (data, measure)
+        ]
+        parts.append(markdown(["data", "measure", "method", "mean ± sd", "wanted"], lines) + "\n")
     return "\n".join(parts)
 
 
-def _line(key: Key, of_seeds: Mapping[int, float], verdicts: Iterable[Verdict]) -> str:
+def _line(key: Key, of_seeds: Mapping[int, float], verdicts: Iterable[Verdict]) -> list[str]:
     found = np.array(list(of_seeds.values()))
     own = [verdict for verdict in verdicts if _key(verdict.wanted) == key]
     said = "; ".join(
@@ -97,18 +98,17 @@ def _line(key: Key, of_seeds: Mapping[int, float], verdicts: Iterable[Verdict]) 
         for verdict in own
     )
     shown = "–" if np.isnan(found).all() else f"{np.nanmean(found):.3f} ± {np.nanstd(found):.3f}"
-    return f"| {key[1]} | {key[3]} | {key[2]} | {shown} | {said} |"
+    return [key[1], key[3], key[2], shown, said]
 
 
 def _key(wanted: Wanted) -> Key:
     return wanted.section, wanted.data, wanted.method, wanted.measure
 
 
-def _by_figure(rows: Iterable[Mapping[str, Any]]) -> dict[Key, dict[int, float]]:
+def _by_figure(figures: Iterable[Measured]) -> dict[Key, dict[int, float]]:
     values: dict[Key, dict[int, float]] = {}
-    for row in rows:
-        key = (row["section"], row["data"], row["method"], row["measure"])
-        values.setdefault(key, {})[row["seed"]] = row["value"]
+    for one in figures:
+        values.setdefault((one.section, one.data, one.method, one.measure), {})[one.seed] = one.value
     return values
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,14 +123,14 @@ def cox(alpha: float = ALPHA) -> CoxRegression:
     return CoxRegression(alpha, standardize=True)
 
 
-def central(split: Split, h: Callable[[], SurvivalModel]) -> dict[int, Predicted]:
+def central(split: Split, h: Callable[[], Any]) -> dict[int, Predicted]:
     """All rows in one place, with the parties as strata."""
     X = np.concatenate([rows for rows, _ in split.parties.values()])
     model = h().fit(X, pooled_target(split), strata=strata_of(split.parties))
     return {k: predicted(model, k, split.test, split.anchor, split.times) for k in split.parties}
 
 
-def local(split: Split, h: Callable[[], SurvivalModel], *, public: bool = False) -> dict[int, Predicted | None]:
+def local(split: Split, h: Callable[[], Any], *, public: bool = False) -> dict[int, Predicted | None]:
     """Each party alone, or with the labelled public rows; None where it cannot train a model."""
     found: dict[int, Predicted | None] = {}
     for k, (X, y) in split.parties.items():
@@ -159,7 +160,7 @@ def meta(split: Split) -> dict[int, Predicted]:
 
 def collaboration(
     split: Split,
-    h: Callable[[], SurvivalModel],
+    h: Callable[[], Any],
     kind: str,
     integrator: dc.LTI | dc.KTI,
     *,

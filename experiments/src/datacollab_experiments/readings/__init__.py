@@ -1,0 +1,1 @@
+"""Readings of the paper's protocol and of documents: accuracies, published figures, hyperparameters, a walkthrough."""

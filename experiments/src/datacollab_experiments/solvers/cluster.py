@@ -1,0 +1,106 @@
+"""KTI on one worker and on two: time on the clock for the whole fit, and what moves, beside what the model says.
+
+Workers are processes of this machine with one BLAS thread each, so leave the machine alone meanwhile; client and
+scheduler hardly compute.
+
+    python -m datacollab_experiments.solvers.cluster [--parties 16] [--anchors 3200] [--workers 1 2] [--solver exact]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from typing import Any
+
+import numpy as np
+from distributed import Client, LocalCluster
+from scipy.linalg import subspace_angles
+from threadpoolctl import threadpool_limits
+
+import datacollab.analyst._engine as dask_engine
+from datacollab import KTI
+
+N_COLUMNS = 16
+
+
+def draw_anchors(n_parties: int, n_anchors: int) -> dict[str, np.ndarray]:
+    """Bent copies of one cloud in twelve dimensions."""
+    rng = np.random.default_rng(0)
+    latent = rng.normal(size=(n_anchors, 12))
+    return {f"party-{k}": np.tanh(latent @ rng.normal(size=(12, N_COLUMNS)) / 3) for k in range(n_parties)}
+
+
+class Counted(dask_engine.DaskEngine):
+    """A Dask engine that tells, once it is closed, what it moved and how often it summed over parties."""
+
+    moved: dict[str, float]
+
+    def __init__(self, engine: object) -> None:
+        super().__init__(engine)
+        self.totals, self.in_totals = 0, 0
+
+    def total(self, *arguments: Any) -> np.ndarray:
+        before = self.bytes_moved
+        result = super().total(*arguments)
+        self.totals += 1
+        self.in_totals += self.bytes_moved - before
+        return result
+
+    def close(self) -> None:
+        Counted.moved = {"all": self.bytes_moved, "totals": self.totals, "in totals": self.in_totals}
+        super().close()
+
+
+def fit(client: Client, solver: str, anchors: dict[str, np.ndarray]) -> tuple[float, KTI]:
+    started = time.perf_counter()
+    fitted = KTI(16, alpha=1.0, solver=solver, engine=client).fit(anchors)
+    return time.perf_counter() - started, fitted
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--parties", type=int, default=16)
+    parser.add_argument("--anchors", type=int, default=3200)
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--solver", choices=["exact", "nystroem"], default="exact")
+    arguments = parser.parse_args()
+
+    threadpool_limits(1)
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[variable] = "1"  # for the workers
+    setattr(dask_engine, "DaskEngine", Counted)  # noqa: B010
+    anchors = draw_anchors(arguments.parties, arguments.anchors)
+    print(
+        f"{arguments.parties} parties, {arguments.anchors} anchor rows, solver {arguments.solver}, "
+        f"load {os.getloadavg()[0]:.1f} before\n"
+    )
+    print("| workers | seconds, least | all | times one worker | MB moved | in sums over parties | by the formula |")
+    print("| ---: | ---: | --- | ---: | ---: | ---: | ---: |")
+    first, target = None, None
+    for n_workers in arguments.workers:
+        cluster = LocalCluster(
+            n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
+        )
+        with cluster, Client(cluster) as client:
+            fit(client, arguments.solver, {party: A[:1300] for party, A in anchors.items()})
+            runs = [fit(client, arguments.solver, anchors) for _ in range(arguments.repeats)]
+        seconds = [run[0] for run in runs]
+        least = min(seconds)
+        first = first or least
+        moved = Counted.moved
+        # In every step n_a x b numbers go to each worker, and as many come back from each.
+        columns = 20
+        formula = moved["totals"] * 2 * n_workers * arguments.anchors * columns * 8
+        print(
+            f"| {n_workers} | {least:.1f} | {', '.join(f'{s:.1f}' for s in sorted(seconds))} | {first / least:.2f} "
+            f"| {moved['all'] / 1e6:.0f} | {moved['in totals'] / 1e6:.0f} | {formula / 1e6:.0f} |"
+        )
+        if target is not None:
+            print(f"\nLargest angle between the targets: {subspace_angles(target, runs[-1][1].target_).max():.1e}")
+        target = runs[-1][1].target_
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""Parties that hold rows of MNIST, and what their obfuscators make of common anchor rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import TransformerMixin
+from sklearn.preprocessing import StandardScaler
+
+from datacollab import obfuscator
+from datacollab.datasets import load
+
+Array = NDArray[np.float64]
+
+ROWS_PER_PARTY = 100
+_BLOCK = 5000
+
+
+@dataclass(frozen=True, eq=False)
+class Parties:
+    """One draw: what every party would share, by party, and the same test rows as each party maps them.
+
+    Attributes
+    ----------
+    anchors : dict of party to ndarray of shape (n_anchors, n_columns)
+        Columns have mean 0 and variance 1.
+    rows, test : dict of party to ndarray of shape (n_rows, n_columns)
+        Brought to the scale of the party's anchors.
+    targets : dict of party to ndarray of shape (n_rows,)
+    test_target : ndarray of shape (n_test,)
+    """
+
+    anchors: dict[str, Array]
+    rows: dict[str, Array]
+    targets: dict[str, NDArray[np.int64]]
+    test: dict[str, Array]
+    test_target: NDArray[np.int64]
+
+
+def data_directory(given: Path | None) -> Path | None:
+    """Directory of the data sets: the one given, or the one beside the repository where there is one."""
+    beside = Path(__file__).resolve().parents[5] / "shared" / "data"
+    return given or (beside if beside.is_dir() else None)
+
+
+def load_table(name: str, data_dir: Path | None) -> tuple[Array, NDArray[np.int64]]:
+    X, y = load(name, data_dir=data_directory(data_dir), return_X_y=True)
+    return X, y.astype(np.int64)
+
+
+def draw_parties(
+    X: Array,
+    y: NDArray[np.int64],
+    *,
+    n_anchors: int,
+    n_parties: int = 10,
+    n_columns: int = 16,
+    kind: str = "pca",
+    n_test: int = 0,
+    seed: int = 0,
+) -> Parties:
+    """Give each party rows of its own, fit its obfuscator on them, and map the anchor and test rows.
+
+    Columns are standardised before every obfuscator.  Anchor rows are rows that nobody owns, and where those run out,
+    points between two of them of the same class.
+    """
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(X))
+    owned, test, free = np.split(order, np.cumsum([n_parties * ROWS_PER_PARTY, n_test]))
+    first, second, weight = _anchor_pairs(y, free, n_anchors, rng)
+    anchors, rows, targets, tests = {}, {}, {}, {}
+    for index, own in enumerate(np.split(owned, n_parties)):
+        party = f"party-{index}"
+        f = obfuscator(kind, n_columns, standardize=True, random_state=seed).fit(X[own])
+        raw = _map_points(f, X, first, second, weight)
+        scale = StandardScaler().fit(raw)
+        anchors[party] = scale.transform(raw)
+        rows[party] = scale.transform(f.transform(X[own]))
+        targets[party] = y[own]
+        if n_test:
+            tests[party] = scale.transform(f.transform(X[test]))
+    return Parties(anchors=anchors, rows=rows, targets=targets, test=tests, test_target=y[test])
+
+
+def _anchor_pairs(
+    y: NDArray[np.int64], free: NDArray[np.intp], n_anchors: int, rng: np.random.Generator
+) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
+    """Two rows for each anchor point and the weight of the second: 0 while there are rows to take as they are."""
+    plain = free[:n_anchors]
+    starts = rng.choice(free, size=n_anchors - len(plain))
+    ends = starts.copy()
+    for label in np.unique(y[starts]):
+        of_label = y[starts] == label
+        ends[of_label] = rng.choice(free[y[free] == label], size=of_label.sum())
+    weight = np.concatenate([np.zeros(len(plain)), rng.uniform(size=len(starts))])
+    return np.concatenate([plain, starts]), np.concatenate([plain, ends]), weight
+
+
+def _map_points(
+    f: TransformerMixin, X: Array, first: NDArray[np.intp], second: NDArray[np.intp], weight: Array
+) -> Array:
+    # In blocks, since a hundred thousand images are several times as large as their representations.
+    mapped = []
+    for start in range(0, len(first), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        w = weight[block, np.newaxis]
+        mapped.append(f.transform((1 - w) * X[first[block]] + w * X[second[block]]))
+    return np.vstack(mapped)
