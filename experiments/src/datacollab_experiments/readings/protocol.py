@@ -36,7 +36,9 @@ from ..paper._trial import draw_rows
 
 DATASETS = ("mnist", "fashion-mnist")
 CENTRAL, INTEGRATION, TRADE_OFF = "fig:num-existing", "tab:rq4-integration-accuracy-wide", "tab:rq4-tradeoff-main-wide"
-_SKEWED = {f"label-skew {c:g}": {"split": "label-skew", "concentration": c} for c in (1.0, 1.5, 2.0)}
+_SKEWED: dict[str, dict[str, Any]] = {
+    f"label-skew {c:g}": {"split": "label-skew", "concentration": c} for c in (1.0, 1.5, 2.0)
+}
 
 
 def central(datasets: Mapping[str, Any], seeds: Sequence[int], parties: Sequence[int]) -> None:
@@ -102,7 +104,7 @@ def attack(datasets: Mapping[str, Any], seeds: Sequence[int]) -> None:
 
 
 def accuracy_on(
-    model: Any, represented: Mapping[str, Any], y: Any, counts: Callable[[Any], Any] = lambda y: np.isfinite(y)
+    model: Any, represented: Mapping[Any, Any], y: Any, counts: Callable[[Any], Any] = lambda y: np.isfinite(y)
 ) -> float:
     """Mean over parties of the accuracy on those test rows whose label counts."""
     kept = counts(np.asarray(y))

@@ -151,7 +151,8 @@ class Fits(Task):
 
     def measure(self) -> Iterator[Outcome]:
         """Fit by all methods in turn, each time in a fresh process."""
-        problem, rows = self.problem, {cell: [] for cell in self.cells}  # type: dict[str, list[Row]]
+        problem = self.problem
+        rows: dict[str, list[Row]] = {cell: [] for cell in self.cells}
         parties = draw_parties(
             *_table(problem.dataset, self.data_dir),
             n_anchors=problem.n_anchors,
@@ -162,7 +163,7 @@ class Fits(Task):
         )
         with tempfile.TemporaryDirectory() as scratch:
             anchors = Path(scratch) / "anchors.npz"
-            np.savez(anchors, **parties.anchors)
+            np.savez(anchors, allow_pickle=False, **parties.anchors)
             for repeat in range(max(case.repeats for case in self.cells.values())):
                 for cell, case in self.cells.items():
                     found = rows[cell]
