@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from tiny import TINY, tiny
 
+from datacollab_experiments import readings
 from datacollab_experiments.paper import (
     Attacks,
     Condition,
@@ -149,8 +150,8 @@ def test_what_is_stored_keeps_its_own_transform(tmp_path):
 
 
 def test_the_comparison_of_searches_has_the_conditions_of_rq4_and_one_transform():
-    """benchmarks/selection.toml: only hyperparameters differ, so UMAP maps rows one by one under all of them."""
-    path = Path(__file__).parents[3] / "benchmarks" / "selection.toml"
+    """Of readings/selection.toml: only hyperparameters differ, so UMAP maps rows one by one under all of them."""
+    path = Path(readings.__file__).with_name("selection.toml")
     experiment = load_experiment(path, "quick")
     rq4 = load_experiment("rq4", "quick").conditions
     assert set(experiment.conditions) == {replace(condition, out_of_sample="row-wise") for condition in rq4}

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from datacollab_experiments import readings
 from datacollab_experiments.claims import check_claims
 from datacollab_experiments.paper import Condition, Row, experiment_names, load_experiment
 from datacollab_experiments.paper._plan import cells
@@ -110,7 +111,7 @@ def test_the_verdicts_are_those_of_the_rows(rows):
 
 def test_the_rows_of_the_reading_that_fits_are_complete_and_of_its_definition():
     rows = read_rows(RESULTS / "protocol" / "rows.csv")
-    experiment = load_experiment(RESULTS.parents[1] / "benchmarks" / "protocol.toml", "quick")
+    experiment = load_experiment(Path(readings.__file__).with_name("protocol.toml"), "quick")
     assert set(rows) == {"protocol"}
     found = {(row.cell, row.name, row.seed) for row in rows["protocol"]}
     assert found == {(cell.id, cell.name, seed) for cell in cells(experiment) for seed in experiment.seeds}
