@@ -34,8 +34,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from datacollab import KTICV
+from datacollab.analyst._kti import kernel_widths
 from datacollab.analyst._kti_scoring import held_out_views
-from datacollab.analyst._widths import kernel_widths
 from datacollab.datasets import Dataset, load
 from datacollab.linalg import Kernel
 
