@@ -4,12 +4,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from datacollab_experiments.pays.tables import load_table
 from numpy.random import RandomState
 
 from datacollab.party import Party
 from datacollab.share import Share
 from datacollab_experiments.harness import Outcome, ResultStore, results_file
+from datacollab_experiments.pays.tables import load_table
 from datacollab_experiments.risks import audit_upper_end, reference_attacks
 
 

@@ -1,4 +1,4 @@
-"""The benchmarks of KTI's solvers: what they measure against, how they measure, and that the scripts run."""
+"""Studies of KTI's solvers: what they measure against, how they measure, and that the commands run."""
 
 import json
 from dataclasses import asdict, replace

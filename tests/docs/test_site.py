@@ -56,7 +56,7 @@ class Page(HTMLParser):
 def built(tmp_path_factory):
     """The site and what the build said, from a copy of the sources as a fresh clone has them."""
     folder = tmp_path_factory.mktemp("site")
-    for name in ("docs", "examples", "benchmarks", "deploy"):
+    for name in ("docs", "examples"):
         shutil.copytree(ROOT / name, folder / name, ignore=WRITTEN_BY_THE_BUILD)
     for path in [*ROOT.glob("*.md"), ROOT / "pyproject.toml"]:
         shutil.copy(path, folder)

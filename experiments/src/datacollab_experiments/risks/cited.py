@@ -14,7 +14,6 @@ import warnings
 from pathlib import Path
 
 from datacollab.errors import DataCollabWarning
-from datacollab_experiments.pays.settings import SIZES
 
 from ..harness import markdown
 from ..pays.settings import SIZES

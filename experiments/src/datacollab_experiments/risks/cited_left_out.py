@@ -19,7 +19,6 @@ from sklearn.preprocessing import StandardScaler
 
 import datacollab as dc
 from datacollab.model import LandmarkRidgeClassifier, LandmarkRidgeRegressor
-from datacollab_experiments.pays.draws import Rows
 
 from ..pays.draws import Rows
 from ..solvers.mnist_parties import Array

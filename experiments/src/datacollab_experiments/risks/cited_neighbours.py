@@ -12,9 +12,6 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 import datacollab as dc
-from datacollab_experiments.pays.draws import draw
-from datacollab_experiments.pays.settings import SIZES, Setting
-from datacollab_experiments.pays.tables import load_table
 
 from ..pays.draws import draw
 from ..pays.settings import SIZES, Setting

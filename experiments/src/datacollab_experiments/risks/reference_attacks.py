@@ -26,7 +26,6 @@ from datacollab.risk.attacks import ShadowAttack
 from datacollab.risk.audit._named_targets import target_numbers
 from datacollab.risk.audit._recipe import recipe_of
 from datacollab.share import Share
-from datacollab_experiments.pays.columns import Array
 
 from ..pays.columns import Array
 
