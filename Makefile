@@ -123,8 +123,8 @@ $(VENV)/.pays: $(VENV)/.experiments
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable . --editable 'experiments[pays]'
 	@touch $@
 
-$(VENV)/.docs: $(BIN)/python pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+$(VENV)/.docs: $(BIN)/python pyproject.toml hub/pyproject.toml experiments/pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]' --editable hub --editable experiments
 	@touch $@
 
 $(VENV)/.test: $(BIN)/python pyproject.toml hub/pyproject.toml experiments/pyproject.toml constraints.txt

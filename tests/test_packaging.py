@@ -120,6 +120,7 @@ def test_the_wheel_holds_all_files_of_the_package_and_the_sdist_what_builds_it(b
     with tarfile.open(sdist) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
     assert {"pyproject.toml", "README.md", "LICENSE", "src/datacollab/__init__.py", "tests/rooms.py"} <= inside
+    assert not any(name.startswith(("experiments/", "hub/")) for name in inside)
 
 
 @pytest.mark.slow
@@ -143,5 +144,8 @@ print(dc.Analyst(dc.LTI(2)).fit([party.share(X[60:]) for party in parties]))
     assert "Collaboration(parties=['a', 'b']" in run(bin / "python", "-W", "error", "-c", fit, cwd=folder).stdout
     run(bin / "python", "-m", "pip", "install", "-q", f"datacollab[cli] @ {wheel.as_uri()}")
     assert "--install-completion" in run(bin / "datacollab", "--help").stdout
+    small = ("--parties", 3, "--rows", 10, "--seeds", 1, "--jobs", 1, "--output", folder / "demo")
+    assert "pooled" in run(bin / "datacollab", "demo", *small, cwd=folder).stdout
+    assert (folder / "demo" / "index.html").is_file()
     refused = run(bin / "datacollab", "keys", "new", folder / "keys", code=1)
     assert "pip install 'datacollab[exchange]'" in refused.stderr

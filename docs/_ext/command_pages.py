@@ -63,23 +63,28 @@ def section(command: Any, path: tuple[str, ...]) -> Iterator[str]:
         usage = " ".join([name, *command.collect_usage_pieces(context)])
         yield from (".. code-block:: text", "", f"   {usage}", "", f".. program:: {name}", "")
     yield from parameters_of(command, context)
-    for each, subcommand in below.items():
+    for each, subcommand in shown(below).items():
         yield from section(subcommand, (*path, each))
+
+
+def shown(commands: dict[str, Any]) -> dict[str, Any]:
+    """Return the commands that the program lists: not those of distributions that are not installed."""
+    return {name: command for name, command in commands.items() if not command.hidden}
 
 
 def write_pages(app: Sphinx) -> None:
     """Write a page for each command, or group of commands, into the folder ``commands``."""
     folder = Path(app.srcdir) / "commands"
     folder.mkdir(exist_ok=True)
-    root = typer.main.get_command(program)
+    commands = shown(typer.main.get_command(program).commands)
     index = ["Commands", "========", "", "What ``datacollab --help`` and the help of every command say.", ""]
     index += [".. list-table::", "   :class: names", "   :widths: auto", ""]
-    for name, command in root.commands.items():
+    for name, command in commands.items():
         first = as_text(" ".join((command.help or "").split("\n\n")[0].split()))
         index += [f"   * - :doc:`datacollab {name} <{name}>`", f"     - {first}"]
-    index += ["", ".. toctree::", "   :hidden:", "", *(f"   {name}" for name in root.commands), ""]
+    index += ["", ".. toctree::", "   :hidden:", "", *(f"   {name}" for name in commands), ""]
     sources = {"index": index}
-    sources |= {name: list(section(command, ("datacollab", name))) for name, command in root.commands.items()}
+    sources |= {name: list(section(command, ("datacollab", name))) for name, command in commands.items()}
     for name, lines in sources.items():
         path, source = folder / f"{name}.rst", "\n".join(lines)
         if not path.exists() or path.read_text(encoding="utf-8") != source:

@@ -2,6 +2,7 @@ import re
 import sqlite3
 
 import pytest
+from matplotlib.figure import Figure
 from trials import shrink_forests
 from typer.testing import CliRunner
 
@@ -36,7 +37,9 @@ seeds = 2
 
 @pytest.fixture
 def small(tmp_path, monkeypatch):
+    """A definition with small forests, whose report draws no picture that costs a UMAP."""
     shrink_forests(monkeypatch)
+    monkeypatch.setattr("datacollab_experiments.reports._results.alignment_figure", lambda data: Figure())
     path = tmp_path / "rq2.toml"
     path.write_text(SMALL, encoding="utf-8")
     return path
