@@ -33,6 +33,7 @@ class ProgressBar:
 
     Examples
     --------
+    >>> from sklearn.linear_model import LogisticRegression
     >>> import datacollab as dc
     >>> X, y = dc.datasets.load("digits")
     >>> parties = [dc.Party(name, dc.obfuscator("pca", n_components=8)) for name in ("a", "b")]
@@ -40,8 +41,9 @@ class ProgressBar:
     ...     party.fit(X[rows], y[rows]).share(X[300:500], y[300:500])
     ...     for party, rows in zip(parties, (slice(100), slice(100, 200)))
     ... ]
+    >>> methods, model = [dc.LTI(8), dc.GEP(8)], LogisticRegression(max_iter=2000)
     >>> with dc.ProgressBar() as progress:
-    ...     collaboration = dc.Analyst([dc.LTI(8), dc.GEP(8)], progress=progress).fit(shares)
+    ...     collaboration = dc.Analyst(methods, model, progress=progress).fit(shares)
     """
 
     def __init__(self, n_steps: int | None = None) -> None:

@@ -82,8 +82,8 @@ class Analyst:
     >>> import numpy as np
     >>> import datacollab as dc
     >>> X, y = dc.datasets.load("digits")
-    >>> rows = {"clinic": slice(0, 150), "hospital": slice(150, 300)}
-    >>> anchor, anchor_target = X[300:600], y[300:600]
+    >>> rows = {"clinic": slice(0, 100), "hospital": slice(100, 200)}
+    >>> anchor, anchor_target = X[300:450], y[300:450]
     >>> f = dc.obfuscator("pca", n_components=16)
     >>> parties = {name: dc.Party(name, f).fit(X[own], y[own]) for name, own in rows.items()}
     >>> shares = [party.share(anchor, anchor_target) for party in parties.values()]
