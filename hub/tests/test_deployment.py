@@ -115,8 +115,9 @@ def test_the_container_runs_as_nobody_in_particular():
     assert user.isdecimal()
     assert int(user) > 0
     assert user in (DOCS / "hub-deployment.md").read_text()
-    extras = re.search(r"\$wheel\[([\w,]+)\]", text)[1].split(",")
-    assert set(extras) <= set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
+    extras = re.search(r"\$hub\[([\w,]+)\]", text)[1].split(",")
+    offered = tomllib.loads((ROOT / "hub" / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(extras) <= set(offered)
     for word, rest in steps[:last]:
         if word == "COPY":
             assert all((ROOT / name).exists() for name in rest.split()[:-1])
