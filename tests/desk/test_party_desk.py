@@ -371,11 +371,6 @@ def test_an_upload_changes_nothing_while_another_thing_is_at_work(world, place):
     finished(place)
 
 
-def test_predicting_without_a_model_is_refused(world, place):
-    send(place, "/predict", {"path": str(world.root / "new.csv")})
-    refused_page(finished(place), "NOT_SHARED")
-
-
 def test_a_defect_shows_no_words_of_its_own(world, place, monkeypatch):
     def broken(*given, **options):
         raise KeyError("patient-00017")

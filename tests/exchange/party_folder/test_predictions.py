@@ -81,11 +81,13 @@ def test_what_cannot_be_predicted_leaves_no_file(world):
     folder = world.installed()
     source, output = world.root / "table.csv", world.root / "out.csv"
     table = made_up_table(40000, seed=5)
-    table.loc[39999, "age"] = 1e6
+    table.loc[[38_499, 39_999], "age"] = 1e6
     table.to_csv(source, index=False)
     output.write_text("id,prediction\n1,old\n")
-    with refused("SCHEMA_RANGE"):
-        folder.predict(source, output)
+    for call in (lambda: folder.predict(source, output), lambda: folder.evaluate(source)):
+        with refused("SCHEMA_RANGE") as found:
+            call()
+        assert "in 2 of the first 40000 rows (the first: row 38500)" in str(found.value)
     with refused("SCHEMA_MISSING_COLUMN"):
         folder.predict(world.root / "new.csv", output, keep=["name"])
     with pytest.raises(ValueError, match="table itself"):

@@ -214,12 +214,6 @@ def test_a_proven_bound_below_the_measured_figure_counts(example):
     assert "ABOVE" not in text
 
 
-def test_risk_comes_before_all_else_on_the_page(example):
-    text = prepared(example, replace(LENIENT, audit="warn"), n_components=3, time_budget=0.0).summary.to_text()
-    places = [text.index(words) for words in ("What would leave", "Risk", "rows  ", "size")]
-    assert places == sorted(places)
-
-
 def test_undefended_rows_have_to_be_meant(example):
     (reason,) = reasons_without_defence(summary_of(defences=(), kinds_of_defence=()))
     assert reason.code == "UNDEFENDED"
