@@ -17,6 +17,8 @@ from datacollab.analyst._training import looks_interpolated, training_rows
 from datacollab.errors import AgreementError, RepresentationError
 from datacollab.model import LandmarkRidgeClassifier, LandmarkRidgeRegressor
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 
 def world(rng, *, n_parties=3, n_rows=40, n_anchors=60, d=4, target=None):
     """Shares of parties that turn the same space, each in its own way; the class is the sign of a product."""

@@ -126,13 +126,13 @@ from datacollab_experiments.solvers.measuring import measured
 
 alpha = float(sys.argv[1])
 rng = np.random.default_rng(0)
-latent = rng.normal(size=(15_000, 12))
+latent = rng.normal(size=(8_000, 12))
 views = {k: np.tanh(latent @ rng.normal(size=(12, 16))) for k in range(6)}
 KTI(5, solver="nystroem", n_landmarks=50, gamma=0.01).fit({k: A[:100] for k, A in views.items()})
 integrator = KTI(5, solver="nystroem", alpha=alpha, gamma=0.01, tol=1e-12)
 with measured() as found:
     integrator.fit(views)
-print(found.memory, integrator.estimate_cost(15_000, 6).memory)
+print(found.memory, integrator.estimate_cost(8_000, 6).memory)
 """
 
 

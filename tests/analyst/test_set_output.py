@@ -44,11 +44,12 @@ def test_fit_transform_gives_frames_and_none_changes_nothing():
         integrator.set_output(transform="excel")
 
 
+@pytest.mark.usefixtures("few_trees")
 def test_the_analyst_works_with_arrays_and_gets_the_same_model():
     X, y = dc.datasets.load("digits")
-    parties = [dc.Party(name, dc.obfuscator("pca", n_components=6)).fit(X[at : at + 60], y[at : at + 60])
+    parties = [dc.Party(name, dc.obfuscator("pca", n_components=6)).fit(X[at : at + 40], y[at : at + 40])
                for name, at in (("a", 0), ("b", 60))]  # fmt: skip
-    shares = [party.share(X[200:300]) for party in parties]
+    shares = [party.share(X[200:260]) for party in parties]
     plain, framed = (dc.Analyst(each).fit(shares) for each in (LTI(4), LTI(4).set_output(transform="pandas")))
     for party in ("a", "b"):
         assert isinstance(framed.representations_[party], np.ndarray)

@@ -149,12 +149,6 @@ def test_pairs_that_are_pairs_are_not_said_to_be_of_chance(grouped):
         assert "is chance" not in told
 
 
-def test_an_older_result_without_what_is_proven_is_read(grouped):
-    text = grouped.to_json().replace(',\n  "proven": {}', "")
-    assert '"proven"' not in text
-    assert AuditResult.from_json(text).proven == {}
-
-
 @pytest.mark.parametrize("n_labelled", [20, 60, 200])
 def test_made_up_tables_are_of_the_tables_size_whatever_is_shared(digits, n_labelled):
     """Without the table's targets these are drawn from the share's, which has more rows or fewer."""

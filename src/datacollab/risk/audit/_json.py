@@ -44,8 +44,6 @@ def fields_of(text: str, wanted: set[str]) -> dict[str, Any]:
             "audit.json that this version of datacollab wrote."
         )
     del told["format"]
-    # Added within this format: what is proven was not told before.
-    told.setdefault("proven", {})
     if set(told) != wanted:
         raise ValueError(f"The JSON of this audit lacks fields, or has others: {sorted(set(told) ^ wanted)}.")
     try:
