@@ -41,6 +41,13 @@ def world(rng, *, n_parties=3, n_rows=40, n_anchors=60, d=4, target=None):
     return shares
 
 
+@pytest.fixture(scope="module")
+def chosen(few_trees):
+    """Shares, what comes of them with one method, and the progress that was told."""
+    shares, said = world(np.random.default_rng(0)), []
+    return shares, dc.Analyst([dc.LTI(4)], progress=lambda *what: said.append(what)).fit(shares), said
+
+
 def changed(share, **changes):
     return dc.Share(**{**vars(share), **changes})
 
@@ -78,9 +85,8 @@ def test_left_out_predictions_are_those_of_a_fit_without_the_row(rng, monkeypatc
         assert model.without_party is None
 
 
-def test_losses_are_those_of_what_goes_back(rng):
-    shares = world(rng)
-    collaboration = dc.Analyst([dc.LTI(4)]).fit(shares)
+def test_losses_are_those_of_what_goes_back(chosen):
+    shares, collaboration, _ = chosen
     left_out = np.vstack([collaboration.left_out_[s.party] for s in shares])
     y = np.concatenate([s.target for s in shares])
     smoothed = np.clip(left_out, 0.005, 1)
@@ -88,10 +94,10 @@ def test_losses_are_those_of_what_goes_back(rng):
     assert_allclose(loss, collaboration.selection_.chosen.loss, atol=0.02)
 
 
-def test_left_out_predictions_are_no_finer_than_needed(rng):
+def test_left_out_predictions_are_no_finer_than_needed(rng, chosen):
     """With exact ones and h, a party could compute sums over the other parties' rows."""
-    shares = world(rng)
-    said = np.vstack(list(dc.Analyst([dc.LTI(4)]).fit(shares).left_out_.values()))
+    shares, collaboration, _ = chosen
+    said = np.vstack(list(collaboration.left_out_.values()))
     assert_allclose(said * 100, np.round(said * 100), atol=1e-9)
     assert_allclose(said.sum(axis=1), 1)
     exact = rng.dirichlet(np.ones(12), size=50)
@@ -302,9 +308,8 @@ def test_a_budget_spent_leaves_the_rest_untried(rng):
     assert seen[0][0] == 0
 
 
-def test_progress_goes_on_to_the_end_also_where_the_best_are_fitted_again(rng):
-    said = []
-    dc.Analyst(dc.LTI(4), progress=lambda *what: said.append(what)).fit(world(rng))
+def test_progress_goes_on_to_the_end_also_where_the_best_are_fitted_again(chosen):
+    *_, said = chosen
     done = [number for number, _, _ in said]
     again = [number for number, _, name in said if "more landmarks" in name]
     assert done == sorted(done)

@@ -75,18 +75,6 @@ def test_an_anchor_with_classes(table, write, tmp_path, method):
     assert_array_equal(made["diagnosis"] == "ill", made["age"] > 0)
 
 
-@pytest.mark.parametrize("method", ["smote", "sample"])
-def test_an_anchor_with_a_quantity(table, write, tmp_path, method):
-    table = table[["age", "dose"]].assign(stay=2 * table["age"] - table["dose"] + 10, weight=table["weight"])
-    source, output = write("public.csv", table), tmp_path / "anchor.csv"
-    result = run("make", source, output, "--method", method, "--rows", 40, "--target", "stay")
-    assert result.exit_code == 0, result.output
-    made = pd.read_csv(output)
-    assert list(made) == ["age", "dose", "weight", "stay"]
-    # Interpolation keeps what is linear.
-    assert_allclose(made["stay"], 2 * made["age"] - made["dose"] + 10, rtol=1e-9)
-
-
 @pytest.mark.parametrize("method", ["uniform", "gaussian"])
 def test_a_method_without_targets_does_not_claim_one(table, write, tmp_path, method):
     source, output = write("public.csv", table.assign(diagnosis="ill")), tmp_path / "anchor.csv"
