@@ -28,7 +28,11 @@ def noise(rng):
 
 @pytest.mark.parametrize(
     "estimator",
-    [KNeighborsClassifier(1), CalibratedForestClassifier(30, random_state=0), RandomForestClassifier(30, random_state=0)],
+    [
+        KNeighborsClassifier(1),
+        CalibratedForestClassifier(30, random_state=0),
+        RandomForestClassifier(30, random_state=0),
+    ],
     ids=lambda estimator: type(estimator).__name__,
 )
 def test_rows_of_a_group_are_left_out_together(noise, estimator):
