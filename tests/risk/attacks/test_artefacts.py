@@ -32,7 +32,7 @@ import datacollab as dc
 from datacollab.errors import RepresentationError
 from datacollab.party import UMAPObfuscator
 from datacollab.risk.attacks import StoredRows, find_training_rows
-from datacollab.risk.attacks import _artefact_arrays as artefact_arrays
+from datacollab.risk.attacks import _artefacts as artefact_arrays
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,6 @@ from datacollab.risk.attacks import (
     GaussianPriorAttack,
     KernelRidgeAttack,
     LinearRegressionAttack,
-    MLPAttack,
     NearestNeighborsAttack,
     PseudoinverseAttack,
 )
@@ -20,7 +19,6 @@ from datacollab.risk.attacks import (
 ATTACKS = {
     "LR": LinearRegressionAttack(),
     "PINV": PseudoinverseAttack(),
-    "MLP": MLPAttack(random_state=0),
     "kernel ridge": KernelRidgeAttack(),
     "neighbours": NearestNeighborsAttack(),
     "Gaussian prior": GaussianPriorAttack(),
@@ -134,10 +132,9 @@ def test_unequal_numbers_of_rows(attack, pairs):
 
 def test_too_few_pairs(attack, pairs):
     Z, A = pairs
-    fewest = 6 if isinstance(attack, MLPAttack) else 2
-    assert fit(attack, Z[:fewest], A[:fewest]).reconstruct(Z).shape == A.shape
-    with pytest.raises(RepresentationError, match=f"at least {fewest} leaked pairs; got {fewest - 1}"):
-        fit(attack, Z[: fewest - 1], A[: fewest - 1])
+    assert fit(attack, Z[:2], A[:2]).reconstruct(Z).shape == A.shape
+    with pytest.raises(RepresentationError, match="at least 2 leaked pairs; got 1"):
+        fit(attack, Z[:1], A[:1])
 
 
 def test_other_columns_than_the_leaked(attack, pairs):

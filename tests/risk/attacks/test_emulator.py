@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from datacollab.risk.attacks import EmulatorAttack, GaussianPriorAttack, KernelRidgeAttack, _emulator
+from datacollab.risk.attacks import EmulatorAttack, GaussianPriorAttack, KernelRidgeAttack, _kernels
 
 
 def ring(rng, n):
@@ -59,7 +59,7 @@ def test_reconstructions_do_not_depend_on_the_blocks(rng, monkeypatch):
     (Z, A), (_, public), (rows, _) = ring(rng, 40), ring(rng, 100), ring(rng, 30)
     attack = EmulatorAttack().fit(Z, A, public=public)
     whole = attack.reconstruct(rows)
-    monkeypatch.setattr(_emulator, "BLOCK_ENTRIES", 900)
+    monkeypatch.setattr(_kernels, "BLOCK_ENTRIES", 900)
     assert_allclose(attack.reconstruct(rows), whole, atol=1e-12)
 
 

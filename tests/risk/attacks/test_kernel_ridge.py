@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import rbf_kernel
 
-from datacollab.risk.attacks import KernelRidgeAttack, LinearRegressionAttack, _kernel_regression
-from datacollab.risk.attacks._kernel_regression import Settings, kernel_regression, leading_directions
+from datacollab.risk.attacks import KernelRidgeAttack, LinearRegressionAttack, _kernels
+from datacollab.risk.attacks._kernels import Settings, kernel_regression, leading_directions
 
 
 def curved(rng, n):
@@ -131,11 +131,11 @@ def test_of_many_pairs_some_choose_and_all_are_learnt_from(rng, monkeypatch):
     Z, A = curved(rng, 120)
     everything = KernelRidgeAttack().fit(Z, A)
     setting = everything.regression_.setting
-    monkeypatch.setattr(_kernel_regression, "MAX_CHOICE", 60)
+    monkeypatch.setattr(_kernels, "MAX_CHOICE", 60)
     some = KernelRidgeAttack(gammas=[setting.gamma], alphas=[setting.alpha], standardize=setting.standardize).fit(Z, A)
     assert some.regression_.residuals.shape == (60, 2)
     assert_allclose(some.reconstruct(Z), everything.reconstruct(Z), atol=1e-8)
-    monkeypatch.setattr(_kernel_regression, "MAX_PAIRS", 80)
+    monkeypatch.setattr(_kernels, "MAX_PAIRS", 80)
     assert KernelRidgeAttack().fit(Z, A).regression_.coefficients.shape == (80, 2)
 
 
@@ -143,7 +143,7 @@ def test_predictions_do_not_depend_on_the_blocks(rng, monkeypatch):
     Z, A = curved(rng, 50)
     attack = KernelRidgeAttack().fit(Z, A)
     whole = attack.reconstruct(Z)
-    monkeypatch.setattr(_kernel_regression, "BLOCK_ENTRIES", 150)
+    monkeypatch.setattr(_kernels, "BLOCK_ENTRIES", 150)
     assert_allclose(attack.reconstruct(Z), whole, atol=1e-10)
 
 

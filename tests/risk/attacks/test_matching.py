@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 
 from datacollab.errors import AgreementError, RepresentationError
-from datacollab.risk.attacks import _matching as matching
+from datacollab.risk.attacks import _measures as matching
 from datacollab.risk.attacks import confused, link_chances, linked, match_margins, nearest_ranks
 
 SEEDS = st.integers(0, 1000)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from datacollab.risk.attacks._subset_sums import find_subset
+from datacollab.risk.attacks._demixing import find_subset
 
 
 @pytest.mark.parametrize("size", range(1, 10))

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from datacollab.errors import AgreementError
-from datacollab.risk.attacks._targets import check_targets, learn_target_code
+from datacollab.risk.attacks._attack import check_targets, learn_target_code
 
 
 def test_classes_are_those_of_leaked_and_public_rows_and_columns_those_of_leaked_ones():

@@ -299,12 +299,6 @@ def test_errors_show_no_entry(digits, pca_share):
         audit(pca_share, X, anchor, y=y[::-1])
 
 
-def test_the_slow_attack_is_made_where_it_is_named(digits, pca_share):
-    named = audited(pca_share, digits, attacks=("multilayer perceptron",))
-    assert best(named, "re-identification@1").attack.startswith("multilayer perceptron")
-    assert best(named, "linkage").value > 0.3
-
-
 def test_reconstructions_are_averaged_where_their_parts_are_there(digits, pca_share):
     averaged = "kernel ridge and emulator, averaged"
     result = audited(pca_share, digits, attacks=("kernel ridge", "emulator", averaged))

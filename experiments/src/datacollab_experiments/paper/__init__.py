@@ -5,6 +5,7 @@ from ._condition import Condition
 from ._definition import AUDIT, Attacks, Experiment, definition_text, experiment_names, load_experiment, preset_names
 from ._figure import alignment_figure, disagreement, score_figure
 from ._methods import BASELINES, METHODS, check_methods, method
+from ._mlp import MLPAttack
 from ._page import comparison_page, verdicts
 from ._results import ExperimentResults, read_results
 from ._row import Row
@@ -20,6 +21,7 @@ __all__ = [
     "Condition",
     "Experiment",
     "ExperimentResults",
+    "MLPAttack",
     "Row",
     "Score",
     "Trial",

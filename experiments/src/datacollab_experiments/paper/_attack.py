@@ -16,7 +16,6 @@ from datacollab.datasets import Dataset
 from datacollab.party import Party
 from datacollab.risk.attacks import (
     LinearRegressionAttack,
-    MLPAttack,
     PseudoinverseAttack,
     ReconstructionAttack,
     label_match,
@@ -25,6 +24,7 @@ from datacollab.risk.attacks import (
 from ._condition import Condition
 from ._defended import published_rows
 from ._definition import Attacks
+from ._mlp import MLPAttack
 from ._trial import Trial, make_obfuscator
 
 __all__ = ["AttackScore", "Target", "make_target", "score_attack"]

@@ -1,18 +1,416 @@
-"""Private rows inside what is about to leave, or has come back."""
+"""Rows of a table in files that would leave."""
 
 from __future__ import annotations
 
+import bz2
+import functools
+import io
+import json
+import lzma
+import types
+import zipfile
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
-from ._artefact_arrays import UNSEARCHED, arrays_in
-from ._checks import check_rows
-from ._row_search import RowSearch
+from ..._validation import FloatArray, array_library, to_numpy
+from ._attack import check_rows
 
 __all__ = ["StoredRows", "find_training_rows"]
+
+_LOOSE, _STRICT = 1e-5, 1e-9
+"""Difference between entries, relative to the row's largest; with fewer than three columns rows coincide easily."""
+_MOST_CANDIDATES = 200
+_MOST_COLUMNS = 2000
+_MOST_BYTES = 2**32
+"""Bytes compared in the search of files that are not understood."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Form:
+    """The table under one change of units.
+
+    Attributes
+    ----------
+    name : str
+    rows : ndarray of shape (n_rows, n_features)
+    usable : ndarray of shape (n_rows,)
+        Rows that are not constant, as which too much else could be taken.
+    """
+
+    name: str
+    rows: FloatArray
+    usable: NDArray[np.bool_]
+
+
+class RowSearch:
+    """Look for the rows of one table in many arrays.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+    affine : bool
+        Whether to look for rows in other units as well.
+    """
+
+    def __init__(self, X: FloatArray, *, affine: bool) -> None:
+        self._X = X
+        self._exact = _form("as they are", X)
+        self._others = list(_other_forms(X)) if affine else []
+        self._affine = affine
+        mean = X.mean(axis=0)[None, :]
+        # Of a table in standard units the mean is zero, as much else is.
+        self._mean = _form("mean", mean) if np.abs(mean).max() > 1e-9 * np.abs(X).max() and X.shape[1] > 1 else None
+        # Few small whole numbers coincide with others by chance; such rows count only if they come in numbers.
+        several = np.array([len(np.unique(row)) for row in X]) >= 3
+        fractional = (np.round(X) != X).any(axis=1)
+        self._telling = (several | fractional) & (X.shape[1] > 1)
+
+    def rows(self, array: NDArray[np.generic]) -> tuple[str, int] | None:
+        """In which form, and how many, of the table's rows the array holds; None for none."""
+        for name, found in self._matches(array):
+            distinct = len(np.unique(self._X[found], axis=0)) if found.any() else 0
+            if (found & self._telling).any() or (
+                self._X.shape[1] >= 8 and distinct >= 5 and 2 * found.sum() >= len(found)
+            ):
+                return name, int(found.sum())
+        return None
+
+    def mean(self, array: NDArray[np.generic]) -> bool:
+        """Whether the array holds the mean of the table's rows."""
+        views = _views(array, self._X.shape[1]) if self._mean is not None else ()
+        return any(_found(self._mean, view).any() for view in views if self._mean is not None)
+
+    def raw(self, blob: bytes) -> int:
+        """How many rows, of those looked for, stand byte by byte in a file that is not understood.
+
+        A column of many values, in one piece, gives all rows away.
+        """
+        few = max(4, _MOST_BYTES // max(1, 4 * len(blob)))
+        rows = self._X[self._telling & self._exact.usable]
+        columns = self._X.T[[len(np.unique(column)) >= 8 for column in self._X.T]]
+        if any(_count_in(blob, columns, few, dtype) for dtype in ("<f8", "<f4")):
+            return len(self._X)
+        return max(_count_in(blob, rows, few, dtype) for dtype in ("<f8", "<f4"))
+
+    def _matches(self, array: NDArray[np.generic]) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+        views = list(_views(array, self._X.shape[1]))
+        for form in (self._exact, *self._others):
+            for view in views:
+                yield form.name, _found(form, view)
+        if self._affine:
+            for view in views:
+                if len(view) == len(self._X) > 2:
+                    yield "each column in units of its own", _found(_form("", _standard(self._X)), _standard(view))
+            if self._is_affine_image(array):
+                yield "invertible affine image", np.ones(len(self._X), dtype=np.bool_)
+
+    def _is_affine_image(self, array: NDArray[np.generic]) -> bool:
+        """Whether an affine map takes the array's rows to the table's, in the same order."""
+        n = len(self._X)
+        # With as many columns as rows, any array could be taken to any other.
+        if array.ndim != 2 or len(array) != n or not 2 * (array.shape[1] + 1) < n or array.shape[1] > _MOST_COLUMNS:
+            return False
+        with np.errstate(all="ignore"):
+            B, X = _finite(array), self._X - self._X.mean(axis=0)
+            B = B - B.mean(axis=0)
+            lengths = np.linalg.norm(B, axis=0)
+            B = B / np.where(lengths > 0, lengths, 1.0)
+            coefficients, *_ = np.linalg.lstsq(B, X, rcond=1e-10)
+            return bool(np.linalg.norm(X - B @ coefficients) < _LOOSE * np.linalg.norm(X))
+
+
+def _count_in(blob: bytes, rows: FloatArray, few: int, dtype: str) -> int:
+    """How many of a few of the rows stand in bytes."""
+    if len(rows) == 0:
+        return 0
+    chosen = rows[np.linspace(0, len(rows) - 1, min(few, len(rows))).astype(int)]
+    return sum(row.astype(dtype).tobytes() in blob for row in chosen)
+
+
+def _form(name: str, rows: FloatArray) -> _Form:
+    return _Form(name, rows, np.ptp(rows, axis=1) > 1e-3 * np.abs(rows).max(axis=1, initial=0.0))
+
+
+def _other_forms(X: FloatArray) -> Iterator[_Form]:
+    low, high = X.min(axis=0), X.max(axis=0)
+    units = {
+        "": X,
+        "less their mean": X - X.mean(axis=0),
+        "in standard units": _standard(X),
+        "between 0 and 1": (X - low) / np.where(high > low, high - low, 1.0),
+        "over their largest": X / np.where(np.abs(X).max(axis=0) > 0, np.abs(X).max(axis=0), 1.0),
+    }
+    for name, rows in units.items():
+        if name:
+            yield _form(name, rows)
+        # Directions of few columns coincide easily.
+        if X.shape[1] >= 5:
+            yield _form(f"{name}, at unit length".lstrip(", "), _directions(rows))
+            centred = rows - rows.mean(axis=1, keepdims=True)
+            yield _form(f"{name}, centred and at unit length".lstrip(", "), _directions(centred))
+
+
+def _standard(X: FloatArray) -> FloatArray:
+    centred = X - X.mean(axis=0)
+    spread = centred.std(axis=0)
+    # A constant column is left with rounding, which must not be blown up.
+    return np.asarray(centred / np.where(spread > 1e-12 * np.abs(X).max(axis=0), spread, np.inf))
+
+
+def _directions(X: FloatArray) -> FloatArray:
+    lengths = np.linalg.norm(X, axis=1, keepdims=True)
+    return np.asarray(X / np.where(lengths > 1e-12 * np.abs(X).max(), lengths, np.inf))
+
+
+def _views(array: NDArray[np.generic], width: int) -> Iterator[FloatArray]:
+    """The array as tables of so many columns, in the ways that rows could lie in it."""
+    if array.ndim > 2:
+        flat = {array.shape[0]: array.reshape(array.shape[0], -1), -1: array.reshape(-1, array.shape[-1])}
+        tables = list(flat.values())
+    elif array.ndim == 1:
+        if array.size < width or array.size % width:
+            return
+        tables = [array.reshape(-1, width)]
+        if array.size > width > 1:
+            tables.append(array.reshape(width, -1).T)
+    else:
+        tables = [array] if array.ndim == 2 else []
+        if array.ndim == 2 and array.shape[0] in (width, width + 1):
+            tables.append(array.T)
+    for table in tables:
+        if 0 in table.shape or table.shape[1] < width:
+            continue
+        rows = _finite(table)
+        yield rows[:, :width]
+        # Targets or marks may stand beside the features, on either side.
+        if table.shape[1] > width:
+            yield rows[:, -width:]
+
+
+def _finite(array: NDArray[np.generic]) -> FloatArray:
+    return np.nan_to_num(array.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
+
+
+def _found(form: _Form, table: FloatArray) -> NDArray[np.bool_]:
+    """For each row of the form, whether it occurs in the table.
+
+    Rows are sorted by one projection, so only few have to be compared, however large the table is.
+    """
+    tolerance = _LOOSE if form.rows.shape[1] >= 3 else _STRICT
+    direction = np.random.default_rng(0).normal(size=form.rows.shape[1])
+    with np.errstate(all="ignore"):
+        keys, wanted = table @ direction, form.rows @ direction
+    order = np.argsort(keys)
+    keys = keys[order]
+    allowed = tolerance * np.abs(form.rows).max(axis=1)
+    # By the entries' differences, the keys differ by at most this.
+    reach = allowed * np.abs(direction).sum()
+    first, last = np.searchsorted(keys, wanted - reach), np.searchsorted(keys, wanted + reach, side="right")
+    found = np.zeros(len(form.rows), dtype=np.bool_)
+    for i in np.flatnonzero((last > first) & form.usable):
+        candidates = table[order[first[i] : min(last[i], first[i] + _MOST_CANDIDATES)]]
+        found[i] = bool((np.abs(candidates - form.rows[i]) <= allowed[i]).all(axis=1).any())
+    return found
+
+
+UNSEARCHED = object()
+"""Stands for something too large to look into."""
+MAX_OBJECTS = 200_000
+MAX_ENTRIES = 2**27
+"""Entries of an array, and bytes in all unpacked from files, that are looked at: 1 GiB in float64."""
+_ATOMS = (type(None), bool, int, float, complex, str, type, types.ModuleType, range, np.generic, np.dtype)
+_BLOBS = (bytes, bytearray, memoryview)
+_SEQUENCES = (list, tuple, set, frozenset, deque)
+_DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1", "U8": "u1"}
+_UNPACKERS: dict[bytes, Callable[[], Any]] = {
+    b"\x1f\x8b": functools.partial(zlib.decompressobj, wbits=47),
+    b"\x78": functools.partial(zlib.decompressobj, wbits=47),
+    b"BZh": bz2.BZ2Decompressor,
+    b"\xfd7zXZ": lzma.LZMADecompressor,
+}
+_Children = Iterator[tuple[str, Any]]
+
+
+def arrays_in(artefact: Any) -> Iterator[tuple[str, Any]]:
+    """Walk through an object and all that it holds, each thing once.
+
+    Looks into attributes, mappings, sequences, functions' closures, data frames, sparse matrices, the state that
+    extension types give of themselves, and bytes: NumPy and safetensors files, archives of them, and compressed bytes.
+
+    Yields
+    ------
+    path : str
+        How to get there: attributes and names in files by name, all else by number, for keys may be private.
+    found : ndarray, bytes or UNSEARCHED
+        A numeric array; bytes that are none of the files above; or a mark that here the search was cut short.
+    """
+    budget = MAX_ENTRIES
+    # Kept alive, for an id is free again once its object is gone.
+    seen: dict[int, Any] = {}
+    waiting: list[tuple[str, Any]] = [(type(artefact).__name__, artefact)]
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, _ATOMS) or id(value) in seen:
+            continue
+        if len(seen) >= MAX_OBJECTS:
+            yield path, UNSEARCHED
+            return
+        seen[id(value)] = value
+        if isinstance(value, _BLOBS):
+            contents = list(_contents(bytes(value), budget))
+            budget -= sum(len(child) for _, child in contents if isinstance(child, bytes))
+            if not contents:
+                yield path, bytes(value)
+            waiting.extend((path + step, child) for step, child in reversed(contents))
+        elif value is UNSEARCHED:
+            yield path, UNSEARCHED
+        elif (array := _as_array(value)) is not None and array.dtype.kind in "biuf":
+            yield path, array if array.size <= MAX_ENTRIES else UNSEARCHED
+        else:
+            children = _fields(array) if array is not None else _children(value)
+            inner = [(path + step, child) for step, child in children if not isinstance(child, _ATOMS)]
+            waiting.extend(reversed(inner))
+
+
+def _as_array(value: Any) -> NDArray[Any] | None:
+    """The value as an array, where it is one in some guise."""
+    if isinstance(value, np.ndarray):
+        return _numbers(value)
+    with suppress(Exception):
+        if array_library(value) is not None:
+            return to_numpy(value)
+        if sparse.issparse(value):
+            return np.asarray(value.toarray() if np.prod(value.shape) <= MAX_ENTRIES else value.data)
+        # Frames and series; others have methods of this name that return something else, such as a copy of themselves.
+        if hasattr(value, "to_numpy") and isinstance(converted := value.to_numpy(), np.ndarray):
+            return _numbers(converted)
+        if isinstance(value, (list, tuple)) and len(value) and _looks_numeric(value[0]):
+            array = np.asarray(value)
+            return array if array.dtype.kind in "biuf" else None
+    return None
+
+
+def _looks_numeric(value: Any, depth: int = 3) -> bool:
+    if isinstance(value, (list, tuple)):
+        return len(value) > 0 and depth > 0 and _looks_numeric(value[0], depth - 1)
+    if isinstance(value, np.ndarray):
+        return value.ndim <= 1 and value.dtype.kind in "biuf"
+    return isinstance(value, (bool, int, float, np.generic))
+
+
+def _numbers(array: NDArray[Any]) -> NDArray[Any]:
+    """An array of objects as numbers: all of it, or at least the columns that can be."""
+    if array.dtype != object:
+        return array
+    with suppress(TypeError, ValueError):
+        return array.astype(np.float64)
+    columns = []
+    for column in array.T if array.ndim == 2 else ():
+        with suppress(TypeError, ValueError):
+            columns.append(column.astype(np.float64))
+    return np.column_stack(columns) if columns else array
+
+
+def _fields(array: NDArray[Any]) -> _Children:
+    if array.dtype.names is not None:
+        yield from ((f".{name}", array[name]) for name in array.dtype.names)
+    elif array.dtype.kind in "SV":
+        yield "", array.tobytes()
+    elif array.dtype == object:
+        yield from ((f"[{number}]", item) for number, item in enumerate(array.ravel().tolist()))
+
+
+def _children(value: Any) -> _Children:
+    """What an object holds; nothing of it is called except for the state of a type without attributes."""
+    if isinstance(value, Mapping):
+        with suppress(Exception):
+            for number, (key, item) in enumerate(value.items()):
+                yield f"[entry {number}]", item
+                yield f"[key {number}]", key
+    elif isinstance(value, _SEQUENCES):
+        yield from ((f"[{number}]", item) for number, item in enumerate(value))
+    elif isinstance(value, functools.partial):
+        yield from ((".func", value.func), (".args", value.args), (".keywords", value.keywords))
+    elif isinstance(value, types.MethodType):
+        yield from ((".__self__", value.__self__), (".__func__", value.__func__))
+    elif isinstance(value, types.FunctionType):
+        yield from ((".__defaults__", value.__defaults__), (".__kwdefaults__", value.__kwdefaults__))
+        for number, cell in enumerate(value.__closure__ or ()):
+            with suppress(ValueError):
+                yield f".__closure__[{number}]", cell.cell_contents
+    yield from _attributes(value)
+
+
+def _attributes(value: Any) -> _Children:
+    with suppress(Exception):
+        yield from ((f".{name}", item) for name, item in vars(value).items())
+    for kind in type(value).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else tuple(slots):
+            with suppress(Exception):
+                yield f".{name}", getattr(value, name)
+    # Trees and the like of extension types show their arrays only this way; what others repeat here is known by then.
+    with suppress(Exception):
+        if "__getstate__" in {name for kind in type(value).__mro__[:-1] for name in vars(kind)}:
+            yield ".state", value.__getstate__()
+
+
+def _contents(blob: bytes, budget: int) -> _Children:
+    """What is in bytes that are a known kind of file; nothing where they are none, or damaged."""
+    with suppress(Exception):
+        if blob.startswith(b"\x93NUMPY"):
+            yield "", np.load(io.BytesIO(blob), allow_pickle=False)
+        elif blob.startswith(b"PK\x03\x04"):
+            yield from _members(blob, budget)
+        elif (header := _safetensors_header(blob)) is not None:
+            yield from _tensors(blob, header)
+        else:
+            for magic, unpacker in _UNPACKERS.items():
+                if blob.startswith(magic):
+                    unpacked = unpacker().decompress(blob, max_length=budget + 1)
+                    yield " unpacked", unpacked if len(unpacked) <= budget else UNSEARCHED
+                    break
+
+
+def _members(blob: bytes, budget: int) -> _Children:
+    with zipfile.ZipFile(io.BytesIO(blob)) as archive:
+        for info in archive.infolist():
+            budget -= info.file_size
+            if budget < 0:
+                yield f"/{info.filename}", UNSEARCHED
+                return
+            with archive.open(info) as member:
+                yield f"/{info.filename}", member.read(info.file_size)
+
+
+def _safetensors_header(blob: bytes) -> dict[str, Any] | None:
+    size = int.from_bytes(blob[:8], "little")
+    if not 2 <= size <= len(blob) - 8 or blob[8:9] != b"{":
+        return None
+    header = json.loads(blob[8 : 8 + size])
+    return header if isinstance(header, dict) else None
+
+
+def _tensors(blob: bytes, header: dict[str, Any]) -> _Children:
+    data = memoryview(blob)[8 + int.from_bytes(blob[:8], "little") :]
+    for name, entry in header.items():
+        with suppress(Exception):
+            start, stop = entry["data_offsets"]
+            if entry["dtype"] == "BF16":
+                # The upper half of a float32.
+                values = (np.frombuffer(data[start:stop], "<u2").astype("<u4") << 16).view("<f4")
+            else:
+                values = np.frombuffer(data[start:stop], _DTYPES[entry["dtype"]])
+            yield f"/{name}", values.reshape(entry["shape"])
 
 
 @dataclass(frozen=True, kw_only=True)

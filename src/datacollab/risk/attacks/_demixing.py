@@ -1,4 +1,4 @@
-"""Taking means of groups apart: which records a published mean is the mean of."""
+"""Defended shares taken apart: means of groups into their rows, and a table without the anchor's residuals."""
 
 from __future__ import annotations
 
@@ -10,18 +10,327 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.special import gammaln
 from scipy.stats import rankdata
 
 from ..._validation import FloatArray
 from ...errors import AgreementError
 from ...linalg import leading_left_singular
-from ._checks import check_rows
-from ._group_targets import CandidateTargets
-from ._subset_programme import find_subset_by_programme
-from ._subset_sums import LARGEST_SUBSET, IntArray, find_subset
+from ._attack import check_rows, check_targets
 
-__all__ = ["AffineEstimate", "Demixing", "demix", "equal_rows"]
+__all__ = [
+    "AffineEstimate",
+    "Demixing",
+    "demix",
+    "equal_rows",
+    "find_subset",
+    "find_subset_by_programme",
+    "without_anchor_residuals",
+]
+
+
+class CandidateTargets:
+    """Targets of candidates, as further equations for the members of a group.
+
+    Of a group whose rows have several targets, each member has one of these.  Of one with a single number, it is the
+    mean of the members' numbers; if it is a class, it is that of each.
+
+    Parameters
+    ----------
+    target : array-like of shape (n_candidates,)
+    n_candidates : int
+    shared : ndarray of shape (n_shared,)
+        Targets as shared.
+    scale : float
+        Standard deviation of the representation, in whose units gaps between numbers are given.
+
+    Raises
+    ------
+    AgreementError
+        When there is not one target per candidate, or they are of another kind than those shared.
+    """
+
+    def __init__(self, target: ArrayLike, n_candidates: int, shared: NDArray[Any], scale: float) -> None:
+        self._target = check_targets(target, n_candidates, "The candidates' target", like=shared)
+        self._is_numeric = shared.dtype.kind == "f"
+        spread = float(np.std(self._target)) if self._is_numeric else 0.0
+        self._unit = scale / spread if spread > 0 else 0.0
+
+    def may_be(self, targets: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which candidates may be in a group with these targets, shape (n_candidates,)."""
+        if self._is_numeric and len(np.unique(targets)) == 1:
+            return np.ones(len(self._target), dtype=bool)
+        return np.isin(self._target, targets)
+
+    def gaps(self, candidates: NDArray[np.intp], targets: NDArray[Any]) -> FloatArray:
+        """What has to add up to zero over the members besides: a column for numbers, none for classes."""
+        if not self._is_numeric or self._unit == 0:
+            return np.empty((len(candidates), 0))
+        return np.asarray((self._target[candidates] - targets.mean())[:, None] * self._unit)
+
+
+_MOST_VECTORS = 1500
+_FEASIBLE = 1e-7
+"""What the solver takes for zero; its answers are checked against the tolerance wanted."""
+
+
+def find_subset_by_programme(
+    vectors: FloatArray, size: int, tolerance: float, seconds: float, costs: FloatArray | None = None
+) -> IntArray | None:
+    r"""Find vectors, so many of them, that add up to zero.
+
+    .. math:: \min c^\top x \quad \text{subject to} \quad V^\top x \approx 0, \; 1^\top x = m, \; x \in \{0, 1\}^n
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n_vectors, n_columns)
+        The likeliest first: the first 1,500 are used.
+    size : int
+    tolerance : float
+        Largest distance of the sum from zero.
+    seconds : float
+        After which the search is given up.
+    costs : ndarray of shape (n_vectors,), optional
+        The less, the likelier; by default the squared lengths.
+
+    Returns
+    -------
+    ndarray of shape (size,) or None
+        Positions, ascending.
+
+    Notes
+    -----
+    There are no more columns than a relaxation to :math:`0 \le x \le 1` can leave fractional, so that the more
+    columns there are, the less is left to branch on: ten of a thousand vectors in 32 columns take a fraction of a
+    second, twelve of a hundred in 16 some seconds.
+    """
+    some = np.asarray(vectors[:_MOST_VECTORS], dtype=np.float64)
+    n = len(some)
+    scale = float(np.abs(some).max(initial=0.0))
+    if n < size or scale == 0 or seconds <= 0:
+        return None
+    weights = (some**2).sum(axis=1) if costs is None else np.asarray(costs[:n], dtype=np.float64)
+    slack = max(_FEASIBLE, tolerance / scale)
+    sums = np.vstack([some.T / scale, np.ones(n)])
+    low = np.append(np.full(some.shape[1], -slack), size)
+    high = np.append(np.full(some.shape[1], slack), size)
+    found = milp(
+        weights / max(float(np.abs(weights).max()), np.finfo(float).tiny),
+        integrality=np.ones(n),
+        bounds=Bounds(0, 1),
+        constraints=LinearConstraint(sums, low, high),
+        options={"time_limit": seconds},
+    )
+    if found.x is None:
+        return None
+    chosen = np.flatnonzero(found.x > 0.5)
+    if len(chosen) != size or np.linalg.norm(some[chosen].sum(axis=0)) > tolerance:
+        return None
+    return chosen.astype(np.intp)
+
+
+LARGEST_SUBSET = 9
+_STAGES = {1: (2000,), 2: (100, 300, 1000), 3: (60, 130, 280), 4: (40, 90, 125)}
+"""Among how many of the first vectors a subset is sought, one after the other, by the size of the halves."""
+_PIVOTS = 120
+"""How many vectors are tried at most where one is outside of both halves."""
+_LARGEST_MEETING = 30_000_000
+"""Pairs of halves that agree along one direction; with more, the tolerance tells too little apart to go on."""
+_BLOCK = 2_000_000
+IntArray = NDArray[np.intp]
+
+
+def find_subset(
+    vectors: FloatArray, total: FloatArray, size: int, tolerance: float, seconds: float = math.inf
+) -> IntArray | None:
+    r"""Find vectors, so many of them, that add up to a total.
+
+    With :math:`h = \lfloor m / 2 \rfloor` the sums of all h vectors are sorted along one direction, and each meets
+    those that complete it; of an odd number, one vector is tried after the other.  What fits along the direction is
+    looked at in all coordinates.  Larger subsets are sought among fewer of the vectors, the first ones.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n_vectors, n_columns)
+        The likeliest first.
+    total : ndarray of shape (n_columns,)
+    size : int
+        From 1 to `LARGEST_SUBSET`.
+    tolerance : float
+        Largest distance of the sum from the total.
+    seconds : float, default=inf
+        After which the search is given up.
+
+    Returns
+    -------
+    ndarray of shape (size,) or None
+        Positions, ascending; of several subsets that fit, the closest one of those that meet first.
+    """
+    ends = time.monotonic() + seconds
+    if size == 1:
+        distances = np.linalg.norm(vectors - total, axis=1)
+        return np.array([distances.argmin()]) if len(vectors) and distances.min() <= tolerance else None
+    half, odd = divmod(size, 2)
+    # The direction in which the vectors differ most has the fewest sums that fit by chance.
+    direction = np.linalg.svd(vectors - vectors.mean(axis=0), full_matrices=False)[2][0]
+    done = 0
+    for wanted in _STAGES[half]:
+        n = min(wanted, len(vectors))
+        if n < size or n == done or time.monotonic() > ends:
+            break
+        done = n
+        first = vectors[:n]
+        table = _Halves(first, direction, half)
+        # One vector of the subset is enough, and it is rare that none of the first ones is in it.
+        for pivot in range(min(n, _PIVOTS)) if odd else (-1,):
+            rest = total - first[pivot] if odd else total
+            found = table.meet(rest, tolerance, pivot)
+            if found is not None:
+                return found
+            if time.monotonic() > ends:
+                return None
+    return None
+
+
+class _Halves:
+    """Sums of all subsets of one size, sorted along a direction."""
+
+    def __init__(self, vectors: FloatArray, direction: FloatArray, size: int) -> None:
+        along = vectors @ direction
+        sums, members = _all_sums(along, size)
+        order = np.argsort(sums)
+        self._vectors, self._direction = vectors, direction
+        self._sums, self._members = sums[order], members[order]
+
+    def meet(self, total: FloatArray, tolerance: float, pivot: int) -> IntArray | None:
+        """Two halves without a vector in common, and without the pivot, that add up to the total."""
+        wanted = float(total @ self._direction) - self._sums
+        starts = np.searchsorted(self._sums, wanted - tolerance, side="left")
+        counts = np.searchsorted(self._sums, wanted + tolerance, side="right") - starts
+        left = np.flatnonzero(counts)
+        if not len(left) or counts.sum() > _LARGEST_MEETING:
+            return None
+        best, closest = None, tolerance
+        blocks = np.searchsorted(np.cumsum(counts[left]), np.arange(_BLOCK, counts[left].sum(), _BLOCK))
+        for rows in np.split(left, blocks):
+            if not len(rows):
+                continue
+            repeated = np.repeat(rows, counts[rows])
+            offsets = np.arange(len(repeated)) - np.repeat(np.cumsum(counts[rows]) - counts[rows], counts[rows])
+            right = starts[repeated] + offsets
+            once = repeated < right
+            found = self._closest(repeated[once], right[once], total, tolerance, pivot)
+            if found is not None and found[0] <= closest:
+                closest, best = found
+        return best
+
+    def _closest(
+        self, left: IntArray, right: IntArray, total: FloatArray, tolerance: float, pivot: int
+    ) -> tuple[float, IntArray] | None:
+        """Distance and members of the best of some pairs of halves."""
+        if not len(left):
+            return None
+        members = np.hstack([self._members[left], self._members[right]])
+        gaps = total[0] - self._vectors[members, 0].sum(axis=1)
+        # One more coordinate sorts most of them out, before all are added up.
+        members = members[np.abs(gaps) <= tolerance]
+        if not len(members):
+            return None
+        distances = np.linalg.norm(self._vectors[members].sum(axis=1) - total, axis=1)
+        ordered = np.sort(members, axis=1)
+        distances[(np.diff(ordered, axis=1) == 0).any(axis=1) | (members == pivot).any(axis=1)] = np.inf
+        best = int(distances.argmin())
+        if not math.isfinite(distances[best]):
+            return None
+        chosen = members[best] if pivot < 0 else np.append(members[best], pivot)
+        return float(distances[best]), np.sort(chosen).astype(np.intp)
+
+
+def _all_sums(values: FloatArray, size: int) -> tuple[FloatArray, NDArray[np.int16]]:
+    """Sums of all subsets, shape (n_subsets,), and their members, shape (n_subsets, size)."""
+    n = len(values)
+    sums, members = values.copy(), np.arange(n, dtype=np.int16)[:, None]
+    for smaller in range(1, size):
+        # Subsets come in the order of their largest member, so those below it are the first ones.
+        counts = [math.comb(last, smaller) for last in range(n)]
+        sums = np.concatenate([sums[:count] + values[last] for last, count in enumerate(counts)])
+        members = np.vstack(
+            [
+                np.hstack([members[:count], np.full((count, 1), last, dtype=np.int16)])
+                for last, count in enumerate(counts)
+            ]
+        )
+    return sums, members
+
+
+_SAME_RESIDUALS = 1e-10
+_MOST_PAIRS = 4_000_000
+
+
+def without_anchor_residuals(
+    representation: ArrayLike, anchor_representation: ArrayLike, anchor_class: NDArray[np.intp]
+) -> FloatArray:
+    r"""Take off what was put on means of groups: how an anchor row differs from the mean of its class.
+
+    Rows of one group and class are :math:`m + a_j - \mu_c` with one m and several j.  Whoever has the anchor's
+    representation tries every j for every row, and sees where several rows come to the same: by chance, numbers of
+    sixteen digits do not.
+
+    Parameters
+    ----------
+    representation : array-like of shape (n_shared, n_intermediate)
+    anchor_representation : array-like of shape (n_anchors, n_intermediate)
+    anchor_class : ndarray of shape (n_anchors,)
+        Number of each anchor row's class.
+
+    Returns
+    -------
+    ndarray of shape (n_shared, n_intermediate)
+        The means, equal to the bit within a group, of the rows where they were recognised; other rows as they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from datacollab.risk.attacks import without_anchor_residuals
+    >>> anchor = np.random.default_rng(0).normal(size=(50, 3))
+    >>> shared = np.array([[1.0, 2.0, 3.0]]) + anchor[[7, 8, 9]] - anchor.mean(axis=0)
+    >>> without_anchor_residuals(shared, anchor, np.zeros(50, dtype=int)).round(9)
+    array([[1., 2., 3.],
+           [1., 2., 3.],
+           [1., 2., 3.]])
+    """
+    Z, A = check_rows(representation, "The representation"), check_rows(anchor_representation, "The anchor")
+    # Equal rows would come to the same with any anchor row.
+    distinct, of_row = np.unique(Z, axis=0, return_inverse=True)
+    return np.asarray(_taken_off(distinct, A, anchor_class)[of_row.reshape(-1)])
+
+
+def _taken_off(Z: FloatArray, A: FloatArray, anchor_class: NDArray[np.intp]) -> FloatArray:
+    result = Z.copy()
+    if len(Z) * len(A) > _MOST_PAIRS:
+        return result
+    means = np.stack([A[anchor_class == label].mean(axis=0) for label in range(int(anchor_class.max()) + 1)])
+    scale = float(np.abs(np.vstack([Z, A])).max()) or 1.0
+    direction = np.random.RandomState(0).standard_normal(Z.shape[1])
+    # What is left of each row when each anchor row is taken off, along a direction; equal ones are neighbours.
+    along = ((Z @ direction)[:, None] - (A @ direction)[None, :]).reshape(-1)
+    order = np.argsort(along)
+    ends = np.flatnonzero(np.diff(along[order]) > _SAME_RESIDUALS * scale)
+    runs = [run for run in np.split(order, ends + 1) if len(run) > 1]
+    settled = np.zeros(len(Z), dtype=bool)
+    # The largest first: a coincidence joins fewer rows than a group has.
+    for run in sorted(runs, key=lambda each: -len(np.unique(each // len(A)))):
+        rows, anchors = run // len(A), run % len(A)
+        left = Z[rows] - A[anchors]
+        near = np.abs(left - left[0]).max(axis=1) <= _SAME_RESIDUALS * scale
+        near &= (anchor_class[anchors] == anchor_class[anchors[0]]) & ~settled[rows]
+        found = np.unique(rows[near])
+        if len(found) > 1:
+            result[found] = left[0] + means[anchor_class[anchors[0]]]
+            settled[found] = True
+    return result
+
 
 _FOLDS = 5
 _ROUNDING = 1e-9

@@ -6,9 +6,7 @@ from abc import abstractmethod
 
 from ..._validation import FloatArray
 from ...linalg import leading_left_singular
-from ._attack import ReconstructionAttack
-from ._side import SideInformation
-from ._targets import IntArray
+from ._attack import IntArray, ReconstructionAttack, SideInformation
 
 __all__ = ["LinearRegressionAttack", "PseudoinverseAttack"]
 

@@ -9,10 +9,8 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from ..._validation import FloatArray, Interval, StrOptions
-from ._attack import ReconstructionAttack
-from ._kernel_regression import leading_directions
-from ._side import SideInformation, column_scale
-from ._targets import IntArray
+from ._attack import IntArray, ReconstructionAttack, SideInformation, column_scale
+from ._kernels import leading_directions
 
 __all__ = ["NearestNeighborsAttack"]
 

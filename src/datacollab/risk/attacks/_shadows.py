@@ -1,14 +1,17 @@
-"""Membership by shadow shares: what a share would look like with one record in the table, and without."""
+"""Membership and added rows by shares that the attacker makes as the party does."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import cdist
+from scipy.special import logsumexp
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -17,11 +20,230 @@ from sklearn.utils import check_random_state
 from ..._validation import FloatArray
 from ...errors import AgreementError
 from ...share import Share
-from ._checks import check_rows
-from ._share_statistics import IntArray, Reference, View, share_statistics
-from ._targets import check_targets, learn_target_code
+from ._attack import check_rows, check_targets, learn_target_code
 
-__all__ = ["ShadowAttack"]
+__all__ = ["Reference", "ShadowAttack", "View", "added_row_scores", "share_statistics"]
+
+IntArray = NDArray[np.intp]
+_NEIGHBOURS = 5
+_RIDGE = 0.1
+_MODEL_ROWS = 600
+"""Shared rows at most that the model learns from: its time grows with their cube."""
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A share as an attacker sees it.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_shared, n_intermediate)
+    group : ndarray of shape (n_shared,)
+        Class of each row, or its group of similar numeric targets.
+    origins : ndarray of shape (n_shared, n_intermediate) or None
+        Where it is known which anchor row each is made of, that row's representation.
+    """
+
+    rows: FloatArray
+    group: IntArray
+    origins: FloatArray | None = None
+
+
+class Reference:
+    """What rows of each class are usually like, from the anchor's or public rows' images.
+
+    Parameters
+    ----------
+    images : ndarray of shape (n_rows, n_intermediate)
+    group : ndarray of shape (n_rows,)
+    n_groups : int
+    """
+
+    def __init__(self, images: FloatArray, group: IntArray, n_groups: int) -> None:
+        d = images.shape[1]
+        within, self.means, self.clips, spread = images.copy(), np.empty((n_groups, d)), np.empty(n_groups), []
+        for label in range(n_groups):
+            rows = images[group == label] if (group == label).any() else images
+            self.means[label] = rows.mean(axis=0)
+            self.clips[label] = np.median(np.linalg.norm(rows - self.means[label], axis=1))
+            spread.append(np.cov(rows, rowvar=False).reshape(d, d) if len(rows) > 1 else np.eye(d))
+        within -= self.means[group]
+        self.pooled = within.T @ within / max(1, len(within) - n_groups) + 1e-9 * np.eye(d) * (within**2).mean()
+        self.precisions = [np.linalg.pinv(0.8 * own + 0.2 * self.pooled) for own in spread]
+        self.n_groups = n_groups
+        distances = cdist(images[:500], images[:500])
+        self.width = float(np.median(distances[distances > 0])) if (distances > 0).any() else 1.0
+
+    def towards(self, images: FloatArray, group: IntArray) -> FloatArray:
+        """Rows less their class's mean, no longer than the median row of the class is; shape of `images`."""
+        gaps = images - self.means[group]
+        lengths = np.linalg.norm(gaps, axis=1)
+        return np.asarray(gaps * np.minimum(1.0, self.clips[group] / np.maximum(lengths, 1e-300))[:, None])
+
+
+def share_statistics(view: View, reference: Reference, images: FloatArray, group: IntArray) -> FloatArray:
+    """Figures about each record, larger where it is likelier to be in the share.
+
+    Parameters
+    ----------
+    view : View
+    reference : Reference
+    images : ndarray of shape (n_records, n_intermediate)
+        The records through the attacker's estimate of f.
+    group : ndarray of shape (n_records,)
+        Their classes.
+
+    Returns
+    -------
+    ndarray of shape (n_records, n_statistics)
+        How near the nearest shared row is, of the class and of all; how near the five nearest are; how well the rest of
+        a group would be usual rows of the class, if the record were in it; how far the class's mean is off in the
+        record's direction, and the same in units of the rows' spread; how a model of the share judges the record's
+        target, and how often its nearest rows have it.
+    """
+    distances = cdist(images, view.rows)
+    same = group[:, None] == view.group[None, :]
+    of_class = np.where(same, distances, np.inf)
+    far = distances.max(initial=0.0)
+    near = np.sort(of_class, axis=1)[:, :_NEIGHBOURS]
+    near = np.where(np.isfinite(near), near, far)
+    direction = reference.towards(images, group)
+    shift = _shifts(view, reference)[group]
+    nearest = np.argsort(distances, axis=1)[:, :_NEIGHBOURS]
+    return np.column_stack(
+        [
+            -near[:, 0],
+            -distances.min(axis=1),
+            -near.mean(axis=1),
+            _group_likelihood(view, reference, images, group),
+            (shift * direction).sum(axis=1),
+            (shift * np.linalg.solve(reference.pooled, direction.T).T).sum(axis=1),
+            _model_scores(view, reference, images, group),
+            np.take_along_axis(same, nearest, axis=1).mean(axis=1),
+        ]
+    )
+
+
+def _shifts(view: View, reference: Reference) -> FloatArray:
+    """How far each class's shared rows are off on average, shape (n_groups, n_intermediate)."""
+    usual = reference.means[view.group] if view.origins is None else view.origins
+    counts = np.bincount(view.group, minlength=reference.n_groups)
+    sums = np.zeros_like(reference.means)
+    np.add.at(sums, view.group, view.rows - usual)
+    return np.asarray(sums / np.maximum(counts, 1)[:, None])
+
+
+def _group_likelihood(view: View, reference: Reference, images: FloatArray, group: IntArray) -> FloatArray:
+    """Log of the mean, over the class's shared means, of how much likelier each is with the record than without."""
+    found = np.zeros(len(images))
+    for label in np.unique(group):
+        records = group == label
+        rows, counts = np.unique(view.rows[view.group == label], axis=0, return_counts=True)
+        if not len(rows):
+            continue
+        precision, centre = reference.precisions[label], reference.means[label]
+        without = counts * np.einsum("ij,jk,ik->i", rows - centre, precision, rows - centre)
+        ratios = np.empty((records.sum(), len(rows)))
+        for column, (row, m) in enumerate(zip(rows, counts, strict=True)):
+            if m == 1:
+                gaps = (images[records] - row) / 0.3
+                ratios[:, column] = -0.5 * np.einsum("ij,jk,ik->i", gaps, precision, gaps)
+                continue
+            rest = (m * row - images[records]) / (m - 1) - centre
+            ratios[:, column] = -0.5 * ((m - 1) * np.einsum("ij,jk,ik->i", rest, precision, rest) - without[column])
+            ratios[:, column] += 0.5 * rows.shape[1] * np.log(m / (m - 1))
+        found[records] = logsumexp(ratios, axis=1)
+    return found
+
+
+def _model_scores(view: View, reference: Reference, images: FloatArray, group: IntArray) -> FloatArray:
+    """What kernel ridge regression on the share gives for the record's own target."""
+    every = -(-len(view.rows) // _MODEL_ROWS)
+    rows, group_of = view.rows[::every], view.group[::every]
+
+    def kernel(others: FloatArray) -> FloatArray:
+        return np.asarray(np.exp(-cdist(others, rows, "sqeuclidean") / reference.width**2))
+
+    wanted = np.eye(reference.n_groups)[group_of]
+    fitted = np.linalg.solve(kernel(rows) + _RIDGE * np.eye(len(rows)), wanted)
+    return np.asarray((kernel(images) @ fitted)[np.arange(len(images)), group])
+
+
+def added_row_scores(before: Sequence[Share], after: Sequence[Share], images: ArrayLike) -> FloatArray:
+    r"""Score records by how well each would explain what is new in a share, had it been added to the table.
+
+    Means of groups keep the sum over their rows, so the sum of a class grows by the image of the new row:
+    :math:`\sum_i z_i' - \sum_i z_i = f(x)`.  Rows that are made of the anchor's count less those.  Of several shares
+    of a table with noise drawn anew, the mean counts.
+
+    Parameters
+    ----------
+    before : sequence of Share
+        Of the table without the row, with the same f; several where it was shared several times.
+    after : sequence of Share
+        Of the table with the row.
+    images : array-like of shape (n_records, n_intermediate)
+        Records that may have been added, through the attacker's estimate of f.
+
+    Returns
+    -------
+    ndarray of shape (n_records,)
+        Minus the distance of each from what is new.
+
+    Raises
+    ------
+    AgreementError
+        When there are no shares.
+
+    Notes
+    -----
+    The new row's class is the one with more rows than before.  Where none has more, or targets are numbers, the sum
+    over all rows is taken.
+
+    Examples
+    --------
+    >>> from datacollab.risk.attacks import added_row_scores
+    >>> from datacollab.share import Share
+    >>> before = Share(party="a", representation=[[1.0], [1.0]], anchor_representation=[[0.0]], target=[0, 0])
+    >>> after = Share(party="a", representation=[[3.0]] * 3, anchor_representation=[[0.0]], target=[0, 0, 0])
+    >>> added_row_scores([before], [after], [[7.0], [4.0]])
+    array([-0., -3.])
+    """
+    if not before or not after:
+        raise AgreementError("Shares from before and after the row was added are wanted; give one of each at least.")
+    X = check_rows(images, "The images")
+    grown = _grown(before[0], after[0])
+    new = np.mean([_sum(share, grown) for share in after], axis=0)
+    new -= np.mean([_sum(share, grown) for share in before], axis=0)
+    return np.asarray(-np.linalg.norm(X - new, axis=1))
+
+
+def _grown(before: Share, after: Share) -> object:
+    """The class that has more rows than before; None where there is none."""
+    if after.target.dtype.kind == "f":
+        return None
+    labels, counts = np.unique(after.target, return_counts=True)
+    grown = [
+        label for label, count in zip(labels, counts, strict=True) if count > np.count_nonzero(before.target == label)
+    ]
+    return grown[0] if grown else None
+
+
+def _sum(share: Share, label: object) -> FloatArray:
+    rows = share.representation
+    if share.anchor_rows is not None:
+        # The rest is noise and the class's shift; a class's own mean stands for the anchor's in it.
+        origins = share.anchor_representation[share.anchor_rows]
+        usual = np.zeros_like(rows)
+        if share.anchor_target is not None:
+            for each in np.unique(share.target):
+                members = share.anchor_representation[share.anchor_target == each]
+                if len(members):
+                    usual[share.target == each] = members.mean(axis=0)
+        rows = rows - origins + usual
+    chosen = slice(None) if label is None else share.target == label
+    return np.asarray(rows[chosen].sum(axis=0))
+
 
 _LEAST_SHADOWS = 8
 _LEAST_SPREAD = 1e-9

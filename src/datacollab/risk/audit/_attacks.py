@@ -13,7 +13,6 @@ from ..attacks import (
     GaussianPriorAttack,
     KernelRidgeAttack,
     LinearRegressionAttack,
-    MLPAttack,
     NearestNeighborsAttack,
     PseudoinverseAttack,
     ReconstructionAttack,
@@ -30,7 +29,6 @@ __all__ = [
     "PAIRED_ATTACKS",
     "SECOND_SHARE",
     "SHADOWS",
-    "SLOW",
     "UNIT_SPREAD",
     "averaged_reconstructions",
     "with_labels",
@@ -45,13 +43,9 @@ PAIRED_ATTACKS: Mapping[str, type[ReconstructionAttack]] = MappingProxyType(
         "Gaussian prior": GaussianPriorAttack,
         "kernel ridge": KernelRidgeAttack,
         "emulator": EmulatorAttack,
-        "multilayer perceptron": MLPAttack,
     }
 )
 """Attacks that learn from leaked anchor rows and their representation."""
-
-SLOW = frozenset({"multilayer perceptron"})
-"""Attacks that are made only where they are named: it takes longest, and finds less than kernel ridge regression."""
 
 
 def with_labels(name: str) -> str:

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._validation import FloatArray
-from ._attacks import AVERAGED_NAME, DEMIXING, FORWARD, PAIRED_ATTACKS, SECOND_SHARE, SHADOWS, SLOW
+from ._attacks import AVERAGED_NAME, DEMIXING, FORWARD, PAIRED_ATTACKS, SECOND_SHARE, SHADOWS
 from ._findings import Level
 
 __all__ = ["ATTACKS", "LEAKS", "LEVELS", "Leak", "leaked_rows"]
 
-_PAIRED = (*(name for name in PAIRED_ATTACKS if name not in SLOW), AVERAGED_NAME, FORWARD, DEMIXING)
+_PAIRED = (*PAIRED_ATTACKS, AVERAGED_NAME, FORWARD, DEMIXING)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,9 +80,7 @@ LEVELS: Mapping[str, Level] = MappingProxyType(
 )
 """Ordered from the weakest on."""
 
-ATTACKS = tuple(
-    dict.fromkeys([*(attack for level in LEVELS.values() for attack in level.attacks), "membership", *SLOW])
-)
+ATTACKS = tuple(dict.fromkeys([*(attack for level in LEVELS.values() for attack in level.attacks), "membership"]))
 """What may be asked for by name."""
 
 LEAKS: Mapping[str, tuple[Leak, ...]] = MappingProxyType(

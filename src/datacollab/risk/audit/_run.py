@@ -17,7 +17,7 @@ from ..._version import __version__
 from ...errors import AgreementError, NoGuaranteeError
 from ...party import Party
 from ...share import Share
-from ._attacks import SLOW, without_labels
+from ._attacks import without_labels
 from ._findings import Record, mean_findings
 from ._levels import ATTACKS, LEVELS
 from ._measure import Attribute
@@ -89,8 +89,7 @@ def audit(
     levels : collection of str, optional
         Threat levels to try, of "T0", "T1", "T2", "T2f", "T3", "T4"; all by default.
     attacks : collection of str, optional
-        Attacks to make, those that use labels included: "membership", or as in ``AuditResult.levels``.  By default all
-        but the paper's "multilayer perceptron", which takes minutes and finds less than "kernel ridge".
+        Attacks to make, those that use labels included: "membership", or as in ``AuditResult.levels``.  By default all.
     n_attacked : int, default=500
         Rows under attack at most, in closed worlds of about 100.
     n_seeds : int, default=1
@@ -221,7 +220,7 @@ def _check_attacks(attacks: Collection[str] | None) -> None:
 
 
 def _is_wanted(attack: str, attacks: Collection[str] | None) -> bool:
-    return attack not in SLOW if attacks is None else attack in attacks
+    return attacks is None or attack in attacks
 
 
 def _worst(scenario: Scenario, margins: Iterable[tuple[str, FloatArray | None]]) -> tuple[Record, ...]:

@@ -19,7 +19,7 @@ from ...party._class_shift import anchor_classes
 from ...share import Share
 from ...targets import TargetKind
 from ..attacks import KernelRidgeAttack, class_means, without_anchor_residuals
-from ..attacks._checks import check_rows
+from ..attacks._attack import check_rows
 from ._alignment import check_alignment
 from ._named_targets import single_out, target_numbers
 from ._recipe import recipe_of, with_numbers

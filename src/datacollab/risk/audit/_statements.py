@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from ._attacks import SHADOWS, SLOW, without_labels
+from ._attacks import SHADOWS
 from ._findings import Finding
 from ._known_targets import told_by_targets
 from ._levels import LEAKS, LEVELS
@@ -84,8 +84,6 @@ def not_tested(
         sentences.append(
             "Whether the obfuscator remembers its training rows: single other rows could not be put beside them."
         )
-    if found & set(LEAKS) and not any(without_labels(finding.attack) in SLOW for finding in findings):
-        sentences.append("The multilayer perceptron of the published experiments is made only where it is named.")
     if found & {"T2"}:
         sentences += _not_remade(scenario, {finding.attack for finding in findings})
     sentences.append("Attacks not known today, several shares of the same rows, and side information about a person.")
@@ -94,7 +92,7 @@ def not_tested(
 
 def _why_not(level: str, attacks: Collection[str] | None, wanting: str) -> str:
     """Why a level was not tried: its attacks were not asked for, or lacked something."""
-    made = {*LEVELS[level].attacks, *(("membership", *SLOW) if level in LEAKS else ())}
+    made = {*LEVELS[level].attacks, *(("membership",) if level in LEAKS else ())}
     asked = made if attacks is None else made & set(attacks)
     if not asked:
         return "none of its attacks was asked for"

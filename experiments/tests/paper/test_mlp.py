@@ -4,7 +4,8 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.neural_network import MLPRegressor
 
-from datacollab.risk.attacks import LinearRegressionAttack, MLPAttack
+from datacollab.risk.attacks import LinearRegressionAttack
+from datacollab_experiments.paper import MLPAttack
 
 
 def folded(rng, n):

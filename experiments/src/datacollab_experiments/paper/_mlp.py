@@ -9,10 +9,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPRegressor
 
-from ..._validation import FloatArray
-from ._attack import ReconstructionAttack
-from ._side import SideInformation
-from ._targets import IntArray
+from datacollab._validation import FloatArray
+from datacollab.risk.attacks import ReconstructionAttack
 
 __all__ = ["MLPAttack"]
 
@@ -51,7 +49,7 @@ class MLPAttack(ReconstructionAttack):
     Examples
     --------
     >>> import numpy as np
-    >>> from datacollab.risk.attacks import MLPAttack
+    >>> from datacollab_experiments.paper import MLPAttack
     >>> leaked = np.random.default_rng(0).normal(size=(50, 3))
     >>> attack = MLPAttack(random_state=0).fit(np.tanh(leaked), leaked)
     >>> attack.reconstruct(np.tanh(leaked[:4])).shape
@@ -67,7 +65,7 @@ class MLPAttack(ReconstructionAttack):
     def __init__(self, *, random_state: int | np.random.RandomState | None = None) -> None:
         self.random_state = random_state
 
-    def _fit(self, Z: FloatArray, A: FloatArray, side: SideInformation) -> None:
+    def _fit(self, Z: FloatArray, A: FloatArray, side: Any) -> None:
         regressor = MLPRegressor(
             hidden_layer_sizes=(128,),
             activation="relu",
@@ -86,7 +84,7 @@ class MLPAttack(ReconstructionAttack):
             varying = A[:, self._varying]
             self.regressor_ = regressor.fit(Z, varying.ravel() if varying.shape[1] == 1 else varying)
 
-    def _reconstruct(self, Z: FloatArray, groups: IntArray | None) -> FloatArray:
+    def _reconstruct(self, Z: FloatArray, groups: Any) -> FloatArray:
         guesses = np.zeros((len(Z), len(self._varying)))
         predicted: FloatArray = self.regressor_.predict(Z)
         guesses[:, self._varying] = predicted[:, None] if predicted.ndim == 1 else predicted
