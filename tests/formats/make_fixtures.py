@@ -33,7 +33,6 @@ from datacollab.model import (
     LandmarkRidgeClassifier,
     LandmarkRidgeRegressor,
     LinearMap,
-    LogisticInference,
 )
 from datacollab.share import ClassSums
 from datacollab.survival import CoxRegression, SurvivalForest
@@ -75,7 +74,6 @@ def models():
         "pipeline": (LINEAR, scaled, TWO),
         "vote": (LINEAR, VotingClassifier(vote, voting="soft", weights=[1, 3]), THREE),
         "average": (LINEAR, AveragedClassifier([narrow, wide], weights=[1, 3]), TWO),
-        "inference": (LINEAR, LogisticInference(), TWO),
         "survival-forest": (AFFINE, SurvivalForest(3, random_state=0), survival),
     }
     made = {

@@ -213,14 +213,11 @@ def answered(head, h, x):
         return chain(head["steps"], h, x)
     if head["form"] == "landmark-ridge":
         return ridge(head, h, x)
-    if head["form"] == "average":
-        said = [
-            ridge(each, within(h, f"{number}.") | {"landmarks": h[f"landmarks.{each['landmarks']}"]}, x)
-            for number, each in enumerate(head["averaged"])
-        ]
-        return head["weights"] @ np.array(said)
-    second = 1 / (1 + math.exp(-(x @ h["coefficients"] + h["intercept"][0])))
-    return [1 - second, second]
+    said = [
+        ridge(each, within(h, f"{number}.") | {"landmarks": h[f"landmarks.{each['landmarks']}"]}, x)
+        for number, each in enumerate(head["averaged"])
+    ]
+    return head["weights"] @ np.array(said)
 
 
 def decided(head, arrays, x):
@@ -260,7 +257,7 @@ def test_every_form_and_kind_of_step_is_among_them():
                 yield from kinds_of(inner)
 
     heads = [unpack(FOLDER / f"{name}.dcmodel").facts["head"] for name in EXPECTED["models"]]
-    assert {head["form"] for head in heads} == {"average", "landmark-ridge", "linear-inference", "steps"}
+    assert {head["form"] for head in heads} == {"average", "landmark-ridge", "steps"}
     seen = {kind for head in heads for kind in kinds_of(head.get("steps", ()))}
     assert seen | {"complement"} == set(_KINDS)
 
