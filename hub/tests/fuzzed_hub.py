@@ -133,7 +133,7 @@ def right_bodies(fuzzed):
     announced = [
         {"kind": kind, "sha256": digest(data), "size": len(data)} | ({"recipient": to} if to else {})
         for kind, (_, data, to, _) in (SENT | {"begun": ("north", BEGUN, None, ())}).items()
-        for kind in ([kind] if kind in SENT else ["share", "balance"])
+        for kind in ([kind] if kind in SENT else ["share", "sums"])
     ]
     found = {
         ("POST", "/v1/sessions"): [{}],

@@ -46,10 +46,8 @@ SENT_AS = {
     "anchor": ("datacollab.anchor", {}),
     "share": ("datacollab.share", {}),
     "sums": ("datacollab.sums", {}),
-    "balance": ("datacollab.balance", {}),
     "model": ("datacollab.model", {"n_components": 1}),
     "answers": ("datacollab.answers", {}),
-    "propensity": ("datacollab.model", {"target": "ATE"}),
 }
 
 

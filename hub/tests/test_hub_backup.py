@@ -18,8 +18,8 @@ def copied(agreed, tmp_path):
     agreed.ask("south", "DELETE", f"/v1/projects/{{p}}/files/{digest(bundle('share', 'south', party='south'))}")
     agreed.ask("analyst", "GET", f"/v1/projects/{{p}}/files/{digest(SHARE)}")
     agreed.join("other", agreed.invite())
-    started = bundle("balance", "south", party="south")
-    agreed.part("south", agreed.start("south", "balance", started).json()["upload"], 0, started[:100])
+    started = bundle("sums", "south", party="south")
+    agreed.part("south", agreed.start("south", "sums", started).json()["upload"], 0, started[:100])
     assert backup(agreed.store, tmp_path / "copy") == 2
     return agreed, tmp_path / "copy"
 

@@ -122,7 +122,7 @@ def test_an_upload_that_is_given_up_is_gone(tmp_path):
         place = f"/v1/projects/{{p}}/uploads/{upload}"
         for who in ("south", "analyst", "owner"):
             refused(world.ask(who, "DELETE", place), "NOT_FOUND", 404)
-        refused(world.start("north", "balance", SHARE), "QUOTA_EXCEEDED", 413)
+        refused(world.start("north", "sums", SHARE), "QUOTA_EXCEEDED", 413)
         assert world.ask("north", "DELETE", place).status_code == 204
         assert (world.blobs(), folders(world)) == ([], [])
         refused(world.ask("north", "DELETE", place), "NOT_FOUND", 404)

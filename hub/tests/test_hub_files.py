@@ -11,15 +11,13 @@ ALL = {
     "anchor": ("owner", None),
     "share": ("north", None),
     "sums": ("north", None),
-    "balance": ("north", None),
     "model": ("analyst", "north"),
     "answers": ("analyst", "north"),
-    "propensity": ("analyst", "north"),
 }
 FILES = {kind: bundle(kind, who, party=None if kind == "anchor" else "north") for kind, (who, _) in ALL.items()}
 GETS = {
     "anchor": {"owner", "north", "south"},
-    **{kind: {"north", "analyst"} for kind in ("share", "sums", "balance", "model", "answers", "propensity")},
+    **{kind: {"north", "analyst"} for kind in ("share", "sums", "model", "answers")},
 }
 SEES_ALL = {"owner", "auditor"}
 

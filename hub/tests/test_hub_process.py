@@ -49,7 +49,7 @@ def upload(hub, at, data, piece, stop):
     """As a client does it: ask where to go on, send, and begin again where the line is cut."""
     while not stop.is_set():
         try:
-            said = {"kind": "balance", "sha256": digest(data), "size": len(data)}
+            said = {"kind": "sums", "sha256": digest(data), "size": len(data)}
             answer = ask(hub, "north", "POST", f"{at}/uploads", said)
             if answer.status_code == 200:
                 return
@@ -66,7 +66,7 @@ def upload(hub, at, data, piece, stop):
 
 @pytest.mark.parametrize("n_kills", [3, pytest.param(40, marks=pytest.mark.slow)])
 def test_a_hub_that_is_killed_between_parts_loses_nothing(folder, database, n_kills):
-    chance, data = random.Random(n_kills), bundle("balance", "north", party="north", size=8_000_000)
+    chance, data = random.Random(n_kills), bundle("sums", "north", party="north", size=8_000_000)
     hub = HubProcess(folder / "hub", free_port(), folder / "log", database=database)
     stop = threading.Event()
     with hub:

@@ -113,12 +113,12 @@ def test_a_store_that_is_not_reached_is_no_fault_of_the_hub(stoppable, tmp_path)
         world.put_agreement()
         assert world.send("north", "share", SHARE, piece=2**22).status_code == 201
         place = f"/v1/projects/{{p}}/files/{digest(SHARE)}"
-        balance = bundle("balance", "north", party="north")
-        upload = world.start("north", "balance", balance).json()["upload"]
+        sums = bundle("sums", "north", party="north")
+        upload = world.start("north", "sums", sums).json()["upload"]
         server.stop()
         assert world.client.get("/readyz").status_code == 503
         refused(world.ask("analyst", "GET", place), "UNAVAILABLE", 503)
-        refused(world.part("north", upload, 0, balance), "UNAVAILABLE", 503)
+        refused(world.part("north", upload, 0, sums), "UNAVAILABLE", 503)
         # Its bytes go when the store is there again, and nobody is given them from now on.
         assert world.ask("north", "DELETE", place).status_code == 200
         assert world.files("north")[0]["withdrawn"] is not None

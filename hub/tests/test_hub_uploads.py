@@ -89,16 +89,16 @@ def test_another_content_is_refused_and_gone(agreed):
     [
         ("north", "share", bundle("share", "south", party="north"), None, "SIGNATURE_INVALID"),
         ("north", "share", bundle("share", "north", party="south"), None, "WRONG_RECIPIENT"),
-        ("north", "share", bundle("balance", "north", party="north"), None, "WRONG_KIND"),
-        ("north", "balance", SHARE, None, "WRONG_KIND"),
+        ("north", "share", bundle("sums", "north", party="north"), None, "WRONG_KIND"),
+        ("north", "sums", SHARE, None, "WRONG_KIND"),
         ("north", "share", bundle("share", "north", party="north", project=make_project(min_rows=9)), None,
          "PROJECT_HASH_MISMATCH"),
         ("north", "share", b"PK\x05\x06" + bytes(18), None, "BUNDLE_MALFORMED"),
         ("north", "share", bytes(3000), None, "BUNDLE_MALFORMED"),
         ("north", "share", pack("datacollab.share", {}, {}), None, "SIGNATURE_MISSING"),
         ("analyst", "model", bundle("model", "analyst", party="south"), "north", "WRONG_RECIPIENT"),
-        ("analyst", "model", bundle("propensity", "analyst", party="north"), "north", "WRONG_KIND"),
-        ("analyst", "propensity", bundle("model", "analyst", party="north"), "north", "WRONG_KIND"),
+        ("analyst", "model", bundle("answers", "analyst", party="north"), "north", "WRONG_KIND"),
+        ("analyst", "model", pack("datacollab.model", {}, {}, key=KEYS["analyst"]), "north", "WRONG_KIND"),
         ("owner", "anchor", bundle("anchor", "analyst"), None, "SIGNATURE_INVALID"),
     ],
 )  # fmt: skip
@@ -118,7 +118,7 @@ def test_kinds_come_from_those_who_make_them(agreed, who, kind, recipient):
     refused(agreed.start(who, kind, SHARE, recipient), "NOT_ALLOWED", 403)
 
 
-@pytest.mark.parametrize("kind", ["answers", "propensity", "model"])
+@pytest.mark.parametrize("kind", ["answers", "model"])
 def test_what_goes_back_is_for_the_party_that_is_named(agreed, kind):
     for named in ("north", FINGERPRINTS["north"]):
         assert agreed.start("analyst", kind, SHARE, named).status_code == 201
@@ -175,7 +175,7 @@ def test_a_party_has_one_live_share(agreed):
     assert agreed.send("south", "share", bundle("share", "south", party="south")).status_code == 201
     assert agreed.ask("north", "DELETE", f"/v1/projects/{{p}}/files/{digest(SHARE)}").status_code == 200
     assert agreed.send("north", "share", other).status_code == 201
-    assert agreed.send("north", "balance", bundle("balance", "north", party="north")).status_code == 201
+    assert agreed.send("north", "sums", bundle("sums", "north", party="north")).status_code == 201
 
 
 def test_the_last_day_ends_at_midnight_by_the_hubs_clock(agreed):
@@ -211,7 +211,7 @@ def test_limits_of_the_operator(tmp_path):
         world.open_project()
         world.put_agreement()
         refused(world.start("north", "share", SHARE, size=3001), "TOO_LARGE", 413)
-        assert world.start("north", "balance", SHARE, size=2500).status_code == 201
+        assert world.start("north", "sums", SHARE, size=2500).status_code == 201
         refused(world.start("north", "share", SHARE, size=1501), "QUOTA_EXCEEDED", 413)
         assert world.start("south", "share", SHARE, size=1501).status_code == 201
         for number in range(2):

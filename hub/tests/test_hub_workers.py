@@ -92,7 +92,7 @@ def test_a_key_asks_as_often_as_if_they_were_one(folder, database):  # noqa: F81
 
 
 def test_one_that_is_killed_is_replaced_and_an_upload_goes_on(hub):
-    at, data, stop = opened(hub), bundle("balance", "north", party="north", size=4_000_000), threading.Event()
+    at, data, stop = opened(hub), bundle("sums", "north", party="north", size=4_000_000), threading.Event()
     client = threading.Thread(target=upload, args=(hub, at, data, 2**16, stop))
     client.start()
     try:

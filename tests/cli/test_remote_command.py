@@ -88,10 +88,10 @@ def test_the_outbox_of_a_shared_folder_says_how_to_send(at_store):
 
 def test_what_is_refused_ends_with_its_code_after_the_rest_was_sent(at_store):
     mail = at_store
-    mail.put("balance", "b")
+    mail.put("sums", "b")
     wrong = mail.put("share", "b", signer="stranger")
     done = told("remote", "push", "-C", mail.root / "b", code=11)
-    assert list(done["sent"].values()) == ["balance"]
+    assert list(done["sent"].values()) == ["sums"]
     assert done["refused"][str(wrong)]["code"] == "SIGNATURE_INVALID"
 
 
@@ -99,9 +99,10 @@ def test_what_came_before_an_interruption_is_told_and_in_the_log(at_store, monke
     mail, fetch, asked = at_store, StoreRemote.fetch, []
     b = mail.root / "b"
     mail.world.join("b")
-    for kind in ("model", "answers", "propensity"):
+    for kind in ("model", "answers"):
         mail.put(kind, "b")
-    run("remote", "push", "-C", mail.root / "analyst")
+    for name in ("analyst", "a"):
+        run("remote", "push", "-C", mail.root / name)
 
     def cut(self, entry, *args, **options):
         asked.append(entry.kind)

@@ -9,12 +9,10 @@ from party_world import new_world
 KIND = {
     "share": ("datacollab.share", ".dcshare"),
     "sums": ("datacollab.sums", ".dcsums"),
-    "balance": ("datacollab.balance", ".dcbalance"),
     "model": ("datacollab.model", ".dcmodel"),
     "answers": ("datacollab.answers", ".dcanswers"),
-    "propensity": ("datacollab.model", ".dcpropensity"),
 }
-OF_PARTIES = ("share", "sums", "balance")
+OF_PARTIES = ("share", "sums")
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
@@ -39,7 +37,7 @@ class Mail:
         to = "analyst" if kind in OF_PARTIES else party
         created = (NOON + timedelta(hours=hours)).isoformat(timespec="seconds")
         told = {"party": party, "project_digest": self.project.digest, "created": created} | facts
-        told |= {"propensity": {"target": "ATE"}, "model": {"n_components": 3}}.get(kind, {})
+        told |= {"model": {"n_components": 3}}.get(kind, {})
         contents = bytes(size)
         if sealed:
             contents = seal(contents, [self.keys.get(to, self.keys["stranger"]).public], purpose="tests")

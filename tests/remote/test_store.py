@@ -27,7 +27,7 @@ def store(request, tmp_path):
 
 def everything(mail):
     """All kinds of files, where their makers have them."""
-    return {kind: mail.put(kind, "b") for kind in ("share", "sums", "balance", "model", "answers", "propensity")}
+    return {kind: mail.put(kind, "b") for kind in ("share", "sums", "model", "answers")}
 
 
 def test_each_kind_reaches_whom_it_is_for_and_nobody_else(mail, store):
@@ -37,10 +37,10 @@ def test_each_kind_reaches_whom_it_is_for_and_nobody_else(mail, store):
         assert not done.refused
         assert not done.unsealed
     came = {name: mail.pull(name, store)[0].came for name in ("a", "b", "analyst")}
-    assert sorted(came["b"].values()) == ["anchor", "answers", "model", "propensity"]
-    assert sorted(came["analyst"].values()) == ["balance", "share", "sums"]
+    assert sorted(came["b"].values()) == ["anchor", "answers", "model"]
+    assert sorted(came["analyst"].values()) == ["share", "sums"]
     assert list(came["a"].values()) == ["anchor"]
-    assert mail.inbox("b") == ["anchor.dcanchor", "b.dcanswers", "b.dcmodel", "b.dcpropensity"]
+    assert mail.inbox("b") == ["anchor.dcanchor", "b.dcanswers", "b.dcmodel"]
     for kind, path in made.items():
         receiver = "analyst" if kind in OF_PARTIES else "b"
         there = mail.root / receiver / "inbox" / path.name
@@ -128,13 +128,13 @@ def test_a_share_after_the_deadline_is_refused(tmp_path, kind):
     ],
 )
 def test_only_ones_own_files_of_this_project_leave(mail, store, options, code):
-    right = mail.put("balance", "b")
+    right = mail.put("sums", "b")
     wrong = mail.root / "b" / "outbox" / "b.dcshare"
     named = options.get("party", "b")
     wrong.write_bytes(mail.made("share", named, **{name: each for name, each in options.items() if name != "party"}))
     done = mail.push("b", store)
     assert done.refused[str(wrong)].code == code
-    assert done.sent == {str(right): "balance"}
+    assert done.sent == {str(right): "sums"}
 
 
 def test_anothers_file_does_not_leave(mail, store):

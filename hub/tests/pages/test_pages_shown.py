@@ -127,9 +127,7 @@ def test_every_kind_has_words():
     [
         ("anchor", "owner", None, "Anchor from owner", "the owner"),
         ("sums", "north", None, "Class sums from north", "a party"),
-        ("balance", "north", None, "Sums for the balance of arms from north", "a party"),
         ("answers", "analyst", "north", "Answers on the anchor from analyst", "the analyst"),
-        ("propensity", "analyst", "north", "Model of who was treated from analyst", "the analyst"),
     ],
 )
 def test_a_file_of_each_kind_has_a_page(tmp_path, kind, by, to, title, sender):

@@ -114,15 +114,15 @@ def files_at(mail, name="b", kind="share"):
 
 
 def test_each_kind_reaches_whom_it_is_for(mail):
-    for kind in ("share", "sums", "balance", "model", "answers", "propensity"):
+    for kind in ("share", "sums", "model", "answers"):
         mail.put(kind, "b")
     for name in ("b", "analyst"):
         done = mail.push(name, mail.remote(name))
         assert not done.refused
         assert mail.push(name, mail.remote(name)).there
     came = {name: sorted(mail.pull(name, mail.remote(name))[0].came.values()) for name in ("a", "b", "analyst")}
-    assert came["b"] == ["anchor", "answers", "model", "propensity"]
-    assert came["analyst"] == ["balance", "share", "sums"]
+    assert came["b"] == ["anchor", "answers", "model"]
+    assert came["analyst"] == ["share", "sums"]
     status = mail.remote("b").status(mail.folder("b"))
     assert (status.shared, status.missing, status.digest) == (("b",), ("a",), mail.project.digest)
     assert mail.remote("b", project=None).status(mail.folder("b")).digest == mail.project.digest
@@ -170,7 +170,7 @@ def test_lines_that_are_cut_at_any_byte(mail, seed):
 
 def test_what_passed_is_of_no_use_a_second_time(mail):
     """Whoever keeps a request as it passed and sends it again is refused."""
-    mail.put("balance", "b")
+    mail.put("sums", "b")
     mail.hub.proxy.passed.clear()
     mail.push("b", mail.remote("b"))
     mail.pull("analyst", mail.remote("analyst"))
@@ -197,7 +197,7 @@ def log_of(mail):
 
 @pytest.mark.parametrize("ahead", [86_400, -86_400])
 def test_a_clock_that_is_wrong_by_a_day(mail, ahead):
-    mail.put("balance", "b")
+    mail.put("sums", "b")
     mail.hub.stop()
     mail.hub.start(ahead)
     try:

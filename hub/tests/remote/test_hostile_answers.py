@@ -67,7 +67,7 @@ class Hostile:
         join(self.remote("stranger").client, link, self.mail.keys["stranger"])
 
     def push(self):
-        path = self.mail.put("balance", "b", hours=random.randrange(10**6))
+        path = self.mail.put("sums", "b", hours=random.randrange(10**6))
         self.mail.push("b", self.remote("b"), path, has=lambda sha256: None)
 
     def pull(self, name="analyst"):

@@ -102,7 +102,7 @@ def another(value):
         return value[:-9] + bytes([value[-9] ^ 1]) + value[-8:]
     if isinstance(value, int | float):
         return value + 1
-    kinds = {"share": "balance", "model": "answers", "anchor": "share", "2": "3"}
+    kinds = {"share": "sums", "model": "answers", "anchor": "share", "2": "3"}
     return kinds.get(value, value[:-1] + ("b" if value.endswith("a") else "a"))
 
 

@@ -46,15 +46,15 @@ def carried(mail):
 
 def test_each_kind_reaches_whom_it_is_for(carried):
     mail = carried.mail
-    for kind in ("share", "sums", "balance", "model", "answers", "propensity"):
+    for kind in ("share", "sums", "model", "answers"):
         mail.put(kind, "b")
     for name in ("b", "analyst"):
         assert not mail.push(name, carried.remote(name)).refused
     came = {name: sorted(mail.pull(name, carried.remote(name))[0].came.values()) for name in ("a", "b", "analyst")}
     assert came == {
         "a": ["anchor"],
-        "b": ["anchor", "answers", "model", "propensity"],
-        "analyst": ["balance", "share", "sums"],
+        "b": ["anchor", "answers", "model"],
+        "analyst": ["share", "sums"],
     }
     for name in ("b", "analyst"):
         again = mail.push(name, carried.remote(name))
@@ -579,7 +579,7 @@ def test_a_log_without_what_the_hub_accepted_is_told(carried):
 def test_what_an_interrupted_push_had_sent_is_looked_for_in_the_log(carried):
     """Also where the command was killed after the hub had taken a file, and before that was written down."""
     mail, has = carried.mail, []
-    mail.put("balance", "b")
+    mail.put("sums", "b")
     mail.put("share", "b")
     lost = []
 
@@ -593,7 +593,7 @@ def test_what_an_interrupted_push_had_sent_is_looked_for_in_the_log(carried):
     with refused("REMOTE_UNREACHABLE"):
         mail.push("b", carried.remote("b"), has=has.append)
     (accepted,) = has
-    assert carried.room.files[accepted]["kind"] == "balance"
+    assert carried.room.files[accepted]["kind"] == "share"
     carried.hub.before = lambda request: None
     again = []
     assert mail.push("b", carried.remote("b"), has=again.append).there

@@ -101,7 +101,7 @@ def test_what_was_sent_before_an_interruption_has_to_be_in_the_hubs_log(mail, hu
     room = hub.projects[told("remote", "open", "wards", "-C", a)["project"]]
     run("remote", "push", "-C", a)
     run("remote", "add", "hub", "https://hub.example", "-C", b)
-    for kind in ("balance", "share"):
+    for kind in ("sums", "share"):
         mail.put(kind, "b")
     asked = []
 
@@ -113,7 +113,7 @@ def test_what_was_sent_before_an_interruption_has_to_be_in_the_hubs_log(mail, hu
 
     hub.before = stop_at_the_second
     assert told("remote", "push", "-C", b, code=11)["error"]["code"] == "CLOCK_SKEW"
-    (sent,) = [each["sha256"] for each in room.files.values() if each["kind"] == "balance"]
+    (sent,) = [each["sha256"] for each in room.files.values() if each["kind"] == "share"]
     assert Kept.read(b, "hub").expected == (sent,)
     hub.before = lambda request: None
     del room.log[-1]

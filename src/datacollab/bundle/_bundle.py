@@ -37,7 +37,6 @@ KINDS = (
     "datacollab.answers",
     "datacollab.anchor",
     "datacollab.party-state",
-    "datacollab.balance",
     "datacollab.collaboration",
     "datacollab.sums",
 )

@@ -29,9 +29,9 @@ _OWN_TYPES = frozenset(
         f"{_PARTY}_benefit.Side",
         f"{_PARTY}_blend.ClassBlend",
         f"{_PARTY}_blend.NumberBlend",
-        f"{_PARTY}_own_scorers.EstimatorScorer",
-        f"{_PARTY}_own_scorers.KernelScorer",
-        f"{_PARTY}_own_scorers.SpreadScorer",
+        f"{_PARTY}_own_models.EstimatorScorer",
+        f"{_PARTY}_own_models.KernelScorer",
+        f"{_PARTY}_own_models.SpreadScorer",
         f"{_PARTY}_paired_intervals.Estimate",
         f"{_PARTY}_table_encoder.TableEncoder",
     }

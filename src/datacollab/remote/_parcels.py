@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -33,7 +33,6 @@ __all__ = [
 
 AGREEMENT = "agreement"
 """What listings call the project file, which is no bundle."""
-_ESTIMANDS = ("ATE", "ATT")
 
 
 @dataclass(frozen=True)
@@ -65,26 +64,21 @@ KINDS = {
         Kind("anchor", ".dcanchor", "datacollab.anchor", "owner", "parties"),
         Kind("share", ".dcshare", "datacollab.share", "party", "analyst"),
         Kind("sums", ".dcsums", "datacollab.sums", "party", "analyst"),
-        Kind("balance", ".dcbalance", "datacollab.balance", "party", "analyst"),
         Kind("model", ".dcmodel", "datacollab.model", "analyst", "party"),
         Kind("answers", ".dcanswers", "datacollab.answers", "analyst", "party"),
-        Kind("propensity", ".dcpropensity", "datacollab.model", "analyst", "party"),
     )
 }
 """By their names."""
 
 
-def kind_of(bundle: str, facts: Mapping[str, Any]) -> Kind | None:
+def kind_of(bundle: str) -> Kind | None:
     """The kind of file that a bundle is; None where it is none that is carried.
 
     Examples
     --------
-    >>> kind_of("datacollab.model", {"method": "KTI"}).name, kind_of("datacollab.model", {"target": "ATE"}).name
-    ('model', 'propensity')
+    >>> kind_of("datacollab.model").name, kind_of("datacollab.keys")
+    ('model', None)
     """
-    if bundle == "datacollab.model":
-        # A propensity is a model that says of which effect it is; those to predict with name no estimand there.
-        return KINDS["propensity" if facts.get("target") in _ESTIMANDS else "model"]
     return next((kind for kind in KINDS.values() if kind.bundle == bundle), None)
 
 
@@ -161,7 +155,7 @@ def addressed(bundle: Envelope, project: Project, what: str) -> Addressed:
     ExchangeError
         WRONG_KIND, PROJECT_HASH_MISMATCH, NOT_A_MEMBER, SIGNATURE_MISSING, SIGNATURE_INVALID or BUNDLE_MALFORMED.
     """
-    kind = kind_of(bundle.kind, bundle.facts)
+    kind = kind_of(bundle.kind)
     if kind is None:
         raise ExchangeError(
             "WRONG_KIND", f"{what} is {bundle.kind}, which is not carried; one of {', '.join(KINDS)} is wanted."

@@ -110,8 +110,8 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _TOML = ".toml"
 _MOST_TEXT = 2**20
 _MOST_WORDS = 200
-_ONCE, _BEFORE_DEADLINE = ("share", "sums", "balance"), ("share", "sums")
-"""Kinds of which a party sends one, as more would tell more; and those that count as taking part."""
+_ONCE = ("share", "sums")
+"""Kinds of which a party sends one, as more would tell more; they count as taking part."""
 
 
 class StoreRemote(Remote):
@@ -168,7 +168,7 @@ class StoreRemote(Remote):
                 f"{self.url} has another {parcel.kind.name} of party {parcel.party!r}. Take it back first: datacollab "
                 f"remote withdraw {there[0].sha256[:16]}",
             )
-        if parcel.kind.name in _BEFORE_DEADLINE:
+        if parcel.kind.name in _ONCE:
             parcel.project.check_deadline(self._today or datetime.now(UTC).date())
         place = self._place(parcel.project.digest, parcel.kind.name, parcel.sha256 + parcel.kind.suffix)
         self._write(place, parcel.piece, parcel.size, parcel.sha256, parcel.path.name, tell)
@@ -262,7 +262,7 @@ class StoreRemote(Remote):
             if said is None:
                 continue
             name, facts, signer = said
-            if kind_of(name, facts) is KINDS[kind]:
+            if kind_of(name) is KINDS[kind]:
                 party = project.parties.get(str(facts.get("party")))
                 to = party.fingerprint if party is not None and KINDS[kind].recipient == "party" else None
                 facts = {"sha256": sha256, "kind": kind, "size": size, "sender": signer.fingerprint}

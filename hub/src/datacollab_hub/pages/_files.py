@@ -20,10 +20,8 @@ KIND_WORDS = {
     "anchor": "Anchor",
     "share": "Share",
     "sums": "Class sums",
-    "balance": "Sums for the balance of arms",
     "model": "Model",
     "answers": "Answers on the anchor",
-    "propensity": "Model of who was treated",
 }
 """What people call kinds of files."""
 

@@ -27,7 +27,7 @@ class Kind:
     to_all : bool
         Whether it is for all parties.
     facts : frozenset of str
-        Those that tell it from other kinds of the same bundle.
+        That such a bundle must have.
     """
 
     name: str
@@ -49,10 +49,8 @@ KINDS = {
         Kind("anchor", "datacollab.anchor", Role.OWNER, Role.PARTY, to_all=True),
         Kind("share", "datacollab.share", Role.PARTY, Role.ANALYST),
         Kind("sums", "datacollab.sums", Role.PARTY, Role.ANALYST),
-        Kind("balance", "datacollab.balance", Role.PARTY, Role.ANALYST),
         Kind("model", "datacollab.model", Role.ANALYST, Role.PARTY, facts=frozenset({"n_components"})),
         Kind("answers", "datacollab.answers", Role.ANALYST, Role.PARTY),
-        Kind("propensity", "datacollab.model", Role.ANALYST, Role.PARTY, facts=frozenset({"target"})),
     )
 }
 """By name."""
