@@ -19,6 +19,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("bash") is None,
 N_ENOUGH = 300
 """Rows for the default policy: of 120 the interval of membership is so wide that one share in many is refused."""
 
+FEW_ANCHORS = "--like public.csv", "--like public.csv --anchor-rows 200"
+"""Attacks take the longer, the more anchor rows there are."""
+
 
 class Desk:
     """A folder where lines are typed.
@@ -81,7 +84,7 @@ def test_an_exchange_of_files(desk):
     desk.type("datacollab keys new north south analyst", "cp north/public.key north.key; cp north/public.key owner.key")
     patients(300, 0).drop(columns="patient").to_csv(at / "public.csv", index=False)
     page = "exchange.md"
-    desk.play(page, "datacollab project new heart")
+    desk.play(page, "datacollab project new heart", FEW_ANCHORS)
     desk.type("datacollab anchor seal public.csv --project project.toml -C north")
     for seed, name in enumerate(("north", "south"), 1):
         patients(N_ENOUGH, seed).to_csv(at / name / "patients.csv", index=False)
@@ -139,7 +142,7 @@ def test_an_exchange_through_a_folder_that_all_reach(desk):
     desk.type("datacollab keys new north south analyst", "cp north/public.key north.key", "mkdir exchange")
     patients(300, 0).drop(columns="patient").to_csv(desk.at / "public.csv", index=False)
     patients(N_ENOUGH, 1).to_csv(desk.at / "patients.csv", index=False)
-    desk.play("exchange.md", "datacollab project new heart", part=slice(1))
+    desk.play("exchange.md", "datacollab project new heart", FEW_ANCHORS, part=slice(1))
     desk.type("datacollab anchor seal public.csv --project project.toml -C north")
     desk.play(page, first, place, part=slice(4))
     desk.type("datacollab party join south/inbox/project.toml south/inbox/anchor.dcanchor -C south --owner north.key")
