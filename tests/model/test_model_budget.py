@@ -95,7 +95,7 @@ def test_memory_does_not_grow_with_rows(kind, n_models):
     model.predict(MANY[:2_500])
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 256 * MIB
+    assert peak < 128 * MIB
 
 
 def test_memory_does_not_grow_with_rows_for_a_model_of_steps():

@@ -3,12 +3,13 @@ from datetime import date
 
 import numpy as np
 import pytest
+import skops.io
 from numpy.testing import assert_array_equal
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 
 import datacollab as dc
-from datacollab.bundle import KeyPair, unpack, unseal
+from datacollab.bundle import KeyPair, pack, unpack, unseal
 from datacollab.errors import ExchangeError
 from datacollab.exchange.analyst_folder import AnalystFolder
 from datacollab.exchange.log import AuditLog
@@ -233,6 +234,24 @@ def test_a_model_that_carries_rows_is_refused_unless_someone_answers_for_it(plac
     (file, *_) = there.folder.export(allow_training_rows="j.doe")
     assert unpack(file).facts["row_lint"] == {"found": True, "overridden_by": "j.doe"}
     assert AuditLog(there.folder.path / "log.jsonl").entries()[-1]["facts"]["overridden_by"] == "j.doe"
+
+
+class HomeMade(KNeighborsClassifier):
+    """A type of no library."""
+
+
+def test_objects_of_no_library_are_neither_kept_nor_read(place):
+    there = place()
+    there.folder.add([there.send(name) for name in ("north", "south")])
+    with refused("MODEL_UNSUPPORTED", "HomeMade"):
+        there.folder.integrate(LTI, HomeMade())
+    there.folder.integrate(LTI, KNeighborsClassifier())
+    (file,) = there.folder.path.glob("collaboration.*")
+    kept = unpack(file)
+    for data in (b"", skops.io.dumps(HomeMade().fit([[0.0], [1.0]], [0, 1]))):
+        file.write_bytes(pack(kept.kind, kept.facts, kept.members | {"h.skops": data}))
+        with refused("STATE_DAMAGED"):
+            there.folder.export(answers=True)
 
 
 def test_the_score_is_of_rows_left_out(place):

@@ -174,9 +174,14 @@ def _read_head(facts: Any, members: Mapping[str, bytes], n_components: int) -> A
     """The estimator that `_written_head` wrote, in this program and on this disk."""
     if facts["form"] != "object":
         return head_from(facts, members, _HEAD, n_components)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return require("skops.io", "exchange").loads(members[_OBJECT], trusted=_trusted(members[_OBJECT]))
+    data = members[_OBJECT]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return require("skops.io", "exchange").loads(data, trusted=_trusted(data))
+    # Skops raises many kinds of errors for what it did not write, and may quote it.
+    except Exception as error:
+        raise ValueError(f"the object cannot be read ({type(error).__name__})") from None
 
 
 def _trusted(data: bytes) -> list[str]:
