@@ -270,7 +270,7 @@ def _print_summary(result: AuditResult) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from ..risk.audit._text import BY_LOT, proven_text
+    from ..risk.audit._sentences import BY_LOT, proven_text
 
     console = Console()
     console.print(Text(f"Privacy audit of party {result.party!r}", style="bold"))

@@ -29,7 +29,7 @@ from datacollab.exchange.party_folder._way import Way
 from datacollab.exchange.project import Anchor, EncodedTable
 from datacollab.party import Microaggregation, gaussian_sigma
 from datacollab.risk.audit import audit
-from datacollab.risk.audit._assess import risk_of
+from datacollab.risk.audit._choice import risk_of
 
 NO_LIMITS = {"max_linkage": None, "max_reidentification": None, "max_membership": None}
 LENIENT = Policy(min_rows=1, min_class_rows=1, audit="off", **NO_LIMITS)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import datacollab as dc
 from datacollab.errors import AgreementError
 from datacollab.party import GaussianNoise, Microaggregation
-from datacollab.risk.audit._named_targets import target_numbers
+from datacollab.risk.audit._scenario import target_numbers
 from datacollab.targets import effect_target, no_target, survival_target
 
 RANDOM = np.random.default_rng(0)

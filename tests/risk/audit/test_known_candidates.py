@@ -8,8 +8,8 @@ from sklearn.preprocessing import FunctionTransformer
 import datacollab as dc
 from datacollab.party import AnchorResiduals, GaussianNoise, Microaggregation
 from datacollab.risk.audit import audit
-from datacollab.risk.audit._attacks import EXACT_MAP, FORWARD, FORWARD_KNOWN, KNOWN_TARGETS, UNIT_SPREAD
-from datacollab.risk.audit._group_rows import assigned, known_targets, predicted_targets
+from datacollab.risk.audit._demixing import assigned, known_targets, predicted_targets
+from datacollab.risk.audit._levels import EXACT_MAP, FORWARD, FORWARD_KNOWN, KNOWN_TARGETS, UNIT_SPREAD
 
 MAPS = (FORWARD, EXACT_MAP, UNIT_SPREAD, FORWARD_KNOWN)
 

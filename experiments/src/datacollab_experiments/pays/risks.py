@@ -12,7 +12,7 @@ import numpy as np
 
 from datacollab.errors import DataCollabWarning
 from datacollab.risk.audit import AuditResult, audit
-from datacollab.risk.audit._attacks import AVERAGED_NAME, DEMIXING, FORWARD, SHADOWS
+from datacollab.risk.audit._levels import AVERAGED_NAME, DEMIXING, FORWARD, SHADOWS
 
 from .draws import draw
 from .library import make_party

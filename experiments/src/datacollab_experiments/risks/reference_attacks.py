@@ -23,8 +23,7 @@ from sklearn.metrics import roc_auc_score
 
 from datacollab.party import Party
 from datacollab.risk.attacks import ShadowAttack
-from datacollab.risk.audit._named_targets import target_numbers
-from datacollab.risk.audit._recipe import recipe_of
+from datacollab.risk.audit._scenario import recipe_of, target_numbers
 from datacollab.share import Share
 
 from ..pays.columns import Array

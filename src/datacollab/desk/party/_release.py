@@ -378,7 +378,7 @@ def summary_context(summary: ReleaseSummary) -> dict[str, Any]:
 
 
 def _badge(light: Light) -> Markup:
-    from ...risk.audit._html import light_badge
+    from ...risk.audit._page import light_badge
 
     return Markup(light_badge(light))
 

@@ -327,7 +327,7 @@ def tune(
 
 
 def _utility(option: Option, X: FloatArray, y: NDArray[Any], anchor: Anchor, seed: int) -> float:
-    from ...risk.audit._assess import local_utility
+    from ...risk.audit._choice import local_utility
 
     with warnings.catch_warnings():
         # Folds with few rows of a class are no news in a rehearsal.
@@ -336,7 +336,7 @@ def _utility(option: Option, X: FloatArray, y: NDArray[Any], anchor: Anchor, see
 
 
 def _utility_name(task: Task, target: NDArray[Any]) -> str:
-    from ...risk.audit._assess import is_numeric_target
+    from ...risk.audit._choice import is_numeric_target
 
     if not task.is_single:
         return "variance kept of own rows"

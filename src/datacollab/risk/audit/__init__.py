@@ -2,19 +2,14 @@
 
 Files by what they are for:
 
-* What is attacked, and by whom: `_run`, `_recipe`, `_scenario`, `_scenario_targets`, `_named_targets`, `_alignment`,
-  `_levels`, `_attacker_class`, `_attacks`, `_known_targets`.
-* Attacks: `_trials`, `_forward`, `_membership`, `_demixing`, `_group_rows`, `_shadows`, `_collusion`.
-* What they come to: `_measure`, `_metrics`, `_findings`, `_criteria`, `_statements`, `_facts`, `_result`,
-  `_comparison`.
-* The most useful way of sharing: `_choice`, `_assess`, `_frontier_plot`.
-* How it is shown: `_sentences`, `_wording`, `_text`, `_table`, `_json`, `_plot`, `_page`, `_appendix`, `_html`,
-  `_bar`, `_style`.
+* What is attacked, and by whom: `_run`, `_scenario`, `_levels`.
+* Attacks: `_trials`, `_membership`, `_demixing`.
+* What they come to: `_measure`, `_findings`, `_criteria`, `_facts`, `_result`.
+* The most useful way of sharing: `_choice`.
+* How it is shown: `_sentences`, `_plot`, `_page`.
 """
 
-from ._assess import Assessment, Option, Risk
-from ._choice import Choice, RiskLimits, choose, options_for
-from ._comparison import with_defences
+from ._choice import Assessment, Choice, Option, Risk, RiskLimits, choose, options_for, with_defences
 from ._criteria import Criterion
 from ._findings import DefenceEffect, Finding, Level, Record, mean_findings
 from ._result import AuditResult

@@ -1,4 +1,4 @@
-"""The most useful way of sharing within a party's limits, from its own data alone."""
+"""The most useful way of sharing within limits of risk, and what each way is worth."""
 
 from __future__ import annotations
 
@@ -9,23 +9,227 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples
 
 from ..._validation import check_single_targets, require
 from ...errors import AgreementError, DataCollabError, DataCollabWarning
-from ...party import Defence, GaussianNoise, Microaggregation, obfuscator
-from ._assess import Assessment, Option, Risk, is_numeric_target, local_utility, risk_of
-from ._attacks import AVERAGED_NAME, FORWARD
-from ._frontier_plot import frontier_axes
+from ...party import Defence, GaussianNoise, Microaggregation, Party, obfuscator
+from ._findings import DefenceEffect, Finding
+from ._levels import AVERAGED_NAME, FORWARD
+from ._result import AuditResult
 from ._run import audit
 from ._scenario import split_public
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Choice", "RiskLimits", "choose", "defended_options", "options_for"]
+__all__ = [
+    "Assessment",
+    "Choice",
+    "Option",
+    "Risk",
+    "RiskLimits",
+    "choose",
+    "defended_options",
+    "is_numeric_target",
+    "local_utility",
+    "options_for",
+    "risk_of",
+    "with_defences",
+]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Option:
+    """One way of sharing.
+
+    Attributes
+    ----------
+    name : str
+    obfuscator : transformer
+        Not fitted.
+    n_components : int
+    on_public : bool
+        Whether f_k is fitted on public rows, with a secret rotation, rather than on the party's own.
+    defences : sequence of Defence
+    description : str
+        What the defences do, in a sentence.
+    """
+
+    name: str
+    obfuscator: Any
+    n_components: int
+    on_public: bool = False
+    defences: Sequence[Defence] = ()
+    description: str = ""
+
+    def party(self, name: str, public: ArrayLike | None, random_state: Any = None) -> Party:
+        """A party that shares in this way, not fitted."""
+        fit_on = public if self.on_public else None
+        defences = tuple(clone(defence) for defence in self.defences)
+        return Party(name, clone(self.obfuscator), fit_on=fit_on, defences=defences, random_state=random_state)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Risk:
+    """The strongest attack on each measure, at the upper end of its 95 % interval; None where not measured.
+
+    Attributes
+    ----------
+    linkage : float or None
+        Share of the records that are linked right among a hundred.
+    reidentification : float or None
+        Share of the records that are told among a thousand, nearest first.
+    membership : float or None
+        Area under the curve of telling members from others.
+    """
+
+    linkage: float | None
+    reidentification: float | None
+    membership: float | None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Assessment:
+    """An option with its utility and risk.
+
+    Attributes
+    ----------
+    option : Option
+    utility : float
+    risk : Risk
+    allowed : bool
+        Whether the risk is within the limits.
+    on_frontier : bool
+        Whether no other option has a utility as high at less linkage.
+    """
+
+    option: Option
+    utility: float
+    risk: Risk
+    allowed: bool
+    on_frontier: bool = False
+
+
+def local_utility(
+    option: Option,
+    X: ArrayLike,
+    y: NDArray[Any],
+    public: ArrayLike | None,
+    anchor: ArrayLike,
+    *,
+    anchor_target: ArrayLike | None = None,
+    cv: int,
+    seed: int,
+) -> float:
+    """Accuracy, or R2 for regression, of a model on the party's own representation, cross-validated.
+
+    In every fold, the model learns from what the party would share of its training rows, and is tested on the other
+    rows as the party would predict them: obfuscated, not defended.
+
+    Parameters
+    ----------
+    option : Option
+    X : array-like or dataframe of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,)
+    public : array-like or dataframe of shape (n_public, n_features) or None
+    anchor : array-like or dataframe of shape (n_anchors, n_features)
+    anchor_target : array-like of shape (n_anchors,), optional
+        For defences that read it.
+    cv : int
+        Folds.
+    seed : int
+        Of folds, obfuscation and model.
+    """
+    numeric = is_numeric_target(y)
+    folds = (
+        KFold(cv, shuffle=True, random_state=seed) if numeric else StratifiedKFold(cv, shuffle=True, random_state=seed)
+    )
+    model = RandomForestRegressor if numeric else RandomForestClassifier
+    scorer = get_scorer("r2" if numeric else "accuracy")
+    scores = []
+    for train, test in folds.split(np.zeros(len(y)), y):
+        with warnings.catch_warnings():
+            # Small classes and fixed seeds are no news in a rehearsal.
+            warnings.simplefilter("ignore", DataCollabWarning)
+            party = option.party("rehearsal", public, np.random.RandomState(seed))
+            party.fit(_safe_indexing(X, train), y[train])
+            rows = party.obfuscate(_safe_indexing(X, test))
+            share = party.share(anchor, anchor_target)
+        fitted = model(random_state=seed).fit(share.representation, share.target)
+        scores.append(scorer(fitted, rows, y[test]))
+    return float(np.mean(scores))
+
+
+def is_numeric_target(y: NDArray[Any]) -> bool:
+    """Whether a target is a number to be predicted rather than a class: floating-point, as for the attacks."""
+    return y.dtype.kind == "f"
+
+
+def risk_of(findings: Sequence[Finding]) -> Risk:
+    """Read the risk off an audit's findings."""
+
+    def worst(*metrics: str) -> float | None:
+        values = [finding.upper for finding in findings if finding.metric in metrics and finding.is_measured]
+        return max(values, default=None)
+
+    return Risk(
+        linkage=worst("linkage"),
+        reidentification=worst("open-world re-identification"),
+        membership=worst("membership AUC"),
+    )
+
+
+def frontier_axes(
+    assessments: Sequence[Assessment],
+    limit: float | None,
+    utility_name: str,
+    best: Assessment | None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw each option at its linkage and utility, with a line along the frontier.
+
+    Raises
+    ------
+    MissingExtraError
+        When matplotlib is not installed.
+    """
+    figure = require("matplotlib.figure", "plots").Figure
+    axes: Axes = figure(figsize=(7.2, 4.6), layout="constrained").subplots() if ax is None else ax
+    measured = [(each, each.risk.linkage) for each in assessments if each.risk.linkage is not None]
+    for allowed, label, marker, color in ((True, "within the limits", "o", "#0072B2"), (False, "outside", "x", "0.45")):
+        places = [(linkage, each.utility) for each, linkage in measured if each.allowed == allowed]
+        if places:
+            axes.scatter(*zip(*places, strict=True), label=label, marker=marker, color=color)
+    frontier = sorted((linkage, each.utility) for each, linkage in measured if each.on_frontier)
+    if frontier:
+        axes.plot(*zip(*frontier, strict=True), color="0.3", linewidth=1, zorder=0, label="frontier")
+    if limit is not None:
+        axes.axvline(limit, color="black", linestyle=":", linewidth=1, label="limit of linkage")
+    if best is not None and best.risk.linkage is not None:
+        axes.annotate(
+            best.option.name,
+            (best.risk.linkage, best.utility),
+            xytext=(8, -14),
+            textcoords="offset points",
+            fontsize=9,
+        )
+    axes.set_xlabel(
+        "linkage, upper end: strongest attack tried of whoever\nholds the share, the anchor and a list of candidates"
+    )
+    axes.set_ylabel(utility_name)
+    axes.set_xlim(0, 1.02)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.3, linewidth=0.6)
+    axes.legend(frameon=False, fontsize=9, loc="lower right")
+    return axes
+
 
 DIMENSIONS = (4, 8, 16, 32)
 _ATTACKS = (
@@ -312,4 +516,51 @@ def _undominated(one: Assessment, others: Iterable[Assessment]) -> bool:
         and risk(other) <= risk(one)
         and (other.utility > one.utility or risk(other) < risk(one))
         for other in others
+    )
+
+
+def with_defences(
+    result: AuditResult, party: Party, X: ArrayLike, y: ArrayLike, anchor: ArrayLike, **known: Any
+) -> AuditResult:
+    """Try every defence on the party's own data, and add what comes of it to an audit's result.
+
+    Parameters
+    ----------
+    result : AuditResult
+        Of the party as it is.
+    party : Party
+        Its obfuscator is kept, its own defences are put aside.
+    X : array-like or dataframe of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+    anchor : array-like or dataframe of shape (n_anchors, n_features)
+    **known
+        Further arguments of `choose`, but for the options: public rows, targets, progress and so on.
+
+    Returns
+    -------
+    AuditResult
+        With `defences`, the party's obfuscator without any first, and what was left out among `not_tested`.
+    """
+    public = known.get("public") is not None
+    options = defended_options("without any defence", party.obfuscator, result.n_components, on_public=public)
+    choice = choose(X, y, anchor, options=options, **known)
+    tried = {each.option.name for each in choice.assessments}
+    left = [option.name for option in options if option.name not in tried]
+    said = (f"Defences not tried: {'; '.join(left)}.",) if left else ()
+    return replace(
+        result,
+        not_tested=(*result.not_tested, *said),
+        complete=result.complete and choice.complete,
+        defences=tuple(
+            DefenceEffect(
+                name=each.option.name,
+                description=each.option.description,
+                utility=each.utility,
+                utility_name=choice.utility_name,
+                linkage=each.risk.linkage,
+                reidentification=each.risk.reidentification,
+                membership=each.risk.membership,
+            )
+            for each in choice.assessments
+        ),
     )

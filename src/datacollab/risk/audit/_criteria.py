@@ -1,24 +1,87 @@
-"""Traffic lights: what the findings come to, criterion by criterion."""
+"""Traffic lights: what the findings come to, criterion by criterion, and how they are said."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
-from ._attacker_class import attacker_class
-from ._findings import Finding
-from ._metrics import AMBER_LIMIT, OPEN_WORLD_LIMIT, metric_of
-from ._wording import shown
+from ._findings import AMBER_LIMIT, OPEN_WORLD_LIMIT, Finding, metric_of
 
-__all__ = ["LIGHTS", "Criterion", "Light", "criterion_of", "light_of", "strength"]
+__all__ = [
+    "LIGHTS",
+    "Criterion",
+    "Light",
+    "criterion_of",
+    "decimal",
+    "grouped",
+    "joined",
+    "light_of",
+    "percent",
+    "shown",
+    "strength",
+]
+
+
+def shown(value: float | None, metric: str) -> str:
+    """A value in the form of its measure: per cent, or two decimals."""
+    return percent(value) if metric_of(metric).is_share else decimal(value)
+
+
+def percent(value: float | None) -> str:
+    """A share in per cent, with one decimal below ten; a dash where there is none."""
+    if value is None or math.isnan(value):
+        return "–"
+    return f"{100 * value:.{1 if 0 < 100 * value < 9.95 else 0}f} %"
+
+
+def decimal(value: float | None) -> str:
+    """A number with two decimals and a true minus sign; a dash where there is none."""
+    if value is None or math.isnan(value):
+        return "–"
+    text = f"{value:.2f}"
+    return (text[1:] if float(text) == 0 and text.startswith("-") else text).replace("-", "−")
+
+
+def grouped(count: int) -> str:
+    """A count with its thousands set apart."""
+    return f"{count:,}"
+
+
+def joined(items: Sequence[str]) -> str:
+    """A list in a sentence: "a, b and c"."""
+    return " and ".join(filter(None, [", ".join(items[:-1]), *items[-1:]]))
+
+
+_HOLDS = MappingProxyType(
+    {
+        "T0": "the share and public rows",
+        "T1": "the share and some anchor rows",
+        "T2": "the share and all anchor rows",
+        "T2f": "all anchor rows and their representation",
+        "T3": "collaboration representations and all anchor rows",
+        "T4": "the file",
+    }
+)
+_FROM_A_LIST = ("linkage", "re-identification", "open-world", "membership")
+
+
+def attacker_class(level: str, metric: str) -> str:
+    """What the attackers of a level hold who are measured by a metric, to be read after "whoever holds".
+
+    Rows are linked to, and members told from, the records on a list of candidates, which the attacker has.
+    """
+    listed = " and a list of candidates" if metric.startswith(_FROM_A_LIST) else ""
+    holds = _HOLDS[level].replace(" and ", ", ") if listed else _HOLDS[level]
+    return f"{holds}{listed}"
+
 
 Light = Literal["red", "amber", "green", "inconclusive", "not tested"]
 LIGHTS: tuple[Light, ...] = ("red", "amber", "inconclusive", "green", "not tested")
 """Worst first: an attack that shows nothing is no reason for green."""
-
 _STRONGEST: tuple[Light, ...] = ("red", "amber", "green", "inconclusive", "not tested")
-
 _OPEN = ("singling out", "linkability")
 """Criteria for which strangers among the candidates make a difference."""
 

@@ -1,4 +1,4 @@
-"""What reconstructions of the rows under attack are worth to the attacker."""
+"""What reconstructions and estimates of f_k are worth to the attacker, with and without known targets."""
 
 from __future__ import annotations
 
@@ -10,25 +10,149 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._validation import FloatArray
-from ..attacks import Rate, clustered_interval, confused, link_chances, nearest_ranks
-from ._forward import ForwardMap
-from ._known_targets import apart_by_class, target_columns
+from ..attacks import AffineEstimate, Rate, clustered_interval, confused, link_chances, nearest_ranks
+from ._levels import EXACT_MAP, FORWARD, FORWARD_KNOWN, UNIT_SPREAD
 from ._scenario import Scenario
 
 __all__ = [
     "Attribute",
-    "Measured",
+    "ForwardMap",
     "Score",
+    "apart_by_class",
     "forward_chances",
+    "forward_maps",
+    "linked_by_targets",
     "matched_representations",
     "measure",
     "measure_control",
     "strongest_of",
+    "target_columns",
+    "told_by_targets",
 ]
+
+
+def linked_by_targets(scenario: Scenario, metric: str) -> float:
+    """What is linked by whoever knows the candidates' targets and the shared ones, and no representation.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        With `candidate_target`.
+    metric : str
+        "linkage" or "open-world linkage".
+    """
+    originals, strangers, shared = target_columns(scenario, scenario.target)
+    decoys = strangers[: len(scenario.decoys) if metric.startswith("open-world") else 0]
+    chances = [
+        link_chances(np.vstack([originals[group], decoys]), shared[group], random_state=0) for group in scenario.groups
+    ]
+    return float(np.concatenate(chances).mean())
+
+
+def target_columns(scenario: Scenario, shared: NDArray[Any]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Targets of originals, outsiders and shared rows: numbers as one column, classes as indicators."""
+    known = scenario.candidate_target
+    assert known is not None
+    own, strangers = known[scenario.index], known[len(scenario.table) :]
+    code = _code(np.concatenate([own, strangers, shared]))
+    first, second, third = np.split(code, [len(own), len(own) + len(strangers)])
+    return first, second, third
+
+
+def apart_by_class(
+    rows: tuple[FloatArray, FloatArray, FloatArray], columns: tuple[FloatArray, FloatArray, FloatArray]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Originals, strangers and shared rows with further columns, so that one class is farther from the next than else.
+
+    There may be fewer strangers than columns of them.
+    """
+    gap = 10 * float(np.ptp(np.vstack(rows), axis=0).sum()) or 1.0
+    first, second, third = (
+        np.hstack([each, gap * code[: len(each)]]) for each, code in zip(rows, columns, strict=True)
+    )
+    return first, second, third
+
+
+def told_by_targets(scenario: Scenario) -> float:
+    """Share of the attacked rows that leave with their record's own target, which no other row has."""
+    known = scenario.candidate_target
+    if known is None or not scenario.is_paired:
+        return 0.0
+    values, counts = np.unique(scenario.shared_target, return_counts=True)
+    single = np.isin(scenario.target, values[counts == 1])
+    return float((single & (scenario.target == known[scenario.index])).mean())
+
+
+def _code(target: NDArray[Any]) -> FloatArray:
+    if target.dtype.kind == "f":
+        return np.asarray(target[:, None])
+    return np.asarray(target[:, None] == np.unique(target), dtype=np.float64)
+
+
+Emulate = Callable[[FloatArray], FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class ForwardMap:
+    """One way to compare candidates with shared rows.
+
+    Attributes
+    ----------
+    attack : str
+    emulate : callable
+        From candidates to representations.
+    unit : ndarray of shape (n_intermediate,)
+        Of each column.
+    with_targets : bool
+        Whether only candidates of a row's class come into question.
+    """
+
+    attack: str
+    emulate: Emulate
+    unit: FloatArray
+    with_targets: bool = False
+
+    def images(self, rows: FloatArray) -> FloatArray:
+        """Candidates as they would be shared, shape (n_rows, n_intermediate)."""
+        return self.emulate(rows) / self.unit if len(rows) else np.empty((0, len(self.unit)))
+
+    def shared(self, Z: FloatArray) -> FloatArray:
+        """Shared rows in the same units."""
+        return Z / self.unit
+
+
+def forward_maps(scenario: Scenario, rows: NDArray[np.intp], emulate: Emulate) -> list[ForwardMap]:
+    """An emulator's distances; those of the exact map where f is affine; and either in units of each column's spread.
+
+    Noise that is as large as each column's spread hides much in the first columns and little in the last: in its units
+    every column counts alike, as the likelihood has it.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    rows : ndarray of shape (n_leaked,)
+        Positions of the leaked anchor rows.
+    emulate : callable
+        An emulator learnt from these.
+    """
+    ones = np.ones(scenario.Z.shape[1])
+    maps = [ForwardMap(FORWARD, emulate, ones)]
+    exact = AffineEstimate(scenario.anchor[rows], scenario.anchor_representation[rows])
+    best: Emulate = exact if exact.is_close else emulate
+    if exact.is_close:
+        maps.append(ForwardMap(EXACT_MAP, exact, ones))
+    spread = scenario.shared.std(axis=0)
+    unit = np.where(spread > 0, spread, 1.0)
+    maps.append(ForwardMap(UNIT_SPREAD, best, unit))
+    # Numbers may be means of several rows'; fields leave as they are, and tell the more the finer they are.
+    told = scenario.has_fields or scenario.shared_target.dtype.kind != "f"
+    if scenario.candidate_target is not None and told:
+        maps.append(ForwardMap(FORWARD_KNOWN, best, unit, with_targets=True))
+    return maps
+
 
 Attribute = int | Sequence[int] | Callable[[FloatArray], NDArray[Any]]
 """A column of numbers, the columns of a one-hot encoded category, or a function of the table that gives numbers."""
-
 _RESAMPLES = 400
 
 

@@ -1,7 +1,8 @@
-"""What attacker and auditor hold: the rows under attack, and all that the attacks are run and scored with."""
+"""What is attacked: the party's rows and share, and what an attacker holds besides."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,24 +10,252 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from ..._validation import FloatArray, PartyName
-from ...errors import AgreementError, RepresentationError
+from ..._validation import FloatArray, PartyName, check_single_targets
+from ...errors import AgreementError, DataCollabWarning, RepresentationError
 from ...party import Party
 from ...party._class_shift import anchor_classes
 from ...share import Share
-from ...targets import TargetKind
+from ...targets import TargetKind, effect_target, no_target, survival_target, target_kind
 from ..attacks import KernelRidgeAttack, class_means, without_anchor_residuals
 from ..attacks._attack import check_rows
-from ._alignment import check_alignment
-from ._named_targets import single_out, target_numbers
-from ._recipe import recipe_of, with_numbers
-from ._scenario_targets import all_targets, drawn_targets, other_targets, own_targets
-from ._text import BY_LOT
+from ._sentences import BY_LOT
 
-__all__ = ["Scenario", "make_scenario", "split_public"]
+__all__ = ["Scenario", "make_scenario", "recipe_of", "split_public", "target_numbers"]
+
+_APART = 10.0
+"""How far the treated are from the others, in multiples of what outcomes or times span."""
+
+
+@dataclass(frozen=True)
+class TargetNumbers:
+    """One number for each target, different for different targets and near for those of like times or outcomes.
+
+    A time is positive where the event was seen and negative where not; the treated are far from the others.
+
+    Attributes
+    ----------
+    kind : TargetKind
+    low : float
+        The lowest outcome.
+    apart : float
+        What is added for the treated.
+    """
+
+    kind: TargetKind
+    low: float = 0.0
+    apart: float = 0.0
+
+    def numbers(self, target: NDArray[Any]) -> NDArray[Any]:
+        """Numbers of targets of this kind, shape (n_samples,); single targets stay, and no targets are all alike."""
+        if self.kind is TargetKind.SINGLE:
+            return target
+        if self.kind is TargetKind.NONE:
+            return np.zeros(len(target), dtype=np.int64)
+        if self.kind is TargetKind.EFFECT:
+            return np.asarray(target["outcome"] - self.low + self.apart * target["treatment"])
+        treated = target["treatment"] if self.kind is TargetKind.SURVIVAL_EFFECT else 0
+        return np.asarray(np.where(target["event"], 1.0, -1.0) * (target["time"] + self.apart * treated))
+
+    def targets(self, numbers: FloatArray) -> NDArray[Any]:
+        """Targets of these numbers, up to rounding."""
+        if self.kind is TargetKind.SINGLE:
+            return numbers
+        if self.kind is TargetKind.NONE:
+            return no_target(len(numbers))
+        if self.kind is TargetKind.SURVIVAL:
+            return survival_target(numbers > 0, np.abs(numbers))
+        size = numbers if self.kind is TargetKind.EFFECT else np.abs(numbers)
+        treated = size > self.apart / 2
+        rest = size - self.apart * treated
+        if self.kind is TargetKind.EFFECT:
+            return effect_target(treated, rest + self.low)
+        return effect_target(treated, event=numbers > 0, time=rest)
+
+
+def target_numbers(target: NDArray[Any]) -> TargetNumbers:
+    """How targets like these become numbers."""
+    kind = target_kind(target)
+    if kind is TargetKind.EFFECT:
+        low = float(target["outcome"].min())
+        return TargetNumbers(kind, low, _APART * ((float(target["outcome"].max()) - low) or 1.0))
+    if kind is TargetKind.SURVIVAL_EFFECT:
+        return TargetNumbers(kind, apart=_APART * float(target["time"].max()))
+    return TargetNumbers(kind)
+
+
+def single_out(target: NDArray[Any], shown: NDArray[Any]) -> str | None:
+    """In a sentence, how many rows have a time, with their other fields, that no other row has, before and after.
+
+    Parameters
+    ----------
+    target, shown : ndarray of shape (n_samples,)
+        As the party has them, and as they are shared.
+
+    Returns
+    -------
+    str or None
+        None where targets have no times.
+    """
+    if "time" not in (target.dtype.names or ()):
+        return None
+    exact, rounded = (_unique_share(each) for each in (target, shown))
+    return (
+        f"{100 * exact:.0f} % of the rows have a time, with all else of their target, that no other row of the party "
+        f"has; as times are shared, {100 * rounded:.0f} % do. Whoever knows such a time finds the row by it, whatever "
+        "hides its features."
+    )
+
+
+def _unique_share(target: NDArray[Any]) -> float:
+    _, numbers, counts = np.unique(target, return_inverse=True, return_counts=True)
+    return float(np.mean(counts[numbers] == 1))
+
+
+def with_numbers(share: Share, coding: TargetNumbers) -> Share:
+    """The share with numbers for targets."""
+    if coding.kind is TargetKind.SINGLE:
+        return share
+    anchor_target = None if share.anchor_target is None else coding.numbers(share.anchor_target)
+    return replace(share, target=coding.numbers(share.target), anchor_target=anchor_target)
+
+
+MakeShare = Callable[[FloatArray, NDArray[Any], np.random.RandomState], Share]
+"""From images under f_k, shape (n_rows, n_intermediate), their targets and a generator to a share of them."""
+
+
+def recipe_of(
+    party: Party, anchor_representation: FloatArray, anchor_target: NDArray[Any] | None, coding: TargetNumbers
+) -> MakeShare:
+    """The party's way of sharing rows that have been through f_k already, with the same anchor.
+
+    Targets go in and come out as the numbers of `coding`; the anchor's are as the party has them.
+    """
+    defences = tuple(party.defences)
+
+    def make_share(images: FloatArray, target: NDArray[Any], random: np.random.RandomState) -> Share:
+        with warnings.catch_warnings():
+            # Suppressed rows of a made-up table are no news.
+            warnings.simplefilter("ignore", DataCollabWarning)
+            kept = tuple(clone(defence) for defence in defences)
+            # Times were rounded before they became numbers.
+            made = Party("shadow", FunctionTransformer(), defences=kept, time_step=None, random_state=random)
+            share = made.fit(images, coding.targets(target)).share(anchor_representation, anchor_target)
+        return with_numbers(share, coding)
+
+    return make_share
+
+
+_PERMUTATIONS = 1000
+_UNLIKELY = 0.005
+"""Share of random orders that may fit as well as the one given."""
+
+
+def check_alignment(share: Share, X: FloatArray, anchor: FloatArray, random: np.random.RandomState) -> None:
+    """Refuse rows that fit the share no better than in a random order: every attack on them would seem to fail.
+
+    Parameters
+    ----------
+    share : Share
+    X : ndarray of shape (n_rows, n_features)
+    anchor : ndarray of shape (n_anchors, n_features)
+    random : numpy.random.RandomState
+
+    Raises
+    ------
+    AgreementError
+        When a map learnt from the anchor does not bring the rows to their place.
+    """
+    learnt = KernelRidgeAttack().fit(anchor, share.anchor_representation).reconstruct(X)
+    centred = [rows - rows.mean(axis=0) for rows in (learnt, share.representation)]
+    given = float(np.vdot(*centred))
+    shuffled = [np.vdot(centred[0], centred[1][random.permutation(len(X))]) for _ in range(_PERMUTATIONS)]
+    as_good = float(np.mean(np.asarray(shuffled) >= given))
+    if as_good > _UNLIKELY:
+        raise AgreementError(
+            f"Party {share.party!r}: the rows of X fit the share no better than in another order ({as_good:.0%} of "
+            "random orders fit as well), so an audit would find nothing, whatever there is. Give the rows in the "
+            "share's order, or the Party, which knows it. Where a defence really leaves nothing, audit the Party."
+        )
+
+
+def own_targets(
+    y: ArrayLike | None,
+    party: Party | Share,
+    X: ArrayLike,
+    share: Share,
+    order: NDArray[np.intp] | None,
+    coding: TargetNumbers,
+) -> NDArray[Any] | None:
+    """Targets of the whole table: those given, else those shared where every row is shared."""
+    n_samples = _num_samples(X)
+    if y is not None:
+        given = np.asarray(y)
+        # A defence may share others than the party has.
+        if isinstance(party, Party):
+            fits = party.was_fitted_on(X, y)
+        else:
+            fits = given.dtype.names == coding.kind.names and np.array_equal(coding.numbers(given), share.target)
+        if not fits:
+            raise AgreementError(
+                f"Party {share.party!r}: y differs from the targets that are shared; give the rows and targets the "
+                "party was fitted on, in the same order."
+            )
+        return coding.numbers(party.shown_target(given) if isinstance(party, Party) else given)
+    if order is None or len(order) < n_samples:
+        return None
+    target = np.empty_like(share.target)
+    target[order] = share.target
+    return target
+
+
+def all_targets(
+    own: NDArray[Any] | None, outsiders: FloatArray | None, theirs: NDArray[Any] | None, shared: NDArray[Any]
+) -> NDArray[Any] | None:
+    """Targets of the table and of the outsiders, of the type that is shared; None where there are rows without any."""
+    if own is None or (outsiders is not None and theirs is None):
+        return None
+    known = own if theirs is None else np.concatenate([own, theirs])
+    # Means of whole numbers are none.
+    return known.astype(shared.dtype) if shared.dtype.kind == "f" else known
+
+
+def drawn_targets(share: Share, n_rows: int, random: np.random.RandomState) -> NDArray[Any]:
+    """As many as there are rows: a share may have others, and a made-up table has to be of the table's size."""
+    n_shared = len(share.target)
+    if n_shared == n_rows:
+        return share.target
+    return share.target[random.choice(n_shared, n_rows, replace=n_shared < n_rows)]
+
+
+def other_targets(
+    values: ArrayLike | None,
+    rows: Any,
+    party: PartyName,
+    what: str,
+    coding: TargetNumbers,
+    shown: Callable[[Any], NDArray[Any]],
+) -> NDArray[Any] | None:
+    if values is None or rows is None:
+        return None
+    target = np.asarray(values)
+    if coding.kind is TargetKind.SINGLE or target.dtype.names is None:
+        check_single_targets(target, f"Party {party!r}: {what}", AgreementError)
+    if target.dtype.names != coding.kind.names:
+        raise AgreementError(
+            f"Party {party!r}: {what} is not of kind {coding.kind.value!r}, as the party's targets are. Give such "
+            "targets, made with datacollab.targets, or none."
+        )
+    if target.shape != (_num_samples(rows),):
+        raise AgreementError(
+            f"Party {party!r}: {what} must have one entry per row, shape ({_num_samples(rows)},); got {target.shape}."
+        )
+    return coding.numbers(shown(target))
+
 
 CANDIDATES = 100
 """Originals among which the attacker looks for the right one: rates are then of the same kind at every party."""

@@ -13,38 +13,84 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._validation import FloatArray
+from ...analyst import KTI
+from ...party import obfuscator
 from ..attacks import (
     AffineEstimate,
     KernelRidgeAttack,
     ProcrustesAttack,
     ReconstructionAttack,
     find_training_rows,
+    invert_collaboration,
     match_margins,
 )
-from ._attacks import (
+from ._criteria import shown
+from ._demixing import demixing_findings
+from ._findings import Finding
+from ._levels import (
     AVERAGED,
     AVERAGED_NAME,
     DEMIXING,
     FORWARD,
+    LEAKS,
+    LEVELS,
     PAIRED_ATTACKS,
     SECOND_SHARE,
     SHADOWS,
     averaged_reconstructions,
+    leaked_rows,
     with_labels,
 )
-from ._collusion import Collusion
-from ._demixing import demixing_findings
-from ._findings import Finding
-from ._forward import ForwardMap, forward_maps
-from ._known_targets import linked_by_targets
-from ._levels import LEAKS, LEVELS, leaked_rows
-from ._measure import Attribute, Score, forward_chances, matched_representations, measure, measure_control, strongest_of
-from ._membership import membership_of_share, membership_of_subspace
+from ._measure import (
+    Attribute,
+    ForwardMap,
+    Score,
+    forward_chances,
+    forward_maps,
+    linked_by_targets,
+    matched_representations,
+    measure,
+    measure_control,
+    strongest_of,
+)
+from ._membership import (
+    membership_of_share,
+    membership_of_subspace,
+    second_share_findings,
+    shadow_findings,
+    shadow_rows,
+)
 from ._scenario import Scenario
-from ._shadows import second_share_findings, shadow_findings, shadow_rows
-from ._wording import shown
 
 __all__ = ["Outcome", "Trial", "Trials"]
+
+
+class Collusion:
+    """A party j whose f_j is fitted on public rows, integrated with the one under attack by KTI.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        With public rows.
+    seed : int
+    """
+
+    def __init__(self, scenario: Scenario, seed: int) -> None:
+        self._scenario = scenario
+        self._seed = seed
+
+    def reconstruct(self, Z: FloatArray, target: NDArray[Any] | None) -> FloatArray:
+        """Rows from intermediate representations of the party under attack, by way of the common feature space."""
+        scenario = self._scenario
+        assert scenario.public is not None
+        n_components = min(scenario.anchor_representation.shape[1], *scenario.public.shape)
+        f_j = obfuscator("pca", n_components=n_components, random_state=np.random.RandomState(self._seed))
+        own = f_j.fit(scenario.public).transform(scenario.anchor)
+        integrator = KTI(n_components).fit({"attacked": scenario.anchor_representation, "other": own})
+        common = integrator.transform({"attacked": Z})["attacked"]
+        rows: FloatArray = invert_collaboration(integrator.transform({"other": own})["other"], scenario.anchor, common)
+        return rows
+
 
 NO_LEAK = "nothing"
 _TIE_DRAWS = 5
@@ -52,9 +98,7 @@ _TIE_DRAWS = 5
 DEMIXING_SECONDS = 120.0
 """Of one search; what is not found by then counts as not found."""
 STORED_ROWS = "search for stored rows"
-
 _LINKAGES = ("linkage", "open-world linkage")
-
 Reconstruct = Callable[[FloatArray, NDArray[Any] | None], FloatArray]
 """From a representation, and targets where the attack uses them, to rows."""
 
