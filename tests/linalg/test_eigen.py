@@ -1,15 +1,24 @@
+"""Eigenvectors, column spaces and metric scaling."""
+
 import numpy as np
 import pytest
 import scipy.linalg
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import sparse
+from scipy.linalg import subspace_angles
+from scipy.spatial.distance import pdist
 
 from datacollab.linalg import (
     add_sparse_to_lower,
     add_to_lower,
     centre_lower,
+    column_space,
     fix_signs,
     largest_of_pencil,
+    leading_left_singular,
+    metric_scaling,
     ridge_coefficients,
     ridge_inverse,
     smallest_eigenpairs,
@@ -111,3 +120,156 @@ def test_adding_touches_the_lower_triangle_only(rng):
 def test_signs():
     Z = np.array([[1.0, 3.0], [-2.0, 1.0]])
     assert_allclose(fix_signs(Z), [-1.0, 1.0])
+
+
+def matrix(seed, n, d, rank):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, rank)) @ rng.normal(size=(rank, d))
+
+
+@given(seed=st.integers(0, 1000), d=st.integers(1, 8), rank=st.integers(1, 8))
+def test_splits_any_rank(seed, d, rank):
+    rank = min(rank, d)
+    A = matrix(seed, 30, d, rank)
+    space = column_space(A)
+    assert space.rank == rank
+    assert_allclose(space.basis.T @ space.basis, np.eye(rank), atol=1e-12)
+    assert_allclose(space.basis @ space.rows, A, atol=1e-12 * np.abs(A).max())
+
+
+@given(seed=st.integers(0, 1000), d=st.integers(1, 8), rank=st.integers(1, 8))
+def test_coefficients_are_those_of_the_pseudo_inverse(seed, d, rank):
+    A = matrix(seed, 30, d, min(rank, d))
+    Z = np.random.default_rng(seed + 1).normal(size=(30, 3))
+    space = column_space(A)
+    assert_allclose(space.coefficients(space.basis.T @ Z), np.linalg.pinv(A) @ Z, rtol=1e-6, atol=1e-8)
+
+
+def test_columns_in_other_units_are_no_rounding_errors(rng):
+    A = rng.normal(size=(50, 4))
+    units = np.array([1e-7, 1.0, 1e3, 1e-3])
+    plain, scaled = column_space(A), column_space(A * units)
+    assert scaled.rank == 4
+    assert subspace_angles(plain.basis, scaled.basis).max() < 1e-10
+    Z = rng.normal(size=(50, 2))
+    G, G_scaled = (space.coefficients(space.basis.T @ Z) for space in (plain, scaled))
+    assert_allclose(G_scaled * units[:, None], G, rtol=1e-8)
+
+
+def test_minimum_norm_survives_bad_units_and_duplicates(rng):
+    a, b = rng.normal(size=(2, 40))
+    A = np.column_stack([a, a, 1e-5 * b, np.zeros(40)])
+    space = column_space(A)
+    G = space.coefficients(space.basis.T @ (3 * a + b)[:, None])[:, 0]
+    assert_allclose(G, [1.5, 1.5, 1e5, 0.0], rtol=1e-6, atol=1e-6)
+
+
+def test_columns_of_rounding_noise_do_not_count(rng):
+    """A principal component beyond the rank is noise of relative size 1e-15; no map may rest on it."""
+    A = matrix(1, 50, 3, 3)
+    noisy = np.column_stack([A, 1e-15 * rng.normal(size=(50, 2))])
+    space = column_space(noisy)
+    assert space.rank == 3
+    Z = rng.normal(size=(50, 2))
+    G = space.coefficients(space.basis.T @ Z)
+    assert_allclose(G[3:], 0)
+    assert_allclose(G[:3], np.linalg.pinv(A) @ Z, rtol=1e-8)
+
+
+@pytest.mark.parametrize("size", [1e-11, 1e-9])
+def test_small_columns_do_count(rng, size):
+    A = np.column_stack([rng.normal(size=(50, 3)), size * rng.normal(size=50)])
+    assert column_space(A).rank == 4
+    A[:, 3] = A[:, 0] + size * rng.normal(size=50)
+    assert column_space(A).rank == 4
+
+
+def test_leading_left_singular_stops_at_the_rank(rng):
+    W = matrix(3, 20, 9, 4)
+    U, singular_values, V = leading_left_singular(W)
+    assert U.shape == (20, 4)
+    assert_allclose((U * singular_values) @ V.T, W, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(5, 1), (1, 5), (3, 3)])
+def test_small_shapes(rng, shape):
+    A = rng.normal(size=shape)
+    space = column_space(A)
+    assert_allclose(space.basis @ space.rows, A, atol=1e-13)
+
+
+def naive(Z, representations):
+    """As printed: C, QR of the centred Z, singular value decomposition of QᵀC, W = R⁺ U Σ."""
+    C = np.hstack([A - A.mean(axis=0) for A in representations]) / np.sqrt(len(representations))
+    Q, R = np.linalg.qr(Z - Z.mean(axis=0))
+    U, S, _ = np.linalg.svd(Q.T @ C, full_matrices=False)
+    return np.linalg.pinv(R) @ U * S
+
+
+@pytest.fixture
+def drawn(request):
+    rng = np.random.default_rng(getattr(request, "param", 0))
+    return rng.normal(size=(40, 3)), [rng.normal(size=(40, d)) * 10.0 ** rng.integers(-2, 3) for d in (2, 4, 5)]
+
+
+@pytest.mark.parametrize("drawn", range(5), indirect=True)
+def test_it_is_the_formula(drawn):
+    Z, representations = drawn
+    W, _ = metric_scaling(Z, representations)
+    np.testing.assert_allclose(pdist(Z @ W), pdist(Z @ naive(Z, representations)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("drawn", range(5), indirect=True)
+def test_it_is_least_squares(drawn):
+    """Distances after W are those of the regression of all representations on Z."""
+    Z, representations = drawn
+    W, kept = metric_scaling(Z, representations)
+    C = np.hstack([A - A.mean(axis=0) for A in representations]) / np.sqrt(3)
+    fitted = (Z - Z.mean(axis=0)) @ np.linalg.lstsq(Z - Z.mean(axis=0), C, rcond=None)[0]
+    np.testing.assert_allclose(pdist(Z @ W), pdist(fitted), rtol=1e-9)
+    assert kept == pytest.approx(1 - np.sum((C - fitted) ** 2) / np.sum(C**2), abs=1e-12)
+
+
+@settings(deadline=None, max_examples=30)
+@given(seed=st.integers(0, 2**31 - 1), n_columns=st.integers(1, 5), n_parties=st.integers(1, 4))
+def test_squared_distances_are_the_parties_mean_where_the_space_holds_all(seed, n_columns, n_parties):
+    rng = np.random.default_rng(seed)
+    latent = rng.normal(size=(20, n_columns))
+    representations = [latent @ rng.normal(size=(n_columns, n_columns)) + rng.normal() for _ in range(n_parties)]
+    Z = np.linalg.qr(latent - latent.mean(axis=0))[0] + 3.0
+    W, kept = metric_scaling(Z, representations)
+    wanted = np.mean([pdist(A) ** 2 for A in representations], axis=0)
+    np.testing.assert_allclose(pdist(Z @ W) ** 2, wanted, rtol=1e-6, atol=1e-9)
+    assert kept == pytest.approx(1.0, abs=1e-9)
+
+
+def test_distances_never_grow_beyond_the_parties_mean(drawn):
+    """What is projected is no longer than what it is projected from, in the mean over all pairs."""
+    Z, representations = drawn
+    W, kept = metric_scaling(Z, representations)
+    mean = np.mean([np.sum(pdist(A) ** 2) for A in representations])
+    assert np.sum(pdist(Z @ W) ** 2) == pytest.approx(kept * mean)
+    assert 0 < kept < 1
+
+
+def test_columns_are_principal_axes(drawn):
+    Z, representations = drawn
+    scaled = (Z - Z.mean(axis=0)) @ metric_scaling(Z, representations)[0]
+    covariance = scaled.T @ scaled
+    np.testing.assert_allclose(covariance, np.diag(np.diag(covariance)), atol=1e-9 * covariance.max())
+    assert (np.diff(np.diag(covariance)) < 0).all()
+    assert (scaled[np.abs(scaled).argmax(axis=0), np.arange(scaled.shape[1])] > 0).all()
+
+
+def test_a_common_space_of_lower_rank_is_no_trouble(drawn):
+    Z, representations = drawn
+    twice = np.hstack([Z, Z @ [[1.0], [2.0], [0.0]], np.ones((40, 1))])
+    np.testing.assert_allclose(
+        pdist(twice @ metric_scaling(twice, representations)[0]), pdist(Z @ metric_scaling(Z, representations)[0])
+    )
+
+
+def test_fewer_directions_than_the_common_space_has_give_fewer_columns(drawn):
+    Z, _ = drawn
+    W, _ = metric_scaling(Z, [Z[:, :1] * 5.0, Z[:, :1]])
+    assert W.shape == (3, 1)

@@ -1,10 +1,14 @@
+"""Kernel ridge regressions for many penalties, and what they say of rows left out."""
+
 import numpy as np
 import pytest
 import scipy.linalg
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from sklearn.kernel_ridge import KernelRidge
 
+from datacollab.linalg import Kernel, centred_ridge, left_out_errors
 from datacollab.linalg._kernel_ridge import ridge_path
 
 
@@ -49,3 +53,58 @@ def test_a_nearly_semidefinite_matrix_keeps_its_negative_eigenvalues(rng):
     assert_allclose(np.tril(M), np.tril(S @ np.linalg.inv(S + 0.1 * np.eye(30))), atol=1e-10)
     with pytest.raises(scipy.linalg.LinAlgError, match="not positive definite"):
         ridge_path(S.copy(), 0.04)
+
+
+def problem(seed, n=30, m=2):
+    random = np.random.default_rng(seed)
+    return random.normal(size=(n, 3)), random.normal(size=(n, m)) + random.normal(size=m) * 5
+
+
+KERNEL = Kernel(metric="rbf", parameters={"gamma": 0.4})
+
+
+def solution_by_hand(K, alpha, T):
+    """Of the whole bordered system, by a general solver."""
+    n = len(K)
+    system = np.block([[K + alpha * np.eye(n), np.ones((n, 1))], [np.ones((1, n)), np.zeros((1, 1))]])
+    solved = np.linalg.solve(system, np.vstack([T, np.zeros((1, T.shape[1]))]))
+    return solved[:n], solved[n]
+
+
+@given(seed=st.integers(0, 1000), alpha=st.sampled_from([1e-3, 0.1, 1.0, 30.0]))
+def test_it_solves_the_bordered_system(seed, alpha):
+    X, T = problem(seed)
+    coefficients, intercepts = centred_ridge(KERNEL.gram(X), alpha, T)
+    expected, expected_intercepts = solution_by_hand(KERNEL.gram(X), alpha, T)
+    assert_allclose(coefficients, expected, atol=1e-8)
+    assert_allclose(intercepts, expected_intercepts, atol=1e-8)
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 0.1, 5.0])
+def test_it_is_ridge_regression_on_the_centred_kernel(alpha):
+    X, T = problem(3)
+    K = KERNEL.gram(X)
+    centring = np.eye(len(K)) - 1 / len(K)
+    ridge = KernelRidge(alpha=alpha, kernel="precomputed").fit(centring @ K @ centring, centring @ T)
+    coefficients, intercepts = centred_ridge(K.copy(), alpha, T)
+    assert_allclose(
+        K @ coefficients + intercepts, centring @ K @ centring @ ridge.dual_coef_ + T.mean(axis=0), atol=1e-9
+    )
+
+
+@given(seed=st.integers(0, 1000), alpha=st.sampled_from([1e-4, 0.1, 1.0, 30.0]))
+def test_each_row_is_left_out_as_if_it_had_not_been_there(seed, alpha):
+    X, T = problem(seed, n=12)
+    K = KERNEL.gram(X)
+    errors = left_out_errors(*scipy.linalg.eigh(K), alpha, T)
+    for i in range(len(X)):
+        rest = np.delete(np.arange(len(X)), i)
+        coefficients, intercepts = solution_by_hand(K[np.ix_(rest, rest)], alpha, T[rest])
+        assert_allclose(errors[i], T[i] - K[i, rest] @ coefficients - intercepts, rtol=1e-6, atol=1e-8)
+
+
+def test_a_large_penalty_leaves_the_mean_of_the_others():
+    X, T = problem(1)
+    errors = left_out_errors(*scipy.linalg.eigh(KERNEL.gram(X)), 1e9, T)
+    n = len(T)
+    assert_allclose(errors, (T - T.mean(axis=0)) * n / (n - 1), rtol=1e-6)

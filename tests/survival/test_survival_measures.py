@@ -1,3 +1,5 @@
+"""Measures of survival models, and their figures."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -19,6 +21,9 @@ from datacollab.survival import (
     integrated_brier_score,
     kaplan_meier,
     log_rank_test,
+    plot_calibration,
+    plot_kaplan_meier,
+    plot_survival,
     risk_groups,
 )
 from datacollab.survival._measures import censoring_weights
@@ -261,3 +266,34 @@ def test_calibration_says_nothing_of_groups_that_nobody_watched_so_long():
     found = calibration(y, [0.2, 0.2, 0.2, 0.8, 0.8, 0.8], time=8.0, n_groups=2)
     assert np.isnan([found.observed[0], found.low[0], found.high[0]]).all()
     assert np.isfinite([found.observed[1], found.low[1], found.high[1]]).all()
+
+
+X, Y = made_up(200)
+MODEL = CoxRegression().fit(X, Y)
+
+
+def test_curves_of_groups():
+    groups = risk_groups(MODEL.predict(X))
+    axes = plot_kaplan_meier(Y, groups, unit="years")
+    assert len(axes.lines) == 3
+    curve = kaplan_meier(Y[groups == 2])
+    np.testing.assert_allclose(axes.lines[2].get_ydata()[1:], curve.survival)
+    assert axes.get_title(loc="left") == "log-rank test: p < 0.001"
+    assert axes.get_legend().get_texts()[0].get_text() == "0 (n = 67)"
+    assert axes.get_xlabel() == "time in years"
+
+
+def test_predicted_curves():
+    times = np.linspace(0, 2, 9)
+    survival = MODEL.predict_survival(X[:3], times)
+    axes = plot_survival(times, survival, labels=["a", "b", "c"], ax=plot_survival(times, survival))
+    np.testing.assert_array_equal(axes.lines[5].get_ydata(), survival[2])
+    with pytest.raises(AgreementError, match="9 times each"):
+        plot_survival(times, survival[:, :3])
+
+
+def test_calibration_axes():
+    found = calibration(Y, MODEL.predict_survival(X, [1.0])[:, 0], 1.0)
+    axes = plot_calibration(found, unit="years")
+    np.testing.assert_array_equal(axes.lines[1].get_ydata(), found.observed)
+    assert axes.get_xlabel() == "predicted survival to 1 years"

@@ -1,9 +1,13 @@
+"""The result of an audit: JSON, tables, sentences and figures."""
+
+import io
 import json
 import math
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from audit_example import audit_result, finding
 from datacollab.risk.audit import AuditResult, Finding
@@ -92,3 +96,115 @@ def test_results_and_findings_are_frozen():
         finding().value = 0.0
     with pytest.raises(TypeError):
         Finding("T2", "nothing", "linkage", "kernel ridge", 0.5, n=3)
+
+
+def said(level, *findings, **given):
+    return audit_result(findings=findings, **given).sentences()[level]
+
+
+def test_records_are_counted_in_natural_frequencies():
+    text = said("T2", finding("linkage", 0.613, low=0.557, high=0.667))
+    assert text == (
+        "Of your 100 records, an attacker who holds the share, a public sample and all anchor rows would correctly "
+        "point to 61 (95 % interval 56 to 67); knowing labels alone, 9."
+    )
+
+
+def test_the_strongest_attack_by_its_upper_end_speaks():
+    weak, strong = finding("linkage", 0.5, high=0.52), finding("re-identification@1", 0.45, low=0.3, high=0.6)
+    assert "point to 45 (95 % interval 30 to 60)" in said("T2", weak, strong)
+
+
+def test_strangers_among_the_candidates_are_mentioned():
+    pair = finding("linkage", 0.993), finding("open-world linkage", 0.237)
+    assert said("T2", *pair).endswith("With 900 strangers among the candidates, to 24.")
+    assert "strangers" not in said("T2", *pair, n_open_candidates=100)
+    assert "The candidates are 1,000, strangers among them." in said("T2", pair[1])
+
+
+def test_the_leak_is_named_unless_the_level_says_it():
+    assert "(here: 30 anchor rows)" in said("T1", finding(level="T1", leak="30 anchor rows"))
+    assert "here:" not in said("T2", finding())
+    assert "here:" not in said("T0", finding(level="T0", leak="nothing"))
+
+
+@pytest.mark.parametrize("given", [{"n_rows": 5000}, {"n_rows": 300, "n_attacked": 300}])
+def test_larger_tables_are_counted_per_hundred(given):
+    assert said("T2", finding("linkage", 0.5), **given).startswith("Of every 100 of your records,")
+
+
+def test_a_table_of_forty_is_counted_in_forty():
+    text = said("T2", finding("linkage", 0.5, low=0.4, high=0.6), n_rows=40, n_attacked=40, n_candidates=40)
+    assert text.startswith("Of your 40 records,")
+    assert "point to 20 (95 % interval 16 to 24); knowing labels alone, 4." in text
+
+
+def test_an_attack_that_shows_nothing_is_called_inconclusive():
+    text = said("T0", finding("linkage", 0.08, level="T0", leak="nothing"))
+    assert text.endswith("Inconclusive: the attack was too weak to show anything.")
+    assert "nconclusive" not in said("T0", finding("linkage", 0.1, level="T0", leak="nothing"))
+
+
+def test_membership_is_told_where_nothing_points_to_a_record():
+    auc = finding("membership AUC", 0.93, level="T2f", low=0.9, high=0.96)
+    text = said("T2f", auc)
+    assert text.startswith("Shown one of your records and one of a stranger, an attacker who holds")
+    assert "tell which is yours 93 times out of 100 (95 % interval 90 to 96); by guessing, 50." in text
+    rate = finding("membership TPR", 0.54, level="T2f", low=0.48, high=0.6)
+    assert "would recognise 54 as belonging to your table (95 % interval 48 to 60)" in said("T2f", rate)
+
+
+def test_stored_rows_need_no_attack():
+    stored = finding("training rows in files", 1.0, level="T4", leak="nothing", low=None, high=None)
+    assert "100 stand as plain numbers" in said("T4", stored)
+    nothing = said("T4", replace(stored, value=0.0))
+    assert nothing.startswith("None of your 100 records was found")
+    assert nothing.endswith("a search can miss.")
+
+
+def test_levels_without_findings_were_not_tested():
+    assert set(audit_result(findings=()).sentences().values()) == {"Not tested."}
+    assert said("T2", finding("linkage", float("nan"), low=None, high=None)) == "Not tested."
+
+
+def test_every_measure_gets_a_panel_with_the_strongest_attacks():
+    drawn_in = audit_result().plot()
+    panels = {axes.get_title(): axes for axes in drawn_in}
+    assert [axes for axes in drawn_in[0].get_figure().axes if axes.get_visible()] == list(drawn_in)
+    assert list(panels) == [
+        "re-identification@1", "linkage", "open-world linkage", "membership AUC",
+        "attribute ink", "attribute slant", "attribute aspect",
+    ]  # fmt: skip
+    places = [tick.get_text() for tick in drawn_in[0].get_yticklabels()]
+    assert places[0] == "T0: nothing"
+    drawn = dict(zip(*reversed(panels["linkage"].lines[0].get_data()), strict=True))
+    assert drawn[places.index("T2: all anchor rows")] == 0.993
+    assert drawn[places.index("T0: nothing")] == 0.08
+
+
+def test_the_figure_can_be_written():
+    buffer = io.BytesIO()
+    audit_result().plot()[0].get_figure().savefig(buffer, format="svg")
+    text = buffer.getvalue().decode()
+    assert "<svg" in text
+    one = audit_result(findings=(finding("linkage", 0.5, low=None, high=None, baseline=None, chance=None),)).plot()
+    one[0].get_figure().savefig(io.BytesIO(), format="png")
+
+
+def test_it_is_drawn_where_one_wants_it():
+    result, figure = audit_result(), Figure()
+    given = figure.subplots(2, 4)
+    drawn = result.plot(ax=given)
+    assert list(drawn) == list(given.ravel()[:7])
+    for axes, own in zip(drawn, result.plot(), strict=True):
+        assert axes.get_title() == own.get_title()
+        assert axes.get_ylim() == own.get_ylim()
+        np.testing.assert_array_equal(axes.lines[0].get_xydata(), own.lines[0].get_xydata())
+    assert not given[1, 3].has_data()
+    with pytest.raises(ValueError, match="7 measures to draw, but 1 Axes"):
+        result.plot(ax=figure.gca())
+
+
+def test_nothing_measured_is_nothing_to_draw():
+    with pytest.raises(ValueError, match="nothing that can be drawn"):
+        audit_result(findings=(finding("linkage", float("nan"), low=None, high=None),)).plot()
