@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -13,7 +13,6 @@ from pathlib import Path
 from ..harness import (
     Found,
     Outcome,
-    Result,
     Study,
     Task,
     cell_id,
@@ -62,7 +61,7 @@ class Section(Task):
         yield Outcome(cell=cell, scores=scores, seconds={})
 
 
-def tasks_of(sections: Sequence[str], n_seeds: int) -> list[Task]:
+def tasks_of(sections: Sequence[str], n_seeds: int) -> list[Section]:
     """One task for each section and seed; figures of an earlier version of a section are computed again."""
     cells = {section: {cell_id({"section": section, "code": _digest(section)}): section} for section in sections}
     return [
@@ -70,7 +69,7 @@ def tasks_of(sections: Sequence[str], n_seeds: int) -> list[Task]:
     ]
 
 
-def figures_of(found: Sequence[tuple[Task, Mapping[str, Result]]]) -> list[Measured]:
+def figures_of(found: Found[Section]) -> list[Measured]:
     """Return all figures of results."""
     figures = []
     for task, results in found:
@@ -95,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sections = options.section or list(SECTIONS)
     wanted = [one for section in sections for one in import_module(f".{section}", __package__).WANTED]
 
-    def write(found: Found, folder: Path) -> Path:
+    def write(found: Found[Section], folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         page = folder / "README.md"
         page.write_text(report_text(figures_of(found), wanted), encoding="utf-8")

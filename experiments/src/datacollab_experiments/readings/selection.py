@@ -170,11 +170,11 @@ def _data(name: str, data_dir: Path | None) -> Dataset:
     return load(name, data_dir=data_dir)
 
 
-def tasks_of(options: argparse.Namespace) -> list[Task]:
+def tasks_of(options: argparse.Namespace) -> list[Search]:
     """One task for each condition and seed."""
     names = (*METHODS, "oracle") if options.oracle else METHODS
     alphas = None if options.alphas is None else tuple(options.alphas)
-    tasks: list[Task] = []
+    tasks: list[Search] = []
     for seed, one in product(
         range(options.first_seed, options.first_seed + options.seeds), conditions(options.sources)
     ):
@@ -183,10 +183,9 @@ def tasks_of(options: argparse.Namespace) -> list[Task]:
     return tasks
 
 
-def rows_of(found: Found) -> Iterator[Row]:
+def rows_of(found: Found[Search]) -> Iterator[Row]:
     """Return rows as the table takes them."""
     for task, results in found:
-        assert isinstance(task, Search)
         for cell, result in results.items():
             for name, value in result.scores.items():
                 yield Row(task.condition, task.cells[cell], value, name.partition("|")[2])
@@ -250,7 +249,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     reported: list[Row] = []
 
-    def write(found: Found, folder: Path) -> Path:
+    def write(found: Found[Search], folder: Path) -> Path:
         reported.extend(rows_of(found))
         text = report_text(reported) if reported else "Nothing measured yet."
         folder.mkdir(parents=True, exist_ok=True)

@@ -196,9 +196,9 @@ class Run(Task):
         return scores, {"audit": row.seconds}, None
 
 
-def tasks_of(options: argparse.Namespace) -> list[Task]:
+def tasks_of(options: argparse.Namespace) -> list[Run]:
     """One task for each table, way and seed."""
-    tasks: list[Task] = []
+    tasks: list[Run] = []
     for seed in range(options.seeds):
         for dataset in options.datasets:
             for way in WAYS[TASKS.get(dataset, "classification")]:
@@ -207,10 +207,9 @@ def tasks_of(options: argparse.Namespace) -> list[Task]:
     return tasks
 
 
-def rows_of(found: Found) -> Iterator[Row]:
+def rows_of(found: Found[Run]) -> Iterator[Row]:
     """Return rows as the tables take them."""
     for task, results in found:
-        assert isinstance(task, Run)
         for result in results.values():
             if result.error is None:
                 told: dict[str, dict[str, tuple[float, str]]] = {figure: {} for figure in FIGURES}
@@ -238,7 +237,7 @@ def report_text(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-def write(found: Found, folder: Path) -> Path:
+def write(found: Found[Run], folder: Path) -> Path:
     """Write the page, and print it."""
     text = report_text(list(rows_of(found)))
     folder.mkdir(parents=True, exist_ok=True)

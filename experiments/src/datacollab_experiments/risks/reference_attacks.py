@@ -174,7 +174,7 @@ def judged(world: World, images: Array) -> Array:
     Z, target = world.share.representation, world.share.target
     if world.is_numeric:
         numbers = RandomForestRegressor(200, random_state=0).fit(Z, target)
-        return -np.abs(numbers.predict(images) - y)
+        return np.asarray(-np.abs(numbers.predict(images) - y))
     model = RandomForestClassifier(200, random_state=0).fit(Z, target)
     chances = np.column_stack([np.zeros(len(images)), model.predict_proba(images)])
     column = {label: 1 + number for number, label in enumerate(model.classes_.tolist())}

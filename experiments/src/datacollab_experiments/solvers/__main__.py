@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..harness import Found, Result, Study, Task, cell_id, run_study, study_options
+from ..harness import Found, Result, Study, cell_id, run_study, study_options
 from .cases import METHODS, Case, Fits, fit_once
 from .measuring import Row, code_digest, machine
 from .tables import render
@@ -63,7 +63,7 @@ def by(base: Case, methods: Iterable[str]) -> Iterator[Case]:
         yield replace(base, method=method)
 
 
-def tasks_of(cases: Iterable[Case], options: argparse.Namespace) -> list[Task]:
+def tasks_of(cases: Iterable[Case], options: argparse.Namespace) -> list[Fits]:
     """One task for each problem."""
     here = {"machine": machine(), "code": code_digest(), "check_up_to": options.check_up_to}
     problems: dict[Case, dict[str, Case]] = defaultdict(dict)
@@ -83,7 +83,7 @@ def tasks_of(cases: Iterable[Case], options: argparse.Namespace) -> list[Task]:
     ]
 
 
-def rows_of(found: Found) -> Iterator[Row]:
+def rows_of(found: Found[Fits]) -> Iterator[Row]:
     """Return rows as the tables take them."""
     for task, results in found:
         for cell, result in results.items():
@@ -97,7 +97,7 @@ def _entries(result: Result) -> Mapping[str, object]:
     return {**result.scores, **result.seconds, "n_landmarks": None if n_landmarks is None else int(n_landmarks)}
 
 
-def write(found: Found, folder: Path) -> Path:
+def write(found: Found[Fits], folder: Path) -> Path:
     """Write all tables into one page, and print them."""
     text = render(list(rows_of(found)), machine=machine(), code=code_digest())
     folder.mkdir(parents=True, exist_ok=True)

@@ -143,7 +143,7 @@ class Draw(Task):
             yield attempt(cell, partial(scored, fitted, anchors, parties))
 
 
-def tasks_of(options: argparse.Namespace) -> list[Task]:
+def tasks_of(options: argparse.Namespace) -> list[Draw]:
     """One task for each draw."""
     sizes = {"n_anchors": options.n_anchors, "n_parties": options.n_parties, "n_test": options.n_test}
     how = {"n_components": options.n_components, "forests": options.forests}
@@ -164,17 +164,16 @@ def tasks_of(options: argparse.Namespace) -> list[Task]:
     ]
 
 
-def rows_of(found: Found) -> Iterator[Row]:
+def rows_of(found: Found[Draw]) -> Iterator[Row]:
     """Return rows as the table takes them."""
     for task, results in found:
-        assert isinstance(task, Draw)
         for cell, result in results.items():
             if result.error is None:
                 where = {"data": task.data, "n_anchors": task.sizes["n_anchors"], "method": task.cells[cell]}
                 yield where | {"seed": task.seed, **result.scores, **result.seconds}
 
 
-def write(found: Found, folder: Path) -> Path:
+def write(found: Found[Draw], folder: Path) -> Path:
     """Write the table into a page, and print it."""
     text = render(list(rows_of(found)))
     folder.mkdir(parents=True, exist_ok=True)
