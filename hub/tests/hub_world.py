@@ -2,6 +2,9 @@
 
 import json
 from datetime import date
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from starlette.testclient import TestClient
 
@@ -10,7 +13,7 @@ from datacollab.exchange.project import AnchorRecipe, Column, Project, Task, pro
 from datacollab_hub.requests import sign_request
 from datacollab_hub.rules import Settings
 from datacollab_hub.service import Hub
-from datacollab_hub.store import Store, allow_key
+from datacollab_hub.store import Store, allow_key, upgrade
 from datacollab_hub.web import make_app
 
 URL = "https://hub.example"
@@ -58,11 +61,25 @@ def bundle(kind, by, *, party=None, project=PROJECT, size=1000, more=None):
     return pack(name, said, {"sealed.bin": bytes(size)}, key=KEYS[by])
 
 
+@cache
+def empty_database():
+    """Bytes of SQLite's file with all tables: to make it by each migration anew takes longer than most tests."""
+    with TemporaryDirectory() as folder:
+        store = Store.located(Path(folder))
+        upgrade(store.engine)
+        store.close()
+        return (Path(folder) / "hub.sqlite").read_bytes()
+
+
 class World:
     """The hub's address is one, whatever the client's."""
 
     def __init__(self, folder, database=None, *, blobs=None, **limits):
         self.folder, self.now, self.project = folder, NOW, None
+        if database is None and not (folder / "hub.sqlite").exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "hub.sqlite").write_bytes(empty_database())
+            (folder / "hub.sqlite").chmod(0o600)
         self.store = Store.opened(folder, database=database, blobs=blobs)
         self.hub = Hub(
             self.store,

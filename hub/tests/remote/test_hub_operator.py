@@ -31,7 +31,7 @@ class Watched(RealMail):
         store.close()
         self.open_project()
         self.put("share", "a"), self.put("share", "b"), self.put("model", "b")
-        self.kept = {}
+        self.kept, self.watchers = {}, {}
         for name in MEMBERS:
             has = []
             assert not self.push(name, self.remote(name), has=has.append).refused
@@ -50,7 +50,8 @@ class Watched(RealMail):
         return codes, came
 
     def noticed(self, name):
-        remote = self.remote(name, attempts=2)
+        remote = self.watchers.get(name) or self.remote(name, attempts=2)
+        self.watchers[name] = remote
         folder, before = self.folder(name), self.kept[name]
         codes = set()
         try:
