@@ -44,6 +44,13 @@ def test_what_means_something_elsewhere_is_text_here(world, name):
     assert world.invite("party", name)
 
 
+@pytest.mark.parametrize("name", ["con", "NUL.a", "com1"])
+def test_no_party_is_invited_by_the_name_of_a_device(world, name):
+    world.open_project()
+    body = {"name": name, "role": "party", "days": 1}
+    refused(world.ask("owner", "POST", "/v1/projects/{p}/invitations", body), "REQUEST_MALFORMED", 400)
+
+
 @pytest.mark.parametrize("part", PATHS)
 @pytest.mark.parametrize("place", ["files/{}", "uploads/{}", "requests/{}"])
 def test_paths_lead_nowhere_else(agreed, part, place):

@@ -6,6 +6,7 @@ from typing import Any
 
 from datacollab.bundle import PublicKey
 from datacollab.errors import ExchangeError
+from datacollab.exchange.project import is_device_name
 
 from ..rules import Person, Role, check_fingerprint, check_invited, check_name, is_id, not_found
 from ..store import (
@@ -43,10 +44,20 @@ _DAY = 86_400
 
 
 def invite(hub: Hub, person: Person, project: str, *, name: str, role: str, days: int) -> dict[str, Any]:
-    """A link with which one key can ask to become a member."""
+    """A link with which one key can ask to become a member.
+
+    Raises
+    ------
+    ExchangeError
+        ``REQUEST_MALFORMED``.
+    """
     check_name(name, "name")
     if role not in _INVITED:
         raise ExchangeError("REQUEST_MALFORMED", f"role: one of {', '.join(_INVITED)} is wanted.")
+    if role == Role.PARTY and is_device_name(name):
+        raise ExchangeError(
+            "REQUEST_MALFORMED", "name: on Windows it names a device, and no file can. Invite the party by another."
+        )
     with hub.store.writing() as connection:
         row = the_project(connection, project, lock=True)
         secret = new_invitation(connection, row.id, name=name, role=role, expires=hub.clock() + days * _DAY)
