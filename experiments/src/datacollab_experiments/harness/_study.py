@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any
 
 from ._run import Progress, read_outcomes, run_tasks
 from ._store import FILE, Result, ResultStore
@@ -16,13 +16,12 @@ from ._task import Task
 
 __all__ = ["Found", "Study", "run_study", "study_options"]
 
-AnyTask = TypeVar("AnyTask", bound=Task)
-Found = Sequence[tuple[AnyTask, Mapping[str, Result]]]
+Found = Sequence[tuple[Any, Mapping[str, Result]]]
 """Tasks with results, and these by cell."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Study(Generic[AnyTask]):
+class Study:
     """What is to be computed, and how it is reported.
 
     Attributes
@@ -39,10 +38,10 @@ class Study(Generic[AnyTask]):
     """
 
     name: str
-    tasks: Sequence[AnyTask]
-    write_report: Callable[[Found[AnyTask], Path], Path]
+    tasks: Sequence[Task]
+    write_report: Callable[[Found, Path], Path]
     fingerprints: Mapping[str, str] = field(default_factory=dict)
-    reported: Sequence[AnyTask] = ()
+    reported: Sequence[Task] = ()
 
 
 def study_options(parser: argparse.ArgumentParser, output: Path) -> argparse.ArgumentParser:
@@ -55,7 +54,7 @@ def study_options(parser: argparse.ArgumentParser, output: Path) -> argparse.Arg
     return parser
 
 
-def run_study(study: Study[AnyTask], options: argparse.Namespace) -> int:
+def run_study(study: Study, options: argparse.Namespace) -> int:
     """Compute what is missing, write the report, and copy it where it is complete.
 
     Parameters

@@ -87,7 +87,7 @@ class Draw:
         if self.setting.defence != "none":
             most = min(most, MOST_PRIVATE_COLUMNS)
         n_fit = self.setting.n_per_party if self.setting.f == "own" else self.setting.n_public or len(self.anchor)
-        return max(2, min(most, math.ceil(0.75 * self.anchor.shape[1]), 2 * n_fit // 3))
+        return int(max(2, min(most, math.ceil(0.75 * self.anchor.shape[1]), 2 * n_fit // 3)))
 
 
 def draw(table: Table, setting: Setting, seed: int) -> Draw:

@@ -154,6 +154,7 @@ def central(rows: Rows, drawn: Draw) -> Predict:
     tried = []
     for model in models:
         fitted, left_out = fit_left_out(model.estimator, Z, y, ones, groups=groups, judges=ones)
+        assert left_out is not None  # every row is judged
         said = left_out if not classify else spread(left_out, fitted.classes_, drawn.n_classes)
         tried.append((float(losses(y, said).mean()), fitted))
     best = min(tried, key=lambda pair: pair[0])[1]
