@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Generic, TypeVar
 
 from ._run import Progress, read_outcomes, run_tasks
 from ._store import FILE, Result, ResultStore
@@ -16,12 +16,13 @@ from ._task import Task
 
 __all__ = ["Found", "Study", "run_study", "study_options"]
 
-Found = Sequence[tuple[Any, Mapping[str, Result]]]
+AnyTask = TypeVar("AnyTask", bound=Task)
+Found = Sequence[tuple[AnyTask, Mapping[str, Result]]]
 """Tasks with results, and these by cell."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Study:
+class Study(Generic[AnyTask]):
     """What is to be computed, and how it is reported.
 
     Attributes
@@ -38,10 +39,10 @@ class Study:
     """
 
     name: str
-    tasks: Sequence[Task]
-    write_report: Callable[[Found, Path], Path]
+    tasks: Sequence[AnyTask]
+    write_report: Callable[[Found[AnyTask], Path], Path]
     fingerprints: Mapping[str, str] = field(default_factory=dict)
-    reported: Sequence[Task] = ()
+    reported: Sequence[AnyTask] = ()
 
 
 def study_options(parser: argparse.ArgumentParser, output: Path) -> argparse.ArgumentParser:
@@ -54,7 +55,7 @@ def study_options(parser: argparse.ArgumentParser, output: Path) -> argparse.Arg
     return parser
 
 
-def run_study(study: Study, options: argparse.Namespace) -> int:
+def run_study(study: Study[AnyTask], options: argparse.Namespace) -> int:
     """Compute what is missing, write the report, and copy it where it is complete.
 
     Parameters

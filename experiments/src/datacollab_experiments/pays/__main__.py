@@ -14,7 +14,7 @@ from .report import write_report
 from .results import collect
 from .settings import PRESETS, Setting
 from .tables import UNSEEN, load_table
-from .tasks import tasks_of
+from .tasks import PartTask, tasks_of
 
 PARTS = ("main", "frontier", "risks", "candidates")
 
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     expected = sum(task.part == preset.parts[0] for task in every)
     write = write_frontier if preset.is_frontier else write_report
 
-    def report(found: Found, folder: Path) -> Path:
+    def report(found: Found[PartTask], folder: Path) -> Path:
         return write(collect(found), folder, expected=expected, preset=options.preset)
 
     study = Study(

@@ -80,7 +80,7 @@ class Measured:
         return self.best_of((LOCAL, LOCAL_PUBLIC))
 
 
-def collect(found: Found) -> list[Measured]:
+def collect(found: Found[PartTask]) -> list[Measured]:
     """Results by setting, in the order of the tasks."""
     measured: dict[Setting, Measured] = {}
     for task, results in found:

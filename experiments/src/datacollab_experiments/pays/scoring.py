@@ -36,7 +36,7 @@ def losses(y: NDArray[Any], predicted: Array) -> Array:
     """Log losses or squared errors, row by row."""
     if predicted.ndim == 1:
         return np.asarray((y - predicted) ** 2)
-    return -np.log(np.maximum(predicted[np.arange(len(y)), y], FLOOR))
+    return np.asarray(-np.log(np.maximum(predicted[np.arange(len(y)), y], FLOOR)))
 
 
 def spread(probabilities: Array, classes: NDArray[Any], n_classes: int) -> Array:

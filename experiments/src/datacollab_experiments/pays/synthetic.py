@@ -96,7 +96,8 @@ def noisy_marginal_rows(X: Array, n_rows: int, bounds: Array, noise: float, gene
     weights[weights.sum(axis=1) == 0] = 1.0
     edges = np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)
     drawn = (generator.random((n_rows, X.shape[1], 1)) > edges).sum(axis=2).clip(0, _N_BINS - 1)
-    return low + (drawn + generator.random(drawn.shape)) / _N_BINS * (high - low)
+    made: Array = low + (drawn + generator.random(drawn.shape)) / _N_BINS * (high - low)
+    return made
 
 
 def bins_of(y: NDArray[np.float64], target_range: tuple[float, float], n_bins: int = 4) -> NDArray[np.intp]:

