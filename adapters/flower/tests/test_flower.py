@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 from datacollab_flower import ACTION, NODE_FOLDER, RECORD, party_folder, relay_folder, send
 from flwr.app import ConfigRecord, RecordDict
-from playing import PARTIES, play, prepare
+from playing_adapters import PARTIES, play, prepare
 
 APP = Path(__file__).parents[1] / "app"
 BIN = Path(sys.executable).parent

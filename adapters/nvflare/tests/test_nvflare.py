@@ -11,7 +11,7 @@ from datacollab_nvflare import Carrier, party_folder, relay_folder
 from nvflare.apis.fl_constant import ReturnCode
 from nvflare.apis.shareable import Shareable
 from nvflare.app_common.default_component_policy import DEFAULT_CLASS_ALLOW_LIST
-from playing import PARTIES, play, prepare
+from playing_adapters import PARTIES, play, prepare
 
 JOB = Path(__file__).parents[1] / "job"
 CLASSES = ["datacollab_nvflare.Relay", "datacollab_nvflare.Carrier"]
