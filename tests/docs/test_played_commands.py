@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sysconfig
 
 import numpy as np
 import pandas as pd
@@ -38,7 +39,7 @@ class Desk:
 
     def type(self, *lines, at="."):
         """Run lines; what they print."""
-        programs = os.pathsep.join([self.programs, os.environ["PATH"]])
+        programs = os.pathsep.join([self.programs, sysconfig.get_path("scripts"), os.environ["PATH"]])
         environment = {"PATH": programs, "HOME": str(self.at), "OMP_NUM_THREADS": "1", "COLUMNS": "100"}
         done = subprocess.run(
             ["bash", "-e", "-c", "\n".join(lines)],

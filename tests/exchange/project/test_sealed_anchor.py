@@ -201,7 +201,7 @@ def test_what_was_sealed_past_the_checks_is_refused_on_opening(project, anchor, 
         ({"rows": anchor.rows, "secret": secret, "target_text": np.zeros((40, 0), np.int32)}, "BUNDLE_MALFORMED"),
         ({"rows": anchor.rows, "secret": secret, "target_text": np.zeros((40, 2), np.int32)}, "ANCHOR_UNFIT"),
     ]
-    facts = {"project_digest": project.digest}
+    facts = {"project_digest": project.digest, "sealed_at": "2026-01-01T00:00:00+00:00"}
     recipients = list(project.parties.values())
     for arrays, code in cases:
         arrays = {name: np.asarray(array) for name, array in arrays.items()}
