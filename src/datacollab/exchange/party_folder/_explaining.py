@@ -254,7 +254,9 @@ def shapley_values(
     groups: Sequence[Sequence[int]],
     progress: Callable[[int, int], None] = lambda done, n_rows: None,
 ) -> Any:
-    """Shapley values of groups of columns, by shap: exact of up to ten groups, else along random orders.
+    """Compute Shapley values of groups of columns by shap [Lundberg2017].
+
+    Of up to ten groups all coalitions are taken, and of more ten random orders and their reverses.
 
     Parameters
     ----------
