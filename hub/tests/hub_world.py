@@ -1,6 +1,9 @@
 """A hub in this process, people with keys, and files as they send them."""
 
 import json
+import secrets
+import sqlite3
+from contextlib import closing
 from datetime import date
 from functools import cache
 from pathlib import Path
@@ -80,6 +83,9 @@ class World:
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "hub.sqlite").write_bytes(empty_database())
             (folder / "hub.sqlite").chmod(0o600)
+            with closing(sqlite3.connect(folder / "hub.sqlite")) as connection, connection:
+                # No two hubs have one id.
+                connection.execute("UPDATE hub SET id = ?", (secrets.token_hex(16),))
         self.store = Store.opened(folder, database=database, blobs=blobs)
         self.hub = Hub(
             self.store,
