@@ -32,6 +32,13 @@ def refused(code):
     return pytest.raises(ExchangeError, check=lambda error: error.code == code)
 
 
+def refusal(code, call, *args, **kwargs):
+    """The words of a call's refusal with this code."""
+    with refused(code) as found:
+        call(*args, **kwargs)
+    return str(found.value)
+
+
 def events(folder):
     """What the log of a folder tells of."""
     return [entry["event"] for entry in folder.log.entries()]
@@ -168,11 +175,10 @@ def new_world(root, task="classification", columns=None, **rules):
         purpose="Tests.",
         columns=tuple(columns),
         task=TASKS[task],
-        anchor=AnchorRecipe(method="uniform", n_rows=60, source="none"),
         owner=keys["a"].public,
         analyst=keys["analyst"].public,
         parties={name: keys[name].public for name in ("a", "b")},
-        **{"max_components": 4} | rules,
+        **{"max_components": 4, "anchor": AnchorRecipe(method="uniform", n_rows=60, source="none")} | rules,
     )
     rows = np.random.default_rng(99).uniform(0, 100, size=(60, project.n_features))
     return World(root=root, project=project, keys=keys, anchor=Anchor(rows=rows), task=task)

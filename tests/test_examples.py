@@ -1,7 +1,6 @@
 """Every example runs as it stands, with warnings as errors, and finds what it says; it makes a page, and a notebook."""
 
 import ast
-import json
 import re
 import runpy
 from pathlib import Path
@@ -241,18 +240,6 @@ def test_examples_have_titles_say_why_they_matter_and_open_no_window():
             assert len(cells) >= 2, example
             assert f'savefig("{example.stem}.png")' in text
             assert ".show()" not in text
-
-
-def test_examples_make_notebooks():
-    parser = pytest.importorskip("sphinx_gallery.py_source_parser")
-    notebook = pytest.importorskip("sphinx_gallery.notebook")
-    settings = pytest.importorskip("sphinx_gallery.gen_gallery").DEFAULT_GALLERY_CONF
-    for example in PLOTS:
-        _, blocks = parser.split_code_and_text_blocks(str(example))
-        made = notebook.jupyter_notebook(blocks, settings, str(example.parent))
-        kinds = [cell["cell_type"] for cell in json.loads(json.dumps(made))["cells"]]
-        assert kinds[0] == "markdown"
-        assert min(kinds.count("markdown"), kinds.count("code")) >= 2, example
 
 
 def test_examples_are_numbered_in_reading_order():

@@ -10,7 +10,6 @@ from numpy.testing import assert_array_equal
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import datacollab as dc
-from datacollab.exchange.log import AuditLog
 from datacollab.exchange.party_folder import PartyFolder
 from datacollab.exchange.party_folder._stored import load_party
 from datacollab.exchange.project import read_table
@@ -173,15 +172,3 @@ def test_secrets_are_their_owners_alone_under_any_umask(digits):
         assert len(secrets) >= 2
         assert {stat.S_IMODE(file.stat().st_mode) for file in secrets} == {0o600}, who
         assert stat.S_IMODE((digits / who).stat().st_mode) & 0o077 == 0, who
-
-
-@pytest.mark.slow
-def test_every_step_is_in_the_logs(digits):
-    for who in PARTIES:
-        log = AuditLog(digits / who / "log.jsonl")
-        log.verify()
-        events = [entry["event"] for entry in log.entries()]
-        assert events[-5:] == ["join", "share", "install", "predict", "evaluate"]
-    log = AuditLog(digits / "analyst" / "log.jsonl")
-    log.verify()
-    assert [entry["event"] for entry in log.entries()] == ["init", "add", "add", "add", "integrate", "export"]

@@ -10,24 +10,17 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import datacollab as dc
-from datacollab.bundle import KeyPair
 from datacollab.exchange.analyst_folder import AnalystFolder
-from datacollab.exchange.party_folder import PartyFolder
 from datacollab.exchange.project import (
     AnchorRecipe,
-    Column,
-    Project,
-    Task,
     load_project,
     make_anchor,
-    project_text,
     seal_anchor,
 )
-from party_world import made_up_table
+from party_world import made_up_table, new_world
 from rooms import ROOMS
 
 CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
-NAMES = ["age", "pulse", "weight", "ward"]
 
 
 def journeys():
@@ -49,52 +42,20 @@ def code_of(name):
     return inspect.unwrap(found).__code__
 
 
-def project_of(keys):
-    return Project(
-        name="journeys",
-        purpose="To see what calls what.",
-        columns=(
-            *(Column(name=name, kind="number", unit="1", minimum=0.0, maximum=100.0) for name in NAMES[:3]),
-            Column(name="ward", kind="category", categories=("north", "south")),
-        ),
-        task=Task(kind="classification", target="ill", classes=("no", "yes")),
-        anchor=AnchorRecipe(method="smote", n_rows=60, source="made up"),
-        max_components=3,
-        min_rows=20,
-        seal_shares=True,
-        owner=keys["a"].public,
-        analyst=keys["analyst"].public,
-        parties={name: keys[name].public for name in ("a", "b")},
-    )
-
-
 def travel(root):
     """All that happens between a table and a prediction."""
-    keys = {name: KeyPair.generate() for name in ("a", "b", "analyst")}
-    for name, key in keys.items():
-        (root / name).mkdir()
-        key.save(root / name / "keys.json")
-    (root / "project.toml").write_text(project_text(project_of(keys), keys["a"]))
+    recipe = AnchorRecipe(method="smote", n_rows=60, source="made up")
+    world = new_world(root, anchor=recipe, max_components=3, seal_shares=True)
     project = load_project(root / "project.toml")
-    public = made_up_table(100, seed=99).drop(columns="id")
-    public.to_csv(root / "public.csv", index=False)
-    anchor = make_anchor(project, public, where="public.csv", random_state=0)
-    (root / "anchor.dcanchor").write_bytes(seal_anchor(anchor, project, keys["a"]))
-
+    anchor = make_anchor(project, made_up_table(100, seed=99), where="public.csv", random_state=0)
+    (root / "anchor.dcanchor").write_bytes(seal_anchor(anchor, project, world.keys["a"]))
     analyst = AnalystFolder.init(root / "analyst", root / "project.toml")
-    parties = {}
-    for name in ("a", "b"):
-        made_up_table(80, seed=ord(name)).to_csv(root / f"{name}.csv", index=False)
-        parties[name] = PartyFolder.join(root / name, root / "project.toml", root / "anchor.dcanchor")
-        policy = root / name / "policy.toml"
-        policy.write_text(policy.read_text().replace('audit = "required"', 'audit = "warn"'))
-        options = {"audit": False, "n_components": 3, "preset": "none", "undefended": True}
-        analyst.add([parties[name].share(root / f"{name}.csv", approve=lambda summary: "me", **options)])
+    a, b = world.shared("a"), world.shared("b")
+    analyst.add(folder.path / "outbox" / f"{folder.name}.dcshare" for folder in (a, b))
     analyst.integrate(dc.KTI(2), LogisticRegression())
-    files = analyst.export()
-    model = next(file for file in files if "a" in file.stem.split("-") or file.stem == "a")
-    parties["a"].install(model)
-    parties["a"].predict(root / "b.csv", root / "predictions.csv", using="collaboration")
+    (model,) = [file for file in analyst.export() if file.stem == "a"]
+    a.install(model)
+    a.predict(root / "b.csv", root / "predictions.csv", using="collaboration")
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,6 @@ from datacollab.exchange.project import (
     load_project,
     open_anchor,
     project_text,
-    write_table,
 )
 
 SECRET = "Anna Huber"
@@ -183,31 +182,6 @@ def test_a_folder_that_has_not_joined(place):
     assert_refused(result, "FOLDER_MISSING", "datacollab party join", exit_code=14)
     result = run("open", place / "anchor.dcanchor", "-C", place / "b", "--project", place / "project.toml")
     assert result.exit_code == 0, result.output
-
-
-def test_an_anchor_that_was_changed_on_its_way(place):
-    assert seal(place).exit_code == 0
-    PartyFolder.join(place / "b", place / "project.toml")
-    path = place / "anchor.dcanchor"
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
-    result = run("open", path, "-C", place / "b")
-    assert result.exit_code == 11
-    assert not (place / "b" / "anchor.dcstate").exists()
-
-
-def test_rows_may_be_given_as_they_are(place, table):
-    rows = table.iloc[:60]
-    write_table(place / "anchor.parquet", [rows])
-    result = seal(place, "--rows-from", place / "anchor.parquet", source=None)
-    assert result.exit_code == 0, result.output
-    PartyFolder.join(place / "b", place / "project.toml", place / "anchor.dcanchor")
-    folder = PartyFolder(place / "b")
-    anchor = open_anchor(place / "anchor.dcanchor", folder.project, folder.key)
-    encoded = encode_table(folder.project, rows, where="x")
-    assert anchor.rows.tobytes() == encoded.X.tobytes()
-    assert anchor.target.tolist() == encoded.target.tolist()
 
 
 def test_what_anchor_make_made_can_be_sealed(place, tmp_path):

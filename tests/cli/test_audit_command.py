@@ -179,10 +179,6 @@ def test_the_party_is_what_the_options_say(files, calls, tmp_path):
     assert type(party("--obfuscator", "kernel-pca").obfuscator["reduce"]).__name__ == "KernelPCAObfuscator"
 
 
-def broken(tables, name, **columns):
-    return tables[name].assign(**columns)
-
-
 @pytest.mark.parametrize("name", ["private", "anchor", "public"])
 def test_errors_name_file_and_column_and_no_entry(files, tables, write, calls, tmp_path, name):
     def failing(table, *words):
@@ -303,19 +299,13 @@ def test_an_interruption_writes_nothing(files, monkeypatch, tmp_path):
     assert not list((tmp_path / "out").iterdir())
 
 
-def test_the_target_is_no_attribute_and_semicolons_are_named(files, write, tables, tmp_path):
-    given = "--target", "diagnosis", "--output", tmp_path
-    result = run(files["private"], files["anchor"], *given, "--attribute", "diagnosis")
-    assert result.exit_code == 1
-    assert "is the target" in result.stderr
+def test_semicolons_and_private_rows_in_the_anchor_are_refused(files, tables, tmp_path):
     other = tmp_path / "semicolons.csv"
     tables["private"].to_csv(other, index=False, sep=";")
-    result = run(other, files["anchor"], *given)
-    assert result.exit_code == 1
-    assert "semicolons" in result.stderr
-
-
-def test_private_rows_in_the_anchor_are_refused(files, tmp_path):
-    result = run(files["private"], files["private"], "--target", "diagnosis", "--output", tmp_path)
-    assert result.exit_code == 1
-    assert "every party sees the anchor" in result.stderr
+    for private, anchor, words in (
+        (other, files["anchor"], "semicolons"),
+        (files["private"], files["private"], "every party sees the anchor"),
+    ):
+        result = run(private, anchor, "--target", "diagnosis", "--output", tmp_path)
+        assert result.exit_code == 1
+        assert words in result.stderr

@@ -6,62 +6,22 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
+from answers_world import world_of
 from typer.testing import CliRunner
 
-from datacollab.bundle import KeyPair, unpack
+from datacollab.bundle import unpack
 from datacollab.cli._app import app
 from datacollab.exchange.analyst_folder import AnalystFolder
-from datacollab.exchange.party_folder import PartyFolder
-from datacollab.exchange.project import (
-    AnchorRecipe,
-    Column,
-    Project,
-    Task,
-    load_project,
-    make_anchor,
-    project_text,
-    seal_anchor,
-)
-from party_world import NAMES, allow_without_audit, made_up_table
 
 
 @pytest.fixture(scope="module")
 def integrated(tmp_path_factory):
     """Two parties who have shared, and an analyst who has integrated."""
-    root = tmp_path_factory.mktemp("learning")
-    keys = {name: KeyPair.generate() for name in ("a", "b", "analyst")}
-    for name, key in keys.items():
-        (root / name).mkdir()
-        key.save(root / name / "keys.json")
-    columns = (
-        *(Column(name=name, kind="number", unit="1", minimum=0.0, maximum=100.0) for name in NAMES[:3]),
-        Column(name="ward", kind="category", categories=("north", "south")),
-    )
-    project = Project(
-        name="learning",
-        purpose="Tests.",
-        columns=columns,
-        task=Task(kind="classification", target="ill", classes=("no", "yes")),
-        anchor=AnchorRecipe(method="sample", n_rows=90, source="made up"),
-        max_components=4,
-        min_rows=20,
-        owner=keys["a"].public,
-        analyst=keys["analyst"].public,
-        parties={name: keys[name].public for name in ("a", "b")},
-    )
-    (root / "project.toml").write_text(project_text(project, keys["a"]))
-    project = load_project(root / "project.toml")
-    public = made_up_table(90, seed=99).drop(columns="id")
-    anchor = make_anchor(project, public, where="public.csv", random_state=0)
-    (root / "anchor.dcanchor").write_bytes(seal_anchor(anchor, project, keys["a"]))
+    world = world_of(tmp_path_factory.mktemp("learning"))
+    root = world.root
     analyst = AnalystFolder.init(root / "analyst", root / "project.toml")
-    options = {"audit": False, "n_components": 4, "preset": "none", "undefended": True}
     for name in ("a", "b"):
-        made_up_table(80, seed=ord(name)).to_csv(root / f"{name}.csv", index=False)
-        folder = PartyFolder.join(root / name, root / "project.toml", root / "anchor.dcanchor")
-        allow_without_audit(folder.path / "policy.toml")
-        analyst.add([folder.share(root / f"{name}.csv", approve=lambda summary: "me", **options)])
-    made_up_table(50, seed=7).to_csv(root / "new.csv", index=False)
+        analyst.add([world.shared(name, n_components=4).path / "outbox" / f"{name}.dcshare"])
     run("analyst", "integrate", "--method", "lti", "--model", "linear", "-C", root / "analyst")
     return root
 
@@ -93,7 +53,7 @@ def test_from_answers_to_predictions_without_a_map(place):
     assert [each["exported"] for each in status["parties"]] == [True, True]
     facts = told("party", "learn", analyst / "outbox" / "a.dcanswers", "-C", a)
     assert facts["r2"] > 0.8
-    assert (facts["n_parties"], facts["n_anchors"], facts["tree"]) == (2, 90, None)
+    assert (facts["n_parties"], facts["n_anchors"], facts["tree"]) == (2, 60, None)
     run("party", "predict", place / "new.csv", "-o", place / "before.csv", "-C", a)
     shown = run("party", "forget", "--yes", "-C", a)
     assert "has forgotten its map" in shown.stdout
@@ -128,18 +88,6 @@ def test_nobody_forgets_by_mistake(place):
     assert "--yes" in refused.stderr
     assert "nothing was destroyed" in refused.stderr
     assert (a / "party.dcstate").read_bytes() == before
-
-
-def test_forgetting_twice_and_sharing_afterwards_are_refused(place):
-    a = place / "a"
-    run("party", "forget", "--yes", "-C", a)
-    for arguments in (
-        ("party", "forget", "--yes"),
-        ("party", "share", place / "a.csv", "--preset", "none", "--undefended", "--approve", "--again", "--no-audit"),
-        ("party", "predict", place / "new.csv", "-o", place / "out.csv"),
-    ):
-        refused = run(*arguments, "-C", a, "--json", code=14)
-        assert json.loads(refused.stdout)["error"]["code"] == "FORGOTTEN"
 
 
 def test_options_of_models_have_no_meaning_for_answers(place):

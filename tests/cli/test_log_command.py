@@ -86,8 +86,3 @@ def test_a_log_by_somebody_else_cannot_steer_the_terminal(tmp_path):
     log = AuditLog(tmp_path / "log.jsonl")
     log.append("\x1b[2Jshared\n", **{"\x1b[31m": "\x07"})
     assert not set("\x1b\x07") & set(run("show", "-C", tmp_path).stdout)
-
-
-def test_help_claims_no_more_than_the_chain_gives():
-    told = " ".join(run("--help").output.replace("│", " ").split())
-    assert "rewritten as a whole is shown by the heads that others hold" in told

@@ -215,6 +215,11 @@ def test_refusals_have_their_codes(world):
     refused(run(world, "evaluate", world.root / "a.csv"), "FOLDER_MISSING")
     files = world.root / "project.toml", world.root / "anchor.dcanchor"
     refused(run(world, "join", *files, folder="stranger"), "NOT_A_MEMBER")
+    assert [path.name for path in (world.root / "stranger").iterdir()] == ["keys.json"]
+    text = files[0].read_text()
+    files[0].write_text(text.replace("Tests.", "Sells."))
+    refused(run(world, "join", *files), "SIGNATURE_INVALID")
+    files[0].write_text(text)
     refused(run(world, "join", *files, folder="nowhere"), "KEY_MISSING")
     join(world)
     refused(run(world, "evaluate", world.root / "a.csv"), "NOT_SHARED")

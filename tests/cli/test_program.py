@@ -15,20 +15,6 @@ def run(*arguments, **environment):
     return CliRunner().invoke(app, [str(argument) for argument in arguments], env=environment or None)
 
 
-COMMANDS = [
-    *("demo", "audit", "desk", "data list", "data fetch", "data deal", "anchor make", "anchor check"),
-    *("keys new", "keys public", "keys show", "project new", "project show", "project verify", "project sign"),
-    *("anchor seal", "anchor open", "party join", "party check", "party share", "party tune", "party install"),
-    *("party predict", "party evaluate", "analyst init", "analyst add", "analyst status", "analyst integrate"),
-    *("analyst export", "bundle inspect", "bundle verify", "bundle diff", "log show", "log verify", "log export"),
-    *("analyst effect", "party learn", "party forget", "party explain"),
-    *("remote add", "remote remove", "remote push", "remote pull", "remote status", "remote watch", "remote withdraw"),
-]
-
-
-"""Commands of the package."""
-
-
 def named(command, path=()):
     """Commands of the program, with the groups that they are in: those of plugins too, where these are installed."""
     below = getattr(command, "commands", None)
@@ -51,18 +37,6 @@ def test_help_shows_a_worked_example_that_fits_a_line(command):
     assert "\b" not in result.stdout
     for line in examples:
         assert_parses(line.partition("datacollab ")[2].partition(" > ")[0].split())
-
-
-def test_each_example_has_a_line():
-    lines = [line.strip() for line in run("demo", "--help", COLUMNS="80", NO_COLOR="1").stdout.splitlines()]
-    examples = [line for line in lines if line.startswith("datacollab demo")]
-    assert len(examples) >= 3
-    assert examples[-1].endswith("--roles --output exchange")
-
-
-def test_every_command_of_the_package_is_in_the_list_above():
-    own = {name for name, command in EVERY.items() if command.callback.__module__.startswith("datacollab.")}
-    assert own == set(COMMANDS)
 
 
 def assert_parses(arguments):

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from datacollab.bundle import KeyPair, key_with_proof, pack
+from datacollab.bundle import KeyPair, key_with_proof
 from datacollab.cli._app import app
 from datacollab.exchange.project import load_project
 
@@ -82,14 +82,16 @@ def file(new, tmp_path):
 
 
 def test_a_draft_is_signed_and_says_what_to_check(new, keys, tmp_path):
-    result = new("--deadline", TOMORROW, "--min-rows", 30, "--quorum", 2, "--seal-shares", "--anchor-rows", 77)
+    rules = ["--min-rows", 30, "--min-class-rows", 3, "--max-components", 2, "--anchor-method", "sample"]
+    result = new("--deadline", TOMORROW, *rules, "--quorum", 2, "--seal-shares", "--anchor-rows", 77)
     assert result.exit_code == 0, result.output
     path = tmp_path / "project.toml"
     project = load_project(path)
     assert f"{path}: 2 columns (4 in the matrix), classification of died, 2 parties." in result.stdout
     assert project.digest in result.stdout
     assert f"datacollab project sign {path}" in result.stdout
-    assert (project.min_rows, project.seal_shares, project.anchor.n_rows) == (30, True, 77)
+    assert (project.min_rows, project.min_class_rows, project.max_components) == (30, 3, 2)
+    assert (project.seal_shares, project.anchor.n_rows, project.anchor.method) == (True, 77, "sample")
     assert project.deadline.isoformat() == TOMORROW
     assert project.anchor.source == "public.csv"
     assert project.owner == project.parties["a"]
@@ -188,12 +190,6 @@ def test_usage_errors(new, keys):
         assert result.exit_code == 2, result.output
         assert "Usage" in result.output
     assert run("show", "absent.toml").exit_code == 2
-
-
-def test_an_unreadable_public_table(new, tmp_path):
-    bad = tmp_path / "bad.csv"
-    bad.write_text(f"age,died\n1,no\n2,{SECRET},yes\n")
-    assert_refused(new(like=bad, without=()), "TABLE_UNREADABLE", "bad.csv", exit_code=13)
 
 
 def test_show_is_for_people(file, keys):
@@ -297,13 +293,6 @@ def test_a_signature_that_was_lost_is_written(file, keys):
     facts = json.loads(run("sign", file, "-C", keys / "a", "--json").stdout)
     assert (facts["changed"], facts["written"]) == (True, str(file))
     assert load_project(file).digest == facts["project_digest"]
-
-
-def test_an_anchor_in_place_of_the_project(keys, tmp_path):
-    anchor = tmp_path / "anchor.dcanchor"
-    anchor.write_bytes(pack("datacollab.anchor", {}, {"sealed.bin": SECRET.encode()}))
-    for command in (("show", anchor), ("verify", anchor), ("sign", anchor, "-C", keys / "a")):
-        assert_refused(run(*command), "WRONG_KIND", "is a bundle (datacollab.anchor)", "project.toml", exit_code=11)
 
 
 def test_signing_refuses_nonsense_and_changes_nothing(file, keys):

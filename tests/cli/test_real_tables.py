@@ -131,12 +131,3 @@ def test_another_unit_is_refused_and_named(world):
         assert "Nearly all would fit if they were multiplied by 0.01" in result.stderr
         assert "no exceptions that could be clipped. Check the unit" in result.stderr
     assert not list((world.root / "a" / "outbox").iterdir())
-
-
-def test_a_project_that_refuses_does(tmp_path):
-    world = new_world(tmp_path)
-    done(world, "join", world.root / "project.toml", world.root / "anchor.dcanchor")
-    made_up_table(200).assign(pulse=[VALUE, *[50.0] * 199]).to_csv(world.root / "a.csv", index=False)
-    result = run(world, "share", world.root / "a.csv", *QUICK, "--approve", "--undefended")
-    assert "SCHEMA_RANGE" in result.stderr
-    assert "in 1 of 200 rows" in result.stderr

@@ -84,12 +84,6 @@ def test_help_shows_the_folder_and_what_is_written_alike():
                 assert param.metavar in ("DIR", "FILE"), path
 
 
-def test_help_of_a_step_shows_an_example():
-    for path, command in COMMANDS.items():
-        if path[0] in {"keys", "project", "anchor", "party", "analyst", "bundle", "log", "remote", "data"}:
-            assert f"Example: datacollab {' '.join(path)}" in f"{command.help} {command.epilog}", path
-
-
 def test_a_letter_stands_for_one_word():
     for path in COMMANDS:
         for spelt in options(path):

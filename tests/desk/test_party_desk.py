@@ -301,29 +301,12 @@ def test_a_strange_option_is_refused(world, place, form, words):
     assert words in plain(answer)
 
 
-def test_options_that_exclude_one_another_are_refused_as_by_command(world, place):
-    place.desk.choose(world.root / "a.csv")
-    send(place, "/release", QUICK | {"preset": "private", "group_size": "5"})
-    assert "says which defence is taken" in refused_page(finished(place), "ValueError")
-
-
 @pytest.mark.parametrize("name", ["../keys.json", "..%2Fkeys.json", "%2e%2e/keys.json", ".lock", "nothing.dcshare"])
 def test_only_the_outbox_is_handed_out(world, place, name):
     (world.root / "a" / "outbox" / ".lock").write_text("x")
     answer = place.client.get(f"/outbox/{name}")
     assert answer.status_code in (404, 422)
     assert (world.root / "a" / "keys.json").read_text()[:20] not in answer.text
-
-
-def test_the_model_of_another_is_refused(world, place):
-    asked(place, world)
-    decide(place, "yes", name="me")
-    finished(place)
-    folder = PartyFolder(world.root / "a")
-    model = world.model_file(folder, world.shared("b", preset="none"), signer="stranger")
-    send(place, "/model", {"path": str(model)})
-    refused_page(finished(place), "SIGNATURE_INVALID")
-    assert not (world.root / "a" / "model.dcmodel").exists()
 
 
 def test_whoever_left_the_work_sees_why_it_came_to_nothing(world, place):

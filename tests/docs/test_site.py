@@ -170,15 +170,7 @@ def test_in_a_browser_no_request_leaves_the_folder(built):
         page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
         for width in (390, 1280):
             page.set_viewport_size({"width": width, "height": 844})
-            for name in (
-                "index",
-                "guide",
-                "notation",
-                "error-codes",
-                "api/datacollab.KTI",
-                "commands/party",
-                "gallery/index",
-            ):
+            for name in PAGES:
                 page.goto((built / f"{name}.html").as_uri())
                 assert page.evaluate("document.documentElement.scrollWidth") <= width, (name, width)
         page.goto((built / "search.html").as_uri() + "?q=SCHEMA_MISSING_ENTRY")

@@ -88,12 +88,6 @@ def test_somebody_who_has_keys_alone_gets_project_and_anchor(mail, store):
     assert mail.inbox("stranger") == []
 
 
-def test_the_analyst_gets_no_anchor(mail, store):
-    mail.push("a", store)
-    assert mail.pull("analyst", store)[0].came == {}
-    assert mail.inbox("analyst") == []
-
-
 @pytest.mark.parametrize("kind", OF_PARTIES)
 def test_a_second_one_is_refused_until_the_first_is_taken_back(mail, store, kind):
     path = mail.put(kind, "b")
@@ -435,27 +429,6 @@ def test_what_is_remembered_is_read_as_it_was_written(tmp_path):
     # As programs wrote it that did not remember what was taken back.
     path.write_text(json.dumps({name: each for name, each in written.items() if name != "withdrawn"}))
     assert Kept.read(tmp_path, "hub") == replace(kept, withdrawn=())
-
-
-def test_what_was_taken_back_is_sent_again_only_if_it_is_named(mail, store):
-    path = mail.put("share", "b")
-    mail.push("b", store)
-    (entry,) = store.list(mail.folder("b"))
-    store.withdraw(entry, folder=mail.folder("b"))
-    kept = Kept().without(entry.sha256)
-    done = mail.push("b", store, withdrawn=kept.withdrawn)
-    assert (done.sent, done.withdrawn) == ({}, [str(path)])
-    assert store.list(mail.folder("b")) == []
-    assert mail.push("b", store, path, withdrawn=kept.withdrawn).sent == {str(path): "share"}
-    assert kept.expecting(entry.sha256).withdrawn == ()
-    assert mail.push("b", store, withdrawn=kept.withdrawn).there == [str(path)]
-
-
-def test_errors_name_no_data(mail, store):
-    path = mail.put("share", "b", signer="stranger")
-    error = mail.push("b", store).refused[str(path)]
-    assert isinstance(error, ExchangeError)
-    assert mail.keys["stranger"].public.fingerprint in str(error)
 
 
 def test_files_of_a_revision_that_is_to_be_joined_come_too(mail, store):

@@ -12,7 +12,7 @@ import datacollab as dc
 from datacollab.analyst import cluster, integrate
 from datacollab.bundle import pack, unpack
 from datacollab.effects import estimate_effect
-from datacollab.errors import AgreementError, EffectError, ExchangeError
+from datacollab.errors import AgreementError, EffectError
 from datacollab.exchange.analyst_folder import AnalystFolder, effect_of, make_model, receive
 from datacollab.exchange.party_folder._sides import agreed_times
 from datacollab.exchange.project import encode_table
@@ -20,6 +20,7 @@ from datacollab.share import Share, share_contents, share_from
 from datacollab.survival import CoxRegression, SurvivalForest, concordance_index
 from datacollab.targets import effect_target, survival_target
 from named_world import TASKS, NamedWorld
+from party_world import refusal as refused
 
 
 @pytest.fixture(params=TASKS)
@@ -30,13 +31,6 @@ def world(request, tmp_path):
 @pytest.fixture
 def survival(tmp_path):
     return NamedWorld(tmp_path, "survival")
-
-
-def refused(code, call, *args, **kwargs):
-    with pytest.raises(ExchangeError) as caught:
-        call(*args, **kwargs)
-    assert caught.value.code == code
-    return str(caught.value)
 
 
 def forged(world, folder, target=None, *, anchor_target=None, **facts):

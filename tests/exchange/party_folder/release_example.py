@@ -43,6 +43,20 @@ def diabetes(n_rows, **changes):
     )
 
 
+def said_by(options):
+    """What options of a command mean in Python."""
+    words, said = iter(options.split()), {}
+    flags = {"standardize": True, "no_standardize": False, "fit_on_anchor": True}
+    kinds = {"components": int, "group_size": int, "epsilon": float, "noise": float}
+    for word in words:
+        name = word.removeprefix("--").replace("-", "_")
+        if name in flags:
+            said[name.removeprefix("no_")] = flags[name]
+        else:
+            said["n_components" if name == "components" else name] = kinds.get(name, str)(next(words))
+    return said
+
+
 def _parts(project, X, y, n_rows):
     order = np.random.default_rng(0).permutation(len(y))
     known, own = order[:N_ANCHORS], order[N_ANCHORS : N_ANCHORS + n_rows]

@@ -151,16 +151,6 @@ def test_a_uniform_anchor_is_refused(tmp_path):
     assert "times as far" in str(found.value)
 
 
-def test_answers_on_an_earlier_share_are_refused(world):
-    a, b = world.shared("a"), world.shared("b")
-    old = answers_file(world, a, b)
-    data = old.read_bytes()
-    world.share(a, again=True)
-    old.write_bytes(data)
-    with refused("WRONG_SHARE"):
-        a.learn(old)
-
-
 def secrets_in(folder):
     """Bytes of the map, the rows and their order, as they lie in the folder."""
     files, own = Files(folder.path), OwnFiles(folder.key, None)

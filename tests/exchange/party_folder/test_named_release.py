@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from release_example import said_by
 
 import datacollab as dc
 from datacollab.bundle import unpack
@@ -118,18 +119,8 @@ def test_without_being_asked_rows_leave_as_means(world):
 
 def test_the_options_that_are_printed_mean_the_same_way(world):
     prepared = world.joined().prepare(world.tables["a"], audit=False)
-    words, options = iter(prepared.way.options.split()), {}
-    for word in words:
-        if word == "--fit-on-anchor":
-            options["fit_on_anchor"] = True
-        elif word not in ("--standardize", "--no-standardize"):
-            name = {"--components": "n_components"}.get(word, word.removeprefix("--").replace("-", "_"))
-            value = next(words)
-            options[name] = int(value) if value.isdecimal() else value
-    again = Way.of(
-        **of_task(world.project.task), **options, standardize="--standardize" in prepared.way.options, largest=3
-    )
-    assert again == prepared.way
+    said = said_by(prepared.way.options)
+    assert Way.of(**of_task(world.project.task), **said, largest=3) == prepared.way
 
 
 def test_each_policy_as_it_is_joined_can_be_read(tmp_path, world):

@@ -1,5 +1,3 @@
-import json
-import os
 import stat
 import warnings
 from dataclasses import replace
@@ -184,12 +182,6 @@ def test_a_lost_state_is_no_licence_to_share_again(world):
         world.share(folder)
     world.share(folder, again=True)
     assert world.open_share(folder)[1].facts["supersedes"] == first
-
-
-def test_facts_are_plain_json(world):
-    folder = world.installed()
-    assert json.loads(json.dumps(folder.evaluate(world.root / "new.csv")))["task"] == "classification"
-    assert os.fspath(folder.path) in repr(folder)
 
 
 def test_a_project_that_was_replaced_does_not_come_back(world):

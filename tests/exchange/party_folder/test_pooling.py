@@ -90,15 +90,6 @@ def test_the_pool_is_that_of_the_rows_and_the_model_in_memory(pooled):
     np.testing.assert_array_equal(default, expected.predict(new))
 
 
-def test_a_second_process_predicts_the_same(pooled):
-    world, a, _ = pooled
-    first = pd.concat(a.predict_batches(world.root / "new.csv", proba=True))
-    pd.testing.assert_frame_equal(
-        first, pd.concat(PartyFolder(a.path).predict_batches(world.root / "new.csv", proba=True))
-    )
-    assert PartyFolder(a.path).sentence == a.sentence
-
-
 def test_evaluate_holds_all_sides_against_the_targets(pooled):
     world, a, told = pooled
     known = made_up_table(60, seed=7)

@@ -134,18 +134,6 @@ def test_probabilities_are_refused_where_there_are_none(tmp_path):
         folder.predict(world.root / "new.csv", world.root / "out.csv", proba=True)
 
 
-def test_order_of_commands(world):
-    folder = world.join()
-    with refused("NOT_SHARED"):
-        folder.predict(world.root / "new.csv", world.root / "out.csv")
-    with refused("NOT_SHARED"):
-        folder.install(world.root / "a.csv")
-    world.share(folder)
-    for verb in (folder.evaluate, lambda path: list(folder.predict_batches(path))):
-        with refused("NOT_INSTALLED"):
-            verb(world.root / "new.csv")
-
-
 def test_a_model_for_others_or_from_others_is_refused(world):
     a, b = world.shared("a"), world.shared("b")
     good = world.model_file(a, b).read_bytes()

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from release_example import KEYS, N_ANCHORS, diabetes, digits
+from release_example import KEYS, N_ANCHORS, diabetes, digits, said_by
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, TransformerMixin
 
 import datacollab as dc
 import datacollab.risk.audit
 from audit_example import audit_result, finding
-from datacollab.errors import ExchangeError, ObfuscationError
+from datacollab.errors import ObfuscationError
 from datacollab.exchange.party_folder import _risk
 from datacollab.exchange.party_folder._policy import OBFUSCATORS, Policy
 from datacollab.exchange.party_folder._prepare import prepare
@@ -30,14 +30,11 @@ from datacollab.exchange.project import Anchor, EncodedTable
 from datacollab.party import Microaggregation, gaussian_sigma
 from datacollab.risk.audit import audit
 from datacollab.risk.audit._choice import risk_of
+from party_world import refused
 
 NO_LIMITS = {"max_linkage": None, "max_reidentification": None, "max_membership": None}
 LENIENT = Policy(min_rows=1, min_class_rows=1, audit="off", **NO_LIMITS)
 FIGURES = RiskFigures(linkage=0.3, reidentification=0.1, membership=0.6, lights={"linkability": "red"})
-
-
-def refused(code):
-    return pytest.raises(ExchangeError, check=lambda error: error.code == code)
 
 
 def prepared(parts, policy=LENIENT, **options):
@@ -185,19 +182,7 @@ def test_private_is_what_is_done_where_nothing_is_named(example):
 )
 def test_the_options_that_are_named_mean_the_same_way(options):
     way = Way.of(largest=8, **options)
-    words = iter(way.options.split())
-    said = {}
-    for word in words:
-        name = word.removeprefix("--").replace("-", "_")
-        flags = {"standardize": True, "no_standardize": False, "fit_on_anchor": True}
-        if name in flags:
-            said[name.removeprefix("no_")] = flags[name]
-        else:
-            said[{"components": "n_components"}.get(name, name)] = next(words)
-    for name, kind in {"n_components": int, "group_size": int, "epsilon": float, "noise": float}.items():
-        if name in said:
-            said[name] = kind(said[name])
-    assert Way.of(largest=8, **said) == way
+    assert Way.of(largest=8, **said_by(way.options)) == way
 
 
 def test_a_proven_bound_below_the_measured_figure_counts(example):

@@ -12,7 +12,6 @@ from numpy.testing import assert_allclose
 
 import datacollab as dc
 from datacollab.bundle import unpack
-from datacollab.errors import ExchangeError
 from datacollab.exchange.party_folder import PartyFolder, _commit
 from datacollab.exchange.project import Anchor, encode_table
 from party_world import contents, events, new_world, refused
@@ -39,34 +38,6 @@ def test_joining_again_keeps_the_policy(world):
     folder = world.join()
     (folder.path / "policy.toml").write_text("min_rows = 7")
     assert world.join().policy.min_rows == 7
-
-
-def test_the_anchor_may_come_later(world):
-    folder = PartyFolder.join(world.root / "a", world.root / "project.toml")
-    with refused("ANCHOR_MISSING"):
-        world.share(folder)
-    world.share(world.join())
-
-
-def test_a_key_of_nobody_is_refused(world):
-    for name, advice in (("stranger", "Send the owner"), ("analyst", "is the analyst's .* with -C")):
-        with pytest.raises(ExchangeError, match=advice) as caught:
-            world.join(name)
-        assert caught.value.code == "NOT_A_MEMBER"
-        assert [path.name for path in (world.root / name).iterdir()] == ["keys.json"]
-
-
-def test_a_project_changed_by_hand_is_refused(world):
-    path = world.root / "project.toml"
-    path.write_text(path.read_text().replace("Tests.", "Sells."))
-    with refused("SIGNATURE_INVALID"):
-        world.join()
-
-
-def test_a_folder_that_was_not_set_up_is_refused(world):
-    for name in ("a", "nowhere"):
-        with refused("FOLDER_MISSING"):
-            PartyFolder(world.root / name)
 
 
 def test_a_folder_belongs_to_the_project_that_it_shared_in(world):
@@ -187,14 +158,6 @@ def test_the_size_that_is_shown_is_the_size_of_the_file(world):
     assert checked == shown[0]
 
 
-def test_the_policy_names_who_may_approve(world):
-    folder = world.join()
-    (folder.path / "policy.toml").write_text('approvers = ["dr who"]\naudit = "warn"')
-    with refused("NOT_APPROVED"):
-        world.share(folder)
-    world.share(folder, approve=lambda summary: "dr who")
-
-
 def test_what_policy_or_project_forbid_is_not_even_shown(world):
     folder = world.join()
     before = contents(folder)
@@ -211,23 +174,6 @@ def test_what_policy_or_project_forbid_is_not_even_shown(world):
     (folder.path / "policy.toml").unlink()
     before.pop("policy.toml")
     assert contents(folder) == before
-
-
-def test_a_party_shares_once(world):
-    folder = world.shared()
-    before = contents(folder)
-    with refused("ALREADY_SHARED"):
-        world.share(folder)
-    assert contents(folder) == before
-
-
-def test_sharing_again_says_which_share_it_replaces(world):
-    folder = world.shared()
-    first = world.open_share(folder)[1]
-    world.share(folder, again=True)
-    second = world.open_share(folder)[1]
-    assert (first.facts["supersedes"], second.facts["supersedes"]) == (None, first.digest)
-    assert first.digest != second.digest
 
 
 def test_whoever_approves_a_second_share_is_told_of_the_first(world):
@@ -248,9 +194,11 @@ def test_whoever_approves_a_second_share_is_told_of_the_first(world):
 def test_a_lost_file_is_not_pointed_to(world):
     folder = world.shared()
     file, state = folder.path / "outbox" / "a.dcshare", folder.path / "party.dcstate"
+    before = contents(folder)
     with refused("ALREADY_SHARED") as found:
         world.share(folder)
     assert f"{file}. Send that file." in str(found.value)
+    assert contents(folder) == before
     file.unlink()
     with refused("ALREADY_SHARED") as found:
         world.share(folder)
@@ -337,20 +285,6 @@ def test_the_deadline_holds(tmp_path):
         world.share(folder)
     world.write_project(replace(world.project, deadline=date(9999, 1, 1)))
     world.share(world.join())
-
-
-def test_tables_that_do_not_fit_the_project_are_refused(world):
-    folder = world.join()
-    table = pd.read_csv(world.root / "a.csv")
-    for code, changed in {
-        "SCHEMA_MISSING_COLUMN": table.drop(columns="age"),
-        "SCHEMA_RANGE": table.assign(age=1000.0),
-        "SCHEMA_CATEGORY_UNKNOWN": table.assign(ward="attic"),
-        "TARGET_INVALID": table.assign(ill="perhaps"),
-    }.items():
-        with refused(code):
-            world.share(folder, changed)
-    assert not list((folder.path / "outbox").iterdir())
 
 
 def test_after_a_share_no_other_anchor_takes_the_place_of_the_first(world):

@@ -6,22 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from release_example import diabetes, digits
 
-from datacollab.errors import ExchangeError
 from datacollab.exchange.party_folder._policy import Policy
 from datacollab.exchange.party_folder._prepare import prepare_way
 from datacollab.exchange.party_folder._tuning import tune, ways_to_try
 from datacollab.exchange.party_folder._way import Way
 from datacollab.party import OBFUSCATORS
+from party_world import refused
 
 NO_LIMITS = {"max_linkage": None, "max_reidentification": None, "max_membership": None}
 POLICY = Policy(min_rows=1, min_class_rows=1, audit="warn", **NO_LIMITS)
 PLAIN = Way(obfuscator="pca", n_components=8, standardize=False)
 GROUPED = replace(PLAIN, fit_on_anchor=True, group_size=10)
 FEW = replace(GROUPED, group_size=4)
-
-
-def refused(code):
-    return pytest.raises(ExchangeError, check=lambda error: error.code == code)
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from datacollab.errors import ExchangeError
 from datacollab.exchange.project import (
-    AnchorRecipe,
     draft_project,
     encode_table,
     load_project,
@@ -207,21 +206,6 @@ def test_identifiers_and_dates_are_refused_with_what_to_do(draft, table):
     assert "--class for each class, or by --target-range" in refused(draft, table.drop(columns="ill"))
     assert "--class" not in refused(draft, table, without=["outcome"])
     assert "besides the target" in refused(draft, table[["ill"]], without=[])
-
-
-def test_rules_are_passed_on(draft, table):
-    project = draft(
-        table,
-        max_components=2,
-        min_rows=5,
-        min_class_rows=3,
-        anchor=AnchorRecipe(method="sample", n_rows=9),
-        seal_shares=True,
-    )
-    assert (project.max_components, project.min_rows, project.min_class_rows) == (2, 5, 3)
-    assert (project.anchor.method, project.anchor.n_rows, project.seal_shares) == ("sample", 9, True)
-    wide = pd.DataFrame(np.random.default_rng(0).random((30, 40))).assign(ill=[0, 1] * 15)
-    assert draft(wide, without=[]).max_components == 16
 
 
 @pytest.mark.parametrize(("n_columns", "most"), [(1, 1), (2, 1), (3, 2), (16, 15), (17, 16), (18, 16)])

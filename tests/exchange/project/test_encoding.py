@@ -107,15 +107,6 @@ def test_equals_the_naive_matrix(make_project, data):
     assert encoded.n_rows == n_rows
 
 
-def test_rows_do_not_know_of_one_another(project, table):
-    """Nothing is learnt from a table: a row alone, and any batch, are encoded as in the whole."""
-    whole = encode_table(project, table, where="table")
-    for rows in ([7], list(range(20, 40)), list(range(59, -1, -1))):
-        part = encode_table(project, table.iloc[rows], where="table")
-        assert_array_equal(part.X, whole.X[rows])
-        assert_array_equal(part.target, whole.target[rows])
-
-
 @pytest.mark.parametrize(
     ("classes", "stored", "expected"),
     [

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 import tomli_w
 
-from datacollab.errors import ExchangeError
 from datacollab.exchange.project import (
     Task,
     draft_project,
@@ -22,13 +21,7 @@ from datacollab.exchange.project import (
 from datacollab.exchange.project._parsing import parse_project
 from datacollab.targets import TargetKind, effect_target, survival_target, target_kind
 from named_world import ARMS, EVENT, TASKS, TIME, project_of, table_of
-
-
-def refused(code, call, *args, **kwargs):
-    with pytest.raises(ExchangeError) as caught:
-        call(*args, **kwargs)
-    assert caught.value.code == code
-    return str(caught.value)
+from party_world import refusal as refused
 
 
 @pytest.fixture(params=TASKS)

@@ -268,15 +268,6 @@ def test_columns_without_a_name_are_let_pass(write, project):
         assert encode_table(project, table.iloc[1:], where="x").X[0, 0] == 40
 
 
-def test_a_mark_before_the_first_letter_is_no_part_of_a_name(write):
-    assert list(read_table(write("t.csv", b"\xef\xbb\xbfage,dose\n1,2\n"))) == ["age", "dose"]
-
-
-def test_windows_line_ends_and_quotes_are_fine(write, project):
-    path = write("t.csv", 'age,ward,dose,sex,ill\r\n"40","north","1.5",f,no\r\n')
-    assert encode_table(project, read_table(path, project=project), where="x").X[0, 0] == 40
-
-
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
 def test_damaged_files_are_refused(table, tmp_path, suffix):
     path = tmp_path / f"t.{suffix}"
