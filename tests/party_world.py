@@ -27,9 +27,9 @@ TASKS = {
 }
 
 
-def refused(code):
-    """Context of a refusal with this code."""
-    return pytest.raises(ExchangeError, check=lambda error: error.code == code)
+def refused(code, match=None):
+    """Context of a refusal with this code, and with these words."""
+    return pytest.raises(ExchangeError, match=match, check=lambda error: error.code == code)
 
 
 def refusal(code, call, *args, **kwargs):

@@ -1,8 +1,10 @@
-"""Plays the examples by files in this process, where each command would be a process that loads everything anew."""
+"""Commands, and the examples by files, played in this process, where each would be one that loads everything anew."""
 
 import contextlib
+import functools
 import importlib.util
 import io
+import json
 import os
 import subprocess
 import sys
@@ -14,6 +16,57 @@ from typer.testing import CliRunner
 from datacollab.cli._app import app
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def run(*words, **environment):
+    """Run a command of the program."""
+    return CliRunner().invoke(app, [str(word) for word in words], env=environment or None)
+
+
+def runs(group):
+    """A function that runs commands of a group."""
+    return functools.partial(run, group)
+
+
+def done(*words, code=0):
+    """Run a command that has to end with this code."""
+    result = run(*words)
+    assert result.exit_code == code, result.output
+    return result
+
+
+def told(*words, code=0):
+    """What a command says in JSON."""
+    return json.loads(done(*words, "--json", code=code).stdout)
+
+
+def assert_one_line(result, *words, code=1):
+    """Check that a command ended in one line on the stream of errors, with these words."""
+    assert result.exit_code == code, result.output
+    assert isinstance(result.exception, SystemExit)
+    assert result.stdout == "" or result.stdout.startswith("{")
+    assert "Huber" not in result.output, "a name that stands for what nobody may read"
+    assert result.stderr.startswith("datacollab: ")
+    assert result.stderr.count("\n") == 1
+    for word in words:
+        assert word in result.stderr
+
+
+def assert_refused(result, code, exit_code, *words):
+    """Check that a command was refused with a code, in one line."""
+    assert_one_line(result, f"datacollab: {code}: ", *words, code=exit_code)
+
+
+def interrupted(*given, **options):
+    """What somebody ends by pressing keys, in place of long work."""
+    raise KeyboardInterrupt
+
+
+def commands_below(command, path=()):
+    """Paths and commands from a command on, groups among them."""
+    yield path, command
+    for name, each in getattr(command, "commands", {}).items():
+        yield from commands_below(each, (*path, name))
 
 
 def command_here(command, *, cwd, env, check, umask=0o077):

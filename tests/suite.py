@@ -32,6 +32,20 @@ def rng():
     return np.random.default_rng(0)
 
 
+@pytest.fixture
+def write(tmp_path):
+    """Writes bytes, text or a table into a file of the test's folder, and gives its path."""
+
+    def write(name, contents):
+        path = tmp_path / name
+        if hasattr(contents, "to_csv"):
+            contents = contents.to_csv(index=False)
+        path.write_bytes(contents if isinstance(contents, bytes) else contents.encode())
+        return path
+
+    return write
+
+
 @pytest.fixture(scope="session")
 def real_data_dir():
     """Where the real data sets lie; tests that need them skip with a reason where they do not."""

@@ -8,21 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
-from typer.testing import CliRunner
 
-from datacollab.cli._app import app
 from datacollab.exchange.analyst_folder import MODELS
 from party_world import allow_without_audit
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
-def done(*arguments):
-    result = run(*arguments)
-    assert result.exit_code == 0, result.output
-    return result
+from playing import done, run
 
 
 @pytest.fixture(scope="module")
@@ -123,9 +112,3 @@ def test_wrong_usage_is_json_too_where_that_is_wanted(tmp_path):
     assert told.returncode == 2
     assert json.loads(told.stdout)["error"]["code"] == "USAGE"
     assert "nowhere.dcshare" in told.stderr
-
-
-def test_a_refusal_has_its_code_and_exit_code(tmp_path):
-    result = run("analyst", "status", "-C", tmp_path, "--json")
-    assert result.exit_code == 14
-    assert json.loads(result.stdout)["error"]["code"] == "FOLDER_MISSING"

@@ -2,45 +2,20 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from typer.testing import CliRunner
 
 from datacollab import anchor as anchor_room
-from datacollab.cli._app import app
+from playing import assert_one_line, interrupted, runs
+
+run = runs("anchor")
+
 
 FEATURES = ["age", "dose", "weight"]
 SECRET = "Xaver Huber"
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, ["anchor", *map(str, arguments)])
-
-
 @pytest.fixture
 def table(rng):
     return pd.DataFrame(rng.normal(size=(60, 3)), columns=FEATURES)
-
-
-@pytest.fixture
-def write(tmp_path):
-    def write(name, content):
-        path = tmp_path / name
-        if isinstance(content, pd.DataFrame):
-            content.to_csv(path, index=False)
-        else:
-            path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
-
-
-def assert_one_line(result, *words, code=1):
-    assert result.exit_code == code, result.output
-    assert isinstance(result.exception, SystemExit)
-    assert result.stdout == ""
-    assert result.stderr.startswith("datacollab: ")
-    assert result.stderr.count("\n") == 1
-    for word in words:
-        assert word in result.stderr
 
 
 @pytest.mark.parametrize("method", ["smote", "uniform", "gaussian", "sample"])
@@ -126,14 +101,12 @@ def test_an_unreadable_file_is_one_line_without_entries(write, tmp_path, command
     content, what = UNREADABLE[kind]
     result = run(command, write("table.csv", content), write("second.csv", content))
     assert_one_line(result, "table.csv", what)
-    assert "Huber" not in result.output
     assert not (tmp_path / "anchor.csv").exists()
 
 
 def test_columns_without_numbers_are_named_and_not_quoted(table, write, tmp_path):
     result = run("make", write("bad.csv", table.assign(name=SECRET, city="Ulm")), tmp_path / "anchor.csv")
     assert_one_line(result, "2 of 5 columns", "name, city")
-    assert "Huber" not in result.output
     assert "Ulm" not in result.output
 
 
@@ -141,7 +114,6 @@ def test_a_private_column_without_numbers_is_named_and_not_quoted(table, write):
     private = write("patients.csv", table.assign(dose=SECRET))
     result = run("check", write("anchor.csv", table), private)
     assert_one_line(result, "patients.csv: 1 of 3 columns", "(dose)")
-    assert "Huber" not in result.output
 
 
 @pytest.mark.parametrize("command", ["make", "check"])
@@ -189,9 +161,6 @@ def test_a_file_that_is_not_there_is_a_usage_error(tmp_path):
 
 
 def test_an_interruption_leaves_no_anchor(table, write, tmp_path, monkeypatch):
-    def interrupted(*given, **options):
-        raise KeyboardInterrupt
-
     monkeypatch.setattr(anchor_room.SMOTEAnchor, "sample", interrupted)
     result = run("make", write("public.csv", table), tmp_path / "anchor.csv")
     assert result.exit_code == 130

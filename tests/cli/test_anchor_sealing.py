@@ -9,67 +9,37 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
+import playing
 from datacollab.bundle import KeyPair, pack, unpack
-from datacollab.cli._app import app
 from datacollab.exchange.party_folder import PartyFolder
 from datacollab.exchange.project import (
     AnchorRecipe,
-    draft_project,
     encode_table,
     guessing,
     load_project,
     open_anchor,
     project_text,
 )
+from party_world import made_up_table, new_world
+from playing import assert_refused, runs
+
+run = runs("anchor")
+
 
 SECRET = "Anna Huber"
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, ["anchor", *map(str, arguments)])
-
-
-def assert_refused(result, code, *words, exit_code):
-    assert result.exit_code == exit_code, result.output
-    assert result.stderr.startswith(f"datacollab: {code}: ")
-    assert SECRET not in result.output
-    for word in words:
-        assert word in result.stderr
-
-
 @pytest.fixture(scope="module")
 def table():
-    rng = np.random.default_rng(0)
-    return pd.DataFrame(
-        {
-            "age": rng.integers(18, 97, 80),
-            "ward": rng.choice(["north", "south"], 80),
-            "died": rng.choice(["no", "yes"], 80),
-        }
-    )
+    return made_up_table(80).drop(columns="id")
 
 
 @pytest.fixture(scope="module")
 def begun(tmp_path_factory, table):
     """Folders with keys, a project file and public rows."""
-    root = tmp_path_factory.mktemp("begun")
-    pairs = {name: KeyPair.generate() for name in ("a", "b", "analyst")}
-    for name, pair in pairs.items():
-        (root / name).mkdir(mode=0o700)
-        pair.save(root / name / "keys.json")
-    project = draft_project(
-        table,
-        name="heart",
-        purpose="Who?",
-        target="died",
-        owner=pairs["a"].public,
-        analyst=pairs["analyst"].public,
-        parties={name: pairs[name].public for name in ("a", "b")},
-        anchor=AnchorRecipe(n_rows=60),
-    )
-    (root / "project.toml").write_text(project_text(project, pairs["a"]))
+    root = new_world(tmp_path_factory.mktemp("begun"), anchor=AnchorRecipe(n_rows=60)).root
+    (root / "anchor.dcanchor").unlink()
     table.to_csv(root / "public.csv", index=False)
     return root
 
@@ -87,13 +57,13 @@ def seal(place, *more, source="public.csv", owner="a", output="anchor.dcanchor")
 def test_from_public_rows_to_the_parties_folders(place, table):
     result = seal(place)
     assert result.exit_code == 0, result.output
-    assert "60 rows, 4 columns, with targets; sealed to a, b" in result.stdout
+    assert "60 rows, 5 columns, with targets; sealed to a, b" in result.stdout
     opened = {}
     for name in ("a", "b"):
         PartyFolder.join(place / name, place / "project.toml")
         result = run("open", place / "anchor.dcanchor", "-C", place / name)
         assert result.exit_code == 0, result.output
-        assert result.stdout == f"Party {name}: the anchor has 60 rows, 4 columns, with targets\n"
+        assert result.stdout == f"Party {name}: the anchor has 60 rows, 5 columns, with targets\n"
         kept = place / name / "anchor.dcstate"
         if os.name == "posix":
             assert stat.S_IMODE(kept.stat().st_mode) == 0o600
@@ -107,10 +77,10 @@ def test_from_public_rows_to_the_parties_folders(place, table):
 
 def test_facts_as_json(place):
     facts = json.loads(seal(place, "--json").stdout)
-    assert facts.items() >= {"n_rows": 60, "n_features": 4, "with_target": True, "parties": ["a", "b"]}.items()
+    assert facts.items() >= {"n_rows": 60, "n_features": 5, "with_target": True, "parties": ["a", "b"]}.items()
     PartyFolder.join(place / "b", place / "project.toml")
     facts = json.loads(run("open", place / "anchor.dcanchor", "-C", place / "b", "--json").stdout)
-    assert facts.items() >= {"party": "b", "n_rows": 60, "n_features": 4, "with_target": True}.items()
+    assert facts.items() >= {"party": "b", "n_rows": 60, "n_features": 5, "with_target": True}.items()
 
 
 def test_rows_of_a_table_are_warned_of(place, table):
@@ -127,7 +97,7 @@ def test_rows_of_a_table_are_warned_of(place, table):
     assert "one of the 80 public rows, 6 bits" in seal(place, output="sample.dcanchor").stdout
     found = json.loads(seal(place, "--json", output="again.dcanchor").stdout)["guessing"]
     assert (found["level"], found["bits"]) == ("warning", np.log2(80))
-    shown = CliRunner().invoke(app, ["project", "show", str(place / "project.toml")]).stdout
+    shown = playing.run("project", "show", place / "project.toml").stdout
     assert "guessing it, warning: Each row is one of the public rows: keep from the analyst which table" in shown
 
 
@@ -148,7 +118,7 @@ def test_an_older_anchor_does_not_take_the_place_of_a_later_one(place):
         assert run("open", place / "second.dcanchor", "-C", place / "b").exit_code == 0
     before = PartyFolder(place / "b").anchor
     result = run("open", place / "first.dcanchor", "-C", place / "b")
-    assert_refused(result, "ALREADY_THERE", "first.dcanchor", "sealed later", before.sealed_at, exit_code=14)
+    assert_refused(result, "ALREADY_THERE", 14, "first.dcanchor", "sealed later", before.sealed_at)
     assert np.array_equal(PartyFolder(place / "b").anchor.rows, before.rows)
 
 
@@ -179,7 +149,7 @@ def test_the_analyst_cannot_open_it(place):
 def test_a_folder_that_has_not_joined(place):
     assert seal(place).exit_code == 0
     result = run("open", place / "anchor.dcanchor", "-C", place / "b")
-    assert_refused(result, "FOLDER_MISSING", "datacollab party join", exit_code=14)
+    assert_refused(result, "FOLDER_MISSING", 14, "datacollab party join")
     result = run("open", place / "anchor.dcanchor", "-C", place / "b", "--project", place / "project.toml")
     assert result.exit_code == 0, result.output
 
@@ -188,7 +158,7 @@ def test_what_anchor_make_made_can_be_sealed(place, tmp_path):
     """Columns of the matrix, made elsewhere."""
     project = PartyFolder.join(place / "a", place / "project.toml").project
     rng = np.random.default_rng(1)
-    frame = pd.DataFrame(rng.random((90, 4)) * [60, 1, 1, 1], columns=project.feature_names)
+    frame = pd.DataFrame(rng.random((90, 5)) * [60, 60, 60, 1, 1], columns=project.feature_names)
     frame.to_csv(place / "matrix.csv", index=False)
     assert run("make", place / "matrix.csv", place / "made.csv", "--rows", 60).exit_code == 0
     assert seal(place, "--rows-from", place / "made.csv", source=None).exit_code == 0
@@ -200,18 +170,18 @@ def test_what_anchor_make_made_can_be_sealed(place, tmp_path):
 
 def test_public_rows_that_do_not_fit(place, table):
     table.assign(ward=SECRET).to_csv(place / "public.csv", index=False)
-    assert_refused(seal(place), "SCHEMA_CATEGORY_UNKNOWN", "public.csv", "ward", exit_code=13)
+    assert_refused(seal(place), "SCHEMA_CATEGORY_UNKNOWN", 13, "public.csv", "ward")
     table.iloc[:59].to_csv(place / "public.csv", index=False)
     result = seal(place, "--rows-from", place / "public.csv", source=None)
-    assert_refused(result, "ANCHOR_UNFIT", "59 rows", "60 rows", exit_code=13)
+    assert_refused(result, "ANCHOR_UNFIT", 13, "59 rows", "60 rows")
     assert not (place / "anchor.dcanchor").exists()
 
 
 def test_only_the_owner_seals_and_nothing_is_overwritten(place):
-    assert_refused(seal(place, owner="b"), "NOT_A_MEMBER", "owner", exit_code=10)
+    assert_refused(seal(place, owner="b"), "NOT_A_MEMBER", 10, "owner")
     assert seal(place).exit_code == 0
     before = (place / "anchor.dcanchor").read_bytes()
-    assert_refused(seal(place), "ALREADY_THERE", "anchor.dcanchor", exit_code=14)
+    assert_refused(seal(place), "ALREADY_THERE", 14, "anchor.dcanchor")
     assert (place / "anchor.dcanchor").read_bytes() == before
 
 

@@ -6,19 +6,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from typer.testing import CliRunner
 
 import datacollab.risk.audit
 from audit_example import audit_result
 from datacollab import Party
-from datacollab.cli._app import app
 from datacollab.exchange.party_folder import Way
+from playing import assert_one_line, interrupted, runs
+
+run = runs("audit")
+
 
 SECRET = "Xaver Huber"
-
-
-def run(*arguments, **environment):
-    return CliRunner().invoke(app, ["audit", *map(str, arguments)], env=environment or None)
 
 
 def table_of(rng, n_rows):
@@ -39,18 +37,8 @@ def tables(rng):
 
 
 @pytest.fixture
-def write(tmp_path):
-    def write(name, table):
-        path = tmp_path / f"{name}.csv"
-        table.to_csv(path, index=False)
-        return path
-
-    return write
-
-
-@pytest.fixture
 def files(tables, write):
-    return {name: write(name, table) for name, table in tables.items()}
+    return {name: write(f"{name}.csv", table) for name, table in tables.items()}
 
 
 @pytest.fixture
@@ -67,20 +55,11 @@ def calls(monkeypatch):
     return calls
 
 
-def assert_one_line(result, *words, code=1):
-    assert result.exit_code == code, result.output
-    assert result.stdout == ""
-    assert result.stderr.startswith("datacollab: ")
-    assert result.stderr.count("\n") == 1
-    for word in words:
-        assert word in result.stderr
-
-
 def test_columns_are_left_out_by_name(files, tables, write, calls, tmp_path):
     plain = run(files["private"], files["anchor"], "--target", "diagnosis", "-o", tmp_path / "plain")
     assert plain.exit_code == 0, plain.output
     assert "record number" not in plain.output
-    numbered = [write("numbered", tables["private"].assign(record=np.arange(40) * 7)), files["anchor"]]
+    numbered = [write("numbered.csv", tables["private"].assign(record=np.arange(40) * 7)), files["anchor"]]
     assert_one_line(run(*numbered, "--target", "diagnosis"), "lacks columns", "record")
     left_out = run(*numbered, "--target", "diagnosis", "--without", "record", "-o", tmp_path / "numbered")
     assert left_out.exit_code == 0, left_out.output
@@ -92,7 +71,7 @@ def test_columns_are_left_out_by_name(files, tables, write, calls, tmp_path):
 
 def test_record_numbers_are_asked_about(tables, write, calls, tmp_path):
     numbered = [
-        write(name, tables[name].assign(record=1000 + np.arange(len(tables[name])), year=2000 + start))
+        write(f"{name}.csv", tables[name].assign(record=1000 + np.arange(len(tables[name])), year=2000 + start))
         for start, name in enumerate(("private", "anchor"))
     ]
     result = run(*numbered, "--target", "diagnosis", "-o", tmp_path)
@@ -155,7 +134,7 @@ def test_categories_become_columns_of_zeros_and_ones(files, tables, calls, tmp_p
 
 
 def test_columns_may_stand_in_another_order_and_the_target_may_be_missing(files, tables, write, calls, tmp_path):
-    shuffled = write("shuffled", tables["anchor"][["dose", "smoker", "ward", "age"]])
+    shuffled = write("shuffled.csv", tables["anchor"][["dose", "smoker", "ward", "age"]])
     assert run(files["private"], shuffled, "--target", "diagnosis", "--output", tmp_path).exit_code == 0
     assert run(files["private"], files["anchor"], "--target", "diagnosis", "--output", tmp_path).exit_code == 0
     (without, options), (given, _) = calls
@@ -182,7 +161,7 @@ def test_the_party_is_what_the_options_say(files, calls, tmp_path):
 @pytest.mark.parametrize("name", ["private", "anchor", "public"])
 def test_errors_name_file_and_column_and_no_entry(files, tables, write, calls, tmp_path, name):
     def failing(table, *words):
-        paths = files | {name: write("broken", table)}
+        paths = files | {name: write("broken.csv", table)}
         result = run(
             paths["private"], paths["anchor"], "--public", paths["public"], "--target", "diagnosis", "--output",
             tmp_path / "out",
@@ -211,7 +190,7 @@ def test_gaps_are_filled_in_as_a_project_would(files, tables, write, calls, tmp_
         table["smoker"] = table["smoker"].astype(object)
         table.loc[[3, 7], ["ward", "smoker"]] = None
         table.loc[[5], "dose"] = np.nan
-        files[name] = write(f"holed-{name}", table)
+        files[name] = write(f"holed-{name}.csv", table)
     given = ["--target", "diagnosis", "--output", tmp_path, "--public", files["public"]]
     result = run(files["private"], files["anchor"], *given)
     assert result.exit_code == 0, result.output
@@ -233,7 +212,7 @@ def test_exceptions_count_as_other(files, tables, write, calls, tmp_path):
     strange = tables["private"].copy()
     strange.loc[[4, 8], "ward"] = SECRET
     given = ["--target", "diagnosis", "--output", tmp_path, "--attribute", "ward"]
-    result = run(write("strange", strange), files["anchor"], *given)
+    result = run(write("strange.csv", strange), files["anchor"], *given)
     assert result.exit_code == 0, result.output
     assert "2 entries of categories that it lacks count as other" in result.stderr
     assert SECRET not in result.output
@@ -289,9 +268,6 @@ def test_wrong_options_are_one_line(files, calls, tmp_path):
 
 
 def test_an_interruption_writes_nothing(files, monkeypatch, tmp_path):
-    def interrupted(*given, **options):
-        raise KeyboardInterrupt
-
     monkeypatch.setattr(datacollab.risk.audit, "audit", interrupted, raising=False)
     result = run(files["private"], files["anchor"], "--target", "diagnosis", "--output", tmp_path / "out")
     assert result.exit_code == 130

@@ -1,11 +1,12 @@
 import json
 
 import numpy as np
-import pytest
-from typer.testing import CliRunner
 
 from datacollab.bundle import KeyPair, arrays_to_bytes, digest, encrypt, pack, seal
-from datacollab.cli import _bundle
+from playing import assert_refused, runs
+
+run = runs("bundle")
+
 
 KEY, OTHER = KeyPair(b"\1" * 32, b"\2" * 32), KeyPair(b"\3" * 32, b"\4" * 32)
 FACTS = {"party": "north", "n_rows": 3, "task": {"kind": "classification", "classes": ["a", "b"]}, "supersedes": None}
@@ -13,31 +14,9 @@ ARRAYS = {"rows": np.full((3, 2), 4711.25), "n": np.array(815)}
 VERIFICATION, LIMITS, DIFFERENT = 11, 15, 3
 
 
-def run(*arguments):
-    return CliRunner().invoke(_bundle.app, [*map(str, arguments)])
-
-
 def facts_of(result):
     assert result.exit_code in (0, DIFFERENT), result.output
     return json.loads(result.stdout)
-
-
-def assert_refused(result, code, exit_code, *words):
-    assert result.exit_code == exit_code, result.output
-    assert result.stderr.startswith(f"datacollab: {code}: ")
-    assert result.stderr.count("\n") == 1
-    for word in words:
-        assert word in result.stderr
-
-
-@pytest.fixture
-def write(tmp_path):
-    def write(name, data):
-        path = tmp_path / name
-        path.write_bytes(data)
-        return path
-
-    return write
 
 
 def share(facts=FACTS, members=None, key=KEY):

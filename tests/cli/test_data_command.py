@@ -1,16 +1,14 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
 from datacollab import datasets
-from datacollab.cli._app import app
+from playing import assert_one_line, interrupted, runs
+
+run = runs("data")
+
 
 NAMES = ["digits", "diabetes", "mnist", "fashion-mnist", "ujiindoorloc", "slice-localization"]
-
-
-def run(*arguments, **environment):
-    return CliRunner().invoke(app, ["data", *map(str, arguments)], env=environment or None)
 
 
 @pytest.fixture
@@ -58,22 +56,11 @@ def test_what_is_fetched_is_said_on_stdout(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("name", "words"), [("digits", "comes with scikit-learn"), ("iris", "There is no data set")])
 def test_what_cannot_be_fetched_is_one_line(name, words):
     result = run("fetch", name)
-    assert result.exit_code == 1
-    assert result.stdout == ""
-    assert result.stderr.startswith("datacollab: ")
-    assert words in result.stderr
-    assert result.stderr.count("\n") == 1
+    assert_one_line(result, words)
 
 
 def test_an_interrupted_download_says_that_nothing_is_left(monkeypatch):
-    def interrupted(*given, **options):
-        raise KeyboardInterrupt
-
     monkeypatch.setattr(datasets, "fetch", interrupted)
     result = run("fetch", "mnist")
     assert result.exit_code == 130
     assert "interrupted. No incomplete file was left behind" in result.stderr
-
-
-def test_a_data_set_must_be_named():
-    assert run("fetch").exit_code == 2

@@ -2,15 +2,10 @@ import json
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from datacollab.cli._app import app
 from datacollab.cli._demonstration import SITUATIONS, WAYS, Demonstration, demonstrate
 from datacollab.datasets import load
-
-
-def run(*arguments, **environment):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], env=environment or None)
+from playing import interrupted, run
 
 
 @pytest.fixture(scope="module")
@@ -115,9 +110,6 @@ def test_numbers_are_refused_in_one_line(tmp_path):
 
 
 def test_an_interruption_says_what_there_is(tmp_path, monkeypatch):
-    def interrupted(*given, **options):
-        raise KeyboardInterrupt
-
     monkeypatch.setattr("datacollab.cli._demonstration.demonstrate", interrupted)
     result = run("demo", "--output", tmp_path)
     assert result.exit_code == 130

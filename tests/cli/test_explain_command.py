@@ -1,24 +1,12 @@
 """`party explain`, as somebody at a party runs it."""
 
-import json
-
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from datacollab.cli._app import app
 from named_world import NamedWorld
 from party_world import new_world
-
-
-def run(*arguments, code=0):
-    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert done.exit_code == code, done.output
-    return done
-
-
-def told(*arguments):
-    return json.loads(run(*arguments, "--json").stdout)
+from playing import done as run
+from playing import told
 
 
 @pytest.fixture

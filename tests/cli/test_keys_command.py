@@ -5,24 +5,15 @@ import subprocess
 import sys
 
 import pytest
-from typer.testing import CliRunner
 
 from datacollab.bundle import KeyPair, PublicKey
 from datacollab.cli import _keys
+from playing import assert_refused, runs
+
+run = runs("keys")
+
 
 KEYS, STATE = 10, 14
-
-
-def run(*arguments, **options):
-    return CliRunner().invoke(_keys.app, [*map(str, arguments)], **options)
-
-
-def assert_refused(result, code, exit_code, *words):
-    assert result.exit_code == exit_code, result.output
-    assert result.stderr.startswith(f"datacollab: {code}: ")
-    assert result.stderr.count("\n") == 1
-    for word in words:
-        assert word in result.stderr
 
 
 def mode_of(path):
@@ -100,9 +91,9 @@ def test_keys_under_a_passphrase_from_a_file(tmp_path, word_file):
 
 def test_keys_under_a_passphrase_from_the_environment(tmp_path):
     env = {"DATACOLLAB_PASSPHRASE": "from outside"}
-    assert run("new", tmp_path / "a", "--encrypt", env=env).exit_code == 0
+    assert run("new", tmp_path / "a", "--encrypt", **env).exit_code == 0
     KeyPair.load(tmp_path / "a" / "keys.json", "from outside")
-    assert run("new", tmp_path / "b", env=env).exit_code == 0
+    assert run("new", tmp_path / "b", **env).exit_code == 0
     KeyPair.load(tmp_path / "b" / "keys.json")
 
 

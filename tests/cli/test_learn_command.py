@@ -1,17 +1,16 @@
 """Answers on the anchor by files and commands: exported, learned from, predicted with, and the map forgotten."""
 
-import json
 import shutil
 
 import numpy as np
 import pandas as pd
 import pytest
 from answers_world import world_of
-from typer.testing import CliRunner
 
 from datacollab.bundle import unpack
-from datacollab.cli._app import app
 from datacollab.exchange.analyst_folder import AnalystFolder
+from playing import done as run
+from playing import told
 
 
 @pytest.fixture(scope="module")
@@ -30,16 +29,6 @@ def integrated(tmp_path_factory):
 def place(integrated, tmp_path):
     """The same in a folder of the test's own."""
     return shutil.copytree(integrated, tmp_path, dirs_exist_ok=True)
-
-
-def run(*arguments, code=0):
-    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert done.exit_code == code, done.output
-    return done
-
-
-def told(*arguments):
-    return json.loads(run(*arguments, "--json").stdout)
 
 
 def test_from_answers_to_predictions_without_a_map(place):

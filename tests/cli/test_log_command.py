@@ -1,24 +1,14 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from datacollab.cli import _log
 from datacollab.exchange.log import AuditLog
+from playing import assert_refused, runs
+
+run = runs("log")
+
 
 VERIFICATION, STATE = 11, 14
-
-
-def run(*arguments):
-    return CliRunner().invoke(_log.app, [*map(str, arguments)])
-
-
-def assert_refused(result, code, exit_code, *words):
-    assert result.exit_code == exit_code, result.output
-    assert result.stderr.startswith(f"datacollab: {code}: ")
-    assert result.stderr.count("\n") == 1
-    for word in words:
-        assert word in result.stderr
 
 
 @pytest.fixture

@@ -2,25 +2,20 @@
 
 import copy
 import json
-import random
 import shutil
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from datacollab.cli._app import app
 from named_world import table_of
+from party_world import allow_without_audit
+from playing import run
 
 COLUMNS = {
     "survival": ["--event", "died", "--time", "days", "--without", "drug", "--without", "pressure"],
     "effect": ["--treatment", "drug", "--outcome", "pressure", "--without", "died", "--without", "days"],
     "none": ["--task", "none", *(f"--without={name}" for name in ("died", "days", "drug", "pressure"))],
 }
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def done(*arguments):
@@ -59,8 +54,7 @@ class Exchange:
         )
         for name in ("a", "b"):
             done("party", "join", self.project, root / "x.dcanchor", "-C", root / name)
-            policy = root / name / "policy.toml"
-            policy.write_text(policy.read_text().replace('audit = "required"', 'audit = "warn"'))
+            allow_without_audit(root / name / "policy.toml")
 
     @property
     def project(self):
@@ -182,30 +176,3 @@ def test_warnings_are_lines_that_name_no_code(tmp_path, monkeypatch):
     (line,) = warned.stderr.splitlines()
     assert line.startswith("warning: ")
     assert "rows have a propensity within 0.02 of 0 or 1" in line
-
-
-@pytest.mark.slow
-def test_a_survival_table_of_a_library(tmp_path, monkeypatch):
-    """Rossi's released prisoners, 432 of them: weeks until an arrest, of 52 that were observed."""
-    # With 80 arrests, the concordance on rows left out is .43 to .61 by the parties' secrets: they are drawn once.
-    drawn = random.Random(0)
-    monkeypatch.setattr("secrets.token_bytes", drawn.randbytes)
-    monkeypatch.setattr("secrets.randbits", drawn.getrandbits)
-    datasets = pytest.importorskip("lifelines.datasets")
-    rossi = datasets.load_rossi().sample(frac=1.0, random_state=0).reset_index(drop=True)
-    rows = {0: slice(0, 150), 1: slice(150, 300)}
-    exchange = Exchange(
-        tmp_path,
-        ["--event", "arrest", "--time", "week"],
-        lambda n_rows, seed: rossi.iloc[rows[seed]],
-        like=rossi.iloc[300:],
-    )
-    assert json.loads(done("project", "show", exchange.project, "--json"))["content"]["task"]["rounding"] == 0.5
-    told = json.loads(done("party", "check", tmp_path / "a.csv", "-C", tmp_path / "a", "--json"))
-    assert told["allowed"], told["reasons"]
-    exchange.share()
-    integrated = json.loads(done("analyst", "integrate", "-C", tmp_path / "analyst", "--json"))
-    assert integrated["score"]["value"] > 0.5
-    exchange.model()
-    scores = json.loads(done("party", "evaluate", tmp_path / "b.csv", "-C", tmp_path / "a", "--json"))
-    assert scores["concordance"] > 0.55

@@ -6,26 +6,16 @@ import sys
 
 import pytest
 import typer
-from typer.testing import CliRunner
 
 from datacollab.cli._app import app
+from playing import commands_below, run
 
-
-def run(*arguments, **environment):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], env=environment or None)
-
-
-def named(command, path=()):
-    """Commands of the program, with the groups that they are in: those of plugins too, where these are installed."""
-    below = getattr(command, "commands", None)
-    if below is None:
-        yield " ".join(path), command
-    for name, each in (below or {}).items():
-        if not each.hidden:
-            yield from named(each, (*path, name))
-
-
-EVERY = dict(named(typer.main.get_command(app)))
+EVERY = {
+    " ".join(path): each
+    for path, each in commands_below(typer.main.get_command(app))
+    if not (hasattr(each, "commands") or each.hidden)
+}
+"""Commands of the program: those of plugins too, where these are installed."""
 
 
 @pytest.mark.parametrize("command", EVERY)
@@ -68,10 +58,6 @@ def test_the_program_lists_its_commands_and_its_version():
         assert f"\n  {command} " in told.stdout
     version = datacollab("--version")
     assert (version.returncode, version.stdout) == (0, f"datacollab {__version__}\n")
-
-
-def test_an_unknown_command_is_a_usage_error():
-    assert datacollab("demonstrate").returncode == 2
 
 
 def test_the_commands_load_nothing_heavy():

@@ -6,29 +6,18 @@ from datetime import UTC, date, datetime, timedelta
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 from datacollab.bundle import KeyPair, key_with_proof
-from datacollab.cli._app import app
 from datacollab.exchange.project import load_project
+from playing import assert_refused, runs
+
+run = runs("project")
+
 
 SECRET = "Anna Huber"
 TODAY = datetime.now(UTC).date()
 TOMORROW = (TODAY + timedelta(days=1)).isoformat()
 NAMES = ("a", "b", "analyst", "stranger")
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, ["project", *map(str, arguments)])
-
-
-def assert_refused(result, code, *words, exit_code):
-    assert result.exit_code == exit_code, result.output
-    assert result.stderr.startswith(f"datacollab: {code}: ")
-    assert result.stderr.count("\n") == 1
-    assert SECRET not in result.output
-    for word in words:
-        assert word in result.stderr
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +106,7 @@ def test_facts_as_json(new, tmp_path):
 def test_public_rows_need_no_targets(new, public, tmp_path):
     bare = tmp_path / "bare.csv"
     pd.read_csv(public).drop(columns="died").to_csv(bare, index=False)
-    assert_refused(new(like=bare), "SPEC_INVALID", "died", "--class", exit_code=13)
+    assert_refused(new(like=bare), "SPEC_INVALID", 13, "died", "--class")
     result = new("--class", "yes", "--class", "no", like=bare)
     assert result.exit_code == 0, result.output
     assert load_project(tmp_path / "project.toml").task.classes == ("no", "yes")
@@ -140,11 +129,11 @@ def test_record_numbers_are_asked_about(new, public, tmp_path):
 
 
 def test_a_task_can_be_told_and_unknown_ones_are_refused(new, tmp_path):
-    assert_refused(new("--task", "regression"), "SPEC_INVALID", "numbers", exit_code=13)
-    assert_refused(new(without=()), "SPEC_INVALID", "'id'", "--without", exit_code=13)
-    assert_refused(new("--anchor-method", "gan"), "SPEC_INVALID", "smote", exit_code=13)
-    assert_refused(new(parties=("a",)), "SPEC_INVALID", "at least 2", exit_code=13)
-    assert_refused(new(parties=("a", "analyst")), "SPEC_INVALID", "analyst", exit_code=13)
+    assert_refused(new("--task", "regression"), "SPEC_INVALID", 13, "numbers")
+    assert_refused(new(without=()), "SPEC_INVALID", 13, "'id'", "--without")
+    assert_refused(new("--anchor-method", "gan"), "SPEC_INVALID", 13, "smote")
+    assert_refused(new(parties=("a",)), "SPEC_INVALID", 13, "at least 2")
+    assert_refused(new(parties=("a", "analyst")), "SPEC_INVALID", 13, "analyst")
     assert not (tmp_path / "project.toml").exists()
 
 
@@ -156,7 +145,7 @@ def test_a_deadline_that_is_over_is_refused(new, tmp_path, monkeypatch):
 
     monkeypatch.setattr("datacollab.cli._project.datetime", Clock)
     result = new("--deadline", "2026-11-20")
-    assert_refused(result, "SPEC_INVALID", "2026-11-20 is over: today is 2026-11-21", exit_code=13)
+    assert_refused(result, "SPEC_INVALID", 13, "2026-11-20 is over: today is 2026-11-21")
     assert not (tmp_path / "project.toml").exists()
     assert new("--deadline", "2026-11-21").exit_code == 0
     assert load_project(tmp_path / "project.toml").deadline == date(2026, 11, 21)
@@ -164,23 +153,23 @@ def test_a_deadline_that_is_over_is_refused(new, tmp_path, monkeypatch):
 
 def test_a_project_is_not_overwritten(new, file):
     before = file.read_bytes()
-    assert_refused(new(), "ALREADY_THERE", "project.toml", exit_code=14)
+    assert_refused(new(), "ALREADY_THERE", 14, "project.toml")
     assert file.read_bytes() == before
 
 
 def test_keys_that_are_missing_or_none(new, keys, tmp_path, public):
-    assert_refused(new(parties=("a", "c")), "KEY_MISSING", "c/public.key", exit_code=10)
-    assert_refused(new("-C", tmp_path), "KEY_MISSING", "datacollab keys new", exit_code=10)
-    assert_refused(new("--analyst", public), "KEY_MALFORMED", "public.csv", exit_code=10)
+    assert_refused(new(parties=("a", "c")), "KEY_MISSING", 10, "c/public.key")
+    assert_refused(new("-C", tmp_path), "KEY_MISSING", 10, "datacollab keys new")
+    assert_refused(new("--analyst", public), "KEY_MALFORMED", 10, "public.csv")
     (tmp_path / "binary.key").write_bytes(b"\xff" * 90)
-    assert_refused(new("--analyst", tmp_path / "binary.key"), "KEY_MALFORMED", "binary.key", exit_code=10)
+    assert_refused(new("--analyst", tmp_path / "binary.key"), "KEY_MALFORMED", 10, "binary.key")
 
 
 def test_a_key_that_its_owner_has_not_signed_is_no_members(new, keys, tmp_path):
     text = (keys / "analyst" / "public.key").read_text()
     (tmp_path / "bare.key").write_text(text.splitlines()[0] + "\n")
     result = new("--analyst", tmp_path / "bare.key")
-    assert_refused(result, "KEY_MALFORMED", "bare.key", "datacollab keys public", exit_code=10)
+    assert_refused(result, "KEY_MALFORMED", 10, "bare.key", "datacollab keys public")
     assert not (tmp_path / "project.toml").exists()
 
 
@@ -229,7 +218,7 @@ def test_show_puts_columns_that_are_alike_into_one_line(new, tmp_path):
 def test_show_refuses_what_is_not_signed(file):
     file.write_text(file.read_text().replace("quorum = 2", "quorum = 1"))
     result = run("show", file)
-    assert_refused(result, "SIGNATURE_INVALID", "changed after its owner", exit_code=11)
+    assert_refused(result, "SIGNATURE_INVALID", 11, "changed after its owner")
     assert result.stdout == ""
 
 
@@ -243,7 +232,7 @@ def test_verify_compares_the_owner(file, keys):
     (keys / "owner.key").write_text(load_project(file).owner.text)
     assert run("verify", file, "--owner", keys / "owner.key").exit_code == 0
     wrong = run("verify", file, "--owner", keys / "b" / "public.key")
-    assert_refused(wrong, "SIGNATURE_INVALID", "ask the owner by another way", exit_code=11)
+    assert_refused(wrong, "SIGNATURE_INVALID", 11, "ask the owner by another way")
     facts = json.loads(run("verify", file, "--json").stdout)
     assert facts == {
         "project": "heart",
@@ -257,8 +246,8 @@ def test_an_edited_project_is_signed_again(file, keys):
     edited = file.read_text().replace("maximum = 140.0", "maximum = 110  # years")
     assert edited.count("# years") == 1
     file.write_text(edited)
-    assert_refused(run("verify", file), "SIGNATURE_INVALID", "project sign", exit_code=11)
-    assert_refused(run("sign", file, "-C", keys / "b"), "NOT_A_MEMBER", "owner", exit_code=10)
+    assert_refused(run("verify", file), "SIGNATURE_INVALID", 11, "project sign")
+    assert_refused(run("sign", file, "-C", keys / "b"), "NOT_A_MEMBER", 10, "owner")
     assert file.read_text() == edited
     result = run("sign", file, "-C", keys / "a")
     assert result.exit_code == 0, result.output
@@ -284,7 +273,7 @@ def test_signing_what_says_the_same_changes_nothing(file, keys, edit):
     assert (file.stat().st_ino, file.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
     facts = json.loads(run("sign", file, "-C", keys / "a", "--json").stdout)
     assert (facts["changed"], facts["written"]) == (False, None)
-    assert_refused(run("sign", file, "-C", keys / "b"), "NOT_A_MEMBER", "owner", exit_code=10)
+    assert_refused(run("sign", file, "-C", keys / "b"), "NOT_A_MEMBER", 10, "owner")
 
 
 def test_a_signature_that_was_lost_is_written(file, keys):
@@ -298,7 +287,7 @@ def test_a_signature_that_was_lost_is_written(file, keys):
 def test_signing_refuses_nonsense_and_changes_nothing(file, keys):
     nonsense = file.read_text().replace("quorum = 2", "quorum = 7")
     file.write_text(nonsense)
-    assert_refused(run("sign", file, "-C", keys / "a"), "SPEC_INVALID", "quorum", "1 to 2", exit_code=13)
+    assert_refused(run("sign", file, "-C", keys / "a"), "SPEC_INVALID", 13, "quorum", "1 to 2")
     assert file.read_text() == nonsense
 
 
@@ -309,7 +298,7 @@ def test_encrypted_keys_want_their_passphrase(new, keys, tmp_path, monkeypatch):
     KeyPair.generate().save(folder / "keys.json", "open sesame")
     words = tmp_path / "words"
     words.write_text("open sesame\n")
-    assert_refused(new("-C", folder), "PASSPHRASE_WRONG", "--passphrase-file", exit_code=10)
+    assert_refused(new("-C", folder), "PASSPHRASE_WRONG", 10, "--passphrase-file")
     result = new("-C", folder, "--passphrase-file", words)
     assert result.exit_code == 0, result.output
     result = run("sign", tmp_path / "project.toml", "-C", folder, "--passphrase-file", words)

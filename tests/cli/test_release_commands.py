@@ -62,17 +62,6 @@ def test_rows_that_are_only_turned_are_said_to_be(world):
     assert "3 of float64, instead of the table's" in told(*PLAIN)
 
 
-def test_what_leaves_of_the_anchor_is_told_whole(world):
-    given = with_policy(world, LENIENT)
-
-    def told(*options):
-        shown = " ".join(run("check", *given, *options).stdout.split())
-        return shown.partition(" anchor ")[2].partition(" obfuscator ")[0]
-
-    assert told(*PLAIN, "--components", 2) == "its 60 rows in the same 2 columns"
-    assert told("--components", 2) == ("its 60 rows in the same 2 columns; which of them the rows above are, by number")
-
-
 def test_check_asks_about_record_numbers(world):
     given = with_policy(world, LENIENT)
     asked = "Column 'age' has another whole number in every row. If it is a record number, do not share"
@@ -117,13 +106,6 @@ def test_check_tells_every_reason_and_exits_with_that_of_a_policy(world):
     assert facts["error"] == facts["reasons"][0]
     assert not facts["allowed"]
     assert facts["summary"]["n_rows"] == 80
-
-
-def test_check_says_what_share_says(world):
-    given = with_policy(world, LENIENT + "max_components = 1\n")
-    checked, shared = (run(verb, *given, *PLAIN, "--components", 2) for verb in ("check", "share"))
-    assert checked.exit_code == shared.exit_code == 12
-    assert checked.stderr == shared.stderr
 
 
 def test_risk_is_measured_and_held_against_the_policy(world):

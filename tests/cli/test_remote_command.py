@@ -1,28 +1,18 @@
 """`datacollab remote` in folders: what is printed, which codes it ends with, and the next command that it names."""
 
-import json
 import shlex
 from contextlib import ExitStack
 
 import pytest
 from mail import Mail
-from typer.testing import CliRunner
 
-from datacollab.cli._app import app
+import playing
 from datacollab.errors import ExchangeError
 from datacollab.exchange.log import locked
 from datacollab.remote import Kept, Pulled, StoreRemote
 from party_world import allow_without_audit
-
-
-def run(*words, code=0):
-    done = CliRunner().invoke(app, [str(word) for word in words])
-    assert done.exit_code == code, done.output
-    return done
-
-
-def told(*words, code=0):
-    return json.loads(run(*words, "--json", code=code).stdout)
+from playing import done as run
+from playing import told
 
 
 @pytest.fixture
@@ -38,31 +28,7 @@ def at_store(mail):
     return mail
 
 
-def test_files_cross_by_a_folder_that_all_reach(at_store):
-    mail = at_store
-    a, b, analyst = (mail.root / name for name in ("a", "b", "analyst"))
-    mail.put("share", "b")
-    assert set(told("remote", "push", "-C", a)["sent"].values()) == {"agreement", "anchor"}
-    pushed = run("remote", "push", "-C", b).stdout
-    assert "b.dcshare: share, sent to store" in pushed
-    pulled = told("remote", "pull", "-C", analyst)
-    assert list(pulled["came"].values()) == ["share"]
-    share = analyst / "inbox" / "b.dcshare"
-    assert pulled["next"] == [f"datacollab analyst integrate {share} -C {analyst}"]
-    assert "nothing new came" in run("remote", "pull", "-C", analyst).stdout
-    status = told("remote", "status", "-C", b)
-    assert (status["shared"], status["missing"]) == (["b"], ["a"])
-    assert "missing: a" in run("remote", "status", "-C", b).stdout
-    mail.put("model", "b")
-    run("remote", "push", "-C", analyst)
-    model = b / "inbox" / "b.dcmodel"
-    out = run("remote", "pull", "-C", b).stdout
-    assert f"Next: datacollab party install {model} -C {b}" in out
-    assert model.is_file()
-
-
-def test_a_newcomer_is_told_to_compare_before_joining(at_store):
-    mail = at_store
+def test_a_newcomer_is_told_to_compare_before_joining(mail, at_store):
     run("remote", "push", "-C", mail.root / "a")
     (mail.root / "b" / "project.toml").unlink()
     out = run("remote", "pull", "-C", mail.root / "b").stdout
@@ -73,21 +39,22 @@ def test_a_newcomer_is_told_to_compare_before_joining(at_store):
     assert "nothing new came" in run("remote", "pull", "-C", mail.root / "b").stdout
 
 
-def test_the_outbox_of_a_shared_folder_says_how_to_send(at_store):
-    mail = at_store
+def test_the_outbox_of_a_shared_folder_says_how_to_send(mail, at_store):
     mail.world.join("b")
     words = ("party", "share", mail.root / "b.csv", "--approve", "--preset", "none", "--undefended", "--no-audit")
     out = run(*words, "-C", mail.root / "b").stdout
     (command,) = [line.partition("Send it: ")[2] for line in out.splitlines() if "Send it: " in line]
     assert set(told(*shlex.split(command)[1:])["sent"].values()) == {"share"}
+    status = told("remote", "status", "-C", mail.root / "b")
+    assert (status["shared"], status["missing"], status["quorum"]) == (["b"], ["a"], 2)
+    assert "missing: a" in run("remote", "status", "-C", mail.root / "b").stdout
     events = told("log", "show", "-C", mail.root / "b")["entries"]
     assert events[-1]["event"] == "push"
     assert events[-1]["facts"] == {"remote": "store", "files": {"b.dcshare": "share"}}
     run("log", "verify", "-C", mail.root / "b")
 
 
-def test_what_is_refused_ends_with_its_code_after_the_rest_was_sent(at_store):
-    mail = at_store
+def test_what_is_refused_ends_with_its_code_after_the_rest_was_sent(mail, at_store):
     mail.put("sums", "b")
     wrong = mail.put("share", "b", signer="stranger")
     done = told("remote", "push", "-C", mail.root / "b", code=11)
@@ -116,8 +83,8 @@ def test_what_came_before_an_interruption_is_told_and_in_the_log(at_store, monke
     assert last["event"] == "pull"
     assert list(last["facts"]["files"].values()) == asked[:1]
     monkeypatch.setattr("datacollab.cli._remote.time.sleep", lambda seconds: None)
-    watched = CliRunner().invoke(app, ["remote", "watch", "--looks", "2", "--json", "-C", str(b)])
-    assert list(json.loads(watched.stdout)["came"].values()) == asked[2:3] + asked[4:]
+    watched = told("remote", "watch", "--looks", 2, "-C", b)
+    assert list(watched["came"].values()) == asked[2:3] + asked[4:]
 
 
 def test_who_works_in_the_folder_for_a_moment_is_waited_for(at_store, monkeypatch):
@@ -137,10 +104,11 @@ def test_who_works_in_the_folder_for_a_moment_is_waited_for(at_store, monkeypatc
     assert told("log", "show", "-C", b)["entries"][-1]["event"] == "pull"
 
 
-def test_a_share_that_others_can_read_is_told(at_store):
-    mail = at_store
+def test_a_share_that_others_can_read_is_told(mail, at_store):
     mail.put("share", "b", sealed=False)
-    assert "is not sealed" in run("remote", "push", "-C", mail.root / "b").stdout
+    pushed = run("remote", "push", "-C", mail.root / "b").stdout
+    assert "is not sealed" in pushed
+    assert "b.dcshare: share, sent to store" in pushed
 
 
 def test_watching_pulls_as_often_as_wanted(at_store, monkeypatch):
@@ -162,14 +130,12 @@ def test_watching_waits_longer_where_nothing_can_be_reached(mail, monkeypatch):
     monkeypatch.setattr("datacollab.cli._remote.time.sleep", waited.append)
     (mail.root / "file").write_text("no folder")
     run("remote", "add", "store", mail.root / "file" / "below", "-C", mail.root / "analyst")
-    done = CliRunner().invoke(app, ["remote", "watch", "--looks", "4", "-C", str(mail.root / "analyst")])
-    assert done.exit_code == 0
+    done = run("remote", "watch", "--looks", 4, "-C", mail.root / "analyst")
     assert waited == [120.0, 240.0, 480.0]
     assert done.stderr.count("REMOTE_UNREACHABLE") == 4
 
 
-def test_taking_back(at_store):
-    mail = at_store
+def test_taking_back(mail, at_store):
     path = mail.put("share", "b")
     run("remote", "push", "-C", mail.root / "b")
     refused = told("remote", "withdraw", "0" * 16, "-C", mail.root / "b", code=14)
@@ -217,7 +183,7 @@ def test_what_others_wrote_steers_no_terminal(at_store, monkeypatch):
     folder = at_store.root / "analyst"
     for fault, words in ((lost, ("watch", "--looks", 1)), (lost, ("pull",)), (refused_all, ("pull",))):
         monkeypatch.setattr("datacollab.remote.pull", fault)
-        done = CliRunner().invoke(app, ["remote", *map(str, words), "-C", str(folder)])
+        done = playing.run("remote", *words, "-C", folder)
         assert "\N{REPLACEMENT CHARACTER}[2J" in done.stderr
         assert not {"\x1b", "\u202e"} & set(done.output)
 

@@ -9,26 +9,14 @@ import typer
 from typer.testing import CliRunner
 
 from datacollab.cli._app import app
+from playing import commands_below, run
 
 ROOT = typer.main.get_command(app)
 
 
-def commands(command=ROOT, path=()):
-    below = getattr(command, "commands", None)
-    if below is None:
-        yield path, command
-    for name, each in (below or {}).items():
-        yield from commands(each, (*path, name))
-
-
-def groups(command=ROOT, path=()):
-    if getattr(command, "commands", None) is not None:
-        yield path, command
-        for name, each in command.commands.items():
-            yield from groups(each, (*path, name))
-
-
-COMMANDS, GROUPS = dict(commands()), dict(groups())
+BELOW = dict(commands_below(ROOT))
+GROUPS = {path: each for path, each in BELOW.items() if hasattr(each, "commands")}
+COMMANDS = {path: each for path, each in BELOW.items() if path not in GROUPS}
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 IN_A_FOLDER = {
     *(("keys", name) for name in ("new", "public", "show")),
@@ -130,10 +118,6 @@ def test_the_program_says_where_to_ask_and_where_to_report():
         where = address.removesuffix("/blob/main/CHANGELOG.md").removesuffix("/tree/main/docs")
         assert where in shown
     assert "/security" in shown
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def test_keys_are_made_and_shown_with_either_spelling(tmp_path):

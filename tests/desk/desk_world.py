@@ -13,6 +13,7 @@ pytest.importorskip("jinja2", reason="the extra 'desk' is not installed")
 
 from starlette.testclient import TestClient
 
+from datacollab.desk.analyst import AnalystDesk, analyst_app
 from datacollab.desk.party import PartyDesk, party_app
 from datacollab.desk.web import Session, bound_socket
 
@@ -32,6 +33,13 @@ def opened(path):
     desk = PartyDesk(path)
     app = party_app(desk, session)
     return SimpleNamespace(desk=desk, session=session, app=app, client=browser(app, session))
+
+
+def opened_by_analyst(path):
+    """An analyst's desk, its session and a browser that was let in."""
+    session = Session(HOST)
+    desk = AnalystDesk(path)
+    return SimpleNamespace(desk=desk, session=session, client=browser(analyst_app(desk, session), session))
 
 
 def send(place, path, data=None, **options):

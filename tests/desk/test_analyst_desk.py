@@ -1,22 +1,13 @@
 """The analyst's steps on the desk: the same as by commands, with the same files and refusals."""
 
-from types import SimpleNamespace
-
 import pytest
-from desk_world import HOST, browser, finished, plain, send
+from desk_world import finished, opened_by_analyst, plain, send
 
-from datacollab.desk.analyst import AnalystDesk, analyst_app
-from datacollab.desk.web import Session
+from datacollab.desk.analyst import AnalystDesk
 from datacollab.exchange.analyst_folder import AnalystFolder
 from party_world import new_world
 
 PAGES = ("/", "/shares", "/integrate", "/model", "/export")
-
-
-def opened(path):
-    session = Session(HOST)
-    desk = AnalystDesk(path)
-    return SimpleNamespace(desk=desk, session=session, client=browser(analyst_app(desk, session), session))
 
 
 @pytest.fixture
@@ -30,7 +21,7 @@ def world(tmp_path):
 
 @pytest.fixture
 def place(world):
-    return opened(world.root / "analyst")
+    return opened_by_analyst(world.root / "analyst")
 
 
 def shares(world):
@@ -64,7 +55,7 @@ def test_from_shares_to_models(world, place):
     assert place.client.get("/outbox/a.dcmodel").content == model.read_bytes()
     assert "in the outbox" in plain(place.client.get("/shares"))
     # Another desk finds all of it.
-    assert "LTI with" in plain(opened(world.root / "analyst").client.get("/model"))
+    assert "LTI with" in plain(opened_by_analyst(world.root / "analyst").client.get("/model"))
 
 
 def test_what_came_into_the_inbox_is_offered_and_gives_way_to_a_path(world, place):
@@ -133,12 +124,6 @@ def test_what_is_strange_is_refused(place, path, form, words):
 def test_a_folder_without_shares_is_refused(world, place):
     answer = send(place, "/shares", {"path": str(world.root / "analyst")})
     assert "There are no files .dcshare" in plain(answer)
-
-
-@pytest.mark.parametrize(("path", "code"), [("/integrate", "QUORUM_NOT_MET"), ("/export", "NOT_INTEGRATED")])
-def test_a_step_that_comes_too_early_is_refused_as_by_command(place, path, code):
-    send(place, path)
-    assert f"<code>{code}</code>" in finished(place).text
 
 
 def test_a_share_that_was_changed_is_refused_and_not_kept(world, place):

@@ -42,10 +42,7 @@ def test_below_the_entrance_nothing_is_told(stranger, path):
     assert "Party" not in answer.text
 
 
-def test_the_link_lets_one_browser_in_once(tmp_path):
-    world = new_world(tmp_path)
-    world.join()
-    place = opened(tmp_path / "a")
+def test_the_link_lets_one_browser_in_once(place):
     assert place.session.link is None
     again = TestClient(place.app, base_url=place.session.origin)
     assert again.get("/enter/anything").status_code == 403

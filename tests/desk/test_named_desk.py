@@ -1,13 +1,10 @@
 """Desks of projects with times to events, effects, numbers, or nothing to predict."""
 
 import json
-from types import SimpleNamespace
 
 import pytest
-from desk_world import HOST, QUICK_FORM, browser, decide, finished, opened, plain, send
+from desk_world import QUICK_FORM, decide, finished, opened, opened_by_analyst, plain, send
 
-from datacollab.desk.analyst import AnalystDesk, analyst_app
-from datacollab.desk.web import Session
 from named_world import TASKS, NamedWorld
 from party_world import new_world
 
@@ -53,9 +50,7 @@ def test_a_party_of_numbers(tmp_path):
 def test_the_analyst_of_what_is_no_class(tmp_path, kind, words):
     world = NamedWorld(tmp_path, kind)
     world.analyst(*(world.shared(name) for name in ("a", "b")))
-    session = Session(HOST)
-    place = SimpleNamespace(desk=AnalystDesk(tmp_path / "analyst"), session=session)
-    place.client = browser(analyst_app(place.desk, session), session)
+    place = opened_by_analyst(tmp_path / "analyst")
     form = plain(place.client.get("/integrate"))
     if kind == "effect":
         assert words in form
@@ -72,9 +67,7 @@ def test_the_analyst_of_what_is_no_class(tmp_path, kind, words):
 def test_an_effect_at_the_desks_of_analyst_and_parties(tmp_path):
     world = NamedWorld(tmp_path, "effect", n_rows=200)
     world.analyst(*(world.shared(name) for name in ("a", "b")))
-    session = Session(HOST)
-    place = SimpleNamespace(desk=AnalystDesk(tmp_path / "analyst"), session=session)
-    place.client = browser(analyst_app(place.desk, session), session)
+    place = opened_by_analyst(tmp_path / "analyst")
     for path in ("/", "/effect", "/export"):
         assert place.client.get(path).status_code == 200
     assert "is unknown" in plain(send(place, "/effect", {"estimand": "best"}))

@@ -19,6 +19,7 @@ import typer
 
 from datacollab._codes import CODES
 from datacollab.cli._app import app
+from playing import commands_below
 from rooms import ROOMS
 from test_public_names import PUBLIC
 from test_public_names import ROOMS as PUBLIC_ROOMS
@@ -127,19 +128,12 @@ def test_every_public_name_has_a_page(built):
     assert wanted <= names
 
 
-def commands(group, path):
-    """All commands below a group, as their anchors name them."""
-    for name, each in group.commands.items():
-        yield f"{path}-{name}", each
-        if hasattr(each, "commands"):
-            yield from commands(each, f"{path}-{name}")
-
-
 def test_every_command_option_and_code_can_be_linked_to(built):
     found = inventory(built)
     assert set(CODES) <= set(found["std:error"])
 
-    for path, command in commands(typer.main.get_command(app), "datacollab"):
+    for names, command in list(commands_below(typer.main.get_command(app)))[1:]:
+        path = "-".join(("datacollab", *names))
         assert path in found["std:label"]
         for parameter in command.params:
             for spelt in parameter.opts if parameter.param_type_name == "option" else ():

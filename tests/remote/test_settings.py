@@ -20,14 +20,6 @@ def test_what_is_written_is_read_again(tmp_path):
             chosen(tmp_path, name)
 
 
-def test_the_only_remote_need_not_be_named(tmp_path):
-    with refused("REMOTE_UNKNOWN"):
-        chosen(tmp_path, None)
-    place = Place(name="hub", url="http://localhost:8000")
-    write_places(tmp_path, {"hub": place})
-    assert chosen(tmp_path, None) == place
-
-
 @pytest.mark.parametrize(
     "options",
     [

@@ -395,15 +395,6 @@ def test_the_projects_of_two_owners_cannot_be_told_apart(mail, store, tmp_path):
     assert mail.pull("b", store)[0].refused["agreement"].code == "REMOTE_INVALID"
 
 
-def test_status_says_who_has_shared(mail, store):
-    assert store.status(mail.folder("b")).missing == ("a", "b")
-    mail.put("share", "b")
-    mail.push("b", store)
-    status = store.status(mail.folder("analyst"))
-    assert (status.shared, status.missing, status.quorum) == (("b",), ("a",), 2)
-    assert (status.project, status.digest) == ("wards", mail.project.digest)
-
-
 def test_a_store_that_cannot_be_used_is_told_and_nothing_is_remembered(mail, tmp_path):
     mail.put("share", "b")
     (tmp_path / "file").write_text("not a folder")

@@ -118,3 +118,11 @@ def place(tmp_path, keys, digits):
         return SimpleNamespace(folder=opened, project=project, send=send, path=tmp_path, keys=keys, digits=digits)
 
     return build
+
+
+@pytest.fixture
+def both(place):
+    """A folder to which two of three parties have sent their shares."""
+    there = place()
+    there.folder.add([there.send(name) for name in ("north", "south")])
+    return there

@@ -36,10 +36,8 @@ def chosen(place):
     return there, there.folder.integrate(dc.LTI(8), n_folds=3, budget=0)
 
 
-def test_what_was_tried_is_told_and_kept(place):
-    there = place()
-    there.folder.add([there.send(name) for name in ("north", "south")])
-    result = there.folder.integrate(dc.LTI(8))
+def test_what_was_tried_is_told_and_kept(both):
+    result = both.folder.integrate(dc.LTI(8))
     tried = result.selection.ranked()
     assert len(tried) > 3
     assert result.selection.chosen in tried
@@ -49,7 +47,7 @@ def test_what_was_tried_is_told_and_kept(place):
     again = Integration.from_facts(facts)
     assert str(again.selection) == str(result.selection)
     assert again.facts() == result.facts()
-    logged = AuditLog(there.folder.path / "log.jsonl").entries()[-1]["facts"]
+    logged = AuditLog(both.folder.path / "log.jsonl").entries()[-1]["facts"]
     assert logged["selection"]["chosen"] == facts["selection"]["chosen"]
     assert "candidates" not in logged["selection"]
 
@@ -104,41 +102,27 @@ def test_outer_manifests_say_nothing_of_it(chosen):
         assert not {"left_out", "without_party", "head", "selection"} & facts.keys()
 
 
-def test_the_analysts_file_keeps_it_for_export(chosen):
-    """Exported twice, from the file alone, it is the same."""
-    there, _ = chosen
-    first = {file.stem: inside(file, there).members for file in there.folder.export()}
-    again = {file.stem: inside(file, there).members for file in there.folder.export()}
-    assert first == again
-    assert set(first["north"]) >= {"g.safetensors", "left-out.safetensors"}
-    assert any(name.startswith("h-without.") for name in first["south"])
-
-
 @pytest.mark.parametrize(
     ("integrator", "estimator"), [("auto", FOREST), (dc.LTI(8), "auto")], ids=["the method", "the model"]
 )
-def test_a_part_can_be_left_to_the_analyst(place, integrator, estimator):
-    there = place()
-    there.folder.add([there.send(name) for name in ("north", "south")])
+def test_a_part_can_be_left_to_the_analyst(both, integrator, estimator):
     seen = []
-    result = there.folder.integrate(integrator, estimator, progress=lambda done, total, name: seen.append(name))
+    result = both.folder.integrate(integrator, estimator, progress=lambda done, total, name: seen.append(name))
     assert result.selection is not None
     assert len(seen) >= len([each for each in result.selection.ranked() if "average" not in each.model])
     tried = {each.model for each in result.selection.ranked()}
     assert (tried == {"RandomForestClassifier"}) == (estimator is FOREST)
     assert len({each.integrator for each in result.selection.ranked()}) == (1 if estimator == "auto" else 4)
-    (file, _) = there.folder.export()
-    assert model_from(inside(file, there)).left_out is not None
+    (file, _) = both.folder.export()
+    assert model_from(inside(file, both)).left_out is not None
 
 
-def test_where_both_are_named_nothing_is_chosen(place):
-    there = place()
-    there.folder.add([there.send(name) for name in ("north", "south")])
-    result = there.folder.integrate(dc.LTI(8), FOREST)
+def test_where_both_are_named_nothing_is_chosen(both):
+    result = both.folder.integrate(dc.LTI(8), FOREST)
     assert result.selection is None
     assert result.score.n_folds == 5
-    (file, _) = there.folder.export()
-    model = model_from(inside(file, there))
+    (file, _) = both.folder.export()
+    model = model_from(inside(file, both))
     assert (model.left_out, model.without_party) == (None, None)
 
 
@@ -160,12 +144,10 @@ def lint(there, estimator):
     return _training_rows(dc.Analyst(dc.LTI(8), estimator).fit(each.share for each in received), received)
 
 
-def test_anchor_rows_in_a_model_are_no_training_rows_and_parties_rows_are(place):
-    there = place()
-    there.folder.add([there.send(name) for name in ("north", "south")])
-    assert there.folder.integrate(dc.LTI(8), budget=0).row_findings == ()
-    mapped = dc.Analyst(dc.LTI(8), FOREST).fit(each.share for each in there.folder.shares()).representations_["north"]
-    found = lint(there, LandmarkRidgeClassifier(mapped[:30], gamma=1.0))
+def test_anchor_rows_in_a_model_are_no_training_rows_and_parties_rows_are(both):
+    assert both.folder.integrate(dc.LTI(8), budget=0).row_findings == ()
+    mapped = dc.Analyst(dc.LTI(8), FOREST).fit(each.share for each in both.folder.shares()).representations_["north"]
+    found = lint(both, LandmarkRidgeClassifier(mapped[:30], gamma=1.0))
     assert [each.n_rows for each in found if "landmarks" in each.path] == [30]
 
 
@@ -174,8 +156,3 @@ def test_rows_of_the_anchor_that_a_party_labelled_are_nobodys(place):
     there.folder.add([there.send(name, defences=[LabelledAnchors(60)]) for name in ("north", "south")])
     mapped = dc.Analyst(dc.LTI(8), FOREST).fit(each.share for each in there.folder.shares()).representations_["north"]
     assert lint(there, LandmarkRidgeClassifier(mapped[:30], gamma=1.0)) == []
-
-
-def test_predictions_for_rows_left_out_are_no_training_rows(chosen):
-    _, result = chosen
-    assert result.row_findings == ()

@@ -10,19 +10,15 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import datacollab as dc
 from datacollab.bundle import KeyPair, pack, unpack, unseal
-from datacollab.errors import ExchangeError
 from datacollab.exchange.analyst_folder import AnalystFolder
 from datacollab.exchange.log import AuditLog
 from datacollab.exchange.project import Anchor, Task, project_text
 from datacollab.model import LandmarkRidgeClassifier, model_from
 from datacollab.party import Microaggregation
+from party_world import refused
 
 FOREST = RandomForestClassifier(n_estimators=10, random_state=0)
 LTI = dc.LTI(8)
-
-
-def refused(code, match=None):
-    return pytest.raises(ExchangeError, match=match, check=lambda error: error.code == code)
 
 
 def opened(bundle, there):
@@ -119,21 +115,22 @@ def test_a_sealed_share_says_outside_whether_its_rows_are_the_partys_own(place):
     assert not added.share.one_to_one
 
 
-def test_targets_nobody_agreed_on_are_refused(place):
-    there = place(task=Task(kind="classification", target="digit", classes=tuple(range(9))))
-    with refused("TARGET_INVALID", "of 80 targets"):
-        there.folder.add([there.send("north")])
-
-
-def test_numbers_outside_the_agreed_range_are_refused(place):
-    there = place(task=Task(kind="regression", target="digit", minimum=0.0, maximum=8.0))
-    with refused("TARGET_INVALID", "of 80 targets"):
-        there.folder.add([there.send("north")])
-
-
-def test_a_class_of_too_few_rows_is_refused(place):
-    there = place(min_class_rows=30)
-    with refused("CLASS_TOO_SMALL", "wants 30"):
+@pytest.mark.parametrize(
+    ("code", "match", "rules"),
+    [
+        (
+            "TARGET_INVALID",
+            "of 80 targets",
+            {"task": Task(kind="classification", target="digit", classes=(*range(9),))},
+        ),
+        ("TARGET_INVALID", "of 80 targets", {"task": Task(kind="regression", target="digit", minimum=0, maximum=8)}),
+        ("CLASS_TOO_SMALL", "wants 30", {"min_class_rows": 30}),
+        ("DEADLINE_PASSED", None, {"deadline": date(2020, 1, 1)}),
+    ],
+)
+def test_a_share_that_the_project_does_not_allow_is_refused(place, code, match, rules):
+    there = place(**rules)
+    with refused(code, match):
         there.folder.add([there.send("north")])
 
 
@@ -178,12 +175,6 @@ def test_a_project_of_another_owner_is_not_taken(place, tmp_path):
     AnalystFolder.init(there.folder.path, there.path / "project.toml", owner=there.keys["owner"].public)
 
 
-def test_a_late_share_is_refused(place):
-    there = place(deadline=date(2020, 1, 1))
-    with refused("DEADLINE_PASSED"):
-        there.folder.add([there.send("north")])
-
-
 def test_a_second_share_must_say_which_it_replaces(place):
     there = place()
     there.folder.add([there.send("north")])
@@ -218,40 +209,36 @@ def on_its_own_rows():
     return type("LandmarkRidgeClassifier", (LandmarkRidgeClassifier,), {"fit_left_out": fit_left_out})()
 
 
-def test_a_model_that_carries_rows_is_refused_unless_someone_answers_for_it(place):
-    there = place()
-    there.folder.add([there.send(name) for name in ("north", "south")])
-    result = there.folder.integrate(LTI, KNeighborsClassifier())
+def test_a_model_that_carries_rows_is_refused_unless_someone_answers_for_it(both):
+    result = both.folder.integrate(LTI, KNeighborsClassifier())
     assert result.row_findings
     with refused("MODEL_LEAKS_ROWS", "KNeighborsClassifier"):
-        there.folder.export()
-    assert not any(there.folder.path.glob("outbox/*"))
+        both.folder.export()
+    assert not any(both.folder.path.glob("outbox/*"))
     with refused("MODEL_UNSUPPORTED", "KNeighborsClassifier"):
-        there.folder.export(allow_training_rows="j.doe")
-    assert there.folder.integrate(LTI, on_its_own_rows()).row_findings
+        both.folder.export(allow_training_rows="j.doe")
+    assert both.folder.integrate(LTI, on_its_own_rows()).row_findings
     with refused("MODEL_LEAKS_ROWS", "LandmarkRidgeClassifier"):
-        there.folder.export()
-    (file, *_) = there.folder.export(allow_training_rows="j.doe")
+        both.folder.export()
+    (file, *_) = both.folder.export(allow_training_rows="j.doe")
     assert unpack(file).facts["row_lint"] == {"found": True, "overridden_by": "j.doe"}
-    assert AuditLog(there.folder.path / "log.jsonl").entries()[-1]["facts"]["overridden_by"] == "j.doe"
+    assert AuditLog(both.folder.path / "log.jsonl").entries()[-1]["facts"]["overridden_by"] == "j.doe"
 
 
 class HomeMade(KNeighborsClassifier):
     """A type of no library."""
 
 
-def test_objects_of_no_library_are_neither_kept_nor_read(place):
-    there = place()
-    there.folder.add([there.send(name) for name in ("north", "south")])
+def test_objects_of_no_library_are_neither_kept_nor_read(both):
     with refused("MODEL_UNSUPPORTED", "HomeMade"):
-        there.folder.integrate(LTI, HomeMade())
-    there.folder.integrate(LTI, KNeighborsClassifier())
-    (file,) = there.folder.path.glob("collaboration.*")
+        both.folder.integrate(LTI, HomeMade())
+    both.folder.integrate(LTI, KNeighborsClassifier())
+    (file,) = both.folder.path.glob("collaboration.*")
     kept = unpack(file)
     for data in (b"", skops.io.dumps(HomeMade().fit([[0.0], [1.0]], [0, 1]))):
         file.write_bytes(pack(kept.kind, kept.facts, kept.members | {"h.skops": data}))
         with refused("STATE_DAMAGED"):
-            there.folder.export(answers=True)
+            both.folder.export(answers=True)
 
 
 def test_the_score_is_of_rows_left_out(place):
@@ -289,12 +276,10 @@ def test_a_folder_is_for_the_analysts_key(place, tmp_path, keys):
         AnalystFolder(other)
 
 
-def test_the_log_names_every_step_and_holds_together(place):
-    there = place()
-    there.folder.add([there.send(name) for name in ("north", "south")])
-    there.folder.integrate(LTI, FOREST)
-    there.folder.export()
-    log = AuditLog(there.folder.path / "log.jsonl")
+def test_the_log_names_every_step_and_holds_together(both):
+    both.folder.integrate(LTI, FOREST)
+    both.folder.export()
+    log = AuditLog(both.folder.path / "log.jsonl")
     log.verify()
     assert [entry["event"] for entry in log.entries()] == ["init", "add", "add", "integrate", "export"]
 
@@ -308,22 +293,18 @@ def test_folders_that_somebody_tidied_up_are_made_again(place):
     assert all(file.is_file() for file in there.folder.export())
 
 
-def test_a_damaged_collaboration_is_noticed(place):
-    there = place()
-    there.folder.add([there.send(name) for name in ("north", "south")])
-    there.folder.integrate(LTI, FOREST)
-    file = there.folder.path / "collaboration.dcstate"
+def test_a_damaged_collaboration_is_noticed(both):
+    both.folder.integrate(LTI, FOREST)
+    file = both.folder.path / "collaboration.dcstate"
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
     file.write_bytes(data)
     with refused("STATE_DAMAGED", "integrate"):
-        there.folder.export()
+        both.folder.export()
 
 
-def test_no_model_lies_in_the_outbox_before_the_log_knows_of_it(place, monkeypatch):
-    there = place()
-    there.folder.add([there.send(name) for name in ("north", "south")])
-    there.folder.integrate(LTI, FOREST)
+def test_no_model_lies_in_the_outbox_before_the_log_knows_of_it(both, monkeypatch):
+    both.folder.integrate(LTI, FOREST)
 
     def full(self, event, **facts):
         raise OSError("No space left on device")
@@ -331,12 +312,12 @@ def test_no_model_lies_in_the_outbox_before_the_log_knows_of_it(place, monkeypat
     with monkeypatch.context() as patch:
         patch.setattr(AuditLog, "append", full)
         with pytest.raises(OSError, match="No space"):
-            there.folder.export()
-    assert not list((there.folder.path / "outbox").iterdir())
-    assert not list(there.folder.path.glob(".export-*"))
-    (there.folder.path / ".export-killed").mkdir()
-    assert len(there.folder.export()) == 2
-    assert not list(there.folder.path.glob(".export-*"))
+            both.folder.export()
+    assert not list((both.folder.path / "outbox").iterdir())
+    assert not list(both.folder.path.glob(".export-*"))
+    (both.folder.path / ".export-killed").mkdir()
+    assert len(both.folder.export()) == 2
+    assert not list(both.folder.path.glob(".export-*"))
 
 
 @pytest.mark.parametrize("n_repeats", [1, 10, 100])

@@ -11,10 +11,8 @@ TESTS = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
-def test_an_export_killed_at_any_moment_leaves_whole_files(place):
-    there = place()
-    there.folder.add([there.send(name) for name in ("north", "south")])
-    command = [TESTS / "killing.py", Path(__file__).with_name("exporting.py"), there.folder.path, N_KILLS, 0]
+def test_an_export_killed_at_any_moment_leaves_whole_files(both):
+    command = [TESTS / "killing.py", Path(__file__).with_name("exporting.py"), both.folder.path, N_KILLS, 0]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, "-W", "error", *map(str, command)],

@@ -1,4 +1,5 @@
 import csv
+import functools
 import json
 import os
 import re
@@ -9,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datacollab.bundle import canonical_json, digest, parse_json
-from datacollab.errors import ExchangeError
 from datacollab.exchange.log import AuditLog
+from party_world import refusal as refused
 
+refusal = functools.partial(refused, "LOG_BROKEN")
 START = "0" * 64
 EVENTS = [
     ("joined", {"project": "heart", "digest": "ab" * 32}),
@@ -19,13 +21,6 @@ EVENTS = [
     ("installed", {}),
     ("predicted", {"rows": 7}),
 ]
-
-
-def refusal(function, *arguments):
-    with pytest.raises(ExchangeError) as caught:
-        function(*arguments)
-    assert caught.value.code == "LOG_BROKEN"
-    return str(caught.value)
 
 
 def written(path):

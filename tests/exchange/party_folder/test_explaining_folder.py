@@ -16,11 +16,6 @@ from party_world import NAMES, contents, events, new_world, refused
 PARTS = [f"contribution_{name}" for name in NAMES]
 
 
-@pytest.fixture
-def world(tmp_path):
-    return new_world(tmp_path)
-
-
 def explained(folder, world, **options):
     output = world.root / "why.csv"
     found = folder.explain(world.root / "new.csv", output, **options)

@@ -60,11 +60,6 @@ def commands(tmp_path_factory):
     commands.close()
 
 
-@pytest.fixture
-def world(tmp_path):
-    return new_world(tmp_path)
-
-
 def sent(world):
     """Digests of all whole bundles that somebody who watches the outbox may have taken from it, under any name."""
     digests = set()
@@ -105,42 +100,44 @@ def check(world):
     return share_digest, model_digest, logged
 
 
-def test_a_share_that_kills_itself_at_every_step(commands, world):
-    folder, table = world.join().path, world.root / "a.csv"
-    step, ending, before = 0, KILLED, None
-    outcomes = set()
+def until_it_ends(run, least=0):
+    """Numbers of the steps before which a command was killed, and of the one that it did not come to."""
+    step, ending = 0, KILLED
     while ending == KILLED:
         step += 1
-        ending = commands.run(folder, "share", table, step=step)
+        ending = run(step)
+        yield step
+    assert ending == 0
+    assert step > least
+
+
+def test_a_share_that_kills_itself_at_every_step(commands, world):
+    folder, table = world.join().path, world.root / "a.csv"
+    outcomes, before = set(), None
+    for _ in until_it_ends(lambda step: commands.run(folder, "share", table, step=step), least=10):
         after, _, logged = check(world)
         outcomes.add(after != before)
         before = after
-    assert ending == 0
     assert outcomes == {True, False}
-    assert step > 10
 
 
 def test_an_installation_that_kills_itself_at_every_step(commands, world):
     a, b = world.shared("a"), world.shared("b")
     models = [two_models(world, a, b, number) for number in range(2)]
-    step, ending, before = 0, KILLED, None
-    outcomes = set()
-    while ending == KILLED:
-        step += 1
-        ending = commands.run(a.path, "install", models[step % 2], step=step)
+    outcomes, before = set(), None
+    for step in until_it_ends(lambda step: commands.run(a.path, "install", models[step % 2], step=step)):
         _, after, _ = check(world)
         assert after in (before, unpack(models[step % 2]).digest)
         outcomes.add(after != before)
         before = after
         if after is not None:
             assert a.evaluate(world.root / "new.csv")["n_rows"] == 80
-    assert ending == 0
     assert outcomes == {True, False}
 
 
-def copied(world, folder, name):
+def copied(world, folder):
     """A folder as it is, once more."""
-    target = world.root / name / "a"
+    target = world.root / "copy" / "a"
     shutil.rmtree(target.parent, ignore_errors=True)
     shutil.copytree(folder.path, target)
     return PartyFolder(target)
@@ -151,41 +148,30 @@ def test_learning_that_kills_itself_at_every_step(commands, tmp_path):
     a, b = world.shared("a"), world.shared("b")
     files = [answers_file(world, a, b).rename(world.root / f"{number}.dcanswers") for number in range(2)]
     a.learn(files[0])
-    step, ending = 0, KILLED
-    outcomes = set()
-    while ending == KILLED:
-        step += 1
-        before = (a.path / "learned.dcstate").read_bytes()
-        ending = commands.run(a.path, "learn", files[step % 2], step=step)
+    outcomes, before = set(), (a.path / "learned.dcstate").read_bytes()
+    for _ in until_it_ends(lambda step: commands.run(a.path, "learn", files[step % 2], step=step), least=5):
         check(world)
         entries = [entry["facts"]["state"] for entry in a.log.entries() if entry["event"] == "learn"]
         after = (a.path / "learned.dcstate").read_bytes()
         assert OwnFiles(a.key, None).read(a.path / "learned.dcstate").digest == entries[-1]
         outcomes.add(after == before)
-    assert ending == 0
+        before = after
     assert outcomes == {True, False}
     assert a.evaluate(world.root / "new.csv")["using"] == "learned"
-    assert step > 5
 
 
 def test_forgetting_that_kills_itself_at_every_step(commands, world):
     installed = world.installed()
-    step, ending = 0, KILLED
     outcomes = set()
-    while ending == KILLED:
-        step += 1
-        folder = copied(world, installed, "copy")
-        ending = commands.run(folder.path, "forget", "", step=step)
-        again = PartyFolder(folder.path)
+    for _ in until_it_ends(lambda step: commands.run(copied(world, installed).path, "forget", "", step=step), least=8):
+        again = PartyFolder(world.root / "copy" / "a")
         again.record("look")
         forgotten = any(entry["event"] == "forget" for entry in again.log.entries())
         again.log.verify()
-        left = [path.exists() for path in Files(folder.path).of_the_map("a")]
+        left = [path.exists() for path in Files(again.path).of_the_map("a")]
         assert not any(left) if forgotten else left[0]
         outcomes.add(forgotten)
-    assert ending == 0
     assert outcomes == {True, False}
-    assert step > 8
 
 
 def two_models(world, a, b, number):

@@ -9,7 +9,6 @@ from release_example import said_by
 
 import datacollab as dc
 from datacollab.bundle import unpack
-from datacollab.errors import AgreementError
 from datacollab.exchange.party_folder import load_policy, tune, ways_to_try
 from datacollab.exchange.party_folder._stored import OwnRows, own_rows_from, own_rows_to
 from datacollab.exchange.party_folder._tuning import kept_variance
@@ -133,12 +132,6 @@ def test_each_policy_as_it_is_joined_can_be_read(tmp_path, world):
         assert load_policy(file) == dataclasses.replace(Policy(), audit="warn" if shown else "required")
 
 
-@pytest.mark.parametrize("options", [{"preset": "private"}, {"epsilon": 4.0}])
-def test_what_labels_the_anchor_has_no_way(world, options):
-    with pytest.raises(ValueError, match="classes and numbers"):
-        world.joined().prepare(world.tables["a"], audit=False, **options)
-
-
 def rare(table, column, value, n_rows, other):
     changed = table.copy()
     changed[column] = other
@@ -193,11 +186,6 @@ def test_own_rows_come_back_with_their_targets(world):
     assert back.target.dtype == target.dtype
     assert (back.target == target).all()
     assert (back.order == own.order).all()
-
-
-def test_what_is_not_foreseen_is_said(world):
-    with pytest.raises(AgreementError, match="classes and numbers alone"):
-        world.joined().foresee(world.tables["a"])
 
 
 def test_kept_variance_is_the_squared_correlation(rng):

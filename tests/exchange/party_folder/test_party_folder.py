@@ -11,12 +11,7 @@ from datacollab.exchange.log import locked
 from datacollab.exchange.party_folder import PartyFolder
 from datacollab.exchange.party_folder._files import OwnFiles
 from datacollab.exchange.project import load_project
-from party_world import NAMES, contents, events, new_world, refused
-
-
-@pytest.fixture
-def world(tmp_path):
-    return new_world(tmp_path)
+from party_world import NAMES, contents, events, refused
 
 
 def test_the_log_tells_what_was_done_and_no_data(world):

@@ -17,11 +17,6 @@ from datacollab.model import LinearMap, PartyModel
 from party_world import made_up_table, new_world, refused
 
 
-@pytest.fixture
-def world(tmp_path):
-    return new_world(tmp_path)
-
-
 def test_predictions_are_those_of_memory_to_the_last_digit(world):
     a, b = world.join("a"), world.join("b")
     for folder in (a, b):

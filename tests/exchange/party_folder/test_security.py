@@ -19,11 +19,6 @@ posix = pytest.mark.skipif(os.name != "posix", reason="permissions and links as 
 
 
 @pytest.fixture
-def world(tmp_path):
-    return new_world(tmp_path)
-
-
-@pytest.fixture
 def pair(world):
     return world.shared("a"), world.shared("b")
 

@@ -17,11 +17,6 @@ from datacollab.exchange.project import Anchor, encode_table
 from party_world import contents, events, new_world, refused
 
 
-@pytest.fixture
-def world(tmp_path):
-    return new_world(tmp_path)
-
-
 def test_join_sets_the_folder_up(world):
     folder = world.join("b")
     assert (folder.name, folder.project.digest) == ("b", world.project.digest)

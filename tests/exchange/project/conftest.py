@@ -76,13 +76,3 @@ def table(rng):
             "stay": rng.gamma(2, 10, n_rows),
         }
     )
-
-
-@pytest.fixture
-def write(tmp_path):
-    def write(name, contents):
-        path = tmp_path / name
-        path.write_bytes(contents if isinstance(contents, bytes) else contents.encode())
-        return path
-
-    return write

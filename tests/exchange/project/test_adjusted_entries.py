@@ -225,6 +225,8 @@ IMPOSSIBLE = {
     "a category to be missing where that is refused": (category, {"unknown": "missing"}, 'missing = "fill"'),
     "a rule that there is not for numbers": (number, {"outside": "other"}, "refuse, clip or missing"),
     "a rule that there is not for categories": (category, {"unknown": "clip"}, "refuse, other or missing"),
+    "a rule of numbers for a category": (category, {"outside": "clip"}, "belongs to a number"),
+    "a rule of categories for a number": (number, {"unknown": "other"}, "belongs to a category"),
 }
 
 
@@ -232,13 +234,6 @@ IMPOSSIBLE = {
 def test_rules_that_cannot_be_are_refused_with_the_reason(case):
     make, entries, words = IMPOSSIBLE[case]
     assert words in refusal("SPEC_INVALID", make, **entries)
-
-
-def test_rules_belong_to_their_kind_of_column():
-    base = {"name": "x", "kind": "category", "categories": ("a", "b")}
-    assert "belongs to a number" in refusal("SPEC_INVALID", Column, **base, outside="clip")
-    base = {"name": "x", "kind": "number", "minimum": 0, "maximum": 1}
-    assert "belongs to a category" in refusal("SPEC_INVALID", Column, **base, unknown="other")
 
 
 def test_two_columns_of_the_matrix_cannot_have_one_name(make_project):

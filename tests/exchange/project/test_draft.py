@@ -1,5 +1,6 @@
 """What a draft makes of a public table."""
 
+import functools
 import math
 import tomllib
 from datetime import datetime
@@ -11,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datacollab.errors import ExchangeError
 from datacollab.exchange.project import (
     draft_project,
     encode_table,
@@ -20,6 +20,9 @@ from datacollab.exchange.project import (
     project_text,
 )
 from datacollab.exchange.project._draft import widened_range
+from party_world import refusal
+
+refused = functools.partial(refusal, "SPEC_INVALID")
 
 
 @pytest.fixture
@@ -38,13 +41,6 @@ def draft(keys):
         )
 
     return make
-
-
-def refused(call, *args, **kwargs):
-    with pytest.raises(ExchangeError) as caught:
-        call(*args, **kwargs)
-    assert caught.value.code == "SPEC_INVALID"
-    return str(caught.value)
 
 
 @settings(max_examples=200)

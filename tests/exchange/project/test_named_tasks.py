@@ -48,11 +48,9 @@ def test_every_entry_changes_the_digest(keys):
         assert len(digests - {plain.digest}) == len(entries)
 
 
-def text_of(project, change=lambda task: None, version=None):
+def text_of(project, change=lambda task: None):
     content = project_content(project)
     change(content["task"])
-    if version is not None:
-        content["project"]["format_version"] = version
     return tomli_w.dumps(content)
 
 
@@ -63,11 +61,6 @@ def test_unknown_and_missing_entries_are_refused(named):
     for name in project_content(named)["task"].keys() - optional:
         message = refused("SPEC_INVALID", parse_project, text_of(named, lambda task, name=name: task.pop(name)))
         assert name in message
-
-
-def test_other_versions_are_refused(named):
-    refused("SPEC_INVALID", parse_project, text_of(named, version=0))
-    refused("FORMAT_TOO_NEW", parse_project, text_of(named, version=2))
 
 
 def task(kind="survival", **changes):

@@ -346,13 +346,6 @@ def test_a_folder_that_is_tidied_up_meanwhile_keeps_what_is_being_written(table,
     assert len(read_table(path)) == 120
 
 
-def test_a_folder_that_is_not_there_is_named_as_it_was_given(table, tmp_path):
-    path = tmp_path / "absent" / "predictions.csv"
-    with pytest.raises(FileNotFoundError) as caught:
-        write_table(path, [table])
-    assert caught.value.filename == str(path)
-
-
 def test_csv_files_are_read_by_others_too(table, tmp_path):
     path = tmp_path / "t.csv"
     write_table(path, [table.iloc[:30], table.iloc[30:]])
