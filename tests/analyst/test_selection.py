@@ -8,7 +8,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from datacollab import KTI, TargetSimilarityGraph
 from datacollab.analyst._kti import kernel_widths
 from datacollab.analyst._kti_scoring import concordance, default_predictor, halves, held_out_views, prediction_score
-from datacollab.errors import NumericalError, UnknownPartyError
+from datacollab.errors import NumericalError
 from datacollab.linalg import Kernel
 
 ALPHAS = (0.001, 0.1, 1.0)
@@ -108,11 +108,3 @@ def test_concordance():
     assert concordance([rows, -rows]) == pytest.approx(0.0, abs=1e-3)
     constant = np.column_stack([rows[:, 0], np.ones(500)])
     assert concordance([constant, constant]) == pytest.approx(0.5)
-
-
-def test_widths_that_cannot_be_found_are_errors(views):
-    with pytest.raises(UnknownPartyError, match=r"\['b', 'c'\]"):
-        KTI(2, gamma={"a": 1.0}).fit(views)
-    coinciding = {**views, "b": np.r_[np.zeros((150, 2)), np.ones((50, 2))]}
-    with pytest.raises(NumericalError, match=r"Party 'b': gamma='median'"):
-        KTI(2).fit(coinciding)

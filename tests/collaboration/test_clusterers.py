@@ -18,7 +18,7 @@ from sklearn.utils.validation import _num_samples
 import datacollab as dc
 from datacollab.analyst import AnchorScaled
 from datacollab.collaboration import DataCollaborationClusterer
-from datacollab.errors import AnchorError, ObfuscationError, RepresentationError, UnknownPartyError
+from datacollab.errors import AnchorError, ObfuscationError, UnknownPartyError
 from datacollab.party import LabelledAnchors, Microaggregation
 
 
@@ -98,13 +98,6 @@ def test_others_find_well_parted_clusters_too(world, options):
     X, anchor, y, groups = world
     labels = clusterer(**options).fit_predict(X, groups=groups, anchor=anchor)
     assert adjusted_rand_score(y, labels) > 0.9
-
-
-def test_spectral_clustering_of_means_of_groups_is_refused(world):
-    X, anchor, _, groups = world
-    bad = clusterer(estimator=SpectralClustering(4), fit_on="anchor", defences=[Microaggregation(k=3)])
-    with pytest.raises(RepresentationError, match="SpectralClustering goes by the nearest neighbours"):
-        bad.fit(X, groups=groups, anchor=anchor)
 
 
 def test_defences_that_need_targets_are_refused(world):

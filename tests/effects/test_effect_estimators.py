@@ -20,8 +20,6 @@ from datacollab.effects import (
 )
 from datacollab.effects._estimators import survival_at
 from datacollab.errors import EffectError
-from datacollab.survival import kaplan_meier
-from datacollab.targets import survival_target
 
 SEEDS = st.integers(0, 10_000)
 
@@ -166,15 +164,6 @@ def test_curves_without_censoring_are_weighted_parts(seed):
     beyond = time > 6
     assert value == pytest.approx(weights @ beyond / weights.sum(), abs=1e-12)
     np.testing.assert_allclose(derivative, weights * (beyond - value) / weights.sum(), atol=1e-12)
-
-
-@given(SEEDS)
-def test_curves_are_those_of_survival_analysis(seed):
-    rng = np.random.default_rng(seed)
-    time, weights, event = rng.integers(1, 12, 40).astype(float), rng.random(40) + 0.1, rng.random(40) < 0.6
-    curve = kaplan_meier(survival_target(event, time), weights)
-    last = curve.times <= 6.0
-    assert survival_at(event, time, weights, 6.0)[0] == pytest.approx(curve.survival[last][-1], abs=1e-12)
 
 
 @given(SEEDS)

@@ -11,7 +11,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.mixture import GaussianMixture
 
 from datacollab.bundle import arrays_to_bytes, bytes_to_arrays
-from datacollab.model import LinearMap, PartyModel, mixture_classes, mixture_novelty, nearest_centre
+from datacollab.model import mixture_classes, mixture_novelty, nearest_centre
 from datacollab.model.predictors import read_predictor, write_predictor
 
 COVARIANCES = ("full", "tied", "diag", "spherical")
@@ -81,17 +81,3 @@ def test_many_columns_and_components_keep_the_digits():
     np.testing.assert_allclose(
         np.diff(mixture_novelty(mixture).predict(X)), -np.diff(mixture.score_samples(X)), rtol=0, atol=1e-7
     )
-
-
-@pytest.mark.parametrize("kind", ["centre", "classes", "novelty"])
-def test_a_party_reads_them_from_a_file(kind, tmp_path):
-    X = rows(2)
-    mixture = GaussianMixture(3, random_state=0).fit(X)
-    h = {
-        "centre": lambda: nearest_centre(KMeans(3, random_state=0).fit(X).cluster_centers_, np.arange(3)),
-        "classes": lambda: mixture_classes(mixture, np.arange(3)),
-        "novelty": lambda: mixture_novelty(mixture),
-    }[kind]()
-    model = PartyModel(party="a", integration_function=LinearMap("a", np.eye(3)), estimator=h)
-    model.save(tmp_path / "a.dcmodel")
-    np.testing.assert_array_equal(PartyModel.load(tmp_path / "a.dcmodel").predict(X), model.predict(X))

@@ -9,9 +9,10 @@ from numpy.testing import assert_allclose
 from sklearn.linear_model import Ridge
 
 from datacollab.bundle import arrays_to_bytes, bytes_to_arrays
-from datacollab.errors import ExchangeError, RepresentationError
+from datacollab.errors import RepresentationError
 from datacollab.linalg import Kernel
 from datacollab.model import KernelMap, LinearMap, model_from
+from refusals import refused_with
 
 
 def kernel_map(rng, n_anchors=1200, **options):
@@ -29,12 +30,6 @@ def test_kernel_map_is_the_expansion(rng):
     assert_allclose(default(X), wanted, rtol=2e-6)
     assert default(X).dtype == np.float64
     assert (default(X) != wanted).any()
-
-
-def test_kernel_map_with_landmarks_only(rng):
-    """Fewer rows than anchors is nothing special."""
-    g = kernel_map(rng, n_anchors=7)
-    assert g(np.zeros((4, 3))).shape == (4, 2)
 
 
 def test_what_is_prepared_for_speed_is_not_stored(rng):
@@ -79,12 +74,6 @@ def test_an_affine_map_is_the_formula():
     np.testing.assert_array_equal(LinearMap("north", G.coefficients)(ROWS), ROWS @ G.coefficients)
 
 
-def test_an_affine_map_comes_back_bit_for_bit(bundle):
-    g = model_from(bundle).integration_function
-    np.testing.assert_array_equal(g(ROWS), G(ROWS))
-    assert g.intercept.shape == (G.n_components,)
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -104,13 +93,11 @@ def test_an_affine_map_comes_back_bit_for_bit(bundle):
     ids=lambda wrong: None,
 )
 def test_an_affine_map_that_cannot_be_is_refused(bundle, wrong):
-    with pytest.raises(ExchangeError) as caught:
+    with refused_with("MODEL_MALFORMED"):
         model_from(wrong(bundle))
-    assert caught.value.code == "MODEL_MALFORMED"
 
 
 def test_an_intercept_that_the_facts_leave_out_is_refused(bundle):
     facts = {name: value for name, value in bundle.facts["integration_function"].items() if name != "intercept"}
-    with pytest.raises(ExchangeError) as caught:
+    with refused_with("MODEL_MALFORMED"):
         model_from(replace(bundle, facts=bundle.facts | {"integration_function": facts}))
-    assert caught.value.code == "MODEL_MALFORMED"

@@ -9,15 +9,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC, LinearSVC
 
 from datacollab.bundle import KeyPair, unpack
-from datacollab.errors import ExchangeError
 from datacollab.linalg import Kernel
 from datacollab.model import KernelMap, LinearMap, PartyModel, model_contents, model_from
+from refusals import refused_with
 
 NEW_ROWS = np.random.default_rng(1).normal(size=(40, N_INTERMEDIATE))
 
@@ -60,9 +59,8 @@ def test_save_and_load(tmp_path):
     model.save(file, key=key)
     assert_same_answers(PartyModel.load(file, signed_by=key.public), model)
     assert_same_answers(PartyModel.load(str(file)), model)
-    with pytest.raises(ExchangeError) as caught:
+    with refused_with("SIGNATURE_INVALID"):
         PartyModel.load(file, signed_by=KeyPair.generate().public)
-    assert caught.value.code == "SIGNATURE_INVALID"
     facts = unpack(file).facts
     assert (facts["party"], facts["n_intermediate"], facts["n_components"]) == ("north", 3, 4)
     assert (facts["estimator"], facts["task"], facts["classes"]) == (
@@ -81,11 +79,6 @@ def test_equal_models_give_equal_members(estimator):
     """Nothing of the machine, such as an address in memory, gets into a file."""
     first, second = (fitted(clone(estimator)) for _ in range(2))
     assert model_contents(first)[1] == model_contents(second)[1]
-
-
-def test_of_a_search_the_best_estimator_is_sent():
-    model = fitted(GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=2))
-    assert model_from(bundle_of(model)).estimator.name == "LogisticRegression"
 
 
 class _HomeMade(ClassifierMixin, BaseEstimator):
@@ -113,9 +106,8 @@ def _home_made(X):
 )
 def test_what_no_numbers_describe_is_not_sent(estimator, tmp_path):
     model = fitted(estimator)
-    with pytest.raises(ExchangeError, match="Train") as caught:
+    with refused_with("MODEL_UNSUPPORTED", match="Train"):
         model.save(tmp_path / "north.dcmodel")
-    assert caught.value.code == "MODEL_UNSUPPORTED"
     assert not list(tmp_path.iterdir())
 
 
@@ -131,17 +123,15 @@ def test_what_no_numbers_describe_is_not_sent(estimator, tmp_path):
 def test_a_kernel_that_is_no_name_and_numbers_is_not_sent(kernel):
     model = fitted(LogisticRegression())
     g = KernelMap("north", ROWS[:5], np.ones((5, 4)), kernel)
-    with pytest.raises(ExchangeError) as caught:
+    with refused_with("MODEL_UNSUPPORTED"):
         model_contents(PartyModel(party="north", integration_function=g, estimator=model.estimator))
-    assert caught.value.code == "MODEL_UNSUPPORTED"
 
 
 def test_a_map_that_does_not_fit_the_estimator_is_not_sent():
     model = fitted(LogisticRegression())
     g = KernelMap("north", ROWS[:5], np.ones((5, 3)), Kernel(metric="linear"))
-    with pytest.raises(ExchangeError) as caught:
+    with refused_with("MODEL_UNSUPPORTED"):
         model_contents(PartyModel(party="north", integration_function=g, estimator=model.estimator))
-    assert caught.value.code == "MODEL_UNSUPPORTED"
 
 
 def test_made_up_rows_far_from_the_training_rows_are_no_reason_to_refuse():
@@ -162,6 +152,5 @@ def test_files_are_their_owners_alone(tmp_path):
 
 
 def test_a_share_is_no_model():
-    with pytest.raises(ExchangeError) as caught:
+    with refused_with("WRONG_KIND"):
         model_from(replace(bundle_of(fitted(Ridge(), y=targets(regression=True))), kind="datacollab.share"))
-    assert caught.value.code == "WRONG_KIND"

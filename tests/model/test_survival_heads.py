@@ -11,12 +11,13 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import Ridge
 
 import datacollab as dc
-from datacollab.bundle import arrays_to_bytes, bytes_to_arrays
+from datacollab.bundle import bytes_to_arrays
 from datacollab.errors import AgreementError, ExchangeError
-from datacollab.model import PartyModel, ReceivedSurvival, head_from, head_to, model_contents, model_from, task_of
+from datacollab.model import PartyModel, ReceivedSurvival, head_to, model_contents, model_from, task_of
 from datacollab.model.predictors import SENDABLE, read_survival, sent_survival, write_survival
 from datacollab.survival import Baseline, CoxRegression, SurvivalForest
 from datacollab.targets import survival_target
+from refusals import refused_with
 
 generator = np.random.default_rng(0)
 G = MAPS["affine"]
@@ -92,9 +93,8 @@ def test_the_party_gets_no_baseline_but_its_own():
 
 def test_strata_that_are_no_parties_are_refused():
     model = model_of("cox", np.array(["old", "young"])[np.arange(60) % 2])
-    with pytest.raises(ExchangeError, match="'old', 'young'.*parties as strata") as caught:
+    with refused_with("MODEL_UNSUPPORTED", match="'old', 'young'.*parties as strata"):
         model_contents(model)
-    assert caught.value.code == "MODEL_UNSUPPORTED"
     # One stratum of another party is another party's baseline.
     alone = PartyModel(party="north", integration_function=G, estimator=model_of("cox").estimator.for_party("south"))
     with pytest.raises(ExchangeError, match="strata 'south'"):
@@ -203,9 +203,8 @@ def test_what_is_too_large_is_refused():
     facts, arrays = written("cox")
     times = np.arange(1.0, 100_002.0)
     many = arrays | {"survival.times": times, "survival.cumulative_hazard": times}
-    with pytest.raises(ExchangeError, match="100001 steps") as caught:
+    with refused_with("TOO_LARGE", match="100001 steps"):
         read_survival(facts, many, 4)
-    assert caught.value.code == "TOO_LARGE"
     with pytest.raises(ExchangeError, match="1001 columns") as caught:
         read_survival(facts, arrays, 1001)
     assert caught.value.code == "TOO_LARGE"
@@ -296,12 +295,3 @@ def test_its_text_shows_no_numbers():
     text = repr(sent_survival(FITTED["forest"](None)))
     assert "Baseline(n_steps=" in text
     assert repr(Baseline(np.array([1.0]), np.array([0.5]))) == "Baseline(n_steps=1)"
-
-
-def test_head_from_reads_what_head_to_wrote():
-    facts, members = head_to(FITTED["cox"](None), "h")
-    read = head_from(facts, members, "h", 4)
-    np.testing.assert_array_equal(read.predict(X), FITTED["cox"](None).predict(X))
-    members["h.safetensors"] = arrays_to_bytes({"0.centre": np.zeros(4)})
-    with pytest.raises(ExchangeError):
-        head_from(facts, members, "h", 4)

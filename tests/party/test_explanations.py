@@ -1,14 +1,10 @@
 """What packages such as shap are given to explain, and how far parties' explanations agree."""
 
-from itertools import combinations
-from math import comb
-
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
-from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -48,44 +44,6 @@ def explained(answer, X, background):
     """Exact Shapley values by shap."""
     masker = shap.maskers.Independent(background, max_samples=len(background))
     return shap.explainers.Exact(answer, masker)(X)
-
-
-def enumerated(answer, x, background):
-    """Shapley values from the definition: every coalition of every column, one at a time."""
-    n = len(x)
-
-    def worth(kept):
-        masked = background.copy()
-        masked[:, list(kept)] = x[list(kept)]
-        return answer(masked).mean(axis=0)
-
-    values = []
-    for column in range(n):
-        others = [each for each in range(n) if each != column]
-        values.append(
-            sum(
-                (worth((*kept, column)) - worth(kept)) / (n * comb(n - 1, size))
-                for size in range(n)
-                for kept in combinations(others, size)
-            )
-        )
-    return np.array(values)
-
-
-def bent(X):
-    return X[:, 0] * X[:, 1] + np.sin(X[:, 2]) + np.abs(X[:, 3]) * X[:, 0]
-
-
-def test_shap_on_the_predictor_is_enumeration_and_adds_up():
-    h = RandomForestRegressor(n_estimators=10, random_state=0)
-    parties, models, anchor, tables = world(h, target=bent, f="kernel-pca", integrator=dc.KTI(4), n_components=6)
-    party, model, X, background = parties[0], models[0], tables[0][:3], anchor[:7]
-    found = explained(party.predictor(model), X, background)
-    for row in range(3):
-        expected = enumerated(lambda X: party.predict(X, model), X[row], background)
-        np.testing.assert_allclose(found.values[row], expected, rtol=0, atol=1e-8)
-    sums = found.base_values + found.values.sum(axis=1)
-    np.testing.assert_allclose(sums, party.predict(X, model), rtol=0, atol=1e-12)
 
 
 def test_values_of_a_linear_model_are_in_closed_form():

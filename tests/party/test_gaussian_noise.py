@@ -132,34 +132,12 @@ def test_no_noise_is_no_choice(rng):
         GaussianNoise(0).apply(rng.normal(size=(5, 2)), np.zeros(5))
 
 
-REFERENCE = {0.5: 7.032, 1: 3.731, 2: 1.994, 4: 1.081, 8: 0.600, 16: 0.344, 64: 0.127}
-
-
-@pytest.mark.parametrize("epsilon", REFERENCE)
-def test_reference_values(epsilon):
-    assert round(gaussian_sigma(epsilon, 1e-5), 3) == REFERENCE[epsilon]
-
-
 @given(st.floats(1e-3, 200), st.floats(-11, -0.1))
 def test_sigma_is_the_smallest_that_keeps_the_promise(epsilon, exponent):
     delta = 10.0**exponent
     sigma = gaussian_sigma(epsilon, delta)
     assert gaussian_delta(sigma, epsilon) <= delta
     assert gaussian_delta(sigma * (1 - 1e-4), epsilon) > delta
-
-
-@pytest.mark.parametrize(("sigma", "epsilon"), [(0.5, 1.0), (1.3, 0.5), (3.0, 0.2), (0.4, 6.0)])
-def test_delta_is_the_hockey_stick_divergence(sigma, epsilon):
-    """By numerical integration of max(p - e^epsilon q, 0) for unit shift."""
-    t = np.linspace(-15 * sigma, 15 * sigma + 1, 1_000_001)
-    p, q = stats.norm(1, sigma).pdf(t), stats.norm(0, sigma).pdf(t)
-    naive = trapezoid(np.maximum(p - math.exp(epsilon) * q, 0), t)
-    assert_allclose(gaussian_delta(sigma, epsilon), naive, rtol=1e-4)
-
-
-def test_noise_beats_the_classical_bound():
-    for epsilon in (0.1, 0.5, 0.9):
-        assert gaussian_sigma(epsilon, 1e-5) < math.sqrt(2 * math.log(1.25 / 1e-5)) / epsilon
 
 
 @pytest.mark.parametrize(
@@ -323,9 +301,3 @@ class TestBesideDPAccounting:
         low, high = self.epsilons(sums.noise, 2 * sums.clip, sums.delta, n_times=2)
         assert low <= sums.epsilon <= high + 1e-9
         assert high - low < 0.01
-
-
-def test_epsilon_of_a_noise_is_what_the_integral_says():
-    for sigma in (0.4, 1.0, 5.0):
-        epsilon = gaussian_epsilon(sigma, 1e-6)
-        assert divergence(sigma, epsilon) == pytest.approx(1e-6, rel=1e-5)

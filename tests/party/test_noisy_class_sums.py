@@ -109,14 +109,6 @@ class TestOneRecord:
         one_more = class_vector(np.vstack([rest, there]), np.append(rest_codes, 1), 3, center, radius)
         assert_allclose(np.linalg.norm(one_more - nobody), math.sqrt(2) * radius)
 
-    def test_smaller_counts_save_nothing(self):
-        """Counts in half multiples of C: a change of class moves less, but one within the class as much as before."""
-        radius, half = 1.0, 0.5
-        within = np.array([radius, half]) - np.array([-radius, half])
-        between = np.array([radius, half, 0, 0]) - np.array([0, 0, radius, half])
-        assert_allclose(np.linalg.norm(between), math.sqrt(2) * math.sqrt(1.25) * radius)
-        assert np.linalg.norm(within) == REPLACED * radius > np.linalg.norm(between)
-
 
 class TestNoise:
     def released(self, X, y, anchor, n_times, epsilon=4.0, classes=(0, 1)):

@@ -68,10 +68,6 @@ def test_rows_do_not_depend_on_the_batch_bit_for_bit(fitted, monkeypatch):
     assert_array_equal(fitted.transform(X_NEW), together)
 
 
-def test_row_wise_passes_the_check(fitted):
-    assert_row_wise(fitted, X_NEW, rtol=0.0)
-
-
 @pytest.mark.slow
 def test_umaps_own_transform_fails_the_check_of_rows(paper):
     assert not is_row_wise(paper, X_NEW)

@@ -199,15 +199,6 @@ def test_rotation_and_the_order_of_rows_change_nothing(digits, pca_share):
             assert_allclose(one.value, other.value, atol=1e-6, err_msg=f"{one.attack}: {one.metric}")
 
 
-def test_equal_rows_are_linked_by_chance_alone(digits):
-    (X, y), *_ = digits
-    party = dc.Party("a", FunctionTransformer(lambda table: np.ones((len(table), 3)))).fit(X, y)
-    result = audited(party, digits, attacks=("linear regression", "kernel ridge", "forward emulator"))
-    for finding in result.findings:
-        if finding.metric == "linkage" and "labels" not in finding.attack:
-            assert finding.value <= Rate(6, 100).value
-
-
 def test_the_map_itself_tells_members_unless_it_was_fitted_elsewhere(digits):
     (X, y), _, (public, _), *_ = digits
     X, y, f = X[:60], y[:60], dc.obfuscator("pca", n_components=16)
