@@ -1,6 +1,6 @@
 """An audit as it comes out: a party of 100 images behind UMAP, figures of the size that is measured there."""
 
-from datacollab.risk.audit import AuditResult, DefenceEffect, Finding, Record
+from datacollab.risk.audit import AuditResult, DefenceEffect, Finding, Record, audit
 from datacollab.risk.audit._levels import LEVELS
 
 LABEL_ONLY = {
@@ -126,3 +126,15 @@ def audit_result(**given):
         "complete": True,
     }  # fmt: skip
     return AuditResult(**(fields | given))
+
+
+def audited_rows(party, X, anchor, public, control, **options):
+    """An audit of level T2, from rows and targets of the anchor, of the public and of those that nobody holds."""
+    known = zip(("anchor", "public", "control"), (anchor, public, control), strict=True)
+    given = {name + part: each for name, pair in known for part, each in zip(("", "_target"), pair, strict=True)}
+    return audit(party, X, **{"levels": ["T2"], "random_state": 0} | given | options)
+
+
+def value_of(result, metric, attack):
+    """The figure of an attack."""
+    return next(one.value for one in result.findings if (one.metric, one.attack) == (metric, attack))

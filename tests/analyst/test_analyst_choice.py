@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from bent_views import turned_shares
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.decomposition import PCA
@@ -12,6 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
 import datacollab as dc
+from datacollab.analyst import Candidate, Selection
 from datacollab.analyst._analyst import rounded
 from datacollab.analyst._training import looks_interpolated, training_rows
 from datacollab.errors import AgreementError, RepresentationError
@@ -20,25 +22,9 @@ from datacollab.model import LandmarkRidgeClassifier, LandmarkRidgeRegressor
 pytestmark = pytest.mark.usefixtures("few_trees")
 
 
-def world(rng, *, n_parties=3, n_rows=40, n_anchors=60, d=4, target=None):
-    """Shares of parties that turn the same space, each in its own way; the class is the sign of a product."""
-    target = target or (lambda X: np.where(X[:, 0] * X[:, 1] > 0, "yes", "no"))
-    A = rng.normal(size=(n_anchors, d))
-    anchor_target = target(A)
-    shares = []
-    for k in range(n_parties):
-        X = rng.normal(size=(n_rows, d))
-        rotation = np.linalg.qr(rng.normal(size=(d, d)))[0]
-        shares.append(
-            dc.Share(
-                party=f"p{k}",
-                representation=X @ rotation,
-                anchor_representation=A @ rotation,
-                target=target(X),
-                anchor_target=anchor_target,
-            )
-        )
-    return shares
+def world(rng, *, target=lambda X: np.where(X[:, 0] * X[:, 1] > 0, "yes", "no"), **sizes):
+    """The class is the sign of a product."""
+    return turned_shares(rng, target, **sizes)
 
 
 @pytest.fixture(scope="module")
@@ -252,7 +238,8 @@ def test_whole_numbers_are_numbers_where_the_task_says_so(rng):
 def test_classes_that_only_the_anchor_has(rng):
     shares = world(rng)
     names = np.where(np.arange(60) < 6, "other", shares[0].anchor_target)
-    collaboration = dc.Analyst([dc.LTI(4)]).fit([changed(s, anchor_target=names) for s in shares])
+    analyst = dc.Analyst([dc.LTI(4)], LogisticRegression())
+    collaboration = analyst.fit([changed(s, anchor_target=names) for s in shares])
     assert np.isfinite(collaboration.selection_.chosen.loss)
     n_classes = 3 if collaboration.selection_.chosen.anchor_weight else 2
     assert collaboration.left_out_["p0"].shape == (40, n_classes)
@@ -348,6 +335,22 @@ def test_intervals_are_of_paired_differences(rng):
     assert_allclose(other.difference_high - other.difference_low, 2 * half, rtol=1e-9)
     assert "*" in str(selection)
     assert selection.to_frame().shape[0] == 2
+
+
+def made_up_selection(judged_on, *losses, chosen):
+    found = [
+        Candidate(integrator="LTI", model=f"model {number}", loss=loss, standard_error=0.01, chosen=number == chosen)
+        for number, loss in enumerate(losses)
+    ]
+    return Selection(candidates=tuple(found), metric="log loss", judged_on=judged_on, n_judges=100)
+
+
+def test_a_table_says_why_a_simpler_one_was_taken_and_where_scores_are_no_promise():
+    """Lest its figures be read for more than they are."""
+    assert "The simpler one (*) was taken" in made_up_selection("anchor", 0.6, 0.5, chosen=0).table()
+    assert "simpler" not in made_up_selection("anchor", 0.6, 0.5, chosen=1).table()
+    for judged_on, is_said in (("rows", False), ("anchor", True), ("groups", True)):
+        assert bool(made_up_selection(judged_on, 0.6, chosen=0).caution) == is_said
 
 
 @pytest.mark.parametrize(

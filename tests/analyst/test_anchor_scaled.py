@@ -20,7 +20,7 @@ def raw(seed, n_rows=60):
     return np.random.default_rng(seed).normal(size=(n_rows, 4)) * SCALES + 100.0
 
 
-def parties(seed, A):
+def parties(seed):
     """PCA without reduction, of each party's own rows: isometries with centres and axes of their own."""
     rng = np.random.default_rng([seed, 1])
     return {
@@ -29,10 +29,16 @@ def parties(seed, A):
     }
 
 
+def isometric(seed):
+    """The anchor, and what parties make of it."""
+    A = raw(seed)
+    return A, {name: f.transform(A) for name, f in parties(seed).items()}
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_isometries_give_raw_distances(seed):
     A, X = raw(seed), raw(seed + 100)
-    maps = parties(seed, A)
+    maps = parties(seed)
     integrator = AnchorScaled().fit({name: f.transform(A) for name, f in maps.items()})
     assert integrator.kept_variance_ == pytest.approx(1.0, abs=1e-9)
     for name, f in maps.items():
@@ -43,7 +49,7 @@ def test_isometries_give_raw_distances(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_rows_of_different_parties_are_as_far_apart_as_they_are(seed):
     A, X = raw(seed), raw(seed + 100)
-    maps = parties(seed, A)
+    maps = parties(seed)
     integrator = AnchorScaled().fit({name: f.transform(A) for name, f in maps.items()})
     one, other = (integrator.transform({name: maps[name].transform(X)})[name] for name in ("north", "west"))
     np.testing.assert_allclose(one, other, atol=1e-8)
@@ -55,8 +61,7 @@ def test_rows_of_different_parties_are_as_far_apart_as_they_are(seed):
     ids=str,
 )
 def test_turning_a_partys_representation_changes_no_distance(integrator):
-    A = raw(1)
-    anchors = {name: f.transform(A) for name, f in parties(1, A).items()}
+    A, anchors = isometric(1)
     turned = anchors | {"south": anchors["south"] @ ortho_group.rvs(4, random_state=0)}
     before = AnchorScaled(integrator).fit(anchors)
     after = AnchorScaled(integrator).fit(turned)
@@ -70,16 +75,14 @@ def test_turning_a_partys_representation_changes_no_distance(integrator):
 
 
 def test_an_affine_kernel_with_next_to_no_penalty_gives_raw_distances_too():
-    A = raw(2)
-    anchors = {name: f.transform(A) for name, f in parties(2, A).items()}
+    A, anchors = isometric(2)
     integrator = AnchorScaled(KTI(4, kernel="poly", degree=1, coef0=1, alpha=1e-9, center=True))
     np.testing.assert_allclose(pdist(integrator.fit_transform(anchors)["west"]), pdist(A), rtol=1e-4)
 
 
 def test_shrinkage_of_kernel_ridge_regression_is_made_up_for():
     """W is fitted to what maps make of the anchor: a large penalty makes the maps small, and distances no smaller."""
-    A = raw(3)
-    anchors = {name: f.transform(A) for name, f in parties(3, A).items()}
+    A, anchors = isometric(3)
     sizes = {}
     for alpha in (1e-3, 1.0):
         integrator = KTI(4, alpha=alpha, center=True)
@@ -92,8 +95,7 @@ def test_shrinkage_of_kernel_ridge_regression_is_made_up_for():
 
 
 def test_distances_are_in_the_parties_unit():
-    A = raw(4)
-    anchors = {name: f.transform(A) for name, f in parties(4, A).items()}
+    A, anchors = isometric(4)
     larger = {name: 1000.0 * rows for name, rows in anchors.items()}
     np.testing.assert_allclose(
         pdist(AnchorScaled().fit_transform(larger)["north"]),
@@ -102,8 +104,7 @@ def test_distances_are_in_the_parties_unit():
 
 
 def test_scaling_twice_is_scaling_once():
-    A = raw(5)
-    anchors = {name: f.transform(A) for name, f in parties(5, A).items()}
+    A, anchors = isometric(5)
     inner = LTI(2, fit_intercept=True)
     twice = AnchorScaled(AnchorScaled(inner)).fit_transform(anchors)
     once = AnchorScaled(inner).fit_transform(anchors)
@@ -111,8 +112,7 @@ def test_scaling_twice_is_scaling_once():
 
 
 def test_by_default_the_lowest_rank_says_how_many_components():
-    A = raw(6)
-    anchors = {name: f.transform(A) for name, f in parties(6, A).items()}
+    A, anchors = isometric(6)
     anchors["south"] = np.hstack([anchors["south"][:, :2], np.full((60, 1), 7.0)])
     integrator = AnchorScaled().fit(anchors)
     assert integrator.integrator_.n_components == 2
@@ -122,8 +122,7 @@ def test_by_default_the_lowest_rank_says_how_many_components():
 
 @pytest.mark.parametrize("inner", [LTI(3, fit_intercept=True), LTI(3), KTI(3)], ids=str)
 def test_its_maps_can_be_sent(inner):
-    A = raw(7)
-    anchors = {name: f.transform(A) for name, f in parties(7, A).items()}
+    A, anchors = isometric(7)
     g = AnchorScaled(inner).fit(anchors).integration_functions_["south"]
     assert isinstance(g, KernelMap if isinstance(inner, KTI) else LinearMap)
     np.testing.assert_array_equal(map_from("south", *map_to(g))(anchors["south"]), g(anchors["south"]))

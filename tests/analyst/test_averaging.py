@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from bent_views import turned_shares
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -18,29 +19,15 @@ pytestmark = pytest.mark.usefixtures("few_trees")
 LOSSES = hnp.arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(1, 30)), elements=st.floats(0, 50))
 
 
-def world(rng, numbers=False, n_rows=40, one_to_one=True):
+def world(rng, numbers=False, one_to_one=True):
     """Shares of three turned views on one space; the target is curved, and noisy."""
 
     def target(X):
         signal = X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=len(X))
         return signal if numbers else np.where(signal > 0, "yes", "no")
 
-    A = rng.normal(size=(60, 4))
-    anchor_target = target(A)
-    shares = []
-    for k in range(3):
-        X, rotation = rng.normal(size=(n_rows, 4)), np.linalg.qr(rng.normal(size=(4, 4)))[0]
-        shares.append(
-            dc.Share(
-                party=f"p{k}",
-                representation=X @ rotation,
-                anchor_representation=A @ rotation,
-                target=target(X),
-                anchor_target=anchor_target,
-                one_to_one=one_to_one or k != 1,
-            )
-        )
-    return shares
+    first, second, third = turned_shares(rng, target)
+    return [first, second if one_to_one else dc.Share(**{**vars(second), "one_to_one": False}), third]
 
 
 @given(LOSSES, st.booleans())

@@ -187,23 +187,15 @@ def test_targets_are_not_looked_at(world):
     np.testing.assert_allclose(integrate(p.share(X[150:]) for p in parties).pooled, integrate(shares).pooled)
 
 
-def test_what_is_no_share_and_twice_the_same_name_are_refused(world):
-    _, _, _, shares = world
-    with pytest.raises(TypeError, match="Shares are wanted"):
-        integrate([np.zeros((3, 3))])
-    with pytest.raises(AgreementError, match="Two shares"):
-        integrate([shares[0], shares[0]])
-    with pytest.raises(AgreementError, match="No share"):
-        integrate([])
-
-
-def test_parameters_that_are_none_are_refused(world):
+def test_parameters_that_are_none_and_twice_the_same_name_are_refused(world):
     _, _, _, shares = world
     integrated = integrate(shares)
     with pytest.raises(TypeError, match="fit_predict"):
         cluster(integrated, LogisticRegression())
     with pytest.raises(TypeError, match="classifier"):
         cluster(integrated, KMeans(2), assignment=KMeans(2))
+    with pytest.raises(AgreementError, match="Two shares"):
+        integrate([shares[0], shares[0]])
     with pytest.raises(ValueError, match="none of 150 rows"):
         cluster(integrated, DBSCAN(eps=1e-9))
 

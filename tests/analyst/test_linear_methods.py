@@ -208,12 +208,9 @@ def test_a_consensus_is_nearer_to_all_than_any_party_or_their_mean(rng):
     assert_allclose(again.objective_, consensus, rtol=1e-6)
 
 
-def test_odc_refuses_unequal_dimensions(views):
+def test_odc_refuses_unequal_dimensions_and_an_unknown_reference(views, rng):
     with pytest.raises(AgreementError, match=r"dimensions must agree; got \{'a': 8, 'b': 5, 'c': 7\}"):
         ODC().fit(views)
-
-
-def test_odc_refuses_an_unknown_reference(rng):
     A = rng.normal(size=(20, 2))
     with pytest.raises(UnknownPartyError, match="'nobody' is none of the parties"):
         ODC(reference="nobody").fit({"a": A, "b": A})

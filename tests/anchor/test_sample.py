@@ -48,13 +48,6 @@ def test_every_row_of_a_class_is_as_likely():
     assert (abs(np.bincount(chosen.astype(int)) - expected) < 5 * np.sqrt(expected)).all()
 
 
-def test_same_seed_same_anchor():
-    X = np.arange(100.0).reshape(-1, 1)
-    one, two, other = (SampleAnchor(20).sample(X, random_state=seed)[0] for seed in (1, 1, 2))
-    assert_array_equal(one, two)
-    assert not np.array_equal(one, other)
-
-
 def test_too_few_rows_are_refused():
     with pytest.raises(AnchorError, match="5 rows but n_samples=6"):
         SampleAnchor(6).sample(np.eye(5))

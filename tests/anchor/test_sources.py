@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
+from sklearn.base import clone
 
 import datacollab as dc
 from datacollab.anchor import AnchorSampler, GaussianAnchor, SampleAnchor, SMOTEAnchor, UniformAnchor
@@ -50,6 +51,25 @@ def test_data_frames_and_integers_give_the_same_float64_anchor_with_their_column
         assert type(anchor) is frame
         assert list(anchor.columns) == ["b", "a"]
         assert_array_equal(anchor, expected)
+
+
+@pytest.mark.parametrize("target", [None, np.arange(80) % 4, np.arange(80) / 7], ids=["none", "classes", "numbers"])
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        SMOTEAnchor(20),
+        UniformAnchor(20),
+        GaussianAnchor(20),
+        GaussianAnchor(20, covariance="diagonal"),
+        SampleAnchor(20),
+    ],
+)
+def test_same_seed_same_anchor(sampler, target):
+    X = np.random.default_rng(0).normal(size=(80, 3))
+    one, two, other = (clone(sampler).sample(X, target, random_state=seed) for seed in (5, 5, 6))
+    assert_array_equal(one[0], two[0])
+    assert_array_equal(one[1], two[1])
+    assert not np.array_equal(one[0], other[0])
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda sampler: type(sampler).__name__)

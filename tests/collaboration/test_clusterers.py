@@ -11,14 +11,11 @@ from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
-from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils.estimator_checks import check_estimator
-from sklearn.utils.validation import _num_samples
 
 import datacollab as dc
 from datacollab.analyst import AnchorScaled
 from datacollab.collaboration import DataCollaborationClusterer
-from datacollab.errors import AnchorError, ObfuscationError, UnknownPartyError
+from datacollab.errors import AnchorError, ObfuscationError
 from datacollab.party import LabelledAnchors, Microaggregation
 
 
@@ -114,12 +111,6 @@ def test_no_anchor_and_no_owners_are_refused(world):
         clusterer().fit(X, anchor=anchor)
 
 
-def test_a_stranger_is_refused(world):
-    X, anchor, _, groups = world
-    with pytest.raises(UnknownPartyError, match="'z'"):
-        clusterer().fit(X, groups=groups, anchor=anchor).predict(X[:2], groups=["z", "a"])
-
-
 def test_owners_and_anchor_travel_by_metadata_routing(world):
     X, anchor, _, groups = world
     with sklearn.config_context(enable_metadata_routing=True):
@@ -132,33 +123,3 @@ def test_anchor_as_long_as_the_table_is_no_trouble(world):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         clusterer().fit_predict(X, groups=groups, anchor=X[::-1])
-
-
-class _Adapter:
-    """scikit-learn calls fit(X) and predict(X): rows are two parties' in turn, and the anchor is drawn around them."""
-
-    def fit(self, X, y=None):
-        shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
-        anchor = np.random.default_rng(0).normal(size=(60, shape[1])) if len(shape) == 2 else X
-        return super().fit(X, groups=np.arange(_num_samples(X)) % 2, anchor=anchor)
-
-    def predict(self, X):
-        return super().predict(X, groups=np.zeros(_num_samples(X), dtype=int))
-
-    def fit_predict(self, X, y=None):
-        return self.fit(X).labels_
-
-
-class Clusterer(_Adapter, DataCollaborationClusterer):
-    def transform(self, X):
-        return super().transform(X, groups=np.zeros(_num_samples(X), dtype=int))
-
-    def fit_transform(self, X, y=None):
-        return self.fit(X).transform(X)
-
-
-@pytest.mark.filterwarnings("ignore:In most columns the anchor", "ignore:The anchor has as many rows")
-def test_scikit_learn_contract():
-    why = "an entry that is no number is not shown, so it is not a TypeError that quotes it"
-    estimator = Clusterer(FunctionTransformer(validate=True), n_clusters=2, least_rows=1)
-    check_estimator(estimator, expected_failed_checks={"check_dtype_object": why}, on_skip=None)

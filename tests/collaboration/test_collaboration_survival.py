@@ -5,7 +5,7 @@ import pytest
 
 import datacollab as dc
 from datacollab.errors import AgreementError
-from datacollab.survival import CoxRegression, SurvivalForest, concordance_index
+from datacollab.survival import CoxRegression, concordance_index
 from datacollab.targets import coarsened, effect_target, survival_target
 
 RANDOM = np.random.default_rng(0)
@@ -80,23 +80,6 @@ def test_anchor_rows_with_times_have_a_stratum_of_their_own():
     assert np.linalg.norm(np.sqrt(np.diag(h.covariance_))) < np.linalg.norm(np.sqrt(np.diag(without.covariance_)))
 
 
-@pytest.mark.parametrize("estimator", [CoxRegression(), SurvivalForest(30, random_state=0)], ids=["cox", "forest"])
-def test_models_cross_as_numbers_and_predict_the_same(estimator, tmp_path):
-    found = fitted(estimator=estimator)
-    own = TEST_OWNERS == "b"
-    found.models_["b"].save(tmp_path / "b.dcmodel")
-    read = dc.PartyModel.load(tmp_path / "b.dcmodel")
-    party = found.parties_["b"]
-    np.testing.assert_allclose(
-        party.predict(X_TEST[own], read), found.predict(X_TEST[own], groups=TEST_OWNERS[own]), rtol=1e-12, atol=1e-12
-    )
-    np.testing.assert_allclose(
-        party.predict_survival(X_TEST[own], read, [50.0]),
-        found.predict_survival(X_TEST[own], [50.0], groups=TEST_OWNERS[own]),
-        rtol=1e-12,
-    )
-
-
 def test_scores_are_concordances_and_together_is_better_than_alone():
     found = fitted()
     score = found.score(X_TEST, Y_TEST, groups=TEST_OWNERS)
@@ -119,11 +102,6 @@ def test_times_are_shared_in_steps():
 def test_other_targets_are_refused(wrong):
     with pytest.raises(AgreementError, match="Times to an event are wanted"):
         model().fit(X, wrong, groups=OWNERS, anchor=ANCHOR)
-
-
-def test_a_row_whose_time_is_beyond_the_observation_is_refused():
-    with pytest.raises(ValueError, match="beyond the end of the observation"):
-        fitted().predict_survival(X_TEST, [10_000.0], groups=TEST_OWNERS)
 
 
 def test_an_analyst_refuses_strata_that_are_none():

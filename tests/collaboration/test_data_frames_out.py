@@ -49,12 +49,6 @@ def test_rows_keep_their_names(given):
     assert_allclose(told.to_numpy(), clone(CLASSIFIER).fit(**given).represent(given["X"], groups=given["groups"])[::-1])
 
 
-def test_by_default_arrays_come_out(given):
-    told = clone(CLASSIFIER).fit_transform(**given)
-    assert isinstance(told, np.ndarray)
-    assert_allclose(told, clone(CLASSIFIER).fit(**given).represent(given["X"], groups=given["groups"]))
-
-
 def test_as_a_step_of_a_pipeline_owners_travel_by_routing(given):
     rest = {name: given[name] for name in ("groups", "anchor")}
     with sklearn.config_context(enable_metadata_routing=True):

@@ -18,12 +18,13 @@ from datacollab import (
     DataCollaborationClassifier,
     DataCollaborationRegressor,
 )
+from datacollab.collaboration import DataCollaborationClusterer
 
 
 class _Adapter:
-    def fit(self, X, y):
+    def fit(self, X, y=None):
         shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
-        anchor = np.random.default_rng(0).normal(size=(30, shape[1])) if len(shape) == 2 else X
+        anchor = np.random.default_rng(0).normal(size=(60, shape[1])) if len(shape) == 2 else X
         return super().fit(X, y, groups=np.arange(_num_samples(X)) % 2, anchor=anchor)
 
     def predict(self, X, groups=None):
@@ -32,20 +33,27 @@ class _Adapter:
     def transform(self, X, groups=None):
         return super().transform(X, groups=first_party(X))
 
-    def fit_transform(self, X, y):
+    def fit_transform(self, X, y=None):
         return self.fit(X, y).transform(X)
 
+
+class _Scored(_Adapter):
     def score(self, X, y):
         return super().score(X, y, groups=first_party(X))
 
 
-class Classifier(_Adapter, DataCollaborationClassifier):
+class Classifier(_Scored, DataCollaborationClassifier):
     def predict_proba(self, X):
         return super().predict_proba(X, groups=first_party(X))
 
 
-class Regressor(_Adapter, DataCollaborationRegressor):
+class Regressor(_Scored, DataCollaborationRegressor):
     pass
+
+
+class Clusterer(_Adapter, DataCollaborationClusterer):
+    def fit_predict(self, X, y=None):
+        return self.fit(X).labels_
 
 
 def first_party(X):
@@ -59,21 +67,18 @@ def identity():
 ESTIMATORS = [
     Classifier(identity(), KTI(10, alpha=1e-4), make_pipeline(StandardScaler(), LogisticRegression())),
     Regressor(identity(), KTI(10, alpha=1e-4), make_pipeline(StandardScaler(), Ridge(1e-3))),
+    Clusterer(identity(), n_clusters=2, least_rows=1),
     Central(LogisticRegression()),
     Central(Ridge()),
 ]
 
 
-def expected_failures(estimator):
-    if isinstance(estimator, _Adapter):
-        return {
-            "check_dtype_object": "an entry that is no number is not shown, so it is not a TypeError that quotes it"
-        }
-    return {}
+WHY = "an entry that is no number is not shown, so it is not a TypeError that quotes it"
 
 
 # The adapter's anchor is drawn without a look at X, which the checks place where they like.
 @pytest.mark.filterwarnings("ignore:In most columns the anchor", "ignore:The anchor has as many rows")
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__)
 def test_scikit_learn_contract(estimator):
-    check_estimator(estimator, expected_failed_checks=expected_failures(estimator), on_skip=None)
+    expected = {"check_dtype_object": WHY} if isinstance(estimator, _Adapter) else {}
+    check_estimator(estimator, expected_failed_checks=expected, on_skip=None)

@@ -9,7 +9,7 @@ import sklearn
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
@@ -57,17 +57,6 @@ def test_scores_of_nan_have_a_reason(digits, estimator):
     assert "Leave out scoring=" in said
     assert "party_column" in said
     assert "Traceback" not in said
-
-
-def test_a_grid_search_says_it_too(digits):
-    with sklearn.config_context(enable_metadata_routing=True):
-        search = GridSearchCV(
-            model(), {"integrator__n_components": [4]}, cv=PartyStratifiedKFold(3), scoring="accuracy"
-        )
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            search.fit(digits["X"], digits["y"], **context(digits))
-    assert any("nobody knows whose they are" in str(each.message) for each in caught)
 
 
 def test_scorers_work_on_parties_alone(digits):

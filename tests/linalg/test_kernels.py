@@ -57,11 +57,6 @@ def test_median_gamma_by_a_loop(rng):
     assert median_gamma(A, "laplacian") == pytest.approx(1 / manhattan)
 
 
-def test_scale_gamma_is_scikit_learns(rng):
-    A = rng.normal(size=(21, 3))
-    assert scale_gamma(A) == pytest.approx(1 / (3 * A.var()))
-
-
 def test_widths_of_coinciding_rows_are_infinite():
     assert median_gamma(np.zeros((5, 2))) == np.inf
     assert scale_gamma(np.zeros((5, 2))) == np.inf

@@ -30,19 +30,6 @@ def test_every_penalty_from_one_decomposition(seed, rank, alpha):
     assert_allclose(path.coefficients(alpha, Z), inverse @ Z, rtol=1e-7, atol=1e-8 / alpha)
 
 
-def test_a_smoother_is_added_to_what_is_there(rng):
-    S = gram(rng)
-    M = np.ones((30, 30), order="F")
-    ridge_path(S.copy(), 0.1).add_smoother(M, 0.1)
-    assert_allclose(np.tril(M), np.tril(1 + S @ np.linalg.inv(S + 0.1 * np.eye(30))), atol=1e-10)
-
-
-def test_only_the_rank_is_kept(rng):
-    path = ridge_path(gram(rng, rank=4), 0.01)
-    assert path.vectors.shape == (30, 4)
-    assert path.eigenvalues.shape == (4,)
-
-
 def test_a_nearly_semidefinite_matrix_keeps_its_negative_eigenvalues(rng):
     """KTI solves with the matrix as it is, so the search must."""
     U = np.linalg.qr(rng.normal(size=(30, 30)))[0]

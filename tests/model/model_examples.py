@@ -1,12 +1,15 @@
 """Small fitted models of many kinds, for the tests of model files."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
+import pytest
 
-from datacollab.bundle import Bundle
+from datacollab.bundle import Bundle, arrays_to_bytes, bytes_to_arrays
+from datacollab.errors import ExchangeError
 from datacollab.linalg import Kernel
-from datacollab.model import MODEL_KIND, KernelMap, LinearMap, PartyModel, model_contents
+from datacollab.model import MODEL_KIND, KernelMap, LinearMap, PartyModel, model_contents, model_from
 
 N_INTERMEDIATE, N_COMPONENTS = 3, 4
 
@@ -62,3 +65,17 @@ def bundle_of(model):
     """What a party would unpack."""
     facts, members = model_contents(model)
     return Bundle(kind=MODEL_KIND, facts=facts, members=members, signer=None, digest="")
+
+
+def changed_arrays(bundle, change, member="h.safetensors"):
+    """A bundle whose arrays somebody changed."""
+    arrays = bytes_to_arrays(bundle.members[member], what=member)
+    change(arrays)
+    return replace(bundle, members=bundle.members | {member: arrays_to_bytes(arrays)})
+
+
+def refused(bundle):
+    """The code with which a party refuses it."""
+    with pytest.raises(ExchangeError) as caught:
+        model_from(bundle)
+    return caught.value.code

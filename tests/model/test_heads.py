@@ -1,14 +1,14 @@
 """Models h that are sent as plain numbers: the same predictions, and nothing else is taken."""
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from model_examples import MAPS, ROWS, bundle_of, fitted, targets
+from model_examples import MAPS, ROWS, bundle_of, changed_arrays, fitted, refused, targets
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics.pairwise import rbf_kernel
@@ -23,6 +23,7 @@ from datacollab.model import (
     CalibratedForestClassifier,
     LandmarkRidgeClassifier,
     LandmarkRidgeRegressor,
+    PartyModel,
     estimator_kind,
     head_from,
     head_to,
@@ -56,39 +57,16 @@ REGRESSORS = {
 
 
 @cache
-def ridge():
-    return fitted(CLASSIFIERS["rbf"]())
+def sent(name):
+    """A fitted model of classes, or of numbers."""
+    return fitted(REGRESSORS["rbf"](), y=targets(regression=True)) if name == "numbers" else fitted(CLASSIFIERS[name]())
 
 
-@cache
-def numbers():
-    return fitted(REGRESSORS["rbf"](), y=targets(regression=True))
-
-
-@cache
-def forest():
-    return fitted(CLASSIFIERS["forest"]())
-
-
-@cache
-def average():
-    return fitted(CLASSIFIERS["average"]())
-
-
-def refused(bundle):
-    with pytest.raises(ExchangeError) as caught:
-        model_from(bundle)
-    return caught.value.code
+ridge, numbers, forest, average = (partial(sent, name) for name in ("rbf", "numbers", "forest", "average"))
 
 
 def changed_head(bundle, **changes):
     return replace(bundle, facts=bundle.facts | {"head": bundle.facts["head"] | changes})
-
-
-def changed_arrays(bundle, change, member="h.safetensors"):
-    arrays = bytes_to_arrays(bundle.members[member], what=member)
-    change(arrays)
-    return replace(bundle, members=bundle.members | {member: arrays_to_bytes(arrays)})
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
@@ -411,19 +389,16 @@ def test_what_are_no_predictions_is_refused(data):
     [
         lambda: fitted(LandmarkRidgeClassifier(kernel="linear"), y=np.array(["x", "y", "other"])[np.arange(60) % 3]),
         numbers,
+        lambda: PartyModel(
+            party="x",
+            integration_function=MAPS["linear"],
+            estimator=LandmarkRidgeClassifier(kernel="linear").fit(ROWS, targets()),
+        ),
     ],
-    ids=["another class", "another task"],
+    ids=["another class", "another task", "other columns"],
 )
 def test_a_model_without_the_party_for_something_else_is_refused(make):
     head, members = head_to(make().estimator, "h-without")
-    bundle = bundle_of(ridge())
-    changed = replace(bundle, facts=bundle.facts | {"without_party": head}, members=bundle.members | members)
-    assert refused(changed) == "MODEL_MALFORMED"
-
-
-def test_a_model_without_the_party_that_takes_other_columns_is_refused():
-    other = LandmarkRidgeClassifier(kernel="linear").fit(ROWS, targets())
-    head, members = head_to(other, "h-without")
     bundle = bundle_of(ridge())
     changed = replace(bundle, facts=bundle.facts | {"without_party": head}, members=bundle.members | members)
     assert refused(changed) == "MODEL_MALFORMED"

@@ -5,14 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from model_examples import ROWS, bundle_of, fitted, targets
+from model_examples import ROWS, bundle_of, changed_arrays, fitted, refused, targets
 from numpy.testing import assert_allclose, assert_array_equal
 from predictor_examples import CLASSIFIERS, N_COLUMNS, REGRESSORS
 from predictor_examples import fitted as example
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from datacollab.bundle import arrays_to_bytes, bytes_to_arrays
-from datacollab.errors import ExchangeError
+from datacollab.bundle import arrays_to_bytes
 from datacollab.linalg import Kernel
 from datacollab.model import (
     AveragedClassifier,
@@ -35,13 +34,6 @@ LANDMARKS = MANY[:1_000]
 MIB = 2**20
 
 
-def with_arrays(bundle, change, **head):
-    arrays = bytes_to_arrays(bundle.members["h.safetensors"], what="h")
-    change(arrays)
-    members = bundle.members | {"h.safetensors": arrays_to_bytes(arrays)}
-    return replace(bundle, members=members, facts=bundle.facts | {"head": bundle.facts["head"] | head})
-
-
 def average_of(n_models, n_landmarks):
     """As a small file says it: many models, all with the same landmarks."""
     ridge = LandmarkRidgeClassifier(ROWS[:15] @ np.ones((3, 4)), gamma=0.2)
@@ -55,13 +47,8 @@ def average_of(n_models, n_landmarks):
         arrays["landmarks.0"] = np.zeros((n_landmarks, 4))
 
     averaged = [bundle.facts["head"]["averaged"][0]] * n_models
-    return with_arrays(bundle, change, averaged=averaged, weights=[1 / n_models] * n_models)
-
-
-def refused(bundle):
-    with pytest.raises(ExchangeError) as caught:
-        model_from(bundle)
-    return caught.value.code
+    head = bundle.facts["head"] | {"averaged": averaged, "weights": [1 / n_models] * n_models}
+    return replace(changed_arrays(bundle, change), facts=bundle.facts | {"head": head})
 
 
 def test_an_average_that_takes_too_long_for_a_row_is_refused():

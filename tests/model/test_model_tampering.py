@@ -6,10 +6,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from model_examples import N_INTERMEDIATE, bundle_of, fitted
+from model_examples import N_INTERMEDIATE, bundle_of, changed_arrays, fitted
 from sklearn.linear_model import LogisticRegression
 
-from datacollab.bundle import arrays_to_bytes, bytes_to_arrays
 from datacollab.errors import ExchangeError
 from datacollab.model import model_from, plain_facts
 
@@ -87,11 +86,7 @@ def test_impossible_parameters_of_a_kernel_are_refused(change):
     ids=["NaN", "huge", "rows", "columns", "precision", "dimensions", "missing", "more"],
 )
 def test_arrays_of_the_map_that_do_not_fit_are_refused(change):
-    bundle = plain_bundle()
-    arrays = bytes_to_arrays(bundle.members["g.safetensors"], what="g")
-    change(arrays)
-    members = bundle.members | {"g.safetensors": arrays_to_bytes(arrays)}
-    assert outcome(replace(bundle, members=members)) == "MODEL_MALFORMED"
+    assert outcome(changed_arrays(plain_bundle(), change, "g.safetensors")) == "MODEL_MALFORMED"
 
 
 def test_members_beyond_the_known_are_refused():

@@ -1,14 +1,10 @@
-"""Trees as one list of features: children, ends and depth as a naive reader finds them; rows in the right leaves."""
+"""Trees as one list of features: rows fall into the leaves that a naive reader finds."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.tree import DecisionTreeRegressor
 
-from datacollab.errors import ExchangeError
-from datacollab.model.predictors._trees import LEAF, MOST_DEPTH, Trees, places_in_order, structure_of
-from refusals import refused_with
+from datacollab.model.predictors._trees import LEAF, Trees
 
 N_COLUMNS = 3
 TREES = st.recursive(st.just(LEAF), lambda inner: st.tuples(st.integers(0, N_COLUMNS - 1), inner, inner), max_leaves=40)
@@ -19,55 +15,22 @@ def listed(tree):
     return [tree] if tree == LEAF else [tree[0], *listed(tree[1]), *listed(tree[2])]
 
 
-def read_one(features, place, depth=0):
-    """Naive: right children and depth of the tree that begins here, and the place behind it."""
+def read_one(features, place):
+    """Naive: right children of the tree that begins here, and the place behind it."""
     if features[place] == LEAF:
-        return {}, depth, place + 1
-    left, left_depth, middle = read_one(features, place + 1, depth + 1)
-    right, right_depth, end = read_one(features, middle, depth + 1)
-    return {place: middle} | left | right, max(left_depth, right_depth), end
+        return {}, place + 1
+    left, middle = read_one(features, place + 1)
+    right, end = read_one(features, middle)
+    return {place: middle} | left | right, end
 
 
 def leaf_of(row, features, thresholds):
     """Naive: the number of the leaf of the first tree, by walking with a list of thresholds of all nodes."""
-    right, _, _ = read_one(features, 0)
+    right, _ = read_one(features, 0)
     place = 0
     while features[place] != LEAF:
         place = place + 1 if row[features[place]] <= thresholds[place] else right[place]
     return sum(feature == LEAF for feature in features[:place])
-
-
-@given(st.lists(TREES, min_size=1, max_size=5))
-@settings(max_examples=200, deadline=None)
-def test_structure_is_what_a_naive_reader_finds(trees):
-    features = np.array([feature for tree in trees for feature in listed(tree)], dtype=np.int32)
-    found = structure_of(features)
-    place, depths, ends = 0, [], []
-    for _ in trees:
-        right, depth, place = read_one(features, place)
-        for split, child in right.items():
-            assert found.right[split] == child
-        depths.append(depth)
-        ends.append(place)
-    assert found.ends.tolist() == ends
-    assert (found.n_trees, found.depth) == (len(trees), max(depths))
-
-
-@given(TREES)
-@settings(max_examples=100, deadline=None)
-def test_a_list_that_ends_too_early_is_refused(tree):
-    features = listed(tree)
-    if len(features) > 1:
-        with pytest.raises(ExchangeError, match="not complete"):
-            structure_of(np.array(features[:-1], dtype=np.int32))
-
-
-def test_a_deep_tree_is_refused_before_it_is_walked():
-    """Each split's left child is the next split: a chain."""
-    chain = np.array([0] * (MOST_DEPTH + 1) + [LEAF] * (MOST_DEPTH + 2), dtype=np.int32)
-    with refused_with("TOO_LARGE"):
-        structure_of(chain)
-    assert structure_of(chain[1:-1]).depth == MOST_DEPTH
 
 
 @given(
@@ -110,17 +73,3 @@ def test_numbers_that_single_precision_cannot_part_are_parted_in_double():
     rows = np.array([[1.0], [1.0 + 1e-12], [1e300], [-1e300]])
     assert step["float64"](rows)[:, 0].tolist() == [0, 1, 1, 0]
     assert step["float32"](rows)[:, 0].tolist() == [0, 0, 1, 0]
-
-
-@pytest.mark.parametrize("parameters", [{}, {"max_leaf_nodes": 9}], ids=["depth first", "best first"])
-def test_nodes_of_a_fitted_tree_in_order(parameters):
-    generator = np.random.default_rng(0)
-    X, y = generator.normal(size=(80, 3)), generator.normal(size=80)
-    tree = DecisionTreeRegressor(random_state=0, **parameters).fit(X, y).tree_
-
-    def from_the_root(node):
-        if tree.children_left[node] == LEAF:
-            return [node]
-        return [node, *from_the_root(tree.children_left[node]), *from_the_root(tree.children_right[node])]
-
-    assert places_in_order(tree.children_left, tree.children_right).tolist() == from_the_root(0)

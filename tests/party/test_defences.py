@@ -56,6 +56,15 @@ def example(defence_class):
 
 
 ANCHOR_CLASSES = np.arange(40) % 3
+WRONG = [
+    *((ClassShift, name, value) for name, value in [("epsilon", 0), ("delta", 1), ("n_clusters", 0), ("min_rows", 0)]),
+    *((LabelledAnchors, name, value) for name, value in [("n_rows", 0), ("epsilon", 0), ("n_teachers", 0)]),
+    *((Microaggregation, name, value) for name, value in [("k", 1), ("k", 2.5), ("n_bins", 0), ("n_bins", "many")]),
+    (ClassShift, "n_bins", 0),
+    (GaussianNoise, "scale", 0),
+    (LabelledAnchors, "regression", "yes"),
+    (Microaggregation, "small_classes", "drop"),
+]
 
 
 @pytest.fixture
@@ -134,6 +143,12 @@ class TestEveryDefence:
                 copy.deepcopy(other).share(anchor[::-1], ANCHOR_CLASSES[::-1])
             with pytest.raises(TypeError, match="each stored copy would draw noise of its own"):
                 pickle.dumps(dc.Party("a", PCA(3), fit_on=public, defences=[example(defence_class)]).fit(*table))
+
+    @pytest.mark.parametrize(("defence_class", "name", "value"), WRONG)
+    def test_parameters_are_checked(self, rng, defence_class, name, value):
+        given = {"anchor_representation": rng.normal(size=(20, 2)), "anchor_target": np.zeros(20)}
+        with pytest.raises(ValueError, match=f"The '{name}' parameter of {defence_class.__name__} must be"):
+            defence_class(**{name: value}).apply(rng.normal(size=(20, 2)), np.zeros(20), **given)
 
     def test_is_found_by_these_tests(self):
         assert {c.__name__ for c in EXPORTED} == {

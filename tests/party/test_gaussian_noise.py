@@ -127,11 +127,6 @@ def test_one_row_does_not_leave_without_noise():
         GaussianNoise().apply([[1.0, 2.0]], [0])
 
 
-def test_no_noise_is_no_choice(rng):
-    with pytest.raises(ValueError, match="The 'scale' parameter of GaussianNoise must be"):
-        GaussianNoise(0).apply(rng.normal(size=(5, 2)), np.zeros(5))
-
-
 @given(st.floats(1e-3, 200), st.floats(-11, -0.1))
 def test_sigma_is_the_smallest_that_keeps_the_promise(epsilon, exponent):
     delta = 10.0**exponent

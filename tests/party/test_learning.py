@@ -181,12 +181,6 @@ def test_anchors_of_real_rows_and_interpolated_ones_are_learned_from_and_uniform
         assert np.mean(learned.predict(X[rest]) == y[rest]) > 0.85
 
 
-def test_an_anchor_in_another_order_is_refused(world):
-    *_, anchor, _, parties, collaboration = world
-    with pytest.raises(AnchorError, match="in another order"):
-        parties[0].learn(anchor[::-1], collaboration.anchor_answers("a"))
-
-
 def test_a_poor_estimator_says_nothing_against_the_anchor(world):
     *_, anchor, _, parties, collaboration = world
     learned = parties[0].learn(anchor, collaboration.anchor_answers("a"), DecisionTreeRegressor(max_depth=1))
@@ -201,6 +195,8 @@ def test_what_does_not_belong_together_is_refused(world):
         (AgreementError, "300 anchor rows, and the anchor has 299", (anchor[1:], answers), {}),
         (TypeError, "got ndarray", (anchor, answers.values), {}),
         (TypeError, "PCA", (anchor, answers, dc.obfuscator("pca")), {}),
+        (TypeError, "BaseEstimator", (anchor, answers, BaseEstimator()), {}),
+        (AnchorError, "in another order", (anchor[::-1], answers), {}),
         (AnchorError, "finite numbers", (np.where(anchor > 0.9, np.nan, anchor), answers), {}),
         (AnchorError, "finite numbers", (anchor.astype(str).astype(object) + "x", answers), {}),
         (ValueError, "64 columns", (anchor, answers), {"rows": X[own[0]][:, :5]}),
@@ -327,9 +323,3 @@ def test_what_needs_the_map_is_refused_in_words(world):
     # Copies made before, and files, are another matter; the message says so.
     assert local_party(*state).predict(X[:3], model).shape == (3,)
     assert parties[1].predict(X[:3], model).shape == (3,)
-
-
-def test_an_object_of_another_kind_is_no_estimator(world):
-    *_, anchor, _, parties, collaboration = world
-    with pytest.raises(TypeError, match="BaseEstimator"):
-        parties[0].learn(anchor, collaboration.anchor_answers("a"), BaseEstimator())

@@ -187,14 +187,6 @@ def test_whole_numbers_are_classes_unless_bins_are_asked_for(rng):
         Microaggregation(5, n_bins=3).apply(X, y.astype(int).astype(str))
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"k": 1}, {"k": 2.5}, {"small_classes": "drop"}, {"n_bins": 0}, {"n_bins": "many"}], ids=str
-)
-def test_parameters_are_checked(rng, wrong):
-    with pytest.raises(ValueError, match=f"The '{next(iter(wrong))}' parameter of Microaggregation must be"):
-        Microaggregation(**wrong).apply(rng.normal(size=(20, 2)), np.zeros(20))
-
-
 def test_ties_do_no_harm():
     X = np.zeros((50, 3))
     published, _ = Microaggregation(5).apply(X, np.zeros(50))

@@ -132,24 +132,15 @@ def test_left_out_predictions_are_joined_by_the_order_of_the_share(world, mine):
     assert mine.benefit_.collaboration.score.value > wrong + 0.2
 
 
-def test_another_order_of_the_share_changes_nothing(world, mine):
-    turned = np.random.default_rng(8).permutation(N_OWN)
-    again = personalise(
-        world.party,
-        world.model(told=world.left_out[turned]),
-        world.X,
-        world.y,
-        order=world.order[turned],
-        random_state=0,
-    )
-    assert again.benefit_ == mine.benefit_
-    assert_allclose(again.predict_proba(world.X_new), mine.predict_proba(world.X_new))
-
-
-def test_what_is_left_of_a_party_on_disk_will_do(world, mine):
-    at_home = local_party(*party_state(world.party))
-    assert isinstance(at_home, LocalParty)
-    again = personalise(at_home, world.model(), world.X, world.y, order=world.order, random_state=0)
+@pytest.mark.parametrize("case", ["again", "another order", "from disk"])
+def test_a_model_is_equal_for_equal_seeds_whatever_the_order_of_the_share_and_where_the_party_is_kept(
+    world, mine, case
+):
+    turned = np.random.default_rng(8).permutation(N_OWN) if case == "another order" else np.arange(N_OWN)
+    party = local_party(*party_state(world.party)) if case == "from disk" else world.party
+    assert isinstance(party, LocalParty) == (case == "from disk")
+    model = world.model(told=world.left_out[turned])
+    again = personalise(party, model, world.X, world.y, order=world.order[turned], random_state=0)
     assert again.benefit_ == mine.benefit_
     assert_allclose(again.predict_proba(world.X_new), mine.predict_proba(world.X_new))
 
@@ -233,12 +224,8 @@ def test_one_class_of_its_own_and_a_single_row_of_another(world, n_of_other):
     X, y = world.X[rows], world.y[rows]
     party = Party("a", obfuscator("pca", 4), fit_on=drawn(60, 2)[0]).fit(X, y)
     share = party.share(drawn(30, 3)[0])
-    model = PartyModel(
-        party="a",
-        integration_function=world.g,
-        estimator=world.h,
-        left_out=world.h.predict_proba(world.g(share.representation)),
-    )
+    told = world.h.predict_proba(world.g(share.representation))
+    model = PartyModel(party="a", integration_function=world.g, estimator=world.h, left_out=told)
     for prior in ("all", "own"):
         mine = party.personalise(model, X, y, prior=prior, random_state=0)
         assert np.isfinite(mine.predict_proba(world.X_new)).all()
@@ -332,12 +319,6 @@ def test_frames_and_gaps(world):
     assert (mine.predict(X_new, using="alone") == world.y_new).mean() > 0.5
     turned = X_new[["ward", *"dcba"]]
     assert (mine.predict(turned, using="alone") == mine.predict(X_new, using="alone")).all()
-
-
-def test_equal_seeds_give_equal_models(world, mine):
-    again = world.personal()
-    assert again.benefit_ == mine.benefit_
-    assert_allclose(again.predict_proba(world.X_new), mine.predict_proba(world.X_new))
 
 
 def test_refusals(world):

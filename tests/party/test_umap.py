@@ -84,15 +84,13 @@ def test_umaps_own_transform_returns_the_training_table_and_pickles(paper):
     assert_array_equal(pickle.loads(pickle.dumps(paper)).transform(X_NEW), paper.transform(X_NEW))
 
 
-def test_length_does_not_matter_under_cosine():
-    fitted = umap(metric="cosine", n_neighbors=4).fit(X)
-    scaled = X_NEW * np.linspace(0.1, 50, len(X_NEW))[:, np.newaxis]
-    assert_allclose(fitted.transform(scaled), fitted.transform(X_NEW), rtol=1e-9)
-
-
-def test_length_and_level_do_not_matter_under_correlation():
-    fitted = umap(metric="correlation", n_neighbors=4).fit(X)
-    assert_allclose(fitted.transform(3.7 * X_NEW + 0.9), fitted.transform(X_NEW), rtol=1e-9)
+@pytest.mark.parametrize(
+    ("metric", "factor", "level"),
+    [("cosine", np.linspace(0.1, 50, len(X_NEW))[:, np.newaxis], 0.0), ("correlation", 3.7, 0.9)],
+)
+def test_length_does_not_matter_and_under_correlation_the_level_neither(metric, factor, level):
+    fitted = umap(metric=metric, n_neighbors=4).fit(X)
+    assert_allclose(fitted.transform(factor * X_NEW + level), fitted.transform(X_NEW), rtol=1e-9)
 
 
 def test_is_continuous_at_training_rows(fitted):

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -14,6 +16,7 @@ from datacollab.risk.attacks import (
     LinearRegressionAttack,
     NearestNeighborsAttack,
     PseudoinverseAttack,
+    _kernels,
 )
 
 ATTACKS = {
@@ -66,6 +69,28 @@ def test_rows_are_reconstructed_one_by_one(attack, pairs):
     fit(attack, Z, A)
     alone = np.vstack([attack.reconstruct(z[None, :]) for z in Z])
     assert_allclose(attack.reconstruct(Z), alone, atol=1e-12)
+
+
+def test_reconstructions_do_not_depend_on_the_blocks(attack, pairs, monkeypatch):
+    whole = fit(attack, *pairs).reconstruct(pairs[0])
+    monkeypatch.setattr(_kernels, "BLOCK_ENTRIES", 90)
+    assert_allclose(attack.reconstruct(pairs[0]), whole, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+@given(seed=st.integers(0, 1000), n_leaked=st.integers(8, 40), with_target=st.booleans())
+def test_rotating_and_moving_the_representation_changes_nothing(name, seed, n_leaked, with_target):
+    """Without scaling; of the emulator the inputs are originals, and noise is measured along with the rows."""
+    rng, attack = np.random.default_rng(seed), clone(ATTACKS[name])
+    if "standardize" in attack.get_params():
+        attack.set_params(standardize=False)
+    A, rows, R = rng.normal(size=(n_leaked, 5)), rng.normal(size=(6, 3)), np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    Z = np.tanh(A[:, :3])
+    known = {"target": np.arange(n_leaked) % 2, "public_target": np.arange(60) % 2} if with_target else {}
+    target = [0, 1] * 3 if with_target else None
+    before = fit(clone(attack), Z, A, **known).reconstruct(rows, target=target)
+    after = fit(clone(attack), Z @ R - 7, A, **known).reconstruct(rows @ R - 7, target=target)
+    assert_allclose(after, before, atol=1e-6 * np.abs(before).max())
 
 
 def test_dtype_and_memory_order_do_not_matter(attack, pairs):

@@ -49,28 +49,6 @@ def test_the_most_useful_option_within_the_limits_is_taken(choice):
     assert min(plain.utility, elsewhere.utility) > grouped.utility > 0.4
 
 
-def test_the_map_fitted_elsewhere_does_not_tell_members(digits):
-    """Only f is looked at: the rows that are shared tell members in any case."""
-    (X, y), (anchor, _), (public, _) = digits.values()
-    options = defended_options("pca 16", dc.obfuscator("pca", n_components=16), 16, on_public=True)[:2]
-    plain, elsewhere = (
-        audit(
-            option.party("a", public[:500], np.random.RandomState(0)).fit(X, y),
-            X,
-            anchor,
-            public=public[:500],
-            control=public[500:],
-            levels=["T2f"],
-            random_state=0,
-        )
-        .findings[0]
-        .value
-        for option in options
-    )
-    assert plain > 0.7
-    assert elsewhere < 0.6
-
-
 @pytest.mark.slow
 def test_the_frontier_is_what_nothing_dominates(choice):
     for one in choice.assessments:

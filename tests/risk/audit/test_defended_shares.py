@@ -8,6 +8,7 @@ import pytest
 from numpy.random import RandomState
 
 import datacollab as dc
+from audit_example import audited_rows, value_of
 from datacollab.errors import AgreementError
 from datacollab.party import ClassShift, LabelledAnchors, Microaggregation
 from datacollab.risk.audit import AuditResult, audit
@@ -25,30 +26,12 @@ def digits():
 
 
 def audited(digits, *defences, attacks=ATTACKS, seed=0, **options):
-    (X, y), (anchor, anchor_target), (public, public_target), (control, control_target) = digits
+    (X, y), anchor, public, control = digits
     f = dc.obfuscator("pca", n_components=12)
     # What comes from a known number is not proven to be secret.
     random = None if seed is None else RandomState(seed)
-    party = dc.Party("a", f, fit_on=public[:200], defences=defences, random_state=random).fit(X, y)
-    return audit(
-        party,
-        X,
-        anchor,
-        y=y,
-        anchor_target=anchor_target,
-        public=public,
-        public_target=public_target,
-        control=control,
-        control_target=control_target,
-        levels=["T2"],
-        attacks=attacks,
-        random_state=0,
-        **options,
-    )
-
-
-def value(result, metric, attack):
-    return next(one.value for one in result.findings if (one.metric, one.attack) == (metric, attack))
+    party = dc.Party("a", f, fit_on=public[0][:200], defences=defences, random_state=random).fit(X, y)
+    return audited_rows(party, X, anchor, public, control, y=y, attacks=attacks, **options)
 
 
 @pytest.fixture(scope="module")
@@ -57,14 +40,14 @@ def grouped(digits):
 
 
 def test_groups_are_taken_apart_and_their_members_found(grouped):
-    assert value(grouped, "membership AUC", "demixing") > 0.95
-    assert value(grouped, "membership TPR", "demixing") > 0.8
-    assert grouped.headline("membership").value >= value(grouped, "membership AUC", "demixing")
+    assert value_of(grouped, "membership AUC", "demixing") > 0.95
+    assert value_of(grouped, "membership TPR", "demixing") > 0.8
+    assert grouped.headline("membership").value >= value_of(grouped, "membership AUC", "demixing")
     assert "groups of equal rows were taken apart" in " ".join(grouped.assumptions)
 
 
 def test_a_second_share_names_the_added_row(grouped):
-    assert value(grouped, "added row named", "second share") > 0.9
+    assert value_of(grouped, "added row named", "second share") > 0.9
     said = " ".join(grouped.assumptions)
     assert re.search(r"share again after adding a row, it is named among strangers (9\d|100) % of the time", said)
     assert said.count("share again") == 1
@@ -76,7 +59,7 @@ def test_a_second_share_names_the_added_row(grouped):
 
 def test_rows_of_one_mean_are_not_linked_beyond_their_number(grouped):
     """Three rows share a mean, so a third is the most that the class and the group give."""
-    assert value(grouped, "open-world linkage", "demixing") == pytest.approx(1 / 3, abs=0.08)
+    assert value_of(grouped, "open-world linkage", "demixing") == pytest.approx(1 / 3, abs=0.08)
 
 
 class _OwnTargets(Microaggregation):
@@ -96,20 +79,10 @@ def test_numeric_targets_tell_rows_of_a_group_apart():
     for defence in (_OwnTargets(4, n_bins=5), Microaggregation(4, n_bins=5)):
         f = dc.obfuscator("pca", n_components=8)
         party = dc.Party("a", f, fit_on=rows[600:], defences=[defence], random_state=RandomState(0))
-        result = audit(
-            party.fit(rows[:60], y[:60]),
-            rows[:60],
-            rows[60:260],
-            y=y[:60],
-            anchor_target=y[60:260],
-            public=rows[260:500],
-            public_target=y[260:500],
-            control=rows[500:600],
-            levels=["T2"],
-            attacks=["demixing"],
-            random_state=0,
-        )
-        linked[type(defence)] = value(result, "linkage", "demixing")
+        anchor, public = ((rows[part], y[part]) for part in (slice(60, 260), slice(260, 500)))
+        party = party.fit(rows[:60], y[:60])
+        result = audited_rows(party, rows[:60], anchor, public, (rows[500:600], None), y=y[:60], attacks=["demixing"])
+        linked[type(defence)] = value_of(result, "linkage", "demixing")
     assert linked[_OwnTargets] > 0.5
     assert linked[Microaggregation] == pytest.approx(0.25, abs=0.02)
 
@@ -118,7 +91,7 @@ def test_what_is_proven_stands_beside_what_was_tried(digits):
     result = audited(digits, ClassShift(4.0), attacks=("shadow shares", "demixing"), seed=None)
     assert result.proven["membership AUC"] == pytest.approx(0.74, abs=0.01)
     assert "(4, 1e-05)-differentially private" in result.guarantee
-    found = value(result, "membership AUC", "shadow shares")
+    found = value_of(result, "membership AUC", "shadow shares")
     assert found <= result.proven["membership AUC"] + 0.08
     assert not [one for one in result.findings if one.attack == "demixing"]
     page = result.to_html()
@@ -135,7 +108,7 @@ def test_what_is_proven_stands_beside_what_was_tried(digits):
 
 def test_where_no_row_is_shared_linkage_is_chance(digits):
     result = audited(digits, LabelledAnchors(n_rows=60), attacks=("forward emulator", "membership"))
-    assert value(result, "linkage", "forward emulator") <= 0.12
+    assert value_of(result, "linkage", "forward emulator") <= 0.12
     assert (
         "What a model made here predicts for anchor rows and the number of rows are disclosed" in result.assumptions[1]
     )
@@ -169,14 +142,6 @@ def rows():
     return X[:100], y[:100], X[100:500], y[100:500], X[500:], y[500:]
 
 
-def scenario(party, rows, anchor_target):
-    X, y, anchor, _, public, target = rows
-    return make_scenario(
-        party, X, anchor, y=y, anchor_target=anchor_target, public=public, public_target=target, control=None,
-        control_target=None, n_attacked=100, random=np.random.RandomState(0),
-    )  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("defence", "n_pairs"), [(ClassShift(), 100), (LabelledAnchors(60), 60), (LabelledAnchors(), 100)]
 )
@@ -195,9 +160,10 @@ def test_linkage_is_that_of_chance(rows, defence, n_pairs):
 
 
 def test_pairs_are_said_to_be_of_chance(rows):
-    X, y, anchor, *_ = rows
+    X, y, anchor, _, public, target = rows
     party = dc.Party("a", dc.obfuscator("pca", n_components=8), fit_on=anchor, defences=[LabelledAnchors(60)]).fit(X, y)
-    made = scenario(party, rows, None)
+    known = {"public": public, "public_target": target} | dict.fromkeys(("anchor_target", "control", "control_target"))
+    made = make_scenario(party, X, anchor, y=y, n_attacked=100, random=RandomState(0), **known)
     assert any("No shared row stands for one of yours" in remark for remark in made.remarks)
     assert "40 rows were left out by lot, as the share has fewer." in made.remarks
     assert len(set(made.index)) == len(made.Z) == 60

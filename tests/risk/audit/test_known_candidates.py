@@ -6,8 +6,8 @@ from numpy.random import RandomState
 from sklearn.preprocessing import FunctionTransformer
 
 import datacollab as dc
+from audit_example import audited_rows, value_of
 from datacollab.party import AnchorResiduals, GaussianNoise, Microaggregation
-from datacollab.risk.audit import audit
 from datacollab.risk.audit._demixing import assigned, known_targets, predicted_targets
 from datacollab.risk.audit._levels import EXACT_MAP, FORWARD, FORWARD_KNOWN, KNOWN_TARGETS, UNIT_SPREAD
 
@@ -27,33 +27,16 @@ def audited(world, *defences, f=None, attacks=("forward emulator", "membership")
     own, anchor, public, strangers = np.split(np.arange(700), [n_rows, n_rows + 150, n_rows + 350])
     f = dc.obfuscator("pca", n_components=6) if f is None else f
     party = dc.Party("a", f, fit_on=X[anchor], defences=defences, random_state=RandomState(0)).fit(X[own], y[own])
-    return audit(
-        party,
-        X[own],
-        X[anchor],
-        y=y[own] if targets else None,
-        anchor_target=y[anchor],
-        public=X[public],
-        public_target=y[public],
-        control=X[strangers],
-        control_target=y[strangers],
-        levels=["T2"],
-        attacks=attacks,
-        random_state=0,
-        **options,
-    )
-
-
-def value(result, metric, attack):
-    return next(one.value for one in result.findings if (one.metric, one.attack) == (metric, attack))
+    known = [(X[rows], y[rows]) for rows in (anchor, public, strangers)]
+    return audited_rows(party, X[own], *known, y=y[own] if targets else None, attacks=attacks, **options)
 
 
 @pytest.mark.parametrize("attack", MAPS)
 def test_without_a_defence_everybody_is_found(world, attack):
     result = audited(world)
-    assert value(result, "linkage", attack) == 1.0
-    assert value(result, "open-world linkage", attack) == 1.0
-    assert value(result, "membership AUC", f"{attack}, distance") == 1.0
+    assert value_of(result, "linkage", attack) == 1.0
+    assert value_of(result, "open-world linkage", attack) == 1.0
+    assert value_of(result, "membership AUC", f"{attack}, distance") == 1.0
 
 
 @pytest.mark.parametrize("attack", [FORWARD, UNIT_SPREAD, FORWARD_KNOWN])
@@ -62,27 +45,27 @@ def test_of_a_constant_representation_nothing_is_told_but_targets(world, attack)
     result = audited(world, f=FunctionTransformer(lambda rows: np.ones((len(rows), 3)) + 1e-30 * rows[:, :3]))
     classes = len(np.unique(world[1][:60]))
     expected = classes / 60 if attack == FORWARD_KNOWN else 1 / 60
-    assert value(result, "linkage", attack) == pytest.approx(expected, abs=0.04)
-    assert value(result, "membership AUC", f"{attack}, distance") == pytest.approx(0.5, abs=0.1)
+    assert value_of(result, "linkage", attack) == pytest.approx(expected, abs=0.04)
+    assert value_of(result, "membership AUC", f"{attack}, distance") == pytest.approx(0.5, abs=0.1)
 
 
 def test_known_classes_link_more_through_noise(world):
     result = audited(world, GaussianNoise(1.0))
     known = next(one for one in result.findings if (one.metric, one.attack) == ("linkage", FORWARD_KNOWN))
-    assert known.value > value(result, "linkage", UNIT_SPREAD)
+    assert known.value > value_of(result, "linkage", UNIT_SPREAD)
     assert known.baseline == pytest.approx(len(np.unique(world[1][:60])) / 60, abs=0.02)
 
 
 def test_groups_are_sought_among_the_whole_table_however_few_rows_are_attacked(world):
     result = audited(world, Microaggregation(4), attacks=["demixing"], n_attacked=15)
-    assert value(result, "membership AUC", "demixing") == 1.0
-    assert value(result, "linkage", "demixing") == pytest.approx(0.25, abs=0.06)
+    assert value_of(result, "membership AUC", "demixing") == 1.0
+    assert value_of(result, "linkage", "demixing") == pytest.approx(0.25, abs=0.06)
 
 
 def test_residuals_of_anchor_rows_hide_no_group(world):
     result = audited(world, Microaggregation(4), AnchorResiduals(), attacks=["demixing", "membership"])
-    assert value(result, "membership AUC", "demixing") == 1.0
-    assert value(result, "membership AUC", f"{EXACT_MAP}, distance") < 0.85
+    assert value_of(result, "membership AUC", "demixing") == 1.0
+    assert value_of(result, "membership AUC", f"{EXACT_MAP}, distance") < 0.85
     noisy = audited(world, Microaggregation(4), GaussianNoise(0.3), AnchorResiduals(), attacks=["demixing"])
     assert not noisy.findings
 

@@ -107,15 +107,6 @@ def test_the_page_says_what_the_result_says(page):
         assert " ".join(words.split()) in text
 
 
-@pytest.mark.parametrize(("seeds", "said"), [((1, 2, 3), "made 3 times"), ((1,), "made once"), (None, "made once")])
-def test_the_sheet_says_how_often_attacks_were_made(seeds, said):
-    sheet = audit_result(seeds=seeds).to_html().partition("Technical appendix")[0]
-    assert (
-        f"the attacks were {said}, and another audit may give another light"
-        in Page(f"{sheet}</h2></section></body></html>").text
-    )
-
-
 def test_the_appendix_has_the_strongest_attacks_and_then_all(page):
     best, every = (part.split("<tr") for part in page.partition("<h3>The strongest")[2].split("<details>"))
     assert len(every) - 2 == len(audit_result().findings)

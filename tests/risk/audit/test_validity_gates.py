@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import FunctionTransformer
 
 import datacollab as dc
-from datacollab.party import Microaggregation
+from audit_example import audited_rows
 from datacollab.risk.attacks import Rate
 from datacollab.risk.audit import audit
 from datacollab.share import Share
@@ -42,21 +42,9 @@ def pca_share(digits):
 
 
 def audited(party, digits, *, X=None, levels=("T2",), attacks=ATTACKS, **options):
-    (own, _), (anchor, anchor_target), (public, public_target), (control, control_target), _ = digits
-    return audit(
-        party,
-        own if X is None else X,
-        anchor,
-        anchor_target=anchor_target,
-        public=public,
-        public_target=public_target,
-        control=control,
-        control_target=control_target,
-        levels=levels,
-        attacks=attacks,
-        random_state=0,
-        **options,
-    )
+    (own, _), anchor, public, control, _ = digits
+    known = own if X is None else X
+    return audited_rows(party, known, anchor, public, control, levels=levels, attacks=attacks, **options)
 
 
 def best(result, metric):
@@ -132,23 +120,12 @@ def test_the_forward_emulator_finds_what_reconstructions_cannot(rng):
 
 
 def test_strangers_are_neither_members_nor_known(digits):
-    (X, y), (anchor, anchor_target), (public, public_target), *_ = digits
-    party = dc.Party("a", dc.obfuscator("pca", n_components=8), fit_on=public[:300], random_state=RandomState(0)).fit(
-        X, y
-    )
-    mixed = np.vstack([public[250:500], X[:10], anchor[:10]])
-    result = audit(
-        party,
-        X,
-        anchor,
-        anchor_target=anchor_target,
-        public=np.vstack([public[500:], X[:5]]),
-        public_target=np.concatenate([public_target[500:], y[:5]]),
-        control=mixed,
-        levels=["T2"],
-        attacks=["linear regression"],
-        random_state=0,
-    )
+    (X, y), anchor, (public, public_target), *_ = digits
+    f = dc.obfuscator("pca", n_components=8)
+    party = dc.Party("a", f, fit_on=public[:300], random_state=RandomState(0)).fit(X, y)
+    mixed = np.vstack([public[250:500], X[:10], anchor[0][:10]])
+    known = np.vstack([public[500:], X[:5]]), np.concatenate([public_target[500:], y[:5]])
+    result = audited_rows(party, X, anchor, known, (mixed, None), attacks=["linear regression"])
     assert result.n_open_candidates == 100 + 200
     said = " ".join(result.assumptions)
     assert "5 public rows" in said
@@ -160,17 +137,8 @@ def test_labels_alone_count_for_all_they_tell(rng):
     y = rng.uniform(size=900)
     X = np.sin(np.outer(y, rng.normal(size=12) * 8)) + 0.03 * rng.normal(size=(900, 12))
     party = dc.Party("a", _Unrelated()).fit(X[:100], y[:100])
-    result = audit(
-        party,
-        X[:100],
-        X[100:400],
-        anchor_target=y[100:400],
-        public=X[400:],
-        public_target=y[400:],
-        levels=["T2"],
-        attacks=["kernel ridge"],
-        random_state=0,
-    )
+    anchor, public = (X[100:400], y[100:400]), (X[400:], y[400:])
+    result = audited_rows(party, X[:100], anchor, public, (None, None), attacks=["kernel ridge"])
     assert {one.name: one.light for one in result.criteria()}["inference"] != "red"
 
 
@@ -210,16 +178,6 @@ def test_the_map_itself_tells_members_unless_it_was_fitted_elsewhere(digits):
     # One map keeps directions that happen to suit the members, another does not: the mean of eight.
     elsewhere = [auc(dc.Party("a", f, fit_on=public[:60], random_state=RandomState(seed))) for seed in range(8)]
     assert abs(np.mean(elsewhere) - 0.5) <= 0.08
-
-
-def test_microaggregation_lowers_linkage_to_what_labels_give(digits):
-    (X, y), _, (public, _), *_ = digits
-    plain = dc.Party("a", dc.obfuscator("pca", n_components=16)).fit(X, y)
-    f, defences = dc.obfuscator("pca", n_components=16), [Microaggregation(5)]
-    private = dc.Party("a", f, fit_on=public, defences=defences, random_state=RandomState(0)).fit(X, y)
-    before, after = (best(audited(party, digits), "linkage") for party in (plain, private))
-    assert before.value > 0.9
-    assert after.value < 0.3
 
 
 class _Stubborn(TransformerMixin, BaseEstimator):
