@@ -15,6 +15,7 @@ from datacollab.exchange.project import project_text
 from datacollab_hub.requests import check_hub_log, sign_request
 from hub_process import HubProcess, free_port
 from hub_world import FINGERPRINTS, KEYS, PROJECT, bundle
+from suite import IS_NIGHTLY
 
 
 def run(*arguments, code=0):
@@ -28,6 +29,10 @@ def ask(hub, who, method, path, body=None, **headers):
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     signed = sign_request(method, hub.url + path, {}, data, KEYS[who])
     return httpx.request(method, hub.url + path, content=data, headers={**named, **signed}, timeout=60)
+
+
+IN_A_FILE = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+"""What does not depend on where the database is."""
 
 
 @pytest.fixture
@@ -64,7 +69,7 @@ def upload(hub, at, data, piece, stop):
             time.sleep(0.01)
 
 
-@pytest.mark.parametrize("n_kills", [3, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_kills", [1, pytest.param(40 if IS_NIGHTLY else 8, marks=pytest.mark.slow)])
 def test_a_hub_that_is_killed_between_parts_loses_nothing(folder, database, n_kills):
     chance, data = random.Random(n_kills), bundle("sums", "north", party="north", size=8_000_000)
     hub = HubProcess(folder / "hub", free_port(), folder / "log", database=database)
@@ -91,6 +96,7 @@ def test_a_hub_that_is_killed_between_parts_loses_nothing(folder, database, n_ki
         assert [entry["action"] for entry in entries].count("received") == 1
 
 
+@IN_A_FILE
 def test_what_an_operator_sees(folder, database):
     (folder / "token").write_text("s3cret-token\n")
     more = ["--metrics-token", str(folder / "token")]

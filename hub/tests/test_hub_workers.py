@@ -20,7 +20,7 @@ from datacollab_hub.requests import sign_request
 from datacollab_hub.store import Store
 from hub_process import HubProcess, free_port
 from hub_world import KEYS, bundle
-from test_hub_process import ask, folder, opened, upload  # noqa: F401
+from test_hub_process import IN_A_FILE, ask, folder, opened, upload  # noqa: F401
 
 
 @pytest.fixture
@@ -63,6 +63,7 @@ def test_a_request_that_changes_nothing_is_taken_once_by_all_of_them(hub):
         assert {answer.json()["code"] for answer in answers if answer.status_code == 401} == {"REPLAYED"}
 
 
+@IN_A_FILE
 def test_their_numbers_are_of_all(hub):
     for _ in range(40):
         httpx.get(f"{hub.url}/healthz", timeout=60)
@@ -91,6 +92,7 @@ def test_a_key_asks_as_often_as_if_they_were_one(folder, database):  # noqa: F81
         assert set(statuses) == {200, 429}
 
 
+@pytest.mark.slow
 def test_one_that_is_killed_is_replaced_and_an_upload_goes_on(hub):
     at, data, stop = opened(hub), bundle("sums", "north", party="north", size=4_000_000), threading.Event()
     client = threading.Thread(target=upload, args=(hub, at, data, 2**16, stop))
@@ -111,6 +113,7 @@ def test_one_that_is_killed_is_replaced_and_an_upload_goes_on(hub):
     assert sum(line["event"].endswith("died") for line in lines) >= 3
 
 
+@IN_A_FILE
 def test_they_end_with_the_one_that_began_them(hub):
     each = workers(hub)
     hub.kill()
@@ -127,6 +130,7 @@ def test_they_end_with_the_one_that_began_them(hub):
     assert not [*hub.folder.glob("running-*")]
 
 
+@IN_A_FILE
 def test_one_that_begins_beside_another_leaves_what_is_in_use(hub):
     (used,) = hub.folder.glob("running-*")
     before = {path.name for path in used.iterdir()}
@@ -141,6 +145,7 @@ def test_one_that_begins_beside_another_leaves_what_is_in_use(hub):
     assert ask(hub, "owner", "GET", "/v1/projects").status_code == 200
 
 
+@IN_A_FILE
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 def test_what_is_secret_is_in_no_environment(folder, database):  # noqa: F811
     (folder / "token").write_text("s3cret-token\n")

@@ -78,15 +78,18 @@ def options_by_program():
     return found
 
 
+OPTIONS = options_by_program()
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("named", "options"), options_by_program().items(), ids=lambda each: str(each)[:40])
-def test_modules_and_scripts_have_such_options(named, options):
+@pytest.mark.parametrize("named", OPTIONS, ids=" ".join)
+def test_modules_and_scripts_have_such_options(named):
     environment = {"COLUMNS": "200", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, *named, "--help"], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    for option in sorted(options):
+    for option in sorted(OPTIONS[named]):
         assert re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", done.stdout), option
 
 

@@ -68,7 +68,7 @@ def explanation_agreement(explanations: Mapping[PartyName, Any]) -> ExplanationA
     >>> import numpy as np
     >>> from datacollab.party import explanation_agreement
     >>> found = explanation_agreement({"north": np.array([[3.0, 0.0]]), "south": np.array([[0.0, 4.0]])})
-    >>> found.discrepancy, float(found.ranks[0, 1])
+    >>> found.discrepancy, round(float(found.ranks[0, 1]), 12)
     (1.0, -1.0)
     """
     if len(explanations) < 2:
