@@ -69,7 +69,7 @@ def tasks_of(sections: Sequence[str], n_seeds: int) -> list[Section]:
     ]
 
 
-def figures_of(found: Found) -> list[Measured]:
+def figures_of(found: Found[Section]) -> list[Measured]:
     """Return all figures of results."""
     figures = []
     for task, results in found:
@@ -94,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sections = options.section or list(SECTIONS)
     wanted = [one for section in sections for one in import_module(f".{section}", __package__).WANTED]
 
-    def write(found: Found, folder: Path) -> Path:
+    def write(found: Found[Section], folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         page = folder / "README.md"
         page.write_text(report_text(figures_of(found), wanted), encoding="utf-8")

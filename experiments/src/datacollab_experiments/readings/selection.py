@@ -183,7 +183,7 @@ def tasks_of(options: argparse.Namespace) -> list[Search]:
     return tasks
 
 
-def rows_of(found: Found) -> Iterator[Row]:
+def rows_of(found: Found[Search]) -> Iterator[Row]:
     """Return rows as the table takes them."""
     for task, results in found:
         for cell, result in results.items():
@@ -249,7 +249,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     reported: list[Row] = []
 
-    def write(found: Found, folder: Path) -> Path:
+    def write(found: Found[Search], folder: Path) -> Path:
         reported.extend(rows_of(found))
         text = report_text(reported) if reported else "Nothing measured yet."
         folder.mkdir(parents=True, exist_ok=True)

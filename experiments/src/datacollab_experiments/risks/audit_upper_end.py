@@ -207,7 +207,7 @@ def tasks_of(options: argparse.Namespace) -> list[Run]:
     return tasks
 
 
-def rows_of(found: Found) -> Iterator[Row]:
+def rows_of(found: Found[Run]) -> Iterator[Row]:
     """Return rows as the tables take them."""
     for task, results in found:
         for result in results.values():
@@ -237,7 +237,7 @@ def report_text(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-def write(found: Found, folder: Path) -> Path:
+def write(found: Found[Run], folder: Path) -> Path:
     """Write the page, and print it."""
     text = report_text(list(rows_of(found)))
     folder.mkdir(parents=True, exist_ok=True)

@@ -83,7 +83,7 @@ def tasks_of(cases: Iterable[Case], options: argparse.Namespace) -> list[Fits]:
     ]
 
 
-def rows_of(found: Found) -> Iterator[Row]:
+def rows_of(found: Found[Fits]) -> Iterator[Row]:
     """Return rows as the tables take them."""
     for task, results in found:
         for cell, result in results.items():
@@ -97,7 +97,7 @@ def _entries(result: Result) -> Mapping[str, object]:
     return {**result.scores, **result.seconds, "n_landmarks": None if n_landmarks is None else int(n_landmarks)}
 
 
-def write(found: Found, folder: Path) -> Path:
+def write(found: Found[Fits], folder: Path) -> Path:
     """Write all tables into one page, and print them."""
     text = render(list(rows_of(found)), machine=machine(), code=code_digest())
     folder.mkdir(parents=True, exist_ok=True)

@@ -164,7 +164,7 @@ def tasks_of(options: argparse.Namespace) -> list[Draw]:
     ]
 
 
-def rows_of(found: Found) -> Iterator[Row]:
+def rows_of(found: Found[Draw]) -> Iterator[Row]:
     """Return rows as the table takes them."""
     for task, results in found:
         for cell, result in results.items():
@@ -173,7 +173,7 @@ def rows_of(found: Found) -> Iterator[Row]:
                 yield where | {"seed": task.seed, **result.scores, **result.seconds}
 
 
-def write(found: Found, folder: Path) -> Path:
+def write(found: Found[Draw], folder: Path) -> Path:
     """Write the table into a page, and print it."""
     text = render(list(rows_of(found)))
     folder.mkdir(parents=True, exist_ok=True)
