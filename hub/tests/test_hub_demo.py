@@ -100,7 +100,7 @@ def test_keys_pressed_as_soon_as_they_are_named_end_the_play_in_order(tmp_path, 
 @pytest.mark.slow
 def test_the_whole_play(tmp_path):
     output = tmp_path / "play"
-    command = [sys.executable, "-m", "datacollab", "demo", "--hub", "--no-browser", "--output", str(output)]
+    command = [sys.executable, "-m", "datacollab", "hub", "demo", "--no-browser", "--output", str(output)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         lines = []
         for line in process.stdout:
