@@ -59,10 +59,10 @@ def test_no_share_is_lost_taken_twice_or_half_there(tmp_path, database):
     if database == "postgresql" and find_programs() is None:
         pytest.skip("PostgreSQL's programs are not found")
     output = tmp_path / "faults.json"
-    words = ["--times", "12", "--others", "1", "--output", str(output), "--copy-to", str(tmp_path)]
+    words = ["--times", str(len(KILLS)), "--others", "1", "--output", str(output), "--copy-to", str(tmp_path)]
     assert main([*words, *(["--sqlite"] if database == "sqlite" else [])]) == 0
     done = json.loads(output.read_text())
-    assert len(done["rows"]) == 12 + len(OTHERS)
+    assert len(done["rows"]) == len(KILLS) + len(OTHERS)
     assert all(row["whole"] and not row["taken"] for row in done["rows"])
     (found,) = done["found"]
     assert found["shares"] == len(done["rows"])

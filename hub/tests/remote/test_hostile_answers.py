@@ -13,6 +13,7 @@ from datacollab.plugins import known_codes
 from datacollab.remote import Kept, withdrawable
 from datacollab_hub.remote import HubRemote, Link, Patience, answer_request, invite, join, open_project, requests_of
 from party_world import refused
+from suite import N_CHANGES
 
 URL = "https://hub.example"
 WRONG = (None, True, 0, -1, 1e300, 10**39, "", "\x1b[2J", "../x", "1" * 64, [], [[{}]], {}, {"sha256": {}}, [1, "x"])
@@ -147,7 +148,7 @@ def spoiled(chance):
 
 
 @pytest.mark.parametrize("asked", ASKED)
-@pytest.mark.parametrize("n_rounds", [40, pytest.param(1500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_rounds", [40, pytest.param(N_CHANGES, marks=pytest.mark.slow)])
 def test_whatever_a_hub_answers_a_command_ends_with_a_code(mail, asked, n_rounds):
     hostile, chance = Hostile(mail), random.Random(asked)
     refusals = []
