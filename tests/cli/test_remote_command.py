@@ -188,6 +188,7 @@ def test_what_others_wrote_steers_no_terminal(at_store, monkeypatch):
         assert not {"\x1b", "\u202e"} & set(done.output)
 
 
+@pytest.mark.slow
 def test_an_exchange_by_the_commands_that_are_named(mail):
     """From keys alone to predictions: each step is the command that the one before has printed."""
     root, named = mail.root, []

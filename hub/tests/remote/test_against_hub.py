@@ -27,6 +27,8 @@ from datacollab_hub.store import Store, allow_key
 
 HERE = Path(__file__).parent
 MEBI = 2**20
+pytestmark = pytest.mark.slow
+
 KILLS = int(os.environ.get("DATACOLLAB_KILLS", "6"))
 
 
