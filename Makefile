@@ -9,6 +9,9 @@ DATA ?= $(firstword $(DATACOLLAB_DATA) $(wildcard ../shared/data))
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
+# Tests begin hundreds of processes, each of which would compile all that it loads.
+unexport PYTHONDONTWRITEBYTECODE
+
 # What other versions of Python and of packages are tried with; test_oracles and tests/survival need packages for which there are no old ones.
 CORE := tests/linalg tests/share tests/anchor tests/model tests/analyst tests/party tests/collaboration \
 	--ignore tests/analyst/test_oracles.py

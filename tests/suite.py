@@ -1,4 +1,4 @@
-"""A pytest plugin for all tests here: settings, light keys, few trees, and codes recorded as they are raised."""
+"""A pytest plugin for all tests here: settings, light keys, light choices, and codes recorded as they are raised."""
 
 import os
 from pathlib import Path
@@ -66,13 +66,15 @@ def light_passphrases():
 
 
 @pytest.fixture(scope="module")
-def few_trees():
-    """Let forests that a party or an analyst chooses among have few trees, where no option says how many."""
+def light_choices():
+    """Let models that a party or an analyst chooses among have few trees and landmarks, if no option says how many."""
     from datacollab.analyst import _candidates
     from datacollab.party import _foresee, _personal_model
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_candidates, "_TREES", 20)
+        patch.setattr(_candidates, "FEW_LANDMARKS", 80)
+        patch.setattr(_candidates, "MANY_LANDMARKS", 160)
         patch.setattr(_personal_model, "N_TREES", 10)
         patch.setattr(_foresee, "N_TREES", 10)
         yield

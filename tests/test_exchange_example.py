@@ -28,7 +28,7 @@ def digits(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def by_default(tmp_path_factory, few_trees):
+def by_default(tmp_path_factory, light_choices):
     directory = tmp_path_factory.mktemp("default") / "exchange"
     play_here(EXAMPLE, directory)
     return directory

@@ -126,7 +126,7 @@ SEARCHED = ("all of zeros", "constant columns", "huge", "tiny anchor")
 """The odd shares with which the two methods that try many others are tried as well."""
 
 
-@pytest.mark.usefixtures("few_trees")
+@pytest.mark.usefixtures("light_choices")
 @pytest.mark.filterwarnings("error:overflow", "error:invalid value")
 @pytest.mark.parametrize(
     ("odd", "integrator"),

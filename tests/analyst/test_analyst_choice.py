@@ -19,7 +19,7 @@ from datacollab.analyst._training import looks_interpolated, training_rows
 from datacollab.errors import AgreementError, RepresentationError
 from datacollab.model import LandmarkRidgeClassifier, LandmarkRidgeRegressor
 
-pytestmark = pytest.mark.usefixtures("few_trees")
+pytestmark = pytest.mark.usefixtures("light_choices")
 
 
 def world(rng, *, target=lambda X: np.where(X[:, 0] * X[:, 1] > 0, "yes", "no"), **sizes):
@@ -28,7 +28,7 @@ def world(rng, *, target=lambda X: np.where(X[:, 0] * X[:, 1] > 0, "yes", "no"),
 
 
 @pytest.fixture(scope="module")
-def chosen(few_trees):
+def chosen(light_choices):
     """Shares, what comes of them with one method, and the progress that was told."""
     shares, said = world(np.random.default_rng(0)), []
     return shares, dc.Analyst([dc.LTI(4)], progress=lambda *what: said.append(what)).fit(shares), said

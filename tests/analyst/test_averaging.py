@@ -14,7 +14,7 @@ import datacollab as dc
 from datacollab.analyst._choice import tempered_weights
 from datacollab.model import AveragedClassifier, AveragedRegressor, LandmarkRidgeClassifier, LandmarkRidgeRegressor
 
-pytestmark = pytest.mark.usefixtures("few_trees")
+pytestmark = pytest.mark.usefixtures("light_choices")
 
 LOSSES = hnp.arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(1, 30)), elements=st.floats(0, 50))
 

@@ -12,7 +12,7 @@ from party_world import events, made_up_table, new_world
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory, few_trees):
+def installed(tmp_path_factory, light_choices):
     """A party that is ready to predict; tests only read it."""
     world = new_world(tmp_path_factory.mktemp("installed"))
     a, b = world.shared("a"), world.shared("b")

@@ -11,6 +11,8 @@ from datacollab.errors import ObfuscationError
 from datacollab.party import UMAPObfuscator
 from datacollab.testing import assert_row_wise, check_obfuscator, is_row_wise
 
+pytestmark = pytest.mark.slow
+
 METRICS = ["correlation", "cosine", "euclidean"]
 
 

@@ -19,6 +19,8 @@ from datacollab.party import LabelledAnchors, Microaggregation
 FOREST = RandomForestClassifier(n_estimators=20, random_state=0)
 GROUPS = [Microaggregation(3, small_classes="group")]
 
+pytestmark = pytest.mark.usefixtures("light_choices")
+
 
 def inside(file, there):
     """What the party reads in its model."""

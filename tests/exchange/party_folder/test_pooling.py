@@ -17,7 +17,7 @@ from datacollab.exchange.party_folder._commit import recover
 from datacollab.party import personalise
 from party_world import contents, events, made_up_table, new_world, refused
 
-pytestmark = pytest.mark.usefixtures("few_trees")
+pytestmark = pytest.mark.usefixtures("light_choices")
 
 
 def run(world, *words):
@@ -34,7 +34,7 @@ def model_of(world, folders, **besides):
 
 
 @pytest.fixture(scope="module")
-def both_shared(tmp_path_factory, few_trees):
+def both_shared(tmp_path_factory, light_choices):
     world = new_world(tmp_path_factory.mktemp("shared"))
     for name in "ab":
         world.shared(name)

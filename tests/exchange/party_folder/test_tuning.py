@@ -22,7 +22,7 @@ FEW = replace(GROUPED, group_size=4)
 
 @pytest.fixture(scope="module")
 def example():
-    return digits(90, classes=3)
+    return digits(60, classes=3)
 
 
 @pytest.fixture(scope="module")
