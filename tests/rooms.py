@@ -36,6 +36,7 @@ LIBRARY = {
     ),
     "share": Room("What a party sends.", "Share", ("bundle", "targets")),
     "anchor": Room("Making the anchor, and finding private rows in it.", "SMOTEAnchor", ("linalg",)),
+    "sums": Room("Sums over all parties' rows under masks.", "MaskedSum", ("linalg", "bundle")),
     "model": Room(
         "What goes back: g_k and h, as numbers.", "PartyModel", ("linalg", "bundle", "targets", "survival", "share")
     ),
@@ -57,7 +58,7 @@ LIBRARY = {
     "collaboration": Room(
         "All roles in one process, and the baselines.",
         "DataCollaborationClassifier",
-        ("targets", "survival", "share", "anchor", "model", "party", "analyst"),
+        ("targets", "survival", "share", "sums", "anchor", "model", "party", "analyst"),
     ),
     "plugins": Room("Commands and kinds of remote that other distributions bring.", "plugins"),
     "progress": Room("A bar for whoever waits in a notebook or at a terminal.", "ProgressBar"),

@@ -65,7 +65,7 @@ def test_as_a_step_of_a_pipeline_owners_travel_by_routing(given):
             {"obfuscator": PCA(3), "integrator": LTI(3), "estimator": DecisionTreeClassifier()},
             ["PCA", "LTI", "DecisionTreeClassifier"],
         ),
-        ({}, ["PCA", "KTI", "StandardScaler", "RandomForestClassifier"]),
+        ({"sharing": "rows"}, ["PCA", "KTI", "StandardScaler", "RandomForestClassifier"]),
         ({"obfuscator": make_pipeline(StandardScaler(), PCA(3))}, ["StandardScaler", "PCA", "KTI"]),
         ({"integrator": "auto"}, ["PCA"]),
         ({"obfuscator": {"a": PCA()}, "integrator": LTI(3)}, ["LTI", "RandomForestClassifier"]),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,14 +16,131 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from .._validation import FloatArray
+from .._validation import FloatArray, StrOptions
+from ..analyst import BaseIntegrator
+from ..party import Defence
+from ._groups import by_party, owners
 from ._roles import BaseDataCollaboration
+from ._sums import PlayedSums
 
 __all__ = ["DataCollaborationClassifier", "DataCollaborationRegressor"]
 
 
+_OF_ROWS = ("obfuscator", "integrator", "estimator", "fit_on", "defences")
+"""Parameters that only sharing rows has a use for."""
+
+
+class _Supervised(BaseDataCollaboration):
+    """Classification and regression: sums under masks, or rows."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BaseDataCollaboration._parameter_constraints,
+        "sharing": [StrOptions({"sums", "rows"}), None],
+    }
+
+    sums_: PlayedSums
+
+    def __init__(
+        self,
+        obfuscator: Any = None,
+        integrator: BaseIntegrator | str | None = None,
+        estimator: Any = None,
+        *,
+        sharing: str | None = None,
+        fit_on: Any = None,
+        defences: Sequence[Defence] = (),
+        shuffle: bool = True,
+        party_column: str | int | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        super().__init__(
+            obfuscator,
+            integrator,
+            estimator,
+            fit_on=fit_on,
+            defences=defences,
+            shuffle=shuffle,
+            party_column=party_column,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+        self.sharing = sharing
+
+    @property
+    def _shares_sums(self) -> bool:
+        """Whether sums are shared: by default, unless a parameter is given that only rows have a use for.
+
+        Raises
+        ------
+        ValueError
+            If sums are asked for, and such a parameter is given.
+        """
+        given = [name for name in _OF_ROWS if getattr(self, name) is not None]
+        if not len(self.defences):
+            given.remove("defences")
+        if self.sharing == "sums" and given:
+            raise ValueError(
+                f"{type(self).__name__}: sharing='sums' has no use for {', '.join(given)}. Leave these out, or pass "
+                "sharing='rows'."
+            )
+        return not given if self.sharing is None else self.sharing == "sums"
+
+    def _play(
+        self,
+        X: Any,
+        target: NDArray[Any],
+        names: NDArray[Any],
+        anchor: Any,
+        anchor_target: NDArray[Any] | None,
+        random_state: np.random.RandomState | None,
+    ) -> None:
+        for attribute in ("sums_", "parties_", "models_", "collaboration_"):
+            if hasattr(self, attribute):
+                delattr(self, attribute)
+        if self._shares_sums:
+            options = self._target_options(target)
+            self.sums_ = PlayedSums(
+                X, target, by_party(names), anchor, anchor_target, random_state=random_state, **options
+            )
+        else:
+            super()._play(X, target, names, anchor, anchor_target, random_state)
+
+    @property
+    def _has_maps(self) -> bool:
+        return not hasattr(self, "sums_")
+
+    def _of_fitted(self, method: str, X: Any, names: NDArray[Any], *further: Any) -> NDArray[Any]:
+        if self._has_maps:
+            return super()._of_fitted(method, X, names, *further)
+        if self.party_column is not None:
+            X, _ = owners(X, None, self.party_column)
+        return np.asarray(getattr(self.sums_, method)(X))
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.sums_.statistic.n_components if hasattr(self, "sums_") else super()._n_features_out
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if self.sharing != "rows" and all(getattr(self, name) is None for name in ("obfuscator", "integrator")):
+            tags.input_tags.allow_nan = True
+        return tags
+
+    def _sk_visual_block_(self) -> Any:
+        if self._shares_sums:
+            raise NotImplementedError("There are no steps to show, so scikit-learn shows one block.")
+        return super()._sk_visual_block_()
+
+    @abstractmethod
+    def _target_options(self, target: NDArray[Any]) -> dict[str, Any]:
+        """Return the classes, or the range, of a target that is summed up."""
+
+
 def _estimator_has(method: str) -> Callable[[Any], bool]:
     def check(self: Any) -> bool:
+        if self._shares_sums:
+            return True
         fitted = getattr(self, "collaboration_", None)
         estimator = self._default_estimator() if fitted is None else fitted.estimator_
         return isinstance(estimator, str) or hasattr(estimator, method)
@@ -30,11 +148,12 @@ def _estimator_has(method: str) -> Callable[[Any], bool]:
     return check
 
 
-class DataCollaborationClassifier(ClassifierMixin, BaseDataCollaboration):
+class DataCollaborationClassifier(ClassifierMixin, _Supervised):
     """Data collaboration for classification, all roles in one process.
 
-    Built on `Party`, `Analyst` and `PartyModel`, so it gives the numbers that the real roles would.  For trying out
-    methods on data that may be in one place; a real collaboration uses the roles themselves.
+    By default, parties share sums under masks, with noise, and the analyst learns the total alone; every party predicts
+    with the same model.  A parameter that says how rows are shared makes them share rows.  For trying out methods on
+    data that may be in one place; a real collaboration uses the roles themselves.
 
     Parameters
     ----------
@@ -48,6 +167,9 @@ class DataCollaborationClassifier(ClassifierMixin, BaseDataCollaboration):
         where the integrator is; "auto" leaves the choice to `Analyst`.  An orthonormal target makes the entries about
         ``n_anchors ** -0.5`` in size, a narrow kernel far smaller, so put a scaler first before a model of your own
         (trees do not see differences below 1e-7).
+    sharing : {"sums", "rows"}, default=None
+        What parties share.  None takes rows if `obfuscator`, `integrator`, `estimator`, `fit_on` or `defences` is
+        given, and sums otherwise.  Sums need three parties or more.
     fit_on : "anchor", array-like or dataframe of shape (n_public, n_features), default=None
         Public rows that every party fits its own obfuscator on, a secret half of them with a secret rotation after it,
         instead of its private rows; see `Party`.  "anchor" takes the anchor given to `fit`.
@@ -70,6 +192,8 @@ class DataCollaborationClassifier(ClassifierMixin, BaseDataCollaboration):
     models_ : dict of party to PartyModel
     collaboration_ : Collaboration
         What the analyst holds.
+    sums_ : PlayedSums
+        In place of these three if sums are shared.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where X has column names.
@@ -107,6 +231,8 @@ class DataCollaborationClassifier(ClassifierMixin, BaseDataCollaboration):
     @property
     def classes_(self) -> NDArray[Any]:
         """Classes of the model."""
+        if hasattr(self, "sums_"):
+            return np.asarray(self.sums_.statistic.classes)
         return np.asarray(self.collaboration_.estimator_.classes_)
 
     @available_if(_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
@@ -129,15 +255,19 @@ class DataCollaborationClassifier(ClassifierMixin, BaseDataCollaboration):
         check_classification_targets(y)
         return y
 
+    def _target_options(self, target: NDArray[Any]) -> dict[str, Any]:
+        return {"classes": np.unique(target), "limits": None}
+
     def _checked_anchor_target(self, anchor_target: NDArray[Any]) -> NDArray[Any]:
         return anchor_target  # the analyst is told that they are classes, whatever their type
 
 
-class DataCollaborationRegressor(RegressorMixin, BaseDataCollaboration):
+class DataCollaborationRegressor(RegressorMixin, _Supervised):
     """Data collaboration for regression, all roles in one process.
 
-    Built on `Party`, `Analyst` and `PartyModel`, so it gives the numbers that the real roles would.  For trying out
-    methods on data that may be in one place; a real collaboration uses the roles themselves.
+    By default, parties share sums under masks, with noise, and the analyst learns the total alone; every party predicts
+    with the same model.  A parameter that says how rows are shared makes them share rows.  For trying out methods on
+    data that may be in one place; a real collaboration uses the roles themselves.
 
     Parameters
     ----------
@@ -151,6 +281,9 @@ class DataCollaborationRegressor(RegressorMixin, BaseDataCollaboration):
         where the integrator is; "auto" leaves the choice to `Analyst`.  An orthonormal target makes the entries about
         ``n_anchors ** -0.5`` in size, a narrow kernel far smaller, so put a scaler first before a model of your own
         (trees do not see differences below 1e-7).
+    sharing : {"sums", "rows"}, default=None
+        What parties share.  None takes rows if `obfuscator`, `integrator`, `estimator`, `fit_on` or `defences` is
+        given, and sums otherwise.  Sums need three parties or more.
     fit_on : "anchor", array-like or dataframe of shape (n_public, n_features), default=None
         Public rows that every party fits its own obfuscator on, a secret half of them with a secret rotation after it,
         instead of its private rows; see `Party`.  "anchor" takes the anchor given to `fit`.
@@ -173,6 +306,8 @@ class DataCollaborationRegressor(RegressorMixin, BaseDataCollaboration):
     models_ : dict of party to PartyModel
     collaboration_ : Collaboration
         What the analyst holds.
+    sums_ : PlayedSums
+        In place of these three if sums are shared.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where X has column names.
@@ -207,6 +342,10 @@ class DataCollaborationRegressor(RegressorMixin, BaseDataCollaboration):
 
     def _checked_target(self, y: NDArray[Any]) -> NDArray[Any]:
         return _as_numbers(y, "y")
+
+    def _target_options(self, target: NDArray[Any]) -> dict[str, Any]:
+        low, high = float(target.min()), float(target.max())
+        return {"classes": None, "limits": (low, high) if low < high else (low - 0.5, high + 0.5)}
 
     def _checked_anchor_target(self, anchor_target: NDArray[Any]) -> NDArray[Any]:
         return _as_numbers(anchor_target, "anchor_target")

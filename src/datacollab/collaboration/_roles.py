@@ -122,9 +122,11 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
 
     def _by_party(self, method: str, X: ArrayLike, groups: ArrayLike | None, *further: Any) -> NDArray[Any]:
         check_is_fitted(self)
-        if method != "transform":
+        if method != "transform" and self._has_maps:
             warn_of_scorer(groups, self.party_column, depth=3)
         X = validate_data(self, self._checked(X), reset=False, skip_check_array=True)
+        if not self._has_maps:
+            return self._of_fitted(method, X, np.array([]), *further)
         X, names = owners(X, groups, self.party_column)
         unknown = [party for party in by_party(names) if party not in self.parties_]
         if unknown:
@@ -133,6 +135,11 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
                 "with its own obfuscator, so a new one must join a new collaboration first."
             )
         return self._of_fitted(method, X, names, *further)
+
+    @property
+    def _has_maps(self) -> bool:
+        """Whether each party has a map of its own, so that every row needs an owner."""
+        return True
 
     def _of_fitted(self, method: str, X: Any, names: NDArray[Any], *further: Any) -> NDArray[Any]:
         """What a method of each party says of its rows, which were checked."""
@@ -317,12 +324,24 @@ class BaseDataCollaboration(PlayedRoles):
         if anchor_target is not None:
             anchor_target = self._anchor_target(anchor_target)
         random_state = None if self.random_state is None else check_random_state(self.random_state)
+        self._play(X, target, names, anchor, anchor_target, random_state)
+        return self
+
+    def _play(
+        self,
+        X: Any,
+        target: NDArray[Any],
+        names: NDArray[Any],
+        anchor: Any,
+        anchor_target: NDArray[Any] | None,
+        random_state: np.random.RandomState | None,
+    ) -> None:
+        """Share rows, integrate, train, and hand every party its model."""
         shares = self._shared(X, target, names, anchor, anchor_target, random_state)
         integrator = self._integrator_for(shares) if self.integrator is None else self.integrator
         analyst = self._analyst(seeded(integrator, random_state), seeded(self._default_estimator(), random_state))
         self.collaboration_ = analyst.fit(shares)
         self.models_ = {party: self.collaboration_.party_model(party) for party in self.parties_}
-        return self
 
     def fit_transform(
         self,

@@ -36,6 +36,7 @@ from ._personal_model import PersonalModel, personalise
 from ._personal_state import personal_model, personal_state
 from ._predictor import PartyPredictor
 from ._state import local_party, party_state
+from ._table_encoder import TableEncoder
 from ._umap import UMAPObfuscator
 
 __all__ = [
@@ -63,6 +64,7 @@ __all__ = [
     "Promise",
     "Published",
     "Side",
+    "TableEncoder",
     "UMAPObfuscator",
     "explanation_agreement",
     "fit_to_answers",

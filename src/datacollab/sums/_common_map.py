@@ -1,0 +1,173 @@
+"""The common map: what all parties do with a row before they add anything up, and the analyst does not know."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import ArrayLike
+from scipy.spatial.distance import pdist
+
+from .._typing import FloatArray
+from ..errors import AnchorError
+from ..linalg import Kernel
+from ._key_stream import key_stream, standard_normal
+
+__all__ = ["CommonMap"]
+
+_MOST_PRINCIPAL = 48
+"""Principal components that distances are measured in."""
+_MOST_LANDMARKS = 300
+_MOST_PAIRED = 600
+"""Anchor rows between which distances are measured, for the kernel's width."""
+_CLIP = 4.0
+"""Standard deviations of the first principal component at which all are clipped."""
+_QUANTILE = 0.9
+"""The part of the anchor that is not clipped to the unit ball."""
+_RANK = 1e-6
+"""Directions of the landmarks with a smaller part of the largest eigenvalue are dropped."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CommonMap:
+    r"""A map of rows into the unit ball that follows from public rows and a secret.
+
+    .. math::
+
+        z = \mathrm{clip}(V^\top (x - \mu) / \sigma), \qquad
+        \varphi = [z / \ell,\; R^\top \kappa(L, z)] / \sqrt 2, \qquad
+        v = W^\top (\varphi - \bar\varphi) / q
+
+    and v is shortened to length 1.  V holds principal components of the anchor, L landmarks that the secret chooses
+    among the anchor's rows, :math:`R R^\top = \kappa(L, L)^+`, and W the leading directions of φ over the anchor,
+    turned by a rotation that the secret chooses.
+
+    Attributes
+    ----------
+    mean, scale : ndarray of shape (n_features,)
+        μ and σ.
+    principal : ndarray of shape (n_features, n_principal)
+        V.
+    clip : float
+        Four standard deviations of the first principal component.
+    linear_scale : float
+        ℓ, the median length of z over the anchor.
+    gamma : float
+        Of the Gaussian kernel κ: 1 over the median squared distance.
+    landmarks : ndarray of shape (n_landmarks, n_principal)
+    root : ndarray of shape (n_landmarks, n_kept)
+    feature_mean : ndarray of shape (n_principal + n_kept,)
+    directions : ndarray of shape (n_principal + n_kept, n_components)
+        W.
+    length : float
+        q, the .9 quantile of lengths over the anchor.
+
+    Examples
+    --------
+    >>> anchor = np.random.default_rng(0).normal(size=(100, 4))
+    >>> common = CommonMap.from_anchor(anchor, secret=bytes(32), n_components=16)
+    >>> v = common.transform(anchor)
+    >>> v.shape, bool(np.linalg.norm(v, axis=1).max() <= 1 + 1e-12)
+    ((100, 16), True)
+    """
+
+    mean: FloatArray
+    scale: FloatArray
+    principal: FloatArray
+    clip: float
+    linear_scale: float
+    gamma: float
+    landmarks: FloatArray
+    root: FloatArray
+    feature_mean: FloatArray
+    directions: FloatArray
+    length: float
+
+    @classmethod
+    def from_anchor(cls, anchor: ArrayLike, secret: bytes, *, n_components: int = 256) -> CommonMap:
+        """Make the map.
+
+        Parameters
+        ----------
+        anchor : array-like of shape (n_anchors, n_features)
+            Public rows.
+        secret : bytes of length 32
+            Of all parties, and not of the analyst.
+        n_components : int
+            Upper bound; the anchor's rank may leave fewer.
+
+        Raises
+        ------
+        AnchorError
+            If the anchor has fewer than two different rows, or numbers that are not finite.
+        """
+        A = np.asarray(anchor, dtype=np.float64)
+        if A.ndim != 2 or not np.isfinite(A).all() or len(np.unique(A, axis=0)) < 2:
+            raise AnchorError(
+                f"The common map needs an anchor of at least two different rows of finite numbers; got shape {A.shape}."
+            )
+        mean, deviation = A.mean(axis=0), A.std(axis=0)
+        scale = np.where(deviation > 1e-9, deviation, 1.0)
+        _, s, Vt = np.linalg.svd((A - mean) / scale, full_matrices=False)
+        kept = min(_MOST_PRINCIPAL, int((s > 1e-8 * s[0]).sum()))
+        V = Vt[:kept].T
+        clip = _CLIP * s[0] / np.sqrt(len(A))
+        Z = np.clip((A - mean) / scale @ V, -clip, clip)
+        order = np.argsort(key_stream(_derived(secret, b"landmarks"), len(Z)))
+        gamma = 1.0 / float(np.median(pdist(Z[order[:_MOST_PAIRED]], "sqeuclidean")))
+        landmarks = Z[order[:_MOST_LANDMARKS]]
+        linear_scale = float(np.median(np.linalg.norm(Z, axis=1)))
+        eigenvalues, U = scipy.linalg.eigh(_kernel(landmarks, landmarks, gamma))
+        above = eigenvalues > _RANK * eigenvalues[-1]
+        root = U[:, above] / np.sqrt(eigenvalues[above])
+        F = _features(Z, linear_scale, landmarks, root, gamma)
+        feature_mean = F.mean(axis=0)
+        _, _, Wt = np.linalg.svd(F - feature_mean, full_matrices=False)
+        d = min(n_components, len(Wt))
+        normal = standard_normal(_derived(secret, b"rotation"), d * d).reshape(d, d)
+        directions = Wt[:d].T @ np.linalg.qr(normal)[0]
+        lengths = np.linalg.norm((F - feature_mean) @ directions, axis=1)
+        return cls(
+            mean=mean,
+            scale=scale,
+            principal=V,
+            clip=float(clip),
+            linear_scale=linear_scale,
+            gamma=gamma,
+            landmarks=landmarks,
+            root=root,
+            feature_mean=feature_mean,
+            directions=directions,
+            length=float(np.quantile(lengths, _QUANTILE)),
+        )
+
+    @property
+    def n_components(self) -> int:
+        """Number of columns that `transform` gives."""
+        return int(self.directions.shape[1])
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Map rows, shape (n_rows, n_components); no row is longer than 1."""
+        rows = np.asarray(X, dtype=np.float64)
+        Z = np.clip((rows - self.mean) / self.scale @ self.principal, -self.clip, self.clip)
+        F = _features(Z, self.linear_scale, self.landmarks, self.root, self.gamma)
+        v = (F - self.feature_mean) @ self.directions / self.length
+        return np.asarray(v / np.maximum(1.0, np.linalg.norm(v, axis=1, keepdims=True)))
+
+    def __repr__(self) -> str:
+        return f"CommonMap(n_features={len(self.mean)}, n_components={self.n_components})"
+
+
+def _kernel(X: FloatArray, landmarks: FloatArray, gamma: float) -> FloatArray:
+    return np.asarray(Kernel(metric="rbf", parameters={"gamma": gamma}).between(X, landmarks))
+
+
+def _features(Z: FloatArray, linear_scale: float, landmarks: FloatArray, root: FloatArray, gamma: float) -> FloatArray:
+    return np.asarray(np.hstack([Z / linear_scale, _kernel(Z, landmarks, gamma) @ root]) / np.sqrt(2))
+
+
+def _derived(secret: bytes, purpose: bytes) -> bytes:
+    """Return a key of 32 bytes for one purpose."""
+    return hashlib.sha256(b"datacollab sums 1 map\n" + purpose + b"\n" + secret).digest()

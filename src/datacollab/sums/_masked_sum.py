@@ -1,0 +1,387 @@
+"""A sum over parties under pairwise masks: one message per party, from which the analyst learns the total alone.
+
+Each pair of parties shares a stream of numbers that nobody else knows.  One party of the pair adds it and the other
+subtracts it, so that all streams cancel in the total [1]_ [2]_.  Every message is needed: any others together are
+uniformly distributed and say nothing of the total.
+
+References
+----------
+.. [1] Ács and Castelluccia (2011). I have a DREAM! (DiffeRentially privatE smArt Metering). Information Hiding, LNCS
+   6958, 118-132.
+.. [2] Bonawitz et al. (2017). Practical secure aggregation for privacy-preserving machine learning. CCS, 1175-1191.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._typing import FloatArray, PartyName
+from .._validation import require
+from ..bundle import canonical_json
+from ..errors import AgreementError, SharedBeforeError, ShareError
+from ._fixed_point import FixedPoint, Words
+from ._key_stream import key_stream, standard_normal
+
+__all__ = ["FEWEST_PARTIES", "MaskKey", "MaskedMessage", "MaskedSum", "check_mask_key"]
+
+FEWEST_PARTIES = 3
+"""With two parties, each learns the other's part by subtracting its own from the total."""
+
+_KEY_BYTES = 32
+_TAG_BYTES = 32
+_PRIME = 2**255 - 19
+_SMALL_ORDER = frozenset(
+    {
+        0,
+        1,
+        _PRIME - 1,
+        325606250916557431795983626356110631294008115727848805560023387167927233504,
+        39382357235489614581723060781553021112529911719440698176882885853963445705823,
+    }
+)
+"""Points of Curve25519 whose order divides 8: their shared secret is the same with every key."""
+
+_CONTEXT = b"datacollab sums 1 context\n"
+_PAIR = b"datacollab sums 1 pair\n"
+_FARTHEST = 10.0
+"""Standard deviations of noise that the range of numbers leaves room for; the draw never goes beyond 8.3."""
+
+
+def check_mask_key(public: bytes, party: PartyName) -> None:
+    """Refuse a public mask key that has a second spelling, or whose shared secrets everybody knows.
+
+    Raises
+    ------
+    AgreementError
+    """
+    number = int.from_bytes(public, "little")
+    if len(public) != _KEY_BYTES or number >= _PRIME or number in _SMALL_ORDER:
+        raise AgreementError(
+            f"Party {party!r}: the public mask key must be 32 bytes, the one spelling of a point of large order; "
+            f"got {len(public)} bytes that are not. Ask the party for a new key."
+        )
+
+
+class MaskKey:
+    """One party's secret key for one roster of parties; `MaskedSum.mask` erases it.
+
+    A key never serves two messages: the difference of two messages under the same masks is that of two tables.
+
+    Parameters
+    ----------
+    secret : bytes of length 32
+
+    Attributes
+    ----------
+    public : bytes of length 32
+        What goes into the roster.
+
+    Examples
+    --------
+    >>> key = MaskKey.generate()
+    >>> len(key.public)
+    32
+    """
+
+    def __init__(self, secret: bytes) -> None:
+        x25519 = require("cryptography.hazmat.primitives.asymmetric.x25519", "exchange")
+        self.public: bytes = x25519.X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
+        self._secret: bytearray | None = bytearray(secret)
+
+    @classmethod
+    def generate(cls) -> MaskKey:
+        """Draw a key from the operating system."""
+        return cls(secrets.token_bytes(_KEY_BYTES))
+
+    @property
+    def secret(self) -> bytes:
+        """The secret half, to be kept by the party until its message is written.
+
+        Raises
+        ------
+        SharedBeforeError
+            If the key was erased.
+        """
+        if self._secret is None:
+            raise SharedBeforeError(
+                "This mask key has served its message and was erased. Send the same message again, or begin a new run "
+                "with new keys."
+            )
+        return bytes(self._secret)
+
+    def erase(self) -> None:
+        """Overwrite and drop the secret.  Copies that the interpreter made may stay in memory until it ends."""
+        if self._secret is not None:
+            self._secret[:] = bytes(_KEY_BYTES)
+        self._secret = None
+
+    def __repr__(self) -> str:
+        return f"MaskKey({'erased' if self._secret is None else self.public.hex()[:8]})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("A MaskKey is a secret and is not copied.")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MaskedMessage:
+    """One party's message: numbers under masks, and a tag for each other party.
+
+    Attributes
+    ----------
+    party : str or int
+    context : bytes of length 32
+        `MaskedSum.context`.
+    words : ndarray of uint64, shape (1 + n_numbers, n_words)
+        A constant that counts the parties, then the numbers.
+    tags : mapping of str or int to bytes of length 32
+        By other party; both parties of a pair send the same tag if their keys fit.
+    """
+
+    party: PartyName
+    context: bytes
+    words: Words
+    tags: Mapping[PartyName, bytes]
+
+    def __post_init__(self) -> None:
+        if self.words.dtype != np.uint64 or self.words.ndim != 2:
+            raise ShareError(
+                f"Party {self.party!r}: masked numbers must be a table of 64-bit words; got {self.words.dtype} of "
+                f"shape {self.words.shape}. Have the message sent again."
+            )
+        lengths = {len(self.context), *map(len, self.tags.values())}
+        if lengths != {_TAG_BYTES}:
+            raise ShareError(
+                f"Party {self.party!r}: the context and all tags must have 32 bytes; got {sorted(lengths)}. Have the "
+                "message sent again."
+            )
+
+    def __repr__(self) -> str:
+        return f"MaskedMessage(party={self.party!r}, words={self.words.shape})"
+
+
+@dataclass(frozen=True, eq=False)
+class MaskedSum:
+    """A sum over parties that all of them agree on, before anyone masks anything.
+
+    Parameters
+    ----------
+    facts : mapping
+        All that was agreed: project, anchor, purpose, recipe, columns, units, run.  JSON.
+    roster : mapping of str or int to bytes
+        Public mask keys, by party.
+    noise : array-like of shape (n_numbers,)
+        Standard deviation of the noise in each number of the total.
+    numbers : FixedPoint
+    n_colluding : int, optional
+        How many parties may work with the analyst: the noise of the others alone reaches `noise`.  Half of the
+        parties, rounded up, by default, but all but two at most.
+
+    Attributes
+    ----------
+    context : bytes of length 32
+        SHA-256 of everything above.  Masks and tags depend on it.
+
+    Raises
+    ------
+    AgreementError
+        If there are fewer than three parties, two have the same key, a key is refused (`check_mask_key`), fewer than
+        two parties remain beside the colluding ones, or the noise is negative or not finite.
+
+    Examples
+    --------
+    >>> keys = {name: MaskKey.generate() for name in ("north", "south", "west")}
+    >>> roster = {name: key.public for name, key in keys.items()}
+    >>> counts = MaskedSum({"purpose": "rows of each class"}, roster, noise=[2.0, 2.0])
+    >>> messages = [counts.mask(name, [20.0, 30.0], key) for name, key in keys.items()]
+    >>> counts.total(messages).shape
+    (2,)
+    """
+
+    facts: Mapping[str, Any]
+    roster: Mapping[PartyName, bytes]
+    noise: ArrayLike = field(repr=False)
+    numbers: FixedPoint = field(default_factory=FixedPoint)
+    n_colluding: int | None = None
+
+    def __post_init__(self) -> None:
+        n = len(self.roster)
+        if n < FEWEST_PARTIES:
+            raise AgreementError(
+                f"A sum needs at least {FEWEST_PARTIES} parties; got {n}. With two, each party learns the other's part "
+                "by subtracting its own from the total."
+            )
+        for party, public in self.roster.items():
+            check_mask_key(public, party)
+        if len(set(self.roster.values())) < n:
+            raise AgreementError("Two parties of the roster have the same mask key. Each party needs one of its own.")
+        noise = np.array(self.noise, dtype=np.float64)
+        if noise.ndim != 1 or not len(noise) or not (np.isfinite(noise) & (noise >= 0)).all():
+            raise AgreementError("noise must be a list of finite standard deviations, none negative.")
+        noise.flags.writeable = False
+        n_colluding = min(math.ceil(n / 2), n - 2) if self.n_colluding is None else self.n_colluding
+        if not 0 <= n_colluding <= n - 2:
+            raise AgreementError(
+                f"n_colluding must be from 0 to {n - 2}, so that two of {n} parties are left; got {n_colluding}."
+            )
+        object.__setattr__(self, "noise", noise)
+        object.__setattr__(self, "n_colluding", n_colluding)
+        object.__setattr__(self, "roster", dict(self.roster))
+
+    @cached_property
+    def context(self) -> bytes:
+        """SHA-256 of all that was agreed on."""
+        agreed = {
+            "facts": self.facts,
+            "roster": sorted([public.hex(), party] for party, public in self.roster.items()),
+            "noise": np.asarray(self.noise, dtype="<f8").tobytes().hex(),
+            "n_colluding": self.n_colluding,
+            "bits": self.numbers.bits,
+            "fraction_bits": self.numbers.fraction_bits,
+        }
+        return hashlib.sha256(_CONTEXT + canonical_json(agreed)).digest()
+
+    def mask(
+        self, party: PartyName, values: ArrayLike, key: MaskKey, *, noise_key: bytes | None = None
+    ) -> MaskedMessage:
+        """Make a party's message, and erase its key.
+
+        The numbers are rounded, then the party's part of the noise is added, then the masks.
+
+        Parameters
+        ----------
+        party : str or int
+        values : array-like of shape (n_numbers,)
+            The party's part of the sum.
+        key : MaskKey
+        noise_key : bytes of length 32, optional
+            For experiments that are to be repeated: the noise follows from it.  By default the operating system draws.
+
+        Raises
+        ------
+        AgreementError
+            If the key is not the roster's, or the numbers are too many, too few or too large.
+        SharedBeforeError
+            If the key was erased.
+        """
+        if self.roster.get(party) != key.public:
+            raise AgreementError(
+                f"Party {party!r}: the mask key is not the one in the roster. Use the key made for it."
+            )
+        noise = np.asarray(self.noise)
+        part = np.asarray(values, dtype=np.float64)
+        if part.shape != noise.shape:
+            raise AgreementError(f"Party {party!r}: expected {len(noise)} numbers, got an array of shape {part.shape}.")
+        spread = noise / math.sqrt(len(self.roster) - self._colluding)
+        bound = self.numbers.largest / len(self.roster)
+        if not (np.abs(part) + _FARTHEST * spread < bound).all():
+            raise AgreementError(
+                f"Party {party!r}: a number is not finite, or beyond the {bound:g} that {self.numbers} leaves for "
+                f"each of {len(self.roster)} parties. Nothing was sent. Scale the numbers."
+            )
+        secret = key.secret
+        words = self.numbers.encode(np.r_[1.0, part])
+        drawn = standard_normal(noise_key or secrets.token_bytes(_KEY_BYTES), len(part)) * spread
+        words = self.numbers.add(words, self.numbers.encode(np.r_[0.0, drawn]))
+        tags: dict[PartyName, bytes] = {}
+        for other, public in self.roster.items():
+            if other != party:
+                stream_key, tags[other] = self._pair(secret, key.public, public)
+                mask = key_stream(stream_key, words.size).reshape(words.shape)
+                words = self.numbers.add(words, mask if key.public < public else self.numbers.negate(mask))
+        key.erase()
+        return MaskedMessage(party, self.context, words, tags)
+
+    def total(self, messages: Sequence[MaskedMessage]) -> FloatArray:
+        """Add up the messages of all parties, shape (n_numbers,).
+
+        Parameters
+        ----------
+        messages : sequence of MaskedMessage
+            One of each party, in any order.
+
+        Raises
+        ------
+        AgreementError
+            If a message is missing, doubled, of nobody in the roster, made for another sum or with another key.
+        ShareError
+            If a message has another number of words, or the masks do not cancel.
+        """
+        by_party: dict[PartyName, MaskedMessage] = {}
+        for message in messages:
+            self._check(message)
+            if message.party in by_party:
+                raise AgreementError(f"Party {message.party!r}: there are two messages. Use the first one that came.")
+            by_party[message.party] = message
+        missing = [party for party in self.roster if party not in by_party]
+        if missing:
+            raise AgreementError(
+                f"The messages of {missing} are missing. Without them nothing can be added up: wait for them, or begin "
+                "a new run without these parties."
+            )
+        self._check_tags(by_party)
+        total = np.zeros((1 + len(np.asarray(self.noise)), self.numbers.n_words), dtype=np.uint64)
+        for message in messages:
+            total = self.numbers.add(total, message.words)
+        count, *numbers = self.numbers.decode(total)
+        if count != len(self.roster):
+            raise ShareError(
+                "The masks do not cancel: at least one message was changed, or made by another program. Have all "
+                "messages compared with what the parties sent."
+            )
+        return np.array(numbers)
+
+    @property
+    def _colluding(self) -> int:
+        assert self.n_colluding is not None
+        return self.n_colluding
+
+    def _pair(self, secret: bytes, own: bytes, other: bytes) -> tuple[bytes, bytes]:
+        """Derive the key of a pair's stream, and its tag."""
+        x25519 = require("cryptography.hazmat.primitives.asymmetric.x25519", "exchange")
+        hkdf = require("cryptography.hazmat.primitives.kdf.hkdf", "exchange")
+        hashes = require("cryptography.hazmat.primitives.hashes", "exchange")
+        private = x25519.X25519PrivateKey.from_private_bytes(secret)
+        shared = private.exchange(x25519.X25519PublicKey.from_public_bytes(other))
+        info = _PAIR + b"".join(sorted([own, other]))
+        derived = hkdf.HKDF(hashes.SHA256(), _KEY_BYTES + _TAG_BYTES, self.context, info).derive(shared)
+        return derived[:_KEY_BYTES], derived[_KEY_BYTES:]
+
+    def _check(self, message: MaskedMessage) -> None:
+        if message.party not in self.roster:
+            raise AgreementError(
+                f"There is a message of {message.party!r}, who is not in the roster {list(self.roster)}. Leave it out."
+            )
+        if message.context != self.context:
+            raise AgreementError(
+                f"Party {message.party!r}: the message was made for another sum: another project file, anchor, roster, "
+                "run or recipe. Ask the party for the message of this one."
+            )
+        expected = (1 + len(np.asarray(self.noise)), self.numbers.n_words)
+        if message.words.shape != expected or message.tags.keys() != self.roster.keys() - {message.party}:
+            raise ShareError(
+                f"Party {message.party!r}: expected {expected} words and a tag for each other party, got "
+                f"{message.words.shape} words and {len(message.tags)} tags. Have the message sent again."
+            )
+
+    def _check_tags(self, messages: Mapping[PartyName, MaskedMessage]) -> None:
+        """Name the parties whose keys do not fit, before anything is added up."""
+        wrong = {
+            party: sum(message.tags[other] != messages[other].tags[party] for other in message.tags)
+            for party, message in messages.items()
+        }
+        if any(wrong.values()):
+            most = max(wrong.values())
+            worst = [party for party, count in wrong.items() if count == most]
+            raise AgreementError(
+                f"The keys of {worst} do not fit the other parties': {most} of {len(messages) - 1} tags differ. Have "
+                "them compare the roster with their own keys, and begin a new run."
+            )

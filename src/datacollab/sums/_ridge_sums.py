@@ -1,0 +1,235 @@
+r"""Ridge regression from sums over rows: what a party adds up, and how the analyst solves the total.
+
+With v a row in the common map and t its target, a party's part is :math:`\sum u u^\top` of
+
+.. math:: u = [v;\; \eta t;\; \eta],
+
+whose blocks are :math:`\sum v v^\top`, :math:`\sum v t^\top`, the sums of both, and the number of rows.  The total is
+what all rows in one place would give, so the fit is ridge regression on all of them [1]_.
+
+References
+----------
+.. [1] Fanì et al. (2024). Accelerating heterogeneous federated learning with closed-form classifiers. ICML, PMLR 235.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import ArrayLike, NDArray
+
+from .._typing import FloatArray
+from ..errors import AgreementError, NumericalError
+
+__all__ = ["RidgeFromSums", "RidgeSums"]
+
+_ETA = 0.5
+_PENALTIES = np.geomspace(1e-3, 30.0, 25)
+_LEAST_PENALTY = 1e-3
+_COST_OF_FREEDOM = 1.2
+"""Factor of the degrees of freedom in generalised cross-validation, against overfitting."""
+_MOST_FREEDOM = 0.95
+"""Penalties with more degrees of freedom, over the number of rows, are not considered."""
+_LEAST_RESIDUAL = 1e-3
+"""Residuals are taken to be at least this part of the target's sum of squares: noise may make them negative."""
+_FEWEST_ROWS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeFromSums:
+    """A linear model in the common map.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (n_components, n_outputs)
+    intercept : ndarray of shape (n_outputs,)
+    alpha : float
+        The penalty chosen.
+    n_rows : float
+        Rows in the total, with noise.
+    """
+
+    coefficients: FloatArray
+    intercept: FloatArray
+    alpha: float
+    n_rows: float
+
+    def predict(self, v: FloatArray) -> FloatArray:
+        """Return the outputs of mapped rows, shape (n_rows, n_outputs)."""
+        return np.asarray(v @ self.coefficients + self.intercept)
+
+
+@dataclass(frozen=True)
+class RidgeSums:
+    r"""The statistics of ridge regression in a common map.
+
+    Parameters
+    ----------
+    n_components : int
+        D, columns of the common map.
+    classes : sequence, optional
+        All classes, agreed on; `limits` instead for numbers.
+    limits : (float, float), optional
+        The declared range of a numeric target, clipped to it.
+    noise : float
+        s: standard deviation of the noise on the diagonal of the total; off it, :math:`s/\sqrt 2`.
+
+    Raises
+    ------
+    AgreementError
+        If neither or both of `classes` and `limits` are given, or they make no sense.
+
+    Examples
+    --------
+    >>> RidgeSums(256, classes=range(10), noise=0.03).n_numbers
+    35778
+    """
+
+    n_components: int
+    classes: Sequence[Any] | None = None
+    limits: tuple[float, float] | None = None
+    noise: float = 0.03
+
+    def __post_init__(self) -> None:
+        if (self.classes is None) == (self.limits is None):
+            raise AgreementError("RidgeSums: give either classes or limits.")
+        if self.classes is not None and len(set(self.classes)) < 2:
+            raise AgreementError(f"RidgeSums: expected at least two classes, got {len(set(self.classes))}.")
+        if self.limits is not None and not -math.inf < self.limits[0] < self.limits[1] < math.inf:
+            raise AgreementError(f"RidgeSums: expected limits (low, high) with low below high, got {self.limits}.")
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of columns of the target: one per class, or one."""
+        return 1 if self.classes is None else len(self.classes)
+
+    @property
+    def size(self) -> int:
+        """Rows and columns of the matrix of sums."""
+        return self.n_components + self.n_outputs + 1
+
+    @property
+    def n_numbers(self) -> int:
+        """How many numbers a party adds up: the matrix is symmetric."""
+        return self.size * (self.size + 1) // 2
+
+    @property
+    def noise_of_each(self) -> FloatArray:
+        """Standard deviation of the noise in each number of the total, shape (n_numbers,)."""
+        i, j = np.triu_indices(self.size)
+        return np.where(i == j, self.noise, self.noise / math.sqrt(2))
+
+    @property
+    def sensitivity(self) -> float:
+        r"""Bound of how far replacing one row moves the matrix, in the Frobenius norm: :math:`\sqrt 2 B^2`.
+
+        B is the largest length of u.
+        """
+        square = 1 - 1 / self.n_outputs if self.classes is not None else 1.0
+        return math.sqrt(2) * (1 + _ETA**2 * square + _ETA**2)
+
+    def encode(self, y: ArrayLike) -> FloatArray:
+        """Return targets as columns: classes as indicators less 1/C, numbers moved from `limits` to [-1, 1].
+
+        Raises
+        ------
+        AgreementError
+            If a target is missing or none of the classes.
+        """
+        target = np.asarray(y)
+        if self.limits is not None:
+            low, high = self.limits
+            scaled = (2 * target.astype(np.float64) - low - high) / (high - low)
+            if not np.isfinite(scaled).all():
+                raise AgreementError("RidgeSums: a target is missing or not finite. Leave such rows out.")
+            return np.clip(scaled, -1.0, 1.0)[:, None]
+        assert self.classes is not None
+        indicators = target[:, None] == np.asarray(self.classes)
+        if not indicators.any(axis=1).all():
+            raise AgreementError(
+                "RidgeSums: a target is none of the classes agreed on. Correct it, or leave the row out."
+            )
+        return np.asarray(indicators - 1 / self.n_outputs)
+
+    def decode(self, outputs: FloatArray) -> NDArray[Any]:
+        """Return predictions: the class with the largest output, or numbers within `limits`."""
+        if self.limits is not None:
+            low, high = self.limits
+            return np.asarray((np.clip(outputs[:, 0], -1.0, 1.0) * (high - low) + low + high) / 2)
+        return np.asarray(np.asarray(self.classes)[outputs.argmax(axis=1)])
+
+    def part(self, v: FloatArray, y: ArrayLike) -> FloatArray:
+        """Return what a party adds up, shape (n_numbers,).
+
+        Parameters
+        ----------
+        v : ndarray of shape (n_rows, n_components)
+            The party's rows in the common map.
+        y : array-like of shape (n_rows,)
+        """
+        if v.ndim != 2 or v.shape[1] != self.n_components or not (np.linalg.norm(v, axis=1) <= 1 + 1e-9).all():
+            raise AgreementError(
+                f"RidgeSums: expected rows of the common map, {self.n_components} numbers of length 1 at most; got "
+                f"shape {v.shape}."
+            )
+        u = np.hstack([v, _ETA * self.encode(y), np.full((len(v), 1), _ETA)])
+        return np.asarray((u.T @ u)[np.triu_indices(self.size)])
+
+    def solve(self, total: FloatArray) -> RidgeFromSums:
+        """Fit ridge regression to a total.
+
+        The penalty is the geometric mean of those with the largest Gaussian evidence and the smallest generalised
+        cross-validation score, both from the total alone, and no smaller than the noise demands.
+
+        Parameters
+        ----------
+        total : ndarray of shape (n_numbers,)
+
+        Raises
+        ------
+        NumericalError
+            If the total cannot be sums of rows: fewer than ten rows, or moments far below zero.
+        """
+        D = self.n_components
+        M = np.zeros((self.size, self.size))
+        M[np.triu_indices(self.size)] = total
+        M += np.triu(M, 1).T
+        n = M[-1, -1] / _ETA**2
+        if not np.isfinite(M).all() or round(n) < _FEWEST_ROWS:
+            raise NumericalError(
+                f"The total says that there are {n:.0f} rows; at least {_FEWEST_ROWS} are needed. Have the parties "
+                "compare how many rows each of them added."
+            )
+        mean_v, mean_t = M[:D, -1] / _ETA / n, M[D:-1, -1] / _ETA**2 / n
+        S = M[:D, :D] - n * np.outer(mean_v, mean_v)
+        B = M[:D, D:-1] / _ETA - n * np.outer(mean_v, mean_t)
+        square = float(np.trace(M[D:-1, D:-1]) / _ETA**2 - n * mean_t @ mean_t)
+        e, U = scipy.linalg.eigh(S)
+        if e[0] < -8 * (self.noise * math.sqrt(D) + 1e-6 * n):
+            raise NumericalError(
+                "The total is not a sum over rows: its moments are negative far beyond the noise. At least one party "
+                "added something else."
+            )
+        e, Z = np.maximum(e, 0.0), U.T @ B
+        alpha = self._penalty(e, (Z**2).sum(axis=1), square, n)
+        coefficients = U @ (Z / (e + alpha)[:, None])
+        return RidgeFromSums(coefficients, mean_t - mean_v @ coefficients, alpha, float(n))
+
+    def _penalty(self, e: FloatArray, squares: FloatArray, square: float, n: float) -> float:
+        """Choose the penalty from the eigenvalues, the squared moments along each, and the target's sum of squares."""
+        m, least = self.n_outputs, max(_LEAST_PENALTY, 0.5 * self.noise * math.sqrt(2 * self.n_components))
+        grid = np.r_[least, _PENALTIES[least < _PENALTIES]]
+        shrunk = 1 / (e + grid[:, None])
+        floor = _LEAST_RESIDUAL * square
+        unexplained = np.maximum(square - shrunk @ squares, floor)
+        evidence = m * np.log1p(e / grid[:, None]).sum(axis=1) + (n - 1) * m * np.log(unexplained / n / m)
+        residual = np.maximum(square - 2 * shrunk @ squares + shrunk**2 @ (squares * e), floor)
+        freedom = _COST_OF_FREEDOM * (1 + shrunk @ e)
+        with np.errstate(divide="ignore"):
+            gcv = np.where(freedom < _MOST_FREEDOM * n, residual / (1 - freedom / n) ** 2, np.inf)
+        return float(np.sqrt(grid[np.argmin(evidence)] * grid[np.argmin(gcv)]))

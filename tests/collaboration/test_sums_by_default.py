@@ -1,0 +1,184 @@
+"""Sums under masks behind scikit-learn's interface: what they bring, what implies rows, and what is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.utils import estimator_html_repr
+from sklearn.utils.estimator_checks import check_estimator
+from sklearn.utils.validation import _num_samples
+
+import datacollab as dc
+from datacollab.errors import AgreementError, AnchorError
+
+PARTIES = np.array(["north", "south", "west", "east", "centre"])
+
+
+class World:
+    """Five parties' rows, public rows and new ones."""
+
+    def __init__(self, X, y, n_own, n_public):
+        order = np.random.default_rng(0).permutation(len(y))
+        own, public, new = np.split(order, [n_own, n_own + n_public])
+        self.X, self.y, self.groups = X[own], y[own], PARTIES[np.arange(n_own) % 5]
+        self.anchor, self.anchor_target = X[public], y[public]
+        self.new, self.answers = X[new], y[new]
+
+    def fit(self, model, **options):
+        return model.fit(self.X, self.y, groups=self.groups, **({"anchor": self.anchor} | options))
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return World(*dc.datasets.load("digits"), 200, 100)
+
+
+@pytest.fixture(scope="module")
+def fitted(digits):
+    return digits.fit(dc.DataCollaborationClassifier(random_state=0))
+
+
+def test_parties_gain_what_the_rows_in_one_place_would_bring(digits, fitted):
+    alone = [
+        RandomForestClassifier(random_state=0).fit(digits.X[own], digits.y[own]).score(digits.new, digits.answers)
+        for own in (digits.groups == party for party in PARTIES)
+    ]
+    central = RidgeClassifier().fit(digits.X, digits.y).score(digits.new, digits.answers)
+    found = fitted.score(digits.new, digits.answers)
+    assert found > max(alone) + 0.1
+    assert found > central - 0.03
+
+
+def test_the_model_is_ridge_regression_on_all_rows_but_for_the_noise(digits, fitted):
+    v, model = fitted.transform(digits.X), fitted.sums_.model
+    pooled = fitted.sums_.statistic.solve(fitted.sums_.statistic.part(v, digits.y))
+    assert model.n_rows == pytest.approx(200, abs=1)
+    outputs = [each.predict(fitted.transform(digits.new)) for each in (model, pooled)]
+    assert np.corrcoef(np.ravel(outputs[0]), np.ravel(outputs[1]))[0, 1] > 0.93
+
+
+def test_probabilities_are_a_distribution_and_agree_with_the_classes(digits, fitted):
+    said = fitted.predict_proba(digits.new)
+    assert_allclose(said.sum(axis=1), 1)
+    assert (said > 0).all()
+    assert_array_equal(fitted.classes_[said.argmax(axis=1)], fitted.predict(digits.new))
+
+
+def test_everybody_predicts_alike_and_nobody_has_to_say_who_asks(digits, fitted):
+    assert_array_equal(fitted.predict(digits.new), fitted.predict(digits.new, groups=["elsewhere"] * len(digits.new)))
+
+
+def test_an_experiment_can_be_repeated_and_secrets_are_new_otherwise(digits, fitted):
+    again = digits.fit(clone(fitted))
+    assert_array_equal(again.predict_proba(digits.new), fitted.predict_proba(digits.new))
+    first, second = (digits.fit(dc.DataCollaborationClassifier()).predict_proba(digits.new) for _ in range(2))
+    assert np.abs(first - second).max() > 1e-6
+
+
+def test_labelled_public_rows_are_added(digits, fitted):
+    more = digits.fit(clone(fitted), anchor_target=digits.anchor_target)
+    assert more.sums_.model.n_rows == pytest.approx(300, abs=1)
+    assert more.score(digits.new, digits.answers) > fitted.score(digits.new, digits.answers)
+
+
+def test_what_says_how_rows_are_shared_makes_them_be_shared(digits):
+    h = LogisticRegression(max_iter=2000)
+    for options in ({"obfuscator": PCA(8)}, {"integrator": dc.LTI(8)}, {"sharing": "rows"}):
+        model = digits.fit(dc.DataCollaborationClassifier(**({"estimator": h, "integrator": dc.LTI(8)} | options)))
+        assert set(model.models_) == set(PARTIES)
+        assert not hasattr(model, "sums_")
+
+
+@pytest.mark.parametrize(
+    "given", [{"obfuscator": PCA(8)}, {"integrator": "auto"}, {"estimator": RidgeClassifier()}, {"fit_on": "anchor"}]
+)
+def test_what_sums_have_no_use_for_is_refused(digits, given):
+    with pytest.raises(ValueError, match=f"sharing='sums' has no use for {next(iter(given))}"):
+        digits.fit(dc.DataCollaborationClassifier(sharing="sums", **given))
+
+
+def test_two_parties_and_no_anchor_are_refused(digits):
+    two = np.where(digits.groups == "north", "north", "south")
+    with pytest.raises(AgreementError, match="at least 3 parties; groups names 2"):
+        dc.DataCollaborationClassifier().fit(digits.X, digits.y, groups=two, anchor=digits.anchor)
+    with pytest.raises(AnchorError, match="needs an anchor"):
+        digits.fit(dc.DataCollaborationClassifier(), anchor=None)
+
+
+def test_a_model_fitted_anew_the_other_way_keeps_nothing(digits):
+    model = digits.fit(dc.DataCollaborationClassifier(random_state=0))
+    digits.fit(model.set_params(integrator=dc.LTI(8), estimator=LogisticRegression(max_iter=2000)))
+    assert not hasattr(model, "sums_")
+    digits.fit(model.set_params(integrator=None, estimator=None))
+    assert not hasattr(model, "models_")
+
+
+def test_numbers():
+    X, y = dc.datasets.load("diabetes")
+    world = World(X, y, 200, 100)
+    model = world.fit(dc.DataCollaborationRegressor(random_state=0))
+    assert model.score(world.new, world.answers) > 0.35
+    said = model.predict(world.new)
+    assert world.y.min() <= said.min() < said.max() <= world.y.max()
+
+
+def test_tables_of_four_columns():
+    world = World(*load_iris(return_X_y=True), 60, 45)
+    model = world.fit(dc.DataCollaborationClassifier(random_state=0))
+    assert model.score(world.new, world.answers) > 0.85
+
+
+def test_frames_with_categories_gaps_and_nullable_numbers():
+    rng = np.random.default_rng(0)
+    ward, age = rng.choice(["a", "b", "c"], 600), rng.normal(50, 10, 600)
+    X = pd.DataFrame({"ward": ward, "age": pd.array(np.round(age), dtype="Int64"), "crp": rng.normal(size=600)})
+    y = np.where((ward == "b") ^ (age > 50), "yes", "no")
+    X.loc[rng.random(600) < 0.1, "crp"] = np.nan
+    own, public, new = slice(0, 300), slice(300, 400), slice(400, None)
+    model = dc.DataCollaborationClassifier(random_state=0)
+    model.fit(X[own], y[own], groups=PARTIES[np.arange(300) % 5], anchor=X[public])
+    assert model.score(X[new], y[new]) > 0.8
+    assert model.transform(X[new]).shape[0] == 200
+
+
+def test_it_is_shown_as_one_block():
+    assert "DataCollaborationClassifier" in estimator_html_repr(dc.DataCollaborationClassifier())
+
+
+class _Adapter:
+    """scikit-learn's checks say nothing of owners and anchors."""
+
+    def fit(self, X, y=None):
+        shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
+        anchor = np.random.default_rng(0).normal(size=(60, shape[1])) if len(shape) == 2 else X
+        if hasattr(X, "columns"):
+            anchor = pd.DataFrame(anchor, columns=X.columns)
+        return super().fit(X, y, groups=np.arange(_num_samples(X)) % 3, anchor=anchor)
+
+    def fit_transform(self, X, y=None):
+        return self.fit(X, y).transform(X)
+
+    def score(self, X, y):
+        return super().score(X, y)
+
+
+class Classifier(_Adapter, dc.DataCollaborationClassifier):
+    pass
+
+
+class Regressor(_Adapter, dc.DataCollaborationRegressor):
+    pass
+
+
+WHY = {"check_dtype_object": "an entry that is no number is not shown, so it is not a TypeError that quotes it"}
+
+
+@pytest.mark.filterwarnings("ignore:In most columns the anchor", "ignore:The anchor has as many rows")
+@pytest.mark.parametrize("estimator", [Classifier(random_state=0), Regressor(random_state=0)], ids=repr)
+def test_scikit_learn_contract(estimator):
+    check_estimator(estimator, expected_failed_checks=WHY, on_skip=None)

@@ -1,0 +1,200 @@
+"""The common map and ridge regression from totals: against formulas written naively, and scikit-learn on all rows."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.spatial.distance import cdist, pdist
+from sklearn.linear_model import Ridge
+
+import datacollab as dc
+from datacollab.errors import AgreementError, AnchorError, NumericalError
+from datacollab.sums import CommonMap, RidgeSums
+
+ONE, OTHER = bytes(32), bytes([7]) * 32
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = dc.datasets.load("digits")
+    return X[:600], y[:600]
+
+
+@pytest.fixture(scope="module")
+def common(digits):
+    return CommonMap.from_anchor(digits[0][:200], ONE, n_components=64)
+
+
+def naive_gram(A, X, n_components):
+    """Inner products of rows in the common map, before they are shortened, when all anchor rows are landmarks."""
+    mean, deviation = A.mean(axis=0), A.std(axis=0)
+    scale = np.where(deviation > 1e-9, deviation, 1)
+    _, s, Vt = np.linalg.svd((A - mean) / scale)
+    kept = min(48, np.sum(s > 1e-8 * s[0]))
+    clip = 4 * s[0] / np.sqrt(len(A))
+    Z, Z_new = (np.clip((rows - mean) / scale @ Vt[:kept].T, -clip, clip) for rows in (A, X))
+    gamma = 1 / np.median(pdist(Z, "sqeuclidean"))
+    of_pairs = [[np.exp(-gamma * cdist(a, b, "sqeuclidean")) for b in (Z, Z_new)] for a in (Z, Z_new)]
+    ell = np.median(np.linalg.norm(Z, axis=1))
+    # All anchor rows are landmarks, so the Nyström kernel is the kernel on the anchor, and a projection off it.
+    e, U = np.linalg.eigh(of_pairs[0][0])
+    U, e = U[:, e > 1e-6 * e[-1]], e[e > 1e-6 * e[-1]]
+    F, F_new = (np.hstack([z / ell, of_pairs[k][0] @ U / np.sqrt(e)]) / np.sqrt(2) for k, z in enumerate((Z, Z_new)))
+    _, _, Wt = np.linalg.svd(F - F.mean(axis=0), full_matrices=False)
+    v, v_new = ((f - F.mean(axis=0)) @ Wt[:n_components].T for f in (F, F_new))
+    v_new /= np.quantile(np.linalg.norm(v, axis=1), 0.9)
+    v_new /= np.maximum(1, np.linalg.norm(v_new, axis=1))[:, None]
+    return v_new @ v_new.T
+
+
+def test_the_map_is_the_formula(digits, common):
+    v = common.transform(digits[0][200:260])
+    assert_allclose(v @ v.T, naive_gram(digits[0][:200], digits[0][200:260], 64), atol=1e-8)
+
+
+def test_another_secret_turns_the_map_and_the_anchors_order_does_nothing(digits, common):
+    """As long as all anchor rows are landmarks."""
+    A, X = digits[0][:200], digits[0][200:260]
+    v, turned = (CommonMap.from_anchor(A, secret, n_components=64).transform(X) for secret in (ONE, OTHER))
+    assert_allclose(turned @ turned.T, v @ v.T, atol=1e-8)
+    assert np.abs(turned - v).max() > 0.1
+    assert_allclose(common.transform(X), v, atol=0)
+
+
+def test_rows_are_in_the_unit_ball_wherever_they_lie(digits, common):
+    rows = np.vstack([digits[0][200:], 1e6 * np.eye(64), np.zeros((1, 64))])
+    assert np.linalg.norm(common.transform(rows), axis=1).max() <= 1 + 1e-12
+    inside = np.linalg.norm(common.transform(digits[0][:200]), axis=1) < 1 - 1e-9
+    assert 0.85 < inside.mean() < 0.95
+
+
+@pytest.mark.parametrize("n_features", [1, 4])
+def test_narrow_tables(n_features, rng):
+    A = rng.normal(size=(80, n_features))
+    v = CommonMap.from_anchor(A, ONE).transform(A)
+    assert v.shape[1] <= 80
+    assert np.isfinite(v).all()
+
+
+def test_anchors_of_which_no_map_can_be_made():
+    for wrong in (np.ones((5, 3)), np.full((5, 3), np.nan), np.ones(5)):
+        with pytest.raises(AnchorError, match="two different rows"):
+            CommonMap.from_anchor(wrong, ONE)
+
+
+@pytest.fixture(scope="module")
+def mapped(digits, common):
+    return common.transform(digits[0][200:]), digits[1][200:]
+
+
+CLASSES = RidgeSums(64, classes=range(10), noise=1e-9)
+
+
+def test_the_total_gives_ridge_regression_on_all_rows(mapped):
+    v, y = mapped
+    total = sum(CLASSES.part(v[k::5], y[k::5]) for k in range(5))
+    found = CLASSES.solve(total)
+    expected = Ridge(found.alpha).fit(v, np.eye(10)[y] - 0.1)
+    assert_allclose(found.coefficients, expected.coef_.T, atol=1e-7)
+    assert_allclose(found.intercept, expected.intercept_, atol=1e-8)
+    assert found.n_rows == pytest.approx(len(v))
+    assert np.mean(CLASSES.decode(found.predict(v)) == y) > 0.95
+
+
+def test_numbers_are_scaled_to_their_declared_range(mapped):
+    v, _ = mapped
+    target = 30 + 20 * v[:, 0] - 5 * v[:, 1]
+    sums = RidgeSums(64, limits=(0.0, 60.0), noise=1e-9)
+    found = sums.solve(sums.part(v, target))
+    expected = Ridge(found.alpha).fit(v, target)
+    assert_allclose(sums.decode(found.predict(v)), np.clip(expected.predict(v), 0, 60), atol=1e-6)
+    assert np.abs(sums.decode(found.predict(v)) - target).max() < 0.5
+    far = sums.encode([-1e9, 0.0, 30.0, 60.0, 1e9])
+    assert_allclose(far[:, 0], [-1, -1, 0, 1, 1])
+
+
+def test_the_penalty_is_the_geometric_mean_of_evidence_and_cross_validation(mapped):
+    v, y = mapped
+    T = np.eye(10)[y] - 0.1
+    centred, target = v - v.mean(axis=0), T - T.mean(axis=0)
+    n = len(v)
+    evidence, gcv = {}, {}
+    for alpha in np.geomspace(1e-3, 30, 25):
+        covariance = centred @ centred.T / alpha + np.eye(n)
+        sign, logdet = np.linalg.slogdet(covariance)
+        unexplained = np.sum(target * np.linalg.solve(covariance, target))
+        evidence[alpha] = 10 * logdet + (n - 1) * 10 * np.log(unexplained / n / 10)
+        H = centred @ np.linalg.solve(centred.T @ centred + alpha * np.eye(64), centred.T)
+        freedom = 1.2 * (1 + np.trace(H))
+        gcv[alpha] = np.sum((target - H @ target) ** 2) / (1 - freedom / n) ** 2
+        assert sign == 1
+    expected = np.sqrt(min(evidence, key=evidence.get) * min(gcv, key=gcv.get))
+    assert CLASSES.solve(CLASSES.part(v, y)).alpha == pytest.approx(expected)
+
+
+def test_no_penalty_below_what_the_noise_demands(mapped):
+    v, y = mapped
+    for noise in (0.03, 0.3):
+        sums = RidgeSums(64, classes=range(10), noise=noise)
+        assert sums.solve(sums.part(v, y)).alpha >= 0.5 * noise * np.sqrt(128) * (1 - 1e-12)
+
+
+def test_the_noise_is_alike_in_all_directions(rng):
+    """A symmetric Gaussian matrix: its inner product with any matrix of Frobenius norm 1 has the same variance."""
+    sums = RidgeSums(5, limits=(0, 1), noise=0.2)
+    i, j = np.triu_indices(sums.size)
+    draws = np.zeros((4000, sums.size, sums.size))
+    draws[:, i, j] = draws[:, j, i] = rng.normal(size=(4000, sums.n_numbers)) * sums.noise_of_each
+    for _ in range(5):
+        direction = rng.normal(size=(sums.size,) * 2)
+        direction += direction.T
+        direction /= np.linalg.norm(direction)
+        assert np.einsum("kij,ij->k", draws, direction).std() == pytest.approx(0.2, rel=0.06)
+
+
+def matrix(sums, v, y):
+    M = np.zeros((sums.size,) * 2)
+    i, j = np.triu_indices(sums.size)
+    M[i, j] = M[j, i] = sums.part(v, y)
+    return M
+
+
+@given(st.lists(st.floats(-1, 1), min_size=8, max_size=8), st.tuples(st.integers(0, 2), st.integers(0, 2)))
+def test_no_row_put_in_anothers_place_moves_the_sums_farther_than_said(entries, classes):
+    sums = RidgeSums(4, classes=range(3))
+    rows = np.reshape(entries, (2, 4))
+    rows = rows / np.maximum(1, np.linalg.norm(rows, axis=1))[:, None]
+    first, second = (matrix(sums, row[None], [label]) for row, label in zip(rows, classes, strict=True))
+    assert np.linalg.norm(first - second) <= sums.sensitivity * (1 + 1e-12)
+
+
+def test_the_bound_is_reached():
+    sums = RidgeSums(4, limits=(-1, 1))
+    first, second = (matrix(sums, row[None], [target]) for row, target in zip(np.eye(4)[:2], (-1, 1), strict=True))
+    assert np.linalg.norm(first - second) == pytest.approx(sums.sensitivity)
+
+
+def test_totals_without_sense_are_refused(mapped):
+    v, y = mapped
+    part = CLASSES.part(v, y)
+    with pytest.raises(NumericalError, match="rows"):
+        CLASSES.solve(CLASSES.part(v[:5], y[:5]))
+    with pytest.raises(NumericalError, match="negative"):
+        CLASSES.solve(part - 0.5 * CLASSES.part(np.abs(v), y))
+    with pytest.raises(NumericalError, match="rows"):
+        CLASSES.solve(np.full_like(part, np.nan))
+
+
+def test_targets_and_rows_that_are_none(mapped):
+    v, y = mapped
+    with pytest.raises(AgreementError, match="none of the classes"):
+        CLASSES.part(v, np.where(y == 3, 11, y))
+    with pytest.raises(AgreementError, match="missing"):
+        RidgeSums(64, limits=(0, 1)).part(v, np.where(y == 3, np.nan, 0.5))
+    for wrong in (v[:, :5], 2 * v / np.linalg.norm(v, axis=1)[:, None], v * np.nan):
+        with pytest.raises(AgreementError, match="common map"):
+            CLASSES.part(wrong, y)
+    for options in ({}, {"classes": [1], "limits": (0, 1)}, {"classes": ["a"]}, {"limits": (1, 1)}):
+        with pytest.raises(AgreementError, match="RidgeSums"):
+            RidgeSums(64, **options)
