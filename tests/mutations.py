@@ -17,7 +17,7 @@ import pandas as pd
 import tomli_w
 
 from datacollab import PartyModel, Share
-from datacollab.bundle import Bundle, KeyPair, arrays_to_bytes, bytes_to_arrays, pack, unpack
+from datacollab.bundle import Bundle, KeyPair, arrays_to_bytes, bytes_to_arrays, pack, seal, unpack, unseal
 from datacollab.errors import ExchangeError
 from datacollab.exchange.project import (
     Anchor,
@@ -40,6 +40,7 @@ from datacollab.share import (
     share_from,
     sums_contents,
 )
+from datacollab.sums import MASKED_SUM_KIND, MaskedSum, MaskKey, message_to_bytes, read_message
 
 NUMBERS = [0, 1, -1, 2, 1e308, -1e308, 2**31 - 1, -(2**31), 2**53, 10**30, 0.5, True, False]
 WORDS = ["", "a", "=1+1", "no such word", "../../etc/passwd", "\u202e", "x" * 5000, [], {}, [[]], {"a": {}}]
@@ -162,6 +163,25 @@ def sums(generator):
     return bundle_mutants(SUMS_KIND, *sums_contents(message), class_sums_from, generator)
 
 
+def masked_sums(generator):
+    key, analyst = KeyPair(b"\1" * 32, b"\2" * 32), KeyPair(b"\3" * 32, b"\4" * 32)
+    keys = {name: MaskKey(bytes([place]) * 32) for place, name in enumerate(("north", "south", "west"), 1)}
+    agreed = MaskedSum({"run": 1}, {name: each.public for name, each in keys.items()}, noise=np.full(5, 0.1))
+    message = agreed.mask("north", np.arange(5.0), keys["north"])
+    outer = unpack(message_to_bytes(message, key, analyst.public))
+    purpose = f"masked sum of north in {message.context.hex()}"
+    inner = unpack(unseal(outer.members["sealed.bin"], analyst, purpose=purpose))
+
+    def sealed(bundle):
+        contents = seal(pack(bundle.kind, bundle.facts, bundle.members), [analyst.public], purpose=purpose)
+        return pack(outer.kind, outer.facts, {"sealed.bin": contents}, key=key)
+
+    def read(data):
+        return read_message(data, analyst, signed_by=key.public)
+
+    yield from bundle_mutants(MASKED_SUM_KIND, inner.facts, inner.members, lambda b: read(sealed(b)), generator)
+
+
 def anchors(generator):
     anchor = Anchor(
         rows=np.random.default_rng(0).normal(size=(9, 4)), target=np.array(["yes", "no", "a"] * 3), secret=b"s" * 32
@@ -275,6 +295,7 @@ KINDS = {
     "projects": projects,
     "shares": shares,
     "sums": sums,
+    "masked sums": masked_sums,
     "tables": tables,
 }
 

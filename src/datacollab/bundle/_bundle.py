@@ -39,6 +39,7 @@ KINDS = (
     "datacollab.party-state",
     "datacollab.collaboration",
     "datacollab.sums",
+    "datacollab.masked-sum",
 )
 """Kinds of bundles."""
 

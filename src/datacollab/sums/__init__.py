@@ -4,10 +4,12 @@ from ._common_map import CommonMap
 from ._fixed_point import FixedPoint
 from ._key_stream import key_stream, standard_normal
 from ._masked_sum import FEWEST_PARTIES, MaskedMessage, MaskedSum, MaskKey, check_mask_key
+from ._message_file import MASKED_SUM_KIND, message_to_bytes, read_message
 from ._ridge_sums import RidgeFromSums, RidgeSums
 
 __all__ = [
     "FEWEST_PARTIES",
+    "MASKED_SUM_KIND",
     "CommonMap",
     "FixedPoint",
     "MaskKey",
@@ -17,5 +19,7 @@ __all__ = [
     "RidgeSums",
     "check_mask_key",
     "key_stream",
+    "message_to_bytes",
+    "read_message",
     "standard_normal",
 ]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from .._require import require
 from .._typing import FloatArray
 
 __all__ = ["key_stream", "standard_normal"]
@@ -26,8 +27,7 @@ def key_stream(key: bytes, n: int) -> NDArray[np.uint64]:
     >>> hex(key_stream(bytes(32), 1)[0])
     '0x903df1a0ade0b876'
     """
-    ciphers = require("cryptography.hazmat.primitives.ciphers", "exchange")
-    encryptor = ciphers.Cipher(ciphers.algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor()
+    encryptor = Cipher(ChaCha20(key, bytes(16)), mode=None).encryptor()
     return np.frombuffer(encryptor.update(bytes(8 * n)), dtype="<u8").astype(np.uint64)
 
 

@@ -22,10 +22,12 @@ from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import ArrayLike
 
 from .._typing import FloatArray, PartyName
-from .._validation import require
 from ..bundle import canonical_json
 from ..errors import AgreementError, SharedBeforeError, ShareError
 from ._fixed_point import FixedPoint, Words
@@ -93,8 +95,7 @@ class MaskKey:
     """
 
     def __init__(self, secret: bytes) -> None:
-        x25519 = require("cryptography.hazmat.primitives.asymmetric.x25519", "exchange")
-        self.public: bytes = x25519.X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
+        self.public = X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
         self._secret: bytearray | None = bytearray(secret)
 
     @classmethod
@@ -346,13 +347,9 @@ class MaskedSum:
 
     def _pair(self, secret: bytes, own: bytes, other: bytes) -> tuple[bytes, bytes]:
         """Derive the key of a pair's stream, and its tag."""
-        x25519 = require("cryptography.hazmat.primitives.asymmetric.x25519", "exchange")
-        hkdf = require("cryptography.hazmat.primitives.kdf.hkdf", "exchange")
-        hashes = require("cryptography.hazmat.primitives.hashes", "exchange")
-        private = x25519.X25519PrivateKey.from_private_bytes(secret)
-        shared = private.exchange(x25519.X25519PublicKey.from_public_bytes(other))
+        shared = X25519PrivateKey.from_private_bytes(secret).exchange(X25519PublicKey.from_public_bytes(other))
         info = _PAIR + b"".join(sorted([own, other]))
-        derived = hkdf.HKDF(hashes.SHA256(), _KEY_BYTES + _TAG_BYTES, self.context, info).derive(shared)
+        derived = HKDF(hashes.SHA256(), _KEY_BYTES + _TAG_BYTES, self.context, info).derive(shared)
         return derived[:_KEY_BYTES], derived[_KEY_BYTES:]
 
     def _check(self, message: MaskedMessage) -> None:
