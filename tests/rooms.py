@@ -78,6 +78,7 @@ RISK = {
 }
 EXCHANGE = {
     "exchange.log": Room("The log of a folder, its chain, and its witnesses.", "AuditLog", ("bundle",)),
+    "exchange.ledger": Room("What an institution's rows went into.", "Ledger", ("bundle", "exchange.log")),
     "exchange.project": Room(
         "What is agreed on: project file, matrix, sealed anchor.", "load_project", ("bundle", "targets", "anchor")
     ),

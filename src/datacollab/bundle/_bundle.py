@@ -40,6 +40,7 @@ KINDS = (
     "datacollab.collaboration",
     "datacollab.sums",
     "datacollab.masked-sum",
+    "datacollab.sums-model",
 )
 """Kinds of bundles."""
 

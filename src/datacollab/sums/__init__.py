@@ -1,15 +1,18 @@
 """Sums over all parties' rows under masks: the analyst learns the total alone, and solves it for one model."""
 
+from ._card import mask_card, read_mask_card
 from ._common_map import CommonMap
 from ._fixed_point import FixedPoint
 from ._key_stream import key_stream, standard_normal
 from ._masked_sum import FEWEST_PARTIES, MaskedMessage, MaskedSum, MaskKey, check_mask_key
 from ._message_file import MASKED_SUM_KIND, message_to_bytes, read_message
+from ._plan import SUMS_MODEL_KIND, SumsModel, SumsPlan
 from ._ridge_sums import RidgeFromSums, RidgeSums
 
 __all__ = [
     "FEWEST_PARTIES",
     "MASKED_SUM_KIND",
+    "SUMS_MODEL_KIND",
     "CommonMap",
     "FixedPoint",
     "MaskKey",
@@ -17,9 +20,13 @@ __all__ = [
     "MaskedSum",
     "RidgeFromSums",
     "RidgeSums",
+    "SumsModel",
+    "SumsPlan",
     "check_mask_key",
     "key_stream",
+    "mask_card",
     "message_to_bytes",
+    "read_mask_card",
     "read_message",
     "standard_normal",
 ]

@@ -1,0 +1,216 @@
+"""A ledger of totals that an institution's rows went into.
+
+Two totals over nearly the same rows tell the difference: one patient's record, if one was added in between.  A folder
+of one project cannot see that.  So the ledger belongs to the institution and lies outside of all folders.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...bundle import canonical_json, parse_json, write_atomically
+from ...errors import ExchangeError
+from ..log import locked
+
+__all__ = ["Ledger", "LedgerEntry"]
+
+FEWEST_DIFFERENT = 10
+"""Totals over row sets that differ by fewer rows are refused."""
+
+_VERSION = 1
+_HASH = np.dtype("<u8")
+_KEYS = {"context", "purpose", "noise", "time", "rows"}
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """One total.
+
+    Attributes
+    ----------
+    context : str
+        Of the sum, in hexadecimal digits: a sum is entered once.
+    purpose : str
+    noise : float
+        Standard deviation of the total's noise.
+    time : str
+        When, in ISO 8601.
+    rows : ndarray of uint64, shape (n_rows,)
+        Keyed hashes of the rows, in ascending order.
+    """
+
+    context: str
+    purpose: str
+    noise: float
+    time: str
+    rows: NDArray[np.uint64] = field(repr=False)
+
+    def n_different(self, rows: NDArray[np.uint64]) -> int:
+        """Return how many rows only one of both sets has; equal rows count as often as they occur."""
+        values = np.concatenate([self.rows, rows])
+        signs = np.r_[np.ones(len(self.rows), dtype=np.int64), -np.ones(len(rows), dtype=np.int64)]
+        _, codes = np.unique(values, return_inverse=True)
+        return int(np.abs(np.bincount(codes, signs)).sum())
+
+    def shares_rows(self, rows: NDArray[np.uint64]) -> bool:
+        """Return whether any row is in both sets."""
+        return bool(np.isin(rows, self.rows).any())
+
+
+class Ledger:
+    """The ledger of one institution, a file.
+
+    Parameters
+    ----------
+    path : Path
+        Made with the first entry.  Its folder must exist.
+    key : bytes of length 32
+        A secret of the institution, without which hashes of guessed rows cannot be compared.
+
+    Raises
+    ------
+    ExchangeError
+        ``STATE_DAMAGED`` if the file is no ledger.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from datacollab.exchange.ledger import Ledger
+    >>> rows = np.random.default_rng(0).normal(size=(40, 3))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = Ledger(Path(folder) / "ledger.json", key=bytes(32))
+    ...     ledger.enter(rows, context="00" * 32, purpose="stroke, first model", noise=0.1)
+    ...     ledger.noise_left(rows)
+    0.1
+    """
+
+    def __init__(self, path: Path, key: bytes) -> None:
+        self.path = Path(path)
+        self._key = key
+        self.entries: tuple[LedgerEntry, ...] = tuple(self._read())
+
+    def check(self, rows: ArrayLike, *, context: str) -> None:
+        """Refuse a total that would tell single rows, beside those that there are.
+
+        Parameters
+        ----------
+        rows : array-like of shape (n_rows, n_columns)
+            The party's matrix, without targets: another target of the same rows is another total of them.
+        context : str
+
+        Raises
+        ------
+        ExchangeError
+            ``ALREADY_SHARED`` if the sum was entered before, or an earlier total has nearly the same rows.
+        """
+        hashed = self._hashed(rows)
+        for entry in self.entries:
+            when = entry.time[:10]
+            if entry.context == context:
+                raise ExchangeError(
+                    "ALREADY_SHARED",
+                    f"This sum is in the ledger since {when}. Send the file that was made then; no second one is made.",
+                )
+            if entry.n_different(hashed) < FEWEST_DIFFERENT:
+                raise ExchangeError(
+                    "ALREADY_SHARED",
+                    f"Nearly the same rows went into the total {entry.purpose!r} on {when}: fewer than "
+                    f"{FEWEST_DIFFERENT} differ. Two totals would tell these rows. Put all targets into one study, or "
+                    "wait for more rows.",
+                )
+
+    def enter(self, rows: ArrayLike, *, context: str, purpose: str, noise: float) -> None:
+        """Check a total and write it down, before any message of it leaves.
+
+        The entry is on the disk when this returns.
+
+        Parameters
+        ----------
+        rows, context
+            As in `check`.
+        purpose : str
+        noise : float
+            Above 0.
+
+        Raises
+        ------
+        ExchangeError
+            As `check` does, and ``BUSY`` if another command has the ledger.
+        """
+        if not 0 < noise < math.inf:
+            raise ValueError(f"noise must be a finite number above 0; got {noise!r}.")
+        with locked(self.path.parent):
+            self.entries = tuple(self._read())
+            self.check(rows, context=context)
+            time = datetime.now(UTC).isoformat(timespec="seconds")
+            entry = LedgerEntry(context, purpose, float(noise), time, self._hashed(rows))
+            self._write((*self.entries, entry))
+            self.entries = (*self.entries, entry)
+
+    def noise_left(self, rows: ArrayLike) -> float:
+        """Return the noise that all totals with any of these rows have together: 1 over the root of the sum of 1/s².
+
+        Infinity if there is none.
+        """
+        hashed = self._hashed(rows)
+        spent = sum(entry.noise**-2 for entry in self.entries if entry.shares_rows(hashed))
+        return math.inf if spent == 0 else float(spent**-0.5)
+
+    def _hashed(self, rows: ArrayLike) -> NDArray[np.uint64]:
+        # Zero is added to lose the sign of -0.0.
+        table = np.ascontiguousarray(np.asarray(rows, dtype="<f8") + 0.0)
+        hashes = b"".join(
+            hashlib.blake2b(row.tobytes(), digest_size=8, key=self._key, person=b"datacollab row 1").digest()
+            for row in table
+        )
+        return np.sort(np.frombuffer(hashes, dtype=_HASH).astype(np.uint64))
+
+    def _write(self, entries: tuple[LedgerEntry, ...]) -> None:
+        listed = [
+            {
+                "context": entry.context,
+                "purpose": entry.purpose,
+                "noise": entry.noise,
+                "time": entry.time,
+                "rows": base64.b64encode(entry.rows.astype(_HASH).tobytes()).decode(),
+            }
+            for entry in entries
+        ]
+        contents = {"format": "datacollab.ledger", "format_version": _VERSION, "entries": listed}
+        write_atomically(self.path, canonical_json(contents) + b"\n", mode=0o600)
+
+    def _read(self) -> list[LedgerEntry]:
+        try:
+            data = self.path.read_bytes()
+        except FileNotFoundError:
+            return []
+        try:
+            contents = parse_json(data, what=str(self.path))
+            if (contents["format"], contents["format_version"]) != ("datacollab.ledger", _VERSION):
+                raise ValueError
+            return [self._entry(entry) for entry in contents["entries"]]
+        except (KeyError, TypeError, ValueError, ExchangeError):
+            raise ExchangeError(
+                "STATE_DAMAGED", f"{self.path} is no ledger of this program. Restore it from a backup."
+            ) from None
+
+    @staticmethod
+    def _entry(entry: dict[str, Any]) -> LedgerEntry:
+        if entry.keys() != _KEYS:
+            raise ValueError
+        rows = np.frombuffer(base64.b64decode(entry["rows"], validate=True), dtype=_HASH).astype(np.uint64)
+        return LedgerEntry(entry["context"], entry["purpose"], float(entry["noise"]), entry["time"], rows)
+
+    def __repr__(self) -> str:
+        return f"Ledger({str(self.path)!r}, {len(self.entries)} entries)"

@@ -1,0 +1,223 @@
+"""What parties and analyst agree on for one model by sums, and the model that goes back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._typing import FloatArray, PartyName
+from .._version import __version__
+from ..bundle import Bundle, SignedFile, arrays_to_bytes, bytes_to_arrays
+from ..errors import ExchangeError
+from ._masked_sum import MaskedMessage, MaskedSum, MaskKey
+from ._ridge_sums import RidgeFromSums, RidgeSums
+
+__all__ = ["SUMS_MODEL_KIND", "SumsModel", "SumsPlan"]
+
+SUMS_MODEL_KIND = "datacollab.sums-model"
+RECIPE = 1
+"""Version of all that turns rows into a total, and a total into a model."""
+
+_ARRAYS = "model.safetensors"
+_FACTS = {"classes", "limits", "context", "alpha", "n_rows", "versions"}
+_LEAST_PROBABILITY = 1e-3
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SumsModel(SignedFile):
+    """The common model: the same for all parties, and of use only to those who know the common map.
+
+    Attributes
+    ----------
+    fit : RidgeFromSums
+    classes : tuple or None
+    limits : (float, float) or None
+        Range of a numeric target.
+    context : bytes of length 32
+        Of the sum that it was made of; parties compare it.
+    """
+
+    kind = SUMS_MODEL_KIND
+
+    fit: RidgeFromSums
+    classes: tuple[Any, ...] | None
+    limits: tuple[float, float] | None
+    context: bytes
+
+    @cached_property
+    def statistic(self) -> RidgeSums:
+        """How targets were encoded."""
+        return RidgeSums(len(self.fit.coefficients), classes=self.classes, limits=self.limits)
+
+    def predict(self, v: FloatArray) -> NDArray[Any]:
+        """Return classes or numbers, shape (n_rows,).
+
+        Parameters
+        ----------
+        v : ndarray of shape (n_rows, n_components)
+            Rows in the common map.
+        """
+        return self.statistic.decode(self.fit.predict(v))
+
+    def predict_proba(self, v: FloatArray) -> FloatArray:
+        """Return class probabilities, shape (n_rows, n_classes): outputs plus 1/C, none below one in a thousand."""
+        outputs = self.fit.predict(v) + 1 / self.statistic.n_outputs
+        kept = np.maximum(outputs, _LEAST_PROBABILITY)
+        return np.asarray(kept / kept.sum(axis=1, keepdims=True))
+
+    def _contents(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+        facts = {
+            "classes": None if self.classes is None else list(self.classes),
+            "limits": None if self.limits is None else list(self.limits),
+            "context": self.context.hex(),
+            "alpha": self.fit.alpha,
+            "n_rows": self.fit.n_rows,
+            "versions": {"datacollab": __version__, "numpy": np.__version__},
+        }
+        arrays = {"coefficients": self.fit.coefficients, "intercept": self.fit.intercept}
+        return facts, {_ARRAYS: arrays_to_bytes(arrays)}
+
+    @classmethod
+    def _from_bundle(cls, bundle: Bundle) -> SumsModel:
+        facts = bundle.facts
+        if facts.keys() != _FACTS or bundle.members.keys() != {_ARRAYS}:
+            raise _malformed("it has other facts or parts than a model of sums")
+        arrays = bytes_to_arrays(bundle.members[_ARRAYS], what="The model")
+        try:
+            W, b = arrays.pop("coefficients"), arrays.pop("intercept")
+            classes = None if facts["classes"] is None else tuple(facts["classes"])
+            limits = None if facts["limits"] is None else (float(facts["limits"][0]), float(facts["limits"][1]))
+            fit = RidgeFromSums(W, b, float(facts["alpha"]), float(facts["n_rows"]))
+            model = cls(fit, classes, limits, bytes.fromhex(facts["context"]))
+            n_outputs = RidgeSums(len(W), classes=classes, limits=limits).n_outputs
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError):
+            raise _malformed("its parts are not what they have to be") from None
+        if W.shape != (len(W), n_outputs) or b.shape != (n_outputs,) or arrays or len(model.context) != 32:
+            raise _malformed("its arrays do not fit together")
+        if W.dtype != np.float64 or b.dtype != np.float64 or not (np.isfinite(W).all() and np.isfinite(b).all()):
+            raise _malformed("its arrays are no finite numbers of double precision")
+        return model
+
+    def __repr__(self) -> str:
+        return f"SumsModel(n_components={len(self.fit.coefficients)}, n_rows={self.fit.n_rows:.0f})"
+
+
+@dataclass(frozen=True, eq=False)
+class SumsPlan:
+    """All that parties and analyst agree on for one model.
+
+    Parameters
+    ----------
+    roster : mapping of str or int to bytes
+        Public mask keys, by party.
+    n_components : int
+        Columns of the common map.
+    classes : sequence, optional
+        All classes; `limits` instead for numbers.
+    limits : (float, float), optional
+        The declared range of a numeric target.
+    noise : float
+        See `RidgeSums`.
+    facts : mapping, optional
+        What else was agreed on: project, anchor, purpose, columns, units, run.  JSON.
+    n_colluding : int, optional
+        See `MaskedSum`.
+
+    Raises
+    ------
+    AgreementError
+        As `RidgeSums` and `MaskedSum` raise it.
+
+    Examples
+    --------
+    >>> import datacollab as dc
+    >>> from datacollab.sums import CommonMap, MaskKey, SumsPlan
+    >>> X, y = dc.datasets.load("digits")
+    >>> common = CommonMap.from_anchor(X[:200], secret=bytes(32))
+    >>> keys = {name: MaskKey.generate() for name in ("north", "south", "west")}
+    >>> roster = {name: key.public for name, key in keys.items()}
+    >>> plan = SumsPlan(roster, n_components=common.n_components, classes=range(10))
+    >>> messages = []
+    >>> for place, (name, key) in enumerate(keys.items()):
+    ...     rows = slice(200 + 100 * place, 300 + 100 * place)
+    ...     messages.append(plan.message(name, common.transform(X[rows]), y[rows], key))
+    >>> model = plan.solve(messages)
+    >>> bool((model.predict(common.transform(X[500:])) == y[500:]).mean() > 0.85)
+    True
+    """
+
+    roster: Mapping[PartyName, bytes]
+    n_components: int
+    classes: Sequence[Any] | None = None
+    limits: tuple[float, float] | None = None
+    noise: float = 0.03
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    n_colluding: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.classes is not None:
+            plain = np.asarray(self.classes).tolist()
+            object.__setattr__(self, "classes", tuple(plain))
+        # Both raise what is wrong with the plan.
+        _ = self.statistic, self.agreed
+
+    @cached_property
+    def statistic(self) -> RidgeSums:
+        """What a party adds up."""
+        return RidgeSums(self.n_components, classes=self.classes, limits=self.limits, noise=self.noise)
+
+    @cached_property
+    def agreed(self) -> MaskedSum:
+        """The sum under masks."""
+        said = {
+            "recipe": RECIPE,
+            "statistic": "ridge regression",
+            "n_components": self.n_components,
+            "classes": None if self.classes is None else list(self.classes),
+            "limits": None if self.limits is None else list(self.limits),
+            "agreed": dict(self.facts),
+        }
+        return MaskedSum(said, self.roster, noise=self.statistic.noise_of_each, n_colluding=self.n_colluding)
+
+    def message(
+        self, party: PartyName, v: FloatArray, y: ArrayLike, key: MaskKey, *, noise_key: bytes | None = None
+    ) -> MaskedMessage:
+        """Make a party's message, and erase its key.
+
+        Parameters
+        ----------
+        party : str or int
+        v : ndarray of shape (n_rows, n_components)
+            The party's rows in the common map.
+        y : array-like of shape (n_rows,)
+        key : MaskKey
+        noise_key : bytes of length 32, optional
+            See `MaskedSum.mask`.
+
+        Raises
+        ------
+        AgreementError, SharedBeforeError
+            As `RidgeSums.part` and `MaskedSum.mask` raise them.
+        """
+        return self.agreed.mask(party, self.statistic.part(v, y), key, noise_key=noise_key)
+
+    def solve(self, messages: Sequence[MaskedMessage]) -> SumsModel:
+        """Add up the messages of all parties and fit the model.
+
+        Raises
+        ------
+        AgreementError, ShareError, NumericalError
+            As `MaskedSum.total` and `RidgeSums.solve` raise them.
+        """
+        fit = self.statistic.solve(self.agreed.total(messages))
+        classes = None if self.classes is None else tuple(self.classes)
+        return SumsModel(fit, classes, self.limits, self.agreed.context)
+
+
+def _malformed(reason: str) -> ExchangeError:
+    return ExchangeError("MODEL_MALFORMED", f"The model cannot be used: {reason}. Have the analyst send it again.")

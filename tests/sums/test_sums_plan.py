@@ -1,0 +1,161 @@
+"""A plan, the roles that play it, the model that goes back, and the card that a mask key travels on."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.linear_model import Ridge
+
+from datacollab.bundle import Bundle, KeyPair, arrays_to_bytes, pack
+from datacollab.errors import AgreementError
+from datacollab.sums import (
+    SUMS_MODEL_KIND,
+    MaskKey,
+    SumsModel,
+    SumsPlan,
+    mask_card,
+    read_mask_card,
+)
+from party_world import refusal
+
+NAMES = ("north", "south", "west", "east")
+KEY = KeyPair(b"\1" * 32, b"\2" * 32)
+
+
+class World:
+    """Four parties with rows in a common map."""
+
+    def __init__(self, **options):
+        rng = np.random.default_rng(0)
+        self.v = {name: rng.normal(size=(100, 12)) for name in NAMES}
+        self.v = {name: v / np.linalg.norm(v, axis=1).max() for name, v in self.v.items()}
+        self.secrets = {name: bytes([place]) * 32 for place, name in enumerate(NAMES, 1)}
+        roster = {name: MaskKey(secret).public for name, secret in self.secrets.items()}
+        self.plan = SumsPlan(roster, n_components=12, **options)
+
+    def target(self, name):
+        score = self.v[name] @ np.linspace(-1, 1, 12)
+        return score if self.plan.classes is None else np.where(score > 0, "yes", "no")
+
+    def play(self):
+        keys = {name: MaskKey(secret) for name, secret in self.secrets.items()}
+        return self.plan.solve(
+            [self.plan.message(name, v, self.target(name), keys[name]) for name, v in self.v.items()]
+        )
+
+
+@pytest.fixture(scope="module")
+def classes():
+    world = World(classes=["no", "yes"], noise=1e-6, facts={"project": "wards"})
+    return world, world.play()
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    world = World(limits=(-2.0, 2.0), noise=1e-6)
+    return world, world.play()
+
+
+def test_the_model_is_ridge_regression_on_all_rows(numbers):
+    world, model = numbers
+    v, y = np.vstack(list(world.v.values())), np.concatenate([world.target(name) for name in NAMES])
+    expected = Ridge(model.fit.alpha).fit(v, y)
+    assert_allclose(model.predict(v), expected.predict(v), atol=1e-3)
+    assert model.fit.n_rows == pytest.approx(400, abs=0.01)
+
+
+def test_classes_are_predicted_with_probabilities(classes):
+    world, model = classes
+    said = model.predict_proba(world.v["north"])
+    assert_allclose(said.sum(axis=1), 1)
+    assert_array_equal(np.array(["no", "yes"])[said.argmax(axis=1)], model.predict(world.v["north"]))
+    assert np.mean(model.predict(world.v["north"]) == world.target("north")) > 0.95
+
+
+@pytest.mark.parametrize("which", ["classes", "numbers"])
+def test_a_model_is_a_file(which, request, tmp_path):
+    world, model = request.getfixturevalue(which)
+    model.save(tmp_path / "north.dcmodel", key=KEY)
+    again = SumsModel.load(tmp_path / "north.dcmodel", signed_by=KEY.public)
+    assert (again.classes, again.limits, again.context) == (model.classes, model.limits, model.context)
+    assert_array_equal(again.predict(world.v["south"]), model.predict(world.v["south"]))
+    assert b"north" not in (tmp_path / "north.dcmodel").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"classes": ["no", "yes", "maybe"]},
+        {"classes": None},
+        {"limits": [0.0, 1.0]},
+        {"limits": "ab", "classes": None},
+        {"context": "00"},
+        {"alpha": "large"},
+        {"more": 1},
+        {"coefficients": np.full((12, 2), np.nan)},
+        {"coefficients": np.zeros((12, 2), dtype=np.float32)},
+        {"intercept": np.zeros(3)},
+        {"extra": np.zeros(3)},
+    ],
+    ids=lambda change: " ".join(change),
+)
+def test_models_that_make_no_sense_are_refused(classes, change):
+    _, model = classes
+    facts, _ = model._contents()
+    arrays = {"coefficients": model.fit.coefficients, "intercept": model.fit.intercept}
+    for name, value in change.items():
+        (arrays if isinstance(value, np.ndarray) else facts)[name] = value
+    members = {"model.safetensors": arrays_to_bytes(arrays)}
+    refusal("MODEL_MALFORMED", SumsModel._from_bundle, Bundle(SUMS_MODEL_KIND, facts, members, None, ""))
+
+
+def test_whatever_is_agreed_on_is_in_the_context():
+    plan = World(classes=["no", "yes"], facts={"project": "wards", "run": 1}).plan
+    others = [
+        {"classes": ("yes", "no")},
+        {"classes": None, "limits": (0.0, 1.0)},
+        {"noise": 0.1},
+        {"facts": {"project": "wards", "run": 2}},
+        {"n_components": 11},
+        {"n_colluding": 1},
+        {"roster": dict(list(plan.roster.items())[:3])},
+    ]
+    contexts = {replace(plan, **other).agreed.context for other in others}
+    assert len(contexts | {plan.agreed.context}) == len(others) + 1
+
+
+def test_messages_of_another_plan_are_refused_by_name():
+    world, other = World(classes=["no", "yes"]), World(classes=["no", "yes"], facts={"run": 2})
+    keys = {name: MaskKey(secret) for name, secret in world.secrets.items()}
+    messages = [
+        (other if name == "west" else world).plan.message(name, v, world.target(name), keys[name])
+        for name, v in world.v.items()
+    ]
+    with pytest.raises(AgreementError, match="'west'.*another sum"):
+        world.plan.solve(messages)
+
+
+def test_a_plan_without_sense_is_refused_when_it_is_made():
+    roster = World(classes=["no", "yes"]).plan.roster
+    for wrong in ({}, {"classes": ["a"]}, {"limits": (1.0, 0.0)}, {"classes": ["a", "b"], "limits": (0.0, 1.0)}):
+        with pytest.raises(AgreementError):
+            SumsPlan(roster, n_components=5, **wrong)
+    with pytest.raises(AgreementError, match="at least 3"):
+        SumsPlan(dict(list(roster.items())[:2]), n_components=5, classes=["a", "b"])
+
+
+def test_a_card_is_its_partys():
+    mask_key, other = MaskKey.generate(), KeyPair.generate()
+    word = mask_card(mask_key, KEY)
+    assert read_mask_card(word, KEY.public) == mask_key.public
+    refusal("SIGNATURE_INVALID", read_mask_card, word, other.public)
+    changed = word[:20] + ("a" if word[20] != "a" else "b") + word[21:]
+    assert refusal("SIGNATURE_INVALID", read_mask_card, changed, KEY.public)
+    for wrong in ("", word[:-2], word[8:], word.upper(), word + "aaaaaaaa", "dcmask1-1"):
+        refusal("KEY_MALFORMED", read_mask_card, wrong, KEY.public)
+
+
+def test_a_model_of_another_kind_is_no_model(tmp_path):
+    (tmp_path / "a.dcmodel").write_bytes(pack("datacollab.model", {}, {}, key=KEY))
+    refusal("WRONG_KIND", SumsModel.load, tmp_path / "a.dcmodel")
