@@ -180,5 +180,7 @@ def new_world(root, task="classification", columns=None, **rules):
         parties={name: keys[name].public for name in ("a", "b")},
         **{"max_components": 4, "anchor": AnchorRecipe(method="uniform", n_rows=60, source="none")} | rules,
     )
-    rows = np.random.default_rng(99).uniform(0, 100, size=(60, project.n_features))
+    most = np.concatenate([[column.maximum or 1.0] * column.n_features for column in columns])
+    least = np.concatenate([[column.minimum or 0.0] * column.n_features for column in columns])
+    rows = np.random.default_rng(99).uniform(least, most, size=(60, project.n_features))
     return World(root=root, project=project, keys=keys, anchor=Anchor(rows=rows), task=task)

@@ -40,6 +40,8 @@ __all__ = [
 ]
 
 SECRET_BYTES = 32
+_SLACK, _ROUNDING = 3.0, 1e-9
+"""How far rows may lie outside of a range, in its widths."""
 _KIND, _MEMBER = "datacollab.anchor", "anchor.safetensors"
 _COMMITMENT = b"datacollab anchor commitment 1\n"
 
@@ -342,9 +344,24 @@ def check_anchor(anchor: Anchor, project: Project, *, what: str) -> Anchor:
         )
     if not np.isfinite(anchor.rows).all():
         raise _unfit(what, "entries are missing or infinite")
+    _check_ranges(anchor.rows, project, what)
     if anchor.target is None:
         return anchor
     return replace(anchor, target=_checked_target(anchor.target, project, what))
+
+
+def _check_ranges(rows: FloatArray, project: Project, what: str) -> None:
+    """Refuse numbers outside of the declared ranges: a map fitted on far rows can single out any own row.
+
+    Recipes that draw from a normal distribution may leave a range by three of its widths.
+    """
+    slack = _SLACK if project.anchor.method == "gaussian" else _ROUNDING
+    for name, low, high, entries in zip(project.feature_names, *_bounds(project), rows.T, strict=True):
+        outside = (entries < low - slack * (high - low)) | (entries > high + slack * (high - low))
+        if outside.any():
+            raise _unfit(
+                what, f"in column {name!r} {outside.sum()} of {len(rows)} rows lie outside of {low:g} to {high:g}"
+            )
 
 
 def _checked_target(target: NDArray[Any], project: Project, what: str) -> NDArray[Any]:
@@ -369,13 +386,19 @@ def _has_target(project: Project, table: Any) -> bool:
 
 def _scale(project: Project) -> FloatArray:
     """For each column of the matrix, the width of its declared range; 1 for zeros and ones."""
-    scale = np.ones(project.n_features)
+    low, high = _bounds(project)
+    return high - low
+
+
+def _bounds(project: Project) -> tuple[FloatArray, FloatArray]:
+    """For each column of the matrix, the least and the largest number that rows can have."""
+    low, high = np.zeros(project.n_features), np.ones(project.n_features)
     start = 0
     for column in project.columns:
         if column.minimum is not None and column.maximum is not None:
-            scale[start] = column.maximum - column.minimum
+            low[start], high[start] = column.minimum, column.maximum
         start += column.n_features
-    return scale
+    return low, high
 
 
 def _unfit(what: str, reason: str) -> ExchangeError:
