@@ -77,6 +77,30 @@ def test_narrow_tables(n_features, rng):
     assert np.isfinite(v).all()
 
 
+SPARSE = np.zeros((100, 3))
+SPARSE[:20] = np.random.default_rng(0).normal(size=(20, 3))
+SPARSE[20:40] = -SPARSE[:20]
+
+
+@pytest.mark.parametrize(
+    "anchor",
+    [
+        (np.arange(100) < 15)[:, None] * 1.0,
+        np.vstack([np.ones((1, 2)), np.zeros((1999, 2))]),
+        np.r_[1.0, -1.0, np.zeros(98)][:, None],
+        SPARSE,
+    ],
+    ids=["rare", "one of 2,000", "symmetric", "mostly the mean"],
+)
+def test_most_rows_of_the_anchor_may_be_equal(anchor):
+    common = CommonMap.from_anchor(anchor, ONE)
+    v, u = common.transform(anchor), anchor - anchor.mean(axis=0)
+    assert np.linalg.norm(v[u.any(axis=1)], axis=1).max() > 0.9
+    assert common.linear_scale > 1e-3
+    assert common.gamma < 1e3
+    assert len(np.unique(v.round(6), axis=0)) == len(np.unique(anchor, axis=0))
+
+
 def test_anchors_of_which_no_map_can_be_made():
     for wrong in (np.ones((5, 3)), np.full((5, 3), np.nan), np.ones(5)):
         with pytest.raises(AnchorError, match="two different rows"):

@@ -26,6 +26,8 @@ _CLIP = 4.0
 """Standard deviations of the first principal component at which all are clipped."""
 _QUANTILE = 0.9
 """The part of the anchor that is not clipped to the unit ball."""
+_ZERO = 1e-12
+"""Lengths below this part of the clip are zero but for rounding."""
 _RANK = 1e-6
 """Directions of the landmarks with a smaller part of the largest eigenvalue are dropped."""
 
@@ -53,9 +55,9 @@ class CommonMap:
     clip : float
         Four standard deviations of the first principal component.
     linear_scale : float
-        ℓ, the median length of z over the anchor.
+        ℓ, the median length of z over the anchor; lengths of zero do not count.
     gamma : float
-        Of the Gaussian kernel κ: 1 over the median squared distance.
+        Of the Gaussian kernel κ: 1 over the median squared distance of anchor rows that differ.
     landmarks : ndarray of shape (n_landmarks, n_principal)
     root : ndarray of shape (n_landmarks, n_kept)
     feature_mean : ndarray of shape (n_principal + n_kept,)
@@ -116,9 +118,9 @@ class CommonMap:
         clip = _CLIP * s[0] / np.sqrt(len(A))
         Z = np.clip((A - mean) / scale @ V, -clip, clip)
         order = np.argsort(key_stream(_derived(secret, b"landmarks"), len(Z)))
-        gamma = 1.0 / float(np.median(pdist(Z[order[:_MOST_PAIRED]], "sqeuclidean")))
+        gamma = 1.0 / _median_above_zero(pdist(Z[order[:_MOST_PAIRED]], "sqeuclidean"), clip**2)
         landmarks = Z[order[:_MOST_LANDMARKS]]
-        linear_scale = float(np.median(np.linalg.norm(Z, axis=1)))
+        linear_scale = _median_above_zero(np.linalg.norm(Z, axis=1), clip)
         eigenvalues, U = scipy.linalg.eigh(_kernel(landmarks, landmarks, gamma))
         above = eigenvalues > _RANK * eigenvalues[-1]
         root = U[:, above] / np.sqrt(eigenvalues[above])
@@ -158,6 +160,12 @@ class CommonMap:
 
     def __repr__(self) -> str:
         return f"CommonMap(n_features={len(self.mean)}, n_components={self.n_components})"
+
+
+def _median_above_zero(lengths: FloatArray, unit: float) -> float:
+    """Return the median of the lengths that are not zero, or the unit if all are: many rows may be equal."""
+    above = lengths[lengths > _ZERO * unit]
+    return float(np.median(above)) if len(above) else float(unit)
 
 
 def _kernel(X: FloatArray, landmarks: FloatArray, gamma: float) -> FloatArray:
