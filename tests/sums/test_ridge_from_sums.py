@@ -77,6 +77,23 @@ def test_narrow_tables(n_features, rng):
     assert np.isfinite(v).all()
 
 
+@pytest.mark.parametrize("unit", [1e-12, 1e9])
+def test_units_do_not_matter(unit, rng):
+    A, X = rng.normal(size=(100, 4)), rng.normal(size=(20, 4))
+    units = np.array([unit, 1.0, 1.0, 1.0])
+    v, in_units = (CommonMap.from_anchor(A * by, ONE).transform(X * by) for by in (1.0, units))
+    assert_allclose(in_units @ in_units.T, v @ v.T, atol=1e-6)
+
+
+def test_a_large_number_in_all_rows_is_a_constant(rng):
+    A, X = rng.normal(size=(100, 4)), rng.normal(size=(20, 4))
+    v = CommonMap.from_anchor(A, ONE).transform(X)
+    more = CommonMap.from_anchor(np.c_[A, np.full(100, 123456789.123)], ONE)
+    found = more.transform(np.c_[X, np.full(20, 123456789.123)])
+    assert more.scale[4] == 1
+    assert_allclose(found @ found.T, v @ v.T, atol=1e-6)
+
+
 SPARSE = np.zeros((100, 3))
 SPARSE[:20] = np.random.default_rng(0).normal(size=(20, 3))
 SPARSE[20:40] = -SPARSE[:20]

@@ -26,6 +26,8 @@ _CLIP = 4.0
 """Standard deviations of the first principal component at which all are clipped."""
 _QUANTILE = 0.9
 """The part of the anchor that is not clipped to the unit ball."""
+_CONSTANT = 1e-12
+"""Columns whose standard deviation is below this part of their largest number are constant but for rounding."""
 _ZERO = 1e-12
 """Lengths below this part of the clip are zero but for rounding."""
 _RANK = 1e-6
@@ -111,7 +113,7 @@ class CommonMap:
                 f"The common map needs an anchor of at least two different rows of finite numbers; got shape {A.shape}."
             )
         mean, deviation = A.mean(axis=0), A.std(axis=0)
-        scale = np.where(deviation > 1e-9, deviation, 1.0)
+        scale = np.where(deviation > _CONSTANT * np.abs(A).max(axis=0), deviation, 1.0)
         _, s, Vt = np.linalg.svd((A - mean) / scale, full_matrices=False)
         kept = min(_MOST_PRINCIPAL, int((s > 1e-8 * s[0]).sum()))
         V = Vt[:kept].T
