@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.linalg
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -75,6 +76,31 @@ def test_narrow_tables(n_features, rng):
     v = CommonMap.from_anchor(A, ONE).transform(A)
     assert v.shape[1] <= 80
     assert np.isfinite(v).all()
+
+
+def elsewhere(decompose, rng):
+    """A decomposition by another machine: other signs, and other bases of vectors that belong to equal values."""
+
+    def found(A, **options):
+        parts = list(decompose(A + 1e-15 * rng.normal(size=A.shape), **options))
+        signs = np.where(np.arange(min(A.shape)) % 2, 1, -1)
+        for k, part in enumerate(parts):
+            if part.ndim == 2:
+                parts[k] = signs[:, None] * part if k == 2 else part * signs
+        return parts
+
+    return found
+
+
+@pytest.mark.parametrize(
+    ("table", "n_components"), [("digits", 4), ("digits", 64), ("digits", 256), ("balanced levels", 256)]
+)
+def test_another_machine_makes_the_same_map(table, n_components, digits, rng, monkeypatch):
+    X = digits[0] if table == "digits" else np.vstack([np.eye(6)[np.arange(240) % 6], rng.dirichlet(np.ones(6), 60)])
+    v = CommonMap.from_anchor(X[:200], ONE, n_components=n_components).transform(X[200:])
+    monkeypatch.setattr(np.linalg, "svd", elsewhere(np.linalg.svd, rng))
+    monkeypatch.setattr(scipy.linalg, "eigh", elsewhere(scipy.linalg.eigh, rng))
+    assert_allclose(CommonMap.from_anchor(X[:200], ONE, n_components=n_components).transform(X[200:]), v, atol=1e-7)
 
 
 @pytest.mark.parametrize("unit", [1e-12, 1e9])

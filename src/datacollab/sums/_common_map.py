@@ -30,6 +30,8 @@ _CONSTANT = 1e-12
 """Columns whose standard deviation is below this part of their largest number are constant but for rounding."""
 _ZERO = 1e-12
 """Lengths below this part of the clip are zero but for rounding."""
+_NO_DIRECTION = 1e-8
+"""Directions of the anchor with a smaller part of the largest singular value are dropped."""
 _RANK = 1e-6
 """Directions of the landmarks with a smaller part of the largest eigenvalue are dropped."""
 
@@ -46,7 +48,8 @@ class CommonMap:
 
     and v is shortened to length 1.  V holds principal components of the anchor, L landmarks that the secret chooses
     among the anchor's rows, :math:`R R^\top = \kappa(L, L)^+`, and W the leading directions of φ over the anchor,
-    turned by a rotation that the secret chooses.
+    turned by a rotation that the secret chooses.  Each party makes the map at home: from one anchor and one secret, all
+    get the same, but for rounding, whatever signs and bases their programs of linear algebra choose.
 
     Attributes
     ----------
@@ -115,7 +118,7 @@ class CommonMap:
         mean, deviation = A.mean(axis=0), A.std(axis=0)
         scale = np.where(deviation > _CONSTANT * np.abs(A).max(axis=0), deviation, 1.0)
         _, s, Vt = np.linalg.svd((A - mean) / scale, full_matrices=False)
-        kept = min(_MOST_PRINCIPAL, int((s > 1e-8 * s[0]).sum()))
+        kept = min(_MOST_PRINCIPAL, int((s > _NO_DIRECTION * s[0]).sum()))
         V = Vt[:kept].T
         clip = _CLIP * s[0] / np.sqrt(len(A))
         Z = np.clip((A - mean) / scale @ V, -clip, clip)
@@ -128,10 +131,13 @@ class CommonMap:
         root = U[:, above] / np.sqrt(eigenvalues[above])
         F = _features(Z, linear_scale, landmarks, root, gamma)
         feature_mean = F.mean(axis=0)
-        _, _, Wt = np.linalg.svd(F - feature_mean, full_matrices=False)
-        d = min(n_components, len(Wt))
-        normal = standard_normal(_derived(secret, b"rotation"), d * d).reshape(d, d)
-        directions = Wt[:d].T @ np.linalg.qr(normal)[0]
+        U, s, Wt = np.linalg.svd(F - feature_mean, full_matrices=False)
+        d = min(n_components, int((s > _NO_DIRECTION * s[0]).sum()))
+        # LAPACK chooses signs of singular vectors, and a basis of those with one singular value. This choice cancels:
+        # the rotation is the orthogonal matrix nearest to secret numbers, one row of them for each anchor row, in U.
+        normal = standard_normal(_derived(secret, b"rotation"), len(A) * d).reshape(len(A), d)
+        left, _, right = np.linalg.svd(U[:, :d].T @ normal)
+        directions = Wt[:d].T @ left @ right
         lengths = np.linalg.norm((F - feature_mean) @ directions, axis=1)
         return cls(
             mean=mean,
