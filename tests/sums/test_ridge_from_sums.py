@@ -236,6 +236,12 @@ def test_no_row_put_in_anothers_place_moves_the_sums_farther_than_said(entries, 
     assert np.linalg.norm(first - second) <= sums.sensitivity * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("classes", [[1, 1, 2], [1, 1.0, 2], [1, True, 0], [1, "1"]])
+def test_a_class_named_twice_would_break_the_bound(classes):
+    with pytest.raises(AgreementError, match="two of the classes are the same"):
+        RidgeSums(4, classes=classes)
+
+
 def test_the_bound_is_reached():
     sums = RidgeSums(4, limits=(-1, 1))
     first, second = (matrix(sums, row[None], [target]) for row, target in zip(np.eye(4)[:2], (-1, 1), strict=True))

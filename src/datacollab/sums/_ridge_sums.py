@@ -98,8 +98,11 @@ class RidgeSums:
     def __post_init__(self) -> None:
         if (self.classes is None) == (self.limits is None):
             raise AgreementError("RidgeSums: give either classes or limits.")
-        if self.classes is not None and len(set(self.classes)) < 2:
-            raise AgreementError(f"RidgeSums: expected at least two classes, got {len(set(self.classes))}.")
+        if self.classes is not None and len(self.classes) < 2:
+            raise AgreementError(f"RidgeSums: expected at least two classes, got {len(self.classes)}.")
+        # Of mixed types, numpy makes text: 1 and "1" are then one class.
+        if self.classes is not None and len(np.unique(np.asarray(self.classes).astype(str))) < len(self.classes):
+            raise AgreementError("RidgeSums: two of the classes are the same. Name each class once.")
         if self.limits is not None and not -math.inf < self.limits[0] < self.limits[1] < math.inf:
             raise AgreementError(f"RidgeSums: expected limits (low, high) with low below high, got {self.limits}.")
 
