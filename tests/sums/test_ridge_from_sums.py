@@ -207,6 +207,16 @@ def test_no_penalty_below_what_the_noise_demands(mapped):
         assert sums.solve(sums.part(v, y)).alpha >= 0.5 * noise * np.sqrt(128) * (1 - 1e-12)
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.03, 0.3])
+def test_a_target_that_hardly_varies(noise, mapped, rng):
+    """Its sum of squares is less than the noise in it, which may make it negative."""
+    sums = RidgeSums(64, limits=(0, 1), noise=noise)
+    part = sums.part(mapped[0], np.full(len(mapped[0]), 0.5))
+    for _ in range(20):
+        found = sums.solve(part + rng.normal(size=part.shape) * sums.noise_of_each)
+        assert np.abs(found.coefficients).max() <= 10 * noise
+
+
 def test_the_noise_is_alike_in_all_directions(rng):
     """A symmetric Gaussian matrix: its inner product with any matrix of Frobenius norm 1 has the same variance."""
     sums = RidgeSums(5, limits=(0, 1), noise=0.2)

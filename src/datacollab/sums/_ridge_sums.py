@@ -37,6 +37,7 @@ _MOST_FREEDOM = 0.95
 """Penalties with more degrees of freedom, over the number of rows, are not considered."""
 _LEAST_RESIDUAL = 1e-3
 """Residuals are taken to be at least this part of the target's sum of squares: noise may make them negative."""
+_ROUNDING = 1e-6
 _FEWEST_ROWS = 10
 
 
@@ -211,7 +212,9 @@ class RidgeSums:
         mean_v, mean_t = M[:D, -1] / _ETA / n, M[D:-1, -1] / _ETA**2 / n
         S = M[:D, :D] - n * np.outer(mean_v, mean_v)
         B = M[:D, D:-1] / _ETA - n * np.outer(mean_v, mean_t)
-        square = float(np.trace(M[D:-1, D:-1]) / _ETA**2 - n * mean_t @ mean_t)
+        # Of a target that hardly varies, noise makes the sum of squares negative.
+        least = (self.noise * math.sqrt(self.n_outputs) + _ROUNDING) / _ETA**2
+        square = max(float(np.trace(M[D:-1, D:-1]) / _ETA**2 - n * mean_t @ mean_t), least)
         e, U = scipy.linalg.eigh(S)
         if e[0] < -8 * (self.noise * math.sqrt(D) + 1e-6 * n):
             raise NumericalError(
