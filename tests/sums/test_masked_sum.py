@@ -145,6 +145,18 @@ def test_whatever_else_was_agreed_gives_other_masks_everywhere(what):
         world.sum.total([other.mask("north", values, MaskKey(world.secrets["north"])), *world.messages()[1:]])
 
 
+def test_what_is_changed_after_the_agreement_changes_nothing():
+    facts, noise = {"run": {"number": 1}}, np.zeros(2)
+    roster = World().roster
+    agreed, kept = MaskedSum(facts, roster, noise=noise), dict(roster)
+    expected = MaskedSum({"run": {"number": 1}}, kept, noise=[0.0, 0.0]).context
+    facts["run"]["number"], noise[0], roster["east"] = 2, 1.0, MaskKey.generate().public
+    assert agreed.context == expected
+    assert list(agreed.roster) == list(kept)
+    with pytest.raises(TypeError):
+        MaskedSum({"run": np.int64(1)}, kept, noise=noise)
+
+
 def test_a_key_serves_one_message():
     world = World()
     key = MaskKey(world.secrets["north"])

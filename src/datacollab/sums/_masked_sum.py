@@ -18,7 +18,6 @@ import math
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
@@ -211,6 +210,7 @@ class MaskedSum:
     noise: ArrayLike = field(repr=False)
     numbers: FixedPoint = field(default_factory=FixedPoint)
     n_colluding: int | None = None
+    context: bytes = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         n = len(self.roster)
@@ -235,19 +235,15 @@ class MaskedSum:
         object.__setattr__(self, "noise", noise)
         object.__setattr__(self, "n_colluding", n_colluding)
         object.__setattr__(self, "roster", dict(self.roster))
-
-    @cached_property
-    def context(self) -> bytes:
-        """SHA-256 of all that was agreed on."""
         agreed = {
             "facts": self.facts,
             "roster": sorted([public.hex(), party] for party, public in self.roster.items()),
-            "noise": np.asarray(self.noise, dtype="<f8").tobytes().hex(),
-            "n_colluding": self.n_colluding,
+            "noise": noise.astype("<f8").tobytes().hex(),
+            "n_colluding": n_colluding,
             "bits": self.numbers.bits,
             "fraction_bits": self.numbers.fraction_bits,
         }
-        return hashlib.sha256(_CONTEXT + canonical_json(agreed)).digest()
+        object.__setattr__(self, "context", hashlib.sha256(_CONTEXT + canonical_json(agreed)).digest())
 
     def mask(
         self, party: PartyName, values: ArrayLike, key: MaskKey, *, noise_key: bytes | None = None
