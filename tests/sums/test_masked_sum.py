@@ -253,6 +253,15 @@ def test_sums_that_hide_nothing_are_refused():
             MaskedSum({}, roster, noise=noise)
 
 
+def test_numbers_that_cannot_count_the_parties_are_refused():
+    world = World(3, numbers=FixedPoint(64, 61))
+    parts = {name: np.full(4, 0.25) for name in world.secrets}
+    assert_array_equal(world.sum.total(world.messages(**parts)), np.full(4, 0.75))
+    for n_parties, numbers in ((3, FixedPoint(64, 62)), (4, FixedPoint(64, 61)), (5, FixedPoint(128, 125))):
+        with pytest.raises(AgreementError, match=f"no place for a total of {n_parties}"):
+            World(n_parties, numbers=numbers)
+
+
 @pytest.mark.parametrize(("n_parties", "n_colluding"), [(3, 1), (4, 2), (5, 3)])
 def test_the_noise_of_those_who_do_not_collude_is_enough(n_parties, n_colluding):
     world = World(n_parties, 20_000, noise=0.1)

@@ -192,8 +192,9 @@ class MaskedSum:
     Raises
     ------
     AgreementError
-        If there are fewer than three parties, two have the same key, a key is refused (`check_mask_key`), fewer than
-        two parties remain beside the colluding ones, or the noise is negative or not finite.
+        If there are fewer than three parties, or more than the numbers can count; if two have the same key, or a key is
+        refused (`check_mask_key`); if fewer than two parties remain beside the colluding ones; if the noise is negative
+        or not finite.
 
     Examples
     --------
@@ -218,6 +219,10 @@ class MaskedSum:
             raise AgreementError(
                 f"A sum needs at least {FEWEST_PARTIES} parties; got {n}. With two, each party learns the other's part "
                 "by subtracting its own from the total."
+            )
+        if n >= self.numbers.largest:
+            raise AgreementError(
+                f"{self.numbers} has no place for a total of {n}, the count of parties. Take fewer fraction_bits."
             )
         for party, public in self.roster.items():
             check_mask_key(public, party)
