@@ -214,6 +214,16 @@ def test_a_key_that_is_not_the_rosters_is_named():
         world.sum.total(messages)
 
 
+def test_parties_that_lie_about_another_are_named_with_it():
+    world = World(5)
+    messages = [
+        replace(message, tags={**message.tags, "north": bytes(32)}) if message.party in ("east", "centre") else message
+        for message in world.messages()
+    ]
+    with pytest.raises(AgreementError, match=r"\['north', 'east', 'centre'\] do not fit each other: 2 of 4 tags"):
+        world.sum.total(messages)
+
+
 PRIME = 2**255 - 19
 
 

@@ -380,9 +380,11 @@ class MaskedSum:
             for party, message in messages.items()
         }
         if any(wrong.values()):
-            most = max(wrong.values())
-            worst = [party for party, count in wrong.items() if count == most]
+            # Some parties may lie about one: only of a key that fits nobody's can it be said whose it is.
+            of_all = [party for party, count in wrong.items() if count == len(messages) - 1]
+            named = of_all or [party for party, count in wrong.items() if count]
             raise AgreementError(
-                f"The keys of {worst} do not fit the other parties': {most} of {len(messages) - 1} tags differ. Have "
-                "them compare the roster with their own keys, and begin a new run."
+                f"The keys of {named} do not fit {'the other parties' if of_all else 'each other'}: "
+                f"{max(wrong.values())} of {len(messages) - 1} tags differ. Have them compare the roster with their "
+                "own keys, and begin a new run."
             )
