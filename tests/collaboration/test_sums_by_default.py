@@ -146,6 +146,28 @@ def test_frames_with_categories_gaps_and_nullable_numbers():
     assert model.transform(X[new]).shape[0] == 200
 
 
+def records(column):
+    return np.ascontiguousarray(column).view([("name", float)])
+
+
+@pytest.mark.parametrize("sharing", ["sums", "rows"])
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda X, y: (X * 1j, y),
+        lambda X, y: (X, y + 0.123456j),
+        lambda X, y: (X[:, 0], y),
+        lambda X, y: (records(X[:, 0]), y),
+    ],
+    ids=["complex rows", "complex targets", "one column", "records"],
+)
+def test_no_error_quotes_a_row_or_a_target(digits, spoil, sharing):
+    X, y = spoil(digits.X + 0.123456, digits.y)
+    with pytest.raises(ValueError, match=r"Complex data|Expected 2D") as refused:
+        dc.DataCollaborationClassifier(sharing=sharing).fit(X, y, groups=digits.groups, anchor=digits.anchor)
+    assert "123456" not in str(refused.value)
+
+
 def test_it_is_shown_as_one_block():
     assert "DataCollaborationClassifier" in estimator_html_repr(dc.DataCollaborationClassifier())
 
