@@ -146,6 +146,16 @@ def test_frames_with_categories_gaps_and_nullable_numbers():
     assert model.transform(X[new]).shape[0] == 200
 
 
+@pytest.mark.parametrize(
+    "given", [{"sharing": "rows"}, {"obfuscator": PCA(8)}, {"estimator": RidgeClassifier()}, {"fit_on": "anchor"}]
+)
+def test_gaps_are_refused_at_once_if_rows_are_shared(digits, given):
+    X = digits.X.astype(float)
+    X[0, 0] = np.nan
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        dc.DataCollaborationClassifier(**given).fit(X, digits.y, groups=digits.groups, anchor=digits.anchor)
+
+
 def records(column):
     return np.ascontiguousarray(column).view([("name", float)])
 
