@@ -156,6 +156,13 @@ def test_gaps_are_refused_at_once_if_rows_are_shared(digits, given):
         dc.DataCollaborationClassifier(**given).fit(X, digits.y, groups=digits.groups, anchor=digits.anchor)
 
 
+@pytest.mark.parametrize("value", [0.0, 3.0, -1e18])
+def test_a_constant_target_is_predicted(digits, value):
+    model = dc.DataCollaborationRegressor(random_state=0)
+    model.fit(digits.X, np.full(len(digits.y), value), groups=digits.groups, anchor=digits.anchor)
+    assert_allclose(model.predict(digits.new), value, rtol=1e-12, atol=0.5)
+
+
 def records(column):
     return np.ascontiguousarray(column).view([("name", float)])
 

@@ -349,7 +349,8 @@ class DataCollaborationRegressor(RegressorMixin, _Supervised):
 
     def _target_options(self, target: NDArray[Any]) -> dict[str, Any]:
         low, high = float(target.min()), float(target.max())
-        return {"classes": None, "limits": (low, high) if low < high else (low - 0.5, high + 0.5)}
+        half = 0.0 if low < high else max(0.5, float(np.spacing(abs(low))))
+        return {"classes": None, "limits": (low - half, high + half)}
 
     def _checked_anchor_target(self, anchor_target: NDArray[Any]) -> NDArray[Any]:
         return _as_numbers(anchor_target, "anchor_target")
