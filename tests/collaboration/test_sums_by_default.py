@@ -163,6 +163,13 @@ def test_a_constant_target_is_predicted(digits, value):
     assert_allclose(model.predict(digits.new), value, rtol=1e-12, atol=0.5)
 
 
+def test_missing_targets_are_counted(digits):
+    y = np.where(digits.y > 4, "high", "low").astype(object)
+    y[[3, 5]] = None
+    with pytest.raises(AgreementError, match="y is missing in 2 of 200 rows"):
+        dc.DataCollaborationClassifier().fit(digits.X, y, groups=digits.groups, anchor=digits.anchor)
+
+
 def records(column):
     return np.ascontiguousarray(column).view([("name", float)])
 

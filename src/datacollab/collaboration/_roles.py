@@ -29,7 +29,7 @@ from sklearn.utils import _safe_indexing, check_array, check_random_state
 from sklearn.utils._tags import get_tags
 from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
-from .._validation import FloatArray, HasMethods, PartyName, StrOptions, check_single_targets
+from .._validation import FloatArray, HasMethods, PartyName, StrOptions, check_single_targets, count_missing
 from ..analyst import KTI, Analyst, BaseIntegrator, Collaboration
 from ..errors import AgreementError, AnchorError, RepeatableSecretWarning, UnknownPartyError
 from ..model import PartyModel
@@ -384,7 +384,12 @@ class BaseDataCollaboration(PlayedRoles):
         check_single_targets(np.asarray(y), "y", AgreementError)
         _refuse_unquoted(y, "y", 1)
         y = check_array(y, input_name="y", ensure_2d=False, dtype=None)
-        return self._checked_target(column_or_1d(y, warn=True))
+        target = column_or_1d(y, warn=True)
+        if missing := count_missing(target):
+            raise AgreementError(
+                f"y is missing in {missing} of {len(target)} rows (None or NaN). Leave these rows out."
+            )
+        return self._checked_target(target)
 
     def _anchor_target(self, anchor_target: ArrayLike) -> NDArray[Any]:
         """Targets of the anchor as they are shared."""
