@@ -173,6 +173,7 @@ def test_a_refusal_keeps_the_key():
         (np.full(4, 2e9), "beyond"),
         (np.full(4, np.nan), "not finite"),
         (np.zeros(3), "expected 4"),
+        (["1.0", "2.0", "3.0", "Smith"], r"not all numbers\. Nothing was sent\.$"),
     ]:
         with pytest.raises(AgreementError, match=f"'north'.*{message}"):
             world.sum.mask("north", wrong, key)

@@ -275,6 +275,12 @@ def test_targets_and_rows_that_are_none(mapped):
         CLASSES.part(v, np.where(y == 3, 11, y))
     with pytest.raises(AgreementError, match="missing"):
         RidgeSums(64, limits=(0, 1)).part(v, np.where(y == 3, np.nan, 0.5))
+    with pytest.raises(AgreementError, match=r"a target is no number\. Correct"):
+        RidgeSums(64, limits=(0, 1)).part(v, np.where(y == 3, "Smith", "0.5"))
+    with pytest.raises(AgreementError, match=f"{len(v)} rows and 3 targets"):
+        CLASSES.part(v, y[:3])
+    with pytest.raises(AgreementError, match=r"one target per row.*\(2, 2\)"):
+        CLASSES.part(v, np.zeros((2, 2)))
     for wrong in (v[:, :5], 2 * v / np.linalg.norm(v, axis=1)[:, None], v * np.nan):
         with pytest.raises(AgreementError, match="common map"):
             CLASSES.part(wrong, y)

@@ -278,7 +278,11 @@ class MaskedSum:
                 f"Party {party!r}: the mask key is not the one in the roster. Use the key made for it."
             )
         noise = np.asarray(self.noise)
-        part = np.asarray(values, dtype=np.float64)
+        try:
+            part = np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            # numpy's own message quotes an entry.
+            raise AgreementError(f"Party {party!r}: the values are not all numbers. Nothing was sent.") from None
         if part.shape != noise.shape:
             raise AgreementError(f"Party {party!r}: expected {len(noise)} numbers, got an array of shape {part.shape}.")
         spread = noise / math.sqrt(len(self.roster) - self._colluding)

@@ -143,12 +143,18 @@ class RidgeSums:
         Raises
         ------
         AgreementError
-            If a target is missing or none of the classes.
+            If a target is missing, no number or none of the classes.
         """
         target = np.asarray(y)
+        if target.ndim != 1:
+            raise AgreementError(f"RidgeSums: expected one target per row, got an array of shape {target.shape}.")
         if self.limits is not None:
             low, high = self.limits
-            scaled = (2 * target.astype(np.float64) - low - high) / (high - low)
+            try:
+                scaled = (2 * target.astype(np.float64) - low - high) / (high - low)
+            except (TypeError, ValueError):
+                # numpy's own message quotes a target.
+                raise AgreementError("RidgeSums: a target is no number. Correct it, or leave the row out.") from None
             if not np.isfinite(scaled).all():
                 raise AgreementError("RidgeSums: a target is missing or not finite. Leave such rows out.")
             return np.clip(scaled, -1.0, 1.0)[:, None]
@@ -181,7 +187,10 @@ class RidgeSums:
                 f"RidgeSums: expected rows of the common map, {self.n_components} numbers of length 1 at most; got "
                 f"shape {v.shape}."
             )
-        u = np.hstack([v, _ETA * self.encode(y), np.full((len(v), 1), _ETA)])
+        t = self.encode(y)
+        if len(t) != len(v):
+            raise AgreementError(f"RidgeSums: there are {len(v)} rows and {len(t)} targets. Give one target per row.")
+        u = np.hstack([v, _ETA * t, np.full((len(v), 1), _ETA)])
         return np.asarray((u.T @ u)[np.triu_indices(self.size)])
 
     def solve(self, total: FloatArray) -> RidgeFromSums:
