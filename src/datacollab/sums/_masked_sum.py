@@ -178,7 +178,8 @@ class MaskedSum:
     roster : mapping of str or int to bytes
         Public mask keys, by party.
     noise : array-like of shape (n_numbers,)
-        Standard deviation of the noise in each number of the total.
+        Standard deviation of the noise in each number of the total, less the parts of the colluding parties.  With
+        these it is √(K / (K − t)) times that: 1.6 times for five parties, three of which may collude.
     numbers : FixedPoint
     n_colluding : int, optional
         How many parties may work with the analyst: the noise of the others alone reaches `noise`.  Half of the
@@ -264,7 +265,8 @@ class MaskedSum:
             The party's part of the sum.
         key : MaskKey
         noise_key : bytes of length 32, optional
-            For experiments that are to be repeated: the noise follows from it.  By default the operating system draws.
+            For experiments that are to be repeated: the noise follows from it.  Each message needs its own, for who
+            knows it subtracts the noise.  By default the operating system draws.
 
         Raises
         ------
