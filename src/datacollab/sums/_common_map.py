@@ -24,6 +24,8 @@ _MOST_PAIRED = 600
 """Anchor rows between which distances are measured, for the kernel's width."""
 _CLIP = 4.0
 """Standard deviations of the first principal component at which all are clipped."""
+_FARTHEST = 1e150
+"""Numbers beyond it, in standard deviations, count as if they were there."""
 _QUANTILE = 0.9
 """The part of the anchor that is not clipped to the unit ball."""
 _CONSTANT = 1e-12
@@ -160,8 +162,10 @@ class CommonMap:
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Map rows, shape (n_rows, n_components); no row is longer than 1."""
-        rows = np.asarray(X, dtype=np.float64)
-        Z = np.clip((rows - self.mean) / self.scale @ self.principal, -self.clip, self.clip)
+        with np.errstate(over="ignore"):
+            rows = (np.asarray(X, dtype=np.float64) - self.mean) / self.scale
+        # Infinity less infinity is no number.
+        Z = np.clip(np.clip(rows, -_FARTHEST, _FARTHEST) @ self.principal, -self.clip, self.clip)
         F = _features(Z, self.linear_scale, self.landmarks, self.root, self.gamma)
         v = (F - self.feature_mean) @ self.directions / self.length
         return np.asarray(v / np.maximum(1.0, np.linalg.norm(v, axis=1, keepdims=True)))
