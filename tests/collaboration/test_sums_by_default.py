@@ -146,6 +146,52 @@ def test_frames_with_categories_gaps_and_nullable_numbers():
     assert model.transform(X[new]).shape[0] == 200
 
 
+@pytest.mark.parametrize(
+    "given", [{"sharing": "rows"}, {"obfuscator": PCA(8)}, {"estimator": RidgeClassifier()}, {"fit_on": "anchor"}]
+)
+def test_gaps_are_refused_at_once_if_rows_are_shared(digits, given):
+    X = digits.X.astype(float)
+    X[0, 0] = np.nan
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        dc.DataCollaborationClassifier(**given).fit(X, digits.y, groups=digits.groups, anchor=digits.anchor)
+
+
+@pytest.mark.parametrize("value", [0.0, 3.0, -1e18])
+def test_a_constant_target_is_predicted(digits, value):
+    model = dc.DataCollaborationRegressor(random_state=0)
+    model.fit(digits.X, np.full(len(digits.y), value), groups=digits.groups, anchor=digits.anchor)
+    assert_allclose(model.predict(digits.new), value, rtol=1e-12, atol=0.5)
+
+
+def test_missing_targets_are_counted(digits):
+    y = np.where(digits.y > 4, "high", "low").astype(object)
+    y[[3, 5]] = None
+    with pytest.raises(AgreementError, match="y is missing in 2 of 200 rows"):
+        dc.DataCollaborationClassifier().fit(digits.X, y, groups=digits.groups, anchor=digits.anchor)
+
+
+def records(column):
+    return np.ascontiguousarray(column).view([("name", float)])
+
+
+@pytest.mark.parametrize("sharing", ["sums", "rows"])
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda X, y: (X * 1j, y),
+        lambda X, y: (X, y + 0.123456j),
+        lambda X, y: (X[:, 0], y),
+        lambda X, y: (records(X[:, 0]), y),
+    ],
+    ids=["complex rows", "complex targets", "one column", "records"],
+)
+def test_no_error_quotes_a_row_or_a_target(digits, spoil, sharing):
+    X, y = spoil(digits.X + 0.123456, digits.y)
+    with pytest.raises(ValueError, match=r"Complex data|Expected 2D") as refused:
+        dc.DataCollaborationClassifier(sharing=sharing).fit(X, y, groups=digits.groups, anchor=digits.anchor)
+    assert "123456" not in str(refused.value)
+
+
 def test_it_is_shown_as_one_block():
     assert "DataCollaborationClassifier" in estimator_html_repr(dc.DataCollaborationClassifier())
 

@@ -145,6 +145,18 @@ def test_whatever_else_was_agreed_gives_other_masks_everywhere(what):
         world.sum.total([other.mask("north", values, MaskKey(world.secrets["north"])), *world.messages()[1:]])
 
 
+def test_what_is_changed_after_the_agreement_changes_nothing():
+    facts, noise = {"run": {"number": 1}}, np.zeros(2)
+    roster = World().roster
+    agreed, kept = MaskedSum(facts, roster, noise=noise), dict(roster)
+    expected = MaskedSum({"run": {"number": 1}}, kept, noise=[0.0, 0.0]).context
+    facts["run"]["number"], noise[0], roster["east"] = 2, 1.0, MaskKey.generate().public
+    assert agreed.context == expected
+    assert list(agreed.roster) == list(kept)
+    with pytest.raises(TypeError):
+        MaskedSum({"run": np.int64(1)}, kept, noise=noise)
+
+
 def test_a_key_serves_one_message():
     world = World()
     key = MaskKey(world.secrets["north"])
@@ -161,6 +173,7 @@ def test_a_refusal_keeps_the_key():
         (np.full(4, 2e9), "beyond"),
         (np.full(4, np.nan), "not finite"),
         (np.zeros(3), "expected 4"),
+        (["1.0", "2.0", "3.0", "Smith"], r"not all numbers\. Nothing was sent\.$"),
     ]:
         with pytest.raises(AgreementError, match=f"'north'.*{message}"):
             world.sum.mask("north", wrong, key)
@@ -202,6 +215,16 @@ def test_a_key_that_is_not_the_rosters_is_named():
         world.sum.total(messages)
 
 
+def test_parties_that_lie_about_another_are_named_with_it():
+    world = World(5)
+    messages = [
+        replace(message, tags={**message.tags, "north": bytes(32)}) if message.party in ("east", "centre") else message
+        for message in world.messages()
+    ]
+    with pytest.raises(AgreementError, match=r"\['north', 'east', 'centre'\] do not fit each other: 2 of 4 tags"):
+        world.sum.total(messages)
+
+
 PRIME = 2**255 - 19
 
 
@@ -239,6 +262,15 @@ def test_sums_that_hide_nothing_are_refused():
     for noise in ([], [-1.0], [np.inf], [[0.0]]):
         with pytest.raises(AgreementError, match="noise"):
             MaskedSum({}, roster, noise=noise)
+
+
+def test_numbers_that_cannot_count_the_parties_are_refused():
+    world = World(3, numbers=FixedPoint(64, 61))
+    parts = {name: np.full(4, 0.25) for name in world.secrets}
+    assert_array_equal(world.sum.total(world.messages(**parts)), np.full(4, 0.75))
+    for n_parties, numbers in ((3, FixedPoint(64, 62)), (4, FixedPoint(64, 61)), (5, FixedPoint(128, 125))):
+        with pytest.raises(AgreementError, match=f"no place for a total of {n_parties}"):
+            World(n_parties, numbers=numbers)
 
 
 @pytest.mark.parametrize(("n_parties", "n_colluding"), [(3, 1), (4, 2), (5, 3)])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.linalg
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -63,7 +64,8 @@ def test_another_secret_turns_the_map_and_the_anchors_order_does_nothing(digits,
 
 
 def test_rows_are_in_the_unit_ball_wherever_they_lie(digits, common):
-    rows = np.vstack([digits[0][200:], 1e6 * np.eye(64), np.zeros((1, 64))])
+    largest = np.where(np.arange(64) % 2, 1e308, -1e308)
+    rows = np.vstack([digits[0][200:], 1e6 * np.eye(64), np.zeros((1, 64)), largest])
     assert np.linalg.norm(common.transform(rows), axis=1).max() <= 1 + 1e-12
     inside = np.linalg.norm(common.transform(digits[0][:200]), axis=1) < 1 - 1e-9
     assert 0.85 < inside.mean() < 0.95
@@ -75,6 +77,72 @@ def test_narrow_tables(n_features, rng):
     v = CommonMap.from_anchor(A, ONE).transform(A)
     assert v.shape[1] <= 80
     assert np.isfinite(v).all()
+
+
+def elsewhere(decompose, rng):
+    """A decomposition by another machine: other signs, and other bases of vectors that belong to equal values."""
+
+    def found(A, **options):
+        parts = list(decompose(A + 1e-15 * rng.normal(size=A.shape), **options))
+        signs = np.where(np.arange(min(A.shape)) % 2, 1, -1)
+        for k, part in enumerate(parts):
+            if part.ndim == 2:
+                parts[k] = signs[:, None] * part if k == 2 else part * signs
+        return parts
+
+    return found
+
+
+@pytest.mark.parametrize(
+    ("table", "n_components"), [("digits", 4), ("digits", 64), ("digits", 256), ("balanced levels", 256)]
+)
+def test_another_machine_makes_the_same_map(table, n_components, digits, rng, monkeypatch):
+    X = digits[0] if table == "digits" else np.vstack([np.eye(6)[np.arange(240) % 6], rng.dirichlet(np.ones(6), 60)])
+    v = CommonMap.from_anchor(X[:200], ONE, n_components=n_components).transform(X[200:])
+    monkeypatch.setattr(np.linalg, "svd", elsewhere(np.linalg.svd, rng))
+    monkeypatch.setattr(scipy.linalg, "eigh", elsewhere(scipy.linalg.eigh, rng))
+    assert_allclose(CommonMap.from_anchor(X[:200], ONE, n_components=n_components).transform(X[200:]), v, atol=1e-7)
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e9])
+def test_units_do_not_matter(unit, rng):
+    A, X = rng.normal(size=(100, 4)), rng.normal(size=(20, 4))
+    units = np.array([unit, 1.0, 1.0, 1.0])
+    v, in_units = (CommonMap.from_anchor(A * by, ONE).transform(X * by) for by in (1.0, units))
+    assert_allclose(in_units @ in_units.T, v @ v.T, atol=1e-6)
+
+
+def test_a_large_number_in_all_rows_is_a_constant(rng):
+    A, X = rng.normal(size=(100, 4)), rng.normal(size=(20, 4))
+    v = CommonMap.from_anchor(A, ONE).transform(X)
+    more = CommonMap.from_anchor(np.c_[A, np.full(100, 123456789.123)], ONE)
+    found = more.transform(np.c_[X, np.full(20, 123456789.123)])
+    assert more.scale[4] == 1
+    assert_allclose(found @ found.T, v @ v.T, atol=1e-6)
+
+
+SPARSE = np.zeros((100, 3))
+SPARSE[:20] = np.random.default_rng(0).normal(size=(20, 3))
+SPARSE[20:40] = -SPARSE[:20]
+
+
+@pytest.mark.parametrize(
+    "anchor",
+    [
+        (np.arange(100) < 15)[:, None] * 1.0,
+        np.vstack([np.ones((1, 2)), np.zeros((1999, 2))]),
+        np.r_[1.0, -1.0, np.zeros(98)][:, None],
+        SPARSE,
+    ],
+    ids=["rare", "one of 2,000", "symmetric", "mostly the mean"],
+)
+def test_most_rows_of_the_anchor_may_be_equal(anchor):
+    common = CommonMap.from_anchor(anchor, ONE)
+    v, u = common.transform(anchor), anchor - anchor.mean(axis=0)
+    assert np.linalg.norm(v[u.any(axis=1)], axis=1).max() > 0.9
+    assert common.linear_scale > 1e-3
+    assert common.gamma < 1e3
+    assert len(np.unique(v.round(6), axis=0)) == len(np.unique(anchor, axis=0))
 
 
 def test_anchors_of_which_no_map_can_be_made():
@@ -140,6 +208,16 @@ def test_no_penalty_below_what_the_noise_demands(mapped):
         assert sums.solve(sums.part(v, y)).alpha >= 0.5 * noise * np.sqrt(128) * (1 - 1e-12)
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.03, 0.3])
+def test_a_target_that_hardly_varies(noise, mapped, rng):
+    """Its sum of squares is less than the noise in it, which may make it negative."""
+    sums = RidgeSums(64, limits=(0, 1), noise=noise)
+    part = sums.part(mapped[0], np.full(len(mapped[0]), 0.5))
+    for _ in range(20):
+        found = sums.solve(part + rng.normal(size=part.shape) * sums.noise_of_each)
+        assert np.abs(found.coefficients).max() <= 10 * noise
+
+
 def test_the_noise_is_alike_in_all_directions(rng):
     """A symmetric Gaussian matrix: its inner product with any matrix of Frobenius norm 1 has the same variance."""
     sums = RidgeSums(5, limits=(0, 1), noise=0.2)
@@ -169,6 +247,12 @@ def test_no_row_put_in_anothers_place_moves_the_sums_farther_than_said(entries, 
     assert np.linalg.norm(first - second) <= sums.sensitivity * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("classes", [[1, 1, 2], [1, 1.0, 2], [1, True, 0], [1, "1"]])
+def test_a_class_named_twice_would_break_the_bound(classes):
+    with pytest.raises(AgreementError, match="two of the classes are the same"):
+        RidgeSums(4, classes=classes)
+
+
 def test_the_bound_is_reached():
     sums = RidgeSums(4, limits=(-1, 1))
     first, second = (matrix(sums, row[None], [target]) for row, target in zip(np.eye(4)[:2], (-1, 1), strict=True))
@@ -192,6 +276,12 @@ def test_targets_and_rows_that_are_none(mapped):
         CLASSES.part(v, np.where(y == 3, 11, y))
     with pytest.raises(AgreementError, match="missing"):
         RidgeSums(64, limits=(0, 1)).part(v, np.where(y == 3, np.nan, 0.5))
+    with pytest.raises(AgreementError, match=r"a target is no number\. Correct"):
+        RidgeSums(64, limits=(0, 1)).part(v, np.where(y == 3, "Smith", "0.5"))
+    with pytest.raises(AgreementError, match=f"{len(v)} rows and 3 targets"):
+        CLASSES.part(v, y[:3])
+    with pytest.raises(AgreementError, match=r"one target per row.*\(2, 2\)"):
+        CLASSES.part(v, np.zeros((2, 2)))
     for wrong in (v[:, :5], 2 * v / np.linalg.norm(v, axis=1)[:, None], v * np.nan):
         with pytest.raises(AgreementError, match="common map"):
             CLASSES.part(wrong, y)

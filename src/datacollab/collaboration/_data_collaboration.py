@@ -68,6 +68,12 @@ class _Supervised(BaseDataCollaboration):
         self.sharing = sharing
 
     @property
+    def _given_of_rows(self) -> list[str]:
+        """Names of the parameters given that only rows have a use for."""
+        given = [name for name in _OF_ROWS if getattr(self, name) is not None]
+        return [name for name in given if name != "defences" or len(self.defences)]
+
+    @property
     def _shares_sums(self) -> bool:
         """Whether sums are shared: by default, unless a parameter is given that only rows have a use for.
 
@@ -76,9 +82,7 @@ class _Supervised(BaseDataCollaboration):
         ValueError
             If sums are asked for, and such a parameter is given.
         """
-        given = [name for name in _OF_ROWS if getattr(self, name) is not None]
-        if not len(self.defences):
-            given.remove("defences")
+        given = self._given_of_rows
         if self.sharing == "sums" and given:
             raise ValueError(
                 f"{type(self).__name__}: sharing='sums' has no use for {', '.join(given)}. Leave these out, or pass "
@@ -123,7 +127,7 @@ class _Supervised(BaseDataCollaboration):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if self.sharing != "rows" and all(getattr(self, name) is None for name in ("obfuscator", "integrator")):
+        if self.sharing != "rows" and not self._given_of_rows:
             tags.input_tags.allow_nan = True
         return tags
 
@@ -345,7 +349,8 @@ class DataCollaborationRegressor(RegressorMixin, _Supervised):
 
     def _target_options(self, target: NDArray[Any]) -> dict[str, Any]:
         low, high = float(target.min()), float(target.max())
-        return {"classes": None, "limits": (low, high) if low < high else (low - 0.5, high + 0.5)}
+        half = 0.0 if low < high else max(0.5, float(np.spacing(abs(low))))
+        return {"classes": None, "limits": (low - half, high + half)}
 
     def _checked_anchor_target(self, anchor_target: NDArray[Any]) -> NDArray[Any]:
         return _as_numbers(anchor_target, "anchor_target")

@@ -29,7 +29,7 @@ from sklearn.utils import _safe_indexing, check_array, check_random_state
 from sklearn.utils._tags import get_tags
 from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
-from .._validation import FloatArray, HasMethods, PartyName, StrOptions, check_single_targets
+from .._validation import FloatArray, HasMethods, PartyName, StrOptions, check_single_targets, count_missing
 from ..analyst import KTI, Analyst, BaseIntegrator, Collaboration
 from ..errors import AgreementError, AnchorError, RepeatableSecretWarning, UnknownPartyError
 from ..model import PartyModel
@@ -153,6 +153,7 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
         """Check an array; a dataframe is left to the obfuscator, which may take columns by name."""
         if hasattr(X, "columns"):
             return X
+        _refuse_unquoted(X, "X", 2)
         tags = self.__sklearn_tags__().input_tags
         finite: bool | str = "allow-nan" if tags.allow_nan else True
         return check_array(
@@ -240,6 +241,18 @@ def _fit_and_share(
         warnings.simplefilter("ignore", RepeatableSecretWarning)
         party.fit(X, y)
     return party, party.share(anchor, anchor_target)
+
+
+def _refuse_unquoted(values: Any, name: str, n_dimensions: int) -> None:
+    """Refuse without a quotation what scikit-learn refuses by quoting the values."""
+    array = np.empty((0, 0)) if sparse.issparse(values) else np.asarray(values)
+    if array.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} has dtype {array.dtype}. Give real numbers.")
+    if array.ndim < n_dimensions:
+        raise ValueError(
+            f"Expected {n_dimensions}D array, got {array.ndim}D array instead: {name} has shape {array.shape}. Reshape "
+            "your data: one row is array.reshape(1, -1), one column array.reshape(-1, 1)."
+        )
 
 
 def _seed(random_state: np.random.RandomState | None) -> np.random.RandomState | None:
@@ -369,8 +382,14 @@ class BaseDataCollaboration(PlayedRoles):
     def _target(self, y: ArrayLike) -> NDArray[Any]:
         """Targets as they are shared."""
         check_single_targets(np.asarray(y), "y", AgreementError)
+        _refuse_unquoted(y, "y", 1)
         y = check_array(y, input_name="y", ensure_2d=False, dtype=None)
-        return self._checked_target(column_or_1d(y, warn=True))
+        target = column_or_1d(y, warn=True)
+        if missing := count_missing(target):
+            raise AgreementError(
+                f"y is missing in {missing} of {len(target)} rows (None or NaN). Leave these rows out."
+            )
+        return self._checked_target(target)
 
     def _anchor_target(self, anchor_target: ArrayLike) -> NDArray[Any]:
         """Targets of the anchor as they are shared."""

@@ -24,8 +24,16 @@ _MOST_PAIRED = 600
 """Anchor rows between which distances are measured, for the kernel's width."""
 _CLIP = 4.0
 """Standard deviations of the first principal component at which all are clipped."""
+_FARTHEST = 1e150
+"""Numbers beyond it, in standard deviations, count as if they were there."""
 _QUANTILE = 0.9
 """The part of the anchor that is not clipped to the unit ball."""
+_CONSTANT = 1e-12
+"""Columns whose standard deviation is below this part of their largest number are constant but for rounding."""
+_ZERO = 1e-12
+"""Lengths below this part of the clip are zero but for rounding."""
+_NO_DIRECTION = 1e-8
+"""Directions of the anchor with a smaller part of the largest singular value are dropped."""
 _RANK = 1e-6
 """Directions of the landmarks with a smaller part of the largest eigenvalue are dropped."""
 
@@ -42,7 +50,8 @@ class CommonMap:
 
     and v is shortened to length 1.  V holds principal components of the anchor, L landmarks that the secret chooses
     among the anchor's rows, :math:`R R^\top = \kappa(L, L)^+`, and W the leading directions of φ over the anchor,
-    turned by a rotation that the secret chooses.
+    turned by a rotation that the secret chooses.  Each party makes the map at home: from one anchor and one secret, all
+    get the same, but for rounding, whatever signs and bases their programs of linear algebra choose.
 
     Attributes
     ----------
@@ -53,9 +62,9 @@ class CommonMap:
     clip : float
         Four standard deviations of the first principal component.
     linear_scale : float
-        ℓ, the median length of z over the anchor.
+        ℓ, the median length of z over the anchor; lengths of zero do not count.
     gamma : float
-        Of the Gaussian kernel κ: 1 over the median squared distance.
+        Of the Gaussian kernel κ: 1 over the median squared distance of anchor rows that differ.
     landmarks : ndarray of shape (n_landmarks, n_principal)
     root : ndarray of shape (n_landmarks, n_kept)
     feature_mean : ndarray of shape (n_principal + n_kept,)
@@ -109,25 +118,28 @@ class CommonMap:
                 f"The common map needs an anchor of at least two different rows of finite numbers; got shape {A.shape}."
             )
         mean, deviation = A.mean(axis=0), A.std(axis=0)
-        scale = np.where(deviation > 1e-9, deviation, 1.0)
+        scale = np.where(deviation > _CONSTANT * np.abs(A).max(axis=0), deviation, 1.0)
         _, s, Vt = np.linalg.svd((A - mean) / scale, full_matrices=False)
-        kept = min(_MOST_PRINCIPAL, int((s > 1e-8 * s[0]).sum()))
+        kept = min(_MOST_PRINCIPAL, int((s > _NO_DIRECTION * s[0]).sum()))
         V = Vt[:kept].T
         clip = _CLIP * s[0] / np.sqrt(len(A))
         Z = np.clip((A - mean) / scale @ V, -clip, clip)
         order = np.argsort(key_stream(_derived(secret, b"landmarks"), len(Z)))
-        gamma = 1.0 / float(np.median(pdist(Z[order[:_MOST_PAIRED]], "sqeuclidean")))
+        gamma = 1.0 / _median_above_zero(pdist(Z[order[:_MOST_PAIRED]], "sqeuclidean"), clip**2)
         landmarks = Z[order[:_MOST_LANDMARKS]]
-        linear_scale = float(np.median(np.linalg.norm(Z, axis=1)))
+        linear_scale = _median_above_zero(np.linalg.norm(Z, axis=1), clip)
         eigenvalues, U = scipy.linalg.eigh(_kernel(landmarks, landmarks, gamma))
         above = eigenvalues > _RANK * eigenvalues[-1]
         root = U[:, above] / np.sqrt(eigenvalues[above])
         F = _features(Z, linear_scale, landmarks, root, gamma)
         feature_mean = F.mean(axis=0)
-        _, _, Wt = np.linalg.svd(F - feature_mean, full_matrices=False)
-        d = min(n_components, len(Wt))
-        normal = standard_normal(_derived(secret, b"rotation"), d * d).reshape(d, d)
-        directions = Wt[:d].T @ np.linalg.qr(normal)[0]
+        U, s, Wt = np.linalg.svd(F - feature_mean, full_matrices=False)
+        d = min(n_components, int((s > _NO_DIRECTION * s[0]).sum()))
+        # LAPACK chooses signs of singular vectors, and a basis of those with one singular value. This choice cancels:
+        # the rotation is the orthogonal matrix nearest to secret numbers, one row of them for each anchor row, in U.
+        normal = standard_normal(_derived(secret, b"rotation"), len(A) * d).reshape(len(A), d)
+        left, _, right = np.linalg.svd(U[:, :d].T @ normal)
+        directions = Wt[:d].T @ left @ right
         lengths = np.linalg.norm((F - feature_mean) @ directions, axis=1)
         return cls(
             mean=mean,
@@ -150,14 +162,22 @@ class CommonMap:
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Map rows, shape (n_rows, n_components); no row is longer than 1."""
-        rows = np.asarray(X, dtype=np.float64)
-        Z = np.clip((rows - self.mean) / self.scale @ self.principal, -self.clip, self.clip)
+        with np.errstate(over="ignore"):
+            rows = (np.asarray(X, dtype=np.float64) - self.mean) / self.scale
+        # Infinity less infinity is no number.
+        Z = np.clip(np.clip(rows, -_FARTHEST, _FARTHEST) @ self.principal, -self.clip, self.clip)
         F = _features(Z, self.linear_scale, self.landmarks, self.root, self.gamma)
         v = (F - self.feature_mean) @ self.directions / self.length
         return np.asarray(v / np.maximum(1.0, np.linalg.norm(v, axis=1, keepdims=True)))
 
     def __repr__(self) -> str:
         return f"CommonMap(n_features={len(self.mean)}, n_components={self.n_components})"
+
+
+def _median_above_zero(lengths: FloatArray, unit: float) -> float:
+    """Return the median of the lengths that are not zero, or the unit if all are: many rows may be equal."""
+    above = lengths[lengths > _ZERO * unit]
+    return float(np.median(above)) if len(above) else float(unit)
 
 
 def _kernel(X: FloatArray, landmarks: FloatArray, gamma: float) -> FloatArray:

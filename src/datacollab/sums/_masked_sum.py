@@ -18,7 +18,6 @@ import math
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
@@ -180,7 +179,8 @@ class MaskedSum:
     roster : mapping of str or int to bytes
         Public mask keys, by party.
     noise : array-like of shape (n_numbers,)
-        Standard deviation of the noise in each number of the total.
+        Standard deviation of the noise in each number of the total, less the parts of the colluding parties.  With
+        these it is √(K / (K − t)) times that: 1.6 times for five parties, three of which may collude.
     numbers : FixedPoint
     n_colluding : int, optional
         How many parties may work with the analyst: the noise of the others alone reaches `noise`.  Half of the
@@ -194,8 +194,9 @@ class MaskedSum:
     Raises
     ------
     AgreementError
-        If there are fewer than three parties, two have the same key, a key is refused (`check_mask_key`), fewer than
-        two parties remain beside the colluding ones, or the noise is negative or not finite.
+        If there are fewer than three parties, or more than the numbers can count; if two have the same key, or a key is
+        refused (`check_mask_key`); if fewer than two parties remain beside the colluding ones; if the noise is negative
+        or not finite.
 
     Examples
     --------
@@ -212,6 +213,7 @@ class MaskedSum:
     noise: ArrayLike = field(repr=False)
     numbers: FixedPoint = field(default_factory=FixedPoint)
     n_colluding: int | None = None
+    context: bytes = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         n = len(self.roster)
@@ -219,6 +221,10 @@ class MaskedSum:
             raise AgreementError(
                 f"A sum needs at least {FEWEST_PARTIES} parties; got {n}. With two, each party learns the other's part "
                 "by subtracting its own from the total."
+            )
+        if n >= self.numbers.largest:
+            raise AgreementError(
+                f"{self.numbers} has no place for a total of {n}, the count of parties. Take fewer fraction_bits."
             )
         for party, public in self.roster.items():
             check_mask_key(public, party)
@@ -236,19 +242,15 @@ class MaskedSum:
         object.__setattr__(self, "noise", noise)
         object.__setattr__(self, "n_colluding", n_colluding)
         object.__setattr__(self, "roster", dict(self.roster))
-
-    @cached_property
-    def context(self) -> bytes:
-        """SHA-256 of all that was agreed on."""
         agreed = {
             "facts": self.facts,
             "roster": sorted([public.hex(), party] for party, public in self.roster.items()),
-            "noise": np.asarray(self.noise, dtype="<f8").tobytes().hex(),
-            "n_colluding": self.n_colluding,
+            "noise": noise.astype("<f8").tobytes().hex(),
+            "n_colluding": n_colluding,
             "bits": self.numbers.bits,
             "fraction_bits": self.numbers.fraction_bits,
         }
-        return hashlib.sha256(_CONTEXT + canonical_json(agreed)).digest()
+        object.__setattr__(self, "context", hashlib.sha256(_CONTEXT + canonical_json(agreed)).digest())
 
     def mask(
         self, party: PartyName, values: ArrayLike, key: MaskKey, *, noise_key: bytes | None = None
@@ -264,7 +266,8 @@ class MaskedSum:
             The party's part of the sum.
         key : MaskKey
         noise_key : bytes of length 32, optional
-            For experiments that are to be repeated: the noise follows from it.  By default the operating system draws.
+            For experiments that are to be repeated: the noise follows from it.  Each message needs its own, for who
+            knows it subtracts the noise.  By default the operating system draws.
 
         Raises
         ------
@@ -278,7 +281,11 @@ class MaskedSum:
                 f"Party {party!r}: the mask key is not the one in the roster. Use the key made for it."
             )
         noise = np.asarray(self.noise)
-        part = np.asarray(values, dtype=np.float64)
+        try:
+            part = np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            # numpy's own message quotes an entry.
+            raise AgreementError(f"Party {party!r}: the values are not all numbers. Nothing was sent.") from None
         if part.shape != noise.shape:
             raise AgreementError(f"Party {party!r}: expected {len(noise)} numbers, got an array of shape {part.shape}.")
         spread = noise / math.sqrt(len(self.roster) - self._colluding)
@@ -376,9 +383,11 @@ class MaskedSum:
             for party, message in messages.items()
         }
         if any(wrong.values()):
-            most = max(wrong.values())
-            worst = [party for party, count in wrong.items() if count == most]
+            # Some parties may lie about one: only of a key that fits nobody's can it be said whose it is.
+            of_all = [party for party, count in wrong.items() if count == len(messages) - 1]
+            named = of_all or [party for party, count in wrong.items() if count]
             raise AgreementError(
-                f"The keys of {worst} do not fit the other parties': {most} of {len(messages) - 1} tags differ. Have "
-                "them compare the roster with their own keys, and begin a new run."
+                f"The keys of {named} do not fit {'the other parties' if of_all else 'each other'}: "
+                f"{max(wrong.values())} of {len(messages) - 1} tags differ. Have them compare the roster with their "
+                "own keys, and begin a new run."
             )

@@ -37,6 +37,7 @@ _MOST_FREEDOM = 0.95
 """Penalties with more degrees of freedom, over the number of rows, are not considered."""
 _LEAST_RESIDUAL = 1e-3
 """Residuals are taken to be at least this part of the target's sum of squares: noise may make them negative."""
+_ROUNDING = 1e-6
 _FEWEST_ROWS = 10
 
 
@@ -98,8 +99,11 @@ class RidgeSums:
     def __post_init__(self) -> None:
         if (self.classes is None) == (self.limits is None):
             raise AgreementError("RidgeSums: give either classes or limits.")
-        if self.classes is not None and len(set(self.classes)) < 2:
-            raise AgreementError(f"RidgeSums: expected at least two classes, got {len(set(self.classes))}.")
+        if self.classes is not None and len(self.classes) < 2:
+            raise AgreementError(f"RidgeSums: expected at least two classes, got {len(self.classes)}.")
+        # Of mixed types, numpy makes text: 1 and "1" are then one class.
+        if self.classes is not None and len(np.unique(np.asarray(self.classes).astype(str))) < len(self.classes):
+            raise AgreementError("RidgeSums: two of the classes are the same. Name each class once.")
         if self.limits is not None and not -math.inf < self.limits[0] < self.limits[1] < math.inf:
             raise AgreementError(f"RidgeSums: expected limits (low, high) with low below high, got {self.limits}.")
 
@@ -139,12 +143,18 @@ class RidgeSums:
         Raises
         ------
         AgreementError
-            If a target is missing or none of the classes.
+            If a target is missing, no number or none of the classes.
         """
         target = np.asarray(y)
+        if target.ndim != 1:
+            raise AgreementError(f"RidgeSums: expected one target per row, got an array of shape {target.shape}.")
         if self.limits is not None:
             low, high = self.limits
-            scaled = (2 * target.astype(np.float64) - low - high) / (high - low)
+            try:
+                scaled = (2 * target.astype(np.float64) - low - high) / (high - low)
+            except (TypeError, ValueError):
+                # numpy's own message quotes a target.
+                raise AgreementError("RidgeSums: a target is no number. Correct it, or leave the row out.") from None
             if not np.isfinite(scaled).all():
                 raise AgreementError("RidgeSums: a target is missing or not finite. Leave such rows out.")
             return np.clip(scaled, -1.0, 1.0)[:, None]
@@ -177,7 +187,10 @@ class RidgeSums:
                 f"RidgeSums: expected rows of the common map, {self.n_components} numbers of length 1 at most; got "
                 f"shape {v.shape}."
             )
-        u = np.hstack([v, _ETA * self.encode(y), np.full((len(v), 1), _ETA)])
+        t = self.encode(y)
+        if len(t) != len(v):
+            raise AgreementError(f"RidgeSums: there are {len(v)} rows and {len(t)} targets. Give one target per row.")
+        u = np.hstack([v, _ETA * t, np.full((len(v), 1), _ETA)])
         return np.asarray((u.T @ u)[np.triu_indices(self.size)])
 
     def solve(self, total: FloatArray) -> RidgeFromSums:
@@ -208,7 +221,9 @@ class RidgeSums:
         mean_v, mean_t = M[:D, -1] / _ETA / n, M[D:-1, -1] / _ETA**2 / n
         S = M[:D, :D] - n * np.outer(mean_v, mean_v)
         B = M[:D, D:-1] / _ETA - n * np.outer(mean_v, mean_t)
-        square = float(np.trace(M[D:-1, D:-1]) / _ETA**2 - n * mean_t @ mean_t)
+        # Of a target that hardly varies, noise makes the sum of squares negative.
+        least = (self.noise * math.sqrt(self.n_outputs) + _ROUNDING) / _ETA**2
+        square = max(float(np.trace(M[D:-1, D:-1]) / _ETA**2 - n * mean_t @ mean_t), least)
         e, U = scipy.linalg.eigh(S)
         if e[0] < -8 * (self.noise * math.sqrt(D) + 1e-6 * n):
             raise NumericalError(
