@@ -43,7 +43,7 @@ LIBRARY = {
     "party": Room(
         "The private side: obfuscators, defences, own models.",
         "Party",
-        ("linalg", "bundle", "targets", "survival", "share", "model"),
+        ("linalg", "bundle", "targets", "survival", "share", "sums", "model"),
     ),
     "analyst": Room(
         "The analyst's side: integration and training.",

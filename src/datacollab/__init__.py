@@ -24,6 +24,11 @@ _HOME = {
     "audit": "risk.audit",
     "choose": "risk.audit",
     "Share": "share",
+    # Or all add up under masks, and the analyst learns the total alone.
+    "CommonSpace": "party",
+    "MaskKey": "sums",
+    "SumsPlan": "sums",
+    "SumsModel": "sums",
     # The analyst aligns the shares and trains.
     "Analyst": "analyst",
     "Collaboration": "analyst",
@@ -86,6 +91,7 @@ if TYPE_CHECKING:
     from .collaboration import PartyStratifiedKFold as PartyStratifiedKFold
     from .errors import DataCollabError as DataCollabError
     from .model import PartyModel as PartyModel
+    from .party import CommonSpace as CommonSpace
     from .party import Party as Party
     from .party import foresee as foresee
     from .party import obfuscator as obfuscator
@@ -93,6 +99,9 @@ if TYPE_CHECKING:
     from .risk.audit import audit as audit
     from .risk.audit import choose as choose
     from .share import Share as Share
+    from .sums import MaskKey as MaskKey
+    from .sums import SumsModel as SumsModel
+    from .sums import SumsPlan as SumsPlan
 
 
 def __getattr__(name: str) -> Any:

@@ -55,8 +55,8 @@ def test_parties_gain_what_the_rows_in_one_place_would_bring(digits, fitted):
 
 
 def test_the_model_is_ridge_regression_on_all_rows_but_for_the_noise(digits, fitted):
-    v, model = fitted.transform(digits.X), fitted.sums_.model
-    pooled = fitted.sums_.statistic.solve(fitted.sums_.statistic.part(v, digits.y))
+    v, model = fitted.transform(digits.X), fitted.sums_.model.fit
+    pooled = fitted.sums_.plan.statistic.solve(fitted.sums_.plan.statistic.part(v, digits.y))
     assert model.n_rows == pytest.approx(200, abs=1)
     outputs = [each.predict(fitted.transform(digits.new)) for each in (model, pooled)]
     assert np.corrcoef(np.ravel(outputs[0]), np.ravel(outputs[1]))[0, 1] > 0.93
@@ -82,7 +82,7 @@ def test_an_experiment_can_be_repeated_and_secrets_are_new_otherwise(digits, fit
 
 def test_labelled_public_rows_are_added(digits, fitted):
     more = digits.fit(clone(fitted), anchor_target=digits.anchor_target)
-    assert more.sums_.model.n_rows == pytest.approx(300, abs=1)
+    assert more.sums_.model.fit.n_rows == pytest.approx(300, abs=1)
     assert more.score(digits.new, digits.answers) > fitted.score(digits.new, digits.answers)
 
 

@@ -123,7 +123,7 @@ class _Supervised(BaseDataCollaboration):
 
     @property
     def _n_features_out(self) -> int:
-        return self.sums_.statistic.n_components if hasattr(self, "sums_") else super()._n_features_out
+        return self.sums_.space.n_components if hasattr(self, "sums_") else super()._n_features_out
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -236,7 +236,7 @@ class DataCollaborationClassifier(ClassifierMixin, _Supervised):
     def classes_(self) -> NDArray[Any]:
         """Classes of the model."""
         if hasattr(self, "sums_"):
-            return np.asarray(self.sums_.statistic.classes)
+            return np.asarray(self.sums_.plan.classes)
         return np.asarray(self.collaboration_.estimator_.classes_)
 
     @available_if(_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]

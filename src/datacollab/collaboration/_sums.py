@@ -12,12 +12,10 @@ from sklearn.utils import _safe_indexing
 
 from .._validation import FloatArray, PartyName
 from ..errors import AgreementError
-from ..party import TableEncoder
-from ..sums import FEWEST_PARTIES, CommonMap, MaskedSum, MaskKey, RidgeFromSums, RidgeSums
+from ..party import CommonSpace
+from ..sums import FEWEST_PARTIES, MaskKey, SumsPlan
 
 __all__ = ["PlayedSums"]
-
-_LEAST_PROBABILITY = 1e-3
 
 
 class PlayedSums:
@@ -38,6 +36,15 @@ class PlayedSums:
         The range of numeric targets.
     random_state : RandomState or None
         For experiments; None leaves secrets and noise to the operating system.
+
+    Attributes
+    ----------
+    space : CommonSpace
+        What parties alone know.
+    plan : SumsPlan
+        What parties and analyst agree on.
+    model : SumsModel
+        What goes back.
 
     Raises
     ------
@@ -63,37 +70,31 @@ class PlayedSums:
                 "two, each party learns the other's sums by subtracting its own. Pass sharing='rows' to share rows."
             )
         draw = secrets.token_bytes if random_state is None else random_state.bytes
-        self._encoder = TableEncoder(anchor, None, "all parties")
-        public = self._encoder.encode(anchor)
-        self._map = CommonMap.from_anchor(public, draw(32))
-        self.statistic = RidgeSums(
-            self._map.n_components, classes=None if classes is None else tuple(classes.tolist()), limits=limits
-        )
         keys = {party: MaskKey(draw(32)) for party in rows}
-        agreed = MaskedSum(
-            {"purpose": "ridge regression"},
+        self.space = CommonSpace(anchor, draw(32))
+        self.plan = SumsPlan(
             {party: key.public for party, key in keys.items()},
-            noise=self.statistic.noise_of_each,
+            n_components=self.space.n_components,
+            classes=None if classes is None else tuple(classes.tolist()),
+            limits=limits,
         )
         messages = []
         for place, (party, index) in enumerate(rows.items()):
-            part = self.statistic.part(self.transform(_safe_indexing(X, index)), y[index])
+            v, target = self.transform(_safe_indexing(X, index)), y[index]
             if place == 0 and anchor_target is not None:
-                part = part + self.statistic.part(self._map.transform(public), anchor_target)
+                v, target = np.vstack([v, self.space.anchor]), np.concatenate([target, anchor_target])
             noise_key = None if random_state is None else draw(32)
-            messages.append(agreed.mask(party, part, keys[party], noise_key=noise_key))
-        self.model: RidgeFromSums = self.statistic.solve(agreed.total(messages))
+            messages.append(self.plan.message(party, v, target, keys[party], noise_key=noise_key))
+        self.model = self.plan.solve(messages)
 
     def transform(self, X: Any) -> FloatArray:
         """Return rows in the common map, shape (n_rows, n_components)."""
-        return self._map.transform(self._encoder.encode(X))
+        return self.space.transform(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return classes or numbers, shape (n_rows,)."""
-        return self.statistic.decode(self.model.predict(self.transform(X)))
+        return self.model.predict(self.transform(X))
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return class probabilities, shape (n_rows, n_classes): outputs plus 1/C, none below one in a thousand."""
-        outputs = self.model.predict(self.transform(X)) + 1 / self.statistic.n_outputs
-        kept = np.maximum(outputs, _LEAST_PROBABILITY)
-        return np.asarray(kept / kept.sum(axis=1, keepdims=True))
+        """Return class probabilities, shape (n_rows, n_classes)."""
+        return self.model.predict_proba(self.transform(X))

@@ -2,7 +2,7 @@
 
 Files by what they are for:
 
-* The role: `_party`, `_local_party`, `_inference`, `_combining`, `_summing`.
+* The role: `_party`, `_local_party`, `_inference`, `_combining`, `_summing`; in sums, `_common_space`.
 * Obfuscators f_k: `_obfuscator`, `_kernel_pca`, `_umap`, `_public_fit`.
 * Defences: `_defence`, `_labelled_anchors`, `_class_shift`, `_anchor_residuals`, `_microaggregation`,
   `_gaussian_noise`, `_noisy_class_sums`.
@@ -17,6 +17,7 @@ Files by what they are for:
 from ._anchor_residuals import AnchorResiduals
 from ._benefit import Benefit, Side
 from ._class_shift import ClassShift
+from ._common_space import CommonSpace
 from ._defence import Defence, Promise, Published
 from ._explanation_agreement import ExplanationAgreement, explanation_agreement
 from ._foresee import foresee
@@ -36,7 +37,6 @@ from ._personal_model import PersonalModel, personalise
 from ._personal_state import personal_model, personal_state
 from ._predictor import PartyPredictor
 from ._state import local_party, party_state
-from ._table_encoder import TableEncoder
 from ._umap import UMAPObfuscator
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "AnswerRidge",
     "Benefit",
     "ClassShift",
+    "CommonSpace",
     "Defence",
     "Estimate",
     "ExplanationAgreement",
@@ -64,7 +65,6 @@ __all__ = [
     "Promise",
     "Published",
     "Side",
-    "TableEncoder",
     "UMAPObfuscator",
     "explanation_agreement",
     "fit_to_answers",

@@ -265,3 +265,20 @@ def test_a_damaged_disk_is_noticed(anchor, sealed, rng):
         assert caught.value.code in ("STATE_DAMAGED", "FORMAT_TOO_NEW")
     assert "anchor open" in refused("STATE_DAMAGED", anchor_from_bytes, data[:-1])
     refused("STATE_DAMAGED", anchor_from_bytes, sealed.read_bytes())
+
+
+@pytest.mark.parametrize(("column", "value"), [(0, 1e9), (0, -1.0), (0, 120.5), (1, 1.2), (7, -0.2)])
+def test_rows_outside_of_the_declared_ranges_are_refused_by_the_owner_and_by_the_party(
+    project, anchor, keys, write, monkeypatch, column, value
+):
+    rows = anchor.rows.copy()
+    rows[7, column] = value
+    crafted = Anchor(rows=rows, target=anchor.target)
+    said = refused("ANCHOR_UNFIT", seal_anchor, crafted, project, keys["a"])
+    assert repr(project.feature_names[column]) in said
+    assert "1 of 40 rows" in said
+    assert str(value) not in said
+    monkeypatch.setattr("datacollab.exchange.project._anchor._check_ranges", lambda *_: None)
+    file = write("crafted.dcanchor", seal_anchor(crafted, project, keys["a"]))
+    monkeypatch.undo()
+    refused("ANCHOR_UNFIT", open_anchor, file, project, keys["b"])

@@ -1,0 +1,74 @@
+"""Raw tables in the common map: what all parties of a sum do alike with a row."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from .._validation import FloatArray
+from ..sums import CommonMap
+from ._table_encoder import TableEncoder
+
+__all__ = ["CommonSpace"]
+
+
+class CommonSpace:
+    """The common map of raw rows, for parties alone.
+
+    Encoding follows from the anchor: gaps are filled with its medians, numbers are standardised by it, and its
+    categories get a column each.
+
+    Parameters
+    ----------
+    anchor : array-like or dataframe of shape (n_anchors, n_features)
+        Public rows, the same at all parties.
+    secret : bytes of length 32
+        Of all parties, and not of the analyst.
+    n_components : int, default=256
+        Upper bound; the anchor may leave fewer.
+
+    Raises
+    ------
+    AgreementError, AnchorError
+        If the anchor cannot be read, or no map can be made of it.
+
+    Notes
+    -----
+    Leaves the party: nothing.  Who has anchor and secret has the map.
+
+    Examples
+    --------
+    >>> import datacollab as dc
+    >>> X, _ = dc.datasets.load("digits")
+    >>> space = dc.CommonSpace(X[:200], secret=bytes(32))
+    >>> space.transform(X[200:300]).shape == (100, space.n_components)
+    True
+    """
+
+    def __init__(self, anchor: Any, secret: bytes, *, n_components: int = 256) -> None:
+        self._encoder = TableEncoder(anchor, None, "all parties")
+        self._anchor = self._encoder.encode(anchor)
+        self._map = CommonMap.from_anchor(self._anchor, secret, n_components=n_components)
+
+    @property
+    def n_components(self) -> int:
+        """Columns of a mapped row."""
+        return self._map.n_components
+
+    @cached_property
+    def anchor(self) -> FloatArray:
+        """The anchor's rows, mapped."""
+        return self._map.transform(self._anchor)
+
+    def transform(self, X: Any) -> FloatArray:
+        """Map rows, shape (n_rows, n_components); no row is longer than 1.
+
+        Raises
+        ------
+        AgreementError
+            If the columns are not the anchor's, or cannot be read.
+        """
+        return self._map.transform(self._encoder.encode(X))
+
+    def __repr__(self) -> str:
+        return f"CommonSpace(n_components={self.n_components})"
