@@ -2,10 +2,12 @@
 A first collaboration, role by role
 ===================================
 
-Three clinics hold 100 handwritten digits each and may not pool them.  Each clinic is a ``Party``, an ``Analyst`` aligns
-what they share and trains one model, and every clinic gets a ``PartyModel`` back with which it predicts alone.  These
-are all steps of the method, each with the role that takes it.
+Ten clinics hold 25 handwritten digits each and may not pool them.  Each clinic adds up statistics of its rows under
+masks, an analyst learns the total alone and makes one model of it, and every clinic predicts with this model at home.
+These are all steps of the method, each with the role that takes it.
 """
+
+import secrets
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -14,77 +16,83 @@ from sklearn.ensemble import RandomForestClassifier
 import datacollab as dc
 
 # %%
-# The tables.  In life every clinic has its own; here one table is dealt out.  Some rows that nobody holds serve as
+# The tables.  In life every clinic has its own; here one table is dealt out.  A hundred rows that nobody holds serve as
 # public rows, and the others as new patients to test on.
 
 X, y = dc.datasets.load("digits")
-split = dc.datasets.split_parties(X, y, n_parties=3, n_per_party=100, random_state=0)
+split = dc.datasets.split_parties(X, y, n_parties=10, n_per_party=25, random_state=0)
 X_rest, y_rest = split.remaining()
-X_public, y_public = X_rest[:700], y_rest[:700]
-X_new, y_new = X_rest[700:], y_rest[700:]
+X_public, y_public = X_rest[:100], y_rest[:100]
+X_new, y_new = X_rest[100:], y_rest[100:]
 forest = RandomForestClassifier(random_state=0)
 
 # %%
-# **Agree.**  All parties take the same anchor: public rows, which the analyst never sees.  Each party makes sure that
-# none of its own rows is among them.
+# **Agree among clinics.**  The public rows are the anchor.  Together with a secret they give the common map, which
+# takes a row into the unit ball.  The analyst gets neither.  A clinic makes sure that none of its rows is in the anchor.
 
-anchor, anchor_target = dc.SampleAnchor(500, balanced=True).sample(X_public, y_public, random_state=0)
-for name, (X_own, _) in split.items():
-    print(name, "has", len(dc.find_private_rows(anchor, X_own)), "of its rows in the anchor")
-
-# %%
-# **Share.**  Each party fits an obfuscator of its own choice on its own rows, here a principal component
-# analysis (PCA) with a different number of columns at each.  A share is all that leaves.  The order of its rows is
-# secret and comes from the operating system, so that figures differ a little from run to run.
-
-columns = {"party-0": 16, "party-1": 20, "party-2": 24}
-parties = {
-    name: dc.Party(name, dc.obfuscator("pca", n_components=columns[name])).fit(X_own, y_own)
-    for name, (X_own, y_own) in split.items()
-}
-shares = [party.share(anchor, anchor_target) for party in parties.values()]
-for share in shares:
-    print(share)
+secret = secrets.token_bytes(32)
+space = dc.CommonSpace(X_public, secret)
+print("own rows in the anchor:", sum(len(dc.find_private_rows(X_public, own)) for own, _ in split.values()))
 
 # %%
-# **Integrate and train.**  The analyst has the shares and nothing else.  The integration method is KTI, kernel-based
-# target-normalised integration, which takes maps of any kind.
+# **Agree with the analyst.**  Each clinic makes a mask key for this sum and sends its public half.  The plan names the
+# clinics, the classes and the noise.  Whatever is in it goes into the masks, so that no message fits another plan.
 
-analyst = dc.Analyst(dc.KTI(n_components=16, center=True), forest)
-collaboration = analyst.fit(shares)
-print(collaboration)
+keys = {name: dc.MaskKey.generate() for name in split}
+plan = dc.SumsPlan(
+    {name: key.public for name, key in keys.items()}, n_components=space.n_components, classes=range(10)
+)
 
 # %%
-# **Predict.**  Each party takes its model home, and compares it with what it has without the others: a forest of its
-# own 100 rows, and one of these and the public rows in the anchor, if somebody has labelled them.  Central is a forest
-# of all 300 rows in one place, which nobody may have.
+# **Send.**  A message is a list of numbers under masks, and all that leaves.  Somebody has labelled the public rows, so
+# the first clinic adds them to its own.  Its key is erased with the message.
 
+messages = []
+for name, (X_own, y_own) in split.items():
+    v, target = space.transform(X_own), y_own
+    if name == "party-0":
+        v, target = np.vstack([v, space.anchor]), np.append(target, y_public)
+    messages.append(plan.message(name, v, target, keys[name]))
+print("numbers in each message:", len(messages[0].words))
+
+# %%
+# **Add up.**  The analyst needs all ten messages; any nine of them are random numbers.  The total is that of all rows in
+# one place, with noise, and ridge regression needs no more.
+
+model = plan.solve(messages)
+print(model)
+
+# %%
+# **Predict.**  Each clinic compares the model with what it has without the others: a forest of its own 25 rows, and one
+# of these and the labelled public rows.  Central is a forest of all rows in one place, which nobody may have.
+
+together = (model.predict(space.transform(X_new)) == y_new).mean()
 results = {}
-for name, party in parties.items():
-    X_own, y_own = split[name]
-    model = collaboration.party_model(name)
+for name, (X_own, y_own) in split.items():
+    with_public = np.vstack([X_own, X_public]), np.append(y_own, y_public)
     results[name] = {
         "Local": forest.fit(X_own, y_own).score(X_new, y_new),
-        "Local+Public": forest.fit(np.concatenate([X_own, anchor]), np.append(y_own, anchor_target)).score(
-            X_new, y_new
-        ),
-        "collaboration": (party.predict(X_new, model) == y_new).mean(),
-        "Central": forest.fit(*split.pooled()[:2]).score(X_new, y_new),
+        "Local+Public": forest.fit(*with_public).score(X_new, y_new),
+        "sums under masks": together,
     }
-    print(name, "  ".join(f"{way} {accuracy:.3f}" for way, accuracy in results[name].items()))
+X_all, y_all, _ = split.pooled()
+central = forest.fit(np.vstack([X_all, X_public]), np.append(y_all, y_public)).score(X_new, y_new)
+for way in ("Local", "Local+Public", "sums under masks"):
+    print(way, " ".join(f"{found[way]:.3f}" for found in results.values()))
+print(f"Central {central:.3f}")
 
 # %%
-# Collaboration is far above each clinic alone.  But the anchor has 500 labelled rows here, and whoever may learn from
-# these does without the others: when collaboration pays is the question of ``plot_035_when_it_pays.py``.
+# Every clinic gains, also against what it would have with the public rows.  What the message tells, and what the analyst
+# could learn together with a clinic, is on the page about sums under masks.
 
 figure, axes = plt.subplots(figsize=(8, 3.8), layout="constrained")
-for k, (way, colour) in enumerate(zip(results["party-0"], ("0.6", "#E69F00", "#0072B2", "0.2"), strict=True)):
-    values = [found[way] for found in results.values()]
-    bars = axes.bar(np.arange(3) + 0.2 * (k - 1.5), values, 0.18, color=colour, label=way)
-    axes.bar_label(bars, fmt="%.2f", fontsize=8, padding=2)
-axes.set_xticks(range(3), [f"{name}\n{columns[name]} columns shared" for name in results])
+for k, (way, colour) in enumerate(zip(results["party-0"], ("0.75", "#E69F00", "#0072B2"), strict=True)):
+    axes.bar(np.arange(10) + 0.27 * (k - 1), [found[way] for found in results.values()], 0.25, color=colour, label=way)
+axes.axhline(central, color="0.2", linestyle="--", linewidth=1, label="Central")
+axes.set_xticks(range(10), [name.removeprefix("party-") for name in results])
+axes.set_xlabel("clinic")
 axes.set_ylim(0, 1.05)
 axes.set_ylabel("accuracy on new digits")
 axes.spines[["top", "right"]].set_visible(False)
-figure.legend(frameon=False, fontsize=9, loc="outside right center")
+figure.legend(frameon=False, fontsize=9, loc="outside upper center", ncols=4)
 figure.savefig("plot_010_first_collaboration.png")

@@ -34,9 +34,10 @@ class Told:
 
 
 def first_collaboration(told):
-    for party in ("party-0", "party-1", "party-2"):
-        local, _, together, central = told(f"{party} Local")
-        assert local < together < central + 0.03
+    together = told("sums under masks")
+    assert (together > told("Local+Public")).sum() >= 8
+    assert (together > told("Local") + 0.2).all()
+    assert (together < told("Central") + 0.02).all()
 
 
 def what_integration_does(told):
