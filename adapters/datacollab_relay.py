@@ -246,7 +246,7 @@ def _check_sealed(sealed: bool, kind: Kind, what: str) -> None:
         raise ExchangeError(
             "REMOTE_REFUSED",
             f"{what}, a {kind.name}, is not sealed, and others in the framework could read it. Have the project seal "
-            "what parties send (project new --seal-shares) and make it anew, or carry it by another remote.",
+            "what parties send (seal_shares in the project file) and make it anew, or carry it by another remote.",
         )
 
 

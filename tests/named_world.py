@@ -48,7 +48,7 @@ def project_of(kind, keys, **changes):
         "analyst": keys["analyst"].public,
         "parties": {name: keys[name].public for name in ("a", "b")},
     }
-    return Project(**(entries | changes))
+    return Project(**({"seal_shares": False} | entries | changes))
 
 
 class NamedWorld:

@@ -72,7 +72,7 @@ def file(new, tmp_path):
 
 def test_a_draft_is_signed_and_says_what_to_check(new, keys, tmp_path):
     rules = ["--min-rows", 30, "--min-class-rows", 3, "--max-components", 2, "--anchor-method", "sample"]
-    result = new("--deadline", TOMORROW, *rules, "--quorum", 2, "--seal-shares", "--anchor-rows", 77)
+    result = new("--deadline", TOMORROW, *rules, "--quorum", 2, "--anchor-rows", 77)
     assert result.exit_code == 0, result.output
     path = tmp_path / "project.toml"
     project = load_project(path)

@@ -75,7 +75,6 @@ def new(
     min_class_rows: Annotated[int, Option(min=1, help="Fewest rows of each class that a party has.")] = 1,
     quorum: Annotated[int, Option(min=1, help="Fewest parties for a model.")] = 2,
     deadline: Annotated[str | None, Option(help="Last day for shares, such as 2027-01-31.")] = None,
-    seal_shares: Annotated[bool, Option("--seal-shares", help="Let only the analyst read shares.")] = False,
     anchor_method: Annotated[str, Option(help="smote, uniform, gaussian, sample.")] = "smote",
     anchor_rows: Annotated[int, Option(min=2, help="Rows of the anchor.")] = 1000,
     folder: OwnerFolder = HERE,
@@ -124,7 +123,6 @@ def new(
             min_class_rows=min_class_rows,
             quorum=quorum,
             deadline=last_day,
-            seal_shares=seal_shares,
         )
         given = {"ranges_given": valid_range is not None, "target_given": bool(classes) or target_range is not None}
         text = project_text(project, owner, drafted=True, **given)

@@ -315,7 +315,7 @@ def _show_pushed(done: Pushed, folder: Path, place: Place, report: Report) -> No
     for path in done.withdrawn:
         report.line(f"{path}: was taken back there, and is not sent again")
     for path in done.unsealed:
-        report.line(f"{path} is not sealed: whoever runs {place.name} can read it (project new --seal-shares).")
+        report.line(f"{path} is not sealed: whoever runs {place.name} can read it (seal_shares in the project file).")
     if not (done.sent or done.there or done.withdrawn or done.refused):
         report.line(f"{folder}: there is nothing to send.")
 

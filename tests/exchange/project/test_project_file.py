@@ -229,7 +229,7 @@ WRONG = {
     "text for a number": ("quorum = 2", 'quorum = "2"', "a whole number is wanted, not text"),
     "point for a whole number": ("quorum = 2", "quorum = 2.0", "not a number with a point"),
     "truth for a number": ("quorum = 2", "quorum = true", "not true or false"),
-    "number for a truth": ("seal_shares = false", "seal_shares = 0", "true or false is wanted"),
+    "number for a truth": ("seal_shares = true", "seal_shares = 0", "true or false is wanted"),
     "time": ("quorum = 2", "quorum = 2\ndeadline = 2027-01-31T12:00:00", "a date with a time"),
     "text for a date": ("quorum = 2", 'quorum = 2\ndeadline = "2027-01-31"', "without quotes"),
     "impossible date": ("quorum = 2", "quorum = 2\ndeadline = 2027-02-31", "no TOML"),

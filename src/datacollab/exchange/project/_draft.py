@@ -333,7 +333,6 @@ def draft_project(
     min_class_rows: int = 1,
     quorum: int = 2,
     deadline: date | None = None,
-    seal_shares: bool = False,
 ) -> Project:
     """Guess columns and task from public rows.
 
@@ -379,7 +378,7 @@ def draft_project(
     max_components : int, optional
         By default 16, or one less than the numbers that tell a row if these are fewer, so that something is reduced:
         the columns of the matrix, but for one of each category.  For an effect all of these.
-    min_rows, min_class_rows, quorum, deadline, seal_shares
+    min_rows, min_class_rows, quorum, deadline
         See `Project`.
 
     Raises
@@ -422,7 +421,6 @@ def draft_project(
         min_class_rows=min_class_rows,
         quorum=quorum,
         deadline=deadline,
-        seal_shares=seal_shares,
         owner=owner,
         analyst=analyst,
         parties=dict(parties),

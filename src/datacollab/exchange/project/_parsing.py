@@ -273,7 +273,7 @@ def _project(found: dict[str, Any]) -> tuple[Project, bytes | None]:
         min_class_rows=rules.whole("min_class_rows", 1),
         quorum=rules.whole("quorum", 2),
         deadline=rules.day("deadline"),
-        seal_shares=rules.truth("seal_shares", False),
+        seal_shares=rules.truth("seal_shares", True),
         revision=general.whole("revision", 1),
         owner=_key(members, "owner"),
         analyst=_key(members, "analyst"),

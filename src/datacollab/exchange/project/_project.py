@@ -104,7 +104,7 @@ class Agreement:
     min_class_rows: int = 1
     quorum: int = 2
     deadline: date | None = None
-    seal_shares: bool = False
+    seal_shares: bool = True
     revision: int = 1
     owner: PublicKey
     analyst: PublicKey
