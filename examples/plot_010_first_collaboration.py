@@ -28,7 +28,7 @@ forest = RandomForestClassifier(random_state=0)
 
 # %%
 # **Agree among clinics.**  The public rows are the anchor.  Together with a secret they give the common map, which
-# takes a row into the unit ball.  The analyst gets neither.  A clinic makes sure that none of its rows is in the anchor.
+# takes a row into the unit ball.  The analyst gets neither.  A clinic makes sure that none of its rows is among them.
 
 secret = secrets.token_bytes(32)
 space = dc.CommonSpace(X_public, secret)
@@ -56,8 +56,8 @@ for name, (X_own, y_own) in split.items():
 print("numbers in each message:", len(messages[0].words))
 
 # %%
-# **Add up.**  The analyst needs all ten messages; any nine of them are random numbers.  The total is that of all rows in
-# one place, with noise, and ridge regression needs no more.
+# **Add up.**  The analyst needs all ten messages; any nine of them are random numbers.  The total is that of all rows
+# in one place, with noise, and ridge regression needs no more.
 
 model = plan.solve(messages)
 print(model)
@@ -82,8 +82,8 @@ for way in ("Local", "Local+Public", "sums under masks"):
 print(f"Central {central:.3f}")
 
 # %%
-# Every clinic gains, also against what it would have with the public rows.  What the message tells, and what the analyst
-# could learn together with a clinic, is on the page about sums under masks.
+# Every clinic gains, also against what it would have with the public rows.  What the message tells, and what the
+# analyst could learn together with a clinic, is on the page about sums under masks.
 
 figure, axes = plt.subplots(figsize=(8, 3.8), layout="constrained")
 for k, (way, colour) in enumerate(zip(results["party-0"], ("0.75", "#E69F00", "#0072B2"), strict=True)):
