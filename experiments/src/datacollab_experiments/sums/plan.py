@@ -1,0 +1,83 @@
+"""What is compared, and what counts as good enough: fixed before anything was run.
+
+The rule names the anchor, D and s by kind of data and rows in the total.  It is chosen on the 24 settings of `pays`
+that have the defence "private" and on made-up targets under attack; the three tables of `further` are looked at once,
+with the rule that was chosen.  Where accuracy and safety pull apart, the safety of parties decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ..pays.settings import PRESETS, Setting
+
+SETTINGS: tuple[Setting, ...] = tuple(each for each in PRESETS["quick"].settings if each.defence == "private")
+BESIDE: tuple[Setting, ...] = tuple(
+    each
+    for each in PRESETS["quick"].settings
+    if each.defence == "none" and (each.n_public == 0 or each.split == "label-skew")
+)
+"""Declared ranges alone, and label skew: reported, and no part of what the rule is judged by."""
+SEEDS = (0, 1, 2, 3, 4)
+IMAGES = ("digits", "mnist", "fashion-mnist")
+
+COMPONENTS = (64, 128, 256)
+"""Upper bounds: an anchor of 100 rows leaves 100."""
+NOISES = (0.0, 0.03, 0.1, 0.3)
+N_BETWEEN = 900
+"""Rows between public ones that the anchor "between" has beside these, without targets."""
+
+Anchor = Literal["public", "between"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant:
+    """One way to make sums.
+
+    Attributes
+    ----------
+    anchor : {"public", "between"}
+        The real public rows (rows uniform in declared ranges, where there are none); or these and 900 between them.
+    components : int
+        D at most.
+    noise : float
+        s: what the parties that do not collude leave in each number.
+    moments : float
+        The same of the block of v vᵀ, where that differs.
+    from_all : bool
+        Whether the noise of colluding parties is in the total as well, as `MaskedSum` has it.
+    """
+
+    anchor: Anchor = "public"
+    components: int = 256
+    noise: float = 0.1
+    moments: float = 0.1
+    from_all: bool = True
+
+
+def variants(anchors: tuple[Anchor, ...]) -> list[Variant]:
+    """All that are played."""
+    made = []
+    for anchor in anchors:
+        for components in COMPONENTS:
+            made += [Variant(anchor=anchor, components=components, noise=s, moments=s) for s in NOISES]
+            made += [
+                Variant(anchor=anchor, components=components, noise=s, moments=s, from_all=False) for s in NOISES[1:]
+            ]
+            made.append(Variant(anchor=anchor, components=components, noise=0.1, moments=0.03))
+    return made
+
+
+FURTHER = ("caravan", "wage", "health-insurance")
+"""Tables that are looked at once, with the rule: a rare outcome (6 %), numbers, and two classes."""
+
+ROWS_UNDER_ATTACK = (150, 300, 600, 1500)
+COMPONENTS_UNDER_ATTACK = (64, 100, 128, 256)
+N_DRAWS = 10
+
+MOST_TOGETHER = {300: 0.30, 1500: 0.15}
+"""Largest correlation that analyst and party together may reach, by rows of others in the total."""
+MOST_PARTY, MOST_ANALYST = 0.15, 0.05
+LEAST_ABOVE_AVERAGE, MOST_BELOW_AVERAGE, LEAST_ABOVE_OWN = 20, 2, 22
+"""Of 24 settings: above the average of locals, below it beyond chance, above own."""
