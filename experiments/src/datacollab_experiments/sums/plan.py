@@ -74,7 +74,7 @@ FURTHER = ("caravan", "wage", "health-insurance")
 
 ROWS_UNDER_ATTACK = (150, 300, 600, 1500)
 COMPONENTS_UNDER_ATTACK = (64, 100, 128, 256)
-N_DRAWS = 10
+N_DRAWS = 20
 
 MOST_TOGETHER = {300: 0.30, 1500: 0.15}
 """Largest correlation that analyst and party together may reach, by rows of others in the total."""

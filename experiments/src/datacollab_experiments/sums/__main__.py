@@ -1,0 +1,126 @@
+"""Play, attack, look at the further tables, and write tables; what is there already is not computed again."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+from ..pays.draws import draw
+from ..pays.settings import Setting
+from ..pays.tables import load_table
+from .attacks import correlations, made_world, staged, wage_world
+from .further import TARGET_RANGE, further_setting, further_table, without_sums
+from .plan import (
+    BESIDE,
+    COMPONENTS_UNDER_ATTACK,
+    FURTHER,
+    N_DRAWS,
+    NOISES,
+    ROWS_UNDER_ATTACK,
+    SEEDS,
+    SETTINGS,
+    Variant,
+    variants,
+)
+from .playing import played
+from .report import RULES, write_report
+
+Row = Mapping[str, object]
+
+PARTS = ("scores", "attacks", "further", "wage", "report")
+
+
+def scores_of(setting: Setting, seed: int, data_dir: Path | None) -> Iterator[Row]:
+    """All variants in one draw of `pays`."""
+    table = load_table(setting.dataset, data_dir)
+    drawn = draw(table, setting, seed)
+    every = variants(("public", "between") if setting.n_public else ("public",))
+    for variant, columns, score in played(drawn, every):
+        yield _row(setting, seed, variant, columns, score)
+
+
+def _row(setting: Setting, seed: int, variant: Variant, columns: int, score: float) -> Row:
+    said = {"setting": setting.label, "seed": seed, "anchor": variant.anchor, "components": variant.components}
+    noise = {"columns": columns, "s": variant.noise, "s of moments": variant.moments, "noise": "others"}
+    return said | noise | {"noise": "all" if variant.from_all else "others", "score": score}
+
+
+def attacks_of(seed: int, made: str) -> Iterator[Row]:
+    """All attacks in one draw of a made-up or a real world."""
+    world_of = made_world if made == "made-up" else wage_world
+    for rows, components in product(ROWS_UNDER_ATTACK, COMPONENTS_UNDER_ATTACK):
+        world = world_of(rows, seed)
+        if components > len(world.anchor):
+            continue
+        for noise in NOISES:
+            for name, value in correlations(staged(world, components, noise, seed)).items():
+                attacker, read = name.split("|")
+                said = {"world": made, "seed": seed, "rows": rows, "D": components, "s": noise}
+                yield said | {"attacker": attacker, "read": read, "correlation": value}
+
+
+def further_of(name: str, seed: int) -> Iterator[Row]:
+    """The rules, and what parties have without sums, in one draw of a further table."""
+    for labelled in (True, False):
+        setting = further_setting(name, labelled=labelled)
+        drawn = draw(further_table(name), setting, seed)
+        drawn = replace(drawn, target_range=TARGET_RANGE.get(name, drawn.target_range))
+        for method, variant in RULES.items():
+            for _, _, score in played(drawn, [variant]):
+                yield {"setting": setting.label, "seed": seed, "method": method, "score": score}
+        for method, score in without_sums(drawn).items():
+            yield {"setting": setting.label, "seed": seed, "method": method, "score": score}
+
+
+def computed(path: Path, done: str, make: Iterable[Row]) -> None:
+    """Append rows to a file, all of one draw or none."""
+    marks = path.with_suffix(".done")
+    if marks.exists() and done in marks.read_text(encoding="utf-8").splitlines():
+        return
+    rows = list(make)
+    is_new = not path.exists()
+    with path.open("a", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, list(rows[0]))
+        if is_new:
+            writer.writeheader()
+        writer.writerows({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows)
+    with marks.open("a", encoding="utf-8") as stream:
+        stream.write(f"{done}\n")
+    print(done, flush=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m datacollab_experiments.sums", description=__doc__)
+    parser.add_argument("part", choices=PARTS, nargs="+")
+    parser.add_argument("--output", type=Path, default=Path("output/sums"))
+    parser.add_argument("--copy-to", type=Path, help="folder that the report's tables are written to as well")
+    parser.add_argument("--pays", type=Path, default=Path("docs/results/pays/scores.csv"))
+    parser.add_argument("--data-dir", type=Path, help="directory that holds MNIST and others")
+    options = parser.parse_args(arguments)
+    folder: Path = options.output
+    folder.mkdir(parents=True, exist_ok=True)
+    if "scores" in options.part:
+        for setting, seed in product((*SETTINGS, *BESIDE), SEEDS):
+            rows = scores_of(setting, seed, options.data_dir)
+            computed(folder / "scores.csv", f"{setting.label}, seed {seed}", rows)
+    attacks = partial(computed, folder / "attacks.csv")
+    for part, made, n_draws in (("attacks", "made-up", N_DRAWS), ("wage", "wage", N_DRAWS // 2)):
+        if part in options.part:
+            for seed in range(n_draws):
+                attacks(f"{made}, seed {seed}", attacks_of(seed, made))
+    if "further" in options.part:
+        for name, seed in product(FURTHER, SEEDS):
+            computed(folder / "further.csv", f"{name}, seed {seed}", further_of(name, seed))
+    if "report" in options.part:
+        write_report(folder, options.pays, options.copy_to or folder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
