@@ -46,7 +46,8 @@ def scores_of(setting: Setting, seed: int, data_dir: Path | None) -> Iterator[Ro
 
 
 def _row(setting: Setting, seed: int, variant: Variant, columns: int, score: float) -> Row:
-    said = {"setting": setting.label, "seed": seed, "anchor": variant.anchor, "components": variant.components}
+    said = {"setting": setting.label, "seed": seed, "scale": variant.scale}
+    said |= {"anchor": variant.anchor, "components": variant.components}
     noise = {"columns": columns, "s": variant.noise, "s of moments": variant.moments, "noise": "others"}
     return said | noise | {"noise": "all" if variant.from_all else "others", "score": score}
 

@@ -7,7 +7,8 @@ with the rule that was chosen.  Where accuracy and safety pull apart, the safety
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Literal
 
 from ..pays.settings import PRESETS, Setting
@@ -29,6 +30,10 @@ N_BETWEEN = 900
 """Rows between public ones that the anchor "between" has beside these, without targets."""
 
 Anchor = Literal["public", "between"]
+Scale = Literal["deviations", "declared", "roots"]
+"""What columns are divided by before the map: the anchor's standard deviations, nothing (declared ranges have been
+taken care of; where there are none, these deviations), or the roots of the deviations.  Not foreseen: added when the
+first scores, with deviations alone, were far below what an earlier trial without them had found."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +52,7 @@ class Variant:
         The same of the block of v vᵀ, where that differs.
     from_all : bool
         Whether the noise of colluding parties is in the total as well, as `MaskedSum` has it.
+    scale : {"deviations", "declared", "roots"}
     """
 
     anchor: Anchor = "public"
@@ -54,18 +60,18 @@ class Variant:
     noise: float = 0.1
     moments: float = 0.1
     from_all: bool = True
+    scale: Scale = "declared"
 
 
 def variants(anchors: tuple[Anchor, ...]) -> list[Variant]:
     """All that are played."""
+    scales: tuple[Scale, ...] = ("deviations", "declared", "roots")
     made = []
-    for anchor in anchors:
-        for components in COMPONENTS:
-            made += [Variant(anchor=anchor, components=components, noise=s, moments=s) for s in NOISES]
-            made += [
-                Variant(anchor=anchor, components=components, noise=s, moments=s, from_all=False) for s in NOISES[1:]
-            ]
-            made.append(Variant(anchor=anchor, components=components, noise=0.1, moments=0.03))
+    for scale, anchor, components in product(scales, anchors, COMPONENTS):
+        plain = Variant(anchor=anchor, components=components, scale=scale)
+        for s in NOISES:
+            made += [replace(plain, noise=s, moments=s, from_all=from_all) for from_all in (True, False)[: 1 + (s > 0)]]
+        made.append(replace(plain, noise=0.1, moments=0.03))
     return made
 
 

@@ -75,23 +75,39 @@ def outputs(statistic: RidgeSums, model: RidgeFromSums, v: Array) -> Array:
     return np.asarray(said + 1 / statistic.n_outputs)
 
 
+def scaled_map(drawn: Draw, variant: Variant) -> tuple[CommonMap, Array]:
+    """The common map, and what columns are divided by before it."""
+    rows = anchor_rows(drawn, variant.anchor)
+    deviations = rows.std(axis=0)
+    roots = np.sqrt(np.where(deviations > 1e-9, deviations, 1.0))
+    unit = roots if variant.scale == "roots" and not drawn.standardize else np.ones_like(roots)
+    common = CommonMap.from_anchor(
+        rows / unit,
+        secret(drawn.seed),
+        n_components=variant.components,
+        standardize=drawn.standardize or variant.scale == "deviations",
+    )
+    return common, unit
+
+
 def played(drawn: Draw, variants: Iterable[Variant]) -> Iterator[tuple[Variant, int, float]]:
     """Each variant that the anchor's rank tells apart from those before, its D and its score on the test rows.
 
     The noise of all variants of one draw is the same but for its size.
     """
-    maps: dict[tuple[Anchor, int], tuple[CommonMap, Array, Array]] = {}
+    maps: dict[tuple[str, str, int], tuple[CommonMap, Array, Array]] = {}
     seen: dict[tuple[object, ...], int] = {}
     for variant in variants:
-        key = (variant.anchor, variant.components)
+        if drawn.standardize and variant.scale == "roots":
+            continue
+        key = (variant.scale, variant.anchor, variant.components)
         if key not in maps:
-            common = CommonMap.from_anchor(
-                anchor_rows(drawn, variant.anchor), secret(drawn.seed), n_components=variant.components
-            )
-            exact = exact_total(statistic_of(drawn, common, 0.0), common, contributing(drawn))
-            maps[key] = (common, exact, common.transform(drawn.test.X))
+            common, unit = scaled_map(drawn, variant)
+            rows = [Rows(own.X / unit, own.y) for own in contributing(drawn)]
+            exact = exact_total(statistic_of(drawn, common, 0.0), common, rows)
+            maps[key] = (common, exact, common.transform(drawn.test.X / unit))
         common, exact, v = maps[key]
-        same = (variant.anchor, common.n_components, variant.noise, variant.moments, variant.from_all)
+        same = (*key[:2], common.n_components, variant.noise, variant.moments, variant.from_all)
         if seen.setdefault(same, variant.components) != variant.components:
             continue
         statistic = statistic_of(drawn, common, variant.noise)
