@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -25,7 +25,9 @@ from .plan import (
     ROWS_UNDER_ATTACK,
     SEEDS,
     SETTINGS,
+    Anchor,
     Variant,
+    floored,
     variants,
 )
 from .playing import played
@@ -33,23 +35,35 @@ from .report import RULES, write_report
 
 Row = Mapping[str, object]
 
-PARTS = ("scores", "attacks", "further", "wage", "report")
+PARTS = ("scores", "floors", "attacks", "further", "wage", "report")
 
 
-def scores_of(setting: Setting, seed: int, data_dir: Path | None) -> Iterator[Row]:
+Variants = Callable[[tuple[Anchor, ...]], list[Variant]]
+
+
+def scores_of(setting: Setting, seed: int, data_dir: Path | None, variants_of: Variants) -> Iterator[Row]:
     """All variants in one draw of `pays`."""
     table = load_table(setting.dataset, data_dir)
     drawn = draw(table, setting, seed)
-    every = variants(("public", "between") if setting.n_public else ("public",))
+    every = variants_of(("public", "between") if setting.n_public else ("public",))
     for variant, columns, score in played(drawn, every):
         yield _row(setting, seed, variant, columns, score)
 
 
 def _row(setting: Setting, seed: int, variant: Variant, columns: int, score: float) -> Row:
-    said = {"setting": setting.label, "seed": seed, "scale": variant.scale}
-    said |= {"anchor": variant.anchor, "components": variant.components}
-    noise = {"columns": columns, "s": variant.noise, "s of moments": variant.moments, "noise": "others"}
-    return said | noise | {"noise": "all" if variant.from_all else "others", "score": score}
+    return {
+        "setting": setting.label,
+        "seed": seed,
+        "scale": variant.scale,
+        "anchor": variant.anchor,
+        "components": variant.components,
+        "columns": columns,
+        "s": variant.noise,
+        "s of moments": variant.moments,
+        "noise": "all" if variant.from_all else "others",
+        "floor": variant.floor or "released",
+        "score": score,
+    }
 
 
 def attacks_of(seed: int, made: str) -> Iterator[Row]:
@@ -106,10 +120,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     folder: Path = options.output
     folder.mkdir(parents=True, exist_ok=True)
-    if "scores" in options.part:
+    plays: dict[str, Variants] = {"scores": variants, "floors": floored}
+    for part in (part for part in plays if part in options.part):
         for setting, seed in product((*SETTINGS, *BESIDE), SEEDS):
-            rows = scores_of(setting, seed, options.data_dir)
-            computed(folder / "scores.csv", f"{setting.label}, seed {seed}", rows)
+            rows = scores_of(setting, seed, options.data_dir, plays[part])
+            computed(folder / f"{part}.csv", f"{setting.label}, seed {seed}", rows)
     attacks = partial(computed, folder / "attacks.csv")
     for part, made, n_draws in (("attacks", "made-up", N_DRAWS), ("wage", "wage", N_DRAWS // 2)):
         if part in options.part:

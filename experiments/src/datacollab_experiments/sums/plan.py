@@ -53,6 +53,10 @@ class Variant:
     from_all : bool
         Whether the noise of colluding parties is in the total as well, as `MaskedSum` has it.
     scale : {"deviations", "declared", "roots"}
+    floor : float or None
+        The least penalty as a multiple of half the operator norm of the total's noise.  None is what `RidgeSums.solve`
+        does: that of s, and not of what colluding parties add to it.  Not foreseen either: added when less noise gave
+        worse scores than more.
     """
 
     anchor: Anchor = "public"
@@ -61,6 +65,7 @@ class Variant:
     moments: float = 0.1
     from_all: bool = True
     scale: Scale = "declared"
+    floor: float | None = None
 
 
 def variants(anchors: tuple[Anchor, ...]) -> list[Variant]:
@@ -73,6 +78,17 @@ def variants(anchors: tuple[Anchor, ...]) -> list[Variant]:
             made += [replace(plain, noise=s, moments=s, from_all=from_all) for from_all in (True, False)[: 1 + (s > 0)]]
         made.append(replace(plain, noise=0.1, moments=0.03))
     return made
+
+
+FLOORS = (1.0, 2.0, 4.0)
+
+
+def floored(anchors: tuple[Anchor, ...]) -> list[Variant]:
+    """Other least penalties."""
+    return [
+        Variant(anchor=anchor, components=components, noise=s, moments=s, floor=floor)
+        for anchor, components, s, floor in product(anchors, COMPONENTS, NOISES[1:], FLOORS)
+    ]
 
 
 FURTHER = ("caravan", "wage", "health-insurance")

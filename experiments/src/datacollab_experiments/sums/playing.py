@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -107,11 +108,13 @@ def played(drawn: Draw, variants: Iterable[Variant]) -> Iterator[tuple[Variant, 
             exact = exact_total(statistic_of(drawn, common, 0.0), common, rows)
             maps[key] = (common, exact, common.transform(drawn.test.X / unit))
         common, exact, v = maps[key]
-        same = (*key[:2], common.n_components, variant.noise, variant.moments, variant.from_all)
+        same = (*key[:2], common.n_components, variant.noise, variant.moments, variant.from_all, variant.floor)
         if seen.setdefault(same, variant.components) != variant.components:
             continue
         statistic = statistic_of(drawn, common, variant.noise)
         normal = np.random.default_rng([drawn.seed, 32]).normal(size=statistic.n_numbers)
         noise = noise_of_total(statistic, variant, drawn.setting.n_parties)
+        if variant.floor is not None:
+            statistic = replace(statistic, noise=variant.floor * variant.noise * beyond(drawn.setting.n_parties))
         model = statistic.solve(exact + noise * normal)
         yield variant, common.n_components, score(drawn.metric, drawn.test.y, outputs(statistic, model, v))

@@ -21,6 +21,7 @@ from .plan import (
     MOST_BELOW_AVERAGE,
     SETTINGS,
     Variant,
+    floored,
     variants,
 )
 
@@ -32,7 +33,8 @@ SUMS = "sums"
 
 def write_report(folder: Path, pays: Path, target: Path) -> None:
     """Write `tables.md`, and the figures in small files."""
-    scores = pd.read_csv(folder / "scores.csv")
+    played = [pd.read_csv(folder / f"{part}.csv", dtype={"floor": str}) for part in ("scores", "floors")]
+    scores = pd.concat(played).fillna({"floor": "released"})
     committed = pd.read_csv(pays)
     parts = [
         "## How many settings, by anchor, D and s",
@@ -48,7 +50,7 @@ def write_report(folder: Path, pays: Path, target: Path) -> None:
             parts += [f"## Targets beyond what features tell: {world}", _attacked(attacks[attacks.world == world])]
     if (folder / "further.csv").exists():
         parts += ["## Further tables", _further(pd.read_csv(folder / "further.csv"))]
-    keys = ["setting", "scale", "anchor", "components", "columns", "s", "s of moments", "noise"]
+    keys = ["setting", "scale", "anchor", "components", "columns", "s", "s of moments", "noise", "floor"]
     wide = scores.pivot_table(index=keys, columns="seed", values="score", sort=False).reset_index()
     wide.to_csv(target / "scores.csv", index=False, float_format="%.4f")
     (target / "tables.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
@@ -84,6 +86,7 @@ def _of(scores: pd.DataFrame, variant: Variant) -> pd.DataFrame:
         & (scores["s of moments"] == variant.moments)
         & ((scores.noise == "all") == (variant.from_all or variant.noise == 0))
         & (scores.components <= variant.components)
+        & (scores.floor == ("released" if variant.floor is None else str(variant.floor)))
     )
     kept = scores[same]
     return kept[kept.components == kept.components.max()]
@@ -97,7 +100,14 @@ def _counts(scores: pd.DataFrame, committed: pd.DataFrame) -> str:
         own = [each.gain(SUMS, each.own) for each in every]
         verdicts = [sum(each.verdict == sign for each in against) for sign in "+0-"]
         noise = f"{variant.noise:g}" if variant.noise == variant.moments else f"{variant.moments:g} / {variant.noise:g}"
-        cells = [variant.scale, variant.anchor, str(variant.components), noise, "all" if variant.from_all else "others"]
+        cells = [
+            variant.scale,
+            "released" if variant.floor is None else f"{variant.floor:g}",
+            variant.anchor,
+            str(variant.components),
+            noise,
+            "all" if variant.from_all else "others",
+        ]
         cells += [f"{sum(each.mean >= 0 for each in against)}", " / ".join(map(str, verdicts))]
         cells += [f"{sum(each.mean > 0 for each in own)}", f"{sum(each.verdict == '-' for each in own)}"]
         cells += [f"{100 * np.mean([each.mean for each in against]):+.2f}"]
@@ -115,7 +125,7 @@ def _counts(scores: pd.DataFrame, committed: pd.DataFrame) -> str:
 
 
 def _listed() -> Iterator[Variant]:
-    for variant in variants(("public", "between")):
+    for variant in (*variants(("public", "between")), *floored(("public", "between"))):
         if variant.from_all or variant.noise == variant.moments == 0.1:
             yield variant
 
