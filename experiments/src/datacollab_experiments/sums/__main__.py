@@ -14,11 +14,12 @@ from pathlib import Path
 from ..pays.draws import draw
 from ..pays.settings import Setting
 from ..pays.tables import load_table
-from .attacks import correlations, made_world, staged, wage_world
+from .attacks import correlations, correlations_of_model, made_world, staged, wage_world
 from .further import TARGET_RANGE, further_setting, further_table, without_sums
 from .plan import (
     BESIDE,
     COMPONENTS_UNDER_ATTACK,
+    FLOORS,
     FURTHER,
     N_DRAWS,
     NOISES,
@@ -66,17 +67,20 @@ def _row(setting: Setting, seed: int, variant: Variant, columns: int, score: flo
     }
 
 
-def attacks_of(seed: int, made: str) -> Iterator[Row]:
-    """All attacks in one draw of a made-up or a real world."""
+def attacks_of(seed: int, made: str, floor: float | None = None) -> Iterator[Row]:
+    """All attacks in one draw of a made-up or a real world; those on the model alone, where there is a floor."""
     world_of = made_world if made == "made-up" else wage_world
     for rows, components in product(ROWS_UNDER_ATTACK, COMPONENTS_UNDER_ATTACK):
         world = world_of(rows, seed)
         if components > len(world.anchor):
             continue
         for noise in NOISES:
-            for name, value in correlations(staged(world, components, noise, seed)).items():
+            scene = staged(world, components, noise, seed, floor)
+            read_of = correlations if floor is None else correlations_of_model
+            for name, value in read_of(scene).items():
                 attacker, read = name.split("|")
-                said = {"world": made, "seed": seed, "rows": rows, "D": components, "s": noise}
+                said = {"world": made if floor is None else f"{made}, least penalty {floor:g}", "seed": seed}
+                said |= {"rows": rows, "D": components, "s": noise}
                 yield said | {"attacker": attacker, "read": read, "correlation": value}
 
 
@@ -129,7 +133,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for part, made, n_draws in (("attacks", "made-up", N_DRAWS), ("wage", "wage", N_DRAWS // 2)):
         if part in options.part:
             for seed in range(n_draws):
-                attacks(f"{made}, seed {seed}", attacks_of(seed, made))
+                for floor in (None, *FLOORS[1:]):
+                    attacks(f"{made}, {floor}, seed {seed}", attacks_of(seed, made, floor))
     if "further" in options.part:
         for name, seed in product(FURTHER, SEEDS):
             computed(folder / "further.csv", f"{name}, seed {seed}", further_of(name, seed))

@@ -16,8 +16,8 @@ the total, the features and the public rows, and not the secret.  "target" is th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -29,7 +29,7 @@ from datacollab.sums import CommonMap, RidgeFromSums, RidgeSums
 
 from ..pays.columns import Array
 from .further import TARGET_RANGE, further_table
-from .playing import secret
+from .playing import beyond, secret
 
 N_COLUMNS, N_ANCHORS, N_KNOWN, N_PUBLIC = 10, 300, 150, 100
 LIMITS = (-3.0 * 2**0.5, 3.0 * 2**0.5)
@@ -41,7 +41,7 @@ _ALIGNMENTS = (1.0, 10.0, 100.0, 1000.0)
 """By how much the analyst thinks that its alignment multiplies the noise's variance."""
 _JITTER = 1e-12
 
-Correlations = Mapping[str, float]
+Correlations = dict[str, float]
 """By "attacker|how": how is what was read, and which prior."""
 
 
@@ -78,9 +78,9 @@ def made_world(n_rows: int, seed: int) -> World:
     first, second = np.linalg.qr(generator.normal(size=(N_COLUMNS, 2)))[0].T
     rule = X @ first + np.sin(2 * X @ second)
     rule /= np.sqrt(1.0 + (1 - np.exp(-8)) / 2)
-    beyond = generator.normal(size=n)
+    noise = generator.normal(size=n)
     known, others = slice(N_ANCHORS, N_ANCHORS + N_KNOWN), slice(N_ANCHORS + N_KNOWN, None)
-    return World(X[:N_ANCHORS], X[others], rule[others], beyond[others], X[known], (rule + beyond)[known])
+    return World(X[:N_ANCHORS], X[others], rule[others], noise[others], X[known], (rule + noise)[known])
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,8 +120,11 @@ class Scene:
         return float(self.beyond.std())
 
 
-def staged(world: World, components: int, noise: float, seed: int) -> Scene:
-    """Add up the world's rows; the noise is that of the parties that do not collude."""
+def staged(world: World, components: int, noise: float, seed: int, floor: float | None = None) -> Scene:
+    """Add up the world's rows; the noise is that of the parties that do not collude.
+
+    `floor` is as in `Variant`, for ten parties.
+    """
     common = CommonMap.from_anchor(world.anchor, secret(seed), n_components=components)
     statistic = RidgeSums(common.n_components, limits=world.limits, noise=noise)
     y = np.r_[world.rule + world.beyond, world.known_targets]
@@ -143,7 +146,7 @@ def staged(world: World, components: int, noise: float, seed: int) -> Scene:
         crossed=np.r_[M[:D, D] / ETA, M[D, D + 1] / ETA**2],
         moments=np.triu(M[:D, :D]) + np.triu(M[:D, :D], 1).T,
         variances=np.r_[np.full(D, variance), variance / ETA**2],
-        model=statistic.solve(total),
+        model=(statistic if floor is None else replace(statistic, noise=floor * noise * beyond(10))).solve(total),
         noise=noise,
     )
 
@@ -151,10 +154,13 @@ def staged(world: World, components: int, noise: float, seed: int) -> Scene:
 def correlations(scene: Scene) -> Correlations:
     """What every attacker reads in every way."""
     read = dict(_of_sums(scene, "together", scene.crossed - scene.known.T @ scene.known_target, scene.variances))
-    read |= dict(_of_sums(scene, "party, everybody's features", *_sums_from_model(scene)))
-    read |= dict(_of_predictions(scene))
-    read |= dict(_of_aligned_sums(scene))
-    return read
+    return read | dict(_of_aligned_sums(scene)) | correlations_of_model(scene)
+
+
+def correlations_of_model(scene: Scene) -> Correlations:
+    """What a party alone reads, from the returned model."""
+    inverted = _of_sums(scene, "party, everybody's features", *_sums_from_model(scene))
+    return dict(inverted) | dict(_of_predictions(scene))
 
 
 def _held(read: Array, scene: Scene) -> float:
@@ -164,9 +170,9 @@ def _held(read: Array, scene: Scene) -> float:
 def _of_sums(scene: Scene, attacker: str, crossed: Array, variances: Array) -> Iterator[tuple[str, float]]:
     """Posterior means of t, less the rule, and of e; and of e for somebody who knows the rule."""
     for weight in _WEIGHTS:
-        target, beyond = posterior(scene, crossed, variances, weight)
+        target, rest = posterior(scene, crossed, variances, weight)
         yield f"{attacker}|target, prior {weight:g}", _held(target - scene.rule, scene)
-        yield f"{attacker}|beyond, prior {weight:g}", _held(beyond, scene)
+        yield f"{attacker}|beyond, prior {weight:g}", _held(rest, scene)
     known = _beyond(scene.features, crossed - scene.features.T @ scene.rule, variances, scene.deviation)
     yield f"{attacker}, knowing the rule|beyond", _held(known, scene)
 
@@ -179,8 +185,8 @@ def posterior(scene: Scene, crossed: Array, variances: Array, weight: float) -> 
     prior = P @ (scene.known.T @ scene.known_target) / square
     G = scene.features.T @ scene.features
     solved = _solved(G @ P @ G + square * G + np.diag(variances), crossed - G @ prior)
-    beyond = square * scene.features @ solved
-    return scene.features @ (prior + P @ (G @ solved)) + beyond, beyond
+    rest = square * scene.features @ solved
+    return scene.features @ (prior + P @ (G @ solved)) + rest, rest
 
 
 def _beyond(features: Array, crossed: Array, variances: Array, deviation: float) -> Array:
