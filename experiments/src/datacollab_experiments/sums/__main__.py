@@ -19,6 +19,7 @@ from .further import TARGET_RANGE, further_setting, further_table, without_sums
 from .plan import (
     BESIDE,
     COMPONENTS_UNDER_ATTACK,
+    EARLIER,
     FLOORS,
     FURTHER,
     N_DRAWS,
@@ -29,26 +30,37 @@ from .plan import (
     Anchor,
     Variant,
     floored,
+    ruled,
     variants,
 )
 from .playing import played
-from .report import RULES, write_report
+from .report import write_report
 
 Row = Mapping[str, object]
 
-PARTS = ("scores", "floors", "attacks", "further", "wage", "report")
+PARTS = ("scores", "floors", "rule", "attacks", "further", "wage", "report")
 
 
-Variants = Callable[[tuple[Anchor, ...]], list[Variant]]
+Variants = Callable[[Setting], list[Variant]]
 
 
 def scores_of(setting: Setting, seed: int, data_dir: Path | None, variants_of: Variants) -> Iterator[Row]:
     """All variants in one draw of `pays`."""
     table = load_table(setting.dataset, data_dir)
     drawn = draw(table, setting, seed)
-    every = variants_of(("public", "between") if setting.n_public else ("public",))
-    for variant, columns, score in played(drawn, every):
+    for variant, columns, score in played(drawn, variants_of(setting)):
         yield _row(setting, seed, variant, columns, score)
+
+
+def _anchors(setting: Setting) -> tuple[Anchor, ...]:
+    return ("public", "between") if setting.n_public else ("public",)
+
+
+PLAYS: dict[str, Variants] = {
+    "scores": lambda setting: variants(_anchors(setting)),
+    "floors": lambda setting: floored(_anchors(setting)),
+    "rule": lambda setting: [ruled(setting)],
+}
 
 
 def _row(setting: Setting, seed: int, variant: Variant, columns: int, score: float) -> Row:
@@ -85,12 +97,12 @@ def attacks_of(seed: int, made: str, floor: float | None = None) -> Iterator[Row
 
 
 def further_of(name: str, seed: int) -> Iterator[Row]:
-    """The rules, and what parties have without sums, in one draw of a further table."""
+    """The rule, what the library did before, and what parties have without sums, in one draw of a further table."""
     for labelled in (True, False):
         setting = further_setting(name, labelled=labelled)
         drawn = draw(further_table(name), setting, seed)
         drawn = replace(drawn, target_range=TARGET_RANGE.get(name, drawn.target_range))
-        for method, variant in RULES.items():
+        for method, variant in (("rule", ruled(setting)), ("earlier", EARLIER)):
             for _, _, score in played(drawn, [variant]):
                 yield {"setting": setting.label, "seed": seed, "method": method, "score": score}
         for method, score in without_sums(drawn).items():
@@ -124,10 +136,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     folder: Path = options.output
     folder.mkdir(parents=True, exist_ok=True)
-    plays: dict[str, Variants] = {"scores": variants, "floors": floored}
-    for part in (part for part in plays if part in options.part):
+    for part in (part for part in PLAYS if part in options.part):
         for setting, seed in product((*SETTINGS, *BESIDE), SEEDS):
-            rows = scores_of(setting, seed, options.data_dir, plays[part])
+            rows = scores_of(setting, seed, options.data_dir, PLAYS[part])
             computed(folder / f"{part}.csv", f"{setting.label}, seed {seed}", rows)
     attacks = partial(computed, folder / "attacks.csv")
     for part, made, n_draws in (("attacks", "made-up", N_DRAWS), ("wage", "wage", N_DRAWS // 2)):

@@ -91,6 +91,33 @@ def floored(anchors: tuple[Anchor, ...]) -> list[Variant]:
     ]
 
 
+FEW_ROWS = 400
+
+
+def rule(n_rows: int, *, alike: bool) -> Variant:
+    """What the study proposes, chosen on the settings and the made-up attack, before the further tables were looked at.
+
+    Parameters
+    ----------
+    n_rows : int
+        Of all parties together.
+    alike : bool
+        Whether all columns are of one kind: pixels, signal strengths.
+    """
+    s = 0.3 if n_rows < FEW_ROWS and not alike else 0.1
+    return Variant(anchor="between", components=100, noise=s, moments=s, floor=1.0 if alike else 2.0)
+
+
+EARLIER = Variant(scale="deviations", components=256, noise=0.03, moments=0.03)
+"""What the library does when the study begins."""
+
+
+def ruled(setting: Setting) -> Variant:
+    """The rule in a setting."""
+    found = rule(setting.n_parties * setting.n_per_party, alike=setting.dataset in (*IMAGES, "ujiindoorloc"))
+    return found if setting.n_public else replace(found, anchor="public")
+
+
 FURTHER = ("caravan", "wage", "health-insurance")
 """Tables that are looked at once, with the rule: a rare outcome (6 %), numbers, and two classes."""
 

@@ -15,34 +15,27 @@ from ..pays.settings import Setting
 from ..pays.trial import AVERAGE, CENTRAL, METHODS
 from .plan import (
     BESIDE,
-    FURTHER,
     LEAST_ABOVE_AVERAGE,
     LEAST_ABOVE_OWN,
     MOST_BELOW_AVERAGE,
     SETTINGS,
     Variant,
     floored,
+    ruled,
     variants,
 )
-
-RULES: dict[str, Variant] = {}
-"""What is played on the further tables."""
 
 SUMS = "sums"
 
 
 def write_report(folder: Path, pays: Path, target: Path) -> None:
     """Write `tables.md`, and the figures in small files."""
-    played = [pd.read_csv(folder / f"{part}.csv", dtype={"floor": str}) for part in ("scores", "floors")]
+    played = [pd.read_csv(folder / f"{part}.csv", dtype={"floor": str}) for part in ("scores", "floors", "rule")]
     scores = pd.concat(played).fillna({"floor": "released"})
     committed = pd.read_csv(pays)
-    parts = [
-        "## How many settings, by anchor, D and s",
-        _counts(scores, committed),
-    ]
-    for name, variant in RULES.items():
-        for title, settings in (("the 24 settings", SETTINGS), ("beside them", BESIDE)):
-            parts += [f"## {name}, {title}", _by_setting(scores, committed, variant, settings)]
+    parts = ["## By the rule, the 24 settings", _by_setting(scores, committed, SETTINGS)]
+    parts += ["## By the rule, beside them", _by_setting(scores, committed, BESIDE)]
+    parts += ["## How many of the 24 settings, by scale, least penalty, anchor, D and s", _counts(scores, committed)]
     if (folder / "attacks.csv").exists():
         attacks = read_best(pd.read_csv(folder / "attacks.csv"))
         attacks.to_csv(target / "attacks.csv", index=False, float_format="%.3f")
@@ -86,7 +79,7 @@ def _of(scores: pd.DataFrame, variant: Variant) -> pd.DataFrame:
         & (scores["s of moments"] == variant.moments)
         & ((scores.noise == "all") == (variant.from_all or variant.noise == 0))
         & (scores.components <= variant.components)
-        & (scores.floor == ("released" if variant.floor is None else str(variant.floor)))
+        & (scores.floor == ("released" if variant.floor is None else f"{variant.floor:g}"))
     )
     kept = scores[same]
     return kept[kept.components == kept.components.max()]
@@ -94,34 +87,27 @@ def _of(scores: pd.DataFrame, variant: Variant) -> pd.DataFrame:
 
 def _counts(scores: pd.DataFrame, committed: pd.DataFrame) -> str:
     rows = []
-    for variant in _listed():
-        every = [measured(scores, committed, setting, variant) for setting in SETTINGS]
+    for variant in (None, *_listed()):
+        every = [measured(scores, committed, setting, variant or ruled(setting)) for setting in SETTINGS]
         against = [each.gain(SUMS, AVERAGE) for each in every]
         own = [each.gain(SUMS, each.own) for each in every]
         verdicts = [sum(each.verdict == sign for each in against) for sign in "+0-"]
-        noise = f"{variant.noise:g}" if variant.noise == variant.moments else f"{variant.moments:g} / {variant.noise:g}"
-        cells = [
-            variant.scale,
-            "released" if variant.floor is None else f"{variant.floor:g}",
-            variant.anchor,
-            str(variant.components),
-            noise,
-            "all" if variant.from_all else "others",
-        ]
+        cells = ["by the rule", "", "", "", "", ""] if variant is None else _words(variant)
         cells += [f"{sum(each.mean >= 0 for each in against)}", " / ".join(map(str, verdicts))]
         cells += [f"{sum(each.mean > 0 for each in own)}", f"{sum(each.verdict == '-' for each in own)}"]
         cells += [f"{100 * np.mean([each.mean for each in against]):+.2f}"]
         rows.append(cells)
-    head = [
-        "columns divided by",
-        "anchor",
-        "D at most",
-        "s",
-        "noise of",
-        f"at or above average (≥ {LEAST_ABOVE_AVERAGE})",
-    ]
+    head = ["columns divided by", "least penalty", "anchor", "D at most", "s", "noise of"]
+    head += [f"at or above average (≥ {LEAST_ABOVE_AVERAGE})"]
     head += [f"beyond chance + / 0 / − (− ≤ {MOST_BELOW_AVERAGE})", f"above own (≥ {LEAST_ABOVE_OWN})"]
     return markdown([*head, "below own beyond chance", "mean gain, points or % of RMSE"], rows)
+
+
+def _words(variant: Variant) -> list[str]:
+    noise = f"{variant.noise:g}" if variant.noise == variant.moments else f"{variant.moments:g} / {variant.noise:g}"
+    floor = "released" if variant.floor is None else f"{variant.floor:g}"
+    who = "all" if variant.from_all else "others"
+    return [variant.scale, floor, variant.anchor, str(variant.components), noise, who]
 
 
 def _listed() -> Iterator[Variant]:
@@ -130,12 +116,10 @@ def _listed() -> Iterator[Variant]:
             yield variant
 
 
-def _by_setting(scores: pd.DataFrame, committed: pd.DataFrame, variant: Variant, settings: Sequence[Setting]) -> str:
+def _by_setting(scores: pd.DataFrame, committed: pd.DataFrame, settings: Sequence[Setting]) -> str:
     rows = []
     for setting in settings:
-        found = measured(scores, committed, setting, variant)
-        if not found.scores[SUMS]:
-            continue
+        found = measured(scores, committed, setting, ruled(setting))
         digits = 1 if found.is_error else 3
         means = [f"{found.mean(each):.{digits}f}" for each in (SUMS, AVERAGE, found.own, CENTRAL)]
         gains = [_said(found.gain(SUMS, AVERAGE)), _said(found.gain(SUMS, found.own))]
@@ -207,4 +191,4 @@ def _further(scores: pd.DataFrame) -> str:
     return markdown([*head, "the same with public rows", "all in one place"], rows)
 
 
-__all__ = ["FURTHER", "RULES", "measured", "read_best", "write_report"]
+__all__ = ["measured", "read_best", "write_report"]
