@@ -150,7 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name, seed in product(FURTHER, SEEDS):
             computed(folder / "further.csv", f"{name}, seed {seed}", further_of(name, seed))
     if "report" in options.part:
-        write_report(folder, options.pays, options.copy_to or folder)
+        write_report(folder, options.pays, options.copy_to or folder / "report")
     return 0
 
 

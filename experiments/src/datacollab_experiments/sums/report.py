@@ -29,23 +29,33 @@ SUMS = "sums"
 
 
 def write_report(folder: Path, pays: Path, target: Path) -> None:
-    """Write `tables.md`, and the figures in small files."""
+    """Write `tables.md`, every draw of the rule, means of all variants, and what was read by attackers."""
+    target.mkdir(parents=True, exist_ok=True)
     played = [pd.read_csv(folder / f"{part}.csv", dtype={"floor": str}) for part in ("scores", "floors", "rule")]
     scores = pd.concat(played).fillna({"floor": "released"})
     committed = pd.read_csv(pays)
-    parts = ["## By the rule, the 24 settings", _by_setting(scores, committed, SETTINGS)]
+    parts = ["# All tables", "As the command in [the report](README.md) writes them."]
+    parts += ["## By the rule, the 24 settings", _by_setting(scores, committed, SETTINGS)]
     parts += ["## By the rule, beside them", _by_setting(scores, committed, BESIDE)]
     parts += ["## How many of the 24 settings, by scale, least penalty, anchor, D and s", _counts(scores, committed)]
     if (folder / "attacks.csv").exists():
+        parts.append(
+            "Correlations with what no features tell, ± half of the 95 % interval over draws. Half of the draws choose "
+            "the way of reading, the others are read."
+        )
         attacks = read_best(pd.read_csv(folder / "attacks.csv"))
         attacks.to_csv(target / "attacks.csv", index=False, float_format="%.3f")
         for world in attacks.world.unique():
             parts += [f"## Targets beyond what features tell: {world}", _attacked(attacks[attacks.world == world])]
     if (folder / "further.csv").exists():
-        parts += ["## Further tables", _further(pd.read_csv(folder / "further.csv"))]
-    keys = ["setting", "scale", "anchor", "components", "columns", "s", "s of moments", "noise", "floor"]
-    wide = scores.pivot_table(index=keys, columns="seed", values="score", sort=False).reset_index()
-    wide.to_csv(target / "scores.csv", index=False, float_format="%.4f")
+        further = pd.read_csv(folder / "further.csv")
+        further.to_csv(target / "further.csv", index=False, float_format="%.4f")
+        parts += ["## Further tables", _further(further)]
+    keys = ["scale", "floor", "anchor", "components", "columns", "s", "s of moments", "noise"]
+    of_variants = scores.pivot_table(index=keys, columns="setting", values="score", sort=False).reset_index()
+    of_variants = of_variants.dropna(how="all", subset=of_variants.columns[len(keys) :])
+    of_variants.to_csv(target / "means.csv", index=False, float_format="%.4g")
+    played[-1].to_csv(target / "rule.csv", index=False, float_format="%.4f")
     (target / "tables.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
