@@ -63,6 +63,17 @@ def test_another_secret_turns_the_map_and_the_anchors_order_does_nothing(digits,
     assert_allclose(common.transform(X), v, atol=0)
 
 
+def test_without_standardising_units_count(rng):
+    X = rng.normal(size=(80, 5)) * [0.1, 1.0, 1.0, 2.0, 30.0]
+    deviations = X.std(axis=0)
+    standardised, as_they_are, brought_there = (
+        CommonMap.from_anchor(A, ONE, n_components=16, standardize=standardize)
+        for A, standardize in ((X, True), (X, False), (X / deviations, False))
+    )
+    assert_allclose(brought_there.transform(X / deviations), standardised.transform(X), atol=1e-9)
+    assert np.abs(as_they_are.transform(X) - standardised.transform(X)).max() > 0.1
+
+
 def test_rows_are_in_the_unit_ball_wherever_they_lie(digits, common):
     largest = np.where(np.arange(64) % 2, 1e308, -1e308)
     rows = np.vstack([digits[0][200:], 1e6 * np.eye(64), np.zeros((1, 64)), largest])

@@ -95,7 +95,9 @@ class CommonMap:
     length: float
 
     @classmethod
-    def from_anchor(cls, anchor: ArrayLike, secret: bytes, *, n_components: int = 256) -> CommonMap:
+    def from_anchor(
+        cls, anchor: ArrayLike, secret: bytes, *, n_components: int = 256, standardize: bool = True
+    ) -> CommonMap:
         """Make the map.
 
         Parameters
@@ -106,6 +108,9 @@ class CommonMap:
             Of all parties, and not of the analyst.
         n_components : int
             Upper bound; the anchor's rank may leave fewer.
+        standardize : bool
+            Whether columns are divided by their standard deviation over the anchor.  Otherwise their units count: right
+            where these were declared, as rare levels and columns that hardly vary are not made as large as all others.
 
         Raises
         ------
@@ -118,7 +123,7 @@ class CommonMap:
                 f"The common map needs an anchor of at least two different rows of finite numbers; got shape {A.shape}."
             )
         mean, deviation = A.mean(axis=0), A.std(axis=0)
-        scale = np.where(deviation > _CONSTANT * np.abs(A).max(axis=0), deviation, 1.0)
+        scale = np.where((deviation > _CONSTANT * np.abs(A).max(axis=0)) & standardize, deviation, 1.0)
         _, s, Vt = np.linalg.svd((A - mean) / scale, full_matrices=False)
         kept = min(_MOST_PRINCIPAL, int((s > _NO_DIRECTION * s[0]).sum()))
         V = Vt[:kept].T
