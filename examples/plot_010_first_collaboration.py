@@ -39,9 +39,7 @@ print("own rows in the anchor:", sum(len(dc.find_private_rows(X_public, own)) fo
 # clinics, the classes and the noise.  Whatever is in it goes into the masks, so that no message fits another plan.
 
 keys = {name: dc.MaskKey.generate() for name in split}
-plan = dc.SumsPlan(
-    {name: key.public for name, key in keys.items()}, n_components=space.n_components, classes=range(10)
-)
+plan = dc.SumsPlan({name: key.public for name, key in keys.items()}, n_components=space.n_components, classes=range(10))
 
 # %%
 # **Send.**  A message is a list of numbers under masks, and all that leaves.  Somebody has labelled the public rows, so

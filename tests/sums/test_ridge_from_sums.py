@@ -24,7 +24,12 @@ def digits():
 
 @pytest.fixture(scope="module")
 def common(digits):
-    return CommonMap.from_anchor(digits[0][:200], ONE, n_components=64)
+    return plain(digits[0][:200], ONE, n_components=64)
+
+
+def plain(A, secret, **options):
+    """The map of these rows alone, without any between them, in units of their deviations."""
+    return CommonMap.from_anchor(A, secret, **({"standardize": True, "n_rows": 0} | options))
 
 
 def naive_gram(A, X, n_components):
@@ -57,7 +62,7 @@ def test_the_map_is_the_formula(digits, common):
 def test_another_secret_turns_the_map_and_the_anchors_order_does_nothing(digits, common):
     """As long as all anchor rows are landmarks."""
     A, X = digits[0][:200], digits[0][200:260]
-    v, turned = (CommonMap.from_anchor(A, secret, n_components=64).transform(X) for secret in (ONE, OTHER))
+    v, turned = (plain(A, secret, n_components=64).transform(X) for secret in (ONE, OTHER))
     assert_allclose(turned @ turned.T, v @ v.T, atol=1e-8)
     assert np.abs(turned - v).max() > 0.1
     assert_allclose(common.transform(X), v, atol=0)
@@ -67,7 +72,7 @@ def test_without_standardising_units_count(rng):
     X = rng.normal(size=(80, 5)) * [0.1, 1.0, 1.0, 2.0, 30.0]
     deviations = X.std(axis=0)
     standardised, as_they_are, brought_there = (
-        CommonMap.from_anchor(A, ONE, n_components=16, standardize=standardize)
+        plain(A, ONE, n_components=16, standardize=standardize)
         for A, standardize in ((X, True), (X, False), (X / deviations, False))
     )
     assert_allclose(brought_there.transform(X / deviations), standardised.transform(X), atol=1e-9)
@@ -82,11 +87,21 @@ def test_rows_are_in_the_unit_ball_wherever_they_lie(digits, common):
     assert 0.85 < inside.mean() < 0.95
 
 
+def test_rows_between_others_follow_from_the_secret_and_bring_directions(digits):
+    A = digits[0][:40]
+    alone, more = plain(A, ONE), plain(A, ONE, n_rows=300)
+    assert alone.n_components == 39
+    assert more.n_components == 100
+    again, turned = (plain(A, secret, n_rows=300).transform(A) for secret in (ONE, OTHER))
+    assert_allclose(again, more.transform(A), atol=0)
+    assert np.abs(turned @ turned.T - again @ again.T).max() > 1e-3
+
+
 @pytest.mark.parametrize("n_features", [1, 4])
 def test_narrow_tables(n_features, rng):
     A = rng.normal(size=(80, n_features))
     v = CommonMap.from_anchor(A, ONE).transform(A)
-    assert v.shape[1] <= 80
+    assert v.shape[1] <= 100
     assert np.isfinite(v).all()
 
 
@@ -119,14 +134,14 @@ def test_another_machine_makes_the_same_map(table, n_components, digits, rng, mo
 def test_units_do_not_matter(unit, rng):
     A, X = rng.normal(size=(100, 4)), rng.normal(size=(20, 4))
     units = np.array([unit, 1.0, 1.0, 1.0])
-    v, in_units = (CommonMap.from_anchor(A * by, ONE).transform(X * by) for by in (1.0, units))
+    v, in_units = (plain(A * by, ONE).transform(X * by) for by in (1.0, units))
     assert_allclose(in_units @ in_units.T, v @ v.T, atol=1e-6)
 
 
 def test_a_large_number_in_all_rows_is_a_constant(rng):
     A, X = rng.normal(size=(100, 4)), rng.normal(size=(20, 4))
-    v = CommonMap.from_anchor(A, ONE).transform(X)
-    more = CommonMap.from_anchor(np.c_[A, np.full(100, 123456789.123)], ONE)
+    v = plain(A, ONE).transform(X)
+    more = plain(np.c_[A, np.full(100, 123456789.123)], ONE)
     found = more.transform(np.c_[X, np.full(20, 123456789.123)])
     assert more.scale[4] == 1
     assert_allclose(found @ found.T, v @ v.T, atol=1e-6)
@@ -148,7 +163,7 @@ SPARSE[20:40] = -SPARSE[:20]
     ids=["rare", "one of 2,000", "symmetric", "mostly the mean"],
 )
 def test_most_rows_of_the_anchor_may_be_equal(anchor):
-    common = CommonMap.from_anchor(anchor, ONE)
+    common = plain(anchor, ONE)
     v, u = common.transform(anchor), anchor - anchor.mean(axis=0)
     assert np.linalg.norm(v[u.any(axis=1)], axis=1).max() > 0.9
     assert common.linear_scale > 1e-3

@@ -115,7 +115,7 @@ def test_whatever_is_agreed_on_is_in_the_context():
     others = [
         {"classes": ("yes", "no")},
         {"classes": None, "limits": (0.0, 1.0)},
-        {"noise": 0.1},
+        {"noise": 0.2},
         {"facts": {"project": "wards", "run": 2}},
         {"n_components": 11},
         {"n_colluding": 1},

@@ -5,18 +5,24 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from .._validation import FloatArray
-from ..sums import CommonMap
+from ..sums import MOST_COMPONENTS, CommonMap
 from ._table_encoder import TableEncoder
 
 __all__ = ["CommonSpace"]
+
+_ALIKE = 10.0
+"""Columns are taken to have one unit if none varies more than so many times as much as the median one."""
 
 
 class CommonSpace:
     """The common map of raw rows, for parties alone.
 
-    Encoding follows from the anchor: gaps are filled with its medians, numbers are standardised by it, and its
-    categories get a column each.
+    Encoding follows from the anchor.  Gaps are filled with its medians, and its categories get a column of zeros and
+    ones each.  Numbers are divided by their standard deviations over the anchor, unless all columns are numbers of
+    nearly one spread, such as pixels: these keep their units.
 
     Parameters
     ----------
@@ -24,7 +30,7 @@ class CommonSpace:
         Public rows, the same at all parties.
     secret : bytes of length 32
         Of all parties, and not of the analyst.
-    n_components : int, default=256
+    n_components : int, default=100
         Upper bound; the anchor may leave fewer.
 
     Raises
@@ -45,9 +51,11 @@ class CommonSpace:
     True
     """
 
-    def __init__(self, anchor: Any, secret: bytes, *, n_components: int = 256) -> None:
+    def __init__(self, anchor: Any, secret: bytes, *, n_components: int = MOST_COMPONENTS) -> None:
         self._encoder = TableEncoder(anchor, None, "all parties")
-        self._anchor = self._encoder.encode(anchor)
+        units = self._encoder.common_units
+        self._units = 1.0 if units is None or units.max() > _ALIKE * np.median(units) else units
+        self._anchor = self._encoder.encode(anchor) * self._units
         self._map = CommonMap.from_anchor(self._anchor, secret, n_components=n_components)
 
     @property
@@ -68,7 +76,7 @@ class CommonSpace:
         AgreementError
             If the columns are not the anchor's, or cannot be read.
         """
-        return self._map.transform(self._encoder.encode(X))
+        return self._map.transform(self._encoder.encode(X) * self._units)
 
     def __repr__(self) -> str:
         return f"CommonSpace(n_components={self.n_components})"

@@ -1,7 +1,7 @@
 """Sums over all parties' rows under masks: the analyst learns the total alone, and solves it for one model."""
 
 from ._card import mask_card, read_mask_card
-from ._common_map import CommonMap
+from ._common_map import MOST_COMPONENTS, CommonMap
 from ._fixed_point import FixedPoint
 from ._key_stream import key_stream, standard_normal
 from ._masked_sum import FEWEST_PARTIES, MaskedMessage, MaskedSum, MaskKey, check_mask_key
@@ -12,6 +12,7 @@ from ._ridge_sums import RidgeFromSums, RidgeSums
 __all__ = [
     "FEWEST_PARTIES",
     "MASKED_SUM_KIND",
+    "MOST_COMPONENTS",
     "SUMS_MODEL_KIND",
     "CommonMap",
     "FixedPoint",

@@ -15,7 +15,10 @@ from ..errors import AnchorError
 from ..linalg import Kernel
 from ._key_stream import key_stream, standard_normal
 
-__all__ = ["CommonMap"]
+__all__ = ["MOST_COMPONENTS", "CommonMap"]
+
+MOST_COMPONENTS = 100
+"""With more, analyst and party together would read more of targets; see docs/results/sums."""
 
 _MOST_PRINCIPAL = 48
 """Principal components that distances are measured in."""
@@ -49,7 +52,7 @@ class CommonMap:
         v = W^\top (\varphi - \bar\varphi) / q
 
     and v is shortened to length 1.  V holds principal components of the anchor, L landmarks that the secret chooses
-    among the anchor's rows, :math:`R R^\top = \kappa(L, L)^+`, and W the leading directions of φ over the anchor,
+    among the rows, :math:`R R^\top = \kappa(L, L)^+`, and W the leading directions of φ over the anchor,
     turned by a rotation that the secret chooses.  Each party makes the map at home: from one anchor and one secret, all
     get the same, but for rounding, whatever signs and bases their programs of linear algebra choose.
 
@@ -96,9 +99,18 @@ class CommonMap:
 
     @classmethod
     def from_anchor(
-        cls, anchor: ArrayLike, secret: bytes, *, n_components: int = 256, standardize: bool = True
+        cls,
+        anchor: ArrayLike,
+        secret: bytes,
+        *,
+        n_components: int = MOST_COMPONENTS,
+        standardize: bool = False,
+        n_rows: int = 1000,
     ) -> CommonMap:
         """Make the map.
+
+        Few public rows leave few directions.  So rows between pairs of them are added, which the secret chooses.  They
+        have no targets and are used for the map alone.
 
         Parameters
         ----------
@@ -109,8 +121,10 @@ class CommonMap:
         n_components : int
             Upper bound; the anchor's rank may leave fewer.
         standardize : bool
-            Whether columns are divided by their standard deviation over the anchor.  Otherwise their units count: right
-            where these were declared, as rare levels and columns that hardly vary are not made as large as all others.
+            Whether columns are divided by their standard deviation over the anchor.  Rare levels and columns that
+            hardly vary then become as large as all others: better give columns in units of declared ranges.
+        n_rows : int
+            How many rows the map is made of, those between others included.
 
         Raises
         ------
@@ -122,6 +136,7 @@ class CommonMap:
             raise AnchorError(
                 f"The common map needs an anchor of at least two different rows of finite numbers; got shape {A.shape}."
             )
+        A = np.vstack([A, _between(A, secret, n_rows - len(A))])
         mean, deviation = A.mean(axis=0), A.std(axis=0)
         scale = np.where((deviation > _CONSTANT * np.abs(A).max(axis=0)) & standardize, deviation, 1.0)
         _, s, Vt = np.linalg.svd((A - mean) / scale, full_matrices=False)
@@ -177,6 +192,16 @@ class CommonMap:
 
     def __repr__(self) -> str:
         return f"CommonMap(n_features={len(self.mean)}, n_components={self.n_components})"
+
+
+def _between(A: FloatArray, secret: bytes, n: int) -> FloatArray:
+    """Return n rows, each at a secret place between two rows; none if n is negative."""
+    if n <= 0:
+        return A[:0]
+    words = key_stream(_derived(secret, b"rows between"), 3 * n).reshape(3, n)
+    first, second = (words[:2] % np.uint64(len(A))).astype(np.intp)
+    part = (words[2] >> np.uint64(11)).astype(np.float64)[:, None] * 2.0**-53
+    return np.asarray(A[first] * part + A[second] * (1 - part))
 
 
 def _median_above_zero(lengths: FloatArray, unit: float) -> float:

@@ -348,6 +348,11 @@ class MaskedSum:
         return np.array(numbers)
 
     @property
+    def excess(self) -> float:
+        r"""Factor of all noise in the total, that of colluding parties included: :math:`\sqrt{K / (K - t)}`."""
+        return math.sqrt(len(self.roster) / (len(self.roster) - self._colluding))
+
+    @property
     def _colluding(self) -> int:
         assert self.n_colluding is not None
         return self.n_colluding

@@ -155,7 +155,7 @@ class SumsPlan:
     n_components: int
     classes: Sequence[Any] | None = None
     limits: tuple[float, float] | None = None
-    noise: float = 0.03
+    noise: float = 0.1
     facts: Mapping[str, Any] = field(default_factory=dict)
     n_colluding: int | None = None
 
@@ -214,7 +214,8 @@ class SumsPlan:
         AgreementError, ShareError, NumericalError
             As `MaskedSum.total` and `RidgeSums.solve` raise them.
         """
-        fit = self.statistic.solve(self.agreed.total(messages))
+        noise = self.noise * self.agreed.excess
+        fit = self.statistic.solve(self.agreed.total(messages), noise=noise)
         classes = None if self.classes is None else tuple(self.classes)
         return SumsModel(fit, classes, self.limits, self.agreed.context)
 

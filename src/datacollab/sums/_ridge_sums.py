@@ -87,14 +87,14 @@ class RidgeSums:
 
     Examples
     --------
-    >>> RidgeSums(256, classes=range(10), noise=0.03).n_numbers
+    >>> RidgeSums(256, classes=range(10)).n_numbers
     35778
     """
 
     n_components: int
     classes: Sequence[Any] | None = None
     limits: tuple[float, float] | None = None
-    noise: float = 0.03
+    noise: float = 0.1
 
     def __post_init__(self) -> None:
         if (self.classes is None) == (self.limits is None):
@@ -193,22 +193,24 @@ class RidgeSums:
         u = np.hstack([v, _ETA * t, np.full((len(v), 1), _ETA)])
         return np.asarray((u.T @ u)[np.triu_indices(self.size)])
 
-    def solve(self, total: FloatArray) -> RidgeFromSums:
+    def solve(self, total: FloatArray, *, noise: float | None = None) -> RidgeFromSums:
         """Fit ridge regression to a total.
 
         The penalty is the geometric mean of those with the largest Gaussian evidence and the smallest generalised
-        cross-validation score, both from the total alone, and no smaller than the noise demands.
+        cross-validation score, both from the total alone, and no smaller than the largest eigenvalue of the noise.
 
         Parameters
         ----------
         total : ndarray of shape (n_numbers,)
+        noise : float, optional
+            Standard deviation of all noise in the total, that of colluding parties included; s by default.
 
         Raises
         ------
         NumericalError
             If the total cannot be sums of rows: fewer than ten rows, or moments far below zero.
         """
-        D = self.n_components
+        D, noise = self.n_components, self.noise if noise is None else noise
         M = np.zeros((self.size, self.size))
         M[np.triu_indices(self.size)] = total
         M += np.triu(M, 1).T
@@ -222,22 +224,22 @@ class RidgeSums:
         S = M[:D, :D] - n * np.outer(mean_v, mean_v)
         B = M[:D, D:-1] / _ETA - n * np.outer(mean_v, mean_t)
         # Of a target that hardly varies, noise makes the sum of squares negative.
-        least = (self.noise * math.sqrt(self.n_outputs) + _ROUNDING) / _ETA**2
+        least = (noise * math.sqrt(self.n_outputs) + _ROUNDING) / _ETA**2
         square = max(float(np.trace(M[D:-1, D:-1]) / _ETA**2 - n * mean_t @ mean_t), least)
         e, U = scipy.linalg.eigh(S)
-        if e[0] < -8 * (self.noise * math.sqrt(D) + 1e-6 * n):
+        if e[0] < -8 * (noise * math.sqrt(D) + 1e-6 * n):
             raise NumericalError(
                 "The total is not a sum over rows: its moments are negative far beyond the noise. At least one party "
                 "added something else."
             )
         e, Z = np.maximum(e, 0.0), U.T @ B
-        alpha = self._penalty(e, (Z**2).sum(axis=1), square, n)
+        alpha = self._penalty(e, (Z**2).sum(axis=1), square, n, noise)
         coefficients = U @ (Z / (e + alpha)[:, None])
         return RidgeFromSums(coefficients, mean_t - mean_v @ coefficients, alpha, float(n))
 
-    def _penalty(self, e: FloatArray, squares: FloatArray, square: float, n: float) -> float:
+    def _penalty(self, e: FloatArray, squares: FloatArray, square: float, n: float, noise: float) -> float:
         """Choose the penalty from the eigenvalues, the squared moments along each, and the target's sum of squares."""
-        m, least = self.n_outputs, max(_LEAST_PENALTY, 0.5 * self.noise * math.sqrt(2 * self.n_components))
+        m, least = self.n_outputs, max(_LEAST_PENALTY, noise * math.sqrt(2 * self.n_components))
         grid = np.r_[least, _PENALTIES[least < _PENALTIES]]
         shrunk = 1 / (e + grid[:, None])
         floor = _LEAST_RESIDUAL * square

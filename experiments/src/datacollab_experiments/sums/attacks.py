@@ -17,7 +17,7 @@ the total, the features and the public rows, and not the secret.  "target" is th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -125,7 +125,7 @@ def staged(world: World, components: int, noise: float, seed: int, floor: float 
 
     `floor` is as in `Variant`, for ten parties.
     """
-    common = CommonMap.from_anchor(world.anchor, secret(seed), n_components=components)
+    common = CommonMap.from_anchor(world.anchor, secret(seed), n_components=components, standardize=True, n_rows=0)
     statistic = RidgeSums(common.n_components, limits=world.limits, noise=noise)
     y = np.r_[world.rule + world.beyond, world.known_targets]
     v = common.transform(np.vstack([world.X, world.known_rows]))
@@ -146,7 +146,7 @@ def staged(world: World, components: int, noise: float, seed: int, floor: float 
         crossed=np.r_[M[:D, D] / ETA, M[D, D + 1] / ETA**2],
         moments=np.triu(M[:D, :D]) + np.triu(M[:D, :D], 1).T,
         variances=np.r_[np.full(D, variance), variance / ETA**2],
-        model=(statistic if floor is None else replace(statistic, noise=floor * noise * beyond(10))).solve(total),
+        model=statistic.solve(total, noise=0.5 * noise * (1.0 if floor is None else floor * beyond(10))),
         noise=noise,
     )
 

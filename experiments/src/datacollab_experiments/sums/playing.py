@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -87,6 +86,7 @@ def scaled_map(drawn: Draw, variant: Variant) -> tuple[CommonMap, Array]:
         secret(drawn.seed),
         n_components=variant.components,
         standardize=drawn.standardize or variant.scale == "deviations",
+        n_rows=0,
     )
     return common, unit
 
@@ -114,7 +114,8 @@ def played(drawn: Draw, variants: Iterable[Variant]) -> Iterator[tuple[Variant, 
         statistic = statistic_of(drawn, common, variant.noise)
         normal = np.random.default_rng([drawn.seed, 32]).normal(size=statistic.n_numbers)
         noise = noise_of_total(statistic, variant, drawn.setting.n_parties)
-        if variant.floor is not None:
-            statistic = replace(statistic, noise=variant.floor * variant.noise * beyond(drawn.setting.n_parties))
-        model = statistic.solve(exact + noise * normal)
+        known = (
+            variant.noise if variant.floor is None else variant.floor * variant.noise * beyond(drawn.setting.n_parties)
+        )
+        model = statistic.solve(exact + noise * normal, noise=0.5 * known)
         yield variant, common.n_components, score(drawn.metric, drawn.test.y, outputs(statistic, model, v))
