@@ -148,7 +148,7 @@ def _agreed(stage: Stage) -> None:
         Step(
             "The owner drafts the project from public rows, and signs it. Shares will be for the analyst's eyes alone.",
             (
-                *("project", "new", "digits", "--like", "tables/public.csv", "--target", "digit", "--seal-shares"),
+                *("project", "new", "digits", "--like", "tables/public.csv", "--target", "digit"),
                 *("--purpose", "Recognise digits.", *members, "--analyst", f"{ANALYST}/public.key"),
                 *("--range", "0", "1", "--anchor-rows", "100", "-C", OWNER, "-o", "project.toml"),
             ),
