@@ -86,7 +86,7 @@ EXCHANGE = {
         "A party's folder: share once, install, predict.",
         "PartyFolder",
         (
-            *("linalg", "bundle", "targets", "survival", "share", "anchor", "model", "party", "testing"),
+            *("linalg", "bundle", "targets", "survival", "share", "anchor", "sums", "model", "party", "testing"),
             *("risk.attacks", "risk.audit", "exchange.log", "exchange.project"),
         ),
     ),

@@ -2,7 +2,7 @@
 
 Files by what they are for:
 
-* The folder: `_party_folder`, `_workplace`, `_files`, `_stored`, `_commit`.
+* The folder: `_party_folder`, `_workplace`, `_files`, `_stored`, `_commit`, `_mask_key`.
 * What may leave: `_policy`, `_way`, `_prepare`, `_release_check`, `_release_summary`, `_risk`.
 * What to choose: `_tuning`, `_foreseen`.
 * The analyst's model, or its answers: `_installation`, `_learning`.
@@ -12,6 +12,7 @@ Files by what they are for:
 
 from ._explaining import Explained
 from ._foreseen import foresight_in_words
+from ._mask_key import make_mask_key, public_key_text
 from ._party_folder import PartyFolder
 from ._policy import Policy, default_policy_text, load_policy
 from ._prepare import Prepared, prepare, refuse
@@ -33,7 +34,9 @@ __all__ = [
     "default_policy_text",
     "foresight_in_words",
     "load_policy",
+    "make_mask_key",
     "prepare",
+    "public_key_text",
     "reasons_without_defence",
     "refuse",
     "release_summary",

@@ -54,6 +54,7 @@ from ...bundle import unpack, write_atomically
 from ...errors import ExchangeError
 from ..log import AuditLog
 from ._files import Files, OwnFiles
+from ._mask_key import erase_file
 
 __all__ = [
     "commit_forgetting",
@@ -63,8 +64,6 @@ __all__ = [
     "has_forgotten",
     "recover",
 ]
-
-_PIECE = 2**20
 
 
 def commit_share(
@@ -227,17 +226,9 @@ def _finish_learned(files: Files, own: OwnFiles) -> None:
 
 
 def _destroy(files: Files, party: str) -> None:
-    """Write over what is there and remove it; what a disk or file system keeps of it elsewhere is out of reach."""
+    """Write over what is there and remove it."""
     for path in files.of_the_map(party):
-        if not path.exists():
-            continue
-        with open(path, "r+b") as file:
-            left = path.stat().st_size
-            while left > 0:
-                left -= file.write(os.urandom(min(left, _PIECE)))
-            file.flush()
-            os.fsync(file.fileno())
-        path.unlink()
+        erase_file(path)
 
 
 def _record_share(files: Files, facts: Mapping[str, Any]) -> None:

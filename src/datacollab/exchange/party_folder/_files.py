@@ -82,6 +82,16 @@ class Files:
         return self.root / ".learned.dcstate.next"
 
     @property
+    def mask(self) -> Path:
+        """An unused mask key, until its message is written."""
+        return self.root / "mask.dcstate"
+
+    @property
+    def public(self) -> Path:
+        """What the party sends to the project's owner: its public key, and the card of its mask key."""
+        return self.root / "public.key"
+
+    @property
     def log(self) -> Path:
         """What was done in the folder."""
         return self.root / "log.jsonl"
