@@ -80,7 +80,9 @@ EXCHANGE = {
     "exchange.log": Room("The log of a folder, its chain, and its witnesses.", "AuditLog", ("bundle",)),
     "exchange.ledger": Room("What an institution's rows went into.", "Ledger", ("bundle", "exchange.log")),
     "exchange.project": Room(
-        "What is agreed on: project file, matrix, sealed anchor.", "load_project", ("bundle", "targets", "anchor")
+        "What is agreed on: project file, matrix, sealed anchor.",
+        "load_project",
+        ("bundle", "targets", "anchor", "sums"),
     ),
     "exchange.party_folder": Room(
         "A party's folder: share once, install, predict.",

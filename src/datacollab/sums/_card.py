@@ -31,8 +31,11 @@ def mask_card(mask_key: MaskKey, key: KeyPair) -> str:
     >>> read_mask_card(mask_card(mask_key, key), key.public) == mask_key.public
     True
     """
-    data = mask_key.public + key.sign(_CONTEXT + mask_key.public)
-    return MASK_CARD_PREFIX + base64.b32encode(data).decode().rstrip("=").lower()
+    return MASK_CARD_PREFIX + _letters(mask_key.public + key.sign(_CONTEXT + mask_key.public))
+
+
+def _letters(data: bytes) -> str:
+    return base64.b32encode(data).decode().rstrip("=").lower()
 
 
 def read_mask_card(word: str, public: PublicKey) -> bytes:
@@ -52,7 +55,7 @@ def read_mask_card(word: str, public: PublicKey) -> bytes:
     letters = word.removeprefix(MASK_CARD_PREFIX)
     try:
         data = base64.b32decode(letters.upper() + "=" * (-len(letters) % 8))
-        if letters == word or len(data) != _KEY_BYTES + _SIGNATURE_BYTES or letters != letters.lower():
+        if letters == word or len(data) != _KEY_BYTES + _SIGNATURE_BYTES or letters != _letters(data):
             raise ValueError
         mask_public = data[:_KEY_BYTES]
         check_mask_key(mask_public, public.fingerprint)
