@@ -84,20 +84,25 @@ EXCHANGE = {
         "load_project",
         ("bundle", "targets", "anchor", "sums"),
     ),
+    "exchange.sums": Room(
+        "Sums by files: what both sides make of the project, and the model's file.",
+        "plan_of",
+        ("bundle", "sums", "exchange.project"),
+    ),
     "exchange.party_folder": Room(
         "A party's folder: share once, install, predict.",
         "PartyFolder",
         (
             *("linalg", "bundle", "targets", "survival", "share", "anchor", "sums", "model", "party", "testing"),
-            *("risk.attacks", "risk.audit", "exchange.log", "exchange.project"),
+            *("risk.attacks", "risk.audit", "exchange.log", "exchange.ledger", "exchange.project", "exchange.sums"),
         ),
     ),
     "exchange.analyst_folder": Room(
         "The analyst's folder: receive, integrate, export.",
         "AnalystFolder",
         (
-            *("linalg", "bundle", "survival", "share", "model", "analyst", "effects", "risk.attacks"),
-            *("exchange.log", "exchange.project"),
+            *("linalg", "bundle", "survival", "share", "sums", "model", "analyst", "effects", "risk.attacks"),
+            *("exchange.log", "exchange.project", "exchange.sums"),
         ),
     ),
 }

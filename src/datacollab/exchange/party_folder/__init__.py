@@ -2,11 +2,12 @@
 
 Files by what they are for:
 
-* The folder: `_party_folder`, `_workplace`, `_files`, `_stored`, `_commit`, `_mask_key`.
+* The folder: `_party_folder`, `_workplace`, `_files`, `_stored`, `_commit`, `_outbox`, `_mask_key`.
 * What may leave: `_policy`, `_way`, `_prepare`, `_release_check`, `_release_summary`, `_risk`.
+* What may leave of sums: `_sums_share`, `_sums_summary`, `_sums_commit`.
 * What to choose: `_tuning`, `_foreseen`.
 * The analyst's model, or its answers: `_installation`, `_learning`.
-* Predictions: `_predictions`, `_prediction`, `_sides`, `_scores`.
+* Predictions: `_predictions`, `_prediction`, `_sides`, `_sums_model`, `_scores`.
 * What columns do in the model: `_explaining`.
 """
 
@@ -18,6 +19,8 @@ from ._policy import Policy, default_policy_text, load_policy
 from ._prepare import Prepared, prepare, refuse
 from ._release_check import deadline_passed, reasons_without_defence
 from ._release_summary import NamedTargets, ReleaseSummary, release_summary
+from ._sums_share import PreparedSum
+from ._sums_summary import SumsSummary
 from ._tuning import Tuning, tune, ways_to_try
 from ._way import Way
 
@@ -27,7 +30,9 @@ __all__ = [
     "PartyFolder",
     "Policy",
     "Prepared",
+    "PreparedSum",
     "ReleaseSummary",
+    "SumsSummary",
     "Tuning",
     "Way",
     "deadline_passed",

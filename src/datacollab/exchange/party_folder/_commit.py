@@ -44,7 +44,6 @@ what is there.
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -55,6 +54,8 @@ from ...errors import ExchangeError
 from ..log import AuditLog
 from ._files import Files, OwnFiles
 from ._mask_key import erase_file
+from ._outbox import open_outbox
+from ._sums_commit import recover_sum
 
 __all__ = [
     "commit_forgetting",
@@ -94,7 +95,7 @@ def commit_share(
     Path
         The share in the outbox.
     """
-    _open_outbox(files, party)
+    open_outbox(files, files.share(party))
     write_atomically(files.next_share, share, mode=0o600)
     own.write(files.state, facts, members)
     return _finish_share(files, party, facts)
@@ -169,6 +170,7 @@ def has_forgotten(files: Files) -> bool:
 
 def recover(files: Files, own: OwnFiles, party: str) -> None:
     """Finish or undo what a killed command left; the folder must be locked."""
+    recover_sum(files, own)
     if files.next_learned.exists():
         _finish_learned(files, own)
     if has_forgotten(files):
@@ -196,18 +198,10 @@ def recover(files: Files, own: OwnFiles, party: str) -> None:
 
 def _finish_share(files: Files, party: str, facts: Mapping[str, Any]) -> Path:
     _record_share(files, facts)
-    _open_outbox(files, party)
+    open_outbox(files, files.share(party))
     write_atomically(files.share(party), files.next_share.read_bytes(), mode=0o600)
     files.next_share.unlink()
     return files.share(party)
-
-
-def _open_outbox(files: Files, party: str) -> None:
-    """Have an outbox to write to, better noticed before the party has shared than after."""
-    # Whoever tidies up may have removed an empty one.
-    files.outbox.mkdir(mode=0o700, exist_ok=True)
-    if not os.access(files.outbox, os.W_OK | os.X_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(files.share(party)))
 
 
 def _finish_model(files: Files) -> None:

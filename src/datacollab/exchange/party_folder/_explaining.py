@@ -173,6 +173,7 @@ class Explaining(Learning):
         Leaves the party: nothing.  Contributions tell of the rows that they are of, and a figure shows their entries by
         colours: treat both like the table.
         """
+        self._check_shares_rows()
         source, output = Path(source), Path(output)
         for name, value in (("most_rows", most_rows), ("n_background", n_background)):
             if value < 1:

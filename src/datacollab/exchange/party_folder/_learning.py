@@ -192,6 +192,7 @@ class Learning(Predictions):
             NOT_SHARED, ANCHOR_MISSING, WRONG_RECIPIENT, WRONG_SHARE, PROJECT_HASH_MISMATCH, ANSWERS_MALFORMED, or
             ANSWERS_UNFIT where nothing can be learned that would hold.
         """
+        self._check_shares_rows()
         answers_file = Path(answers_file)
         self._settle()
         anchor, share_digest = self.anchor, self._logged_share()
@@ -231,6 +232,7 @@ class Learning(Predictions):
         ExchangeError
             NOT_SHARED or FORGOTTEN.
         """
+        self._check_shares_rows()
         with self._locked():
             self._check_not_forgotten()
             share_digest = self._logged_share()
