@@ -78,7 +78,9 @@ def new(
     anchor_method: Annotated[
         str | None, Option(help="smote, uniform, gaussian, sample. Default: smote; sample for sums.")
     ] = None,
-    anchor_rows: Annotated[int, Option(min=2, help="Rows of the anchor.")] = 1000,
+    anchor_rows: Annotated[
+        int | None, Option(min=2, help="Rows of the anchor. Default: 1000; for sums no more than --like has.")
+    ] = None,
     folder: OwnerFolder = HERE,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
@@ -102,7 +104,9 @@ def new(
         owner = _owners_key(folder, passphrase_file)
         table = read_table(like)
         mask_keys = _mask_keys(files)
-        recipe = _recipe(anchor_method, like.name, anchor_rows, for_sums=mask_keys is not None and target is not None)
+        recipe = _recipe(
+            anchor_method, like.name, anchor_rows, len(table), for_sums=mask_keys is not None and target is not None
+        )
         project = draft_project(
             table,
             name=name,
@@ -285,10 +289,13 @@ def _mask_keys(files: dict[str, Path]) -> dict[str, str] | None:
     return cards if len(cards) == len(files) >= 3 else None
 
 
-def _recipe(method: str | None, source: str, n_rows: int, *, for_sums: bool) -> AnchorRecipe:
+def _recipe(method: str | None, source: str, n_rows: int | None, n_public: int, *, for_sums: bool) -> AnchorRecipe:
+    """The recipe that was told, and usual entries elsewhere: a sample has no more rows than it is drawn from."""
     from ..exchange.project import AnchorRecipe
 
-    return AnchorRecipe(method=method or ("sample" if for_sums else "smote"), n_rows=n_rows, source=source)
+    method = method or ("sample" if for_sums else "smote")
+    usual = min(1000, n_public) if for_sums and method == "sample" else 1000
+    return AnchorRecipe(method=method, n_rows=usual if n_rows is None else n_rows, source=source)
 
 
 def _named_files(given: list[str]) -> dict[str, Path]:

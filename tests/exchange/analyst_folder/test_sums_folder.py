@@ -46,6 +46,12 @@ def sent(world, name):
     return world.root / name / "outbox" / f"{name}.dcsum"
 
 
+def told_in(path):
+    """What a message of a project says on its outside, beside whose it is."""
+    names = ("project_digest", "anchor_commitment", "n_components", "created")
+    return {name: unpack(path).facts[name] for name in names}
+
+
 def all_sent(world):
     return [sent(world, name) for name in PARTIES]
 
@@ -164,7 +170,7 @@ def test_steps_of_the_other_way_are_refused(world):
 def test_a_second_file_of_a_party_is_refused_by_name(world, tmp_path):
     """As one from a restored backup of a folder whose ledger was restored, too."""
     kept = read_message(sent(world, "north"), world.keys["analyst"], signed_by=world.keys["north"].public)
-    told = unpack(sent(world, "north")).facts["told"]
+    told = told_in(sent(world, "north"))
     words = kept.words.copy()
     words[3] += np.uint64(1)
     second = tmp_path / "second.dcsum"
@@ -178,7 +184,7 @@ def test_a_second_file_of_a_party_is_refused_by_name(world, tmp_path):
 
 def test_files_of_nobody_of_others_and_cut_ones(world, tmp_path):
     message = read_message(sent(world, "north"), world.keys["analyst"], signed_by=world.keys["north"].public)
-    told = unpack(sent(world, "north")).facts["told"]
+    told = told_in(sent(world, "north"))
     analyst, odd = world.project.analyst, tmp_path / "odd.dcsum"
 
     def added(data):
@@ -199,9 +205,11 @@ def test_files_of_nobody_of_others_and_cut_ones(world, tmp_path):
         added(message_to_bytes(replace(message, context=bytes(32)), world.keys["north"], analyst, told=told))
     with refused("SHARE_MALFORMED", "words"):
         added(message_to_bytes(replace(message, words=message.words[:-1]), world.keys["north"], analyst, told=told))
-    for wrong in ({"n_components": 0}, {"anchor_commitment": "x"}, {"created": "yesterday"}, {"more": 1}):
+    for wrong in ({"n_components": 0}, {"anchor_commitment": "x"}, {"created": "yesterday"}):
         with refused("SHARE_MALFORMED", "does not say"):
             added(message_to_bytes(message, world.keys["north"], analyst, told=told | wrong))
+    with refused("SHARE_MALFORMED", "other facts"):
+        added(message_to_bytes(message, world.keys["north"], analyst, told=told | {"more": 1}))
     with refused("PROJECT_HASH_MISMATCH", "'north'"):
         added(message_to_bytes(message, world.keys["north"], analyst, told=told | {"project_digest": "00" * 32}))
     data = sent(world, "north").read_bytes()
@@ -224,7 +232,7 @@ def test_a_file_of_an_earlier_run_is_refused(world, tmp_path):
 
 
 def test_another_anchor_or_number_of_columns_is_refused_by_name(world, tmp_path):
-    told = unpack(sent(world, "north")).facts["told"]
+    told = told_in(sent(world, "north"))
     for wrong, code in (
         ({"anchor_commitment": "ab" * 32}, "ANCHOR_MISMATCH"),
         ({"n_components": 7}, "SHARE_MALFORMED"),

@@ -20,6 +20,7 @@ from ._foreseen import foresight
 from ._policy import Policy
 from ._prepare import Prepared, figures, largest_possible, prepare, refuse, share_facts, share_file
 from ._release_check import reasons_without_defence
+from ._rows_only import check_shares_rows
 from ._stored import state_of
 from ._sums_commit import commit_sum, send_again
 from ._sums_share import PreparedSum, ledger_of, prepare_sum
@@ -96,7 +97,7 @@ class PartyFolder(Explaining):
         ObfuscationError
             When the obfuscator cannot be fitted.
         """
-        self._check_shares_rows()
+        check_shares_rows(self.project)
         self._settle()
         earlier = self._last_share()
         return self._prepared(self.policy, self.anchor, table, where, options, earlier)
@@ -132,7 +133,7 @@ class PartyFolder(Explaining):
         AgreementError, ObfuscationError
             When there are too few rows, they cannot be obfuscated, or targets are no classes or numbers.
         """
-        self._check_shares_rows()
+        check_shares_rows(self.project)
         self._settle()
         task = self.project.task
         if not task.is_single:

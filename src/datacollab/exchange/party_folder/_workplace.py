@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ...bundle import KeyPair, PublicKey, write_atomically
-from ...errors import AgreementError, ExchangeError
+from ...errors import ExchangeError
 from ..log import AuditLog, locked
 from ..project import Anchor, Project, load_project, open_anchor, read_project
 from ._commit import recover
@@ -185,14 +185,6 @@ class Workplace:
         if self.anchor.commitment(self.project) != anchor.commitment(self.project):
             raise ExchangeError(
                 "BUSY", f"Another command opened another anchor in {self.path} while this one ran. Run this one again."
-            )
-
-    def _check_shares_rows(self) -> None:
-        """Refuse a step that belongs to projects that share rows."""
-        if self.project.sharing is not None:
-            raise AgreementError(
-                f"Project {self.project.name!r} shares sums, and this step is for projects that share rows: there "
-                "is no map f_k and no row that leaves. `datacollab party share` shows what would leave, and asks."
             )
 
     def _settle(self) -> None:

@@ -422,7 +422,7 @@ def draft_project(
         purpose=purpose,
         columns=columns,
         task=agreed,
-        anchor=anchor or AnchorRecipe(method="smote" if sharing is None else "sample"),
+        anchor=anchor or _usual_recipe(len(table), for_sums=sharing is not None),
         max_components=usual_components(n_free, agreed) if max_components is None else max_components,
         min_rows=min_rows,
         min_class_rows=min_class_rows,
@@ -433,6 +433,12 @@ def draft_project(
         parties=dict(parties),
         sharing=sharing,
     )
+
+
+def _usual_recipe(n_public: int, *, for_sums: bool) -> AnchorRecipe:
+    """Sums need real rows; a sample has no more of them than it is drawn from."""
+    usual = AnchorRecipe()
+    return AnchorRecipe(method="sample", n_rows=max(2, min(usual.n_rows, n_public))) if for_sums else usual
 
 
 def _drafted_sharing(mask_keys: Mapping[str, str] | None, task: Task) -> Sharing | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
 
@@ -68,7 +68,7 @@ def told_by(facts: Mapping[str, Any], project: Project, party: str, where: str) 
     """
     assert project.sharing is not None
     try:
-        told = Told(**facts["told"])
+        told = Told(**{each.name: facts[each.name] for each in fields(Told)})
         if not (set(told.anchor_commitment) <= _DIGITS and len(told.anchor_commitment) == _HASH_DIGITS):
             raise ValueError
         if type(told.n_components) is not int or not 1 <= told.n_components <= project.sharing.n_components:
