@@ -80,22 +80,29 @@ EXCHANGE = {
     "exchange.log": Room("The log of a folder, its chain, and its witnesses.", "AuditLog", ("bundle",)),
     "exchange.ledger": Room("What an institution's rows went into.", "Ledger", ("bundle", "exchange.log")),
     "exchange.project": Room(
-        "What is agreed on: project file, matrix, sealed anchor.", "load_project", ("bundle", "targets", "anchor")
+        "What is agreed on: project file, matrix, sealed anchor.",
+        "load_project",
+        ("bundle", "targets", "anchor", "sums"),
+    ),
+    "exchange.sums": Room(
+        "Sums by files: what both sides make of the project, and the model's file.",
+        "plan_of",
+        ("bundle", "sums", "exchange.project"),
     ),
     "exchange.party_folder": Room(
         "A party's folder: share once, install, predict.",
         "PartyFolder",
         (
-            *("linalg", "bundle", "targets", "survival", "share", "anchor", "model", "party", "testing"),
-            *("risk.attacks", "risk.audit", "exchange.log", "exchange.project"),
+            *("linalg", "bundle", "targets", "survival", "share", "anchor", "sums", "model", "party", "testing"),
+            *("risk.attacks", "risk.audit", "exchange.log", "exchange.ledger", "exchange.project", "exchange.sums"),
         ),
     ),
     "exchange.analyst_folder": Room(
         "The analyst's folder: receive, integrate, export.",
         "AnalystFolder",
         (
-            *("linalg", "bundle", "survival", "share", "model", "analyst", "effects", "risk.attacks"),
-            *("exchange.log", "exchange.project"),
+            *("linalg", "bundle", "survival", "share", "sums", "model", "analyst", "effects", "risk.attacks"),
+            *("exchange.log", "exchange.project", "exchange.sums"),
         ),
     ),
 }

@@ -5,12 +5,13 @@ from ._atomic import remove_leftovers, sync_folder, write_atomically
 from ._bundle import Bundle, Envelope, SignedFile, pack, read_envelope, unpack
 from ._container import Limits, is_container
 from ._json import canonical_json, digest, parse_json
-from ._keys import KeyFile, KeyPair, PublicKey, key_with_proof, spelt
+from ._keys import MASK_CARD_PREFIX, KeyFile, KeyPair, PublicKey, key_with_proof, mask_card_in, spelt
 from ._opening import open_regular, open_unlinked, read_regular
 from ._passphrase import decrypt, encrypt, is_encrypted
 from ._seal import seal, sealed_to, unseal
 
 __all__ = [
+    "MASK_CARD_PREFIX",
     "Bundle",
     "Envelope",
     "KeyFile",
@@ -27,6 +28,7 @@ __all__ = [
     "is_container",
     "is_encrypted",
     "key_with_proof",
+    "mask_card_in",
     "open_regular",
     "open_unlinked",
     "pack",

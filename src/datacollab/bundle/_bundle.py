@@ -447,8 +447,12 @@ class SignedFile(ABC):
         ExchangeError
             When a part has no form in files, such as classes that are neither texts nor numbers.
         """
+        write_atomically(Path(path), self.to_bytes(key=key), mode=0o600)
+
+    def to_bytes(self, *, key: KeyPair | None = None) -> bytes:
+        """Return the bytes of its file; see `save`."""
         facts, members = self._contents()
-        write_atomically(Path(path), pack(self.kind, facts, members, key=key), mode=0o600)
+        return pack(self.kind, facts, members, key=key)
 
     @classmethod
     def load(cls, path: str | Path, *, signed_by: PublicKey | None = None) -> Self:
@@ -466,3 +470,8 @@ class SignedFile(ABC):
             When the file is damaged, not signed as wanted, or inconsistent.
         """
         return cls._from_bundle(unpack(Path(path), kind=cls.kind, signed_by=signed_by))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, signed_by: PublicKey | None = None) -> Self:
+        """Read what `to_bytes` gave; see `load`."""
+        return cls._from_bundle(unpack(data, kind=cls.kind, signed_by=signed_by))

@@ -19,7 +19,7 @@ from ._json import canonical_json, parse_json
 from ._opening import open_regular
 from ._passphrase import decrypt, encrypt
 
-__all__ = ["KeyFile", "KeyPair", "PublicKey", "key_with_proof", "spelt"]
+__all__ = ["MASK_CARD_PREFIX", "KeyFile", "KeyPair", "PublicKey", "key_with_proof", "mask_card_in", "spelt"]
 
 _GROUP = 4
 
@@ -56,6 +56,8 @@ def spelt(data: bytes, n_letters: int) -> str:
 
 PREFIX = "dcpub1-"
 PROOF_PREFIX = "dcproof1-"
+MASK_CARD_PREFIX = "dcmask1-"
+"""Of the third line of ``public.key``, if its owner has made a mask key."""
 _CONTEXT = b"datacollab public key 1 proof\n"
 MAX_BYTES = 1024
 CHECKSUM = 4
@@ -164,24 +166,11 @@ class PublicKey:
         ExchangeError
             ``KEY_MISSING``, when there is no such file; ``KEY_MALFORMED``, when it holds none, or not its owner's.
         """
-        try:
-            with open_regular(path, code="KEY_MISSING") as file:
-                text = file.read(MAX_BYTES).decode("ascii")
-        except UnicodeError:
-            raise _malformed(str(path), "it is not even text") from None
-        except OSError as error:
-            raise ExchangeError(
-                "KEY_MISSING", f"{path} cannot be read ({error.strerror}). Give the file that its owner sent."
-            ) from None
-        if text.lstrip().startswith("{"):
-            raise ExchangeError(
-                "KEY_MALFORMED",
-                f"{path} is no public key; it looks like a file of secret keys, which never leaves its owner. Give the "
-                "file public.key that stands beside it.",
-            )
-        # The key, and in another line the proof.
-        word, *proofs = text.split() or [""]
+        # The key, in another line the proof, and in a third one the card of a mask key.
+        word, *proofs = _words_in(path)
         key = cls.from_text(word, what=str(path))
+        if len(proofs) == 2 and proofs[1].startswith(MASK_CARD_PREFIX):
+            del proofs[1]
         if proofs and not (len(proofs) == 1 and key.is_proven_by(proofs[0])):
             raise _malformed(str(path), "its owner has not signed it, so its halves may be of two people")
         if proven and not proofs:
@@ -227,6 +216,38 @@ class PublicKey:
 
     def __repr__(self) -> str:
         return f"PublicKey({self.fingerprint})"
+
+
+def mask_card_in(path: Path) -> str | None:
+    """Return the card of a mask key in a file ``public.key``, unchecked; None if there is none.
+
+    Raises
+    ------
+    ExchangeError
+        ``KEY_MISSING`` or ``KEY_MALFORMED``, as `PublicKey.load`.
+    """
+    cards = [word for word in _words_in(path)[2:] if word.startswith(MASK_CARD_PREFIX)]
+    return cards[0] if cards else None
+
+
+def _words_in(path: Path) -> list[str]:
+    """Return the words of a file ``public.key``, one at least."""
+    try:
+        with open_regular(path, code="KEY_MISSING") as file:
+            text = file.read(MAX_BYTES).decode("ascii")
+    except UnicodeError:
+        raise _malformed(str(path), "it is not even text") from None
+    except OSError as error:
+        raise ExchangeError(
+            "KEY_MISSING", f"{path} cannot be read ({error.strerror}). Give the file that its owner sent."
+        ) from None
+    if text.lstrip().startswith("{"):
+        raise ExchangeError(
+            "KEY_MALFORMED",
+            f"{path} is no public key; it looks like a file of secret keys, which never leaves its owner. Give the "
+            "file public.key that stands beside it.",
+        )
+    return text.split() or [""]
 
 
 def _without_sign(point: bytes) -> bytes:

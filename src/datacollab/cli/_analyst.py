@@ -84,17 +84,21 @@ def status(folder: Folder = HERE, passphrase_file: PassphraseFile = None, as_jso
         n_there = sum(each.created is not None for each in parties)
         report.facts = {
             "project": opened.project.name,
-            "quorum": opened.project.quorum,
+            "quorum": opened.project.quorum if opened.project.sharing is None else len(parties),
             "n_shares": n_there,
             "parties": [vars(each) for each in parties],
         }
         for each in parties:
             if each.created is None:
                 report.line(f"  {each.party}: nothing yet")
+            elif each.n_rows is None:
+                sent = "; its model is in the outbox" if each.exported else ""
+                report.line(f"  {each.party}: sums of {each.n_components} columns, {each.created}{sent}")
             else:
                 sent = "; its model is in the outbox" if each.exported else ""
                 report.line(f"  {each.party}: {each.n_rows} rows, {each.n_components} columns, {each.created}{sent}")
-        report.line(f"{n_there} of {len(parties)} parties have shared; {opened.project.quorum} are wanted.")
+        wanted = opened.project.quorum if opened.project.sharing is None else len(parties)
+        report.line(f"{n_there} of {len(parties)} parties have shared; {wanted} are wanted.")
 
 
 @app.command("integrate")
@@ -125,7 +129,7 @@ def integrate(
     """Align the shares and train one model on all of them.
 
     Tries methods and models, and takes what predicts best the parties' rows that it was not trained on. Each party
-    gets, sealed, what the model says of its own rows left out.
+    gets, sealed, what the model says of its own rows left out. Sums are added up instead, once all are there.
 
     Example: datacollab analyst integrate *.dcshare --project project.toml -C analyst
     """
@@ -148,6 +152,14 @@ def integrate(
         opened = _opened(folder, passphrase_file)
         if shares:
             _add(opened, shares, report)
+        if opened.project.sharing is not None:
+            if (method, model, components, alpha, clusters) != ("auto", "auto", None, None, None):
+                raise typer.BadParameter(
+                    "The project shares sums, of which there is one model. Leave out --method, --model, --components, "
+                    "--alpha and --clusters."
+                )
+            _integrate_sums(opened, report)
+            return
         received = [each.share for each in opened.shares()]
         opened.check_quorum(len(received))
         kind, of_means = opened.project.task.kind, not all(each.one_to_one for each in received)
@@ -259,6 +271,14 @@ def _opened(folder: Path, passphrase_file: Path | None) -> AnalystFolder:
 
 
 def _add(opened: AnalystFolder, shares: list[Path], report: Report) -> None:
+    if opened.project.sharing is not None:
+        new = opened.add_sums(shares)
+        report.facts["added"] = [each.party for each in new]
+        for received in new:
+            report.line(
+                f"{received.party}: sums of {received.told.n_components} columns, signature and anchor in order"
+            )
+        return
     before = {each.party: each for each in opened.shares()}
     added = opened.add(shares)
     report.facts["added"] = [each.party for each in added]
@@ -270,6 +290,24 @@ def _add(opened: AnalystFolder, shares: list[Path], report: Report) -> None:
             report.line(
                 f"  It takes the place of the share of {replaced.facts['created']}; integrate and export again."
             )
+
+
+def _integrate_sums(opened: AnalystFolder, report: Report) -> None:
+    result = opened.integrate_sums()
+    report.facts |= result.facts()
+    report.line(
+        f"One model of the total of {result.n_parties} parties: about {result.n_rows} rows, {result.n_components} "
+        f"columns, penalty {result.alpha:.3g}."
+    )
+    if result.class_counts:
+        counts = ", ".join(f"{name} {count}" for name, count in result.class_counts.items())
+        report.line(f"Rows of each class, with the noise: {counts}.")
+    for name in result.rare:
+        report.line(
+            f"Of class {name!r} there are fewer than 10 rows in the total, and each may be told. Have the "
+            "owner merge it with another."
+        )
+    report.line(f"Parties can compare the model's digest: {result.model_digest}")
 
 
 def _show(result: Integration, report: Report) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = group("Bundles: the files that cross, .dcshare, .dcmodel, .dcanswers and .dcanchor.")
+app = group("Bundles: the files that cross, .dcshare, .dcsum, .dcmodel, .dcanswers and .dcanchor.")
 
 DIFFERENT = 3
 """Exit code of `diff` where the files differ."""

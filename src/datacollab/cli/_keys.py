@@ -94,6 +94,24 @@ def show(
             report.line(f"Other users of this machine can read {path}. Run: chmod 600 {path}")
 
 
+@app.command("mask")
+def mask(folder: Folder = None, passphrase_file: PassphraseFile = None, as_json: AsJson = False) -> None:
+    """Make a mask key for one project that shares sums, and write its card into public.key.
+
+    The secret stays in mask.dcstate, and is erased once a share was made with it. An unused one is kept.
+
+    Example: datacollab keys mask -C hospital-a
+    """
+    with reported(as_json, unchanged="No mask key was made.") as report:
+        from ..exchange.party_folder import make_mask_key
+
+        place = HERE if folder is None else folder
+        card = make_mask_key(place, passphrase=passphrase_for(place, passphrase_file))
+        report.facts = {"folder": str(place), "mask_key": card}
+        report.line(f"{place}: mask.dcstate (secret); its card is the third line of {PUBLIC}.")
+        report.line(f"Send {PUBLIC} to the project's owner. Make no copy of mask.dcstate: it serves one message.")
+
+
 @app.command("public")
 def public(
     output: Annotated[
@@ -111,8 +129,14 @@ def public(
         from ..bundle import KeyPair, key_with_proof, write_atomically
 
         place = HERE if folder is None else folder
-        pair = KeyPair.load(place / SECRET, passphrase_for(place, passphrase_file))
-        write_atomically(output, key_with_proof(pair).encode(), overwrite=False)
+        words = passphrase_for(place, passphrase_file)
+        pair = KeyPair.load(place / SECRET, words)
+        text = key_with_proof(pair)
+        if (place / "mask.dcstate").exists():
+            from ..exchange.party_folder import public_key_text
+
+            text = public_key_text(place, pair, words)
+        write_atomically(output, text.encode(), overwrite=False)
         report.facts = {"written": str(output), "fingerprint": pair.public.fingerprint}
         report.line(f"{output}: {pair.public.fingerprint}")
 

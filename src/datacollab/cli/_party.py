@@ -128,24 +128,25 @@ def share(
 ) -> None:
     """Obfuscate the table, show what would leave, ask, and put the file into the outbox.
 
-    Nothing is sent: you send the file. Without --approve the command asks, and outside a terminal it refuses.
+    Nothing is sent: you send the file. Without --approve the command asks, and outside a terminal it refuses. If the
+    project shares sums, they are added up under masks, once; afterwards the same file is put there again.
 
     Example: datacollab party share patients.csv -C hospital-a
     """
     with reported(as_json, unchanged="Nothing left the party.") as report:
-        from ..exchange.party_folder import reasons_without_defence, refuse
+        from ..exchange.party_folder import ReleaseSummary, SumsSummary, reasons_without_defence, refuse
 
         opened = _opened(folder, passphrase_file)
         approver = approved_by or _login_name()
         with _told_whether_shared(opened, report), ExitStack() as stack:
             progress = stack.enter_context(shown_progress(quiet=as_json))
 
-            def ask(summary: ReleaseSummary) -> str | None:
+            def ask(summary: ReleaseSummary | SumsSummary) -> str | None:
                 stack.close()
                 report.facts |= {"summary": summary.to_dict()}
                 report.line(summary.to_text())
                 show_details(summary.adjusted, report, details=details)
-                if not (undefended or _means_it(summary, report)):
+                if isinstance(summary, ReleaseSummary) and not (undefended or _means_it(summary, report)):
                     refuse(reasons_without_defence(summary))
                 return approver if approve or _says_yes(report) else None
 
@@ -169,7 +170,9 @@ def share(
         report.facts |= {"share": str(file), "bytes": file.stat().st_size}
         report.line()
         size = file.stat().st_size
-        report.line(f"{file}: {size:,} bytes, approved by {approver}. {sending(folder, 'the analyst')}")
+        asked = "summary" in report.facts
+        who = f"approved by {approver}" if asked else "as it was released before; nothing was computed"
+        report.line(f"{file}: {size:,} bytes, {who}. {sending(folder, 'the analyst')}")
         report.line(
             "Keep this folder: only it can predict with the model that comes back. It is as sensitive as the table."
         )

@@ -20,7 +20,7 @@ from ._tables import record_number_questions
 
 if TYPE_CHECKING:
     from ..bundle import KeyPair, PublicKey
-    from ..exchange.project import Project
+    from ..exchange.project import AnchorRecipe, Project
 
 __all__ = ["app"]
 
@@ -75,8 +75,12 @@ def new(
     min_class_rows: Annotated[int, Option(min=1, help="Fewest rows of each class that a party has.")] = 1,
     quorum: Annotated[int, Option(min=1, help="Fewest parties for a model.")] = 2,
     deadline: Annotated[str | None, Option(help="Last day for shares, such as 2027-01-31.")] = None,
-    anchor_method: Annotated[str, Option(help="smote, uniform, gaussian, sample.")] = "smote",
-    anchor_rows: Annotated[int, Option(min=2, help="Rows of the anchor.")] = 1000,
+    anchor_method: Annotated[
+        str | None, Option(help="smote, uniform, gaussian, sample. Default: smote; sample for sums.")
+    ] = None,
+    anchor_rows: Annotated[
+        int | None, Option(min=2, help="Rows of the anchor. Default: 1000; for sums no more than --like has.")
+    ] = None,
     folder: OwnerFolder = HERE,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
@@ -86,6 +90,7 @@ def new(
     Ranges and categories are guessed from the public rows, and marked with CHECK in the file; after an edit, sign it
     again with `datacollab project sign`. A party's numbers outside are clipped, unknown categories count as "other",
     and missing entries are filled in; each party sees how many. More than 5 % of a column are refused.
+    If every party's public key comes with a mask key (`datacollab keys mask`), the project shares sums.
 
     Example: datacollab project new heart --like public.csv --target died --purpose "Who is at risk?"
     --party a=a/public.key --party b=b/public.key --analyst analyst/public.key -C a -o project.toml
@@ -93,11 +98,15 @@ def new(
     files, last_day = _named_files(party), _day(deadline)
     with reported(as_json, unchanged="No project was written.") as report:
         from ..bundle import write_atomically
-        from ..exchange.project import AnchorRecipe, draft_project, project_text, read_table
+        from ..exchange.project import draft_project, project_text, read_table, sharing_lines
 
         _check_ahead(last_day)
         owner = _owners_key(folder, passphrase_file)
         table = read_table(like)
+        mask_keys = _mask_keys(files)
+        recipe = _recipe(
+            anchor_method, like.name, anchor_rows, len(table), for_sums=mask_keys is not None and target is not None
+        )
         project = draft_project(
             table,
             name=name,
@@ -117,12 +126,13 @@ def new(
             task=task,
             without=without or (),
             valid_range=valid_range,
-            anchor=AnchorRecipe(method=anchor_method, n_rows=anchor_rows, source=like.name),
+            anchor=recipe,
             max_components=max_components,
             min_rows=min_rows,
             min_class_rows=min_class_rows,
             quorum=quorum,
             deadline=last_day,
+            mask_keys=mask_keys,
         )
         given = {"ranges_given": valid_range is not None, "target_given": bool(classes) or target_range is not None}
         text = project_text(project, owner, drafted=True, **given)
@@ -149,6 +159,8 @@ def new(
         if target is not None and target not in map(str, table.columns):
             of_classes = f", and that of the classes {', '.join(map(str, project.task.classes))}" if classes else ""
             report.line(f"{like} has no column {target!r}: compare its spelling{of_classes}, with the parties' tables.")
+        for line in sharing_lines(project):
+            report.line(line)
         report.line(f"Check what is marked CHECK; after an edit: datacollab project sign {output} -C {folder}")
 
 
@@ -269,6 +281,23 @@ def _public_key(path: Path) -> PublicKey:
     return PublicKey.load(path, proven=True)
 
 
+def _mask_keys(files: dict[str, Path]) -> dict[str, str] | None:
+    """The cards of the parties; None unless each has one, and there are three."""
+    from ..bundle import mask_card_in
+
+    cards = {name: card for name, file in files.items() if (card := mask_card_in(file)) is not None}
+    return cards if len(cards) == len(files) >= 3 else None
+
+
+def _recipe(method: str | None, source: str, n_rows: int | None, n_public: int, *, for_sums: bool) -> AnchorRecipe:
+    """The recipe that was told, and usual entries elsewhere: a sample has no more rows than it is drawn from."""
+    from ..exchange.project import AnchorRecipe
+
+    method = method or ("sample" if for_sums else "smote")
+    usual = min(1000, n_public) if for_sums and method == "sample" else 1000
+    return AnchorRecipe(method=method, n_rows=usual if n_rows is None else n_rows, source=source)
+
+
 def _named_files(given: list[str]) -> dict[str, Path]:
     files: dict[str, Path] = {}
     for text in given:
@@ -314,7 +343,7 @@ def _facts(project: Project) -> dict[str, Any]:
 
 
 def _show(project: Project, report: Report) -> None:
-    from ..exchange.project import anchor_lines, column_rows, rules_line, task_lines
+    from ..exchange.project import anchor_lines, column_rows, rules_line, sharing_lines, task_lines
 
     owner = next((name for name, key in project.parties.items() if key == project.owner), None)
     lines = [
@@ -323,6 +352,7 @@ def _show(project: Project, report: Report) -> None:
         *_headed("Task", task_lines(project.task)),
         *_headed("Anchor", anchor_lines(project)),
         *_headed("Rules", [rules_line(project)]),
+        *(_headed("Sharing", sharing_lines(project)) if project.sharing is not None else ()),
         "Members",
         *_aligned(
             [

@@ -14,7 +14,7 @@ from typer import Option
 
 from ..errors import ExchangeError
 from ._options import PassphraseFile, passphrase_for
-from ._output import reported, show_details
+from ._output import Report, reported, show_details
 from ._party_options import (
     HERE,
     AsJson,
@@ -78,9 +78,6 @@ def check(
     """
     reasons: list[ExchangeError] = []
     with reported(as_json) as report:
-        from ..exchange.party_folder import deadline_passed, foresight_in_words
-        from ..exchange.project import read_table
-
         opened = _opened(folder, passphrase_file)
         chosen: dict[str, Any] = {
             "obfuscator": obfuscator,
@@ -92,60 +89,123 @@ def check(
             "noise": noise,
             "fit_on_anchor": fit_on_anchor,
         }
-        foreseen, sentence = None, None
-        with shown_progress(quiet=as_json) as progress:
-            if foresight:
-                foreseen, sentence = foresight_in_words(
-                    opened.foresee, table, n_total_rows=total_rows, progress=progress, **chosen
-                )
-            prepared = opened.prepare(
+        if opened.project.sharing is not None:
+            reasons = _checked_sums(opened, table, report, details=details, folder=folder)
+        else:
+            reasons = _checked_rows(
+                opened,
                 table,
-                **chosen,
+                chosen,
+                report,
+                foresight=foresight,
+                total_rows=total_rows,
                 audit=audit,
                 time_budget=time_budget,
-                progress=progress,
+                details=details,
+                folder=folder,
             )
-        reasons = [*deadline_passed(opened.project), *prepared.reasons]
-        codes = [reason.code for reason in reasons]
-        opened.record("check", file=table.name, way=prepared.way.options, reasons=codes)
-        shared_before = any(entry["event"] == "share" for entry in opened.log.entries())
-        said = ("" if prepared.way.defences else " --undefended") + (" --again" if shared_before else "")
-        options = f"{prepared.way.options} -C {_quoted(folder)} --approve{said}"
-        command = f"datacollab party share {_quoted(table)} {options}"
-        report.facts = {
-            "foresight": None if foreseen is None else foreseen.to_dict(),
-            "summary": prepared.summary.to_dict(),
-            "allowed": not reasons,
-            "reasons": [{"code": reason.code, "message": str(reason)} for reason in reasons],
-            "shared_before": shared_before,
-            "command": command,
-            **_error_of(reasons[0] if reasons else None),
-        }
-        if sentence is not None:
-            report.line(sentence)
-            report.line()
-        report.line(prepared.summary.to_text())
-        show_details(prepared.summary.adjusted, report, details=details)
-        report.line()
-        if not as_json:
-            numbers = [column.name for column in opened.project.columns if column.kind == "number"]
-            advice = "do not share: ask the project's owner to leave it out"
-            for question in record_number_questions(read_table(table, project=opened.project), numbers, advice):
-                report.line(question)
-        if shared_before:
-            report.line("The party has shared before. A second share of the same rows tells the analyst more.")
-        if reasons:
-            report.line("This may not be shared.")
-        else:
-            if prepared.summary.above_limits:
-                defended = "" if prepared.way.defences else " There is no defence; try --preset private."
-                report.line(f"Of what is above its limit, the policy only warns.{defended}")
-            report.line("This may be shared. Whoever approves it runs:")
-            report.line(f"  {command}")
     for reason in reasons:
         typer.echo(f"datacollab: {reason.code}: {reason}", err=True)
     if reasons:
         raise typer.Exit(reasons[0].exit_code)
+
+
+def _checked_rows(
+    opened: PartyFolder,
+    table: Path,
+    chosen: dict[str, Any],
+    report: Report,
+    *,
+    foresight: bool,
+    total_rows: int | None,
+    audit: bool,
+    time_budget: float | None,
+    details: bool,
+    folder: Path,
+) -> list[ExchangeError]:
+    """Show what rows would leave; the reasons against it are returned."""
+    from ..exchange.party_folder import deadline_passed, foresight_in_words
+    from ..exchange.project import read_table
+
+    foreseen, sentence = None, None
+    with shown_progress(quiet=report.as_json) as progress:
+        if foresight:
+            foreseen, sentence = foresight_in_words(
+                opened.foresee, table, n_total_rows=total_rows, progress=progress, **chosen
+            )
+        prepared = opened.prepare(
+            table,
+            **chosen,
+            audit=audit,
+            time_budget=time_budget,
+            progress=progress,
+        )
+    reasons = [*deadline_passed(opened.project), *prepared.reasons]
+    codes = [reason.code for reason in reasons]
+    opened.record("check", file=table.name, way=prepared.way.options, reasons=codes)
+    shared_before = any(entry["event"] == "share" for entry in opened.log.entries())
+    said = ("" if prepared.way.defences else " --undefended") + (" --again" if shared_before else "")
+    options = f"{prepared.way.options} -C {_quoted(folder)} --approve{said}"
+    command = f"datacollab party share {_quoted(table)} {options}"
+    report.facts = {
+        "foresight": None if foreseen is None else foreseen.to_dict(),
+        "summary": prepared.summary.to_dict(),
+        "allowed": not reasons,
+        "reasons": [{"code": reason.code, "message": str(reason)} for reason in reasons],
+        "shared_before": shared_before,
+        "command": command,
+        **_error_of(reasons[0] if reasons else None),
+    }
+    if sentence is not None:
+        report.line(sentence)
+        report.line()
+    report.line(prepared.summary.to_text())
+    show_details(prepared.summary.adjusted, report, details=details)
+    report.line()
+    if not report.as_json:
+        numbers = [column.name for column in opened.project.columns if column.kind == "number"]
+        advice = "do not share: ask the project's owner to leave it out"
+        for question in record_number_questions(read_table(table, project=opened.project), numbers, advice):
+            report.line(question)
+    if shared_before:
+        report.line("The party has shared before. A second share of the same rows tells the analyst more.")
+    if reasons:
+        report.line("This may not be shared.")
+    else:
+        if prepared.summary.above_limits:
+            defended = "" if prepared.way.defences else " There is no defence; try --preset private."
+            report.line(f"Of what is above its limit, the policy only warns.{defended}")
+        report.line("This may be shared. Whoever approves it runs:")
+        report.line(f"  {command}")
+    return reasons
+
+
+def _checked_sums(
+    opened: PartyFolder, table: Path, report: Report, *, details: bool, folder: Path
+) -> list[ExchangeError]:
+    """Show what sums would leave; the reasons against it are returned."""
+    from ..exchange.party_folder import deadline_passed
+
+    prepared = opened.prepare_sum(table)
+    reasons = [*deadline_passed(opened.project), *prepared.reasons]
+    opened.record("check", file=table.name, way="sums", reasons=[reason.code for reason in reasons])
+    command = f"datacollab party share {_quoted(table)} -C {_quoted(folder)} --approve"
+    report.facts = {
+        "summary": prepared.summary.to_dict(),
+        "allowed": not reasons,
+        "reasons": [{"code": reason.code, "message": str(reason)} for reason in reasons],
+        "command": command,
+        **_error_of(reasons[0] if reasons else None),
+    }
+    report.line(prepared.summary.to_text())
+    show_details(prepared.summary.adjusted, report, details=details)
+    report.line()
+    if reasons:
+        report.line("This may not be shared.")
+    else:
+        report.line("This may be shared. Whoever approves it runs:")
+        report.line(f"  {command}")
+    return reasons
 
 
 def tune(

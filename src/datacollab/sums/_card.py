@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import base64
 
-from ..bundle import KeyPair, PublicKey
+from ..bundle import MASK_CARD_PREFIX, KeyPair, PublicKey
 from ..errors import AgreementError, ExchangeError
 from ._masked_sum import MaskKey, check_mask_key
 
 __all__ = ["mask_card", "read_mask_card"]
 
-_PREFIX = "dcmask1-"
 _CONTEXT = b"datacollab mask key 1\n"
 _KEY_BYTES, _SIGNATURE_BYTES = 32, 64
 
@@ -32,8 +31,11 @@ def mask_card(mask_key: MaskKey, key: KeyPair) -> str:
     >>> read_mask_card(mask_card(mask_key, key), key.public) == mask_key.public
     True
     """
-    data = mask_key.public + key.sign(_CONTEXT + mask_key.public)
-    return _PREFIX + base64.b32encode(data).decode().rstrip("=").lower()
+    return MASK_CARD_PREFIX + _letters(mask_key.public + key.sign(_CONTEXT + mask_key.public))
+
+
+def _letters(data: bytes) -> str:
+    return base64.b32encode(data).decode().rstrip("=").lower()
 
 
 def read_mask_card(word: str, public: PublicKey) -> bytes:
@@ -50,10 +52,10 @@ def read_mask_card(word: str, public: PublicKey) -> bytes:
     ExchangeError
         ``KEY_MALFORMED`` if the word is no mask key, ``SIGNATURE_INVALID`` if another party signed it.
     """
-    letters = word.removeprefix(_PREFIX)
+    letters = word.removeprefix(MASK_CARD_PREFIX)
     try:
         data = base64.b32decode(letters.upper() + "=" * (-len(letters) % 8))
-        if letters == word or len(data) != _KEY_BYTES + _SIGNATURE_BYTES or letters != letters.lower():
+        if letters == word or len(data) != _KEY_BYTES + _SIGNATURE_BYTES or letters != _letters(data):
             raise ValueError
         mask_public = data[:_KEY_BYTES]
         check_mask_key(mask_public, public.fingerprint)

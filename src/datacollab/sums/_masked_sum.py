@@ -325,7 +325,7 @@ class MaskedSum:
         """
         by_party: dict[PartyName, MaskedMessage] = {}
         for message in messages:
-            self._check(message)
+            self.check(message)
             if message.party in by_party:
                 raise AgreementError(f"Party {message.party!r}: there are two messages. Use the first one that came.")
             by_party[message.party] = message
@@ -364,7 +364,16 @@ class MaskedSum:
         derived = HKDF(hashes.SHA256(), _KEY_BYTES + _TAG_BYTES, self.context, info).derive(shared)
         return derived[:_KEY_BYTES], derived[_KEY_BYTES:]
 
-    def _check(self, message: MaskedMessage) -> None:
+    def check(self, message: MaskedMessage) -> None:
+        """Refuse a message that is not one of this sum; tags are compared in `total`.
+
+        Raises
+        ------
+        AgreementError
+            If it is of nobody in the roster, or was made for another sum.
+        ShareError
+            If it has another number of words, or tags.
+        """
         if message.party not in self.roster:
             raise AgreementError(
                 f"There is a message of {message.party!r}, who is not in the roster {list(self.roster)}. Leave it out."

@@ -5,6 +5,7 @@ Sealed always: the messages of all parties together are the total, and it is for
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +35,15 @@ MASKED_SUM_KIND = "datacollab.masked-sum"
 _SEALED = "sealed.bin"
 _WORDS = "words.safetensors"
 _FACTS = {"party", "context", "versions"}
+_TOLD = {"project_digest", "anchor_commitment", "n_components", "created"}
+"""Further facts on the outside of a message of a project, all or none."""
 _INNER_FACTS = {"party", "context", "tags"}
 _MOST_BYTES = 256 * 1024**2
 
 
-def message_to_bytes(message: MaskedMessage, key: KeyPair, analyst: PublicKey) -> bytes:
+def message_to_bytes(
+    message: MaskedMessage, key: KeyPair, analyst: PublicKey, *, told: Mapping[str, Any] | None = None
+) -> bytes:
     """Write a message as a signed bundle whose contents only the analyst can open.
 
     Parameters
@@ -47,13 +52,16 @@ def message_to_bytes(message: MaskedMessage, key: KeyPair, analyst: PublicKey) -
     key : KeyPair
         The party's, which signs.
     analyst : PublicKey
+    told : mapping of str to object, optional
+        Of a project, what else the outside says: `project_digest`, `anchor_commitment`, `n_components` and `created`.
+        Whoever carries the file can read it.
     """
     facts = {"party": message.party, "context": message.context.hex()}
     tags = sorted([tag.hex(), party] for party, tag in message.tags.items())
     words = {_WORDS: arrays_to_bytes({"words": message.words.view(np.int64)})}
     sealed = seal(pack(MASKED_SUM_KIND, facts | {"tags": tags}, words), [analyst], purpose=_purpose(facts))
     versions = {"datacollab": __version__, "numpy": np.__version__}
-    return pack(MASKED_SUM_KIND, facts | {"versions": versions}, {_SEALED: sealed}, key=key)
+    return pack(MASKED_SUM_KIND, facts | {"versions": versions} | dict(told or {}), {_SEALED: sealed}, key=key)
 
 
 def read_message(source: bytes | Path, key: KeyPair, *, signed_by: PublicKey) -> MaskedMessage:
@@ -74,7 +82,7 @@ def read_message(source: bytes | Path, key: KeyPair, *, signed_by: PublicKey) ->
     """
     limits = Limits(total_bytes=_MOST_BYTES)
     outer = unpack(source, kind=MASKED_SUM_KIND, signed_by=signed_by, limits=limits)
-    if outer.facts.keys() != _FACTS or outer.members.keys() != {_SEALED}:
+    if outer.facts.keys() not in (_FACTS, _FACTS | _TOLD) or outer.members.keys() != {_SEALED}:
         raise _malformed("it has other facts or parts than a masked sum")
     data = unseal(outer.members[_SEALED], key, purpose=_purpose(outer.facts))
     inner = unpack(data, kind=MASKED_SUM_KIND, limits=limits, what="The masked sum within")

@@ -214,8 +214,17 @@ class SumsPlan:
         AgreementError, ShareError, NumericalError
             As `MaskedSum.total` and `RidgeSums.solve` raise them.
         """
-        noise = self.noise * self.agreed.excess
-        fit = self.statistic.solve(self.agreed.total(messages), noise=noise)
+        return self.model(self.agreed.total(messages))
+
+    def model(self, total: FloatArray) -> SumsModel:
+        """Fit the model to a total, as `agreed.total` gives it, shape (n_numbers,).
+
+        Raises
+        ------
+        NumericalError
+            As `RidgeSums.solve` raises it.
+        """
+        fit = self.statistic.solve(total, noise=self.noise * self.agreed.excess)
         classes = None if self.classes is None else tuple(self.classes)
         return SumsModel(fit, classes, self.limits, self.agreed.context)
 

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._typing import FloatArray
 from ..errors import AgreementError, NumericalError
 
-__all__ = ["RidgeFromSums", "RidgeSums"]
+__all__ = ["RidgeFromSums", "RidgeSums", "TotalFigures"]
 
 _ETA = 0.5
 _PENALTIES = np.geomspace(1e-3, 30.0, 25)
@@ -63,6 +63,28 @@ class RidgeFromSums:
     def predict(self, v: FloatArray) -> FloatArray:
         """Return the outputs of mapped rows, shape (n_rows, n_outputs)."""
         return np.asarray(v @ self.coefficients + self.intercept)
+
+
+@dataclass(frozen=True)
+class TotalFigures:
+    """What a total says, beside the model, of the rows in it; all with noise.
+
+    Attributes
+    ----------
+    n_rows : float
+    class_counts : tuple of float
+        Rows of each class; empty for numbers.
+    length_v, length_t : float
+        Sums of the squared lengths of rows in the common map, at most `n_rows`, and of encoded targets.
+    most_t : float
+        The largest that `length_t` can be.
+    """
+
+    n_rows: float
+    class_counts: tuple[float, ...]
+    length_v: float
+    length_t: float
+    most_t: float
 
 
 @dataclass(frozen=True)
@@ -210,10 +232,7 @@ class RidgeSums:
         NumericalError
             If the total cannot be sums of rows: fewer than ten rows, or moments far below zero.
         """
-        D, noise = self.n_components, self.noise if noise is None else noise
-        M = np.zeros((self.size, self.size))
-        M[np.triu_indices(self.size)] = total
-        M += np.triu(M, 1).T
+        D, M, noise = self.n_components, self._matrix(total), self.noise if noise is None else noise
         n = M[-1, -1] / _ETA**2
         if not np.isfinite(M).all() or round(n) < _FEWEST_ROWS:
             raise NumericalError(
@@ -236,6 +255,24 @@ class RidgeSums:
         alpha = self._penalty(e, (Z**2).sum(axis=1), square, n, noise)
         coefficients = U @ (Z / (e + alpha)[:, None])
         return RidgeFromSums(coefficients, mean_t - mean_v @ coefficients, alpha, float(n))
+
+    def figures(self, total: FloatArray) -> TotalFigures:
+        """Return what a total, shape (n_numbers,), says of the rows in it."""
+        D, M = self.n_components, self._matrix(total)
+        n = float(M[-1, -1] / _ETA**2)
+        counts = () if self.classes is None else tuple((M[D:-1, -1] / _ETA**2 + n / self.n_outputs).tolist())
+        return TotalFigures(
+            n_rows=n,
+            class_counts=counts,
+            length_v=float(np.trace(M[:D, :D])),
+            length_t=float(np.trace(M[D:-1, D:-1]) / _ETA**2),
+            most_t=n * (1.0 if self.classes is None else 1 - 1 / self.n_outputs),
+        )
+
+    def _matrix(self, total: FloatArray) -> FloatArray:
+        M = np.zeros((self.size, self.size))
+        M[np.triu_indices(self.size)] = total
+        return M + np.triu(M, 1).T
 
     def _penalty(self, e: FloatArray, squares: FloatArray, square: float, n: float, noise: float) -> float:
         """Choose the penalty from the eigenvalues, the squared moments along each, and the target's sum of squares."""

@@ -35,7 +35,9 @@ def run(command):
     folder = PartyFolder(command["folder"])
     if command["step"]:
         die_before(command["step"])
-    if command["verb"] == "share":
+    if folder.project.sharing is not None:
+        folder.share(command["file"], approve=lambda summary: "me")
+    elif command["verb"] == "share":
         folder.share(
             command["file"],
             approve=lambda summary: "me",

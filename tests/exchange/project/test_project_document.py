@@ -6,7 +6,7 @@ import hmac
 import json
 import re
 import tomllib
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from datacollab.bundle import unpack, unseal
-from datacollab.exchange.project import encode_table, load_project, make_anchor, project_content, seal_anchor
+from datacollab.exchange.project import Sharing, encode_table, load_project, make_anchor, project_content, seal_anchor
 from datacollab.exchange.project._task import task_entries
 from named_world import TASKS
 
@@ -71,10 +71,11 @@ def test_every_entry_is_on_the_page_and_no_other(example, regression):
         *entry_names(other["task"]),
     }
     names = (names - {"project", "task", "anchor", "rules", "columns", "members"}) | {"ed25519"}
+    names |= {field.name for field in fields(Sharing)}
     section = PAGE[PAGE.index("## Entry by entry") : PAGE.index("## From a table")]
     rows = re.findall(r"^\| (`.*?`) \|", section, re.MULTILINE)
     assert {name for row in rows for name in re.findall(r"`(.*?)`", row)} == names
-    for name in ("project", "task", "anchor", "rules", "members", "signature"):
+    for name in ("project", "task", "anchor", "rules", "members", "sharing", "signature"):
         assert f"### `[{name}]`" in section
 
 

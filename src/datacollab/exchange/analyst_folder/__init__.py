@@ -6,6 +6,7 @@ from ._integration import Integration, anchor_concordance
 from ._methods import METHODS, MODELS, SURVIVAL_MODELS, make_integrator, make_model
 from ._score import Score
 from ._shares import PartyStatus, ReceivedShare, receive
+from ._sums import ReceivedSum, SumsIntegration, receive_sum
 
 __all__ = [
     "EFFECT_FILES",
@@ -16,10 +17,13 @@ __all__ = [
     "Integration",
     "PartyStatus",
     "ReceivedShare",
+    "ReceivedSum",
     "Score",
+    "SumsIntegration",
     "anchor_concordance",
     "effect_of",
     "make_integrator",
     "make_model",
     "receive",
+    "receive_sum",
 ]

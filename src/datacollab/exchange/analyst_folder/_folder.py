@@ -6,18 +6,22 @@ import os
 import shutil
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
 
 from ...bundle import KeyPair, PublicKey, read_regular, write_atomically
 from ...errors import AgreementError, ExchangeError
+from ...sums import SumsModel
 from ..log import AuditLog, locked
 from ..project import Project, load_project, read_project
+from ..sums import model_to_bytes
 from ._collaboration import pack_collaboration, refuse_training_rows, signed_answers, signed_model, unpack_collaboration
 from ._integration import Integration, describe
 from ._methods import clustered, survival_defaults
 from ._shares import PartyStatus, ReceivedShare, check_newer, check_same_anchor, receive
+from ._sums import ReceivedSum, SumsIntegration, check_new_sum, receive_sum, solve_sums
 
 if TYPE_CHECKING:
     from ...analyst import BaseIntegrator
@@ -99,6 +103,80 @@ class AnalystFolder:
                 (path / name).mkdir(mode=0o700, exist_ok=True)
         return cls(path, passphrase=passphrase)
 
+    def add_sums(self, files: Iterable[Path]) -> list[ReceivedSum]:
+        """Check files of sums and keep them; none is kept unless all are in order.
+
+        A party sends one file.  The same bytes may come twice; another file of it is refused.
+
+        Raises
+        ------
+        ExchangeError
+            If a file is refused.
+        AgreementError
+            If the project shares rows.
+        """
+        self._check_way("sums")
+        with locked(self.path):
+            present = {received.party: received for received in self.sums()}
+            accepted: list[tuple[ReceivedSum, bytes]] = []
+            for file in map(Path, files):
+                source = read_regular(file)
+                received = receive_sum(source, self.project, self._key, where=str(file))
+                check_new_sum(received, present, where=str(file))
+                if received.party not in present:
+                    accepted.append((received, source))
+                present[received.party] = received
+            (self.path / "shares").mkdir(mode=0o700, exist_ok=True)
+            for received, source in accepted:
+                write_atomically(self._sum_file(received.party), source, mode=0o600)
+                self._log.append("add", party=received.party, share=received.digest, way="sums")
+        return [received for received, _ in accepted]
+
+    def sums(self) -> list[ReceivedSum]:
+        """The files of sums that are there, in the project's order of parties; all checked anew."""
+        files = (self._sum_file(party) for party in self.project.parties)
+        return [
+            receive_sum(file.read_bytes(), self.project, self._key, where=str(file)) for file in files if file.is_file()
+        ]
+
+    def integrate_sums(self) -> SumsIntegration:
+        """Add up the sums of all parties, check the total, fit the one model, and keep it.
+
+        Raises
+        ------
+        ExchangeError
+            QUORUM_NOT_MET, naming who is missing; SHARE_MALFORMED if files do not fit each other, or the total is not
+            one of rows.
+        AgreementError
+            If the project shares rows.
+        """
+        self._check_way("sums")
+        with locked(self.path):
+            _, data, result = solve_sums(self.sums(), self.project, self._key)
+            write_atomically(self._sums_model_file, data, mode=0o600)
+            self._log.append("integrate", **result.facts())
+        return result
+
+    def sums_model(self) -> SumsModel:
+        """Return the model of all parties' sums.
+
+        Raises
+        ------
+        ExchangeError
+            NOT_INTEGRATED or STATE_DAMAGED.
+        """
+        file = self._sums_model_file
+        if not file.is_file():
+            raise ExchangeError(
+                "NOT_INTEGRATED", f"{self.path} holds no integration. Run `datacollab analyst integrate` first."
+            )
+        try:
+            return SumsModel.load(file, signed_by=self.project.analyst)
+        except ExchangeError as error:
+            raise ExchangeError(
+                "STATE_DAMAGED", f"{file} is damaged ({error.code}). Run `datacollab analyst integrate` again."
+            ) from None
+
     def add(self, files: Iterable[Path]) -> list[ReceivedShare]:
         """Check shares and keep them; none is kept unless all are in order.
 
@@ -109,6 +187,7 @@ class AnalystFolder:
         ExchangeError
             When a share is refused.
         """
+        self._check_way("rows")
         with locked(self.path):
             present = {received.party: received for received in self.shares()}
             commitments = {party: str(each.facts["anchor_commitment"]) for party, each in present.items()}
@@ -138,6 +217,8 @@ class AnalystFolder:
 
     def status(self) -> list[PartyStatus]:
         """One entry per party of the project."""
+        if self.project.sharing is not None:
+            return self._status_of_sums()
         there = {received.party: received for received in self.shares()}
         statuses = []
         for party, key in self.project.parties.items():
@@ -155,6 +236,22 @@ class AnalystFolder:
                         exported=self._exported(party, received.digest),
                     )
                 )
+        return statuses
+
+    def _status_of_sums(self) -> list[PartyStatus]:
+        there = {received.party: received for received in self.sums()}
+        statuses = []
+        for party, key in self.project.parties.items():
+            received = there.get(party)
+            status = PartyStatus(party=party, fingerprint=key.fingerprint)
+            if received is not None:
+                status = replace(
+                    status,
+                    created=received.told.created,
+                    n_components=received.told.n_components,
+                    exported=self._sent(party, "context", received.message.context.hex()),
+                )
+            statuses.append(status)
         return statuses
 
     def integrate(
@@ -201,6 +298,7 @@ class AnalystFolder:
         """
         from ...analyst import Analyst
 
+        self._check_way("rows")
         self._check_kind(n_clusters)
         with locked(self.path):
             received = self.shares()
@@ -248,6 +346,13 @@ class AnalystFolder:
         AgreementError
             When answers are wanted of times to an event, or of clusters.
         """
+        if self.project.sharing is not None:
+            if answers:
+                raise AgreementError(
+                    f"Project {self.project.name!r} shares sums, of which models are sent and no answers. Leave out "
+                    "--answers."
+                )
+            return self._export_sums(progress)
         with locked(self.path):
             models, result = self.integrated()
             if not answers:
@@ -255,24 +360,47 @@ class AnalystFolder:
             elif not self.project.task.is_single:
                 raise AgreementError("Answers are given for classes and numbers alone. Export models (no --answers).")
             anchors = {each.party: each.share.anchor_representation for each in self.shares()}
-            outbox = self.path / "outbox"
-            outbox.mkdir(mode=0o700, exist_ok=True)
-            for leftover in self.path.glob(".export-*"):  # of an export that was killed
-                shutil.rmtree(leftover, ignore_errors=True)
-            names = [f"{party}{_ANSWERS if answers else _MODEL}" for party in models]
             options: dict[str, Any] = {"overridden_by": allow_training_rows}
-            # Nothing lies where it may be sent from before the log knows of it.
-            with TemporaryDirectory(prefix=".export-", dir=self.path) as staged:
-                for (party, model), name in zip(models.items(), names, strict=True):
-                    if progress is not None:
-                        progress(party)
-                    if answers:
-                        data = signed_answers(model, anchors[party], result, self.project, self._key)
-                    else:
-                        data = signed_model(model, result, self.project, self._key, **options)
-                    write_atomically(Path(staged) / name, data, mode=0o600)
-                self._log.append("export", parties=list(models), **({"answers": True} if answers else options))
-                return [(Path(staged) / name).replace(outbox / name) for name in names]
+
+            def data_for(party: str) -> bytes:
+                if answers:
+                    return signed_answers(models[party], anchors[party], result, self.project, self._key)
+                return signed_model(models[party], result, self.project, self._key, **options)
+
+            ending, facts = (_ANSWERS, {"answers": True}) if answers else (_MODEL, options)
+            return self._release(list(models), ending, data_for, facts, progress)
+
+    def _export_sums(self, progress: Callable[[str], None] | None) -> list[Path]:
+        """The same model for each party, sealed to it."""
+        with locked(self.path):
+            model, parties = self.sums_model(), list(self.project.parties)
+            facts = {"context": model.context.hex()}
+            return self._release(
+                parties, _MODEL, lambda party: model_to_bytes(model, self.project, party, self._key), facts, progress
+            )
+
+    def _release(
+        self,
+        parties: list[str],
+        ending: str,
+        data_for: Callable[[str], bytes],
+        facts: dict[str, Any],
+        progress: Callable[[str], None] | None,
+    ) -> list[Path]:
+        """Write one file per party into the outbox, once the log knows of all."""
+        outbox = self.path / "outbox"
+        outbox.mkdir(mode=0o700, exist_ok=True)
+        for leftover in self.path.glob(".export-*"):  # of an export that was killed
+            shutil.rmtree(leftover, ignore_errors=True)
+        names = [f"{party}{ending}" for party in parties]
+        # Nothing lies where it may be sent from before the log knows of it.
+        with TemporaryDirectory(prefix=".export-", dir=self.path) as staged:
+            for party, name in zip(parties, names, strict=True):
+                if progress is not None:
+                    progress(party)
+                write_atomically(Path(staged) / name, data_for(party), mode=0o600)
+            self._log.append("export", parties=parties, **facts)
+            return [(Path(staged) / name).replace(outbox / name) for name in names]
 
     def check_quorum(self, n_shares: int) -> None:
         """Raise where fewer parties have shared than the project wants."""
@@ -281,6 +409,15 @@ class AnalystFolder:
                 "QUORUM_NOT_MET",
                 f"{n_shares} of {len(self.project.parties)} parties have shared; project {self.project.name!r} wants "
                 f"{self.project.quorum}. Wait for the others.",
+            )
+
+    def _check_way(self, way: str) -> None:
+        """Refuse a step that belongs to the other way of sharing."""
+        found = "rows" if self.project.sharing is None else self.project.sharing.way
+        if found != way:
+            raise AgreementError(
+                f"Project {self.project.name!r} shares {found}, and this is a step for {way}. In a program call "
+                f"{'add_sums and integrate_sums' if found == 'sums' else 'add and integrate'}."
             )
 
     def _check_kind(self, n_clusters: int | None) -> None:
@@ -316,15 +453,16 @@ class AnalystFolder:
         return models, result
 
     def _exported(self, party: str, share_digest: str) -> bool:
+        return self._sent(party, "share_digest", share_digest)
+
+    def _sent(self, party: str, fact: str, value: str) -> bool:
+        """Whether a file in the outbox says this of what it was made of."""
         from ...bundle import unpack
 
         for ending in (_MODEL, _ANSWERS):
             file = self.path / "outbox" / f"{party}{ending}"
             with suppress(ExchangeError):
-                if (
-                    file.is_file()
-                    and unpack(file, signed_by=self.project.analyst).facts.get("share_digest") == share_digest
-                ):
+                if file.is_file() and unpack(file, signed_by=self.project.analyst).facts.get(fact) == value:
                     return True
         return False
 
@@ -335,6 +473,13 @@ class AnalystFolder:
     @property
     def _collaboration_file(self) -> Path:
         return self.path / "collaboration.dcstate"
+
+    @property
+    def _sums_model_file(self) -> Path:
+        return self.path / "sums-model.dcstate"
+
+    def _sum_file(self, party: str) -> Path:
+        return self.path / "shares" / f"{party}.dcsum"
 
     def _share_file(self, party: str) -> Path:
         return self.path / "shares" / f"{party}.dcshare"

@@ -44,7 +44,6 @@ what is there.
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -54,6 +53,9 @@ from ...bundle import unpack, write_atomically
 from ...errors import ExchangeError
 from ..log import AuditLog
 from ._files import Files, OwnFiles
+from ._mask_key import erase_file
+from ._outbox import open_outbox
+from ._sums_commit import recover_sum
 
 __all__ = [
     "commit_forgetting",
@@ -63,8 +65,6 @@ __all__ = [
     "has_forgotten",
     "recover",
 ]
-
-_PIECE = 2**20
 
 
 def commit_share(
@@ -95,7 +95,7 @@ def commit_share(
     Path
         The share in the outbox.
     """
-    _open_outbox(files, party)
+    open_outbox(files, files.share(party))
     write_atomically(files.next_share, share, mode=0o600)
     own.write(files.state, facts, members)
     return _finish_share(files, party, facts)
@@ -170,6 +170,7 @@ def has_forgotten(files: Files) -> bool:
 
 def recover(files: Files, own: OwnFiles, party: str) -> None:
     """Finish or undo what a killed command left; the folder must be locked."""
+    recover_sum(files, own)
     if files.next_learned.exists():
         _finish_learned(files, own)
     if has_forgotten(files):
@@ -197,18 +198,10 @@ def recover(files: Files, own: OwnFiles, party: str) -> None:
 
 def _finish_share(files: Files, party: str, facts: Mapping[str, Any]) -> Path:
     _record_share(files, facts)
-    _open_outbox(files, party)
+    open_outbox(files, files.share(party))
     write_atomically(files.share(party), files.next_share.read_bytes(), mode=0o600)
     files.next_share.unlink()
     return files.share(party)
-
-
-def _open_outbox(files: Files, party: str) -> None:
-    """Have an outbox to write to, better noticed before the party has shared than after."""
-    # Whoever tidies up may have removed an empty one.
-    files.outbox.mkdir(mode=0o700, exist_ok=True)
-    if not os.access(files.outbox, os.W_OK | os.X_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(files.share(party)))
 
 
 def _finish_model(files: Files) -> None:
@@ -227,17 +220,9 @@ def _finish_learned(files: Files, own: OwnFiles) -> None:
 
 
 def _destroy(files: Files, party: str) -> None:
-    """Write over what is there and remove it; what a disk or file system keeps of it elsewhere is out of reach."""
+    """Write over what is there and remove it."""
     for path in files.of_the_map(party):
-        if not path.exists():
-            continue
-        with open(path, "r+b") as file:
-            left = path.stat().st_size
-            while left > 0:
-                left -= file.write(os.urandom(min(left, _PIECE)))
-            file.flush()
-            os.fsync(file.fileno())
-        path.unlink()
+        erase_file(path)
 
 
 def _record_share(files: Files, facts: Mapping[str, Any]) -> None:

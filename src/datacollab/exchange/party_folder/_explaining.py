@@ -20,6 +20,7 @@ from ...errors import AgreementError, DataCollabError, ExchangeError
 from ..project import Column, Project, encode_table, read_table, table_format, write_table
 from ._learning import Learning
 from ._prediction import check_output
+from ._rows_only import check_shares_rows
 from ._sides import CommonSide
 
 __all__ = ["Explained", "Explaining"]
@@ -173,6 +174,7 @@ class Explaining(Learning):
         Leaves the party: nothing.  Contributions tell of the rows that they are of, and a figure shows their entries by
         colours: treat both like the table.
         """
+        check_shares_rows(self.project)
         source, output = Path(source), Path(output)
         for name, value in (("most_rows", most_rows), ("n_background", n_background)):
             if value < 1:

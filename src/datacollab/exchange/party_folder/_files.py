@@ -82,6 +82,35 @@ class Files:
         return self.root / ".learned.dcstate.next"
 
     @property
+    def mask(self) -> Path:
+        """An unused mask key, until its message is written."""
+        return self.root / "mask.dcstate"
+
+    @property
+    def spent_mask(self) -> Path:
+        """A mask key on its way to be erased: what is written over is no mask key any more."""
+        return self.root / ".mask.dcstate.spent"
+
+    @property
+    def sum(self) -> Path:
+        """The message of a project that shares sums, kept to be sent again."""
+        return self.root / "sum.dcstate"
+
+    @property
+    def next_sum(self) -> Path:
+        """The same until all that belongs to it is done."""
+        return self.root / ".sum.dcstate.next"
+
+    def sum_file(self, party: str) -> Path:
+        """The message to be sent."""
+        return self.outbox / f"{party}.dcsum"
+
+    @property
+    def public(self) -> Path:
+        """What the party sends to the project's owner: its public key, and the card of its mask key."""
+        return self.root / "public.key"
+
+    @property
     def log(self) -> Path:
         """What was done in the folder."""
         return self.root / "log.jsonl"

@@ -161,10 +161,11 @@ def check_not_older(bundle: Bundle, source: Path, installed: Path) -> None:
     """
     made = _made(bundle, source)
     try:
-        known = unpack(installed, kind=MODEL_KIND)
+        known = unpack(installed, kind=bundle.kind)
     except ExchangeError:
         return
-    if known.facts.get("share_digest") == bundle.facts.get("share_digest") and made < _made(known, installed):
+    made_of = "share_digest" if bundle.kind == MODEL_KIND else "context"
+    if known.facts.get(made_of) == bundle.facts.get(made_of) and made < _made(known, installed):
         raise ExchangeError(
             "ALREADY_THERE",
             f"{source} was made at {bundle.facts['created']}, and a later model from the same share is installed, made "

@@ -19,6 +19,7 @@ from ._commit import commit_forgetting, commit_learned, has_forgotten
 from ._installation import NOT_SAID, are_targets, check_addressed
 from ._predictions import Predictions
 from ._prepare import SEALED
+from ._rows_only import check_shares_rows
 from ._sides import AtHome, LearnedSide
 from ._stored import OwnRows, load_party
 
@@ -192,6 +193,7 @@ class Learning(Predictions):
             NOT_SHARED, ANCHOR_MISSING, WRONG_RECIPIENT, WRONG_SHARE, PROJECT_HASH_MISMATCH, ANSWERS_MALFORMED, or
             ANSWERS_UNFIT where nothing can be learned that would hold.
         """
+        check_shares_rows(self.project)
         answers_file = Path(answers_file)
         self._settle()
         anchor, share_digest = self.anchor, self._logged_share()
@@ -231,6 +233,7 @@ class Learning(Predictions):
         ExchangeError
             NOT_SHARED or FORGOTTEN.
         """
+        check_shares_rows(self.project)
         with self._locked():
             self._check_not_forgotten()
             share_digest = self._logged_share()

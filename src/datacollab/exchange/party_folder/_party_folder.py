@@ -20,11 +20,16 @@ from ._foreseen import foresight
 from ._policy import Policy
 from ._prepare import Prepared, figures, largest_possible, prepare, refuse, share_facts, share_file
 from ._release_check import reasons_without_defence
-from ._release_summary import ReleaseSummary
+from ._rows_only import check_shares_rows
 from ._stored import state_of
+from ._sums_commit import commit_sum, send_again
+from ._sums_share import PreparedSum, ledger_of, prepare_sum
 from ._way import Way, of_task
 
 __all__ = ["PartyFolder"]
+
+_OF_ROWS = ("obfuscator", "n_components", "preset", "epsilon", "group_size", "noise", "fit_on_anchor")
+"""Options of `share` that say how rows leave."""
 
 
 class PartyFolder(Explaining):
@@ -92,6 +97,7 @@ class PartyFolder(Explaining):
         ObfuscationError
             When the obfuscator cannot be fitted.
         """
+        check_shares_rows(self.project)
         self._settle()
         earlier = self._last_share()
         return self._prepared(self.policy, self.anchor, table, where, options, earlier)
@@ -127,6 +133,7 @@ class PartyFolder(Explaining):
         AgreementError, ObfuscationError
             When there are too few rows, they cannot be obfuscated, or targets are no classes or numbers.
         """
+        check_shares_rows(self.project)
         self._settle()
         task = self.project.task
         if not task.is_single:
@@ -150,7 +157,7 @@ class PartyFolder(Explaining):
         self,
         table: Any,
         *,
-        approve: Callable[[ReleaseSummary], str | None],
+        approve: Callable[[Any], str | None],
         again: bool = False,
         undefended: bool = False,
         where: str | None = None,
@@ -158,12 +165,15 @@ class PartyFolder(Explaining):
     ) -> Path:
         """Obfuscate the table, have it approved, and put the share into the outbox.
 
+        If the project shares sums, the rows are added up under masks in place of that.  A message that was released
+        is put into the outbox again, whatever is given here: the same bytes.
+
         Parameters
         ----------
         table : Path or DataFrame
         approve : callable
-            Gets what would leave; returns the name of whoever approves it, or None.  Called only where project and
-            policy allow it.
+            Gets what would leave, a `ReleaseSummary` or `SumsSummary`; returns the name of whoever approves it, or
+            None.  Called only where project and policy allow it.
         again : bool, default=False
             Whether a share made before is to be replaced.  The analyst then has two of the same rows, which tell more
             than one, and the installed model no longer fits.
@@ -184,6 +194,8 @@ class PartyFolder(Explaining):
             PROJECT_HASH_MISMATCH or BUSY where the folder was joined to something else meanwhile, or what `prepare`
             raises or finds.  Nothing left the party.
         """
+        if self.project.sharing is not None:
+            return self._share_sums(table, approve, where, options)
         self.project.check_deadline(datetime.now(UTC).date())
         with self._locked():
             earlier = self._replaceable(again)
@@ -193,14 +205,7 @@ class PartyFolder(Explaining):
         if not undefended:
             refuse(reasons_without_defence(prepared.summary))
         state, members = state_of(prepared.party, prepared.share, anchor, prepared.own)
-        approved_by = approve(prepared.summary)
-        if not approved_by:
-            raise ExchangeError(
-                "NOT_APPROVED",
-                f"Nobody has approved the share of party {self.name!r}; nothing left. Look at what would leave, and "
-                "run the command again with --approve.",
-            )
-        policy.check_approver(approved_by)
+        approved_by = self._approved(approve, prepared.summary, policy)
         # Attacks and whoever approves take their time, in which other commands may work here.
         with self._locked():
             self._check_unchanged(anchor)
@@ -220,6 +225,67 @@ class PartyFolder(Explaining):
             }
             state |= {"share_digest": share_digest, "project_digest": self.project.digest, "entry": entry}
             return commit_share(self._files, self._own, self.name, data, facts=state, members=members)
+
+    def prepare_sum(self, table: Any, *, where: str | None = None) -> PreparedSum:
+        """Do all that `share` does in a project that shares sums, but let it leave.
+
+        Parameters
+        ----------
+        table, where
+            As in `encoded`.
+
+        Raises
+        ------
+        ExchangeError
+            Of the kinds "schema", "state", "keys" and "policy".
+        """
+        return self._prepared_sum(self.policy, self.anchor, table, where)
+
+    def _prepared_sum(self, policy: Policy, anchor: Anchor, table: Any, where: str | None) -> PreparedSum:
+        encoded = self.encoded(table, where=where)
+        return prepare_sum(self.project, policy, self.name, encoded, anchor, self._files, self._own)
+
+    def _share_sums(
+        self, table: Any, approve: Callable[[Any], str | None], where: str | None, options: dict[str, Any]
+    ) -> Path:
+        """Have sums approved and released; or send those that were released again."""
+        if meant := sorted(name for name in _OF_ROWS if options.get(name) not in (None, False)):
+            raise AgreementError(
+                f"Project {self.project.name!r} shares sums, which have no {', '.join(meant)}. Leave that out."
+            )
+        with self._locked():
+            if (sent := send_again(self._files, self._own, self.project)) is not None:
+                return sent
+        self.project.check_deadline(datetime.now(UTC).date())
+        policy, anchor = self.policy, self.anchor
+        prepared = self._prepared_sum(policy, anchor, table, where)
+        refuse(prepared.reasons)
+        approved_by = self._approved(approve, prepared.summary, policy)
+        with self._locked():
+            self._check_unchanged(anchor)
+            if (sent := send_again(self._files, self._own, self.project)) is not None:
+                return sent
+            return commit_sum(
+                self._files,
+                self._own,
+                ledger_of(self._files, policy, self.key),
+                prepared,
+                analyst=self.project.analyst,
+                purpose=f"{self.project.name}, run {self.project.sharing.run}" if self.project.sharing else "",
+                entry={"approved_by": approved_by, "policy": policy.digest},
+            )
+
+    def _approved(self, approve: Callable[[Any], str | None], summary: Any, policy: Policy) -> str:
+        """Who approves; raised where nobody does who may."""
+        approved_by = approve(summary)
+        if not approved_by:
+            raise ExchangeError(
+                "NOT_APPROVED",
+                f"Nobody has approved the share of party {self.name!r}; nothing left. Look at what would leave, and "
+                "run the command again with --approve.",
+            )
+        policy.check_approver(approved_by)
+        return approved_by
 
     def shared(self) -> str | None:
         """Identity of the last share in this project, whatever became of a command that was interrupted.

@@ -7,15 +7,18 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...bundle import read_regular
+from ...bundle import Bundle, read_regular
 from ...errors import AgreementError, ExchangeError
 from ...model import PartyModel
 from ..project import Adjustments, EncodedTable, encode_table, read_table, write_table
+from ..sums import read_model
 from ._commit import commit_model
 from ._installation import NOT_SAID, Pooled, check_model_works, check_not_older, open_model, pool, pooled_from
 from ._prediction import check_output, predicted_frames, scored
 from ._sides import AtHome
 from ._stored import StoredParty, load_party
+from ._sums_commit import kept_sum
+from ._sums_model import SENTENCE, CommonModel, check_common_model
 from ._workplace import Workplace
 
 __all__ = ["Predictions"]
@@ -62,6 +65,8 @@ class Predictions(Workplace):
             shared meanwhile, and whatever makes a model unfit.
         """
         model_file = Path(model_file)
+        if self.project.sharing is not None:
+            return self._install_common(model_file, older=older)
         self._settle()
         stored = load_party(self._files, self._own)
         data = read_regular(model_file)
@@ -85,6 +90,32 @@ class Predictions(Workplace):
             facts = {"model_digest": bundle.digest, **pooled.facts}
             commit_model(self._files, self._own, data, entry, facts=facts, members=pooled.members)
         return bundle.facts | pooled.facts
+
+    def _install_common(self, model_file: Path, *, older: bool) -> dict[str, Any]:
+        """Check the common model of a project that shares sums, try it on the anchor, and install it."""
+        data = read_regular(model_file)
+        with self._locked():
+            kept = self._kept_sum()
+            model, bundle = read_model(data, self.project, self.name, self.key, where=str(model_file))
+            check_common_model(model, kept, self.project, self.anchor, where=str(model_file))
+            if not older:
+                check_not_older(bundle, model_file, self._files.model)
+            self._check_logged(kept.facts["entry"]["digest"])
+            entry = {"digest": bundle.digest, "file": model_file.name, "model_digest": bundle.facts["model_digest"]}
+            entry |= {name: bundle.facts[name] for name in ("estimator", "created", "context")}
+            told = {"sentence": SENTENCE, "benefit": None}
+            commit_model(self._files, self._own, data, entry, facts={"model_digest": bundle.digest, **told}, members={})
+        return bundle.facts | {"method": "sums", **told}
+
+    def _kept_sum(self) -> Bundle:
+        """What is kept of the message that was released in this project."""
+        kept = kept_sum(self._files, self._own, self.project)
+        if kept is None:
+            raise ExchangeError(
+                "NOT_SHARED",
+                f"{self.path} has added nothing to this project's sums. Run `datacollab party share` first.",
+            )
+        return kept
 
     def predict_batches(
         self,
@@ -125,7 +156,7 @@ class Predictions(Workplace):
         ExchangeError
             NOT_SHARED, NOT_INSTALLED, NOT_POOLED, WRONG_SHARE, or of the kind "schema".
         """
-        side = self._at_home().side(using)
+        side = self._predictors().side(using)
         return predicted_frames(
             self.project, side, Path(source), proba=proba, keep=keep, batch_rows=batch_rows, tell=tell
         )
@@ -206,7 +237,7 @@ class Predictions(Workplace):
             raise ValueError(f"find must be above 0 and at most 1; got {find}.")
         if self.project.task.kind == "none":
             raise AgreementError(f"Project {self.project.name!r} has no targets to hold predictions against.")
-        at_home = self._at_home()
+        at_home = self._predictors()
         at_home.side(using)
         sides = at_home.sides()
         chosen = using or next(iter(sides))
@@ -225,7 +256,7 @@ class Predictions(Workplace):
         ExchangeError
             NOT_SHARED, NOT_INSTALLED or WRONG_SHARE.
         """
-        return self._at_home().sentence
+        return self._predictors().sentence
 
     def _pooled(
         self,
@@ -267,6 +298,22 @@ class Predictions(Workplace):
         task = self.project.task
         with_target = task.is_single and task.target in table.columns
         return encode_table(self.project, table, where=where, with_target=with_target)
+
+    def _at_home_of_sums(self) -> CommonModel:
+        self._settle()
+        kept = self._kept_sum()
+        if not self._files.model.exists():
+            raise ExchangeError(
+                "NOT_INSTALLED",
+                f"{self.path} holds no model. Run `datacollab party install FILE` with the file that the analyst sent.",
+            )
+        where, data = str(self._files.model), read_regular(self._files.model)
+        model, _ = read_model(data, self.project, self.name, self.key, where=where)
+        return check_common_model(model, kept, self.project, self.anchor, where=where)
+
+    def _predictors(self) -> AtHome | CommonModel:
+        """All that there is to predict with, whichever way the project shares."""
+        return self._at_home() if self.project.sharing is None else self._at_home_of_sums()
 
     def _at_home(self) -> AtHome:
         """The map f_k, the model that belongs to it, and what was pooled; another command may work here meanwhile."""

@@ -18,6 +18,7 @@ from ._way import Way
 __all__ = [
     "check_row_wise",
     "deadline_passed",
+    "private_rows_in_anchor",
     "reasons_against",
     "reasons_before",
     "reasons_without_defence",
@@ -62,7 +63,7 @@ def reasons_against(summary: ReleaseSummary, policy: Policy, project: Project) -
         *_small_classes(summary.party, summary.class_counts or {}, for_classes, project),
         *_small_counts(summary, policy, project),
         *_way_not_allowed(summary.party, *way, policy, project),
-        *_private_rows_in_anchor(summary.party, summary.n_private_in_anchor, summary.n_anchors, policy),
+        *private_rows_in_anchor(summary.party, summary.n_private_in_anchor, summary.n_anchors, policy),
         *_risks(summary, policy),
     ]
 
@@ -81,7 +82,7 @@ def reasons_before(
     return [
         *_too_few_rows(party, n_rows, policy, project),
         *_way_not_allowed(party, way.obfuscator, way.n_components, kinds_of(way.defences), policy, project),
-        *_private_rows_in_anchor(party, n_private_in_anchor, n_anchors, policy),
+        *private_rows_in_anchor(party, n_private_in_anchor, n_anchors, policy),
     ]
 
 
@@ -242,7 +243,7 @@ def reasons_without_defence(summary: ReleaseSummary) -> list[ExchangeError]:
     ]
 
 
-def _private_rows_in_anchor(party: PartyName, n_found: int, n_anchors: int, policy: Policy) -> list[ExchangeError]:
+def private_rows_in_anchor(party: PartyName, n_found: int, n_anchors: int, policy: Policy) -> list[ExchangeError]:
     if n_found <= policy.max_rows_in_anchor:
         return []
     allowed = f"; the policy allows {policy.max_rows_in_anchor}" if policy.max_rows_in_anchor else ""

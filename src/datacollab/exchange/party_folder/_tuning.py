@@ -21,6 +21,7 @@ from ..project import Anchor, EncodedTable, Project, Task
 from ._policy import Policy
 from ._prepare import largest_possible, prepare_way
 from ._release_summary import figure_text, limit_text
+from ._rows_only import check_shares_rows
 from ._way import PRIVATE, Way, of_task
 
 if TYPE_CHECKING:
@@ -280,6 +281,7 @@ def tune(
     from ...risk.audit._choice import _undominated
 
     strict = replace(policy, audit="required")
+    check_shares_rows(project)
     target = encoded.target
     assert target is not None
     seed = int(np.random.default_rng(random_state).integers(2**31))

@@ -17,6 +17,7 @@ from ._commit import recover
 from ._files import Files, OwnFiles
 from ._policy import Policy, default_policy_text, load_policy
 from ._stored import load_anchor, save_anchor
+from ._sums_commit import kept_sum
 
 __all__ = ["Workplace"]
 
@@ -116,6 +117,9 @@ class Workplace:
                 )
             if anchor is not None and files.state.exists():
                 _check_same_anchor(anchor, load_anchor(files, own, project), project, path)
+            kept = kept_sum(files, own, project)
+            if anchor is not None and kept is not None:
+                _check_summed_anchor(anchor, str(kept.facts["anchor_commitment"]), project, path)
             if anchor is not None:
                 _check_anchor_not_older(anchor, _known_anchor(files, own, project), project, anchor_file)
             files.root.chmod(0o700)
@@ -242,6 +246,15 @@ def _check_same_anchor(new: Anchor, old: Anchor, project: Project, path: Path) -
             "ALREADY_THERE",
             f"{path} has shared with another anchor than the one in this file. If all parties are to share again with "
             "a new one, use a new folder with the same keys.",
+        )
+
+
+def _check_summed_anchor(new: Anchor, commitment: str, project: Project, path: Path) -> None:
+    if new.commitment(project) != commitment:
+        raise ExchangeError(
+            "ALREADY_THERE",
+            f"{path} has added up its rows by another anchor than the one in this file. If all parties are to share "
+            "again, the owner raises the run, and takes new mask keys.",
         )
 
 

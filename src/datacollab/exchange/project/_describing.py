@@ -11,9 +11,10 @@ from ...bundle import PublicKey
 from ._anchor import guessing
 from ._column import Column
 from ._project import Project, project_content
+from ._sharing import ANALYST, sharing_sentences
 from ._task import Task
 
-__all__ = ["Change", "anchor_lines", "column_rows", "compare_projects", "rules_line", "task_lines"]
+__all__ = ["Change", "anchor_lines", "column_rows", "compare_projects", "rules_line", "sharing_lines", "task_lines"]
 
 _MOST_ALIKE = 4
 
@@ -56,6 +57,20 @@ def rules_line(project: Project) -> str:
         f"{project.min_class_rows} of each class, {project.quorum} parties; deadline {deadline}; shares "
         f"{'sealed to the analyst' if project.seal_shares else 'signed, not sealed'}"
     )
+
+
+def sharing_lines(project: Project) -> list[str]:
+    """How parties share, if not by rows, who is behind their keys, and what people have to know of that."""
+    sharing = project.sharing
+    if sharing is None:
+        return []
+    labelled = "" if sharing.labelled_by is None else f"; {sharing.labelled_by} adds labelled public rows"
+    return [
+        f"sums under masks, noise {sharing.noise:g}, at most {sharing.n_components} columns in the common map, run "
+        f"{sharing.run}{labelled}",
+        *(f"{name}: {sharing.entities[name]}" for name in (*project.parties, ANALYST)),
+        *(f"warning: {sentence}" for sentence in sharing_sentences(sharing)),
+    ]
 
 
 def column_rows(columns: Sequence[Column]) -> list[tuple[str, str, str]]:
@@ -150,7 +165,10 @@ def compare_projects(before: Project, after: Project) -> list[Change]:
     list of Change
         Empty where both say the same.
     """
-    changes = [*_general(before, after), *_members(before, after), *_columns(before, after)]
+    changes = [
+        *(*_general(before, after), *_members(before, after)),
+        *(*_sharing(before, after), *_columns(before, after)),
+    ]
     return [change for change in changes if change.before != change.after]
 
 
@@ -161,6 +179,18 @@ def _general(before: Project, after: Project) -> Iterator[Change]:
             if name != "revision":
                 where = _WORDS.get((section, name), f"{section.capitalize()}: {name.replace('_', ' ')}")
                 yield Change(where, _said(old[section].get(name)), _said(new[section].get(name)))
+
+
+def _sharing(before: Project, after: Project) -> Iterator[Change]:
+    old, new = (project_content(each).get("sharing", {}) for each in (before, after))
+    for name in dict.fromkeys([*old, *new]):
+        if name in ("mask_keys", "entities"):
+            what = {"mask_keys": "Mask key of", "entities": "Legal entity of"}[name]
+            first, second = old.get(name, {}), new.get(name, {})
+            for member in dict.fromkeys([*first, *second]):
+                yield Change(f"{what} {member}", first.get(member), second.get(member))
+        else:
+            yield Change(f"Sharing: {name.replace('_', ' ')}", _said(old.get(name)), _said(new.get(name)))
 
 
 def _members(before: Project, after: Project) -> Iterator[Change]:

@@ -18,11 +18,13 @@ from ._column import Column
 from ._numbers import UNKNOWN, NotNumericError, as_numbers, label_codes, label_text
 from ._project import AnchorRecipe, Project
 from ._refusals import invalid, listed
+from ._sharing import ANALYST, Sharing
 from ._task import TASKS, Task
 
 __all__ = ["draft_project", "like_record_numbers", "usual_components", "widened_range"]
 
 _FEWEST_ROWS = 20
+_FEWEST_FOR_SUMS = 3
 
 
 def like_record_numbers(table: Any, names: Sequence[str]) -> tuple[str, ...]:
@@ -333,6 +335,7 @@ def draft_project(
     min_class_rows: int = 1,
     quorum: int = 2,
     deadline: date | None = None,
+    mask_keys: Mapping[str, str] | None = None,
 ) -> Project:
     """Guess columns and task from public rows.
 
@@ -380,6 +383,9 @@ def draft_project(
         the columns of the matrix, but for one of each category.  For an effect all of these.
     min_rows, min_class_rows, quorum, deadline
         See `Project`.
+    mask_keys : mapping of str to str, optional
+        Cards, one of each party: the project then shares sums, if its task is a classification or regression and it
+        has three parties.  Names stand for legal entities until somebody writes them, and the anchor is a sample.
 
     Raises
     ------
@@ -410,12 +416,13 @@ def draft_project(
         raise invalid("The public table", "it has no column besides the target. Give one with all columns.")
     n_free = sum(column.n_free for column in columns)
     agreed = drafted_task(parts, {each: table.iloc[:, names.index(each)] for each in needed}, task)
+    sharing = _drafted_sharing(mask_keys, agreed)
     return Project(
         name=name,
         purpose=purpose,
         columns=columns,
         task=agreed,
-        anchor=anchor or AnchorRecipe(),
+        anchor=anchor or _usual_recipe(len(table), for_sums=sharing is not None),
         max_components=usual_components(n_free, agreed) if max_components is None else max_components,
         min_rows=min_rows,
         min_class_rows=min_class_rows,
@@ -424,7 +431,21 @@ def draft_project(
         owner=owner,
         analyst=analyst,
         parties=dict(parties),
+        sharing=sharing,
     )
+
+
+def _usual_recipe(n_public: int, *, for_sums: bool) -> AnchorRecipe:
+    """Sums need real rows; a sample has no more of them than it is drawn from."""
+    usual = AnchorRecipe()
+    return AnchorRecipe(method="sample", n_rows=max(2, min(usual.n_rows, n_public))) if for_sums else usual
+
+
+def _drafted_sharing(mask_keys: Mapping[str, str] | None, task: Task) -> Sharing | None:
+    """Sums if there are enough parties with mask keys for them, and a class or number to predict."""
+    if not mask_keys or len(mask_keys) < _FEWEST_FOR_SUMS or not task.is_single:
+        return None
+    return Sharing(mask_keys=dict(mask_keys), entities={name: name for name in (*mask_keys, ANALYST)})
 
 
 def usual_components(n_free: int, task: Task | None = None) -> int:

@@ -16,6 +16,7 @@ from ...errors import ExchangeError
 from ._column import Column
 from ._project import FORMAT_VERSION, AnchorRecipe, Project
 from ._refusals import invalid, listed
+from ._sharing import Sharing
 from ._task import Task, task_entries
 
 __all__ = ["check_keys", "parse_project"]
@@ -258,6 +259,8 @@ def _project(found: dict[str, Any]) -> tuple[Project, bytes | None]:
     members = Entries(file.table("members"), "[members]")
     signature = _signature(Entries(file.table("signature"), "[signature]")) if file.has("signature") else None
     file.drop("signature")
+    sharing = _sharing(Entries(file.table("sharing"), "[sharing]")) if file.has("sharing") else None
+    file.drop("sharing")
     file.finish()
     parties = Entries(members.table("parties"), "[members.parties]")
     project = Project(
@@ -278,6 +281,7 @@ def _project(found: dict[str, Any]) -> tuple[Project, bytes | None]:
         owner=_key(members, "owner"),
         analyst=_key(members, "analyst"),
         parties={name: _key(parties, name) for name in parties.names()},
+        sharing=sharing,
     )
     for entries in (general, recipe, rules, members, parties):
         entries.finish()
@@ -348,6 +352,22 @@ def _column(found: object, position: int) -> Column:
     options[rule] = entries.text(rule, "refuse")
     entries.finish()
     return Column(name=name, kind=kind, **options)
+
+
+def _sharing(entries: Entries) -> Sharing:
+    defaults = Sharing(mask_keys={}, entities={})
+    mask_keys, entities = (Entries(entries.table(name), f"[sharing.{name}]") for name in ("mask_keys", "entities"))
+    sharing = Sharing(
+        way=entries.text("way"),
+        noise=entries.number("noise") if entries.has("noise") else defaults.noise,
+        n_components=entries.whole("n_components", defaults.n_components),
+        run=entries.whole("run", defaults.run),
+        labelled_by=entries.text("labelled_by") if entries.has("labelled_by") else None,
+        mask_keys={name: mask_keys.text(name) for name in mask_keys.names()},
+        entities={name: entities.text(name) for name in entities.names()},
+    )
+    entries.finish()
+    return sharing
 
 
 def _key(entries: Entries, name: str) -> PublicKey:

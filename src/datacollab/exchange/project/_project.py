@@ -14,6 +14,7 @@ from ...bundle import PublicKey, canonical_json, digest, spelt
 from ...errors import ExchangeError
 from ._column import Column
 from ._refusals import check_text, invalid, listed
+from ._sharing import Sharing, check_sharing, sharing_content
 from ._task import Task, task_entries
 
 __all__ = ["FORMAT_VERSION", "AnchorRecipe", "Project", "check_party_name", "is_device_name", "project_content"]
@@ -109,6 +110,7 @@ class Agreement:
     owner: PublicKey
     analyst: PublicKey
     parties: dict[str, PublicKey]
+    sharing: Sharing | None = None
 
     def __post_init__(self) -> None:
         check_text("[project], name", self.name)
@@ -118,6 +120,8 @@ class Agreement:
         self._check_columns()
         self._check_members()
         self._check_rules()
+        if self.sharing is not None:
+            check_sharing(self.sharing, self.parties, self.task, self.anchor.method)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -262,6 +266,8 @@ def project_content(project: Agreement) -> dict[str, Any]:
             "analyst": project.analyst.text,
             "parties": {name: key.text for name, key in project.parties.items()},
         },
+        # Left out where rows are shared, so that an agreement has one spelling.
+        **({} if project.sharing is None else {"sharing": sharing_content(project.sharing)}),
     }
 
 
@@ -326,6 +332,8 @@ class Project(Agreement):
         Who signs this and makes the anchor; who integrates.  They differ, as the analyst must not know the anchor.
     parties : dict of str to PublicKey
         In the order of their names.
+    sharing : Sharing or None
+        None if the parties share rows.
 
     Raises
     ------

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from ..._require import require
 from ...bundle import KeyPair, canonical_json, open_regular, unpack
@@ -64,6 +65,19 @@ _COLUMNS = """\
 _MEMBERS = """\
 # Public keys (datacollab keys show).  Compare fingerprints by telephone.  The owner may be a party; the analyst not.
 """
+_SHARING = """\
+# Parties share sums under masks, of which the analyst learns the total alone; without this table they share rows.
+# noise: standard deviation of the total's, 0.03 or more.  n_components: the most columns of the common map.  run:
+# raised, with new mask keys, to play again.  labelled_by (optional): the party that adds the anchor's rows, if these
+# have targets.
+"""
+_MASK_KEYS = """\
+# The third line of each party's public.key (datacollab keys mask).  It serves one run.
+"""
+_ENTITIES = """\
+# The legal entity behind each party's key, and the analyst's.  Three different ones at least must be parties.
+"""
+_CHECK_ENTITIES = "# CHECK: these are names of keys. Which institution stands behind each?\n"
 _CHECK_RANGE = (
     "# CHECK: guessed from public rows, half their range added on each side. What is possible, in which unit?\n"
 )
@@ -90,8 +104,18 @@ def unsigned_text(project: Project, *, drafted: bool, ranges_given: bool, target
         *(check[column["kind"]] + _table("[[columns]]", column) for column in content["columns"]),
         _MEMBERS + _table("[members]", {name: content["members"][name] for name in ("owner", "analyst")}),
         _table("[members.parties]", content["members"]["parties"]),
+        *(_sharing_parts(content["sharing"], drafted) if project.sharing is not None else ()),
     ]
     return "\n\n".join(part.rstrip() for part in parts) + "\n\n"
+
+
+def _sharing_parts(content: dict[str, Any], drafted: bool) -> list[str]:
+    plain = {name: value for name, value in content.items() if name not in ("mask_keys", "entities")}
+    return [
+        _SHARING + _table("[sharing]", plain),
+        _MASK_KEYS + _table("[sharing.mask_keys]", content["mask_keys"]),
+        _ENTITIES + _CHECK_ENTITIES * drafted + _table("[sharing.entities]", content["entities"]),
+    ]
 
 
 def _words_on(task: Task) -> str:

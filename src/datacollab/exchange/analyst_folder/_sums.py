@@ -1,0 +1,248 @@
+"""Sums that came in: checks of each file, and of the total; the one model of all, kept and sent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from ...bundle import KeyPair, digest, unpack
+from ...errors import AgreementError, DataCollabError, ExchangeError, ShareError
+from ...sums import MASKED_SUM_KIND, MaskedMessage, SumsModel, SumsPlan, read_message
+from ..project import Project
+from ..sums import Told, fewest_rows, plan_of, told_by
+from ._shares import check_same_anchor, check_signer
+
+__all__ = ["FEWEST_IN_TOTAL", "ReceivedSum", "SumsIntegration", "check_new_sum", "receive_sum", "solve_sums"]
+
+FEWEST_IN_TOTAL = 10
+"""Of a class with fewer rows in the total, each may be told."""
+_FARTHEST = 8.0
+"""Standard deviations of noise within which a total has to be what rows give."""
+_ETA_SQUARED = 0.25
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ReceivedSum:
+    """A message that belongs to the project and comes from whom it says.
+
+    Attributes
+    ----------
+    message : MaskedMessage
+    told : Told
+        What the file says on its outside.
+    digest : str
+        Identity of the bundle.
+    """
+
+    message: MaskedMessage = field(repr=False)
+    told: Told
+    digest: str
+
+    @property
+    def party(self) -> str:
+        """Whose it is."""
+        return str(self.message.party)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SumsIntegration:
+    """A total in numbers, all of them blurred by its noise, and the model that was made of it.
+
+    Attributes
+    ----------
+    n_rows : int
+        Of all parties, and labelled public ones.
+    n_parties, n_components : int
+    alpha : float
+        The penalty chosen.
+    class_counts : dict of str to int
+        Rows of each class in the total; empty for numbers.
+    context : str
+        Of the sum.
+    model_digest : str
+        Of the model's file; the same for all parties.
+    created : str
+    """
+
+    n_rows: int
+    n_parties: int
+    n_components: int
+    alpha: float
+    class_counts: dict[str, int]
+    context: str
+    model_digest: str
+    created: str
+
+    @property
+    def rare(self) -> list[str]:
+        """Classes with fewer than ten rows in the total."""
+        return [name for name, count in self.class_counts.items() if count < FEWEST_IN_TOTAL]
+
+    def facts(self) -> dict[str, Any]:
+        """Return the same as what JSON can hold."""
+        return asdict(self)
+
+
+def receive_sum(source: bytes, project: Project, key: KeyPair, *, where: str) -> ReceivedSum:
+    """Read and check a file of sums.
+
+    Parameters
+    ----------
+    source : bytes
+        Of a `.dcsum` file.
+    project : Project
+        With `sharing`.
+    key : KeyPair
+        The analyst's.
+    where : str
+        Name of the file, for errors.
+
+    Raises
+    ------
+    ExchangeError
+        If the file is damaged, is not signed by the party that it names, belongs to another version of the project or
+        another run, says that it was made after the deadline, or holds something else than the plan wants.
+    """
+    bundle = unpack(source, kind=MASKED_SUM_KIND, what=where)
+    party = bundle.facts.get("party")
+    if not isinstance(party, str) or party not in project.parties:
+        raise ExchangeError(
+            "NOT_A_MEMBER",
+            f"{where} comes from a party that is not in project {project.name!r}; its parties are "
+            f"{list(project.parties)!r}. Ask the project's owner.",
+        )
+    check_signer(bundle, project.parties[party], party, where)
+    told = told_by(bundle.facts, project, party, where)
+    try:
+        message = read_message(source, key, signed_by=project.parties[party])
+        plan_of(project, anchor_commitment=told.anchor_commitment, n_components=told.n_components).agreed.check(message)
+    except ExchangeError as error:
+        raise ExchangeError(error.code, f"{where} of party {party!r}: {error}") from None
+    except (AgreementError, ShareError) as error:
+        raise ExchangeError("SHARE_MALFORMED", f"{where}: {error}") from None
+    return ReceivedSum(message=message, told=told, digest=bundle.digest)
+
+
+def check_new_sum(received: ReceivedSum, present: Mapping[str, ReceivedSum], *, where: str) -> None:
+    """Refuse a second message of a party, and one that does not go with the others.
+
+    Parameters
+    ----------
+    received : ReceivedSum
+    present : mapping of str to ReceivedSum
+        Those that are there, by party.
+    where : str
+        Name of the file, for errors.
+
+    Raises
+    ------
+    ExchangeError
+        ALREADY_THERE, ANCHOR_MISMATCH or SHARE_MALFORMED.
+    """
+    party = received.party
+    known = present.get(party)
+    if known is not None and known.digest != received.digest:
+        raise ExchangeError(
+            "ALREADY_THERE",
+            f"Party {party!r} has sent its sums already, and {where} is another file. The difference of two tells "
+            "rows: remove this one, tell the party, and begin a new run with new mask keys.",
+        )
+    check_same_anchor(
+        {name: each.told.anchor_commitment for name, each in present.items()}, party, received.told.anchor_commitment
+    )
+    others = [name for name, each in present.items() if each.told.n_components != received.told.n_components]
+    if others:
+        raise ExchangeError(
+            "SHARE_MALFORMED",
+            f"{where} of party {party!r} has {received.told.n_components} columns in the common map; those of "
+            f"{others!r} have another number. Have all parties compare their versions of datacollab.",
+        )
+
+
+def solve_sums(
+    received: Sequence[ReceivedSum], project: Project, key: KeyPair
+) -> tuple[SumsModel, bytes, SumsIntegration]:
+    """Add up the messages of all parties, check the total, and fit the model.
+
+    Parameters
+    ----------
+    received : sequence of ReceivedSum
+    project : Project
+    key : KeyPair
+        The analyst's, which signs the model.
+
+    Returns
+    -------
+    model : SumsModel
+    data : bytes
+        Of its file.
+    result : SumsIntegration
+
+    Raises
+    ------
+    ExchangeError
+        QUORUM_NOT_MET, naming who is missing; SHARE_MALFORMED if the messages do not fit each other, or the total is
+        not one of rows.
+    """
+    there = {each.party for each in received}
+    if missing := [name for name in project.parties if name not in there]:
+        raise ExchangeError(
+            "QUORUM_NOT_MET",
+            f"The sums of {missing} are missing, and without them nothing can be added up. Wait for them; if one never "
+            "comes, the owner raises the run, with new mask keys of the others.",
+        )
+    told = received[0].told
+    plan = plan_of(project, anchor_commitment=told.anchor_commitment, n_components=told.n_components)
+    try:
+        total = plan.agreed.total([each.message for each in received])
+        counts = _check_total(plan, total, project)
+        model = plan.model(total)
+    except ExchangeError:
+        raise
+    except DataCollabError as error:
+        raise ExchangeError("SHARE_MALFORMED", str(error)) from None
+    data = model.to_bytes(key=key)
+    return model, data, SumsIntegration(
+        n_rows=round(model.fit.n_rows),
+        n_parties=len(project.parties),
+        n_components=told.n_components,
+        alpha=float(model.fit.alpha),
+        class_counts=counts,
+        context=model.context.hex(),
+        model_digest=digest(data),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )  # fmt: skip
+
+
+def _check_total(plan: SumsPlan, total: Any, project: Project) -> dict[str, int]:
+    """Refuse a total that rows cannot give; the counts of classes are returned."""
+    figures = plan.statistic.figures(total)
+    n, K = figures.n_rows, len(project.parties)
+    # At most all noise of all parties together.
+    slack = _FARTHEST * plan.noise * math.sqrt(K)
+    rows_slack = slack / _ETA_SQUARED
+    least = K * fewest_rows(project)
+    wrong = None
+    if n < least - rows_slack:
+        wrong = f"it says that there are {n:.0f} rows, and {K} parties add at least {least}"
+    elif (
+        not -slack * math.sqrt(plan.n_components)
+        <= figures.length_v
+        <= n + rows_slack + slack * math.sqrt(plan.n_components)
+    ):
+        wrong = "rows of the common map are longer than 1, or their squares are negative"
+    elif figures.length_t > figures.most_t + rows_slack * (1 + math.sqrt(plan.statistic.n_outputs)):
+        wrong = "targets are beyond their range"
+    elif figures.class_counts and min(figures.class_counts) < -2 * rows_slack:
+        wrong = "a class has fewer than no rows"
+    if wrong is not None:
+        raise ExchangeError(
+            "SHARE_MALFORMED",
+            f"The total of project {project.name!r} is not one of rows: {wrong}. At least one party added something "
+            "else, and nobody can tell who. Ask all of them, and begin a new run.",
+        )
+    names = [str(name) for name in plan.classes or ()]
+    return {name: max(0, round(count)) for name, count in zip(names, figures.class_counts, strict=True)}

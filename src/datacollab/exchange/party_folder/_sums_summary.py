@@ -1,0 +1,115 @@
+"""What would leave of a project that shares sums, and who learns what of it: for whoever approves it."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..project import Project, sharing_sentences
+
+__all__ = ["APART", "TOGETHER", "SumsSummary"]
+
+_WIDTH = 100
+APART = (
+    "If two other institutions at least do not work with the analyst, it learns one blurred total of all institutions "
+    "alone. The total tells how many people there are, and how often each outcome occurs. It may tell somebody whose "
+    "outcome is rare, or whom only one of two totals has."
+)
+TOGETHER = (
+    "If the analyst and one institution work together, or are the same, they guess better than by chance whether "
+    "somebody they know is among the rows. The blur promises no anonymity, so the file remains personal data."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SumsSummary:
+    """What would leave.
+
+    Attributes
+    ----------
+    party, project, analyst : str
+        The last by its fingerprint.
+    n_rows : int
+        Own rows in the sums.
+    n_public : int
+        Labelled public rows in them.
+    n_components, n_numbers, n_bytes : int
+        Columns of the common map, how many numbers leave, and what they take.
+    noise : float
+        Standard deviation of the total's noise.
+    noise_before : float or None
+        That of all totals so far with any of these rows; None if there is none.
+    n_parties, n_entities : int
+    sentences : tuple of str
+        What people have to know of who takes part.
+    adjusted : dict of str to object
+        Counts of entries that the project's rules made something else.
+    """
+
+    party: str
+    project: str
+    analyst: str
+    n_rows: int
+    n_public: int
+    n_components: int
+    n_numbers: int
+    n_bytes: int
+    noise: float
+    noise_before: float | None
+    n_parties: int
+    n_entities: int
+    sentences: tuple[str, ...]
+    adjusted: dict[str, Any]
+
+    @property
+    def defences(self) -> tuple[str, ...]:
+        """What defends the rows."""
+        return ("masks", "noise")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the same as what JSON can hold."""
+        return asdict(self) | {"way": "sums", "sentences": list(self.sentences), "who": [APART, TOGETHER]}
+
+    def to_text(self) -> str:
+        """Return the same for people."""
+        public = f", and {self.n_public} labelled public ones" if self.n_public else ""
+        lines = [
+            f"Party {self.party} of project {self.project} would send one file to the analyst ({self.analyst}).",
+            f"It holds {self.n_numbers:,} numbers, about {self.n_bytes:,} bytes: sums over {self.n_rows} of its rows"
+            f"{public}.",
+            f"Masks hide them: only the total of all {self.n_parties} parties, {self.n_entities} institutions, can be "
+            f"read, with noise of {self.noise:g}.",
+            "No row leaves, and no target.",
+            "",
+            *textwrap.wrap(APART, _WIDTH),
+            *textwrap.wrap(TOGETHER, _WIDTH),
+        ]
+        for sentence in self.sentences:
+            lines += ["", *textwrap.wrap(f"Warning: {sentence}", _WIDTH)]
+        if self.noise_before is not None:
+            together = (self.noise_before**-2 + self.noise**-2) ** -0.5
+            lines += [
+                "",
+                f"Totals with some of these rows left before. All together they are blurred like one with noise of "
+                f"{together:.2g}.",
+            ]
+        return "\n".join(lines)
+
+
+def entities_in(project: Project) -> int:
+    """Return how many legal entities are parties."""
+    assert project.sharing is not None
+    return len({project.sharing.entity(name) for name in project.parties})
+
+
+def sentences_of(project: Project) -> tuple[str, ...]:
+    """Return what people have to know of who takes part."""
+    assert project.sharing is not None
+    return tuple(sharing_sentences(project.sharing))
+
+
+def or_none(noise: float) -> float | None:
+    """Return the noise of all totals; None if there is no total."""
+    return None if math.isinf(noise) else noise

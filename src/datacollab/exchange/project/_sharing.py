@@ -1,0 +1,195 @@
+"""What parties agree on that share sums under masks: the noise, the common map's size, mask keys and legal entities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...bundle import PublicKey
+from ...errors import ExchangeError
+from ._refusals import check_text, invalid, listed
+from ._task import Task
+
+__all__ = ["ANALYST", "ENTITIES_WITHOUT_WARNING", "Sharing", "check_sharing", "sharing_content", "sharing_sentences"]
+
+ANALYST = "analyst"
+"""What `Sharing.entities` calls the analyst."""
+ENTITIES_WITHOUT_WARNING = 5
+_FEWEST_ENTITIES = 3
+_LEAST_NOISE, _MOST_NOISE = 0.03, 100.0
+_MOST_COMPONENTS = 1000
+_METHODS = ("sample", "uniform")
+_TASKS = ("classification", "regression")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sharing:
+    """How parties share, if they share sums under masks; a project without it shares rows.
+
+    Attributes
+    ----------
+    way : {"sums"}
+    noise : float, default=0.1
+        Standard deviation of the noise on the diagonal of the total; from .03, below which totals tell rows.
+    n_components : int, default=256
+        The most columns of the common map.
+    run : int, default=1
+        Raised with new mask keys if the same agreement is to be played again.
+    mask_keys : dict of str to str
+        Cards (`datacollab.sums.mask_card`), by party.
+    entities : dict of str to str
+        The legal entity behind each party's key, by party, and that of the analyst as ``"analyst"``.
+    labelled_by : str or None
+        The one party that adds labelled public rows, if the anchor has targets.
+
+    Raises
+    ------
+    ExchangeError
+        SPEC_INVALID.
+    """
+
+    mask_keys: dict[str, str]
+    entities: dict[str, str]
+    way: str = "sums"
+    noise: float = 0.1
+    n_components: int = 256
+    run: int = 1
+    labelled_by: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mask_keys", dict(sorted(self.mask_keys.items())))
+        object.__setattr__(self, "entities", dict(sorted(self.entities.items())))
+        if self.way != "sums":
+            raise invalid("[sharing], way", f'{self.way!r}; "sums" is wanted. To share rows, remove the table.')
+        if not _LEAST_NOISE <= self.noise <= _MOST_NOISE:
+            raise invalid(
+                "[sharing], noise",
+                f"{self.noise:g}; {_LEAST_NOISE:g} to {_MOST_NOISE:g} is wanted. With less, a total tells rows.",
+            )
+        if not 2 <= self.n_components <= _MOST_COMPONENTS:
+            raise invalid("[sharing], n_components", f"{self.n_components}; 2 to {_MOST_COMPONENTS} is wanted.")
+        if self.run < 1:
+            raise invalid("[sharing], run", f"{self.run}; 1 or more is wanted.")
+        for name, entity in self.entities.items():
+            check_text(f"[sharing.entities], {name}", entity)
+
+    def entity(self, name: str) -> str:
+        """Return the legal entity of a party or of the analyst, in a form in which equal ones are equal."""
+        return " ".join(self.entities[name].casefold().split())
+
+
+def sharing_content(sharing: Sharing) -> dict[str, Any]:
+    """All entries, with every default written out but for a `labelled_by` that there is not."""
+    labelled_by = {} if sharing.labelled_by is None else {"labelled_by": sharing.labelled_by}
+    return {
+        "way": sharing.way,
+        "noise": float(sharing.noise),
+        "n_components": sharing.n_components,
+        "run": sharing.run,
+        **labelled_by,
+        "mask_keys": dict(sharing.mask_keys),
+        "entities": dict(sharing.entities),
+    }
+
+
+def check_sharing(sharing: Sharing, parties: Mapping[str, PublicKey], task: Task, anchor_method: str) -> None:
+    """Refuse entries that contradict the rest of the project.
+
+    Parameters
+    ----------
+    sharing : Sharing
+    parties : mapping of str to PublicKey
+    task : Task
+    anchor_method : str
+
+    Raises
+    ------
+    ExchangeError
+        SPEC_INVALID, which says what to do.
+    """
+    if task.kind not in _TASKS:
+        raise invalid(
+            "[sharing], way",
+            f"sums are there for {' and '.join(_TASKS)}, not for kind {task.kind!r}. Remove the table [sharing].",
+        )
+    if anchor_method not in _METHODS:
+        raise invalid(
+            "[anchor], method",
+            f"{anchor_method!r}, but sums need an anchor of real public rows or of draws from the declared ranges. "
+            f"Choose {' or '.join(_METHODS)}, or remove the table [sharing].",
+        )
+    if ANALYST in parties:
+        raise invalid("[members.parties]", f"[sharing.entities] keeps {ANALYST!r} for the analyst. Rename the party.")
+    _check_names("[sharing.mask_keys]", sharing.mask_keys, parties, "Each party sends its own: public.key, third line.")
+    _check_names("[sharing.entities]", sharing.entities, [*parties, ANALYST], "Name the legal entity of each.")
+    n_entities = len({sharing.entity(name) for name in parties})
+    if n_entities < _FEWEST_ENTITIES:
+        raise invalid(
+            "[sharing.entities]",
+            f"{n_entities} different legal entities are parties; at least {_FEWEST_ENTITIES} are wanted, or each "
+            "learns what the other added. Find a further institution, or remove the table [sharing].",
+        )
+    if sharing.labelled_by is not None and sharing.labelled_by not in parties:
+        raise invalid(
+            "[sharing], labelled_by", f"{sharing.labelled_by!r} is none of the parties {list(parties)}. Name one."
+        )
+    _check_cards(sharing, parties)
+
+
+def sharing_sentences(sharing: Sharing) -> list[str]:
+    """Return what people have to know of who takes part, before they sign or share; empty if there is nothing.
+
+    Parameters
+    ----------
+    sharing : Sharing
+    """
+    parties = list(sharing.mask_keys)
+    by_entity: dict[str, list[str]] = {}
+    for name in parties:
+        by_entity.setdefault(sharing.entity(name), []).append(name)
+    sentences = []
+    if len(by_entity) < ENTITIES_WITHOUT_WARNING:
+        sentences.append(
+            f"Only {len(by_entity)} legal entities take part: if all but one of them work together, they learn what "
+            f"the last one added. From {ENTITIES_WITHOUT_WARNING} on the risk is smaller."
+        )
+    sentences += [
+        f"Parties {listed(names)} are one legal entity, and hide one another's rows from nobody within it."
+        for names in by_entity.values()
+        if len(names) > 1
+    ]
+    if same := by_entity.get(sharing.entity(ANALYST)):
+        sentences.append(
+            f"The analyst and party {listed(same)} are one legal entity. It holds the total and the common map, and "
+            "can tell clearly better than by chance whether a known person is among the rows."
+        )
+    return sentences
+
+
+def _check_names(where: str, found: Mapping[str, str], wanted: Mapping[str, Any] | list[str], advice: str) -> None:
+    if missing := [name for name in wanted if name not in found]:
+        raise invalid(where, f"{listed(missing)} is missing. {advice}")
+    if further := [name for name in found if name not in wanted]:
+        raise invalid(where, f"{listed(map(repr, further))} is no member of the project. Remove it.")
+
+
+def _check_cards(sharing: Sharing, parties: Mapping[str, PublicKey]) -> None:
+    from ...sums import read_mask_card
+
+    owners: dict[bytes, str] = {}
+    for name, key in parties.items():
+        try:
+            public = read_mask_card(sharing.mask_keys[name], key)
+        except ExchangeError as error:
+            raise invalid(
+                f"[sharing.mask_keys], {name}",
+                f"this is no mask key that party {name!r} ({key.fingerprint}) signed ({error.code}). Ask the party for "
+                "its public.key, and take the third line.",
+            ) from None
+        if public in owners:
+            raise invalid(
+                "[sharing.mask_keys]",
+                f"{owners[public]} and {name} have the same mask key. Ask both for new ones: datacollab keys mask.",
+            )
+        owners[public] = name

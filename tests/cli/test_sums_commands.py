@@ -1,0 +1,101 @@
+"""A project that shares sums, by commands: three parties, from keys to predictions."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from datacollab.exchange.party_folder import PartyFolder
+from playing import assert_refused, runs
+from sums_world import rows_of
+
+PARTIES = ("north", "south", "east")
+keys, project, anchor, party, analyst = map(runs, ("keys", "project", "anchor", "party", "analyst"))
+
+
+def done(result):
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """All parties have joined."""
+    at = tmp_path_factory.mktemp("sums")
+    rows_of(300, 1).drop(columns="ill").to_csv(at / "public.csv", index=False)
+    for seed, name in enumerate(PARTIES):
+        rows_of(80, 50 + seed).to_csv(at / f"{name}.csv", index=False)
+    rows_of(200, 9).to_csv(at / "new.csv", index=False)
+    done(keys("new", *(at / name for name in (*PARTIES, "analyst"))))
+    for name in PARTIES:
+        done(keys("mask", "-C", at / name))
+    members = [option for name in PARTIES for option in ("--party", f"{name}={at / name / 'public.key'}")]
+    text = done(
+        project(
+            *("new", "wards", "--like", at / "public.csv", "--target", "ill", "--class", "no", "--class", "yes"),
+            *("--purpose", "Who falls ill?", *members, "--analyst", at / "analyst" / "public.key"),
+            *("-C", at / "north", "-o", at / "project.toml"),
+        )
+    )
+    assert "sums under masks" in text
+    assert "Only 3 legal entities" in text
+    file = at / "project.toml"
+    file.write_text(file.read_text().replace('south = "south"', 'south = "The southern hospital"'))
+    done(project("sign", file, "-C", at / "north"))
+    assert "The southern hospital" in done(project("show", file))
+    done(anchor("seal", at / "public.csv", "--project", file, "-C", at / "north", "-o", at / "anchor.dcanchor"))
+    for name in PARTIES:
+        done(party("join", file, at / "anchor.dcanchor", "-C", at / name))
+    done(analyst("init", file, "-C", at / "analyst"))
+    return at
+
+
+def test_from_check_to_predictions(place):
+    text = done(party("check", place / "north.csv", "-C", place / "north"))
+    assert "personal data" in text
+    assert "This may be shared" in text
+    refused = party("share", place / "north.csv", "-C", place / "north")
+    assert refused.exit_code == 12
+    assert "NOT_APPROVED" in refused.stderr
+    files = []
+    for name in PARTIES:
+        text = done(party("share", place / f"{name}.csv", "--approve", "--approved-by", "officer", "-C", place / name))
+        assert "approved by officer" in text
+        files.append(place / name / "outbox" / f"{name}.dcsum")
+    assert "nothing was computed" in done(party("share", place / "north.csv", "--approve", "-C", place / "north"))
+    at = ("-C", place / "analyst")
+    assert "north: sums of" in done(analyst("add", *files[:2], *at))
+    assert "2 of 3 parties have shared; 3 are wanted" in done(analyst("status", *at))
+    assert_refused(analyst("integrate", *at), "QUORUM_NOT_MET", 12, "east")
+    assert analyst("integrate", files[2], "--method", "kti", *at).exit_code == 2
+    told = json.loads(done(analyst("integrate", "--json", *at)))
+    assert abs(told["n_rows"] - 240) < 12
+    assert "Parties can compare" in done(analyst("integrate", *at))
+    assert "for north alone" in done(analyst("export", *at))
+    assert analyst("export", "--answers", *at).exit_code == 1
+    model = place / "analyst" / "outbox" / "north.dcmodel"
+    assert "3 parties" in done(party("install", model, "-C", place / "north"))
+    told_file = place / "told.csv"
+    done(party("predict", place / "new.csv", "-o", told_file, "--proba", "-C", place / "north"))
+    assert list(pd.read_csv(told_file)) == ["prediction", "proba_no", "proba_yes"]
+    scores = json.loads(done(party("evaluate", place / "new.csv", "--json", "-C", place / "north")))
+    assert scores["accuracy"] > 0.85
+    events = [entry["event"] for entry in PartyFolder(place / "north").log.entries()]
+    assert events == ["join", "check", "share", "install", "predict", "evaluate"]
+
+
+def test_check_names_the_reasons(place, tmp_path):
+    rows_of(10, 3).to_csv(tmp_path / "few.csv", index=False)
+    fresh = tmp_path / "north"
+    fresh.mkdir()
+    for name in ("keys.json", "project.toml", "policy.toml", "anchor.dcstate", "log.jsonl"):
+        (fresh / name).write_bytes((place / "east" / name).read_bytes())
+    (fresh / "keys.json").chmod(0o600)
+    assert_refused(party("check", tmp_path / "few.csv", "-C", fresh), "KEY_MISSING", 10, "keys mask")
+
+
+def test_steps_of_rows_say_so(place):
+    for command in (("tune", place / "north.csv"), ("forget", "--yes"), ("explain", place / "new.csv")):
+        result = party(*command, "-C", place / "north")
+        assert result.exit_code != 0
+        assert "Traceback" not in result.output

@@ -1,0 +1,103 @@
+"""Mask keys of a party: made once, closed to others, told on a signed card, and erased."""
+
+import os
+import stat
+
+import pytest
+
+from datacollab.bundle import KeyPair, PublicKey, key_with_proof, mask_card_in
+from datacollab.exchange.party_folder import make_mask_key
+from datacollab.exchange.party_folder._files import Files, OwnFiles
+from datacollab.exchange.party_folder._mask_key import erase_file, load_mask_key
+from datacollab.sums import MaskKey, mask_card, read_mask_card
+from party_world import refused
+from playing import runs
+
+run = runs("keys")
+WORDS = "correct horse"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    pair = KeyPair.generate()
+    pair.save(tmp_path / "keys.json")
+    (tmp_path / "public.key").write_text(key_with_proof(pair))
+    return tmp_path
+
+
+def test_a_card_is_the_third_line_and_the_secret_stays(folder):
+    card = make_mask_key(folder)
+    pair = KeyPair.load(folder / "keys.json")
+    assert (folder / "public.key").read_text() == key_with_proof(pair) + card + "\n"
+    assert PublicKey.load(folder / "public.key", proven=True) == pair.public
+    assert mask_card_in(folder / "public.key") == card
+    kept = load_mask_key(Files(folder), OwnFiles(pair, None))
+    assert read_mask_card(card, pair.public) == kept.public
+    assert kept.secret not in (folder / "public.key").read_bytes()
+    assert kept.secret.hex() not in (folder / "public.key").read_text()
+    assert stat.S_IMODE((folder / "mask.dcstate").stat().st_mode) == 0o600
+
+
+def test_an_unused_key_is_kept(folder):
+    first = make_mask_key(folder)
+    (folder / "public.key").unlink()
+    assert make_mask_key(folder) == first == mask_card_in(folder / "public.key")
+
+
+def test_a_passphrase_encrypts_it(tmp_path):
+    KeyPair.generate().save(tmp_path / "keys.json", WORDS)
+    make_mask_key(tmp_path, passphrase=WORDS)
+    secret = load_mask_key(Files(tmp_path), OwnFiles(KeyPair.load(tmp_path / "keys.json", WORDS), WORDS)).secret
+    assert secret not in (tmp_path / "mask.dcstate").read_bytes()
+    with refused("PASSPHRASE_WRONG"):
+        load_mask_key(Files(tmp_path), OwnFiles(KeyPair.load(tmp_path / "keys.json", WORDS), None))
+
+
+def test_a_damaged_or_foreign_file_is_refused(folder):
+    pair = KeyPair.load(folder / "keys.json")
+    files, own = Files(folder), OwnFiles(pair, None)
+    OwnFiles(KeyPair.generate(), None).write(files.mask, {"public": "00"}, {"mask-key.bin": bytes(32)})
+    with refused("STATE_DAMAGED"):
+        make_mask_key(folder)
+    own.write(files.mask, {"public": "00"}, {"mask-key.bin": bytes(31)})
+    with refused("STATE_DAMAGED", "keys mask"):
+        make_mask_key(folder)
+
+
+@pytest.mark.parametrize(
+    "text", ["{key}\n{proof}\n{card}\n{card}\n", "{key}\n{card}\n", "{key}\n{card}\n{proof}\n", "{key}\n{proof}\nx\n"]
+)
+def test_other_orders_and_further_lines_are_refused(tmp_path, text):
+    pair = KeyPair.generate()
+    key, proof = key_with_proof(pair).split()
+    card = mask_card(MaskKey.generate(), pair)
+    (tmp_path / "public.key").write_text(text.format(key=key, proof=proof, card=card))
+    with refused("KEY_MALFORMED"):
+        PublicKey.load(tmp_path / "public.key")
+
+
+def test_a_file_without_a_card_has_none(folder):
+    assert mask_card_in(folder / "public.key") is None
+    with refused("KEY_MISSING"):
+        mask_card_in(folder / "nowhere.key")
+
+
+def test_erasing_leaves_no_file_and_no_bytes(folder, monkeypatch):
+    make_mask_key(folder)
+    os.link(folder / "mask.dcstate", folder / "same-bytes")
+    before = (folder / "same-bytes").read_bytes()
+    erase_file(folder / "mask.dcstate")
+    erase_file(folder / "mask.dcstate")
+    after = (folder / "same-bytes").read_bytes()
+    assert not (folder / "mask.dcstate").exists()
+    assert len(after) == len(before)
+    assert after != before
+
+
+def test_the_command(folder, tmp_path):
+    result = run("mask", "-C", folder)
+    assert result.exit_code == 0, result.output
+    assert "third line" in result.stdout
+    card = mask_card_in(folder / "public.key")
+    assert run("public", "-o", tmp_path / "again.key", "-C", folder).exit_code == 0
+    assert mask_card_in(tmp_path / "again.key") == card

@@ -1,0 +1,72 @@
+"""A share of sums that is killed before any step: nothing happened, or the same bytes are sent again."""
+
+import os
+import shutil
+import signal
+from contextlib import closing
+
+import pytest
+from test_kills import Commands
+
+from datacollab.bundle import unpack
+from datacollab.exchange.ledger import Ledger
+from datacollab.exchange.party_folder import PartyFolder
+from sums_world import new_sums_world
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="kills as POSIX has them")
+
+KILLED = -signal.SIGKILL
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return new_sums_world(tmp_path_factory.mktemp("sums"), parties=("north", "south", "east"))
+
+
+def kept_bytes(place):
+    """The message of a command that the ledger knows."""
+    path = place / ".sum.dcstate.next"
+    return unpack(path if path.exists() else place / "sum.dcstate").members["message.bin"]
+
+
+def test_killed_before_any_step(world, tmp_path):
+    shutil.copytree(world.root / "north", tmp_path / "warm")
+    with closing(Commands(tmp_path / "warm", world.table("north"))) as commands:
+        n_steps, outcomes = killed_at_each_step(commands, world, tmp_path)
+    assert n_steps > 20
+    assert outcomes == {(False, False), (True, False), (True, True)}
+
+
+def killed_at_each_step(commands, world, tmp_path):
+    """How many steps a share has, and what was found after each: whether it was released, whether a file lay there."""
+    joined = world.root / "north"
+    ended, step, outcomes = KILLED, 0, set()
+    while ended == KILLED:
+        step += 1
+        place = tmp_path / f"step-{step}"
+        shutil.copytree(joined, place)
+        ended = commands.run(place, "share", world.table("north"), step=step)
+        sent = [path.read_bytes() for path in (place / "outbox").glob("*.dcsum")]
+        log = [entry["facts"].get("digest") for entry in PartyFolder(place).log.entries()]
+        assert {unpack(data).digest for data in sent} <= set(log)
+        ledger = place / "ledger" / "ledger.json"
+        released = ledger.exists() and len(Ledger(ledger, key=bytes(32)).entries) == 1
+        outcomes.add((released, bool(sent)))
+        before = kept_bytes(place) if released else None
+        if sent:
+            assert sent == [before]
+        # Any command mends the folder.
+        folder = PartyFolder(place)
+        folder.record("look")
+        assert not (place / ".sum.dcstate.next").exists()
+        assert (place / "mask.dcstate").exists() is not released
+        again = folder.share(world.table("north"), approve=lambda summary: "me").read_bytes()
+        if released:
+            assert again == before
+        assert len(Ledger(ledger, key=bytes(32)).entries) == 1
+        assert not (place / "mask.dcstate").exists()
+        assert [entry["event"] for entry in folder.log.entries()].count("share") == 1
+        assert "dcmask1-" not in (place / "public.key").read_text()
+        shutil.rmtree(place)
+    assert ended == 0
+    return step, outcomes

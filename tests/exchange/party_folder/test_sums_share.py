@@ -1,0 +1,235 @@
+"""A party of a project that shares sums: one message, released once, and sent again as it was."""
+
+import json
+import os
+import shutil
+import stat
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from datacollab.bundle import unpack
+from datacollab.errors import AgreementError
+from datacollab.exchange.party_folder import PartyFolder, make_mask_key
+from datacollab.exchange.project import make_anchor, seal_anchor
+from datacollab.sums import read_message
+from party_world import contents, events, refused
+from sums_world import new_sums_world, rows_of
+
+
+@pytest.fixture(scope="module")
+def joined(tmp_path_factory):
+    return new_sums_world(tmp_path_factory.mktemp("joined"))
+
+
+@pytest.fixture
+def world(joined, tmp_path):
+    return joined.copied(tmp_path)
+
+
+def message_of(world, path, name="north"):
+    return read_message(path, world.keys["analyst"], signed_by=world.keys[name].public)
+
+
+def test_a_share_is_one_sealed_message_and_the_key_is_gone(world):
+    seen = []
+    path = world.share("north", approve=lambda summary: seen.append(summary) or "me")
+    assert path == world.root / "north" / "outbox" / "north.dcsum"
+    (summary,) = seen
+    message = message_of(world, path)
+    assert message.words.shape == (1 + summary.n_numbers, 1)
+    assert summary.n_numbers == (summary.n_components + 3) * (summary.n_components + 4) // 2
+    assert abs(path.stat().st_size - summary.n_bytes) < 2000
+    assert not (world.root / "north" / "mask.dcstate").exists()
+    assert "dcmask1-" not in (world.root / "north" / "public.key").read_text()
+    folder = world.folder("north")
+    assert events(folder) == ["join", "share"]
+    assert folder.shared() == unpack(path).digest
+    facts = folder.log.entries()[-1]["facts"]
+    assert (facts["context"], facts["approved_by"]) == (message.context.hex(), "me")
+    for name in ("sum.dcstate", "ledger/ledger.json", "outbox/north.dcsum"):
+        assert stat.S_IMODE((world.root / "north" / name).stat().st_mode) == 0o600
+    assert not [each for each in os.listdir(world.root / "north") if each.endswith(".next")]
+
+
+def test_the_summary_says_who_learns_what(world):
+    texts = []
+    world.share("north", approve=lambda summary: texts.append((summary.to_text(), summary.to_dict())) or "me")
+    ((text, told),) = texts
+    assert "No row leaves" in text
+    assert "personal data" in text
+    assert world.project.analyst.fingerprint in text
+    assert json.dumps(told)
+    assert told["way"] == "sums"
+
+
+def test_a_second_share_sends_the_same_bytes_and_computes_nothing(world):
+    first = world.share("north").read_bytes()
+
+    def never(summary):
+        raise AssertionError
+
+    assert world.share("north", table=world.root / "nowhere.csv", approve=never).read_bytes() == first
+    (world.root / "north" / "outbox" / "north.dcsum").unlink()
+    assert world.share("north", approve=never).read_bytes() == first
+    assert events(world.folder("north")) == ["join", "share", "share-again"]
+
+
+def test_nobody_approved_and_nothing_happened(world):
+    before = contents(world.folder("north"))
+    with refused("NOT_APPROVED"):
+        world.share("north", approve=lambda summary: None)
+    assert contents(world.folder("north")) == before
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "min_rows", "words"), [(19, 1, "at least 20"), (25, 30, "at least 30"), (29, 1, "")]
+)
+def test_few_rows_are_refused_whatever_the_project_says(world, tmp_path, n_rows, min_rows, words):
+    project = replace(world.project, min_rows=min_rows, revision=2)
+    world.write_project(project)
+    table = tmp_path / "few.csv"
+    rows_of(n_rows, 3).to_csv(table, index=False)
+    if not words:
+        assert world.share("north", table=table).exists()
+        return
+    with refused("TOO_FEW_ROWS", words):
+        world.share("north", table=table)
+    assert (world.root / "north" / "mask.dcstate").exists()
+
+
+def test_own_rows_in_the_anchor_are_refused(world, tmp_path):
+    table = tmp_path / "public-rows.csv"
+    rows_of(200, 1).to_csv(table, index=False)
+    with refused("ANCHOR_HAS_PRIVATE_ROWS"):
+        world.share("north", table=table)
+
+
+def test_options_and_steps_of_rows_are_refused(world):
+    folder = world.folder("north")
+    for option in ({"preset": "none"}, {"n_components": 3}, {"epsilon": 1.0}, {"fit_on_anchor": True}):
+        with pytest.raises(AgreementError, match=next(iter(option))):
+            world.share("north", **option)
+    for step in (lambda: folder.prepare(world.table("north")), lambda: folder.foresee(world.table("north"))):
+        with pytest.raises(AgreementError, match="shares sums"):
+            step()
+    with pytest.raises(AgreementError, match="shares sums"):
+        folder.forget()
+    with pytest.raises(AgreementError, match="shares sums"):
+        folder.learn(world.table("north"))
+    with pytest.raises(AgreementError, match="shares sums"):
+        folder.explain(world.table("north"), world.root / "told.csv")
+
+
+def test_without_its_mask_key_or_with_another_it_cannot(world):
+    place = world.root / "north"
+    (place / "mask.dcstate").unlink()
+    with refused("KEY_MISSING", "keys mask"):
+        world.share("north")
+    make_mask_key(place)
+    with refused("NOT_A_MEMBER", "third line"):
+        world.share("north")
+
+
+def test_a_restored_backup_shares_no_second_message(world, tmp_path):
+    """The ledger lies outside of what the backup brings back, and knows the sum."""
+    place = world.root / "north"
+    (tmp_path / "institution").mkdir()
+    text = (place / "policy.toml").read_text().replace('ledger = ""', f'ledger = "{tmp_path / "institution"}"')
+    (place / "policy.toml").write_text(text)
+    shutil.copytree(place, tmp_path / "backup")
+    world.share("north")
+    shutil.rmtree(place)
+    shutil.copytree(tmp_path / "backup", place)
+    assert (place / "mask.dcstate").exists()
+    with refused("ALREADY_SHARED", "no second one is made"):
+        world.share("north")
+    assert not list((place / "outbox").iterdir())
+
+
+def test_a_ledger_beside_the_keys_that_a_link_leads_to(world, tmp_path):
+    """Folders of several projects that link to one file of keys have one ledger."""
+    place = world.root / "north"
+    (tmp_path / "institution").mkdir()
+    (place / "keys.json").rename(tmp_path / "institution" / "keys.json")
+    (place / "keys.json").symlink_to(tmp_path / "institution" / "keys.json")
+    world.share("north")
+    assert (tmp_path / "institution" / "ledger" / "ledger.json").exists()
+
+
+def test_the_partys_own_folder_is_no_place_for_a_ledger(world):
+    place = world.root / "north"
+    text = (place / "policy.toml").read_text()
+    for folder, words in ((".", "own folder"), ("no/where", "cannot be made")):
+        (place / "policy.toml").write_text(text.replace('ledger = ""', f'ledger = "{folder}"'))
+        with refused("POLICY_INVALID", words):
+            world.share("north")
+        assert (place / "mask.dcstate").exists()
+        assert not (place / ".sum.dcstate.next").exists()
+
+
+def test_another_run_over_nearly_the_same_rows_is_refused_and_over_others_has_other_masks(world, tmp_path):
+    first = message_of(world, world.share("north"))
+    world.next_run()
+    with refused("ALREADY_SHARED", "Nearly the same rows"):
+        world.share("north")
+    table = tmp_path / "later.csv"
+    pd.concat([pd.read_csv(world.table("north")), rows_of(15, 77)]).to_csv(table, index=False)
+    seen = []
+    second = message_of(world, world.share("north", table=table, approve=lambda summary: seen.append(summary) or "me"))
+    assert seen[0].noise_before == pytest.approx(world.project.sharing.noise)
+    assert "blurred like one with noise of 0.071" in seen[0].to_text()
+    assert second.context != first.context
+    assert second.tags.keys() == first.tags.keys()
+    assert not set(second.tags.values()) & set(first.tags.values())
+    assert (second.words != first.words).mean() > 0.99
+
+
+def test_another_anchor_is_refused_after_a_share(world):
+    world.share("north")
+    anchor = make_anchor(world.project, rows_of(200, 1), where="public.csv", random_state=5)
+    other = world.root / "other.dcanchor"
+    other.write_bytes(seal_anchor(anchor, world.project, world.keys["north"]))
+    with refused("ALREADY_THERE", "another anchor"):
+        PartyFolder.join(world.root / "north", world.root / "project.toml", other)
+
+
+def test_a_busy_ledger_undoes_the_share(world):
+    from datacollab.exchange.log import locked
+
+    (world.root / "north" / "ledger").mkdir()
+    with locked(world.root / "north" / "ledger"), refused("BUSY"):
+        world.share("north")
+    assert (world.root / "north" / "mask.dcstate").exists()
+    assert not (world.root / "north" / ".sum.dcstate.next").exists()
+    assert world.share("north").exists()
+
+
+def test_one_named_party_adds_the_labelled_public_rows(tmp_path):
+    world = new_sums_world(tmp_path, sharing={"labelled_by": "south"})
+    counts = {}
+    for name in ("north", "south"):
+        world.share(name, approve=lambda summary, name=name: counts.update({name: summary.n_public}) or "me")
+    assert counts == {"north": 0, "south": 120}
+
+
+def test_nothing_secret_is_in_what_can_be_read(world):
+    """Neither a row, nor a target, nor a secret, in the log, the outbox, the ledger or the words of the summary."""
+    place = world.root / "north"
+    secret = unpack(place / "mask.dcstate").members["mask-key.bin"]
+    anchor_secret = world.folder("north").anchor.secret
+    texts = []
+    path = world.share("north", approve=lambda told: texts.append(told.to_text() + str(told.to_dict())) or "me")
+    table = pd.read_csv(world.table("north"))
+    readable = (place / "log.jsonl").read_bytes() + path.read_bytes() + texts[0].encode()
+    readable += (place / "ledger" / "ledger.json").read_bytes() + (place / "public.key").read_bytes()
+    for number in table["age"][:20]:
+        assert repr(number).encode() not in readable
+        assert np.float64(number).tobytes() not in readable
+    for each in (secret, anchor_secret):
+        assert each not in readable
+        assert each.hex().encode() not in readable
+    everything = b"".join(each.read_bytes() for each in place.rglob("*") if each.is_file())
+    assert secret not in everything

@@ -1,0 +1,204 @@
+"""The table [sharing] of the project file: parsed, checked, shown, compared, drafted."""
+
+import tomllib
+from dataclasses import replace
+
+import pytest
+
+from datacollab.bundle import KeyPair
+from datacollab.exchange.project import (
+    AnchorRecipe,
+    Sharing,
+    Task,
+    compare_projects,
+    load_project,
+    project_content,
+    project_text,
+    read_project_text,
+    sharing_lines,
+    sharing_sentences,
+    sign_project_text,
+)
+from datacollab.sums import MaskKey, mask_card
+from party_world import refused
+from sums_world import PARTIES, cards_of, entities_of, project_of, rows_of
+
+THREE = PARTIES[:3]
+
+
+@pytest.fixture(scope="module")
+def keys():
+    return {name: KeyPair.generate() for name in (*PARTIES, "analyst", "stranger")}
+
+
+@pytest.fixture(scope="module")
+def project(keys):
+    return project_of(keys, PARTIES, cards_of(keys, PARTIES), sharing={"labelled_by": "north"})
+
+
+def changed(project, **changes):
+    return replace(project, sharing=replace(project.sharing, **changes))
+
+
+def test_a_file_says_all_of_it_and_is_read_back(project, keys, tmp_path):
+    path = tmp_path / "project.toml"
+    path.write_text(project_text(project, keys["north"]))
+    again = load_project(path)
+    assert again == project
+    assert again.digest == project.digest
+    written = tomllib.loads(path.read_text())
+    del written["signature"]
+    assert written == project_content(project)
+    text = read_project_text(path).replace("run = 1", "run = 2")
+    path.write_text(sign_project_text(text, keys["north"]))
+    raised = load_project(path)
+    assert (raised.sharing.run, raised.revision) == (2, 2)
+
+
+def test_defaults_may_be_left_out_and_are_in_the_digest(keys, tmp_path):
+    project = project_of(keys, PARTIES, cards_of(keys, PARTIES))
+    text = project_text(project, keys["north"])
+    for line in ("noise = 0.1\n", "n_components = 256\n", "run = 1\n"):
+        assert line in text
+        text = text.replace(line, "")
+    path = tmp_path / "project.toml"
+    path.write_text(text)
+    assert load_project(path).digest == project.digest
+    assert (project.sharing.noise, project.sharing.n_components, project.sharing.run) == (0.1, 256, 1)
+
+
+def test_without_the_table_rows_are_shared_as_before(project, keys):
+    rows = replace(project, sharing=None)
+    assert "sharing" not in project_content(rows)
+    assert "[sharing" not in project_text(rows, keys["north"])
+    assert sharing_lines(rows) == []
+
+
+@pytest.mark.parametrize("name", ["way", "mask_keys", "entities"])
+def test_what_has_no_default_is_wanted(project, keys, tmp_path, name):
+    path = tmp_path / "project.toml"
+    path.write_text(project_text(project, keys["north"]).replace(f"sharing.{name}]", "x]").replace("way = ", "wey = "))
+    with refused("SPEC_INVALID"):
+        load_project(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"way": "rows"}, "remove the table"),
+        ({"noise": 0.02}, "a total tells rows"),
+        ({"noise": float("nan")}, "noise"),
+        ({"n_components": 1}, "2 to 1000"),
+        ({"run": 0}, "1 or more"),
+        ({"labelled_by": "nobody"}, "none of the parties"),
+        ({"entities": entities_of(THREE)}, "is missing"),
+        ({"entities": entities_of(PARTIES) | {"moon": "The Moon"}}, "no member"),
+        ({"entities": dict.fromkeys(entities_of(PARTIES), "Hospital")}, "at least 3 are wanted"),
+        ({"entities": entities_of(PARTIES) | {"north": "Hos\npital"}}, "invisible"),
+    ],
+)
+def test_impossible_entries_are_refused_with_what_to_do(project, changes, words):
+    with refused("SPEC_INVALID", words):
+        changed(project, **changes)
+
+
+def test_entities_count_and_not_keys(keys):
+    """Two invented parties of one institution do not make three; neither case nor spaces tell institutions apart."""
+    invented = {"north": "Hospital A", "south": "hospital  a ", "east": "Hospital B", "analyst": "Institute"}
+    with refused("SPEC_INVALID", "2 different legal entities"):
+        project_of(keys, THREE, cards_of(keys, THREE), sharing={"entities": invented})
+
+
+def test_fewer_than_three_parties_are_refused(keys):
+    with refused("SPEC_INVALID", "at least 3 are wanted"):
+        project_of(keys, PARTIES[:2], cards_of(keys, PARTIES[:2]))
+
+
+def test_other_tasks_and_interpolated_anchors_are_refused(project):
+    with refused("SPEC_INVALID", "classification and regression"):
+        replace(project, task=Task(kind="none"))
+    for method in ("smote", "gaussian"):
+        with refused("SPEC_INVALID", "sample or uniform"):
+            replace(project, anchor=AnchorRecipe(method=method, n_rows=40))
+
+
+def test_no_party_is_called_analyst(keys):
+    named = (*THREE, "analyst")
+    with refused("SPEC_INVALID", "Rename the party"):
+        project_of(keys | {"north": keys["north"]}, named, cards_of(keys, named), analyst=keys["stranger"].public)
+
+
+def test_a_mask_key_is_its_partys_and_nobody_elses(project, keys):
+    cards = dict(project.sharing.mask_keys)
+    mask_key = MaskKey.generate()
+    for card, words in [
+        (mask_card(MaskKey.generate(), keys["stranger"]), "SIGNATURE_INVALID"),
+        (cards["south"], "SIGNATURE_INVALID"),
+        (cards["north"][:-1] + ("a" if cards["north"][-1] != "a" else "b"), "north"),
+        ("dcmask1-", "KEY_MALFORMED"),
+    ]:
+        with refused("SPEC_INVALID", words):
+            changed(project, mask_keys=cards | {"north": card})
+    twice = {name: mask_card(mask_key, keys[name]) for name in ("north", "south")}
+    with refused("SPEC_INVALID", "same mask key"):
+        changed(project, mask_keys=cards | twice)
+    with refused("SPEC_INVALID", "third line"):
+        changed(project, mask_keys={name: card for name, card in cards.items() if name != "north"})
+
+
+def test_what_people_have_to_know(project, keys):
+    assert sharing_sentences(project.sharing) == []
+    few = project_of(keys, PARTIES[:4], cards_of(keys, PARTIES[:4])).sharing
+    (sentence,) = sharing_sentences(few)
+    assert sentence.startswith("Only 4 legal entities")
+    same = changed(project, entities=entities_of(PARTIES) | {"analyst": "the NORTH hospital"})
+    (sentence,) = sharing_sentences(same.sharing)
+    assert "analyst and party north are one legal entity" in sentence
+    assert f"warning: {sentence}" in sharing_lines(same)
+    doubled = changed(project, entities=entities_of(PARTIES) | {"south": "The north hospital"})
+    assert any("north, south are one legal entity" in each for each in sharing_sentences(doubled.sharing))
+
+
+def test_changes_are_named(project, keys):
+    cards = project.sharing.mask_keys | {"south": mask_card(MaskKey.generate(), keys["south"])}
+    after = changed(project, run=2, noise=0.3, mask_keys=cards, entities=entities_of(PARTIES) | {"west": "Elsewhere"})
+    assert [change.where for change in compare_projects(project, after)] == [
+        "Sharing: noise",
+        "Sharing: run",
+        "Mask key of south",
+        "Legal entity of west",
+    ]
+    assert compare_projects(project, project) == []
+
+
+def test_a_draft_has_it_if_every_party_has_a_card(tmp_path):
+    from datacollab.exchange.party_folder import make_mask_key
+    from playing import runs
+
+    run, new_keys = runs("project"), runs("keys")
+    for name in (*THREE, "analyst"):
+        assert new_keys("new", tmp_path / name).exit_code == 0
+    rows_of(100, 1).to_csv(tmp_path / "public.csv", index=False)
+
+    def drafted(*options):
+        parties = [option for name in THREE for option in ("--party", f"{name}={tmp_path / name / 'public.key'}")]
+        return run(
+            *("new", "wards", "--like", tmp_path / "public.csv", "--target", "ill", "--purpose", "p", *parties),
+            *("--analyst", tmp_path / "analyst" / "public.key", "-C", tmp_path / "north"),
+            *("-o", tmp_path / "project.toml", *options),
+        )
+
+    for name in THREE[:2]:
+        make_mask_key(tmp_path / name)
+    assert drafted().exit_code == 0
+    assert load_project(tmp_path / "project.toml").sharing is None
+    (tmp_path / "project.toml").unlink()
+    make_mask_key(tmp_path / THREE[2])
+    assert "sample or uniform" in drafted("--anchor-method", "smote").output
+    result = drafted()
+    assert result.exit_code == 0, result.output
+    project = load_project(tmp_path / "project.toml")
+    assert isinstance(project.sharing, Sharing)
+    assert project.anchor.method == "sample"
+    assert "CHECK: these are names of keys" in (tmp_path / "project.toml").read_text()
+    assert "Only 3 legal entities" in run("show", tmp_path / "project.toml").stdout

@@ -1,0 +1,143 @@
+"""A project of five parties and an analyst that shares sums, on disk."""
+
+import copy
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from datacollab.bundle import KeyPair, PublicKey, key_with_proof, mask_card_in
+from datacollab.exchange.analyst_folder import AnalystFolder
+from datacollab.exchange.party_folder import PartyFolder, make_mask_key
+from datacollab.exchange.project import (
+    AnchorRecipe,
+    Column,
+    Project,
+    Sharing,
+    Task,
+    make_anchor,
+    project_text,
+    seal_anchor,
+)
+from datacollab.sums import MaskKey, mask_card
+
+PARTIES = ("north", "south", "east", "west", "centre")
+TASKS = {
+    "classification": Task(kind="classification", target="ill", classes=("no", "yes")),
+    "regression": Task(kind="regression", target="ill", unit="days", minimum=-100.0, maximum=100.0),
+}
+ROWS = 60
+
+
+def rows_of(n_rows, seed, task="classification"):
+    """Rows that fit the project."""
+    random = np.random.default_rng(seed)
+    table = pd.DataFrame(random.normal(50, 15, size=(n_rows, 2)).clip(0, 100), columns=["age", "pulse"])
+    table["ward"] = random.choice(["day", "night"], size=n_rows)
+    score = table["age"] - table["pulse"] + random.normal(0, 5, size=n_rows)
+    table["ill"] = np.where(score > 0, "yes", "no") if task == "classification" else score.clip(-100, 100)
+    return table
+
+
+def entities_of(parties):
+    """One institution behind each key."""
+    return {name: f"The {name} hospital" for name in parties} | {"analyst": "The institute"}
+
+
+def cards_of(keys, parties):
+    """Cards of fresh mask keys that nobody keeps."""
+    return {name: mask_card(MaskKey.generate(), keys[name]) for name in parties}
+
+
+def project_of(keys, parties, cards, task="classification", sharing=None, **changes):
+    """A project of these parties that shares sums; the first one owns it."""
+    entries = {
+        "name": "wards",
+        "purpose": "Tests of sums.",
+        "columns": (
+            Column(name="age", kind="number", minimum=0.0, maximum=100.0),
+            Column(name="pulse", kind="number", minimum=0.0, maximum=100.0),
+            Column(name="ward", kind="category", categories=("day", "night")),
+        ),
+        "task": TASKS[task],
+        "anchor": AnchorRecipe(method="sample", n_rows=120, source="a register"),
+        "max_components": 3,
+        "owner": keys[parties[0]].public,
+        "analyst": keys["analyst"].public,
+        "parties": {name: keys[name].public for name in parties},
+        "sharing": Sharing(**{"mask_keys": cards, "entities": entities_of(parties)} | (sharing or {})),
+    }
+    return Project(**(entries | changes))
+
+
+@dataclass
+class SumsWorld:
+    """What everybody has, and where."""
+
+    root: Path
+    keys: dict
+    project: Project
+    task: str
+
+    def copied(self, root):
+        """Everything as it is, in another folder."""
+        shutil.copytree(self.root, root, dirs_exist_ok=True)
+        other = copy.copy(self)
+        other.root = root
+        return other
+
+    def table(self, name):
+        return self.root / f"{name}.csv"
+
+    def folder(self, name):
+        return PartyFolder(self.root / name)
+
+    @property
+    def analyst(self):
+        return AnalystFolder(self.root / "analyst")
+
+    def share(self, name, table=None, **options):
+        """What a party sends."""
+        options = {"approve": lambda summary: "me"} | options
+        return self.folder(name).share(self.table(name) if table is None else table, **options)
+
+    def share_all(self, parties=None):
+        return [self.share(name) for name in parties or self.project.parties]
+
+    def write_project(self, project):
+        """Sign a project and an anchor for it, and have all join."""
+        self.project = project
+        owner = self.keys[next(name for name, key in project.parties.items() if key == project.owner)]
+        (self.root / "project.toml").write_text(project_text(project, owner))
+        anchor = make_anchor(project, rows_of(200, 1, self.task), where="public.csv", random_state=0)
+        (self.root / "anchor.dcanchor").write_bytes(seal_anchor(anchor, project, owner))
+        for name in project.parties:
+            PartyFolder.join(self.root / name, self.root / "project.toml", self.root / "anchor.dcanchor")
+
+    def next_run(self):
+        """The same agreement once more, with new mask keys."""
+        cards = {name: make_mask_key(self.root / name) for name in self.project.parties}
+        sharing = replace(self.project.sharing, run=self.project.sharing.run + 1, mask_keys=cards)
+        self.write_project(replace(self.project, sharing=sharing, revision=self.project.revision + 1))
+
+
+def new_sums_world(root, task="classification", parties=PARTIES, sharing=None, **changes):
+    """All parties have joined, and nobody has shared."""
+    keys = {name: KeyPair.generate() for name in (*parties, "analyst", "stranger")}
+    for name, key in keys.items():
+        (root / name).mkdir()
+        key.save(root / name / "keys.json")
+        (root / name / "public.key").write_text(key_with_proof(key))
+    for seed, name in enumerate(parties):
+        make_mask_key(root / name)
+        rows_of(ROWS, 100 + seed, task).to_csv(root / f"{name}.csv", index=False)
+    rows_of(400, 7, task).to_csv(root / "new.csv", index=False)
+    rows_of(200, 1, task).to_csv(root / "public.csv", index=False)
+    cards = {name: mask_card_in(root / name / "public.key") for name in parties}
+    assert all(PublicKey.load(root / name / "public.key", proven=True) for name in parties)
+    world = SumsWorld(root, keys, project_of(keys, parties, cards, task, sharing, **changes), task)
+    world.write_project(world.project)
+    AnalystFolder.init(root / "analyst", root / "project.toml")
+    return world
