@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from ..._typing import FloatArray
 from ...bundle import Bundle
 from ...errors import ExchangeError
-from ...sums import CommonMap, SumsModel
+from ...sums import SumsModel
 from ..project import Anchor, Project
 from ..sums import fewest_rows
 from ._sides import Side
-from ._sums_share import common_map
+from ._sums_share import ProjectMap, common_map
 
 __all__ = ["SENTENCE", "CommonModel", "check_common_model"]
 
@@ -30,13 +30,13 @@ class SumsSide:
 
     Parameters
     ----------
-    common : CommonMap
+    common : ProjectMap
     model : SumsModel
     """
 
     name = "ridge regression on sums"
 
-    def __init__(self, common: CommonMap, model: SumsModel) -> None:
+    def __init__(self, common: ProjectMap, model: SumsModel) -> None:
         self._common, self._model = common, model
         self.classes: NDArray[Any] | None = None if model.classes is None else np.asarray(model.classes)
 
@@ -55,11 +55,11 @@ class CommonModel:
 
     Attributes
     ----------
-    common : CommonMap
+    common : ProjectMap
     model : SumsModel
     """
 
-    common: CommonMap
+    common: ProjectMap
     model: SumsModel
     sentence: str = SENTENCE
 

@@ -15,7 +15,7 @@ from ...bundle import KeyPair
 from ...errors import ExchangeError
 from ...sums import CommonMap, MaskKey, SumsPlan
 from ..ledger import Ledger
-from ..project import Anchor, EncodedTable, Project
+from ..project import Anchor, EncodedTable, Project, range_widths
 from ..sums import Told, fewest_rows, plan_of
 from ._files import Files, OwnFiles
 from ._mask_key import load_mask_key
@@ -23,7 +23,7 @@ from ._policy import Policy
 from ._release_check import private_rows_in_anchor
 from ._sums_summary import SumsSummary, entities_in, or_none, sentences_of
 
-__all__ = ["PreparedSum", "common_map", "ledger_of", "prepare_sum"]
+__all__ = ["PreparedSum", "ProjectMap", "common_map", "ledger_of", "prepare_sum"]
 
 _LEDGER_KEY = b"datacollab ledger key 1\n"
 _BATCH_ROWS = 4096
@@ -59,10 +59,37 @@ class PreparedSum:
     reasons: list[ExchangeError]
 
 
-def common_map(project: Project, anchor: Anchor) -> CommonMap:
+@dataclass(frozen=True, eq=False)
+class ProjectMap:
+    """The common map of rows of a project's matrix.
+
+    Attributes
+    ----------
+    common : CommonMap
+        Of columns in units of their declared ranges.
+    widths : ndarray of shape (n_features,)
+        Of these ranges.
+    """
+
+    common: CommonMap = field(repr=False)
+    widths: FloatArray
+
+    @property
+    def n_components(self) -> int:
+        """Number of columns that `transform` gives."""
+        return self.common.n_components
+
+    def transform(self, X: FloatArray) -> FloatArray:
+        """Map rows, shape (n_rows, n_components)."""
+        return self.common.transform(X / self.widths)
+
+
+def common_map(project: Project, anchor: Anchor) -> ProjectMap:
     """Return the map that all parties of a project make of its anchor."""
     assert project.sharing is not None
-    return CommonMap.from_anchor(anchor.rows, anchor.secret, n_components=project.sharing.n_components)
+    widths = range_widths(project)
+    common = CommonMap.from_anchor(anchor.rows / widths, anchor.secret, n_components=project.sharing.n_components)
+    return ProjectMap(common, widths)
 
 
 def ledger_of(files: Files, policy: Policy, key: KeyPair) -> Ledger:
@@ -166,7 +193,7 @@ def prepare_sum(
     )
 
 
-def _part(plan: SumsPlan, common: CommonMap, X: FloatArray, target: np.ndarray) -> FloatArray:
+def _part(plan: SumsPlan, common: ProjectMap, X: FloatArray, target: np.ndarray) -> FloatArray:
     """Sums over batches of rows: the mapped rows have many more columns than the matrix."""
     parts = (
         plan.statistic.part(common.transform(X[start : start + _BATCH_ROWS]), target[start : start + _BATCH_ROWS])

@@ -19,6 +19,7 @@ from ._anchor import (
     guessing,
     make_anchor,
     open_anchor,
+    range_widths,
     seal_anchor,
 )
 from ._column import Column
@@ -62,6 +63,7 @@ __all__ = [
     "open_anchor",
     "project_content",
     "project_text",
+    "range_widths",
     "read_project",
     "read_project_text",
     "read_table",
