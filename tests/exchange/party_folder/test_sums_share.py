@@ -184,7 +184,8 @@ def test_another_run_over_nearly_the_same_rows_is_refused_and_over_others_has_ot
     assert second.context != first.context
     assert second.tags.keys() == first.tags.keys()
     assert not set(second.tags.values()) & set(first.tags.values())
-    assert (second.words != first.words).mean() > 0.99
+    n = min(len(first.words), len(second.words))
+    assert (second.words[:n] != first.words[:n]).mean() > 0.99
 
 
 def test_another_anchor_is_refused_after_a_share(world):

@@ -13,7 +13,7 @@ from ..._typing import FloatArray
 from ...anchor import find_private_rows
 from ...bundle import KeyPair
 from ...errors import ExchangeError
-from ...sums import CommonMap, MaskKey, SumsPlan
+from ...sums import MaskKey, SumsPlan
 from ..ledger import Ledger
 from ..project import Anchor, EncodedTable, Project
 from ..sums import Told, fewest_rows, plan_of
@@ -21,9 +21,10 @@ from ._files import Files, OwnFiles
 from ._mask_key import load_mask_key
 from ._policy import Policy
 from ._release_check import private_rows_in_anchor
+from ._sums_map import ProjectMap, project_map
 from ._sums_summary import SumsSummary, entities_in, or_none, sentences_of
 
-__all__ = ["PreparedSum", "common_map", "ledger_of", "prepare_sum"]
+__all__ = ["PreparedSum", "ledger_of", "prepare_sum"]
 
 _LEDGER_KEY = b"datacollab ledger key 1\n"
 _BATCH_ROWS = 4096
@@ -57,12 +58,6 @@ class PreparedSum:
     mask_key: MaskKey = field(repr=False)
     summary: SumsSummary
     reasons: list[ExchangeError]
-
-
-def common_map(project: Project, anchor: Anchor) -> CommonMap:
-    """Return the map that all parties of a project make of its anchor."""
-    assert project.sharing is not None
-    return CommonMap.from_anchor(anchor.rows, anchor.secret, n_components=project.sharing.n_components)
 
 
 def ledger_of(files: Files, policy: Policy, key: KeyPair) -> Ledger:
@@ -113,7 +108,7 @@ def prepare_sum(
     assert project.sharing is not None
     assert encoded.target is not None
     mask_key = _mask_key(project, name, files, own)
-    common = common_map(project, anchor)
+    common = project_map(project, anchor)
     commitment = anchor.commitment(project)
     plan = plan_of(project, anchor_commitment=commitment, n_components=common.n_components)
     if plan.roster[name] != mask_key.public:
@@ -166,7 +161,7 @@ def prepare_sum(
     )
 
 
-def _part(plan: SumsPlan, common: CommonMap, X: FloatArray, target: np.ndarray) -> FloatArray:
+def _part(plan: SumsPlan, common: ProjectMap, X: FloatArray, target: np.ndarray) -> FloatArray:
     """Sums over batches of rows: the mapped rows have many more columns than the matrix."""
     parts = (
         plan.statistic.part(common.transform(X[start : start + _BATCH_ROWS]), target[start : start + _BATCH_ROWS])

@@ -33,6 +33,7 @@ __all__ = [
     "anchor_of_rows",
     "anchor_to_bytes",
     "check_anchor",
+    "declared_widths",
     "guessing",
     "make_anchor",
     "open_anchor",
@@ -275,7 +276,7 @@ def make_anchor(project: Project, table: Any, *, where: str, random_state: int |
     """
     encoded = encode_table(project, table, where=where, with_target=_has_target(project, table))
     recipe = project.anchor
-    scale = _scale(project) if recipe.method == "smote" else np.ones(project.n_features)
+    scale = declared_widths(project) if recipe.method == "smote" else np.ones(project.n_features)
     sampler = _sampler(project)
     rows, target = sampler.sample(encoded.X / scale, encoded.target, random_state=random_state)
     return check_anchor(Anchor(rows=rows * scale, target=target), project, what=where)
@@ -384,7 +385,7 @@ def _has_target(project: Project, table: Any) -> bool:
     return project.task.is_single and project.task.target in map(str, table.columns)
 
 
-def _scale(project: Project) -> FloatArray:
+def declared_widths(project: Project) -> FloatArray:
     """For each column of the matrix, the width of its declared range; 1 for zeros and ones."""
     low, high = _bounds(project)
     return high - low

@@ -32,7 +32,7 @@ class Sharing:
     way : {"sums"}
     noise : float, default=0.1
         Standard deviation of the noise on the diagonal of the total; from .03, below which totals tell rows.
-    n_components : int, default=256
+    n_components : int, default=100
         The most columns of the common map.
     run : int, default=1
         Raised with new mask keys if the same agreement is to be played again.
@@ -53,7 +53,7 @@ class Sharing:
     entities: dict[str, str]
     way: str = "sums"
     noise: float = 0.1
-    n_components: int = 256
+    n_components: int = 100
     run: int = 1
     labelled_by: str | None = None
 
