@@ -20,7 +20,7 @@ GROUPS = {path: each for path, each in BELOW.items() if hasattr(each, "commands"
 COMMANDS = {path: each for path, each in BELOW.items() if path not in GROUPS}
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 IN_A_FOLDER = {
-    *(("keys", name) for name in ("new", "public", "show")),
+    *(("keys", name) for name in ("new", "mask", "public", "show")),
     *(("project", name) for name in ("new", "sign")),
     *(("anchor", name) for name in ("seal", "open")),
     *(("party", name) for name in ("join", "check", "tune", "share", "install", "predict", "evaluate")),

@@ -19,7 +19,7 @@ from datacollab.exchange.project import (
     sharing_sentences,
     sign_project_text,
 )
-from datacollab.sums import MaskKey, mask_card
+from datacollab.sums import MOST_COMPONENTS, MaskKey, mask_card
 from party_world import refused
 from sums_world import PARTIES, cards_of, entities_of, project_of, rows_of
 
@@ -64,7 +64,7 @@ def test_defaults_may_be_left_out_and_are_in_the_digest(keys, tmp_path):
     path = tmp_path / "project.toml"
     path.write_text(text)
     assert load_project(path).digest == project.digest
-    assert (project.sharing.noise, project.sharing.n_components, project.sharing.run) == (0.1, 100, 1)
+    assert (project.sharing.noise, project.sharing.n_components, project.sharing.run) == (0.1, MOST_COMPONENTS, 1)
 
 
 def test_without_the_table_rows_are_shared_as_before(project, keys):

@@ -221,8 +221,7 @@ def _check_total(plan: SumsPlan, total: Any, project: Project) -> dict[str, int]
     """Refuse a total that rows cannot give; the counts of classes are returned."""
     figures = plan.statistic.figures(total)
     n, K = figures.n_rows, len(project.parties)
-    # At most all noise of all parties together.
-    slack = _FARTHEST * plan.noise * math.sqrt(K)
+    slack = _FARTHEST * plan.noise * plan.agreed.excess
     rows_slack = slack / _ETA_SQUARED
     least = K * fewest_rows(project)
     wrong = None

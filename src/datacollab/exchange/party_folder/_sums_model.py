@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from ..._typing import FloatArray
 from ...bundle import Bundle
 from ...errors import ExchangeError
-from ...sums import SumsModel
+from ...sums import SumsModel, SumsPlan
 from ..project import Anchor, Project
-from ..sums import fewest_rows
+from ..sums import fewest_rows, plan_of
 from ._sides import Side
-from ._sums_share import ProjectMap, common_map
+from ._sums_map import ProjectMap, project_map
 
 __all__ = ["SENTENCE", "CommonModel", "check_common_model"]
 
@@ -111,7 +111,7 @@ def check_common_model(model: SumsModel, kept: Bundle, project: Project, anchor:
         )
     task = project.task
     limits = None if task.classes or task.minimum is None or task.maximum is None else (task.minimum, task.maximum)
-    common = common_map(project, anchor)
+    common = project_map(project, anchor)
     if (model.classes or ()) != task.classes or model.limits != limits:
         raise _malformed(f"{where} is of other classes, or of another range, than project {project.name!r}")
     if len(model.fit.coefficients) != common.n_components:
@@ -119,23 +119,24 @@ def check_common_model(model: SumsModel, kept: Bundle, project: Project, anchor:
             f"{where} has coefficients for {len(model.fit.coefficients)} columns, and the common map has "
             f"{common.n_components}"
         )
-    _check_size(model, project, where)
+    commitment = str(kept.facts["anchor_commitment"])
+    plan = plan_of(project, anchor_commitment=commitment, n_components=common.n_components)
+    _check_size(model, plan, fewest_rows(project), where)
     outputs = model.fit.predict(common.transform(anchor.rows))
     if not (np.abs(outputs) <= _LARGEST_OUTPUT).all():
         raise _malformed(f"In a trial with the anchor, {where} gives what no target can be")
     return CommonModel(common=common, model=model)
 
 
-def _check_size(model: SumsModel, project: Project, where: str) -> None:
+def _check_size(model: SumsModel, plan: SumsPlan, fewest: int, where: str) -> None:
     """Refuse coefficients that no ridge regression on so many rows has, with the noise agreed on."""
-    assert project.sharing is not None
-    fit, noise = model.fit, project.sharing.noise
+    fit, noise = model.fit, plan.noise * plan.agreed.excess
     n_components, n_outputs = fit.coefficients.shape
-    least = 0.5 * noise * math.sqrt(2 * n_components)
-    wanted = len(project.parties) * fewest_rows(project)
+    least = noise * math.sqrt(2 * n_components)
+    wanted = len(plan.roster) * fewest
     if not (math.isfinite(fit.n_rows) and math.isfinite(fit.alpha)) or fit.alpha < least * (1 - 1e-9):
         raise _malformed(f"{where} has a smaller penalty than its noise demands")
-    slack = 32 * noise * math.sqrt(len(project.parties))
+    slack = 32 * noise
     if fit.n_rows < wanted - slack:
         raise _malformed(f"{where} says that there are {fit.n_rows:.0f} rows, and the parties add {wanted} at least")
     # The ridge solution's norm is at most |T| / (2 sqrt(alpha)); noise in the moments adds |E| / alpha.

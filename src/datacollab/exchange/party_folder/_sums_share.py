@@ -13,17 +13,18 @@ from ..._typing import FloatArray
 from ...anchor import find_private_rows
 from ...bundle import KeyPair
 from ...errors import ExchangeError
-from ...sums import CommonMap, MaskKey, SumsPlan
+from ...sums import MaskKey, SumsPlan
 from ..ledger import Ledger
-from ..project import Anchor, EncodedTable, Project, range_widths
+from ..project import Anchor, EncodedTable, Project
 from ..sums import Told, fewest_rows, plan_of
 from ._files import Files, OwnFiles
 from ._mask_key import load_mask_key
 from ._policy import Policy
 from ._release_check import private_rows_in_anchor
+from ._sums_map import ProjectMap, project_map
 from ._sums_summary import SumsSummary, entities_in, or_none, sentences_of
 
-__all__ = ["PreparedSum", "ProjectMap", "common_map", "ledger_of", "prepare_sum"]
+__all__ = ["PreparedSum", "ledger_of", "prepare_sum"]
 
 _LEDGER_KEY = b"datacollab ledger key 1\n"
 _BATCH_ROWS = 4096
@@ -57,39 +58,6 @@ class PreparedSum:
     mask_key: MaskKey = field(repr=False)
     summary: SumsSummary
     reasons: list[ExchangeError]
-
-
-@dataclass(frozen=True, eq=False)
-class ProjectMap:
-    """The common map of rows of a project's matrix.
-
-    Attributes
-    ----------
-    common : CommonMap
-        Of columns in units of their declared ranges.
-    widths : ndarray of shape (n_features,)
-        Of these ranges.
-    """
-
-    common: CommonMap = field(repr=False)
-    widths: FloatArray
-
-    @property
-    def n_components(self) -> int:
-        """Number of columns that `transform` gives."""
-        return self.common.n_components
-
-    def transform(self, X: FloatArray) -> FloatArray:
-        """Map rows, shape (n_rows, n_components)."""
-        return self.common.transform(X / self.widths)
-
-
-def common_map(project: Project, anchor: Anchor) -> ProjectMap:
-    """Return the map that all parties of a project make of its anchor."""
-    assert project.sharing is not None
-    widths = range_widths(project)
-    common = CommonMap.from_anchor(anchor.rows / widths, anchor.secret, n_components=project.sharing.n_components)
-    return ProjectMap(common, widths)
 
 
 def ledger_of(files: Files, policy: Policy, key: KeyPair) -> Ledger:
@@ -140,7 +108,7 @@ def prepare_sum(
     assert project.sharing is not None
     assert encoded.target is not None
     mask_key = _mask_key(project, name, files, own)
-    common = common_map(project, anchor)
+    common = project_map(project, anchor)
     commitment = anchor.commitment(project)
     plan = plan_of(project, anchor_commitment=commitment, n_components=common.n_components)
     if plan.roster[name] != mask_key.public:

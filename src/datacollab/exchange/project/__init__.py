@@ -16,10 +16,10 @@ from ._anchor import (
     anchor_from_bytes,
     anchor_of_rows,
     anchor_to_bytes,
+    declared_widths,
     guessing,
     make_anchor,
     open_anchor,
-    range_widths,
     seal_anchor,
 )
 from ._column import Column
@@ -53,6 +53,7 @@ __all__ = [
     "check_party_name",
     "column_rows",
     "compare_projects",
+    "declared_widths",
     "draft_project",
     "encode_table",
     "guessing",
@@ -63,7 +64,6 @@ __all__ = [
     "open_anchor",
     "project_content",
     "project_text",
-    "range_widths",
     "read_project",
     "read_project_text",
     "read_table",

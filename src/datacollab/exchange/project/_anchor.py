@@ -33,10 +33,10 @@ __all__ = [
     "anchor_of_rows",
     "anchor_to_bytes",
     "check_anchor",
+    "declared_widths",
     "guessing",
     "make_anchor",
     "open_anchor",
-    "range_widths",
     "seal_anchor",
 ]
 
@@ -276,7 +276,7 @@ def make_anchor(project: Project, table: Any, *, where: str, random_state: int |
     """
     encoded = encode_table(project, table, where=where, with_target=_has_target(project, table))
     recipe = project.anchor
-    scale = range_widths(project) if recipe.method == "smote" else np.ones(project.n_features)
+    scale = declared_widths(project) if recipe.method == "smote" else np.ones(project.n_features)
     sampler = _sampler(project)
     rows, target = sampler.sample(encoded.X / scale, encoded.target, random_state=random_state)
     return check_anchor(Anchor(rows=rows * scale, target=target), project, what=where)
@@ -385,8 +385,8 @@ def _has_target(project: Project, table: Any) -> bool:
     return project.task.is_single and project.task.target in map(str, table.columns)
 
 
-def range_widths(project: Project) -> FloatArray:
-    """Return the width of each column's declared range, shape (n_features,); 1 for zeros and ones."""
+def declared_widths(project: Project) -> FloatArray:
+    """For each column of the matrix, the width of its declared range; 1 for zeros and ones."""
     low, high = _bounds(project)
     return high - low
 
