@@ -32,14 +32,7 @@ from datacollab.exchange.project import (
 )
 from datacollab.exchange.project._anchor import anchor_arrays, anchor_from_arrays
 from datacollab.model import LinearMap
-from datacollab.share import (
-    SUMS_KIND,
-    ClassSums,
-    class_sums_from,
-    share_contents,
-    share_from,
-    sums_contents,
-)
+from datacollab.share import share_contents, share_from
 from datacollab.sums import MASKED_SUM_KIND, MaskedSum, MaskKey, message_to_bytes, read_message
 
 NUMBERS = [0, 1, -1, 2, 1e308, -1e308, 2**31 - 1, -(2**31), 2**53, 10**30, 0.5, True, False]
@@ -144,23 +137,6 @@ def shares(generator):
         anchor_target=np.array(["a"] * 7),
     )
     return bundle_mutants("datacollab.share", *share_contents(share), share_from, generator)
-
-
-def sums(generator):
-    rows = np.random.default_rng(0).normal(size=(9, 3))
-    message = ClassSums(
-        party="north",
-        classes=np.array(["a", "b"]),
-        sums=rows[:2],
-        counts=rows[0, :2],
-        anchor_representation=rows,
-        clip=1.0,
-        noise=2.0,
-        anchor_target=np.array(["a", "b", "a"] * 3),
-        epsilon=4.0,
-        delta=1e-5,
-    )
-    return bundle_mutants(SUMS_KIND, *sums_contents(message), class_sums_from, generator)
 
 
 def masked_sums(generator):
@@ -294,7 +270,6 @@ KINDS = {
     "models": models,
     "projects": projects,
     "shares": shares,
-    "sums": sums,
     "masked sums": masked_sums,
     "tables": tables,
 }

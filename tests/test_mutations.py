@@ -11,7 +11,7 @@ from datacollab._codes import CODES
 from suite import N_CHANGES
 
 SCRIPT = Path(__file__).with_name("mutations.py")
-KINDS = ("anchors", "answers", "masked sums", "models", "projects", "shares", "sums", "tables")
+KINDS = ("anchors", "answers", "masked sums", "models", "projects", "shares", "tables")
 MOST_SECONDS, MOST_MEGABYTES = 5, 1024
 
 

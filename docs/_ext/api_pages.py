@@ -29,6 +29,7 @@ EVERYDAY = {
     "A party hides its rows, looks at what that risks and brings, and shares once": (
         "Party obfuscator foresee audit choose Share"
     ),
+    "Or all add up under masks, and the analyst learns the total alone": "CommonSpace MaskKey SumsPlan SumsModel",
     "The analyst aligns the shares and trains": "Analyst Collaboration",
     "Integration methods": "KTI KTICV LTI GEP MPP ODC",
     "Graphs between anchor rows": "GeometricGraph TargetSimilarityGraph TargetDissimilarityGraph",
@@ -43,9 +44,10 @@ EVERYDAY = {
 """The names of `datacollab` itself by role, in the order of the protocol."""
 
 ROOMS = (
-    *("anchor", "party", "share", "analyst", "model", "collaboration", "effects", "survival", "targets"),
+    *("anchor", "party", "share", "sums", "analyst", "model", "collaboration", "effects", "survival", "targets"),
     *("datasets", "progress", "testing", "errors", "linalg", "bundle", "risk.attacks", "risk.audit"),
     *("exchange.project", "exchange.party_folder", "exchange.analyst_folder", "exchange.log"),
+    *("exchange.ledger", "exchange.sums"),
 )
 """The rooms whose names are public."""
 

@@ -51,7 +51,7 @@ PROJECT = make_project()
 SENT_AS = {
     "anchor": ("datacollab.anchor", {}),
     "share": ("datacollab.share", {}),
-    "sums": ("datacollab.sums", {}),
+    "sums": ("datacollab.masked-sum", {}),
     "model": ("datacollab.model", {"n_components": 1}),
     "answers": ("datacollab.answers", {}),
 }

@@ -34,7 +34,6 @@ from datacollab.model import (
     LandmarkRidgeRegressor,
     LinearMap,
 )
-from datacollab.share import ClassSums
 from datacollab.survival import CoxRegression, SurvivalForest
 from datacollab.targets import survival_target
 
@@ -125,18 +124,6 @@ def main() -> None:
         expected["models"][name] = said_by(model)
     for name, share in shares().items():
         share.save(FOLDER / f"{name}.dcshare", key=KEY)
-    sums = ClassSums(
-        party="north",
-        classes=["no", "yes"],
-        sums=X[:2],
-        counts=[10.2, 7.9],
-        anchor_representation=A,
-        clip=1.0,
-        noise=2.2,
-        epsilon=1.0,
-        delta=1e-5,
-    )
-    sums.save(FOLDER / "noisy.dcsums", key=KEY)
     classes = AnchorAnswers(party="north", values=generator.dirichlet(np.ones(3), size=8), classes=["a", "b", "c"])
     classes.save(FOLDER / "classes.dcanswers", key=KEY)
     AnchorAnswers(party=3, values=X[:8, 0]).save(FOLDER / "numbers.dcanswers", key=KEY)

@@ -17,7 +17,7 @@ from datacollab.bundle import KeyPair, pack, unpack
 from datacollab.errors import ExchangeError
 from datacollab.exchange.project import load_project
 from datacollab.model import AnchorAnswers, answers_contents, answers_from, model_contents, model_from
-from datacollab.share import class_sums_from, share_contents, share_from, sums_contents
+from datacollab.share import share_contents, share_from
 
 FOLDER = Path(__file__).with_name("fixtures")
 FILES = sorted(file.name for file in FOLDER.glob("*.dc*"))
@@ -28,7 +28,6 @@ TYPES = {"BOOL": "?", "F64": "<f8", "F32": "<f4", "I32": "<i4", "I64": "<i8"}
 ROUND_TRIPS = {
     "datacollab.model": lambda bundle: model_contents(model_from(bundle)),
     "datacollab.share": lambda bundle: share_contents(share_from(bundle)),
-    "datacollab.sums": lambda bundle: sums_contents(class_sums_from(bundle)),
     "datacollab.answers": lambda bundle: answers_contents(answers_from(bundle)),
 }
 

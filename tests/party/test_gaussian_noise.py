@@ -11,9 +11,8 @@ from scipy import stats
 from scipy.integrate import quad, trapezoid
 from scipy.stats import norm
 
-import datacollab as dc
 from datacollab.errors import ObfuscationError
-from datacollab.party import GaussianMechanism, GaussianNoise, NoisyClassSums, Promise, gaussian_delta, gaussian_sigma
+from datacollab.party import GaussianMechanism, GaussianNoise, Promise, gaussian_delta, gaussian_sigma
 from datacollab.party._gaussian_noise import clipped as clip_rows
 from datacollab.party._gaussian_noise import gaussian_epsilon, grid_step, noisy
 from datacollab.party._guarantee import guarantee_of, mu_of
@@ -274,25 +273,3 @@ class TestBesideDPAccounting:
             )
             bounds.append(loss.self_compose(n_times).get_epsilon_for_delta(delta))
         return bounds
-
-    @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-5), (2.0, 1e-6), (4.0, 1e-5), (8.0, 1e-9)])
-    def test_class_sums_keep_their_promise_for_a_replaced_and_for_an_added_record(self, epsilon, delta, rng):
-        """The mechanism's own noise, against the sensitivities 2C and sqrt(2) C."""
-        anchor = rng.normal(size=(100, 3))
-        mechanism = NoisyClassSums(epsilon, delta, classes=(0, 1))
-        C, noise = mechanism.clip(anchor), mechanism.noise(anchor)
-        low, high = self.epsilons(noise, 2 * C, delta)
-        assert low <= epsilon <= high + 1e-9
-        assert high - low < 0.01
-        low, high = self.epsilons(noise, math.sqrt(2) * C, delta)
-        assert low - 1e-6 <= mechanism.epsilon_of_presence <= high + 1e-6
-
-    def test_two_releases_add_up_as_it_says(self, rng):
-        X, public = rng.normal(size=(60, 4)), rng.normal(size=(80, 4))
-        f, defence = dc.obfuscator("pca", n_components=2), NoisyClassSums(2.0, classes=(0, 1))
-        party = dc.Party("a", f, fit_on=public, defences=[defence], share_again=True)
-        for _ in range(2):
-            sums = party.fit(X, np.arange(60) % 2).class_sums(public)
-        low, high = self.epsilons(sums.noise, 2 * sums.clip, sums.delta, n_times=2)
-        assert low <= sums.epsilon <= high + 1e-9
-        assert high - low < 0.01

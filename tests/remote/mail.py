@@ -8,7 +8,7 @@ from party_world import new_world
 
 KIND = {
     "share": ("datacollab.share", ".dcshare"),
-    "sums": ("datacollab.sums", ".dcsums"),
+    "sums": ("datacollab.masked-sum", ".dcsum"),
     "model": ("datacollab.model", ".dcmodel"),
     "answers": ("datacollab.answers", ".dcanswers"),
 }

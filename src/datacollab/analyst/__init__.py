@@ -2,7 +2,7 @@
 
 Files by what they are for:
 
-* The role: `_analyst`, `_collaboration`, `_training`; where parties send sums over classes, `_class_sums`.
+* The role: `_analyst`, `_collaboration`, `_training`.
 * Integration methods: `_base`, `_linear`, `_kti`, `_kti_cv`, `_anchor_scaled`, and their `_graphs`.
 * KTI's problem and its solvers: `_kti`, `_target_problem`, `_solving`, `_cost`, `_exact`, `_nystroem`, `_engine`.
 * The search over hyperparameters of KTI: `_kti_cv`, `_kti_scoring`.
@@ -14,7 +14,6 @@ from ._analyst import Analyst
 from ._anchor_scaled import AnchorScaled
 from ._base import BaseIntegrator
 from ._candidates import Candidate, Selection
-from ._class_sums import fit_class_sums
 from ._clustering import Clustering, Integrated, cluster, integrate, novelty
 from ._collaboration import Collaboration
 from ._graphs import GeometricGraph, NeighborGraph, TargetDissimilarityGraph, TargetSimilarityGraph
@@ -43,7 +42,6 @@ __all__ = [
     "TargetDissimilarityGraph",
     "TargetSimilarityGraph",
     "cluster",
-    "fit_class_sums",
     "integrate",
     "novelty",
 ]

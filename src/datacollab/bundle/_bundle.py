@@ -38,7 +38,6 @@ KINDS = (
     "datacollab.anchor",
     "datacollab.party-state",
     "datacollab.collaboration",
-    "datacollab.sums",
     "datacollab.masked-sum",
     "datacollab.sums-model",
 )

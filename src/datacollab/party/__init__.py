@@ -2,10 +2,10 @@
 
 Files by what they are for:
 
-* The role: `_party`, `_local_party`, `_inference`, `_combining`, `_summing`; in sums, `_common_space`.
+* The role: `_party`, `_local_party`, `_inference`, `_combining`; in sums, `_common_space`.
 * Obfuscators f_k: `_obfuscator`, `_kernel_pca`, `_umap`, `_public_fit`.
 * Defences: `_defence`, `_labelled_anchors`, `_class_shift`, `_anchor_residuals`, `_microaggregation`,
-  `_gaussian_noise`, `_noisy_class_sums`.
+  `_gaussian_noise`.
 * What is released, and what is promised of it: `_release`, `_basis`, `_guarantee`.
 * Own models and the common one together: `_personal_model`, `_own_models`, `_table_encoder`, `_blend`.
 * A model learnt from answers on the anchor: `_learning`, `_learn`.
@@ -29,7 +29,6 @@ from ._labelled_anchors import LabelledAnchors
 from ._learn import AnswerRidge, LearnedModel, fit_to_answers, learn_answers
 from ._local_party import LocalParty
 from ._microaggregation import Microaggregation
-from ._noisy_class_sums import NoisyClassSums
 from ._obfuscator import OBFUSCATORS, obfuscator
 from ._paired_intervals import Estimate
 from ._party import Party
@@ -57,7 +56,6 @@ __all__ = [
     "LearnedModel",
     "LocalParty",
     "Microaggregation",
-    "NoisyClassSums",
     "Party",
     "PartyPredictor",
     "PersonalModel",

@@ -67,15 +67,12 @@ class Published:
         that class, each at most once; None where it stands for none.
     anchor_rows : ndarray of shape (n_published,) or None
         Where published rows are made of the anchor's: which one each is made of.
-    counts : ndarray of shape (n_published,) or None
-        Where published rows are sums, one for each class of `target`: how many rows each class has, with noise.
     """
 
     rows: FloatArray
     target: NDArray[Any]
     own_rows: NDArray[np.intp] | None
     anchor_rows: NDArray[np.intp] | None = None
-    counts: FloatArray | None = None
 
     def followed_by(self, later: Published) -> Published:
         """The same after another defence, to which these rows were given."""
@@ -88,7 +85,6 @@ class Published:
             target=later.target,
             own_rows=None if none else self.own_rows[later.own_rows],  # type: ignore[index]
             anchor_rows=anchor_rows,
-            counts=later.counts,
         )
 
     def __repr__(self) -> str:

@@ -153,7 +153,7 @@ def obstacle_in(defences: Sequence[Defence]) -> tuple[Defence | None, str | None
     """
     mechanism = next((defence for defence in defences if defence.is_private), None)
     if mechanism is None:
-        return None, "there is no ClassShift or GaussianMechanism among its defences, nor NoisyClassSums"
+        return None, "there is no ClassShift or GaussianMechanism among its defences"
     before = next(defence for defence in defences if defence is mechanism or not defence.independent_rows)
     if before is mechanism:
         return mechanism, None

@@ -32,11 +32,9 @@ from ._defence import Defence
 from ._guarantee import PrivacyGuarantee, obstacle_before, obstacle_in
 from ._labelled_anchors import LabelledAnchors
 from ._learning import LearningParty
-from ._noisy_class_sums import NoisyClassSums
 from ._obfuscator import obfuscator as make_obfuscator
 from ._public_fit import public_subsample, random_rotation
 from ._release import Ledger, OwnRows, Release, TableDigest
-from ._summing import SummingParty
 
 __all__ = [
     "Party",
@@ -152,8 +150,6 @@ def check_parameters(
     ------
     TypeError
         When the obfuscator is no transformer, or `defences` no sequence of defences.
-    ValueError
-        When `NoisyClassSums` is not the only defence.
 
     Warns
     -----
@@ -170,11 +166,6 @@ def check_parameters(
         raise TypeError(
             f"Party {party!r}: defences must be a list of them, such as [ClassShift(epsilon=4.0)]; got "
             f"{[type(defence).__name__ for defence in found]}."
-        )
-    if len(defences) > 1 and any(isinstance(defence, NoisyClassSums) for defence in defences):
-        raise ValueError(
-            f"Party {party!r}: NoisyClassSums is given with other defences; it must be alone, for what is done to rows "
-            f"before it only adds noise, and none leaves behind it. Got {[type(each).__name__ for each in defences]}."
         )
     if has_fixed_seed(obfuscator):
         _warn_of_seed(party, "the obfuscator has", "rebuild the obfuscation")
@@ -286,7 +277,7 @@ def _warn_of_seed(party: PartyName, who: str, what: str) -> None:
 _SUBSAMPLE, _ROTATION, _DEFENCES = range(3)
 
 
-class Party(LearningParty, SummingParty, ShownParty):
+class Party(LearningParty, ShownParty):
     """One party, with its private rows behind a secret map f_k.
 
     Parameters
@@ -303,8 +294,7 @@ class Party(LearningParty, SummingParty, ShownParty):
         it then betrays, whatever defences there are: rows it was fitted on can be told from others.
     defences : sequence of Defence, default=()
         Applied in turn to the representation of the own rows, once per `fit`; see `ClassShift` and
-        `LabelledAnchors`, and also `Microaggregation`, `GaussianNoise`, `AnchorResiduals` and `GaussianMechanism`;
-        behind `NoisyClassSums` no row leaves, but `class_sums`.
+        `LabelledAnchors`, and also `Microaggregation`, `GaussianNoise`, `AnchorResiduals` and `GaussianMechanism`.
         The anchor's representation and the own predictions are not touched.
     shuffle : bool, default=True
         Whether the rows leave in a random order, so that their position tells nothing.  It is drawn once per fit.
@@ -320,7 +310,7 @@ class Party(LearningParty, SummingParty, ShownParty):
 
     Notes
     -----
-    Leaves the party: what `share` or `class_sums` returns.  Stays: the rows, the anchor and the fitted obfuscator,
+    Leaves the party: what `share` returns.  Stays: the rows, the anchor and the fitted obfuscator,
     which may hold the raw table (kernel PCA and UMAP do).
 
     Fit once and share that.  A second party object, or a second `fit`, draws noise anew for the same rows, and whoever
@@ -502,7 +492,7 @@ class Party(LearningParty, SummingParty, ShownParty):
             When the anchor is a pair of rows and targets, or does not fit the obfuscator, or a defence cannot be
             applied.
         ShareError
-            When the targets do not fit the rows, or nothing but `class_sums` leaves.
+            When the targets do not fit the rows.
         """
         return self.share_with_order(anchor, anchor_target)[0]
 
@@ -534,7 +524,8 @@ class Party(LearningParty, SummingParty, ShownParty):
             As in `share`.
         """
         anchor_representation, targets = self._checked_anchor(anchor, anchor_target)
-        self._check_leaving("rows")
+        if self._fitted_table is not None:
+            self._fitted_table.check(self.name, allowed=self.share_again)
         published = self._release.rows(anchor_representation, targets)
         order = np.arange(len(published.rows))
         if self.shuffle:
@@ -553,6 +544,12 @@ class Party(LearningParty, SummingParty, ShownParty):
         self._note_left(anchor, anchor_representation, targets)
         self._shared = None if published.own_rows is None else published.own_rows[order]
         return share, self._shared
+
+    def _note_left(self, anchor: Any, representation: FloatArray, targets: NDArray[Any] | None) -> None:
+        """Enter in the ledger that something of the rows has left, and what it spent."""
+        if self._fitted_table is not None and not self._fitted_table.shared:
+            self._fitted_table.mu = self._basis.mu(anchor, representation, targets)
+            self._fitted_table.shared = True
 
     def was_fitted_on(self, X: ArrayLike, y: ArrayLike | None = None) -> bool:
         """Whether these are the rows of `fit`, and the targets where given, in the same order with the same columns."""

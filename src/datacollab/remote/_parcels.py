@@ -63,7 +63,7 @@ KINDS = {
     for kind in (
         Kind("anchor", ".dcanchor", "datacollab.anchor", "owner", "parties"),
         Kind("share", ".dcshare", "datacollab.share", "party", "analyst"),
-        Kind("sums", ".dcsums", "datacollab.sums", "party", "analyst"),
+        Kind("sums", ".dcsum", "datacollab.masked-sum", "party", "analyst"),
         Kind("model", ".dcmodel", "datacollab.model", "analyst", "party"),
         Kind("answers", ".dcanswers", "datacollab.answers", "analyst", "party"),
     )

@@ -31,7 +31,6 @@ SECTIONS = (
     "answers",
     "clusters",
     "groups",
-    "class_sums",
 )
 """Modules, each with `measured` and `WANTED`, in the order of the report."""
 

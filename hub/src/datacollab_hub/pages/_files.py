@@ -19,7 +19,7 @@ ROUTER = new_router()
 KIND_WORDS = {
     "anchor": "Anchor",
     "share": "Share",
-    "sums": "Class sums",
+    "sums": "Sums under masks",
     "model": "Model",
     "answers": "Answers on the anchor",
 }

@@ -48,7 +48,7 @@ KINDS = {
     for kind in (
         Kind("anchor", "datacollab.anchor", Role.OWNER, Role.PARTY, to_all=True),
         Kind("share", "datacollab.share", Role.PARTY, Role.ANALYST),
-        Kind("sums", "datacollab.sums", Role.PARTY, Role.ANALYST),
+        Kind("sums", "datacollab.masked-sum", Role.PARTY, Role.ANALYST),
         Kind("model", "datacollab.model", Role.ANALYST, Role.PARTY, facts=frozenset({"n_components"})),
         Kind("answers", "datacollab.answers", Role.ANALYST, Role.PARTY),
     )
