@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 
 from datacollab.bundle import KeyPair, digest, pack, seal, unpack, unseal
 from datacollab.errors import AgreementError
@@ -89,7 +89,7 @@ def test_the_model_is_that_of_all_rows_in_one_place(tmp_path):
     centred = v - v.mean(axis=0)
     W = np.linalg.solve(centred.T @ centred + model.fit.alpha * np.eye(10), centred.T @ t)
     expected = centred @ W + t.mean(axis=0)
-    assert_allclose(model.fit.predict(v), expected, atol=0.1)
+    assert np.sqrt(np.mean((model.fit.predict(v) - expected) ** 2)) < 0.02
     assert np.corrcoef(model.fit.predict(v)[:, 0], expected[:, 0])[0, 1] > 0.999
 
 

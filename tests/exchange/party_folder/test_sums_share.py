@@ -208,6 +208,21 @@ def test_a_busy_ledger_undoes_the_share(world):
     assert world.share("north").exists()
 
 
+def test_an_interrupted_share_waits_for_a_ledger_that_is_away(world, tmp_path):
+    """A drive that is not mounted says nothing of what is in the ledger."""
+    place = world.root / "north"
+    first = world.share("north").read_bytes()
+    # As a command leaves it that is killed once the ledger has the sum.
+    shutil.copy(place / "sum.dcstate", place / ".sum.dcstate.next")
+    for name in ("sum.dcstate", "outbox/north.dcsum"):
+        (place / name).unlink()
+    (place / "ledger").rename(tmp_path / "away")
+    with refused("STATE_DAMAGED", "Bring the folder back"):
+        world.share("north")
+    (tmp_path / "away").rename(place / "ledger")
+    assert world.share("north").read_bytes() == first
+
+
 def test_one_named_party_adds_the_labelled_public_rows(tmp_path):
     world = new_sums_world(tmp_path, sharing={"labelled_by": "south"})
     counts = {}

@@ -249,6 +249,7 @@ class PartyFolder(Explaining):
         self, table: Any, approve: Callable[[Any], str | None], where: str | None, options: dict[str, Any]
     ) -> Path:
         """Have sums approved and released; or send those that were released again."""
+        assert self.project.sharing is not None
         if meant := sorted(name for name in _OF_ROWS if options.get(name) not in (None, False)):
             raise AgreementError(
                 f"Project {self.project.name!r} shares sums, which have no {', '.join(meant)}. Leave that out."
@@ -271,7 +272,7 @@ class PartyFolder(Explaining):
                 ledger_of(self._files, policy, self.key),
                 prepared,
                 analyst=self.project.analyst,
-                purpose=f"{self.project.name}, run {self.project.sharing.run}" if self.project.sharing else "",
+                purpose=f"{self.project.name}, run {self.project.sharing.run}",
                 entry={"approved_by": approved_by, "policy": policy.digest},
             )
 

@@ -20,6 +20,7 @@ from ._policy import Policy
 from ._release_check import check_row_wise, reasons_against, reasons_before
 from ._release_summary import ReleaseSummary, release_summary
 from ._risk import RiskFigures, risk_figures
+from ._rows_only import check_shares_rows
 from ._stored import OwnRows
 from ._way import Way, of_task
 
@@ -145,6 +146,7 @@ def prepare_way(
     ObfuscationError
         Where it fails otherwise.
     """
+    check_shares_rows(project)
     X, y = encoded.X, encoded.target
     assert y is not None
     n_private = find_private_rows(anchor.rows, X).size if len(X) else 0

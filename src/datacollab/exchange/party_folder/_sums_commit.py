@@ -107,13 +107,26 @@ def commit_sum(
 
 
 def recover_sum(files: Files, own: OwnFiles) -> None:
-    """Finish or undo what a killed command left; the folder must be locked."""
+    """Finish or undo what a killed command left; the folder must be locked.
+
+    Raises
+    ------
+    ExchangeError
+        STATE_DAMAGED if the ledger cannot be asked whether the sum is in it.
+    """
     if not files.next_sum.exists():
         return
     facts = own.read(files.next_sum).facts
     kept = own.read(files.sum).facts if files.sum.exists() else {}
+    ledger = Path(facts["ledger"])
+    if not ledger.parent.is_dir():
+        raise ExchangeError(
+            "STATE_DAMAGED",
+            f"A share was interrupted, and the folder of its ledger, {ledger.parent}, is not there: nobody can say "
+            "whether it was made. Bring the folder back, then run the command again.",
+        )
     # The ledger is read without its key: entries are known by their context.
-    entries = Ledger(Path(facts["ledger"]), key=bytes(32)).entries
+    entries = Ledger(ledger, key=bytes(32)).entries
     if kept.get("context") == facts["context"] or any(entry.context == facts["context"] for entry in entries):
         _finish(files, own)
     else:
