@@ -8,8 +8,8 @@ from pathlib import Path
 
 __all__ = ["next_commands", "sending"]
 
-_TOGETHER = {"share": ("analyst", "integrate")}
-_ALONE = {"model": ("party", "install"), "answers": ("party", "learn")}
+_TOGETHER = {"share": ("analyst", "integrate"), "sums": ("analyst", "integrate")}
+_ALONE = {"model": ("party", "install"), "sums-model": ("party", "install"), "answers": ("party", "learn")}
 
 
 def next_commands(folder: Path, lying: Mapping[str, str], *, is_analyst: bool) -> list[str]:

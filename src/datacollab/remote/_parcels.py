@@ -65,6 +65,7 @@ KINDS = {
         Kind("share", ".dcshare", "datacollab.share", "party", "analyst"),
         Kind("sums", ".dcsum", "datacollab.masked-sum", "party", "analyst"),
         Kind("model", ".dcmodel", "datacollab.model", "analyst", "party"),
+        Kind("sums-model", ".dcmodel", "datacollab.sums-model", "analyst", "party"),
         Kind("answers", ".dcanswers", "datacollab.answers", "analyst", "party"),
     )
 }

@@ -21,6 +21,7 @@ KIND_WORDS = {
     "share": "Share",
     "sums": "Sums under masks",
     "model": "Model",
+    "sums-model": "Model of sums",
     "answers": "Answers on the anchor",
 }
 """What people call kinds of files."""

@@ -50,6 +50,7 @@ KINDS = {
         Kind("share", "datacollab.share", Role.PARTY, Role.ANALYST),
         Kind("sums", "datacollab.masked-sum", Role.PARTY, Role.ANALYST),
         Kind("model", "datacollab.model", Role.ANALYST, Role.PARTY, facts=frozenset({"n_components"})),
+        Kind("sums-model", "datacollab.sums-model", Role.ANALYST, Role.PARTY),
         Kind("answers", "datacollab.answers", Role.ANALYST, Role.PARTY),
     )
 }

@@ -88,7 +88,7 @@ class View:
         live = [each for each in self.files if each.withdrawn is None and each.project_digest == self.row.digest]
         named = sorted(parties.values()) if self.row.digest else []
         shared = {parties[each.sender] for each in live if each.kind == "share" and each.sender in parties}
-        back = [each for each in live if each.kind in ("model", "answers") and each.recipient in parties]
+        back = [each for each in live if each.kind in ("model", "sums-model", "answers") and each.recipient in parties]
         waiting = {parties[each.recipient] for each in back if each.recipient not in self.fetches.get(each.id, {})}
         missing = sorted(set(named) - shared)
         return {"parties": named, "shared": sorted(shared), "missing": missing, "waiting": sorted(waiting)}
