@@ -126,7 +126,7 @@ def test_every_kind_has_words():
     ("kind", "by", "to", "title", "sender"),
     [
         ("anchor", "owner", None, "Anchor from owner", "the owner"),
-        ("sums", "north", None, "Class sums from north", "a party"),
+        ("sums", "north", None, "Sums under masks from north", "a party"),
         ("answers", "analyst", "north", "Answers on the anchor from analyst", "the analyst"),
     ],
 )
