@@ -12,6 +12,7 @@ PUBLIC = [
     "Analyst",
     "Central",
     "Collaboration",
+    "CommonSpace",
     "DataCollabError",
     "DataCollaborationClassifier",
     "DataCollaborationClusterer",
@@ -25,6 +26,7 @@ PUBLIC = [
     "LTI",
     "Local",
     "MPP",
+    "MaskKey",
     "ODC",
     "Party",
     "PartyModel",
@@ -33,6 +35,8 @@ PUBLIC = [
     "SMOTEAnchor",
     "SampleAnchor",
     "Share",
+    "SumsModel",
+    "SumsPlan",
     "TargetDissimilarityGraph",
     "TargetSimilarityGraph",
     "UniformAnchor",
@@ -48,10 +52,22 @@ PUBLIC = [
 ]
 
 ROOMS = [
-    *("analyst", "anchor", "bundle", "collaboration", "datasets", "linalg", "model", "party", "share", "survival"),
+    *(
+        "analyst",
+        "anchor",
+        "bundle",
+        "collaboration",
+        "datasets",
+        "linalg",
+        "model",
+        "party",
+        "share",
+        "sums",
+        "survival",
+    ),
     *("targets", "effects", "progress"),
     *("risk.attacks", "risk.audit", "exchange.log", "exchange.project", "exchange.party_folder"),
-    "exchange.analyst_folder",
+    *("exchange.analyst_folder", "exchange.ledger", "exchange.sums"),
 ]
 
 

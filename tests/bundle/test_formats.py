@@ -117,7 +117,7 @@ def page():
 
 
 def documented_schema():
-    (text,) = re.findall(r"^```json\n(.*?)^```", page(), flags=re.DOTALL | re.MULTILINE)
+    text, *_ = re.findall(r"^```json\n(.*?)^```", page(), flags=re.DOTALL | re.MULTILINE)
     return json.loads(text)
 
 
