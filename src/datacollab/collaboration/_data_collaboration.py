@@ -133,7 +133,8 @@ class _Supervised(BaseDataCollaboration):
 
     def _sk_visual_block_(self) -> Any:
         if self._shares_sums:
-            raise NotImplementedError("There are no steps to show, so scikit-learn shows one block.")
+            # scikit-learn then shows one block: there are no steps.
+            raise AttributeError("_sk_visual_block_")
         return super()._sk_visual_block_()
 
     @abstractmethod
