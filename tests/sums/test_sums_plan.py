@@ -159,3 +159,11 @@ def test_a_card_is_its_partys():
 def test_a_model_of_another_kind_is_no_model(tmp_path):
     (tmp_path / "a.dcmodel").write_bytes(pack("datacollab.model", {}, {}, key=KEY))
     refusal("WRONG_KIND", SumsModel.load, tmp_path / "a.dcmodel")
+
+
+def test_the_penalty_knows_the_noise_of_colluding_parties_too():
+    world = World(classes=["no", "yes"], noise=0.1)
+    least = 0.1 * np.sqrt(2 * 12) * np.sqrt(4 / 2)  # of four parties, two may collude
+    assert world.plan.agreed.excess == pytest.approx(np.sqrt(2))
+    assert world.play().fit.alpha >= least * (1 - 1e-12)
+    assert world.plan.statistic.noise * np.sqrt(2 * 12) < 0.8 * least
