@@ -231,7 +231,7 @@ def test_no_penalty_below_what_the_noise_demands(mapped):
     v, y = mapped
     for noise in (0.03, 0.3):
         sums = RidgeSums(64, classes=range(10), noise=noise)
-        assert sums.solve(sums.part(v, y)).alpha >= 0.5 * noise * np.sqrt(128) * (1 - 1e-12)
+        assert sums.solve(sums.part(v, y)).alpha >= noise * np.sqrt(128) * (1 - 1e-12)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.03, 0.3])

@@ -162,8 +162,9 @@ def test_a_model_of_another_kind_is_no_model(tmp_path):
 
 
 def test_the_penalty_knows_the_noise_of_colluding_parties_too():
-    world = World(classes=["no", "yes"], noise=0.1)
+    world = World(limits=(-2.0, 2.0), noise=0.1)
     least = 0.1 * np.sqrt(2 * 12) * np.sqrt(4 / 2)  # of four parties, two may collude
     assert world.plan.agreed.excess == pytest.approx(np.sqrt(2))
-    assert world.play().fit.alpha >= least * (1 - 1e-12)
+    # Linear targets want less, in most draws of the noise.
+    assert min(world.play().fit.alpha for _ in range(8)) >= least * (1 - 1e-12)
     assert world.plan.statistic.noise * np.sqrt(2 * 12) < 0.8 * least
