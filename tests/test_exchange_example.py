@@ -10,6 +10,7 @@ from numpy.testing import assert_array_equal
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import datacollab as dc
+from datacollab.exchange.analyst_folder import AnalystFolder
 from datacollab.exchange.party_folder import PartyFolder
 from datacollab.exchange.party_folder._stored import load_party
 from datacollab.exchange.project import read_table
@@ -78,7 +79,12 @@ def contents(data):
 
 
 def everything_in(directory):
-    return [piece for file in directory.rglob("*") if file.is_file() for piece in contents(file.read_bytes())]
+    """All pieces of all files, and what the analyst opens of sealed shares."""
+    files = [piece for file in directory.rglob("*") if file.is_file() for piece in contents(file.read_bytes())]
+    shares = [each.share for each in AnalystFolder(directory).shares()] if (directory / "shares").is_dir() else []
+    return files + [
+        array.tobytes() for share in shares for array in (share.representation, share.anchor_representation)
+    ]
 
 
 def spellings(rows):
