@@ -128,8 +128,9 @@ def test_left_out_predictions_are_joined_by_the_order_of_the_share(world, mine):
     by_hand = np.empty(N_OWN, dtype=int)
     by_hand[world.order] = world.h.classes_[world.left_out.argmax(axis=1)]
     assert_allclose(mine.benefit_.collaboration.score.value, (by_hand == world.y).mean())
-    wrong = (world.h.classes_[world.left_out.argmax(axis=1)] == world.y).mean()
-    assert mine.benefit_.collaboration.score.value > wrong
+    said, random = world.h.classes_[world.left_out.argmax(axis=1)], np.random.default_rng(0)
+    wrong = np.mean([random.permutation(said) == world.y for _ in range(200)])  # in any order
+    assert mine.benefit_.collaboration.score.value > wrong + 0.2
 
 
 @pytest.mark.parametrize("case", ["again", "another order", "from disk"])
