@@ -249,3 +249,13 @@ def test_nothing_secret_is_in_what_can_be_read(world):
         assert each.hex().encode() not in readable
     everything = b"".join(each.read_bytes() for each in place.rglob("*") if each.is_file())
     assert secret not in everything
+
+
+def test_a_file_is_read_in_batches_and_gives_the_sums_of_the_whole_table(world, tmp_path):
+    frame = rows_of(33_000, 3)
+    frame.to_csv(tmp_path / "many.csv", index=False)
+    folder = world.folder("north")
+    whole, batches = folder.prepare_sum(frame), folder.prepare_sum(tmp_path / "many.csv")
+    np.testing.assert_allclose(batches.part, whole.part, rtol=1e-9, atol=1e-6)
+    np.testing.assert_array_equal(batches.rows, whole.rows)
+    assert batches.summary.to_dict() == whole.summary.to_dict()

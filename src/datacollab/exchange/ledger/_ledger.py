@@ -87,9 +87,10 @@ class Ledger:
     >>> from pathlib import Path
     >>> import numpy as np
     >>> from datacollab.exchange.ledger import Ledger
-    >>> rows = np.random.default_rng(0).normal(size=(40, 3))
+    >>> table = np.random.default_rng(0).normal(size=(40, 3))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     ledger = Ledger(Path(folder) / "ledger.json", key=bytes(32))
+    ...     rows = ledger.fingerprints(table)
     ...     ledger.enter(rows, context="00" * 32, purpose="stroke, first model", noise=0.1)
     ...     ledger.noise_left(rows)
     0.1
@@ -100,13 +101,30 @@ class Ledger:
         self._key = key
         self.entries: tuple[LedgerEntry, ...] = tuple(self._read())
 
-    def check(self, rows: ArrayLike, *, context: str) -> None:
+    def fingerprints(self, table: ArrayLike) -> NDArray[np.uint64]:
+        """Return a keyed hash of each row, shape (n_rows,).
+
+        Parameters
+        ----------
+        table : array-like of shape (n_rows, n_columns)
+            A party's matrix or some rows of it, without targets: another target of the same rows is another total of
+            them.
+        """
+        # Zero is added to lose the sign of -0.0.
+        table = np.ascontiguousarray(np.asarray(table, dtype="<f8") + 0.0)
+        hashes = b"".join(
+            hashlib.blake2b(row.tobytes(), digest_size=8, key=self._key, person=b"datacollab row 1").digest()
+            for row in table
+        )
+        return np.frombuffer(hashes, dtype=_HASH).astype(np.uint64)
+
+    def check(self, rows: NDArray[np.uint64], *, context: str) -> None:
         """Refuse a total that would tell single rows, beside those that there are.
 
         Parameters
         ----------
-        rows : array-like of shape (n_rows, n_columns)
-            The party's matrix, without targets: another target of the same rows is another total of them.
+        rows : ndarray of shape (n_rows,)
+            Fingerprints of all rows.
         context : str
 
         Raises
@@ -114,7 +132,6 @@ class Ledger:
         ExchangeError
             ``ALREADY_SHARED`` if the sum was entered before, or an earlier total has nearly the same rows.
         """
-        hashed = self._hashed(rows)
         for entry in self.entries:
             when = entry.time[:10]
             if entry.context == context:
@@ -122,7 +139,7 @@ class Ledger:
                     "ALREADY_SHARED",
                     f"This sum is in the ledger since {when}. Send the file that was made then; no second one is made.",
                 )
-            if entry.n_different(hashed) < FEWEST_DIFFERENT:
+            if entry.n_different(rows) < FEWEST_DIFFERENT:
                 raise ExchangeError(
                     "ALREADY_SHARED",
                     f"Nearly the same rows went into the total {entry.purpose!r} on {when}: fewer than "
@@ -130,7 +147,7 @@ class Ledger:
                     "wait for more rows.",
                 )
 
-    def enter(self, rows: ArrayLike, *, context: str, purpose: str, noise: float) -> None:
+    def enter(self, rows: NDArray[np.uint64], *, context: str, purpose: str, noise: float) -> None:
         """Check a total and write it down, before any message of it leaves.
 
         The entry is on the disk when this returns.
@@ -154,27 +171,17 @@ class Ledger:
             self.entries = tuple(self._read())
             self.check(rows, context=context)
             time = datetime.now(UTC).isoformat(timespec="seconds")
-            entry = LedgerEntry(context, purpose, float(noise), time, self._hashed(rows))
+            entry = LedgerEntry(context, purpose, float(noise), time, np.sort(rows))
             self._write((*self.entries, entry))
             self.entries = (*self.entries, entry)
 
-    def noise_left(self, rows: ArrayLike) -> float:
+    def noise_left(self, rows: NDArray[np.uint64]) -> float:
         """Return the noise that all totals with any of these rows have together: 1 over the root of the sum of 1/s².
 
         Infinity if there is none.
         """
-        hashed = self._hashed(rows)
-        spent = sum(entry.noise**-2 for entry in self.entries if entry.shares_rows(hashed))
+        spent = sum(entry.noise**-2 for entry in self.entries if entry.shares_rows(rows))
         return math.inf if spent == 0 else float(spent**-0.5)
-
-    def _hashed(self, rows: ArrayLike) -> NDArray[np.uint64]:
-        # Zero is added to lose the sign of -0.0.
-        table = np.ascontiguousarray(np.asarray(rows, dtype="<f8") + 0.0)
-        hashes = b"".join(
-            hashlib.blake2b(row.tobytes(), digest_size=8, key=self._key, person=b"datacollab row 1").digest()
-            for row in table
-        )
-        return np.sort(np.frombuffer(hashes, dtype=_HASH).astype(np.uint64))
 
     def _write(self, entries: tuple[LedgerEntry, ...]) -> None:
         listed = [

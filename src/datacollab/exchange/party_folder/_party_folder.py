@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 from ...bundle import unpack
 from ...errors import AgreementError, ExchangeError
 from ...party import Foresight
-from ..project import Anchor, EncodedTable, encode_table, read_table, usual_components
+from ..project import Adjustments, Anchor, EncodedTable, encode_table, read_table, table_batches, usual_components
 from ._commit import commit_share
 from ._explaining import Explaining
 from ._foreseen import foresight
@@ -30,6 +30,8 @@ __all__ = ["PartyFolder"]
 
 _OF_ROWS = ("obfuscator", "n_components", "preset", "epsilon", "group_size", "noise", "fit_on_anchor")
 """Options of `share` that say how rows leave."""
+_BATCH_ROWS = 32768
+"""Rows of a file that are in memory at once, where only their sums are needed."""
 
 
 class PartyFolder(Explaining):
@@ -242,8 +244,19 @@ class PartyFolder(Explaining):
         return self._prepared_sum(self.policy, self.anchor, table, where)
 
     def _prepared_sum(self, policy: Policy, anchor: Anchor, table: Any, where: str | None) -> PreparedSum:
-        encoded = self.encoded(table, where=where)
-        return prepare_sum(self.project, policy, self.name, encoded, anchor, self._files, self._own)
+        batches = self._encoded_batches(table, where)
+        return prepare_sum(self.project, policy, self.name, batches, anchor, self._files, self._own)
+
+    def _encoded_batches(self, table: Any, where: str | None) -> Iterator[EncodedTable]:
+        """Encode a file in batches of rows, so that it need not fit into memory; a frame is one batch."""
+        if not isinstance(table, str | os.PathLike):
+            yield self.encoded(table, where=where)
+            return
+        before, where = Adjustments(), where or os.fspath(table)
+        for frame in table_batches(Path(table), batch_rows=_BATCH_ROWS, project=self.project):
+            encoded = encode_table(self.project, frame, where=where, first_row=before.n_rows, before=before)
+            before = encoded.adjusted
+            yield encoded
 
     def _share_sums(
         self, table: Any, approve: Callable[[Any], str | None], where: str | None, options: dict[str, Any]

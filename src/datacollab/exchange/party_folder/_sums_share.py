@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..._typing import FloatArray
 from ...anchor import find_private_rows
@@ -43,8 +45,8 @@ class PreparedSum:
         What its file says on the outside.
     part : ndarray of shape (n_numbers,)
         The party's sums; as sensitive as its rows.
-    rows : ndarray of shape (n_rows, n_features)
-        The party's matrix, for the ledger.
+    rows : ndarray of shape (n_rows,)
+        Fingerprints of the party's rows, for the ledger.
     mask_key : MaskKey
     summary : SumsSummary
     reasons : list of ExchangeError
@@ -54,7 +56,7 @@ class PreparedSum:
     plan: SumsPlan
     told: Told
     part: FloatArray = field(repr=False)
-    rows: FloatArray = field(repr=False)
+    rows: NDArray[np.uint64] = field(repr=False)
     mask_key: MaskKey = field(repr=False)
     summary: SumsSummary
     reasons: list[ExchangeError]
@@ -81,7 +83,13 @@ def ledger_of(files: Files, policy: Policy, key: KeyPair) -> Ledger:
 
 
 def prepare_sum(
-    project: Project, policy: Policy, name: str, encoded: EncodedTable, anchor: Anchor, files: Files, own: OwnFiles
+    project: Project,
+    policy: Policy,
+    name: str,
+    batches: Iterable[EncodedTable],
+    anchor: Anchor,
+    files: Files,
+    own: OwnFiles,
 ) -> PreparedSum:
     """Add up a party's rows in the common map, and say what would leave.
 
@@ -91,8 +99,8 @@ def prepare_sum(
     policy : Policy
     name : str
         The party's.
-    encoded : EncodedTable
-        Its rows, with targets.
+    batches : iterable of EncodedTable
+        Its rows, with targets; at least one batch.  Each is read, added up and let go.
     anchor : Anchor
     files : Files
     own : OwnFiles
@@ -106,7 +114,6 @@ def prepare_sum(
         If no common map can be made of the anchor.
     """
     assert project.sharing is not None
-    assert encoded.target is not None
     mask_key = _mask_key(project, name, files, own)
     common = project_map(project, anchor)
     commitment = anchor.commitment(project)
@@ -117,27 +124,33 @@ def prepare_sum(
             f"Party {name!r}: the mask key in {files.mask} is not the one that project {project.name!r} names. Send "
             "public.key to the project's owner, who writes its third line into the project and signs it again.",
         )
-    part = _part(plan, common, encoded.X, encoded.target)
+    ledger = ledger_of(files, policy, own.key)
+    part, hashed, in_anchor = np.zeros(plan.statistic.n_numbers), [], set[int]()
+    for encoded in batches:
+        assert encoded.target is not None
+        part += _part(plan, common, encoded.X, encoded.target)
+        hashed.append(ledger.fingerprints(encoded.X))
+        in_anchor.update(find_private_rows(anchor.rows, encoded.X).tolist() if encoded.n_rows else ())
+    rows, adjusted = np.concatenate(hashed), encoded.adjusted
     n_public = 0
     if project.sharing.labelled_by == name and anchor.target is not None:
         part, n_public = part + _part(plan, common, anchor.rows, anchor.target), len(anchor.rows)
-    ledger = ledger_of(files, policy, own.key)
     n_numbers = len(part)
     summary = SumsSummary(
         party=name,
         project=project.name,
         analyst=project.analyst.fingerprint,
-        n_rows=encoded.n_rows,
+        n_rows=len(rows),
         n_public=n_public,
         n_components=common.n_components,
         n_numbers=n_numbers,
         n_bytes=8 * (n_numbers + 1) + _OVERHEAD_BYTES,
         noise=project.sharing.noise,
-        noise_before=or_none(ledger.noise_left(encoded.X)),
+        noise_before=or_none(ledger.noise_left(rows)),
         n_parties=len(project.parties),
         n_entities=entities_in(project),
         sentences=sentences_of(project),
-        adjusted=encoded.adjusted.to_dict(),
+        adjusted=adjusted.to_dict(),
     )
     created = datetime.now(UTC).isoformat(timespec="seconds")
     told = Told(
@@ -150,13 +163,13 @@ def prepare_sum(
         plan=plan,
         told=told,
         part=part,
-        rows=encoded.X,
+        rows=rows,
         mask_key=mask_key,
         summary=summary,
         reasons=[
-            *_too_few_rows(name, encoded.n_rows, policy, project),
-            *private_rows_in_anchor(name, len(find_private_rows(anchor.rows, encoded.X)), len(anchor.rows), policy),
-            *_in_the_ledger(ledger, encoded.X, plan),
+            *_too_few_rows(name, len(rows), policy, project),
+            *private_rows_in_anchor(name, len(in_anchor), len(anchor.rows), policy),
+            *_in_the_ledger(ledger, rows, plan),
         ],
     )
 
@@ -195,7 +208,7 @@ def _too_few_rows(name: str, n_rows: int, policy: Policy, project: Project) -> l
     ]
 
 
-def _in_the_ledger(ledger: Ledger, rows: FloatArray, plan: SumsPlan) -> list[ExchangeError]:
+def _in_the_ledger(ledger: Ledger, rows: NDArray[np.uint64], plan: SumsPlan) -> list[ExchangeError]:
     try:
         ledger.check(rows, context=plan.agreed.context.hex())
     except ExchangeError as error:
