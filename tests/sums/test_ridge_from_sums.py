@@ -1,5 +1,8 @@
 """The common map and ridge regression from totals: against formulas written naively, and scikit-learn on all rows."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -7,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.spatial.distance import cdist, pdist
+from scipy.special import ndtr, ndtri
 from sklearn.linear_model import Ridge
 
 import datacollab as dc
 from datacollab.errors import AgreementError, AnchorError, NumericalError
-from datacollab.sums import CommonMap, RidgeSums
+from datacollab.party import gaussian_sigma
+from datacollab.sums import CommonMap, MaskedSum, MaskKey, RidgeSums, standard_normal
 
 ONE, OTHER = bytes(32), bytes([7]) * 32
 
@@ -283,6 +288,35 @@ def test_the_bound_is_reached():
     sums = RidgeSums(4, limits=(-1, 1))
     first, second = (matrix(sums, row[None], [target]) for row, target in zip(np.eye(4)[:2], (-1, 1), strict=True))
     assert np.linalg.norm(first - second) == pytest.approx(sums.sensitivity)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_the_worst_pair_of_tables_cannot_be_told_apart_better_than_epsilon_says(epsilon):
+    """2,500 totals of real messages; the attacker knows all rows but one and the noise of the party that colludes."""
+    n_runs, delta, a = 1250, 1e-5, bytes(32)
+    sums = RidgeSums(2, limits=(-1, 1))
+    sums = replace(sums, noise=sums.noise_for(epsilon, delta))
+    pair = [sums.part(row[None], [target]) for row, target in zip(np.eye(2), (-1, 1), strict=True)]
+    weights = np.where(np.equal(*np.triu_indices(sums.size)), 1.0, 2.0) * (pair[1] - pair[0])
+
+    def told(part):
+        keys = {name: MaskKey.generate() for name in ("victim", "honest", "colluding")}
+        agreed = MaskedSum({}, {n: k.public for n, k in keys.items()}, noise=sums.noise_of_each, n_colluding=1)
+        parts = {"victim": part, "honest": 0 * part, "colluding": 0 * part}
+        noise_keys = {"colluding": a}
+        total = agreed.total([agreed.mask(n, parts[n], k, noise_key=noise_keys.get(n)) for n, k in keys.items()])
+        return weights @ (total - standard_normal(a, len(part)) * sums.noise_of_each / math.sqrt(2))
+
+    scores = [np.sort([told(part) for _ in range(n_runs)]) for part in pair]
+    # Of every threshold: what is taken for the second table, when it is the first, and when it is the second.
+    thresholds = np.quantile(np.concatenate(scores), np.linspace(0.02, 0.98, 49))
+    false, true = (1 - np.searchsorted(each, thresholds) / n_runs for each in scores)
+    slack = 4 * 0.5 / math.sqrt(n_runs)
+    assert (true <= np.exp(epsilon) * (false + slack) + delta + slack).all()
+    assert (1 - false <= np.exp(epsilon) * (1 - true + slack) + delta + slack).all()
+    # The curve of the Gaussian mechanism is reached, so a smaller noise would be noticed.
+    mu = 1 / gaussian_sigma(epsilon, delta)
+    np.testing.assert_allclose(true, ndtr(mu + ndtri(false.clip(1e-9, 1 - 1e-9))), atol=slack)
 
 
 def test_totals_without_sense_are_refused(mapped):

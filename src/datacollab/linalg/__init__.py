@@ -14,6 +14,7 @@ from ._eigen import (
     smallest_eigenpairs,
     smallest_eigenpairs_centred,
 )
+from ._gaussian_mechanism import SMALLEST_DELTA, gaussian_delta, gaussian_epsilon, gaussian_sigma
 from ._kernel_product import kernel_expansion, kernel_product
 from ._kernel_ridge import (
     RidgePath,
@@ -44,6 +45,7 @@ from ._weighted_ridge import PROPENSITY_CLIP, WeightedRidgePath, treatment_weigh
 __all__ = [
     "ARRAY_KERNELS",
     "PROPENSITY_CLIP",
+    "SMALLEST_DELTA",
     "ColumnSpace",
     "Kernel",
     "KernelBlocks",
@@ -68,6 +70,9 @@ __all__ = [
     "extend_pivots",
     "feature_dtype",
     "fix_signs",
+    "gaussian_delta",
+    "gaussian_epsilon",
+    "gaussian_sigma",
     "hstack",
     "kernel_expansion",
     "kernel_product",

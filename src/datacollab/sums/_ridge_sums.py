@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._typing import FloatArray
 from ..errors import AgreementError, NumericalError
+from ..linalg import gaussian_sigma
 
 __all__ = ["RidgeFromSums", "RidgeSums", "TotalFigures"]
 
@@ -158,6 +159,28 @@ class RidgeSums:
         """
         square = 1 - 1 / self.n_outputs if self.classes is not None else 1.0
         return math.sqrt(2) * (1 + _ETA**2 * square + _ETA**2)
+
+    def noise_for(self, epsilon: float, delta: float = 1e-5) -> float:
+        """Return the s with which the total is (epsilon, delta)-differentially private for replacing one row.
+
+        Parameters
+        ----------
+        epsilon : float
+            Above 0.
+        delta : float
+            From 1e-12 on, and below 1; well below one over the number of rows.
+
+        Raises
+        ------
+        ValueError
+            If a number is outside its range.
+
+        Examples
+        --------
+        >>> round(RidgeSums(256, classes=range(10)).noise_for(8.0), 2)
+        1.25
+        """
+        return gaussian_sigma(epsilon, delta) * self.sensitivity
 
     def encode(self, y: ArrayLike) -> FloatArray:
         """Return targets as columns: classes as indicators less 1/C, numbers moved from `limits` to [-1, 1].

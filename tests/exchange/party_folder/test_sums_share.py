@@ -14,6 +14,7 @@ from datacollab.bundle import unpack
 from datacollab.errors import AgreementError
 from datacollab.exchange.party_folder import PartyFolder, make_mask_key
 from datacollab.exchange.project import make_anchor, seal_anchor
+from datacollab.party import gaussian_sigma
 from datacollab.sums import read_message
 from party_world import contents, events, refused
 from sums_world import new_sums_world, rows_of
@@ -259,3 +260,14 @@ def test_a_file_is_read_in_batches_and_gives_the_sums_of_the_whole_table(world, 
     np.testing.assert_allclose(batches.part, whole.part, rtol=1e-9, atol=1e-6)
     np.testing.assert_array_equal(batches.rows, whole.rows)
     assert batches.summary.to_dict() == whole.summary.to_dict()
+
+
+def test_with_an_epsilon_there_is_as_much_noise_as_it_takes_and_the_bound_is_said(world):
+    assert world.project.sharing is not None
+    sharing = replace(world.project.sharing, epsilon=4.0)
+    world.write_project(replace(world.project, sharing=sharing, revision=2))
+    prepared = world.folder("north").prepare_sum(world.table("north"))
+    statistic = prepared.plan.statistic
+    assert prepared.summary.noise == pytest.approx(gaussian_sigma(4.0, 1e-5) * statistic.sensitivity)
+    assert statistic.noise_of_each.max() == prepared.summary.noise
+    assert "AUC of 0.74 at most" in " ".join(prepared.summary.to_text().split())

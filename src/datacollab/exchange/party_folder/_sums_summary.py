@@ -7,7 +7,11 @@ import textwrap
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from scipy.special import ndtr
+
+from ...linalg import gaussian_sigma
 from ..project import Project, sharing_sentences
+from ..sums import DELTA
 
 __all__ = ["APART", "TOGETHER", "SumsSummary"]
 
@@ -39,6 +43,8 @@ class SumsSummary:
         Columns of the common map, how many numbers leave, and what they take.
     noise : float
         Standard deviation of the total's noise.
+    epsilon : float or None
+        Of differential privacy, if the project asks for it.
     noise_before : float or None
         That of all totals so far with any of these rows; None if there is none.
     n_parties, n_entities : int
@@ -57,6 +63,7 @@ class SumsSummary:
     n_numbers: int
     n_bytes: int
     noise: float
+    epsilon: float | None
     noise_before: float | None
     n_parties: int
     n_entities: int
@@ -86,6 +93,8 @@ class SumsSummary:
             *textwrap.wrap(APART, _WIDTH),
             *textwrap.wrap(TOGETHER, _WIDTH),
         ]
+        if self.epsilon is not None:
+            lines += ["", *textwrap.wrap(promise(self.epsilon), _WIDTH)]
         for sentence in self.sentences:
             lines += ["", *textwrap.wrap(f"Warning: {sentence}", _WIDTH)]
         if self.noise_before is not None:
@@ -96,6 +105,16 @@ class SumsSummary:
                 f"{together:.2g}.",
             ]
         return "\n".join(lines)
+
+
+def promise(epsilon: float) -> str:
+    """Say what differential privacy of the total promises."""
+    auc = ndtr(1 / gaussian_sigma(epsilon, DELTA) / math.sqrt(2))
+    return (
+        f"Proven, if at most half of the parties work with the analyst: the total is ({epsilon:g}, {DELTA:g})-"
+        f"differentially private. Even somebody who knows all rows but one tells whether a person is in it with an AUC "
+        f"of {auc:.2f} at most, where .50 is guessing."
+    )
 
 
 def entities_in(project: Project) -> int:

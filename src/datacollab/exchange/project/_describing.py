@@ -65,9 +65,10 @@ def sharing_lines(project: Project) -> list[str]:
     if sharing is None:
         return []
     labelled = "" if sharing.labelled_by is None else f"; {sharing.labelled_by} adds labelled public rows"
+    private = "" if sharing.epsilon is None else f"; noise enough for an epsilon of {sharing.epsilon:g}"
     return [
         f"sums under masks, noise {sharing.noise:g}, at most {sharing.n_components} columns in the common map, run "
-        f"{sharing.run}{labelled}",
+        f"{sharing.run}{labelled}{private}",
         *(f"{name}: {sharing.entities[name]}" for name in (*project.parties, ANALYST)),
         *(f"warning: {sentence}" for sentence in sharing_sentences(sharing)),
     ]

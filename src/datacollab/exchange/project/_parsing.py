@@ -363,6 +363,7 @@ def _sharing(entries: Entries) -> Sharing:
         n_components=entries.whole("n_components", defaults.n_components),
         run=entries.whole("run", defaults.run),
         labelled_by=entries.text("labelled_by") if entries.has("labelled_by") else None,
+        epsilon=entries.number("epsilon") if entries.has("epsilon") else None,
         mask_keys={name: mask_keys.text(name) for name in mask_keys.names()},
         entities={name: entities.text(name) for name in entities.names()},
     )

@@ -18,6 +18,7 @@ ANALYST = "analyst"
 ENTITIES_WITHOUT_WARNING = 5
 _FEWEST_ENTITIES = 3
 _LEAST_NOISE, _MOST_NOISE = 0.03, 100.0
+_LEAST_EPSILON, _MOST_EPSILON = 0.01, 100.0
 _MOST_COMPONENTS = 1000
 _METHODS = ("sample", "uniform")
 _TASKS = ("classification", "regression")
@@ -32,6 +33,8 @@ class Sharing:
     way : {"sums"}
     noise : float, default=0.1
         Standard deviation of the noise on the diagonal of the total; from .03, below which totals tell rows.
+    epsilon : float or None
+        If given, there is as much noise as (epsilon, 1e-5)-differential privacy of one row takes, and `noise` at least.
     n_components : int, default=100
         The most columns of the common map.
     run : int, default=1
@@ -56,6 +59,7 @@ class Sharing:
     n_components: int = 100
     run: int = 1
     labelled_by: str | None = None
+    epsilon: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mask_keys", dict(sorted(self.mask_keys.items())))
@@ -66,6 +70,10 @@ class Sharing:
             raise invalid(
                 "[sharing], noise",
                 f"{self.noise:g}; {_LEAST_NOISE:g} to {_MOST_NOISE:g} is wanted. With less, a total tells rows.",
+            )
+        if self.epsilon is not None and not _LEAST_EPSILON <= self.epsilon <= _MOST_EPSILON:
+            raise invalid(
+                "[sharing], epsilon", f"{self.epsilon:g}; {_LEAST_EPSILON:g} to {_MOST_EPSILON:g} is wanted, or none."
             )
         if not 2 <= self.n_components <= _MOST_COMPONENTS:
             raise invalid("[sharing], n_components", f"{self.n_components}; 2 to {_MOST_COMPONENTS} is wanted.")
@@ -80,14 +88,14 @@ class Sharing:
 
 
 def sharing_content(sharing: Sharing) -> dict[str, Any]:
-    """All entries, with every default written out but for a `labelled_by` that there is not."""
-    labelled_by = {} if sharing.labelled_by is None else {"labelled_by": sharing.labelled_by}
+    """Return all entries, every default written out; optional ones only if they are given."""
+    optional = {"labelled_by": sharing.labelled_by, "epsilon": sharing.epsilon}
     return {
         "way": sharing.way,
         "noise": float(sharing.noise),
         "n_components": sharing.n_components,
         "run": sharing.run,
-        **labelled_by,
+        **{name: value for name, value in optional.items() if value is not None},
         "mask_keys": dict(sharing.mask_keys),
         "entities": dict(sharing.entities),
     }

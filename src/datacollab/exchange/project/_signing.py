@@ -69,7 +69,7 @@ _SHARING = """\
 # Parties share sums under masks, of which the analyst learns the total alone; without this table they share rows.
 # noise: standard deviation of the total's, 0.03 or more.  n_components: the most columns of the common map.  run:
 # raised, with new mask keys, to play again.  labelled_by (optional): the party that adds the anchor's rows, if these
-# have targets.
+# have targets.  epsilon (optional): noise for differential privacy; with few rows it costs too much.
 """
 _MASK_KEYS = """\
 # The third line of each party's public.key (datacollab keys mask).  It serves one run.

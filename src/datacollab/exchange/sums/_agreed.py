@@ -8,13 +8,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ...errors import ExchangeError
-from ...sums import SumsPlan, read_mask_card
+from ...sums import RidgeSums, SumsPlan, read_mask_card
 from ..project import Project
 
-__all__ = ["FEWEST_OWN_ROWS", "Told", "fewest_rows", "plan_of", "told_by"]
+__all__ = ["DELTA", "FEWEST_OWN_ROWS", "Told", "fewest_rows", "plan_of", "told_by"]
 
 FEWEST_OWN_ROWS = 20
 """A party with fewer rows hides nobody, whatever the project says."""
+DELTA = 1e-5
+"""Of the differential privacy that a project may ask for."""
 _DIGITS = set("0123456789abcdef")
 _HASH_DIGITS = 64
 
@@ -106,12 +108,15 @@ def plan_of(project: Project, *, anchor_commitment: str, n_components: int) -> S
     sharing, task = project.sharing, project.task
     assert sharing is not None
     limits = None if task.minimum is None or task.maximum is None else (float(task.minimum), float(task.maximum))
+    target: dict[str, Any] = {"classes": task.classes} if task.classes else {"limits": limits}
+    noise = sharing.noise
+    if sharing.epsilon is not None:
+        noise = max(noise, RidgeSums(n_components, **target).noise_for(sharing.epsilon, DELTA))
     return SumsPlan(
         {name: read_mask_card(card, project.parties[name]) for name, card in sharing.mask_keys.items()},
         n_components=n_components,
-        classes=task.classes or None,
-        limits=None if task.classes else limits,
-        noise=sharing.noise,
+        **target,
+        noise=noise,
         facts={
             "project_digest": project.digest,
             "anchor_commitment": anchor_commitment,
