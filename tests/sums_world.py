@@ -116,11 +116,13 @@ class SumsWorld:
         for name in project.parties:
             PartyFolder.join(self.root / name, self.root / "project.toml", self.root / "anchor.dcanchor")
 
-    def next_run(self):
-        """The same agreement once more, with new mask keys."""
-        cards = {name: make_mask_key(self.root / name) for name in self.project.parties}
-        sharing = replace(self.project.sharing, run=self.project.sharing.run + 1, mask_keys=cards)
-        self.write_project(replace(self.project, sharing=sharing, revision=self.project.revision + 1))
+    def next_run(self, without=()):
+        """The same agreement once more, with new mask keys; some parties may be left out."""
+        parties = {name: key for name, key in self.project.parties.items() if name not in without}
+        cards = {name: make_mask_key(self.root / name) for name in parties}
+        changed = {"run": self.project.sharing.run + 1, "mask_keys": cards, "entities": entities_of(parties)}
+        sharing, revision = replace(self.project.sharing, **changed), self.project.revision + 1
+        self.write_project(replace(self.project, sharing=sharing, revision=revision, parties=parties))
 
 
 def new_sums_world(root, task="classification", parties=PARTIES, sharing=None, **changes):

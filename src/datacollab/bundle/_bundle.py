@@ -40,6 +40,7 @@ KINDS = (
     "datacollab.collaboration",
     "datacollab.masked-sum",
     "datacollab.sums-model",
+    "datacollab.withdrawal",
 )
 """Kinds of bundles."""
 

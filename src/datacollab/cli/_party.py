@@ -121,6 +121,13 @@ def share(
     again: Annotated[
         bool, Option("--again", help="Replace a share made before; two tell more than one, and need a new model.")
     ] = False,
+    withdrawal: Annotated[
+        list[Path] | None, File(help="Of a party that left an earlier run of sums. Repeatable.")
+    ] = None,
+    without: Annotated[
+        list[str] | None,
+        Option(metavar="PARTY", help="It left an earlier run, and sent nothing, you say. Repeatable."),
+    ] = None,
     details: Details = False,
     folder: Folder = HERE,
     passphrase_file: PassphraseFile = None,
@@ -155,6 +162,8 @@ def share(
                 approve=ask,
                 again=again,
                 undefended=True,
+                withdrawals=withdrawal or (),
+                without=without or (),
                 obfuscator=obfuscator,
                 n_components=components,
                 preset=preset,
@@ -176,6 +185,20 @@ def share(
         report.line(
             "Keep this folder: only it can predict with the model that comes back. It is as sensitive as the table."
         )
+
+
+@app.command("withdraw")
+def withdraw(folder: Folder = HERE, passphrase_file: PassphraseFile = None, as_json: AsJson = False) -> None:
+    """Leave a run of sums for good, and write a signed word of that for the other parties.
+
+    They share anew without you in a new run. A file that you have sent is out of reach: ask the analyst to delete it.
+
+    Example: datacollab party withdraw -C hospital-a
+    """
+    with reported(as_json) as report:
+        file = _opened(folder, passphrase_file).withdraw()
+        report.facts = {"withdrawal": str(file)}
+        report.line(f"{file}: send it to the other parties. This folder shares nothing in this run any more.")
 
 
 @app.command("install")

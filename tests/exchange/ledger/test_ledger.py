@@ -25,9 +25,10 @@ def rows(rng):
     return rng.normal(size=(40, 3))
 
 
-def enter(ledger, table, number, noise=0.1):
+def enter(ledger, table, number, noise=0.1, void=()):
     rows = ledger.fingerprints(table)
-    ledger.enter(rows, context=CONTEXTS[number], purpose=f"total {number}", noise=noise)
+    facts = {"purpose": f"total {number}", "agreement": f"run {number}", "parties": {"north": "a key"}}
+    ledger.enter(rows, context=CONTEXTS[number], noise=noise, void=void, **facts)
 
 
 def noise_left(ledger, table):
@@ -113,3 +114,18 @@ def test_totals_without_noise_are_not_entered(ledger, rows, noise):
     with pytest.raises(ValueError, match="noise"):
         enter(ledger, rows, 0, noise=noise)
     assert not ledger.path.exists()
+
+
+def test_a_total_that_is_never_made_hinders_no_other_and_its_agreement_is_closed(ledger, rows):
+    enter(ledger, rows, 0)
+    enter(ledger, rows, 1, void={"run 0"})
+    assert Ledger(ledger.path, KEY).closed == ("run 0",)
+    refusal("ALREADY_SHARED", enter, ledger, rows + 1, 0)
+    refusal("ALREADY_SHARED", enter, ledger, rows, 2)
+    # What both have together is still accounted for.
+    assert noise_left(ledger, rows) == pytest.approx(0.1 / math.sqrt(2))
+
+
+def test_a_closed_agreement_takes_no_sum_whatever_the_rows(ledger, rows):
+    ledger.close("run 0")
+    assert "left this run" in refusal("ALREADY_SHARED", enter, ledger, rows, 0)

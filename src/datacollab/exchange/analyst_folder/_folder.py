@@ -96,8 +96,13 @@ class AnalystFolder:
                 project.check_not_older(there, path)
             is_new = not (path / "shares").is_dir()
             if is_new or target.read_bytes() != text:
+                gone = [file.name for file in path.glob("shares/*.dcsum")]
+                for name in gone:
+                    (path / "shares" / name).unlink()
+                (path / "sums-model.dcstate").unlink(missing_ok=True)
                 write_atomically(target, text)
-                AuditLog(path / "log.jsonl").append("init", project=project.name, project_digest=project.digest)
+                facts = {"project": project.name, "project_digest": project.digest}
+                AuditLog(path / "log.jsonl").append("init", **facts, **({"removed": gone} if gone else {}))
             path.chmod(0o700)
             for name in ("shares", "outbox"):
                 (path / name).mkdir(mode=0o700, exist_ok=True)
@@ -513,7 +518,8 @@ def _check_same_project(there: Project, given: Project, path: Path) -> None:
             f"{path} has a project of {there.owner.fingerprint}, and this one is of {given.owner.fingerprint}. Use "
             "another folder, if both are meant.",
         )
-    if there.digest != given.digest and any(path.glob("shares/*")):
+    # Sums of an earlier run are removed: with those of the next one they would tell what a party added that left.
+    if there.digest != given.digest and any(path.glob("shares/*.dcshare")):
         raise ExchangeError(
             "ALREADY_THERE",
             f"{path} holds shares of another version of a project. Use another folder for this one.",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,7 +29,7 @@ FEWEST_DIFFERENT = 10
 
 _VERSION = 1
 _HASH = np.dtype("<u8")
-_KEYS = {"context", "purpose", "noise", "time", "rows"}
+_KEYS = {"context", "purpose", "noise", "time", "agreement", "parties", "rows"}
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,10 @@ class LedgerEntry:
         Standard deviation of the total's noise.
     time : str
         When, in ISO 8601.
+    agreement : str
+        Digest of the project: of one run.
+    parties : dict of str to str
+        Whose rows are in the total: public keys, by party.
     rows : ndarray of uint64, shape (n_rows,)
         Keyed hashes of the rows, in ascending order.
     """
@@ -52,6 +57,8 @@ class LedgerEntry:
     purpose: str
     noise: float
     time: str
+    agreement: str
+    parties: dict[str, str]
     rows: NDArray[np.uint64] = field(repr=False)
 
     def n_different(self, rows: NDArray[np.uint64]) -> int:
@@ -91,7 +98,9 @@ class Ledger:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     ledger = Ledger(Path(folder) / "ledger.json", key=bytes(32))
     ...     rows = ledger.fingerprints(table)
-    ...     ledger.enter(rows, context="00" * 32, purpose="stroke, first model", noise=0.1)
+    ...     ledger.enter(
+    ...         rows, context="00" * 32, purpose="stroke, first model", noise=0.1, agreement="run 1", parties={}
+    ...     )
     ...     ledger.noise_left(rows)
     0.1
     """
@@ -99,7 +108,9 @@ class Ledger:
     def __init__(self, path: Path, key: bytes) -> None:
         self.path = Path(path)
         self._key = key
-        self.entries: tuple[LedgerEntry, ...] = tuple(self._read())
+        self.entries: tuple[LedgerEntry, ...] = ()
+        self.closed: tuple[str, ...] = ()
+        self._load()
 
     def fingerprints(self, table: ArrayLike) -> NDArray[np.uint64]:
         """Return a keyed hash of each row, shape (n_rows,).
@@ -118,20 +129,30 @@ class Ledger:
         )
         return np.frombuffer(hashes, dtype=_HASH).astype(np.uint64)
 
-    def check(self, rows: NDArray[np.uint64], *, context: str) -> None:
+    def check(
+        self, rows: NDArray[np.uint64], *, context: str, agreement: str, void: Collection[str] = frozenset()
+    ) -> None:
         """Refuse a total that would tell single rows, beside those that there are.
 
         Parameters
         ----------
         rows : ndarray of shape (n_rows,)
             Fingerprints of all rows.
-        context : str
+        context, agreement : str
+        void : collection of str
+            Agreements whose totals will never be made, as a party of them has left.
 
         Raises
         ------
         ExchangeError
-            ``ALREADY_SHARED`` if the sum was entered before, or an earlier total has nearly the same rows.
+            ``ALREADY_SHARED`` if the sum was entered before, the agreement was closed, or an earlier total has nearly
+            the same rows.
         """
+        if agreement in self.closed:
+            raise ExchangeError(
+                "ALREADY_SHARED",
+                "A party has left this run, and no sum of it is made any more. Ask the project's owner for a new run.",
+            )
         for entry in self.entries:
             when = entry.time[:10]
             if entry.context == context:
@@ -139,26 +160,40 @@ class Ledger:
                     "ALREADY_SHARED",
                     f"This sum is in the ledger since {when}. Send the file that was made then; no second one is made.",
                 )
-            if entry.n_different(rows) < FEWEST_DIFFERENT:
+            if entry.agreement not in void and entry.n_different(rows) < FEWEST_DIFFERENT:
                 raise ExchangeError(
                     "ALREADY_SHARED",
                     f"Nearly the same rows went into the total {entry.purpose!r} on {when}: fewer than "
                     f"{FEWEST_DIFFERENT} differ. Two totals would tell these rows. Put all targets into one study, or "
-                    "wait for more rows.",
+                    "wait for more rows. If a party has left that run, give its withdrawal (--withdrawal).",
                 )
 
-    def enter(self, rows: NDArray[np.uint64], *, context: str, purpose: str, noise: float) -> None:
+    def enter(
+        self,
+        rows: NDArray[np.uint64],
+        *,
+        context: str,
+        purpose: str,
+        noise: float,
+        agreement: str,
+        parties: Mapping[str, str],
+        void: Collection[str] = frozenset(),
+    ) -> None:
         """Check a total and write it down, before any message of it leaves.
 
         The entry is on the disk when this returns.
 
         Parameters
         ----------
-        rows, context
+        rows, context, agreement
             As in `check`.
         purpose : str
         noise : float
             Above 0.
+        parties : mapping of str to str
+            Public keys, by party.
+        void : collection of str
+            As in `check`; no sum of these agreements is entered from now on.
 
         Raises
         ------
@@ -168,12 +203,23 @@ class Ledger:
         if not 0 < noise < math.inf:
             raise ValueError(f"noise must be a finite number above 0; got {noise!r}.")
         with locked(self.path.parent):
-            self.entries = tuple(self._read())
-            self.check(rows, context=context)
+            self._load()
+            self.check(rows, context=context, agreement=agreement, void=void)
             time = datetime.now(UTC).isoformat(timespec="seconds")
-            entry = LedgerEntry(context, purpose, float(noise), time, np.sort(rows))
-            self._write((*self.entries, entry))
-            self.entries = (*self.entries, entry)
+            entry = LedgerEntry(context, purpose, float(noise), time, agreement, dict(parties), np.sort(rows))
+            self._write((*self.entries, entry), {*self.closed, *void})
+
+    def close(self, agreement: str) -> None:
+        """Enter no sum of an agreement any more.
+
+        Raises
+        ------
+        ExchangeError
+            ``BUSY`` if another command has the ledger.
+        """
+        with locked(self.path.parent):
+            self._load()
+            self._write(self.entries, {*self.closed, agreement})
 
     def noise_left(self, rows: NDArray[np.uint64]) -> float:
         """Return the noise that all totals with any of these rows have together: 1 over the root of the sum of 1/s².
@@ -183,41 +229,53 @@ class Ledger:
         spent = sum(entry.noise**-2 for entry in self.entries if entry.shares_rows(rows))
         return math.inf if spent == 0 else float(spent**-0.5)
 
-    def _write(self, entries: tuple[LedgerEntry, ...]) -> None:
+    def _write(self, entries: tuple[LedgerEntry, ...], closed: Collection[str]) -> None:
         listed = [
             {
                 "context": entry.context,
                 "purpose": entry.purpose,
                 "noise": entry.noise,
                 "time": entry.time,
+                "agreement": entry.agreement,
+                "parties": entry.parties,
                 "rows": base64.b64encode(entry.rows.astype(_HASH).tobytes()).decode(),
             }
             for entry in entries
         ]
-        contents = {"format": "datacollab.ledger", "format_version": _VERSION, "entries": listed}
+        contents = {
+            "format": "datacollab.ledger",
+            "format_version": _VERSION,
+            "entries": listed,
+            "closed": sorted(closed),
+        }
         write_atomically(self.path, canonical_json(contents) + b"\n", mode=0o600)
+        self.entries, self.closed = entries, tuple(sorted(closed))
 
-    def _read(self) -> list[LedgerEntry]:
+    def _load(self) -> None:
         try:
             data = self.path.read_bytes()
         except FileNotFoundError:
-            return []
+            return
         try:
             contents = parse_json(data, what=str(self.path))
             if (contents["format"], contents["format_version"]) != ("datacollab.ledger", _VERSION):
                 raise ValueError
-            return [self._entry(entry) for entry in contents["entries"]]
+            entries, closed = tuple(self._entry(entry) for entry in contents["entries"]), contents["closed"]
+            if not all(isinstance(each, str) for each in closed):
+                raise ValueError
         except (KeyError, TypeError, ValueError, ExchangeError):
             raise ExchangeError(
                 "STATE_DAMAGED", f"{self.path} is no ledger of this program. Restore it from a backup."
             ) from None
+        self.entries, self.closed = entries, tuple(closed)
 
     @staticmethod
     def _entry(entry: dict[str, Any]) -> LedgerEntry:
         if entry.keys() != _KEYS:
             raise ValueError
         rows = np.frombuffer(base64.b64decode(entry["rows"], validate=True), dtype=_HASH).astype(np.uint64)
-        return LedgerEntry(entry["context"], entry["purpose"], float(entry["noise"]), entry["time"], rows)
+        names = ("context", "purpose", "time", "agreement", "parties")
+        return LedgerEntry(**{name: entry[name] for name in names}, noise=float(entry["noise"]), rows=rows)
 
     def __repr__(self) -> str:
         return f"Ledger({str(self.path)!r}, {len(self.entries)} entries)"

@@ -105,6 +105,10 @@ class Files:
         """The message to be sent."""
         return self.outbox / f"{party}.dcsum"
 
+    def withdrawal(self, party: str) -> Path:
+        """The party's word that it has left a run."""
+        return self.outbox / f"{party}.dcwithdrawal"
+
     @property
     def public(self) -> Path:
         """What the party sends to the project's owner: its public key, and the card of its mask key."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ...bundle import unpack
+from ...bundle import read_regular, unpack
 from ...errors import AgreementError, ExchangeError
 from ...party import Foresight
 from ..project import Adjustments, Anchor, EncodedTable, encode_table, read_table, table_batches, usual_components
+from ..sums import read_withdrawal
 from ._commit import commit_share
 from ._explaining import Explaining
 from ._foreseen import foresight
@@ -22,7 +23,7 @@ from ._prepare import Prepared, figures, largest_possible, prepare, refuse, shar
 from ._release_check import reasons_without_defence
 from ._rows_only import check_shares_rows
 from ._stored import state_of
-from ._sums_commit import commit_sum, send_again
+from ._sums_commit import commit_sum, send_again, withdraw
 from ._sums_share import PreparedSum, ledger_of, prepare_sum
 from ._way import Way, of_task
 
@@ -162,6 +163,8 @@ class PartyFolder(Explaining):
         approve: Callable[[Any], str | None],
         again: bool = False,
         undefended: bool = False,
+        withdrawals: Sequence[Path] = (),
+        without: Sequence[str] = (),
         where: str | None = None,
         **options: Any,
     ) -> Path:
@@ -181,6 +184,10 @@ class PartyFolder(Explaining):
             than one, and the installed model no longer fits.
         undefended : bool, default=False
             Whether rows may leave that stand for one row of the table each, without any defence.
+        withdrawals : sequence of Path
+            Of parties that left an earlier run of sums over these rows; see `withdraw`.
+        without : sequence of str
+            Parties that left one and gave no withdrawal: if their files arrived, both totals tell their sums.
         where, **options
             As in `prepare`.
 
@@ -197,7 +204,7 @@ class PartyFolder(Explaining):
             raises or finds.  Nothing left the party.
         """
         if self.project.sharing is not None:
-            return self._share_sums(table, approve, where, options)
+            return self._share_sums(table, approve, where, options, withdrawals, without)
         self.project.check_deadline(datetime.now(UTC).date())
         with self._locked():
             earlier = self._replaceable(again)
@@ -243,9 +250,35 @@ class PartyFolder(Explaining):
         """
         return self._prepared_sum(self.policy, self.anchor, table, where)
 
-    def _prepared_sum(self, policy: Policy, anchor: Anchor, table: Any, where: str | None) -> PreparedSum:
+    def withdraw(self) -> Path:
+        """Leave a run of sums for good: no message of it is made or sent again from here.
+
+        The others may then share anew without this party.  A file that was sent already is out of reach.
+
+        Returns
+        -------
+        Path
+            The signed withdrawal, for the other parties.
+
+        Raises
+        ------
+        AgreementError
+            If the project shares rows.
+        ExchangeError
+            BUSY or POLICY_INVALID.
+        """
+        if self.project.sharing is None:
+            raise AgreementError(
+                f"Project {self.project.name!r} shares rows, where each share stands by itself: tell the analyst to "
+                "remove it. `datacollab party forget` removes the map."
+            )
+        with self._locked():
+            ledger = ledger_of(self._files, self.policy, self.key)
+            return withdraw(self._files, self._own, ledger, self.project, self.name)
+
+    def _prepared_sum(self, policy: Policy, anchor: Anchor, table: Any, where: str | None, **left: Any) -> PreparedSum:
         batches = self._encoded_batches(table, where)
-        return prepare_sum(self.project, policy, self.name, batches, anchor, self._files, self._own)
+        return prepare_sum(self.project, policy, self.name, batches, anchor, self._files, self._own, **left)
 
     def _encoded_batches(self, table: Any, where: str | None) -> Iterator[EncodedTable]:
         """Encode a file in batches of rows, so that it need not fit into memory; a frame is one batch."""
@@ -259,7 +292,13 @@ class PartyFolder(Explaining):
             yield encoded
 
     def _share_sums(
-        self, table: Any, approve: Callable[[Any], str | None], where: str | None, options: dict[str, Any]
+        self,
+        table: Any,
+        approve: Callable[[Any], str | None],
+        where: str | None,
+        options: dict[str, Any],
+        withdrawals: Sequence[Path],
+        without: Sequence[str],
     ) -> Path:
         """Have sums approved and released; or send those that were released again."""
         assert self.project.sharing is not None
@@ -267,12 +306,16 @@ class PartyFolder(Explaining):
             raise AgreementError(
                 f"Project {self.project.name!r} shares sums, which have no {', '.join(meant)}. Leave that out."
             )
+        policy = self.policy
+        ledger = ledger_of(self._files, policy, self.key)
         with self._locked():
-            if (sent := send_again(self._files, self._own, self.project)) is not None:
+            closed = self.project.digest in ledger.closed
+            if not closed and (sent := send_again(self._files, self._own, self.project)) is not None:
                 return sent
         self.project.check_deadline(datetime.now(UTC).date())
-        policy, anchor = self.policy, self.anchor
-        prepared = self._prepared_sum(policy, anchor, table, where)
+        anchor = self.anchor
+        said = [read_withdrawal(read_regular(file), where=str(file)) for file in map(Path, withdrawals)]
+        prepared = self._prepared_sum(policy, anchor, table, where, withdrawals=said, without=without)
         refuse(prepared.reasons)
         approved_by = self._approved(approve, prepared.summary, policy)
         with self._locked():
@@ -282,10 +325,9 @@ class PartyFolder(Explaining):
             return commit_sum(
                 self._files,
                 self._own,
-                ledger_of(self._files, policy, self.key),
+                ledger,
                 prepared,
-                analyst=self.project.analyst,
-                purpose=f"{self.project.name}, run {self.project.sharing.run}",
+                project=self.project,
                 entry={"approved_by": approved_by, "policy": policy.digest},
             )
 

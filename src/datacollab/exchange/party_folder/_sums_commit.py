@@ -19,18 +19,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...bundle import Bundle, PublicKey, sync_folder, unpack, write_atomically
+from ...bundle import Bundle, sync_folder, unpack, write_atomically
 from ...errors import ExchangeError
 from ...sums import message_to_bytes
 from ..ledger import Ledger
 from ..log import AuditLog
 from ..project import Project
+from ..sums import withdrawal_to_bytes
 from ._files import Files, OwnFiles
 from ._mask_key import erase_file, load_mask_key, public_key_text
 from ._outbox import open_outbox
 from ._sums_share import PreparedSum, made_folder
 
-__all__ = ["commit_sum", "kept_sum", "recover_sum", "send_again"]
+__all__ = ["commit_sum", "kept_sum", "recover_sum", "send_again", "withdraw"]
 
 _MEMBER = "message.bin"
 
@@ -41,8 +42,7 @@ def commit_sum(
     ledger: Ledger,
     prepared: PreparedSum,
     *,
-    analyst: PublicKey,
-    purpose: str,
+    project: Project,
     entry: Mapping[str, Any],
 ) -> Path:
     """Make a party's message, and release it; the folder must be locked.
@@ -54,9 +54,7 @@ def commit_sum(
     ledger : Ledger
     prepared : PreparedSum
         Its mask key is erased.
-    analyst : PublicKey
-    purpose : str
-        For the ledger.
+    project : Project
     entry : mapping of str to object
         What else the log says of it.
 
@@ -75,7 +73,7 @@ def commit_sum(
     open_outbox(files, files.sum_file(name))
     mask_public = prepared.mask_key.public.hex()
     message = prepared.plan.agreed.mask(name, prepared.part, prepared.mask_key)
-    data = message_to_bytes(message, own.key, analyst, told=prepared.told.facts())
+    data = message_to_bytes(message, own.key, project.analyst, told=prepared.told.facts())
     facts = {
         "party": name,
         "project_digest": prepared.told.project_digest,
@@ -99,7 +97,15 @@ def commit_sum(
     }
     own.write(files.next_sum, facts, {_MEMBER: data})
     try:
-        ledger.enter(prepared.rows, context=context, purpose=purpose, noise=prepared.summary.noise)
+        ledger.enter(
+            prepared.rows,
+            context=context,
+            purpose=f"{project.name}, run {project.sharing.run if project.sharing else 1}",
+            noise=prepared.summary.noise,
+            agreement=project.digest,
+            parties={party: key.text for party, key in project.parties.items()},
+            void=prepared.void,
+        )
     except ExchangeError:
         files.next_sum.unlink()
         raise
@@ -163,6 +169,36 @@ def send_again(files: Files, own: OwnFiles, project: Project) -> Path | None:
         open_outbox(files, path)
         AuditLog(files.log).append("share-again", digest=kept.facts["entry"]["digest"])
         write_atomically(path, kept.members[_MEMBER], mode=0o600)
+    return path
+
+
+def withdraw(files: Files, own: OwnFiles, ledger: Ledger, project: Project, name: str) -> Path:
+    """Leave a run for good, and write the word that says so; the folder must be locked.
+
+    The ledger is told first: from then on no message of this run is made or sent again.
+
+    Returns
+    -------
+    Path
+        The file for the other parties.
+
+    Raises
+    ------
+    ExchangeError
+        POLICY_INVALID or BUSY.  Nothing happened.
+    """
+    made_folder(ledger.path.parent)
+    path = files.withdrawal(name)
+    open_outbox(files, path)
+    had_shared = kept_sum(files, own, project) is not None
+    ledger.close(project.digest)
+    files.sum_file(name).unlink(missing_ok=True)
+    erase_file(files.mask)
+    if files.public.exists():
+        write_atomically(files.public, public_key_text(files.root, own.key, own.passphrase).encode())
+    AuditLog(files.log).append("withdraw", project_digest=project.digest, had_shared=had_shared)
+    data = withdrawal_to_bytes(name, project.name, project.digest, had_shared, own.key)
+    write_atomically(path, data, mode=0o600)
     return path
 
 

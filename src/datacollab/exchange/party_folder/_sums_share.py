@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -18,7 +18,7 @@ from ...errors import ExchangeError
 from ...sums import MaskKey, SumsPlan
 from ..ledger import Ledger
 from ..project import Anchor, EncodedTable, Project
-from ..sums import Told, fewest_rows, plan_of
+from ..sums import Told, Withdrawal, fewest_rows, plan_of
 from ._files import Files, OwnFiles
 from ._mask_key import load_mask_key
 from ._policy import Policy
@@ -47,6 +47,8 @@ class PreparedSum:
         The party's sums; as sensitive as its rows.
     rows : ndarray of shape (n_rows,)
         Fingerprints of the party's rows, for the ledger.
+    void : frozenset of str
+        Agreements that a party has left, so that their totals are never made.
     mask_key : MaskKey
     summary : SumsSummary
     reasons : list of ExchangeError
@@ -57,6 +59,7 @@ class PreparedSum:
     told: Told
     part: FloatArray = field(repr=False)
     rows: NDArray[np.uint64] = field(repr=False)
+    void: frozenset[str]
     mask_key: MaskKey = field(repr=False)
     summary: SumsSummary
     reasons: list[ExchangeError]
@@ -90,6 +93,9 @@ def prepare_sum(
     anchor: Anchor,
     files: Files,
     own: OwnFiles,
+    *,
+    withdrawals: Sequence[Withdrawal] = (),
+    without: Sequence[str] = (),
 ) -> PreparedSum:
     """Add up a party's rows in the common map, and say what would leave.
 
@@ -104,12 +110,16 @@ def prepare_sum(
     anchor : Anchor
     files : Files
     own : OwnFiles
+    withdrawals : sequence of Withdrawal
+        Of parties that left an earlier run over these rows.
+    without : sequence of str
+        Parties that left one and gave no withdrawal.
 
     Raises
     ------
     ExchangeError
-        KEY_MISSING or NOT_A_MEMBER if the folder does not hold the mask key that the project names; POLICY_INVALID,
-        STATE_DAMAGED.
+        KEY_MISSING or NOT_A_MEMBER if the folder does not hold the mask key that the project names, or a withdrawal is
+        of nobody who left; POLICY_INVALID, STATE_DAMAGED.
     AnchorError
         If no common map can be made of the anchor.
     """
@@ -135,6 +145,7 @@ def prepare_sum(
     n_public = 0
     if project.sharing.labelled_by == name and anchor.target is not None:
         part, n_public = part + _part(plan, common, anchor.rows, anchor.target), len(anchor.rows)
+    void, of_left = _left(ledger, project, withdrawals, without)
     n_numbers = len(part)
     summary = SumsSummary(
         party=name,
@@ -150,7 +161,7 @@ def prepare_sum(
         noise_before=or_none(ledger.noise_left(rows)),
         n_parties=len(project.parties),
         n_entities=entities_in(project),
-        sentences=sentences_of(project),
+        sentences=(*sentences_of(project), *of_left),
         adjusted=adjusted.to_dict(),
     )
     created = datetime.now(UTC).isoformat(timespec="seconds")
@@ -165,12 +176,13 @@ def prepare_sum(
         told=told,
         part=part,
         rows=rows,
+        void=void,
         mask_key=mask_key,
         summary=summary,
         reasons=[
             *_too_few_rows(name, len(rows), policy, project),
             *private_rows_in_anchor(name, len(in_anchor), len(anchor.rows), policy),
-            *_in_the_ledger(ledger, rows, plan),
+            *_in_the_ledger(ledger, rows, plan, project, void),
         ],
     )
 
@@ -209,12 +221,52 @@ def _too_few_rows(name: str, n_rows: int, policy: Policy, project: Project) -> l
     ]
 
 
-def _in_the_ledger(ledger: Ledger, rows: NDArray[np.uint64], plan: SumsPlan) -> list[ExchangeError]:
+def _in_the_ledger(
+    ledger: Ledger, rows: NDArray[np.uint64], plan: SumsPlan, project: Project, void: frozenset[str]
+) -> list[ExchangeError]:
     try:
-        ledger.check(rows, context=plan.agreed.context.hex())
+        ledger.check(rows, context=plan.agreed.context.hex(), agreement=project.digest, void=void)
     except ExchangeError as error:
         return [error]
     return []
+
+
+def _left(
+    ledger: Ledger, project: Project, withdrawals: Sequence[Withdrawal], without: Sequence[str]
+) -> tuple[frozenset[str], list[str]]:
+    """Return the agreements that all who are missing now have left, and what whoever approves has to know of that."""
+    here = {key.text for key in project.parties.values()}
+    void, used, sentences = set[str](), set[object](), dict[str, str]()
+    for entry in ledger.entries:
+        gone = {name: key for name, key in entry.parties.items() if key not in here}
+        said = {
+            name: each
+            for name, key in gone.items()
+            for each in withdrawals
+            if (each.project_digest, each.signer) == (entry.agreement, key)
+        }
+        used.update(said.values(), gone.keys() & set(without))
+        if gone and gone.keys() <= {*said, *without}:
+            void.add(entry.agreement)
+            sentences |= {name: _of_left(name, said.get(name)) for name in gone}
+    unused = [each.party for each in withdrawals if each not in used] + [each for each in without if each not in used]
+    if unused:
+        raise ExchangeError(
+            "NOT_A_MEMBER",
+            f"Project {project.name!r}: {unused} left no earlier run into which these rows went, or are in this one "
+            "again. Leave the withdrawal or the name out.",
+        )
+    return frozenset(void), list(sentences.values())
+
+
+def _of_left(name: str, said: Withdrawal | None) -> str:
+    if said is not None and not said.had_shared:
+        return f"Party {name} left an earlier run over these rows before it shared: no total of it can be made."
+    who = "says that it shared before it left" if said is not None else "gave no withdrawal"
+    return (
+        f"Party {name} left an earlier run over these rows and {who}. If its file arrived, the totals of both runs "
+        f"together tell what {name} added."
+    )
 
 
 def made_folder(path: Path) -> None:
