@@ -62,6 +62,7 @@ def test_the_summary_says_who_learns_what(world):
     assert "No row leaves" in text
     assert "personal data" in text
     assert world.project.analyst.fingerprint in text
+    assert all((key.fingerprint in text) == (name != "north") for name, key in world.project.parties.items())
     assert json.dumps(told)
     assert told["way"] == "sums"
 

@@ -24,7 +24,7 @@ from ._mask_key import load_mask_key
 from ._policy import Policy
 from ._release_check import private_rows_in_anchor
 from ._sums_map import ProjectMap, project_map
-from ._sums_summary import SumsSummary, entities_in, or_none, sentences_of
+from ._sums_summary import SumsSummary, entities_in, or_none, others_in, sentences_of
 
 __all__ = ["PreparedSum", "ledger_of", "prepare_sum"]
 
@@ -161,6 +161,7 @@ def prepare_sum(
         noise_before=or_none(ledger.noise_left(rows)),
         n_parties=len(project.parties),
         n_entities=entities_in(project),
+        others=others_in(project, name),
         sentences=(*sentences_of(project), *of_left),
         adjusted=adjusted.to_dict(),
     )

@@ -26,6 +26,11 @@ TOGETHER = (
     "somebody they know is among the rows. The blur promises no anonymity, so the file remains personal data."
 )
 
+INVENTED = (
+    "Whoever invents all other parties reads what this one adds. Compare the fingerprints of at least two, by "
+    "telephone, with people of these institutions whom you know."
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class SumsSummary:
@@ -48,6 +53,8 @@ class SumsSummary:
     noise_before : float or None
         That of all totals so far with any of these rows; None if there is none.
     n_parties, n_entities : int
+    others : tuple of str
+        Each other party, its institution and its key's fingerprint.
     sentences : tuple of str
         What people have to know of who takes part.
     adjusted : dict of str to object
@@ -67,6 +74,7 @@ class SumsSummary:
     noise_before: float | None
     n_parties: int
     n_entities: int
+    others: tuple[str, ...]
     sentences: tuple[str, ...]
     adjusted: dict[str, Any]
 
@@ -77,7 +85,8 @@ class SumsSummary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as what JSON can hold."""
-        return asdict(self) | {"way": "sums", "sentences": list(self.sentences), "who": [APART, TOGETHER]}
+        listed = {"sentences": list(self.sentences), "others": list(self.others), "who": [APART, TOGETHER]}
+        return asdict(self) | {"way": "sums", **listed}
 
     def to_text(self) -> str:
         """Return the same for people."""
@@ -92,6 +101,8 @@ class SumsSummary:
             "",
             *textwrap.wrap(APART, _WIDTH),
             *textwrap.wrap(TOGETHER, _WIDTH),
+            *("", "The other parties:", *(f"  {each}" for each in self.others)),
+            *textwrap.wrap(INVENTED, _WIDTH),
         ]
         if self.epsilon is not None:
             lines += ["", *textwrap.wrap(promise(self.epsilon), _WIDTH)]
@@ -114,6 +125,16 @@ def promise(epsilon: float) -> str:
         f"Proven, if at most half of the parties work with the analyst: the total is ({epsilon:g}, {DELTA:g})-"
         f"differentially private. Even somebody who knows all rows but one tells whether a person is in it with an AUC "
         f"of {auc:.2f} at most, where .50 is guessing."
+    )
+
+
+def others_in(project: Project, name: str) -> tuple[str, ...]:
+    """Return each other party, its institution and its key's fingerprint."""
+    assert project.sharing is not None
+    return tuple(
+        f"{other} ({project.sharing.entities[other]}): {key.fingerprint}"
+        for other, key in project.parties.items()
+        if other != name
     )
 
 
