@@ -109,6 +109,22 @@ def test_own_rows_in_the_anchor_are_refused(world, tmp_path):
         world.share("north", table=table)
 
 
+@pytest.mark.parametrize(("narrow", "words"), [(False, "crowd around"), (True, "half is the least")])
+def test_an_anchor_that_was_made_for_single_rows_is_refused(world, tmp_path, narrow, words, rng):
+    own = pd.read_csv(world.table("north"))
+    made = own.iloc[rng.integers(len(own) if narrow else 3, size=120)].reset_index(drop=True)
+    for name in ("age", "pulse"):
+        made[name] = 50 + 2 * rng.normal(size=120) if narrow else made[name] + 1e-3 * rng.normal(size=120)
+    made["ward"] = made["ward"] if not narrow else "day"
+    owner = world.keys["north"]
+    path = tmp_path / "made.dcanchor"
+    anchor = make_anchor(world.project, made, where="made.csv", random_state=0)
+    path.write_bytes(seal_anchor(anchor, world.project, owner))
+    PartyFolder.join(world.root / "north", world.root / "project.toml", path)
+    with refused("ANCHOR_UNFIT", words):
+        world.share("north")
+
+
 def test_options_and_steps_of_rows_are_refused(world):
     folder = world.folder("north")
     for option in ({"preset": "none"}, {"n_components": 3}, {"epsilon": 1.0}, {"fit_on_anchor": True}):

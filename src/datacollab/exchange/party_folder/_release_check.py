@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from ..._typing import FloatArray, PartyName
+from ...anchor import AnchorFit
 from ...errors import ExchangeError
 from ...party import Party
 from ...testing import is_row_wise
@@ -17,6 +18,7 @@ from ._way import Way
 
 __all__ = [
     "check_row_wise",
+    "crafted_anchor",
     "deadline_passed",
     "private_rows_in_anchor",
     "reasons_against",
@@ -252,6 +254,25 @@ def private_rows_in_anchor(party: PartyName, n_found: int, n_anchors: int, polic
             "ANCHOR_HAS_PRIVATE_ROWS",
             f"Party {party!r}: {n_found} of the {n_anchors} anchor rows are rows of its table{allowed}. Every party "
             "sees the anchor as it is. Do not share; ask the project's owner for one from public or synthetic rows.",
+        )
+    ]
+
+
+def crafted_anchor(party: PartyName, fit: AnchorFit | None) -> list[ExchangeError]:
+    """Why nothing may be shared if the anchor was made for single own rows, or sees little of the table."""
+    if fit is None or not (fit.is_crowded or fit.is_narrow):
+        return []
+    found = f"the anchor's columns vary {fit.spread:.2f} times as much as those of its table, where half is the least"
+    if fit.is_crowded:
+        found = (
+            f"{fit.n_near} of the {fit.n_anchors} anchor rows crowd around rows of its table, {fit.n_crowded} of which "
+            "have ten of them or more"
+        )
+    return [
+        ExchangeError(
+            "ANCHOR_UNFIT",
+            f"Party {party!r}: {found}. With such an anchor others may read single rows. Do not share; ask the "
+            "project's owner for public rows of the same kind of people.",
         )
     ]
 

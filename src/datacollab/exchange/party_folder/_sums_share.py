@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._typing import FloatArray
-from ...anchor import find_private_rows
+from ...anchor import anchor_fit, find_private_rows
 from ...bundle import KeyPair
 from ...errors import ExchangeError
 from ...sums import MaskKey, SumsPlan
@@ -22,7 +22,7 @@ from ..sums import Told, Withdrawal, fewest_rows, plan_of
 from ._files import Files, OwnFiles
 from ._mask_key import load_mask_key
 from ._policy import Policy
-from ._release_check import private_rows_in_anchor
+from ._release_check import crafted_anchor, private_rows_in_anchor
 from ._sums_map import ProjectMap, project_map
 from ._sums_summary import SumsSummary, entities_in, or_none, others_in, sentences_of
 
@@ -30,6 +30,8 @@ __all__ = ["PreparedSum", "ledger_of", "prepare_sum"]
 
 _LEDGER_KEY = b"datacollab ledger key 1\n"
 _BATCH_ROWS = 4096
+_LOOKED_AT = 1000
+"""Rows of each batch that the anchor is compared with."""
 _OVERHEAD_BYTES = 3000
 """About what a message takes beside its numbers."""
 
@@ -135,11 +137,12 @@ def prepare_sum(
             "public.key to the project's owner, who writes its third line into the project and signs it again.",
         )
     ledger = ledger_of(files, policy, own.key)
-    part, hashed, in_anchor = np.zeros(plan.statistic.n_numbers), [], set[int]()
+    part, hashed, in_anchor, some = np.zeros(plan.statistic.n_numbers), [], set[int](), []
     for encoded in batches:
         assert encoded.target is not None
         part += _part(plan, common, encoded.X, encoded.target)
         hashed.append(ledger.fingerprints(encoded.X))
+        some.append(encoded.X[:: -(-encoded.n_rows // _LOOKED_AT) or 1])
         in_anchor.update(find_private_rows(anchor.rows, encoded.X).tolist() if encoded.n_rows else ())
     rows, adjusted = np.concatenate(hashed), encoded.adjusted
     n_public = 0
@@ -183,6 +186,7 @@ def prepare_sum(
         reasons=[
             *_too_few_rows(name, len(rows), policy, project),
             *private_rows_in_anchor(name, len(in_anchor), len(anchor.rows), policy),
+            *crafted_anchor(name, anchor_fit(anchor.rows, np.vstack(some)) if len(rows) else None),
             *_in_the_ledger(ledger, rows, plan, project, void),
         ],
     )

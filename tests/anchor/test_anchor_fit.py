@@ -1,0 +1,73 @@
+"""Anchors that were made for single people are told from public rows of the same kind."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
+
+from datacollab.anchor import anchor_fit
+
+
+@pytest.fixture(scope="module", params=[load_digits, load_breast_cancer, load_diabetes])
+def table(request):
+    X, _ = request.param(return_X_y=True)
+    return np.random.default_rng(0).permutation(X)
+
+
+def test_public_rows_of_the_same_kind_fit(table):
+    """Of parties of 20 rows and of 200, and anchors of 100 rows and of many."""
+    for n_own in (20, 200):
+        for start in range(0, 200, 40):
+            own, public = table[start : start + n_own], np.delete(table, np.s_[start : start + n_own], axis=0)
+            for anchor in (public[:100], public):
+                fit = anchor_fit(anchor, own)
+                assert not fit.is_crowded
+                assert not fit.is_narrow
+
+
+@pytest.mark.parametrize("width", [0.0, 1e-4, 0.1])
+@pytest.mark.parametrize("n_people", [1, 20])
+def test_rows_planted_around_people_do_not(table, width, n_people, rng):
+    own, honest = table[:60], table[60:160]
+    noise = width * own.std(axis=0) * rng.normal(size=(200, table.shape[1]))
+    planted = own[rng.integers(n_people, size=200)] + noise
+    assert anchor_fit(planted, own).is_crowded
+    # Nor if they are hidden among honest rows.
+    assert anchor_fit(np.vstack([honest, planted]), own).is_crowded
+
+
+def test_a_narrow_anchor_sees_little_of_the_table(table, rng):
+    own = table[:60]
+    assert anchor_fit(own.mean(axis=0) + 0.3 * own.std(axis=0) * rng.normal(size=(200, own.shape[1])), own).is_narrow
+
+
+def test_counts_are_those_of_all_distances(rng):
+    own, anchor = rng.normal(size=(30, 3)), rng.normal(size=(200, 3))
+    anchor[:15] = own[0] + 1e-3 * rng.normal(size=(15, 3))
+    units = own.std(axis=0)
+    among, between = cdist(own / units, own / units), cdist(own / units, anchor / units)
+    radius = 0.2 * np.where(np.eye(30, dtype=bool), np.inf, among).min(axis=1)
+    near = between < radius[:, None]
+    fit = anchor_fit(anchor, own)
+    assert fit.n_crowded == (near.sum(axis=1) >= 10).sum() == 1
+    nearest = between.argmin(axis=0)
+    assert fit.n_near == near[nearest, np.arange(200)].sum()
+    assert fit.spread == pytest.approx(np.median(anchor.std(axis=0) / units))
+
+
+@given(st.floats(1e-6, 1e6), st.integers(0, 2))
+def test_units_do_not_matter(unit, column):
+    rng = np.random.default_rng(7)
+    own, anchor = rng.normal(size=(30, 3)), rng.normal(size=(60, 3))
+    scale = np.ones(3)
+    scale[column] = unit
+    first, second = anchor_fit(anchor, own), anchor_fit(anchor * scale, own * scale)
+    assert (first.n_near, first.n_crowded) == (second.n_near, second.n_crowded)
+    assert second.spread == pytest.approx(first.spread)
+
+
+def test_rows_that_are_all_equal_say_nothing():
+    fit = anchor_fit(np.eye(3), np.ones((30, 3)))
+    assert (fit.is_crowded, fit.is_narrow) == (False, False)
