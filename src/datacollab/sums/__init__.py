@@ -7,6 +7,7 @@ from ._key_stream import key_stream, standard_normal
 from ._masked_sum import FEWEST_PARTIES, MaskedMessage, MaskedSum, MaskKey, check_mask_key
 from ._message_file import MASKED_SUM_KIND, message_to_bytes, read_message
 from ._plan import SUMS_MODEL_KIND, SumsModel, SumsPlan
+from ._recommended import UNITS_PER_RANGE, Recommended, columns_alike, recommended
 from ._ridge_sums import RidgeFromSums, RidgeSums
 
 __all__ = [
@@ -14,20 +15,24 @@ __all__ = [
     "MASKED_SUM_KIND",
     "MOST_COMPONENTS",
     "SUMS_MODEL_KIND",
+    "UNITS_PER_RANGE",
     "CommonMap",
     "FixedPoint",
     "MaskKey",
     "MaskedMessage",
     "MaskedSum",
+    "Recommended",
     "RidgeFromSums",
     "RidgeSums",
     "SumsModel",
     "SumsPlan",
     "check_mask_key",
+    "columns_alike",
     "key_stream",
     "mask_card",
     "message_to_bytes",
     "read_mask_card",
     "read_message",
+    "recommended",
     "standard_normal",
 ]
