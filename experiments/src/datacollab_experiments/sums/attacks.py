@@ -122,7 +122,7 @@ class Scene:
         yield from self.known.readings("together", self.crossed(self.exact + left), s * beyond(N_PARTIES, known=1))
         yield from self.known.readings("five together", self.crossed(self.exact + others), s)
         total = self.exact + own + left
-        model = self.statistic.solve(total, noise=variant.least * s * beyond(N_PARTIES))
+        model = self.statistic.solve(total, noise=s * beyond(N_PARTIES), least_penalty=variant.least)
         said = self.v @ model.coefficients[:, 0] + model.intercept[0]
         yield "party", "target", self.correlation(said[-len(self.beyond) :] - self.rule)
         for weight in _WEIGHTS:

@@ -83,5 +83,5 @@ def played(drawn: Draw, variants: Iterable[Variant]) -> Iterator[tuple[Variant, 
         statistic = statistic_of(drawn, common.n_components, variant.noise)
         normal = np.random.default_rng([drawn.seed, 32]).normal(size=statistic.n_numbers)
         total = exact + excess * statistic.noise_of_each * normal
-        model = statistic.solve(total, noise=variant.least * excess * variant.noise)
+        model = statistic.solve(total, noise=excess * variant.noise, least_penalty=variant.least)
         yield variant, common.n_components, score(drawn.metric, drawn.test.y, outputs(statistic, model, v))

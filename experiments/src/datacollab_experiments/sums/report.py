@@ -79,8 +79,8 @@ def measured(scores: pd.DataFrame, committed: pd.DataFrame, setting: Setting, va
 
 
 def _of(scores: pd.DataFrame, variant: Variant) -> pd.DataFrame:
-    same = (scores.D == variant.components) & (scores.least == variant.least) & (scores.width == variant.width)
-    return scores[same & (scores.s == variant.noise)]
+    same = scores.D.eq(variant.components) & scores.least.eq(variant.least) & scores.width.eq(variant.width)
+    return scores[same & scores.s.eq(variant.noise)]
 
 
 def _counts(scores: pd.DataFrame, committed: pd.DataFrame, *, alike: bool) -> str:
