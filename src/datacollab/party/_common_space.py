@@ -63,9 +63,11 @@ class CommonSpace:
     def __init__(self, anchor: Any, secret: bytes, *, n_components: int = MOST_COMPONENTS) -> None:
         self._encoder = TableEncoder(anchor, None, "all parties")
         encoded, units, centre = self._encoder.encode(anchor), self._encoder.common_units, self._encoder.common_centre
-        self.alike = units is not None and centre is not None and _have_one_range(encoded * units + centre)
-        keeps_units = units is not None and (self.alike or units.max() <= _ALIKE * np.median(units))
-        self._units = units if keeps_units else 1.0
+        self.alike, self._units = False, np.ones(encoded.shape[1])
+        if units is not None and centre is not None:
+            self.alike = _have_one_range(encoded * units + centre)
+            if self.alike or units.max() <= _ALIKE * np.median(units):
+                self._units = units
         self._anchor = encoded * self._units
         self._map = CommonMap.from_anchor(self._anchor, secret, n_components=n_components)
 

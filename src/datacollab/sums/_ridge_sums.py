@@ -235,11 +235,11 @@ class RidgeSums:
         Raises
         ------
         NumericalError
-            If the total cannot be sums of rows: fewer than ten rows, or moments far below zero.
+            If the total cannot be sums of rows: fewer than ten rows, beyond the noise, or moments far below zero.
         """
         D, M, noise = self.n_components, self._matrix(total), self.noise if noise is None else noise
         n = M[-1, -1] / _ETA**2
-        if not np.isfinite(M).all() or round(n) < _FEWEST_ROWS:
+        if not np.isfinite(M).all() or n < max(2.0, _FEWEST_ROWS - 3 * noise / _ETA**2):
             raise NumericalError(
                 f"The total says that there are {n:.0f} rows; at least {_FEWEST_ROWS} are needed. Have the parties "
                 "compare how many rows each of them added."

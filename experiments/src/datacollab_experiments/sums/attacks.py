@@ -133,7 +133,7 @@ class Scene:
     def crossed(self, total: Array) -> Array:
         """Σ v t and Σ t of a total."""
         M, D = self.matrix(total), self.D
-        return np.r_[M[:D, D] / ETA, M[D, D + 1] / ETA**2]
+        return np.asarray(np.r_[M[:D, D] / ETA, M[D, D + 1] / ETA**2])
 
     def matrix(self, total: Array) -> Array:
         """Σ u uᵀ of a total."""
