@@ -16,7 +16,7 @@ from sklearn.linear_model import Ridge
 import datacollab as dc
 from datacollab.errors import AgreementError, AnchorError, NumericalError
 from datacollab.party import gaussian_sigma
-from datacollab.sums import CommonMap, MaskedSum, MaskKey, RidgeSums, standard_normal
+from datacollab.sums import MOST_COMPONENTS, CommonMap, MaskedSum, MaskKey, RidgeSums, standard_normal
 
 ONE, OTHER = bytes(32), bytes([7]) * 32
 
@@ -96,7 +96,7 @@ def test_rows_between_others_follow_from_the_secret_and_bring_directions(digits)
     A = digits[0][:40]
     alone, more = plain(A, ONE), plain(A, ONE, n_rows=300)
     assert alone.n_components == 39
-    assert more.n_components == 100
+    assert more.n_components == MOST_COMPONENTS
     again, turned = (plain(A, secret, n_rows=300).transform(A) for secret in (ONE, OTHER))
     assert_allclose(again, more.transform(A), atol=0)
     assert np.abs(turned @ turned.T - again @ again.T).max() > 1e-3
@@ -106,7 +106,7 @@ def test_rows_between_others_follow_from_the_secret_and_bring_directions(digits)
 def test_narrow_tables(n_features, rng):
     A = rng.normal(size=(80, n_features))
     v = CommonMap.from_anchor(A, ONE).transform(A)
-    assert v.shape[1] <= 100
+    assert v.shape[1] <= MOST_COMPONENTS
     assert np.isfinite(v).all()
 
 

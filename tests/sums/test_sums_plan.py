@@ -119,6 +119,7 @@ def test_whatever_is_agreed_on_is_in_the_context():
         {"facts": {"project": "wards", "run": 2}},
         {"n_components": 11},
         {"n_colluding": 1},
+        {"least_penalty": 0.5},
         {"roster": dict(list(plan.roster.items())[:3])},
     ]
     contexts = {replace(plan, **other).agreed.context for other in others}

@@ -77,6 +77,8 @@ class PlayedSums:
             n_components=self.space.n_components,
             classes=None if classes is None else tuple(classes.tolist()),
             limits=limits,
+            noise=self.space.recommended.noise,
+            least_penalty=self.space.recommended.least_penalty,
         )
         messages = []
         for place, (party, index) in enumerate(rows.items()):

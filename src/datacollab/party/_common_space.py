@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from .._recommended import FEWEST_ALIKE, MOST_COMPONENTS, Recommended, recommended
 from .._validation import FloatArray
-from ..sums import MOST_COMPONENTS, CommonMap
+from ..sums import CommonMap
 from ._table_encoder import TableEncoder
 
 __all__ = ["CommonSpace"]
 
 _ALIKE = 10.0
 """Columns are taken to have one unit if none varies more than so many times as much as the median one."""
+_EQUAL = 1e-9
+"""Values of an anchor are equal if they differ by less than this part of its range."""
 
 
 class CommonSpace:
@@ -30,13 +33,19 @@ class CommonSpace:
         Public rows, the same at all parties.
     secret : bytes of length 32
         Of all parties, and not of the analyst.
-    n_components : int, default=100
+    n_components : int, default=128
         Upper bound; the anchor may leave fewer.
 
     Raises
     ------
     AgreementError, AnchorError
         If the anchor cannot be read, or no map can be made of it.
+
+    Attributes
+    ----------
+    alike : bool
+        Whether all columns are of one kind, as pixels are: 50 numbers or more, and most of them have the same smallest
+        or the same largest value in the anchor, of three or more.
 
     Notes
     -----
@@ -53,15 +62,24 @@ class CommonSpace:
 
     def __init__(self, anchor: Any, secret: bytes, *, n_components: int = MOST_COMPONENTS) -> None:
         self._encoder = TableEncoder(anchor, None, "all parties")
-        units = self._encoder.common_units
-        self._units = 1.0 if units is None or units.max() > _ALIKE * np.median(units) else units
-        self._anchor = self._encoder.encode(anchor) * self._units
+        encoded, units, centre = self._encoder.encode(anchor), self._encoder.common_units, self._encoder.common_centre
+        self.alike, self._units = False, np.ones(encoded.shape[1])
+        if units is not None and centre is not None:
+            self.alike = _have_one_range(encoded * units + centre)
+            if self.alike or units.max() <= _ALIKE * np.median(units):
+                self._units = units
+        self._anchor = encoded * self._units
         self._map = CommonMap.from_anchor(self._anchor, secret, n_components=n_components)
 
     @property
     def n_components(self) -> int:
         """Columns of a mapped row."""
         return self._map.n_components
+
+    @property
+    def recommended(self) -> Recommended:
+        """Noise and least penalty for such columns."""
+        return recommended(alike=self.alike)
 
     @cached_property
     def anchor(self) -> FloatArray:
@@ -80,3 +98,12 @@ class CommonSpace:
 
     def __repr__(self) -> str:
         return f"CommonSpace(n_components={self.n_components})"
+
+
+def _have_one_range(table: FloatArray) -> bool:
+    """Return whether the numbers of an anchor have one range, as far as its rows show."""
+    low, high = table.min(), table.max()
+    is_low, is_high = table <= low + _EQUAL * (high - low), table >= high - _EQUAL * (high - low)
+    if table.shape[1] < FEWEST_ALIKE or (is_low | is_high).all():
+        return False
+    return bool(max(is_low.any(axis=0).mean(), is_high.any(axis=0).mean()) > 0.5)

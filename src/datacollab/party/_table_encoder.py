@@ -38,6 +38,8 @@ class TableEncoder:
     common_units : ndarray of shape (n_encoded,) or None
         What to multiply encoded columns by so that they vary as in the table, up to one factor for all; None where
         there are categories.
+    common_centre : ndarray of shape (n_encoded,) or None
+        What to add then, so that columns have the table's origin.
 
     Raises
     ------
@@ -64,9 +66,11 @@ class TableEncoder:
         self._columns = ColumnTransformer([step for step in steps if step[2]], sparse_threshold=0)
         self._call(self._columns.fit, together)
         self.common_units: FloatArray | None = None
+        self.common_centre: FloatArray | None = None
         if not categories:
-            scale = self._columns.named_transformers_["numbers"][-1].scale_
-            self.common_units = scale / np.sqrt(np.mean(scale**2))
+            scaler = self._columns.named_transformers_["numbers"][-1]
+            factor = np.sqrt(np.mean(scaler.scale_**2))
+            self.common_units, self.common_centre = scaler.scale_ / factor, scaler.mean_ / factor
 
     def encode(self, X: Any) -> FloatArray:
         """Rows as an array of shape (n_rows, n_encoded).

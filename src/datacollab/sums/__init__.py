@@ -1,7 +1,8 @@
 """Sums over all parties' rows under masks: the analyst learns the total alone, and solves it for one model."""
 
+from .._recommended import MOST_COMPONENTS, UNITS_PER_RANGE, Recommended, columns_alike, recommended
 from ._card import mask_card, read_mask_card
-from ._common_map import MOST_COMPONENTS, CommonMap
+from ._common_map import CommonMap
 from ._fixed_point import FixedPoint
 from ._key_stream import key_stream, standard_normal
 from ._masked_sum import FEWEST_PARTIES, MaskedMessage, MaskedSum, MaskKey, check_mask_key
@@ -14,20 +15,24 @@ __all__ = [
     "MASKED_SUM_KIND",
     "MOST_COMPONENTS",
     "SUMS_MODEL_KIND",
+    "UNITS_PER_RANGE",
     "CommonMap",
     "FixedPoint",
     "MaskKey",
     "MaskedMessage",
     "MaskedSum",
+    "Recommended",
     "RidgeFromSums",
     "RidgeSums",
     "SumsModel",
     "SumsPlan",
     "check_mask_key",
+    "columns_alike",
     "key_stream",
     "mask_card",
     "message_to_bytes",
     "read_mask_card",
     "read_message",
+    "recommended",
     "standard_normal",
 ]

@@ -10,15 +10,13 @@ import scipy.linalg
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import pdist
 
+from .._recommended import MOST_COMPONENTS
 from .._typing import FloatArray
 from ..errors import AnchorError
 from ..linalg import Kernel
 from ._key_stream import key_stream, standard_normal
 
-__all__ = ["MOST_COMPONENTS", "CommonMap"]
-
-MOST_COMPONENTS = 100
-"""With more, analyst and party together would read more of targets; see docs/results/sums."""
+__all__ = ["CommonMap"]
 
 _MOST_PRINCIPAL = 48
 """Principal components that distances are measured in."""
@@ -122,7 +120,8 @@ class CommonMap:
             Upper bound; the anchor's rank may leave fewer.
         standardize : bool
             Whether columns are divided by their standard deviation over the anchor.  Rare levels and columns that
-            hardly vary then become as large as all others: better give columns in units of declared ranges.
+            hardly vary then become as large as all others: better give numbers in units of a quarter of their declared
+            range (`UNITS_PER_RANGE`), beside zeros and ones.
         n_rows : int
             How many rows the map is made of, those between others included.
 

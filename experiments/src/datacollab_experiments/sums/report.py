@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,30 +14,34 @@ from ..pays.results import Measured
 from ..pays.settings import Setting
 from ..pays.trial import AVERAGE, CENTRAL, METHODS
 from .plan import (
+    ALIKE,
     BESIDE,
     LEAST_ABOVE_AVERAGE,
     LEAST_ABOVE_OWN,
     MOST_BELOW_AVERAGE,
     SETTINGS,
     Variant,
-    floored,
+    candidates,
     ruled,
-    variants,
 )
 
 SUMS = "sums"
+_BASELINES = ("own", "own and public", "average of locals", "average of locals with public", "all in one place")
 
 
 def write_report(folder: Path, pays: Path, target: Path) -> None:
-    """Write `tables.md`, every draw of the rule, means of all variants, and what was read by attackers."""
+    """Write `tables.md`, every draw of the rule, means of all candidates, and what attackers read."""
     target.mkdir(parents=True, exist_ok=True)
-    played = [pd.read_csv(folder / f"{part}.csv", dtype={"floor": str}) for part in ("scores", "floors", "rule")]
-    scores = pd.concat(played).fillna({"floor": "released"})
-    committed = pd.read_csv(pays)
+    scores, committed = pd.read_csv(folder / "scores.csv"), pd.read_csv(pays)
     parts = ["# All tables", "As the command in [the report](README.md) writes them."]
     parts += ["## By the rule, the 24 settings", _by_setting(scores, committed, SETTINGS)]
     parts += ["## By the rule, beside them", _by_setting(scores, committed, BESIDE)]
-    parts += ["## How many of the 24 settings, by scale, least penalty, anchor, D and s", _counts(scores, committed)]
+    for alike, kind in ((False, "tables, 16 settings"), (True, "pixels and signals, 8 settings")):
+        parts += [f"## Candidates: {kind}", _counts(scores, committed, alike=alike)]
+    if (folder / "further.csv").exists():
+        further = pd.read_csv(folder / "further.csv")
+        further.to_csv(target / "further.csv", index=False, float_format="%.4f")
+        parts += ["## Further tables", _further(further)]
     if (folder / "attacks.csv").exists():
         parts.append(
             "Correlations with what no features tell, ± half of the 95 % interval over draws. Half of the draws choose "
@@ -47,15 +51,12 @@ def write_report(folder: Path, pays: Path, target: Path) -> None:
         attacks.to_csv(target / "attacks.csv", index=False, float_format="%.3f")
         for world in attacks.world.unique():
             parts += [f"## Targets beyond what features tell: {world}", _attacked(attacks[attacks.world == world])]
-    if (folder / "further.csv").exists():
-        further = pd.read_csv(folder / "further.csv")
-        further.to_csv(target / "further.csv", index=False, float_format="%.4f")
-        parts += ["## Further tables", _further(further)]
-    keys = ["scale", "floor", "anchor", "components", "columns", "s", "s of moments", "noise"]
-    of_variants = scores.pivot_table(index=keys, columns="setting", values="score", sort=False).reset_index()
-    of_variants = of_variants.dropna(how="all", subset=of_variants.columns[len(keys) :])
-    of_variants.to_csv(target / "means.csv", index=False, float_format="%.4g")
-    played[-1].to_csv(target / "rule.csv", index=False, float_format="%.4f")
+    keys = ["D", "s", "least", "width"]
+    means = scores.pivot_table(index=keys, columns="setting", values="score", sort=False).reset_index()
+    means.to_csv(target / "means.csv", index=False, float_format="%.4g")
+    alike = scores.setting.str.startswith(tuple(f"{name} " for name in ALIKE))
+    kept = pd.concat([_of(scores[alike == kind], ruled(alike=kind)) for kind in (True, False)])
+    kept.to_csv(target / "rule.csv", index=False, float_format="%.4f")
     (target / "tables.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
@@ -78,64 +79,51 @@ def measured(scores: pd.DataFrame, committed: pd.DataFrame, setting: Setting, va
 
 
 def _of(scores: pd.DataFrame, variant: Variant) -> pd.DataFrame:
-    """The rows of a variant, or of the one with fewer components that its anchor's rank makes it."""
-    same = (
-        (scores.anchor == variant.anchor)
-        & (
-            (scores.scale == variant.scale)
-            | ((variant.scale == "roots") & scores.setting.str.startswith("uji") & (scores.scale == "declared"))
-        )
-        & (scores.s == variant.noise)
-        & (scores["s of moments"] == variant.moments)
-        & ((scores.noise == "all") == (variant.from_all or variant.noise == 0))
-        & (scores.components <= variant.components)
-        & (scores.floor == ("released" if variant.floor is None else f"{variant.floor:g}"))
-    )
-    kept = scores[same]
-    return kept[kept.components == kept.components.max()]
+    same = scores.D.eq(variant.components) & scores.least.eq(variant.least) & scores.width.eq(variant.width)
+    return scores[same & scores.s.eq(variant.noise)]
 
 
-def _counts(scores: pd.DataFrame, committed: pd.DataFrame) -> str:
+def _counts(scores: pd.DataFrame, committed: pd.DataFrame, *, alike: bool) -> str:
     rows = []
-    for variant in (None, *_listed()):
-        every = [measured(scores, committed, setting, variant or ruled(setting)) for setting in SETTINGS]
+    settings = [setting for setting in SETTINGS if (setting.dataset in ALIKE) == alike]
+    for variant in candidates(alike=alike):
+        every = [measured(scores, committed, setting, variant) for setting in settings]
         against = [each.gain(SUMS, AVERAGE) for each in every]
         own = [each.gain(SUMS, each.own) for each in every]
         verdicts = [sum(each.verdict == sign for each in against) for sign in "+0-"]
-        cells = ["by the rule", "", "", "", "", ""] if variant is None else _words(variant)
+        cells = [f"{variant.components}", f"{variant.noise:g}", f"{variant.least:g}", f"{variant.width:g}"]
         cells += [f"{sum(each.mean >= 0 for each in against)}", " / ".join(map(str, verdicts))]
         cells += [f"{sum(each.mean > 0 for each in own)}", f"{sum(each.verdict == '-' for each in own)}"]
         cells += [f"{100 * np.mean([each.mean for each in against]):+.2f}"]
-        rows.append(cells)
-    head = ["columns divided by", "least penalty", "anchor", "D at most", "s", "noise of"]
-    head += [f"at or above average (≥ {LEAST_ABOVE_AVERAGE})"]
-    head += [f"beyond chance + / 0 / − (− ≤ {MOST_BELOW_AVERAGE})", f"above own (≥ {LEAST_ABOVE_OWN})"]
-    return markdown([*head, "below own beyond chance", "mean gain, points or % of RMSE"], rows)
-
-
-def _words(variant: Variant) -> list[str]:
-    noise = f"{variant.noise:g}" if variant.noise == variant.moments else f"{variant.moments:g} / {variant.noise:g}"
-    floor = "released" if variant.floor is None else f"{variant.floor:g}"
-    who = "all" if variant.from_all else "others"
-    return [variant.scale, floor, variant.anchor, str(variant.components), noise, who]
-
-
-def _listed() -> Iterator[Variant]:
-    for variant in (*variants(("public", "between")), *floored(("public", "between"))):
-        if variant.from_all or variant.noise == variant.moments == 0.1:
-            yield variant
+        rows.append([f"**{cell}**" for cell in cells] if variant == ruled(alike=alike) else cells)
+    head = ["D", "s", "least penalty", "width of a range", "at or above average", "beyond chance + / 0 / −"]
+    return markdown([*head, "above own", "below own beyond chance", "mean gain, points or % of RMSE"], rows)
 
 
 def _by_setting(scores: pd.DataFrame, committed: pd.DataFrame, settings: Sequence[Setting]) -> str:
-    rows = []
+    rows, averages, owns = [], [], []
     for setting in settings:
-        found = measured(scores, committed, setting, ruled(setting))
+        variant = ruled(alike=setting.dataset in ALIKE)
+        found = measured(scores, committed, setting, variant)
         digits = 1 if found.is_error else 3
         means = [f"{found.mean(each):.{digits}f}" for each in (SUMS, AVERAGE, found.own, CENTRAL)]
-        gains = [_said(found.gain(SUMS, AVERAGE)), _said(found.gain(SUMS, found.own))]
-        rows.append([setting.label.removesuffix(", private"), found.metric, *means, *gains])
-    head = ["setting", "measure", "sums", "average of locals", "own", "all in one place"]
-    return markdown([*head, "sums − average", "sums − own"], rows)
+        averages.append(found.gain(SUMS, AVERAGE))
+        owns.append(found.gain(SUMS, found.own))
+        used = [f"{variant.components}", f"{variant.noise:g}"]
+        label = setting.label.removesuffix(", private")
+        rows.append([label, *used, found.metric, *means, _said(averages[-1]), _said(owns[-1])])
+    head = ["setting", "D", "s", "measure", "sums", "average of locals", "own", "all in one place"]
+    counted = (
+        f"At or above the average of locals: {sum(each.mean >= 0 for each in averages)} of {len(settings)}; below it "
+        f"beyond chance: {sum(each.verdict == '-' for each in averages)}. Above own: "
+        f"{sum(each.mean > 0 for each in owns)}; below own beyond chance: "
+        f"{sum(each.verdict == '-' for each in owns)}."
+    )
+    if settings is SETTINGS:
+        counted += (
+            f" Demanded: at least {LEAST_ABOVE_AVERAGE}, at most {MOST_BELOW_AVERAGE}, at least {LEAST_ABOVE_OWN}, 0."
+        )
+    return f"{counted}\n\n{markdown([*head, 'sums − average', 'sums − own'], rows)}"
 
 
 def _said(difference: Difference) -> str:
@@ -163,42 +151,33 @@ def read_best(attacks: pd.DataFrame) -> pd.DataFrame:
 
 def _attacked(attacks: pd.DataFrame) -> str:
     rows = []
-    levels = sorted(attacks.s.unique())
-    for (attacker, n, D), of in attacks.groupby(["attacker", "rows", "D"], sort=False):
-        cells = [
-            f"{row['mean']:.2f} ± {(row['high'] - row['low']) / 2:.2f}" for _, row in of.sort_values("s").iterrows()
-        ]
-        rows.append([str(attacker), str(n), str(D), *cells])
+    used = attacks[["D", "s"]].drop_duplicates().to_numpy().tolist()
+    for (attacker, n), of in attacks.groupby(["attacker", "rows"], sort=False):
+        by_way = of.set_index(["D", "s"])
+        cells = []
+        for D, s in used:
+            row = by_way.loc[(D, s)]
+            cells.append(f"{row['mean']:.2f} ± {(row['high'] - row['low']) / 2:.2f}")
+        rows.append([str(attacker), str(n), *cells])
     rows.sort(key=lambda row: row[0])
-    return markdown(["attacker", "rows of others", "D", *(f"s = {s:g}" for s in levels)], rows)
+    return markdown(["attacker", "rows of others", *(f"D = {D:g}, s = {s:g}" for D, s in used)], rows)
 
 
 def _further(scores: pd.DataFrame) -> str:
-    rows = []
+    rule, rows = ruled(alike=False), []
     for setting, of in scores.groupby("setting", sort=False):
         by_method = of.pivot_table(index="seed", columns="method", values="score")
-        is_error = by_method.to_numpy().max() > 1
-        kinds = [name for name in by_method if "|" in name]
-        whos = list(dict.fromkeys(name.split("|")[1] for name in kinds))
-        for rule in (name for name in by_method if name not in kinds):
-            cells = [str(setting), rule, f"{by_method[rule].mean():.{1 if is_error else 3}f}"]
-            for who in (
-                "own",
-                "own and public",
-                "average of locals",
-                "average of locals with public",
-                "all in one place",
-            ):
-                if who not in whos:
-                    cells.append("–")
-                    continue
-                means = by_method[[f"forest|{who}", f"linear|{who}"]]
-                better = means[means.mean().idxmin() if is_error else means.mean().idxmax()]
-                gain = 1 - by_method[rule] / better if is_error else by_method[rule] - better
-                cells.append(f"{better.mean():.{1 if is_error else 3}f}; {_said(student(list(gain)))}")
-            rows.append(cells)
-    head = ["setting", "rule", "sums", "own", "own and public", "average of locals"]
-    return markdown([*head, "the same with public rows", "all in one place"], rows)
+        cells = [str(setting).removesuffix(", private"), f"{rule.components}", f"{rule.noise:g}"]
+        cells.append(f"{by_method[SUMS].mean():.3f}")
+        for who in _BASELINES:
+            kinds = [name for name in by_method if name.endswith(f"|{who}")]
+            if not kinds:
+                cells.append("–")
+                continue
+            better = by_method[by_method[kinds].mean().idxmax()]
+            cells.append(f"{better.mean():.3f}; {_said(student(list(by_method[SUMS] - better)))}")
+        rows.append(cells)
+    return markdown(["setting", "D", "s", "sums", *_BASELINES], rows)
 
 
 __all__ = ["measured", "read_best", "write_report"]

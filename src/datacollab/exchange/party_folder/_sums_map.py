@@ -7,27 +7,27 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._typing import FloatArray
-from ...sums import CommonMap
-from ..project import Anchor, Project, declared_widths
+from ...sums import UNITS_PER_RANGE, CommonMap
+from ..project import Anchor, Project
 
-__all__ = ["ProjectMap", "project_map"]
+__all__ = ["ProjectMap", "map_units", "project_map"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ProjectMap:
-    """The common map of the matrix, with each number in units of its declared range.
+    """The common map of the matrix, with each number in units of a quarter of its declared range.
 
     Whoever has anchor, secret and project has the map; the analyst has not.
 
     Attributes
     ----------
     common : CommonMap
-    widths : ndarray of shape (n_features,)
-        Of the declared ranges; 1 for zeros and ones.
+    units : ndarray of shape (n_features,)
+        A quarter of the declared range of a number; 1 for zeros and ones.
     """
 
     common: CommonMap
-    widths: FloatArray
+    units: FloatArray
 
     @property
     def n_components(self) -> int:
@@ -36,7 +36,7 @@ class ProjectMap:
 
     def transform(self, X: FloatArray) -> FloatArray:
         """Map rows of the matrix, shape (n_rows, n_components); no row is longer than 1."""
-        return self.common.transform(np.asarray(X) / self.widths)
+        return self.common.transform(np.asarray(X) / self.units)
 
 
 def project_map(project: Project, anchor: Anchor) -> ProjectMap:
@@ -48,6 +48,16 @@ def project_map(project: Project, anchor: Anchor) -> ProjectMap:
         If no map can be made of the anchor.
     """
     assert project.sharing is not None
-    widths = declared_widths(project)
-    common = CommonMap.from_anchor(anchor.rows / widths, anchor.secret, n_components=project.sharing.n_components)
-    return ProjectMap(common, widths)
+    units = map_units(project)
+    common = CommonMap.from_anchor(anchor.rows / units, anchor.secret, n_components=project.sharing.n_components)
+    return ProjectMap(common, units)
+
+
+def map_units(project: Project) -> FloatArray:
+    """Return what the common map divides each column of the matrix by, shape (n_features,)."""
+    units, start = np.ones(project.n_features), 0
+    for column in project.columns:
+        if column.minimum is not None and column.maximum is not None:
+            units[start] = (column.maximum - column.minimum) / UNITS_PER_RANGE
+        start += column.n_features
+    return units

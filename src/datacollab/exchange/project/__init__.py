@@ -16,7 +16,6 @@ from ._anchor import (
     anchor_from_bytes,
     anchor_of_rows,
     anchor_to_bytes,
-    declared_widths,
     guessing,
     make_anchor,
     open_anchor,
@@ -27,7 +26,7 @@ from ._describing import Change, anchor_lines, column_rows, compare_projects, ru
 from ._draft import draft_project, like_record_numbers, usual_components
 from ._encoding import EncodedTable, encode_table
 from ._project import AnchorRecipe, Project, check_party_name, is_device_name, project_content
-from ._sharing import Sharing, sharing_sentences
+from ._sharing import Sharing, declared_alike, sharing_sentences
 from ._signing import load_project, project_text, read_project, read_project_text, sign_project_text
 from ._tables import read_table, table_batches, table_format, write_table
 from ._task import Task
@@ -53,7 +52,7 @@ __all__ = [
     "check_party_name",
     "column_rows",
     "compare_projects",
-    "declared_widths",
+    "declared_alike",
     "draft_project",
     "encode_table",
     "guessing",

@@ -18,7 +18,7 @@ from ._column import Column
 from ._numbers import UNKNOWN, NotNumericError, as_numbers, label_codes, label_text
 from ._project import AnchorRecipe, Project
 from ._refusals import invalid, listed
-from ._sharing import ANALYST, Sharing
+from ._sharing import Sharing, drafted_sharing
 from ._task import TASKS, Task
 
 __all__ = ["draft_project", "like_record_numbers", "usual_components", "widened_range"]
@@ -416,7 +416,7 @@ def draft_project(
         raise invalid("The public table", "it has no column besides the target. Give one with all columns.")
     n_free = sum(column.n_free for column in columns)
     agreed = drafted_task(parts, {each: table.iloc[:, names.index(each)] for each in needed}, task)
-    sharing = _drafted_sharing(mask_keys, agreed)
+    sharing = _drafted_sharing(mask_keys, agreed, columns)
     return Project(
         name=name,
         purpose=purpose,
@@ -441,11 +441,11 @@ def _usual_recipe(n_public: int, *, for_sums: bool) -> AnchorRecipe:
     return AnchorRecipe(method="sample", n_rows=max(2, min(usual.n_rows, n_public))) if for_sums else usual
 
 
-def _drafted_sharing(mask_keys: Mapping[str, str] | None, task: Task) -> Sharing | None:
+def _drafted_sharing(mask_keys: Mapping[str, str] | None, task: Task, columns: Sequence[Column]) -> Sharing | None:
     """Sums if there are enough parties with mask keys for them, and a class or number to predict."""
     if not mask_keys or len(mask_keys) < _FEWEST_FOR_SUMS or not task.is_single:
         return None
-    return Sharing(mask_keys=dict(mask_keys), entities={name: name for name in (*mask_keys, ANALYST)})
+    return drafted_sharing(mask_keys, columns)
 
 
 def usual_components(n_free: int, task: Task | None = None) -> int:

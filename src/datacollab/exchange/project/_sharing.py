@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..._recommended import TABLE, columns_alike, recommended
 from ...bundle import PublicKey
 from ...errors import ExchangeError
+from ._column import Column
 from ._refusals import check_text, invalid, listed
 from ._task import Task
 
-__all__ = ["ANALYST", "ENTITIES_WITHOUT_WARNING", "Sharing", "check_sharing", "sharing_content", "sharing_sentences"]
+__all__ = [
+    "ANALYST",
+    "ENTITIES_WITHOUT_WARNING",
+    "Sharing",
+    "check_sharing",
+    "declared_alike",
+    "drafted_sharing",
+    "sharing_content",
+    "sharing_sentences",
+]
 
 ANALYST = "analyst"
 """What `Sharing.entities` calls the analyst."""
@@ -35,7 +46,7 @@ class Sharing:
         Standard deviation of the noise on the diagonal of the total; from .03, below which totals tell rows.
     epsilon : float or None
         If given, there is as much noise as (epsilon, 1e-5)-differential privacy of one row takes, and `noise` at least.
-    n_components : int, default=100
+    n_components : int, default=128
         The most columns of the common map.
     run : int, default=1
         Raised with new mask keys if the same agreement is to be played again.
@@ -55,8 +66,8 @@ class Sharing:
     mask_keys: dict[str, str]
     entities: dict[str, str]
     way: str = "sums"
-    noise: float = 0.1
-    n_components: int = 100
+    noise: float = TABLE.noise
+    n_components: int = TABLE.n_components
     run: int = 1
     labelled_by: str | None = None
     epsilon: float | None = None
@@ -85,6 +96,30 @@ class Sharing:
     def entity(self, name: str) -> str:
         """Return the legal entity of a party or of the analyst, in a form in which equal ones are equal."""
         return " ".join(self.entities[name].casefold().split())
+
+
+def declared_alike(columns: Sequence[Column]) -> bool:
+    """Return whether all columns are of one kind, as pixels are: 50 numbers or more, all with one declared range."""
+    ranges = [(each.minimum, each.maximum) for each in columns if each.minimum is not None and each.maximum is not None]
+    return columns_alike(ranges, sum(each.n_features for each in columns))
+
+
+def drafted_sharing(mask_keys: Mapping[str, str], columns: Sequence[Column]) -> Sharing:
+    """Return the table of a first project file: what is recommended for such columns, and names for legal entities.
+
+    Parameters
+    ----------
+    mask_keys : mapping of str to str
+        Cards, by party.
+    columns : sequence of Column
+    """
+    usual = recommended(alike=declared_alike(columns))
+    return Sharing(
+        mask_keys=dict(mask_keys),
+        entities={name: name for name in (*mask_keys, ANALYST)},
+        noise=usual.noise,
+        n_components=usual.n_components,
+    )
 
 
 def sharing_content(sharing: Sharing) -> dict[str, Any]:

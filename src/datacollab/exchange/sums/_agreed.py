@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ...errors import ExchangeError
-from ...sums import RidgeSums, SumsPlan, read_mask_card
-from ..project import Project
+from ...sums import RidgeSums, SumsPlan, read_mask_card, recommended
+from ..project import Project, declared_alike
 
 __all__ = ["DELTA", "FEWEST_OWN_ROWS", "Told", "fewest_rows", "plan_of", "told_by"]
 
@@ -117,6 +117,7 @@ def plan_of(project: Project, *, anchor_commitment: str, n_components: int) -> S
         n_components=n_components,
         **target,
         noise=noise,
+        least_penalty=recommended(alike=declared_alike(project.columns)).least_penalty,
         facts={
             "project_digest": project.digest,
             "anchor_commitment": anchor_commitment,

@@ -1,0 +1,78 @@
+"""How many components and how much noise sums have, unless parties agree on something else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+__all__ = ["FEWEST_ALIKE", "MOST_COMPONENTS", "TABLE", "UNITS_PER_RANGE", "Recommended", "columns_alike", "recommended"]
+
+MOST_COMPONENTS = 128
+"""With more, an analyst and a party that work together read more of targets; see docs/results/sums."""
+
+UNITS_PER_RANGE = 4.0
+"""How wide the declared range of a number is in the common map, beside zeros and ones.  With 1, zeros and ones count
+too much; see docs/results/sums."""
+
+FEWEST_ALIKE = 50
+"""Fewest columns that can be all alike."""
+
+
+@dataclass(frozen=True)
+class Recommended:
+    """Settings of sums for one kind of data, as docs/results/sums found them.
+
+    Attributes
+    ----------
+    n_components : int
+        The most columns of the common map.
+    noise : float
+        s, the standard deviation of the noise on the diagonal of the total.
+    least_penalty : float
+        The smallest ridge penalty, as a multiple of the operator norm of all noise in the total.
+    """
+
+    n_components: int
+    noise: float
+    least_penalty: float
+
+
+TABLE = Recommended(n_components=MOST_COMPONENTS, noise=0.1, least_penalty=1.0)
+_ALIKE = Recommended(n_components=MOST_COMPONENTS, noise=0.04, least_penalty=0.5)
+
+
+def recommended(*, alike: bool = False) -> Recommended:
+    """Return the settings for a table, or for columns that are all alike.
+
+    Parameters
+    ----------
+    alike : bool
+        Whether all columns are of one kind, as pixels and signal strengths are; see `columns_alike`.
+
+    Examples
+    --------
+    >>> recommended().noise, recommended(alike=True).noise
+    (0.1, 0.04)
+    """
+    return _ALIKE if alike else TABLE
+
+
+def columns_alike(ranges: ArrayLike, n_columns: int) -> bool:
+    """Return whether a table's columns are all alike: at least 50, all of them numbers, and all with one range.
+
+    Parameters
+    ----------
+    ranges : array-like of shape (n_numbers, 2)
+        The smallest and largest value of each numeric column.
+    n_columns : int
+        Count of all columns, those that are not numbers included.
+
+    Examples
+    --------
+    >>> columns_alike([(0.0, 16.0)] * 64, 64), columns_alike([(0.0, 16.0)] * 64, 65)
+    (True, False)
+    """
+    found = np.asarray(ranges, dtype=np.float64)
+    return len(found) >= max(FEWEST_ALIKE, n_columns) and bool((found == found[0]).all())
