@@ -1,0 +1,149 @@
+"""What an owner reads of one person's class, who makes the anchor for that person; beside an honest anchor.
+
+Five parties have 150 rows of ten normal columns each, and classes that no column tells.  The owner is one of the
+parties, knows the person's row, and reads the class from the returned model; or, with the analyst and everybody's
+rows, from the total.  The person's own party compares the anchor with its rows first (`anchor_fit`).
+
+Run ``python -m datacollab_experiments.sums.crafted --draws 400 --output FILE``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from datacollab.anchor import anchor_fit
+from datacollab.sums import UNITS_PER_RANGE, CommonMap, RidgeSums, recommended
+
+from ..pays.columns import Array
+from .playing import beyond, secret
+
+N_PARTIES, N_ROWS, N_COLUMNS, N_ANCHORS = 5, 150, 10, 300
+RANGE = 8.0
+"""Of a column, as declared: four standard deviations to each side.  An anchor beyond it is refused anyway."""
+OUTLIER = 4.0
+
+
+@dataclass(frozen=True)
+class Craft:
+    """One way to make an anchor.
+
+    Attributes
+    ----------
+    name : str
+    width : float
+        Of the cloud around the person, or the factor by which its direction is stretched, in standard deviations.
+    components : int or None
+        D at most; None is the rule's.
+    """
+
+    name: str
+    width: float = 1.0
+    components: int | None = None
+
+    def rows(self, person: Array, generator: np.random.Generator) -> Array:
+        """Make the anchor."""
+        honest = generator.normal(size=(N_ANCHORS, N_COLUMNS))
+        if self.name == "cloud":
+            honest = person + self.width * honest
+        elif self.name == "half a cloud":
+            honest[::2] = person + self.width * honest[::2]
+        elif self.name == "stretched":
+            # Along the person's direction from the mean, which is that of Mahalanobis as columns are independent.
+            direction = person / np.linalg.norm(person)
+            along = honest @ direction
+            honest = 0.7 * (honest - np.outer(along, direction)) + self.width * np.outer(along, direction)
+        return np.asarray(np.clip(honest, -RANGE / 2, RANGE / 2))
+
+
+CRAFTS = (
+    *(Craft("honest", components=components) for components in (None, 4, 1)),
+    *(Craft("cloud", width) for width in (1e-4, 0.1, 0.2, 0.5, 1.0)),
+    *(Craft("half a cloud", width) for width in (0.1, 0.5)),
+    *(Craft("stretched", width) for width in (2.0, 4.0)),
+    *(Craft("stretched", 4.0, components) for components in (4, 2, 1)),
+)
+
+
+def played(craft: Craft, outlier: bool, seed: int) -> dict[str, float]:
+    """Return whether the anchor was refused, and whether the class was read, in one draw."""
+    generator = np.random.default_rng([seed, 51])
+    X = generator.normal(size=(N_PARTIES * N_ROWS, N_COLUMNS))
+    y = generator.integers(2, size=len(X))
+    if outlier:
+        X[0] *= OUTLIER / np.linalg.norm(X[0])
+    anchor = craft.rows(X[0], generator)
+    fit = anchor_fit(anchor, X[:N_ROWS])
+    usual, unit = recommended(), UNITS_PER_RANGE / RANGE
+    common = CommonMap.from_anchor(anchor * unit, secret(seed), n_components=craft.components or usual.n_components)
+    statistic = RidgeSums(common.n_components, classes=(0, 1), noise=usual.noise)
+    noise = statistic.noise_of_each * beyond(N_PARTIES)
+    v = common.transform(X * unit)
+    total = statistic.part(v, y) + noise * generator.normal(size=statistic.n_numbers)
+    model = statistic.solve(total, noise=usual.noise * beyond(N_PARTIES), least_penalty=usual.least_penalty)
+    said = model.predict(v) @ (-1, 1)
+    return {
+        "refused": float(fit.is_crowded or fit.is_narrow),
+        "party": float((said[0] > said.mean()) == y[0]),
+        "together": float((_from_total(statistic, total, v, usual.noise)[0] > 0) == y[0]),
+    }
+
+
+def _from_total(statistic: RidgeSums, total: Array, v: Array, noise: float) -> Array:
+    """Return the posterior mean of everybody's target, from the total and everybody's rows.
+
+    The owner's own noise is known to it, and the other parties' is as large as the plan says.
+    """
+    D, eta = statistic.n_components, 0.5
+    M = np.zeros((statistic.size, statistic.size))
+    M[np.triu_indices(statistic.size)] = total
+    features = np.column_stack([v, np.ones(len(v))])
+    crossed = np.r_[M[:D, D + 1] / eta, M[D + 1, D + 2] / eta**2]
+    variances = noise**2 / 2 / eta**2 * np.r_[np.ones(D), 1 / eta**2]
+    solved = np.linalg.solve(features.T @ features / 4 + np.diag(variances), crossed)
+    return np.asarray(features @ solved / 4)
+
+
+def rows(n_draws: int) -> Iterator[dict[str, object]]:
+    """Return a row for each way and kind of person, means over draws."""
+    for outlier in (False, True):
+        for craft in CRAFTS:
+            draws = [played(craft, outlier, seed) for seed in range(n_draws)]
+            means = {name: float(np.mean([each[name] for each in draws])) for name in draws[0]}
+            yield {
+                "person": f"{OUTLIER:g} sd from the mean" if outlier else "one of the rows",
+                "anchor": craft.name,
+                "width": craft.width,
+                "D at most": craft.components or recommended().n_components,
+                "s": recommended().noise,
+                "draws": n_draws,
+                **{name: round(value, 3) for name, value in means.items()},
+                "two standard errors": round(2 * math.sqrt(0.25 / n_draws), 3),
+            }
+
+
+def main() -> None:
+    """Play all, and write a table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--draws", type=int, default=400)
+    parser.add_argument("--output", type=Path, required=True)
+    given = parser.parse_args()
+    with given.output.open("w", newline="", encoding="utf-8") as stream:
+        writer = None
+        for row in rows(given.draws):
+            writer = writer or csv.DictWriter(stream, list(row))
+            if stream.tell() == 0:
+                writer.writeheader()
+            writer.writerow(row)
+            stream.flush()
+            print(row)
+
+
+if __name__ == "__main__":
+    main()
