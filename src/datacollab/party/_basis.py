@@ -11,7 +11,7 @@ from .._validation import FloatArray, PartyName
 from ..errors import NoGuaranteeError
 from ._defence import Defence, Promise
 from ._guarantee import PrivacyGuarantee, guarantee_of, mu_of
-from ._release import FittedTable, OwnRows
+from ._release import FittedTable, RowDigests
 
 __all__ = ["Basis"]
 
@@ -28,7 +28,7 @@ class Basis:
         The one whose promise it is.
     obstacle : str or None
         What stands against it.
-    own_rows : OwnRows or None
+    own_rows : RowDigests or None
         To be looked for in an anchor.
     """
 
@@ -36,7 +36,7 @@ class Basis:
     n_rows: int
     mechanism: Defence | None
     obstacle: str | None
-    own_rows: OwnRows | None
+    own_rows: RowDigests | None
 
     def guarantee(
         self, anchor: Any, representation: FloatArray, anchor_target: NDArray[Any] | None, table: FittedTable | None
@@ -69,10 +69,7 @@ class Basis:
             raise self._refusal(f"{n_own} rows of the anchor are also among its private rows; take them out")
         promise = self.mechanism.promise(representation, anchor_target)
         if promise is None:
-            raise self._refusal(
-                f"{type(self.mechanism).__name__} promises nothing with an anchor whose rows have no targets; pass "
-                "them as anchor_target where there are any"
-            )
+            raise self._refusal(f"{type(self.mechanism).__name__} promises nothing with this anchor")
         if promise.delta * self.n_rows >= 1:
             raise self._refusal(
                 f"delta={promise.delta:g} is not below one over its {self.n_rows} rows; publishing one of them as it "

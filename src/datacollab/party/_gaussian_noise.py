@@ -292,11 +292,6 @@ class GaussianMechanism(Defence):
         """Standard deviation of the noise in every column."""
         return gaussian_sigma(self.epsilon, self.delta) * 2 * self.clip(anchor_representation)
 
-    @property
-    def is_private(self) -> bool:
-        """True."""
-        return True
-
     def promise(self, anchor_representation: FloatArray, anchor_target: NDArray[Any] | None) -> Promise | None:
         """Of each row's representation."""
         return Promise(

@@ -16,12 +16,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils.validation import _num_samples
 
 from .._validation import FloatArray, PartyName
 from ..errors import AnchorError, DataCollabError, DataCollabWarning, ObfuscationError, SharedBeforeError
 from ._defence import Defence, Published, defend
 
-__all__ = ["FittedTable", "Ledger", "OwnRows", "Release", "TableDigest"]
+__all__ = ["FittedTable", "Ledger", "Release", "RowDigests", "TableDigest"]
 
 
 TOLERANCE = 1e-7
@@ -31,12 +32,14 @@ _CELL = 10.0
 """Width of a cell, in multiples of what entries that are the same may add up to."""
 
 
-class OwnRows:
-    """Keyed digests of a party's rows, to recognise the same rows elsewhere, even if rounded.
+class RowDigests:
+    """Keyed digests of rows, to recognise the same rows elsewhere, even if rounded.
 
     Parameters
     ----------
     X : array-like or dataframe of shape (n_samples, n_features)
+    like : array-like or dataframe of shape (n_public, n_features), optional
+        Rows whose largest entries say what rounding is; by default these.  Public rows do not depend on `X`.
 
     Notes
     -----
@@ -46,13 +49,15 @@ class OwnRows:
     looked up.
     """
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X: Any, like: Any = None) -> None:
         self._key = secrets.token_bytes(32)
         self._names = _names(X)
         columns = [_comparable(column) for column in _columns(X)]
         self._kinds = [isinstance(column, list) for column in columns]
         numbers, rest = _parts(columns)
         largest = np.abs(numbers).max(axis=0, initial=0.0)
+        if like is not None and (public := self._like(like)) is not None:
+            largest = np.abs(_parts(public)[0]).max(axis=0, initial=0.0)
         generator = np.random.default_rng(secrets.randbits(128))
         directions = generator.standard_normal((numbers.shape[1], _PROJECTIONS))
         self._directions = directions / np.where(largest > 0, largest, 1.0)[:, None]
@@ -62,19 +67,29 @@ class OwnRows:
         self._digests = frozenset(map(self._digest, cells, rest))
 
     def count_in(self, table: Any) -> int:
-        """How many rows of a table are among the own ones; 0 where its columns are others."""
-        if self._names and _names(table):
-            if not set(self._names) <= set(_names(table)):
-                return 0
-            table = table[self._names]
-        columns = [_comparable(column) for column in _columns(table)]
-        if [isinstance(column, list) for column in columns] != self._kinds:
-            return 0
+        """Return how many rows of a table are among these; 0 where its columns are others."""
+        return int(self.are_in(table).sum())
+
+    def are_in(self, table: Any) -> NDArray[np.bool_]:
+        """Return which rows of a table are among these, shape (n_rows,); none where its columns are others."""
+        columns = self._like(table)
+        if columns is None:
+            return np.zeros(_num_samples(table), dtype=bool)
         numbers, rest = _parts(columns)
-        return sum(
+        found = (
             any(self._digest(np.array(cells), others) in self._digests for cells in product(*map(_cells, places)))
             for places, others in zip(self._places(numbers), rest, strict=True)
         )
+        return np.fromiter(found, dtype=bool, count=len(rest))
+
+    def _like(self, table: Any) -> list[Any] | None:
+        """Return the columns of a table in the order of these rows', or None where they are others."""
+        if self._names and _names(table):
+            if not set(self._names) <= set(_names(table)):
+                return None
+            table = table[self._names]
+        columns = [_comparable(column) for column in _columns(table)]
+        return columns if [isinstance(column, list) for column in columns] == self._kinds else None
 
     def _places(self, numbers: FloatArray) -> FloatArray:
         """Projections in units of a cell, shape (n_rows, n_projections)."""
@@ -84,7 +99,7 @@ class OwnRows:
         return hashlib.blake2b((cells + 0.0).tobytes() + rest, digest_size=16, key=self._key).digest()
 
     def __repr__(self) -> str:
-        return f"OwnRows({len(self._digests)} distinct)"
+        return f"RowDigests({len(self._digests)} distinct)"
 
 
 def _cells(place: float) -> list[float]:
@@ -156,7 +171,7 @@ class FittedTable:
 
     Attributes
     ----------
-    rows : OwnRows
+    rows : RowDigests
         Digests of its rows.
     earlier : list of (FittedTable, int)
         Tables fitted before that have rows in common with it, and how many.
@@ -166,7 +181,7 @@ class FittedTable:
         What was spent then; see `PrivacyGuarantee`.  None where nothing was promised.
     """
 
-    rows: OwnRows
+    rows: RowDigests
     earlier: list[tuple[FittedTable, int]] = field(default_factory=list)
     shared: bool = False
     mu: float | None = None
@@ -196,7 +211,7 @@ class Ledger:
     def add(self, X: Any) -> FittedTable:
         """Enter a table."""
         found = [(table, table.rows.count_in(X)) for table in self._tables]
-        table = FittedTable(OwnRows(X), [(table, n) for table, n in found if n])
+        table = FittedTable(RowDigests(X), [(table, n) for table, n in found if n])
         self._tables.append(table)
         return table
 

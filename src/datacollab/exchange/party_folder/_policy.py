@@ -15,7 +15,7 @@ from ...targets import TargetKind
 
 __all__ = ["Policy", "default_policy_text", "load_policy"]
 
-_DEFENCES = ("none", "any", "private", "microaggregation")
+_DEFENCES = ("none", "any", "microaggregation")
 _AUDITS = ("required", "warn", "off")
 
 
@@ -33,9 +33,8 @@ class Policy:
         Most columns of the representation.
     obfuscators : tuple of str
         Kinds that are allowed, of "pca", "kernel-pca", "umap" and "random-projection"; by default all.
-    defence : {"none", "any", "private", "microaggregation"}, default="none"
-        Which defence the policy insists on: none, any, rows of the anchor in place of the party's own, or means of
-        groups.
+    defence : {"none", "any", "microaggregation"}, default="none"
+        Which defence the policy insists on: none, any, or means of groups.
     shuffle : bool, default=True
         Whether the rows leave in a random order.
     max_rows_in_anchor : int, default=0
@@ -231,9 +230,9 @@ _COMMENTS = {
     "max_components": "Most columns of the representation. Fewer columns tell less.",
     "obfuscators": "Which maps may be used.",
     "defence": (
-        'Which defence this policy insists on: "private", where rows of the anchor leave in place of the own\n'
-        '(--preset private, the default of every command, whatever stands here); "microaggregation", means of groups;\n'
-        '"any" of these; or "none", where it insists on nothing, and who shares may choose.'
+        'Which defence this policy insists on: "microaggregation", means of groups (--preset groups, the default of\n'
+        "every command, whatever stands here: means of five rows of a class, with noise of .3 standard deviations);\n"
+        '"any"; or "none", where it insists on nothing, and who shares may choose.'
     ),
     "shuffle": "Whether rows leave in a random order. With false, whoever has the table knows which row is whose.",
     "max_rows_in_anchor": (
@@ -265,9 +264,8 @@ _NAMED_COMMENTS = {
     ),
     "defence": (
         'Which defence this policy insists on: "microaggregation", means of groups (--preset groups, the default\n'
-        "of every command for projects of this kind, whatever stands here: means of five rows of an arm, with noise\n"
-        'of .3 standard deviations, and residuals of the anchor); "any"; or "none", where it insists on nothing, and\n'
-        'who shares may choose. "private" has no way here: no model can label rows of the anchor.'
+        "of every command for projects of this kind, whatever stands here: means of five rows, with noise of .3\n"
+        'standard deviations); "any"; or "none", where it insists on nothing, and who shares may choose.'
     ),
     "max_linkage": (
         "Limits of risk, each on the upper end of a 95 % interval, by attackers who hold the whole anchor; 1 is no\n"
@@ -293,7 +291,7 @@ _EFFECT_COMMENTS = {
     "defence": (
         'Which defence this policy insists on: "microaggregation", means of groups of one arm (--group-size 5, the\n'
         'default of every command for projects of this kind, whatever stands here); "any"; or "none", where it\n'
-        'insists on nothing, and who shares may choose. "private" has no way here.\n'
+        "insists on nothing, and who shares may choose.\n"
         "With noise as well (--preset groups) the risks fall, and no effect can be estimated with an interval that\n"
         "holds."
     ),
