@@ -120,7 +120,7 @@ def test_risk_is_measured_and_held_against_the_policy(world):
     result = run("check", *given, *PLAIN, "--components", 3)
     assert result.exit_code == 0
     assert "ABOVE" in result.stdout
-    assert "There is no defence; try --preset private." in result.stdout
+    assert "There is no defence; try --preset groups." in result.stdout
     result = run("check", *given, "--components", 3, "--noise", 0.001)
     assert "ABOVE" in result.stdout
     assert "no defence" not in result.stdout
