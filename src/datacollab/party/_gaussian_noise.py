@@ -155,7 +155,8 @@ def noisy(values: FloatArray, sigma: float, generator: np.random.RandomState) ->
 def clipped(X: FloatArray, center: FloatArray, radius: float) -> FloatArray:
     """Rows moved towards `center` until none is farther from it than `radius`, shape (n_rows, n_columns)."""
     centred = X - center
-    lengths = np.linalg.norm(centred, axis=1)
+    with np.errstate(over="ignore"):
+        lengths = np.linalg.norm(centred, axis=1)
     factors = np.minimum(1.0, radius / np.maximum(lengths, np.finfo(float).tiny))
     return np.asarray(center + centred * factors[:, None])
 
