@@ -84,13 +84,12 @@ class TestEveryDefence:
     def test_is_a_small_estimator_that_learns_nothing(self, rng, defence_class):
         defence = example(defence_class)
         X, y, A = rng.normal(size=(60, 3)), np.arange(60) % 2, rng.normal(size=(50, 3))
-        b = np.arange(50) % 2
-        before, parameters = (X.copy(), y.copy(), A.copy(), b.copy()), defence.get_params()
-        given = {"anchor_representation": A, "anchor_target": b, "random_state": 0}
+        before, parameters = (X.copy(), y.copy(), A.copy()), defence.get_params()
+        given = {"anchor_representation": A, "random_state": 0}
         published, shared = defence.apply(X, y, **given)
         assert published.shape == (len(shared), 3)
         assert_array_equal(shared, y)
-        for array, copy_ in zip((X, y, A, b), before, strict=True):
+        for array, copy_ in zip((X, y, A), before, strict=True):
             assert_array_equal(array, copy_)
         assert defence.get_params() == parameters == clone(defence).get_params()
         assert set(vars(defence)) == set(parameters)
@@ -138,7 +137,7 @@ class TestEveryDefence:
 
     @pytest.mark.parametrize(("defence_class", "name", "value"), WRONG)
     def test_parameters_are_checked(self, rng, defence_class, name, value):
-        given = {"anchor_representation": rng.normal(size=(20, 2)), "anchor_target": np.zeros(20)}
+        given = {"anchor_representation": rng.normal(size=(20, 2))}
         with pytest.raises(ValueError, match=f"The '{name}' parameter of {defence_class.__name__} must be"):
             defence_class(**{name: value}).apply(rng.normal(size=(20, 2)), np.zeros(20), **given)
 
@@ -226,12 +225,12 @@ def test_a_number_repeats_everything_and_is_a_warning(table, public, anchor):
 
 
 class Failing(Defence):
-    def _defend(self, representation, target, anchor_representation, anchor_target, generator):
+    def _defend(self, representation, target, anchor_representation, generator):
         raise KeyError(f"secret {representation[0, 0]}")
 
 
 class Shortening(Defence):
-    def _defend(self, representation, target, anchor_representation, anchor_target, generator):
+    def _defend(self, representation, target, anchor_representation, generator):
         return Published(rows=representation[1:], target=target, own_rows=np.arange(len(representation)))
 
 
@@ -406,13 +405,11 @@ class TestGuarantee:
         twice = (GaussianMechanism(3.0), GaussianMechanism(1.0))
         assert self.party(public, twice).fit(*table).guarantee(anchor).epsilon in (1.0, 3.0)
 
-    def test_binds_the_anchor_and_its_targets(self, table, public, anchor):
+    def test_binds_the_anchor(self, table, public, anchor):
         party = self.party(public).fit(*table)
-        party.guarantee(anchor, ANCHOR_CLASSES)
+        party.guarantee(anchor)
         with pytest.raises(AnchorError, match="another anchor, or a guarantee was given for that"):
-            party.share(anchor[::-1], ANCHOR_CLASSES)
-        with pytest.raises(AnchorError, match="other targets of the anchor"):
-            party.share(anchor, 2 - ANCHOR_CLASSES)
+            party.share(anchor[::-1])
         assert party.share(anchor, ANCHOR_CLASSES).representation.shape == (60, 3)
 
     @pytest.mark.parametrize("hide", [lambda X: X.astype(np.float32), lambda X: X + 1e-9, lambda X: X * (1 - 1e-9)])
@@ -463,20 +460,20 @@ class TestSharedBefore:
         found = []
         for _ in range(3):
             party.fit(*table)
-            found.append(party.guarantee(anchor, ANCHOR_CLASSES))
+            found.append(party.guarantee(anchor))
             party.share(anchor, ANCHOR_CLASSES)
         assert [each.n_shares for each in found] == [1, 2, 3]
         assert found[0].epsilon == 1.0 < found[1].epsilon < found[2].epsilon < 3.0
         assert found[2].mu == pytest.approx(np.sqrt(3) * found[0].mu)
         # What was promised for the third share stays promised once it has left.
-        assert party.guarantee(anchor, ANCHOR_CLASSES) == found[2]
+        assert party.guarantee(anchor) == found[2]
 
     def test_what_was_shared_without_a_promise_leaves_none(self, table, public, anchor):
         party = self.party(public, GaussianNoise(), share_again=True).fit(*table)
         party.share(anchor)
         party.defences = [GaussianMechanism(4.0)]
         with pytest.raises(NoGuaranteeError, match="shared before, and nothing was promised then"):
-            party.fit(*table).guarantee(anchor, ANCHOR_CLASSES)
+            party.fit(*table).guarantee(anchor)
 
 
 class TestRowDigests:

@@ -103,7 +103,7 @@ class Defence(BaseEstimator, ABC):
     Attributes
     ----------
     needs_anchor : bool
-        Whether the anchor's representation, or its targets, are read.
+        Whether the anchor's representation is read.
     target_kinds : frozenset of TargetKind
         Which targets it can be given; single ones unless it says otherwise.
     independent_rows : bool
@@ -116,13 +116,12 @@ class Defence(BaseEstimator, ABC):
     independent_rows: ClassVar[bool] = False
     _parameter_constraints: ClassVar[dict[str, Any]] = {}
 
-    def promise(self, anchor_representation: FloatArray, anchor_target: NDArray[Any] | None) -> Promise | None:
+    def promise(self, anchor_representation: FloatArray) -> Promise | None:
         """Return what it promises with this anchor, as long as nothing before it depends on private rows.
 
         Parameters
         ----------
         anchor_representation : ndarray of shape (n_anchors, n_intermediate)
-        anchor_target : ndarray of shape (n_anchors,) or None
 
         Returns
         -------
@@ -136,7 +135,6 @@ class Defence(BaseEstimator, ABC):
         target: ArrayLike,
         *,
         anchor_representation: ArrayLike | None = None,
-        anchor_target: ArrayLike | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> tuple[FloatArray, NDArray[Any]]:
         """Rows as they may leave, with their targets.
@@ -147,8 +145,6 @@ class Defence(BaseEstimator, ABC):
         target : array-like of shape (n_samples,)
         anchor_representation : array-like of shape (n_anchors, n_intermediate), optional
             Wanted where `needs_anchor`.
-        anchor_target : array-like of shape (n_anchors,), optional
-            For defences that read them.
         random_state : int, RandomState or None, default=None
             Of noise.  None is NumPy's global generator; `Party` passes one of its own from the operating system.
 
@@ -167,7 +163,6 @@ class Defence(BaseEstimator, ABC):
             np.asarray(representation, dtype=np.float64),
             np.asarray(target),
             None if anchor_representation is None else np.asarray(anchor_representation, dtype=np.float64),
-            None if anchor_target is None else np.asarray(anchor_target),
             check_random_state(random_state),
         )
         return published.rows, published.target
@@ -177,7 +172,6 @@ class Defence(BaseEstimator, ABC):
         representation: FloatArray,
         target: NDArray[Any],
         anchor_representation: FloatArray | None,
-        anchor_target: NDArray[Any] | None,
         generator: np.random.RandomState,
     ) -> Published:
         """Rows as they may leave, and what they stand for; see `apply`."""
@@ -186,14 +180,7 @@ class Defence(BaseEstimator, ABC):
         self.check_kind(target)
         if self.needs_anchor and anchor_representation is None:
             raise ObfuscationError(f"{name} needs the anchor's representation; pass it.")
-        if anchor_representation is not None and anchor_target is not None:
-            n_anchors = len(anchor_representation)
-            if anchor_target.shape != (n_anchors,):
-                raise ObfuscationError(
-                    f"{name}: anchor_target must have one entry per anchor row, shape ({n_anchors},); got "
-                    f"{anchor_target.shape}."
-                )
-        published = self._defend(representation, target, anchor_representation, anchor_target, generator)
+        published = self._defend(representation, target, anchor_representation, generator)
         n_rows = len(published.own_rows)
         if published.rows.shape != (n_rows, representation.shape[1]) or not np.isfinite(published.rows).all():
             raise ObfuscationError(
@@ -221,7 +208,6 @@ class Defence(BaseEstimator, ABC):
         representation: FloatArray,
         target: NDArray[Any],
         anchor_representation: FloatArray | None,
-        anchor_target: NDArray[Any] | None,
         generator: np.random.RandomState,
     ) -> Published:
         """Rows as they may leave, in the order of the own rows that they stand for."""
@@ -232,12 +218,11 @@ def defend(
     representation: FloatArray,
     target: NDArray[Any],
     anchor_representation: FloatArray | None,
-    anchor_target: NDArray[Any] | None,
     generator: np.random.RandomState,
 ) -> Published:
     """Apply defences one after the other."""
     published = Published(rows=representation, target=target, own_rows=np.arange(len(representation)))
     for defence in defences:
-        later = defence.release(published.rows, published.target, anchor_representation, anchor_target, generator)
+        later = defence.release(published.rows, published.target, anchor_representation, generator)
         published = published.followed_by(later)
     return published

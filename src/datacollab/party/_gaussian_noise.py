@@ -200,7 +200,6 @@ class GaussianNoise(Defence):
         representation: FloatArray,
         target: NDArray[Any],
         anchor_representation: FloatArray | None,
-        anchor_target: NDArray[Any] | None,
         generator: np.random.RandomState,
     ) -> Published:
         n_rows = len(representation)
@@ -293,7 +292,7 @@ class GaussianMechanism(Defence):
         """Standard deviation of the noise in every column."""
         return gaussian_sigma(self.epsilon, self.delta) * 2 * self.clip(anchor_representation)
 
-    def promise(self, anchor_representation: FloatArray, anchor_target: NDArray[Any] | None) -> Promise | None:
+    def promise(self, anchor_representation: FloatArray) -> Promise | None:
         """Of each row's representation."""
         return Promise(
             epsilon=self.epsilon,
@@ -307,7 +306,6 @@ class GaussianMechanism(Defence):
         representation: FloatArray,
         target: NDArray[Any],
         anchor_representation: FloatArray | None,
-        anchor_target: NDArray[Any] | None,
         generator: np.random.RandomState,
     ) -> Published:
         assert anchor_representation is not None  # release() refuses otherwise

@@ -178,7 +178,6 @@ class Microaggregation(Defence):
         representation: FloatArray,
         target: NDArray[Any],
         anchor_representation: FloatArray | None,
-        anchor_target: NDArray[Any] | None,
         generator: np.random.RandomState,
     ) -> Published:
         if len(representation) < self.k:

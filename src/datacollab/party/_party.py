@@ -471,7 +471,7 @@ class Party(LearningParty, ShownParty):
         anchor_representation, targets = self._checked_anchor(anchor, anchor_target)
         if self._fitted_table is not None:
             self._fitted_table.check(self.name, allowed=self.share_again)
-        published = self._release.rows(anchor_representation, targets)
+        published = self._release.rows(anchor_representation)
         order = np.arange(len(published.rows))
         if self.shuffle:
             order = self._release.order(
@@ -485,14 +485,14 @@ class Party(LearningParty, ShownParty):
             anchor_target=targets,
             one_to_one=self._fitted_table is None,
         )
-        self._note_left(anchor, anchor_representation, targets)
+        self._note_left(anchor, anchor_representation)
         self._shared = published.own_rows[order]
         return share, self._shared
 
-    def _note_left(self, anchor: Any, representation: FloatArray, targets: NDArray[Any] | None) -> None:
+    def _note_left(self, anchor: Any, representation: FloatArray) -> None:
         """Enter in the ledger that something of the rows has left, and what it spent."""
         if self._fitted_table is not None and not self._fitted_table.shared:
-            self._fitted_table.mu = self._basis.mu(anchor, representation, targets)
+            self._fitted_table.mu = self._basis.mu(anchor, representation)
             self._fitted_table.shared = True
 
     def was_fitted_on(self, X: ArrayLike, y: ArrayLike | None = None) -> bool:
@@ -500,14 +500,14 @@ class Party(LearningParty, ShownParty):
         self._check_fitted()
         return self._table.matches(X) and (y is None or self._targets.matches(np.reshape(y, (-1, 1))))
 
-    def guarantee(self, anchor: ArrayLike, anchor_target: ArrayLike | None = None) -> PrivacyGuarantee:
+    def guarantee(self, anchor: ArrayLike) -> PrivacyGuarantee:
         """Differential privacy of what `share` gives with this anchor, where there is any.
 
         From then on, defences that depend on the anchor take no other one.
 
         Parameters
         ----------
-        anchor, anchor_target
+        anchor
             As in `share`.
 
         Returns
@@ -533,10 +533,10 @@ class Party(LearningParty, ShownParty):
         >>> party.fit(X[:200], y[:200]).guarantee(X[200:600]).epsilon
         8.0
         """
-        representation, targets = self._checked_anchor(anchor, anchor_target)
-        self._release.check_anchor(representation, targets)
-        guarantee = self._basis.guarantee(anchor, representation, targets, self._fitted_table)
-        self._release.bind(representation, targets)
+        representation = self._obfuscate_anchor(anchor)
+        self._release.check_anchor(representation)
+        guarantee = self._basis.guarantee(anchor, representation, self._fitted_table)
+        self._release.bind(representation)
         return guarantee
 
     def _checked_anchor(

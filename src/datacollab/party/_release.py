@@ -257,10 +257,10 @@ class Release:
         self._published = Published(rows=representation, target=target, own_rows=np.arange(len(target)))
         # Given away with the first use: nothing can draw the same noise, or fresh noise, again.
         self._generator: np.random.RandomState | None = generator
-        self._anchor: tuple[FloatArray, NDArray[Any] | None] | None = None
+        self._anchor: FloatArray | None = None
         self._order: NDArray[np.intp] | None = None
         if not self._needs_anchor:
-            self._defend(None, None)
+            self._defend(None)
 
     @property
     def defences(self) -> Sequence[Defence]:
@@ -271,13 +271,12 @@ class Release:
     def _needs_anchor(self) -> bool:
         return any(defence.needs_anchor for defence in self._defences)
 
-    def rows(self, anchor_representation: FloatArray, anchor_target: NDArray[Any] | None) -> Published:
+    def rows(self, anchor_representation: FloatArray) -> Published:
         """Defended rows, in the order of the own rows where they stand for these.
 
         Parameters
         ----------
         anchor_representation : ndarray of shape (n_anchors, n_intermediate)
-        anchor_target : ndarray of shape (n_anchors,) or None
 
         Returns
         -------
@@ -290,9 +289,9 @@ class Release:
         ObfuscationError
             When a defence fails.
         """
-        self.check_anchor(anchor_representation, anchor_target)
+        self.check_anchor(anchor_representation)
         if self._generator is not None:
-            self._defend(anchor_representation, anchor_target)
+            self._defend(anchor_representation)
         return self._published
 
     def order(self, generator: np.random.RandomState) -> NDArray[np.intp]:
@@ -303,38 +302,32 @@ class Release:
             self._order = order
         return self._order
 
-    def bind(self, anchor_representation: FloatArray, anchor_target: NDArray[Any] | None) -> None:
+    def bind(self, anchor_representation: FloatArray) -> None:
         """Take this anchor and no other one, where the defences depend on it."""
-        self.check_anchor(anchor_representation, anchor_target)
+        self.check_anchor(anchor_representation)
         if self._needs_anchor:
-            self._anchor = (anchor_representation, anchor_target)
+            self._anchor = anchor_representation
 
-    def check_anchor(self, anchor_representation: FloatArray, anchor_target: NDArray[Any] | None) -> None:
+    def check_anchor(self, anchor_representation: FloatArray) -> None:
         """Raise AnchorError where the rows were defended for another anchor, or are to be."""
-        if self._anchor is None:
-            return
-        known, known_target = self._anchor
-        same_rows = (
+        known = self._anchor
+        if known is None or (
             known.shape == anchor_representation.shape
             and np.abs(known - anchor_representation).max() <= SAME_ANCHOR * np.abs(known).max()
-        )
-        if same_rows and _same_target(known_target, anchor_target):
+        ):
             return
-        what = "other targets of the anchor" if same_rows else "another anchor"
         raise AnchorError(
-            f"Party {self._party!r}: its rows were defended for {what}, or a guarantee was given for that. Once more "
-            "for this one, they would be published with other noise, and whoever sees both could average it away. "
+            f"Party {self._party!r}: its rows were defended for another anchor, or a guarantee was given for that. "
+            "Once more for this one, they would be published with other noise, and whoever sees both could average it away. "
             "Share with the first anchor; a new one needs a new collaboration, in which what was promised for each "
             "adds up."
         )
 
-    def _defend(self, anchor_representation: FloatArray | None, anchor_target: NDArray[Any] | None) -> None:
+    def _defend(self, anchor_representation: FloatArray | None) -> None:
         assert self._generator is not None
         given = self._published
         try:
-            self._published = defend(
-                self._defences, given.rows, given.target, anchor_representation, anchor_target, self._generator
-            )
+            self._published = defend(self._defences, given.rows, given.target, anchor_representation, self._generator)
         except DataCollabWarning:  # turned into an error by a warnings filter; it shows no data
             raise
         except DataCollabError as error:
@@ -346,7 +339,7 @@ class Release:
                 error,
             ) from None
         if anchor_representation is not None:
-            self._anchor = (anchor_representation, anchor_target)
+            self._anchor = anchor_representation
         self._generator = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -360,9 +353,3 @@ class Release:
                 "its own for them. Share first, or store the rows and fit again."
             )
         return vars(self).copy()
-
-
-def _same_target(known: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
-    if known is None or other is None:
-        return known is other
-    return known.shape == other.shape and bool(np.all(known == other))

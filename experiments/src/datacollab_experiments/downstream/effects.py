@@ -120,7 +120,6 @@ def _by_outcome(w: World, method: str, seed: int) -> tuple[float, float]:
             w.X[own] / w.X.std(axis=0),
             2 * w.treatment[own] + halves[own],
             None,
-            None,
             np.random.RandomState(seed),
         )
         rows.append(published.rows)

@@ -41,7 +41,7 @@ class Policy:
         How many rows of the anchor may equal rows of the table.
     max_linkage, max_reidentification, max_membership : float or None
         Limits on the upper ends of what attacks achieve, as in `datacollab.risk.audit.RiskLimits`; None is no limit.
-        The defaults, .25, .25 and .75, are what the preset "private" attains with tables of some 200 rows.
+        The defaults are .25, .25 and .75; the preset "groups" is often above them with tables of some 200 rows.
     audit : {"required", "warn", "off"}, default="required"
         Whether a risk above its limit, or not known, is shown ("warn") or refused ("required"); "off" makes no attacks.
     approvers : tuple of str, default=()
@@ -241,7 +241,8 @@ _COMMENTS = {
     ),
     "max_linkage": (
         "Limits of risk, each on the upper end of a 95 % interval, by attackers who hold the whole anchor; 1 is no\n"
-        "limit. These are what --preset private attains with some 200 rows; with thousands, write lower ones.\n"
+        "limit. --preset groups is often above them with some 200 rows: take larger groups and more noise, or have\n"
+        "the project share sums. With thousands of rows, write lower ones.\n"
         "Share of rows that are linked to their originals among about a hundred that the attacker has."
     ),
     "max_reidentification": "Share of rows that are told where strangers stand among those originals.",

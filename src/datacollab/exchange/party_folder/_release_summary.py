@@ -442,7 +442,7 @@ def _in_words(defence: Defence) -> str:
 
 def _guarantee(party: Party, anchor: Anchor) -> PrivacyGuarantee | None:
     try:
-        return party.guarantee(anchor.rows, anchor.target)
+        return party.guarantee(anchor.rows)
     except NoGuaranteeError:
         return None
 

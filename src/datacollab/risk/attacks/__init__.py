@@ -32,7 +32,6 @@ from ._measures import (
 from ._membership import (
     Membership,
     membership,
-    one_run_epsilon,
     reconstruction_distance_scores,
     representation_distance_scores,
     subspace_scores,
@@ -75,7 +74,6 @@ __all__ = [
     "mean_interval",
     "membership",
     "nearest_ranks",
-    "one_run_epsilon",
     "reconstruction_distance_scores",
     "representation_distance_scores",
     "subspace_scores",

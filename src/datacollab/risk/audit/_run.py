@@ -241,7 +241,7 @@ def audit(
         n_attacked=n_attacked,
         random=random,
     )
-    statement, promised = _promised(party, anchor, anchor_target)
+    statement, promised = _promised(party, anchor)
     deadline = math.inf if time_budget is None else started + time_budget
     trials = Trials(scenario, attributes or {}, artefacts or {}, random, deadline)
     made: list[tuple[int, Trial, Outcome]] = []
@@ -284,14 +284,12 @@ def audit(
     )
 
 
-def _promised(
-    party: Party | Share, anchor: ArrayLike, anchor_target: ArrayLike | None
-) -> tuple[str | None, dict[str, float]]:
+def _promised(party: Party | Share, anchor: ArrayLike) -> tuple[str | None, dict[str, float]]:
     """A party's guarantee in words, and what it bounds; nothing where there is none."""
     if isinstance(party, Share):
         return None, {}
     try:
-        guarantee = party.guarantee(anchor, anchor_target)
+        guarantee = party.guarantee(anchor)
     except NoGuaranteeError:
         return None, {}
     bounds = {"membership AUC": guarantee.auc_at_most, "membership TPR": guarantee.tpr_at_most(0.01)}
