@@ -169,12 +169,12 @@ def test_interpolated_anchors_do_not_talk_the_analyst_into_following_them():
     noisy = np.where(rng.random(60) < 0.3, public[:, 0] < 0, public[:, 0] > 0).astype(int)
     A, target = dc.SMOTEAnchor(300).sample(public, noisy, random_state=0)
     share = {"anchor_representation": A, "anchor_target": target, "one_to_one": False}
-    shares = [dc.Share(party=k, representation=A[k::3], target=target[k::3], **share) for k in range(3)]
+    rows = rng.normal(size=(60, 6))
+    own = np.where(rng.random(60) < 0.3, rows[:, 0] < 0, rows[:, 0] > 0).astype(int)
+    shares = [dc.Share(party=k, representation=rows[k::3], target=own[k::3], **share) for k in range(3)]
     collaboration = dc.Analyst().fit(shares)
     new = rng.normal(size=(500, 6))
     right = collaboration.party_model(0).predict(new) == (new[:, 0] > 0)
-    chosen, best = collaboration.selection_.chosen, collaboration.selection_.ranked()[0]
-    assert 0.75 * chosen.loss < best.loss < 0.95 * chosen.loss  # a little better is not enough for what comes later
     close = dc.Analyst(dc.ODC(), KNeighborsClassifier(1)).fit(shares).party_model(0)
     assert right.mean() > np.mean(close.predict(new) == (new[:, 0] > 0)) + 0.03
 

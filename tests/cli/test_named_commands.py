@@ -121,7 +121,7 @@ def test_exact_times_are_warned_of(tmp_path):
 def test_check_says_what_is_not_foreseen_and_what_leaves(exchange, kind):
     shown = done("party", "check", exchange.root / "a.csv", "-C", exchange.root / "a", "--no-audit", "--components", 3)
     assert "is foreseen for classes and numbers alone" in shown
-    assert ("--group-size 5" if kind == "effect" else "--preset groups") in shown
+    assert ("--group-size 5 -C" if kind == "effect" else "--group-size 5 --noise 0.3") in shown
     told = json.loads(
         done("party", "check", exchange.root / "a.csv", "-C", exchange.root / "a", "--no-audit", "--json")
     )

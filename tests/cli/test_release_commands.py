@@ -56,7 +56,6 @@ def test_rows_that_are_only_turned_are_said_to_be(world):
 
     assert said in told(*PLAIN, "--components", 4)
     assert said not in told(*PLAIN, "--components", 3)
-    assert said not in told("--components", 4)  # rows of the anchor leave, which everybody knows
     assert said not in told(*PLAIN, "--components", 4, "--obfuscator", "kernel-pca")
     # By default something is reduced.
     assert "3 of float64, instead of the table's" in told(*PLAIN)
