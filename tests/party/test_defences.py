@@ -423,6 +423,14 @@ class TestGuarantee:
         with pytest.raises(NoGuaranteeError, match="7 rows of the anchor are also among its private rows"):
             party.guarantee(np.vstack([anchor, hide(X[:7])]))
 
+    def test_a_huge_entry_of_a_row_takes_nothing_from_it(self, table, public, anchor):
+        X, y = table
+        X = X.copy()
+        X[7, 2] = 1e160
+        party = self.party(public).fit(X, y)
+        assert party.guarantee(anchor).epsilon == 4.0
+        assert np.abs(party.share(anchor).representation).max() < 1e4
+
     def test_later_changes_of_a_defence_change_no_promise(self, table, public, anchor):
         mechanism = GaussianMechanism(4.0)
         party = self.party(public, [mechanism]).fit(*table)
@@ -485,6 +493,13 @@ class TestRowDigests:
         assert RowDigests(X).count_in(moved) == 20
         if n_columns > 1:
             assert RowDigests(X).count_in(rng.normal(size=(500, n_columns)) * 10.0**exponent) == 0
+
+    def test_a_huge_entry_does_not_make_other_rows_equal(self, rng):
+        """What rounding is, public rows say."""
+        X, public = rng.normal(size=(20, 2)), rng.normal(size=(30, 2))
+        X[3, 1] = 1e160
+        assert RowDigests(X[:, 1:], like=public[:, 1:]).count_in(public[:, 1:]) == 0
+        assert RowDigests(X, like=public).are_in(np.vstack([public, X[2:5]])).tolist() == [False] * 30 + [True] * 3
 
     def test_rows_that_differ_in_one_entry_are_others(self, rng):
         X = rng.integers(0, 2, size=(200, 12)).astype(float)

@@ -318,7 +318,7 @@ class Release:
             return
         raise AnchorError(
             f"Party {self._party!r}: its rows were defended for another anchor, or a guarantee was given for that. "
-            "Once more for this one, they would be published with other noise, and both together average it away. Share "
+            "Published once more, they would have other noise, and both together average it away. Share "
             "with the first anchor; a new one needs a new collaboration, in which what was promised for each adds up."
         )
 
