@@ -231,7 +231,7 @@ _COMMENTS = {
     "obfuscators": "Which maps may be used.",
     "defence": (
         'Which defence this policy insists on: "microaggregation", means of groups (--preset groups, the default of\n'
-        "every command, whatever stands here: means of five rows of a class, with noise of .3 standard deviations);\n"
+        "every command, whatever stands here: means of five rows, with noise of .3 standard deviations);\n"
         '"any"; or "none", where it insists on nothing, and who shares may choose.'
     ),
     "shuffle": "Whether rows leave in a random order. With false, whoever has the table knows which row is whose.",
@@ -263,15 +263,10 @@ _NAMED_COMMENTS = {
         "Fewest rows with the event, without it, and of each arm of a treatment, where any are shared. Events,\n"
         "treatments and outcomes leave exactly as they are; times are rounded up as the project says."
     ),
-    "defence": (
-        'Which defence this policy insists on: "microaggregation", means of groups (--preset groups, the default\n'
-        "of every command for projects of this kind, whatever stands here: means of five rows, with noise of .3\n"
-        'standard deviations); "any"; or "none", where it insists on nothing, and who shares may choose.'
-    ),
     "max_linkage": (
         "Limits of risk, each on the upper end of a 95 % interval, by attackers who hold the whole anchor; 1 is no\n"
         "limit. Means of groups without noise are above them: the attacks solve for the members of each, and link\n"
-        "nearly all. --preset groups is made to stay below; `datacollab party check` shows whether it does.\n"
+        "nearly all. --preset groups is often above them with some 200 rows: take larger groups and more noise.\n"
         "Share of rows that are linked to their originals among about a hundred that the attacker has."
     ),
 }
