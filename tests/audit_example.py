@@ -116,7 +116,7 @@ def audit_result(**given):
                 utility=0.58, utility_name="accuracy", linkage=0.12, reidentification=0.15, membership=0.57,
             ),
             DefenceEffect(
-                name="preset private", description="PCA of public rows, rotation, microaggregation with k = 5.",
+                name="groups", description="PCA of public rows, rotation, microaggregation with k = 5.",
                 utility=0.77, utility_name="accuracy", linkage=0.13, reidentification=0.13, membership=0.63,
             ),
         ),

@@ -76,7 +76,7 @@ class NamedWorld:
         """A folder that has shared, undefended unless told otherwise."""
         folder = self.joined(name)
         given = {"approve": lambda summary: "me", "audit": False, "undefended": True, "n_components": 3} | options
-        if not options.keys() & {"preset", "group_size", "noise", "default"}:
+        if not options.keys() & {"preset", "group_size", "noise", "epsilon", "default"}:
             given["preset"] = "none"
         given.pop("default", None)
         self.tables[name].to_csv(self.root / f"{name}.csv", index=False)

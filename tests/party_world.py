@@ -114,7 +114,7 @@ class World:
 
     def share(self, folder, table=None, **options):
         options = {"approve": lambda summary: "me", "audit": False, "n_components": 3, "undefended": True} | options
-        if not options.keys() & {"preset", "group_size", "noise"}:
+        if not options.keys() & {"preset", "group_size", "noise", "epsilon"}:
             options["preset"] = "none"
         return folder.share(self.root / f"{folder.name}.csv" if table is None else table, **options)
 

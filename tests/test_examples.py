@@ -84,14 +84,15 @@ def unlabelled_public_rows(told):
 def audited(told):
     undefended, defended = re.findall(r"--- .*AuditResult.*linkability: (\w+)", told.text)
     assert (undefended, defended) == ("red", "amber")
-    assert told("Local") < told("labelled anchors") < told("undefended") < told("Central")
+    assert told("Local") < told("groups") < told("undefended") < told("Central")
 
 
 def defended(told):
     assert told("undefended")[1] > 0.95
-    assert told("labelled anchors")[1] < 0.2
-    assert told("class shift, ε = 4")[1] < 0.2
-    assert told("Local+Public") > max(told("labelled anchors")[0], told("undefended")[0])
+    assert told("means of 5 rows")[2] > 0.95
+    assert told("means of 5 rows, with noise")[1] < 0.3
+    assert told("noise on every row, ε = 8")[1] < 0.2
+    assert told("Local+Public") > max(told("means of 5 rows, with noise")[0], told("undefended")[0])
 
 
 def categories(told):

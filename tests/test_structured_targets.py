@@ -6,8 +6,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import datacollab as dc
-from datacollab.errors import AgreementError, AnchorError, DataCollabError, ObfuscationError, ShareError
-from datacollab.party import ClassShift, LabelledAnchors
+from datacollab.errors import AgreementError, AnchorError, DataCollabError, ShareError
 from datacollab.risk.attacks import KernelRidgeAttack
 
 RANDOM = np.random.default_rng(0)
@@ -100,14 +99,6 @@ def test_fields_of_no_kind_are_refused(entry):
 def test_an_anchor_of_another_kind_is_refused():
     with pytest.raises(ShareError, match="of kind single, but the anchor's of kind survival"):
         party().fit(X, CLASSES).share(ANCHOR, SURVIVAL[:60])
-
-
-@pytest.mark.parametrize(
-    "defence", [LabelledAnchors(), LabelledAnchors(epsilon=4.0), ClassShift()], ids=["labels", "votes", "shift"]
-)
-def test_defences_without_a_way_refuse_before_anything_is_fitted(defence):
-    with pytest.raises(ObfuscationError, match=r"Party 'a': .* no way with targets of kind 'survival'.*Nothing left"):
-        dc.Party("a", dc.obfuscator("pca", 3), fit_on=ANCHOR, defences=[defence]).fit(X, SURVIVAL)
 
 
 @pytest.mark.parametrize("entry", ENTRIES)

@@ -112,10 +112,10 @@ CODES = {
     ),
     "UNDEFENDED": Code(
         "policy",
-        "Each row that would leave stands for one row of the party's table, without any defence.",
-        "Share with --preset private; --undefended says that this is meant.",
+        "The party's rows themselves would leave, without any defence.",
+        "Share with --preset groups; to share rows undefended, add --undefended.",
     ),
-    "DEFENCE_NEEDED": Code("policy", "The policy wants a defence.", "Share with --preset private."),
+    "DEFENCE_NEEDED": Code("policy", "The policy wants a defence.", "Share with --preset groups."),
     "RISK_TOO_HIGH": Code(
         "policy",
         "The audit finds more risk than the policy allows.",

@@ -20,7 +20,7 @@ from sklearn.mixture import GaussianMixture
 import datacollab as dc
 from datacollab.analyst import AnchorScaled, cluster, integrate, novelty
 from datacollab.errors import AgreementError, RepresentationError
-from datacollab.party import LabelledAnchors, Microaggregation
+from datacollab.party import Microaggregation
 
 N_COLUMNS = 5
 
@@ -167,16 +167,6 @@ def test_means_of_groups_can_be_clustered():
     found = cluster(integrate(shares), KMeans(4, n_init=10, random_state=0))
     central = KMeans(4, n_init=10, random_state=0).fit(X[:150]).predict(X[150:])
     assert adjusted_rand_score(central, parties[0].predict(X[150:], found.party_model(0))) > 0.8
-
-
-def test_rows_of_the_anchor_are_refused():
-    X, y = blobs(5)
-    parties = [
-        dc.Party(k, dc.obfuscator("pca", 3), fit_on=X[150:], defences=[LabelledAnchors()]).fit(X[k:150:2], y[k:150:2])
-        for k in range(2)
-    ]
-    with pytest.raises(AgreementError, match="tell nothing"):
-        integrate(party.share(X[150:]) for party in parties)
 
 
 def test_targets_are_not_looked_at(world):

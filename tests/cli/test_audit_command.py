@@ -234,8 +234,7 @@ def test_a_full_rotation_is_hinted_at(files, calls, tmp_path):
     [
         ([], [], True),
         (["--preset", "none"], [], True),
-        (["--preset", "private"], ["LabelledAnchors"], False),
-        (["--preset", "groups"], ["Microaggregation", "GaussianNoise", "AnchorResiduals"], False),
+        (["--preset", "groups"], ["Microaggregation", "GaussianNoise"], False),
     ],
 )
 def test_a_preset_is_what_it_is_where_shares_are_made(files, calls, tmp_path, options, defences, fitted_at_home):
@@ -257,8 +256,7 @@ def test_wrong_options_are_one_line(files, calls, tmp_path):
     assert_one_line(failing("--attribute", "income"), "income", "age, ward, smoker, dose")
     assert_one_line(failing("--attribute", "diagnosis"), "diagnosis", "is the target")
     assert_one_line(failing("--obfuscator", "gan"), "gan", "kernel-pca")
-    assert_one_line(failing("--preset", "strict"), "strict", "private")
-    assert_one_line(failing("--preset", "private", "--obfuscator", "umap"), "leave out")
+    assert_one_line(failing("--preset", "strict"), "strict", "groups")
     assert_one_line(failing("--components", 7), "--components 7", "6 columns")
     assert failing("--components", 0).exit_code == 2
     assert run(files["private"], files["anchor"]).exit_code == 2

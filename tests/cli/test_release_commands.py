@@ -56,7 +56,6 @@ def test_rows_that_are_only_turned_are_said_to_be(world):
 
     assert said in told(*PLAIN, "--components", 4)
     assert said not in told(*PLAIN, "--components", 3)
-    assert said not in told("--components", 4)  # rows of the anchor leave, which everybody knows
     assert said not in told(*PLAIN, "--components", 4, "--obfuscator", "kernel-pca")
     # By default something is reduced.
     assert "3 of float64, instead of the table's" in told(*PLAIN)
@@ -120,7 +119,7 @@ def test_risk_is_measured_and_held_against_the_policy(world):
     result = run("check", *given, *PLAIN, "--components", 3)
     assert result.exit_code == 0
     assert "ABOVE" in result.stdout
-    assert "There is no defence; try --preset private." in result.stdout
+    assert "There is no defence; try --preset groups." in result.stdout
     result = run("check", *given, "--components", 3, "--noise", 0.001)
     assert "ABOVE" in result.stdout
     assert "no defence" not in result.stdout

@@ -111,7 +111,7 @@ def test_a_group_says_of_each_command_in_full_what_it_does():
 
 def test_an_example_has_a_line_of_its_own_however_narrow_the_terminal():
     lines = [line.strip() for line in help_of(("audit",)).splitlines()]
-    assert "datacollab audit p.csv a.csv --public public.csv --target y --preset private" in lines
+    assert "datacollab audit p.csv a.csv --public public.csv --target y --preset groups" in lines
 
 
 def test_the_program_says_where_to_ask_and_where_to_report():

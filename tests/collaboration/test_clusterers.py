@@ -15,8 +15,8 @@ from sklearn.mixture import GaussianMixture
 import datacollab as dc
 from datacollab.analyst import AnchorScaled
 from datacollab.collaboration import DataCollaborationClusterer
-from datacollab.errors import AnchorError, ObfuscationError
-from datacollab.party import LabelledAnchors, Microaggregation
+from datacollab.errors import AnchorError
+from datacollab.party import Microaggregation
 
 
 @pytest.fixture(scope="module")
@@ -95,12 +95,6 @@ def test_others_find_well_parted_clusters_too(world, options):
     X, anchor, y, groups = world
     labels = clusterer(**options).fit_predict(X, groups=groups, anchor=anchor)
     assert adjusted_rand_score(y, labels) > 0.9
-
-
-def test_defences_that_need_targets_are_refused(world):
-    X, anchor, _, groups = world
-    with pytest.raises(ObfuscationError, match="LabelledAnchors"):
-        clusterer(fit_on="anchor", defences=[LabelledAnchors()]).fit(X, groups=groups, anchor=anchor)
 
 
 def test_no_anchor_and_no_owners_are_refused(world):

@@ -7,7 +7,7 @@ from datacollab.exchange.party_folder._way import Way
 
 OPTIONS = [
     {},
-    {"preset": "private", "epsilon": 2.0},
+    {"epsilon": 2.0},
     {"preset": "groups"},
     {"preset": "none"},
     {"preset": "none", "fit_on_anchor": True},

@@ -248,7 +248,7 @@ def test_an_approval_needs_a_name_and_one_that_the_policy_knows(world, place):
 
 
 def test_undefended_rows_need_a_second_word(world, place):
-    assert "there is no defence" in plain(asked(place, world, preset="none")).lower()
+    assert "your rows themselves leave" in plain(asked(place, world, preset="none"))
     refused_page(decide(place, "yes", name="me"), "UNDEFENDED")
     assert not list((world.root / "a" / "outbox").iterdir())
 
@@ -287,7 +287,7 @@ def test_a_record_is_shown_before_and_after(world, place):
 @pytest.mark.parametrize(
     ("form", "words"),
     [
-        ({"preset": "best"}, "one of private, groups, none is wanted"),
+        ({"preset": "best"}, "one of groups, none is wanted"),
         ({"epsilon": "four"}, "a number is wanted"),
         ({"epsilon": "nan"}, "is not allowed"),
         ({"components": "2.5"}, "no whole number"),

@@ -112,7 +112,6 @@ def shares():
         "texts": Share(**five, target=TWO[:5], anchor_target=TWO[:10]),
         "single": Share(**five, target=X[:5, 0].astype("f4")),
         "events": Share(**five, target=events),
-        "moved": Share(**five, target=TWO[:5], one_to_one=False, anchor_rows=[3, 0, 0, 9, 1]),
     }
 
 

@@ -62,8 +62,6 @@ def test_models_answer_as_they_did(name):
 def test_shares_and_answers_are_what_they_were():
     events = Share.load(FOLDER / "events.dcshare").target
     assert (events["event"].tolist(), events["time"].tolist()) == ([True, False, True, True, False], [1, 2, 3, 4, 5])
-    moved = Share.load(FOLDER / "moved.dcshare")
-    assert (moved.one_to_one, moved.anchor_rows.tolist()) == (False, [3, 0, 0, 9, 1])
     texts = Share.load(FOLDER / "texts.dcshare")
     assert set(texts.target.tolist()) == {"high", "low"} == set(texts.anchor_target.tolist())
     assert Share.load(FOLDER / "single.dcshare").target.dtype == np.float32

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 import datacollab as dc
 from datacollab.errors import AgreementError
-from datacollab.party import ClassShift, Foresight, GaussianNoise, Microaggregation, Party, obfuscator
+from datacollab.party import Foresight, GaussianMechanism, GaussianNoise, Microaggregation, Party, obfuscator
 from datacollab.party._foresee import _drawn
 from datacollab.party._foresight import power_law, resampled_means
 
@@ -162,7 +162,12 @@ def test_public_rows_that_stand_for_the_anchor_bring_their_targets(monkeypatch):
         return share(self, anchor, anchor_target, **rest)
 
     monkeypatch.setattr(Party, "share", spied)
-    way = {"obfuscator": obfuscator("pca", 5), "fit_on": public, "defences": [ClassShift()], "random_state": 0}
+    way = {
+        "obfuscator": obfuscator("pca", 5),
+        "fit_on": public,
+        "defences": [GaussianMechanism(8.0)],
+        "random_state": 0,
+    }
     plan = dc.foresee(X, y, n_total_rows=960, public=public, public_target=labels, **way)
     assert plan.defence_cost is not None
     assert all(target is labels for target in seen)

@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_t
 import datacollab as dc
 from datacollab.errors import AgreementError, AnchorError, ForgottenError, UnknownPartyError
 from datacollab.model import AnchorAnswers
-from datacollab.party import ClassShift, Microaggregation, local_party, party_state
+from datacollab.party import GaussianMechanism, Microaggregation, local_party, party_state
 from datacollab.party._learn import remoteness
 
 
@@ -244,8 +244,9 @@ PARTIES = {
     "pca": lambda name, X: dc.Party(name, dc.obfuscator("pca", n_components=8)),
     "kernel pca": lambda name, X: dc.Party(name, dc.obfuscator("kernel-pca", n_components=8)),
     "rotated": lambda name, X: dc.Party(name, dc.obfuscator("pca", n_components=8), fit_on=X[100:300]),
-    "private": lambda name, X: dc.Party.private(name, X[100:300], n_components=8),
-    "proven": lambda name, X: dc.Party(name, dc.obfuscator("pca"), fit_on=X[100:300], defences=[ClassShift(4.0)]),
+    "noisy": lambda name, X: dc.Party(
+        name, dc.obfuscator("pca"), fit_on=X[100:300], defences=[GaussianMechanism(64.0)]
+    ),
     "grouped": lambda name, X: dc.Party(name, dc.obfuscator("pca"), fit_on=X[100:300], defences=[Microaggregation(3)]),
 }
 

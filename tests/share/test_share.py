@@ -33,22 +33,9 @@ def test_fields_are_frozen_copies():
 
 def test_nothing_but_the_documented_fields_crosses():
     names = {field.name for field in dataclasses.fields(Share)}
-    arrays_sent = {"representation", "anchor_representation", "target", "anchor_target", "anchor_rows"}
+    arrays_sent = {"representation", "anchor_representation", "target", "anchor_target"}
     assert names == {"party", "one_to_one", *arrays_sent}
     assert set(vars(Share(**arrays()))) == names
-
-
-@pytest.mark.parametrize("positions", [[0, 1, 2], [0, 1, 2, 99], [-1, 0, 1, 2], [0.0, 1.0, 2.0, 3.0]])
-def test_anchor_rows_are_positions_one_per_row(positions):
-    with pytest.raises(ShareError, match="'?anchor_rows"):
-        Share(**arrays(one_to_one=False, anchor_rows=positions))
-
-
-def test_rows_made_of_anchor_rows_are_not_the_own_ones():
-    with pytest.raises(ShareError, match="one_to_one False"):
-        Share(**arrays(anchor_rows=[0, 1, 0, 1]))
-    share = Share(**arrays(one_to_one=False, anchor_rows=[0, 1, 0, 1]))
-    assert share.anchor_rows.tolist() == [0, 1, 0, 1]
 
 
 def test_repr_shows_shapes_only():

@@ -41,7 +41,7 @@ def with_arrays(bundle, change):
 
 def assert_same(loaded, saved):
     assert (loaded.party, loaded.one_to_one) == (saved.party, saved.one_to_one)
-    for name in ("representation", "anchor_representation", "target", "anchor_target", "anchor_rows"):
+    for name in ("representation", "anchor_representation", "target", "anchor_target"):
         first, second = getattr(loaded, name), getattr(saved, name)
         assert (first is None) == (second is None)
         if first is not None:
@@ -69,13 +69,10 @@ def assert_same(loaded, saved):
     as_text=st.booleans(),
     with_anchor_target=st.booleans(),
     one_to_one=st.booleans(),
-    anchor_rows=st.lists(st.integers(0, 3), min_size=3, max_size=3),
     party=st.one_of(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), st.integers(0, 10**6)),
 )
 @settings(deadline=None, max_examples=200)
-def test_any_share_comes_back(
-    representation, anchor, target, as_text, with_anchor_target, one_to_one, anchor_rows, party
-):
+def test_any_share_comes_back(representation, anchor, target, as_text, with_anchor_target, one_to_one, party):
     if target.dtype == object and as_text:
         target = target.astype(str)
     saved = Share(
@@ -85,7 +82,6 @@ def test_any_share_comes_back(
         target=target[:3],
         anchor_target=target[3:] if with_anchor_target else None,
         one_to_one=one_to_one,
-        anchor_rows=None if one_to_one else anchor_rows,
     )
     assert_same(share_from(bundle_of(saved)), saved)
 
@@ -178,37 +174,6 @@ def test_a_manifest_that_contradicts_the_arrays_is_refused(fact, value):
 )
 def test_arrays_that_do_not_fit_together_are_refused(change):
     assert refused(with_arrays(bundle_of(share()), change)) == "SHARE_MALFORMED"
-
-
-@pytest.mark.parametrize("dtype", [np.int32, np.int64])
-def test_anchor_rows_of_both_types_of_whole_numbers_are_read(dtype):
-    bundle = bundle_of(share(one_to_one=False, anchor_rows=[3, 0, 0]))
-    read = share_from(with_arrays(bundle, lambda arrays: arrays.update(anchor_rows=np.array([3, 0, 0], dtype))))
-    assert read.anchor_rows.tolist() == [3, 0, 0]
-    assert not read.one_to_one
-
-
-@pytest.mark.parametrize(
-    "anchor_rows",
-    [
-        np.array([0, 1, 4]),
-        np.array([0, -1, 2]),
-        np.array([0, 1]),
-        np.array([[0, 1, 2]]),
-        np.array([0.0, 1.0, 2.0]),
-        np.array([True, False, True]),
-    ],
-    ids=["beyond the anchor", "negative", "length", "shape", "fractions", "logical"],
-)
-def test_impossible_anchor_rows_are_refused(anchor_rows):
-    bundle = bundle_of(share(one_to_one=False, anchor_rows=[3, 0, 0]))
-    changed = with_arrays(bundle, lambda arrays: arrays.update(anchor_rows=anchor_rows))
-    assert refused(changed) == "SHARE_MALFORMED"
-
-
-def test_rows_that_are_the_partys_own_are_not_made_of_the_anchors():
-    bundle = bundle_of(share(one_to_one=False, anchor_rows=[3, 0, 0]))
-    assert refused(replace(bundle, facts=bundle.facts | {"one_to_one": True})) == "SHARE_MALFORMED"
 
 
 def test_numbers_beyond_the_range_of_their_type_are_refused():

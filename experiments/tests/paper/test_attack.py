@@ -182,4 +182,4 @@ def test_a_further_party_that_cannot_be_is_an_error_that_says_so(trial, digits):
     with pytest.raises(ValueError, match=r"n_judge=400 rows and a further party n_attacked=5000, but digits has"):
         make_target(trial, replace(FURTHER, n_attacked=5000), digits, CONDITION)
     with pytest.raises(ValueError, match="without a defence"):
-        make_target(trial, FURTHER, digits, replace(CONDITION, defence="private"))
+        make_target(trial, FURTHER, digits, replace(CONDITION, defence="groups"))

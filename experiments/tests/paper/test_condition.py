@@ -91,7 +91,7 @@ def test_names_are_checked_together():
         ("out_of_sample", "batch", "auto, row-wise, umap"),
         ("kernel_width", "mean", "median-squared, median"),
         ("hyperparameters", "best", "recommended, paper"),
-        ("defence", "noise", "none, private"),
+        ("defence", "noise", "none, groups"),
     ],
 )
 def test_an_unknown_setting_is_an_error_that_lists_the_known_ones(setting, value, listed):

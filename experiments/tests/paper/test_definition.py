@@ -81,7 +81,7 @@ def test_risks_are_measured_with_and_without_a_defence_and_both_ways_umap_maps_n
     ways = {("pca", "row-wise"), ("kernel-pca", "row-wise"), ("umap", "row-wise"), ("umap", "umap")}
     for experiment, n_datasets in ((risks, 2), (table, 1)):
         assert {(c.obfuscator, c.out_of_sample) for c in experiment.conditions} == ways
-        assert {c.defence for c in experiment.conditions} == {"none", "private"}
+        assert {c.defence for c in experiment.conditions} == {"none", "groups"}
         assert len(experiment.conditions) == n_datasets * 4 * 2
     assert risks.attacks.names == ("LR", "PINV", "audit")
     assert table.attacks.names == ("audit",)

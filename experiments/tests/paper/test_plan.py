@@ -25,7 +25,7 @@ def test_a_hash_stays_what_it_was():
     [
         {"dataset": "digits"}, {"n_parties": 9}, {"n_per_party": 99}, {"n_test": 999}, {"n_anchors": 999},
         {"n_sources": 99}, {"n_sources": None}, {"obfuscator": "pca"}, {"n_components": 9}, {"n_neighbors": 9},
-        {"out_of_sample": "row-wise"}, {"hyperparameters": "recommended"}, {"defence": "private"},
+        {"out_of_sample": "row-wise"}, {"hyperparameters": "recommended"}, {"defence": "grouped"},
         {"split": "stratified"}, {"split": "label-skew"}, {"split": "label-skew", "concentration": 2.0},
     ],
 )  # fmt: skip
@@ -86,20 +86,20 @@ def test_who_is_attacked_is_part_of_the_hash():
 
 
 def test_a_defence_concerns_whoever_shares_or_uses_the_anchor():
-    private = replace(PAPER, defence="private")
+    grouped = replace(PAPER, defence="groups")
     for name in ("Local", "Central"):
-        assert cell(name, private) == cell(name, PAPER)
+        assert cell(name, grouped) == cell(name, PAPER)
     # The anchor's rows are drawn from those that the parties do not fit on.
-    assert cell("Local+Public", private) != cell("Local+Public", PAPER)
+    assert cell("Local+Public", grouped) != cell("Local+Public", PAPER)
     attacks = Attacks()
-    assert cell("LR", private, "attack", attacks=attacks) != cell("LR", PAPER, "attack", attacks=attacks)
+    assert cell("LR", grouped, "attack", attacks=attacks) != cell("LR", PAPER, "attack", attacks=attacks)
 
 
 def test_the_audit_has_no_judge_and_no_leaked_targets():
     first = cell("audit", PAPER, "attack", attacks=Attacks(names=("LR", "audit")))
     other = Attacks(names=("audit",), n_judge=9, leaked_targets=(7,), n_per_target=1)
     assert cell("audit", PAPER, "attack", attacks=other) == first
-    assert cell("audit", replace(PAPER, defence="private"), "attack", attacks=other) != first
+    assert cell("audit", replace(PAPER, defence="groups"), "attack", attacks=other) != first
     assert cell("LR", PAPER, "attack", attacks=other) != cell("LR", PAPER, "attack", attacks=Attacks())
 
 

@@ -16,7 +16,7 @@ from datacollab_experiments.paper._defended import published_rows
 from datacollab_experiments.paper._risks import score_risks
 
 PLAIN = replace(DIGITS, n_sources=None)
-PRIVATE = replace(PLAIN, defence="private")
+GROUPS = replace(PLAIN, defence="groups")
 TABLE = replace(DIABETES, n_sources=None, n_per_party=30)
 SCORES = {
     "linkage", "linkage_labels", "open_world_linkage", "reidentification", "reidentification_labels", "r2c",
@@ -35,56 +35,56 @@ def plain(digits):
 
 
 @pytest.fixture(scope="module")
-def private(digits):
-    return draw_trial(PRIVATE, digits, 1)
+def grouped(digits):
+    return draw_trial(GROUPS, digits, 1)
 
 
 @pytest.fixture(scope="module")
-def defended(digits, private):
-    return score_risks(private, digits).scores
+def defended(digits, grouped):
+    return score_risks(grouped, digits).scores
 
 
 def rows_of(*tables):
     return {row.tobytes() for table in tables for row in np.ascontiguousarray(table)}
 
 
-def test_defended_parties_fit_on_rows_that_are_nowhere_else(digits, private):
-    fit_on = private.parties["party-0"].fit_on
-    assert len(fit_on) == PRIVATE.n_fit == 2 * 40
-    own = [each.X for each in private.split.values()]
-    elsewhere = rows_of(*own, private.X_test, private.anchor, digits.X[private.unused])
+def test_defended_parties_fit_on_rows_that_are_nowhere_else(digits, grouped):
+    fit_on = grouped.parties["party-0"].fit_on
+    assert len(fit_on) == GROUPS.n_fit == 2 * 40
+    own = [each.X for each in grouped.split.values()]
+    elsewhere = rows_of(*own, grouped.X_test, grouped.anchor, digits.X[grouped.unused])
     assert len(elsewhere) == len(digits.X) - 80
     assert not rows_of(fit_on) & elsewhere
-    assert PRIVATE.n_rows == PLAIN.n_rows + 80
+    assert GROUPS.n_rows == PLAIN.n_rows + 80
 
 
-def test_a_defence_changes_neither_the_parties_rows_nor_the_test_rows(plain, private):
-    assert_array_equal(plain.X_test, private.X_test)
+def test_a_defence_changes_neither_the_parties_rows_nor_the_test_rows(plain, grouped):
+    assert_array_equal(plain.X_test, grouped.X_test)
     for name, own in plain.split.items():
-        assert_array_equal(own.X, private.split[name].X)
+        assert_array_equal(own.X, grouped.split[name].X)
 
 
-def test_defended_parties_share_means_of_five_rows_of_a_class_through_maps_of_their_own(plain, private):
-    for share in private.shares:
-        classes, sizes = np.unique(private.split[share.party].y, return_counts=True)
+def test_defended_parties_share_means_of_five_rows_of_a_class_through_maps_of_their_own(plain, grouped):
+    for share in grouped.shares:
+        classes, sizes = np.unique(grouped.split[share.party].y, return_counts=True)
         assert set(share.target) == set(classes[sizes >= 5])
         assert len(share.target) == sizes[sizes >= 5].sum()
         for label in np.unique(share.target):
             _, copies = np.unique(share.representation[share.target == label], axis=0, return_counts=True)
             assert copies.min() >= 5
-    first, second = (share.anchor_representation for share in private.shares[:2])
+    first, second = (share.anchor_representation for share in grouped.shares[:2])
     assert np.abs(first - second).max() > 1
     assert all(len(share.representation) == 40 for share in plain.shares)
 
 
-def test_a_trial_with_a_defence_is_the_same_again(digits, private):
-    for share, again in zip(private.shares, draw_trial(PRIVATE, digits, 1).shares, strict=True):
+def test_a_trial_with_a_defence_is_the_same_again(digits, grouped):
+    for share, again in zip(grouped.shares, draw_trial(GROUPS, digits, 1).shares, strict=True):
         assert_array_equal(share.representation, again.representation)
 
 
 def test_numeric_targets_are_defended_in_intervals():
     """The targets of diabetes are whole numbers, most of which occur once."""
-    trial = draw_trial(replace(TABLE, defence="private"), diabetes(), 0)
+    trial = draw_trial(replace(TABLE, defence="groups"), diabetes(), 0)
     for share in trial.shares:
         assert len(share.target) == 30
         _, copies = np.unique(share.representation, axis=0, return_counts=True)
@@ -92,18 +92,18 @@ def test_numeric_targets_are_defended_in_intervals():
 
 
 def test_too_few_rows_to_fit_on_are_an_error_that_says_so(digits):
-    condition = replace(PRIVATE, n_test=len(digits.X) - 120 - 200)
+    condition = replace(GROUPS, n_test=len(digits.X) - 120 - 200)
     with pytest.raises(ValueError, match="parties of 40 rows, 80 rows to fit on, .* need"):
         draw_trial(condition, digits, 0)
 
 
-def test_what_is_attacked_is_what_is_shared(private, plain):
-    own = private.split["party-1"]
+def test_what_is_attacked_is_what_is_shared(grouped, plain):
+    own = grouped.split["party-1"]
     every = np.arange(len(own.y))
-    published, representations = published_rows(private.parties["party-1"], own.X, every, private.anchor)
+    published, representations = published_rows(grouped.parties["party-1"], own.X, every, grouped.anchor)
     classes, sizes = np.unique(own.y, return_counts=True)
     assert_array_equal(published, np.flatnonzero(np.isin(own.y, classes[sizes >= 5])))
-    obfuscated = private.parties["party-1"].obfuscate(own.X)
+    obfuscated = grouped.parties["party-1"].obfuscate(own.X)
     for group in np.unique(representations, axis=0):
         members = published[(representations == group).all(axis=1)]
         assert len(np.unique(own.y[members])) == 1
@@ -115,13 +115,13 @@ def test_what_is_attacked_is_what_is_shared(private, plain):
     assert_array_equal(representations, plain.parties["party-1"].obfuscate(own.X)[some])
 
 
-def test_the_papers_attacks_see_defended_rows(digits, private):
-    target = make_target(private, Attacks(n_judge=300, n_per_target=4), digits, PRIVATE)
+def test_the_papers_attacks_see_defended_rows(digits, grouped):
+    target = make_target(grouped, Attacks(n_judge=300, n_per_target=4), digits, GROUPS)
     assert sum(map(len, target.representations.values())) == len(target.targets) <= 28
     for name, rows in target.representations.items():
-        shared = next(share.representation for share in private.shares if share.party == name)
+        shared = next(share.representation for share in grouped.shares if share.party == name)
         assert rows_of(np.round(rows, 8)) <= rows_of(np.round(shared, 8))
-    assert 0 <= score_attack(private, target, "LR").scores["reconstruction_accuracy"] <= 1
+    assert 0 <= score_attack(grouped, target, "LR").scores["reconstruction_accuracy"] <= 1
 
 
 def test_pca_is_linked_and_its_map_tells_who_is_a_member_and_a_defended_party_is_not(digits, plain, defended):
@@ -143,7 +143,7 @@ def test_pca_is_linked_and_its_map_tells_who_is_a_member_and_a_defended_party_is
 
 def test_the_audit_depends_on_nothing_but_the_trial(digits, defended):
     """Whoever drew it, and whatever the parties shared since."""
-    again = draw_trial(PRIVATE, digits, 1)
+    again = draw_trial(GROUPS, digits, 1)
     for party in again.parties.values():
         party.share(again.anchor)
     assert score_risks(again, digits).scores == defended
@@ -180,7 +180,7 @@ def test_a_table_with_numeric_targets_is_audited():
 
 
 AUDITED = TINY.replace('["pca", "kernel-pca"]', '["pca"]').replace("[3, 5]", "[5]").replace(
-    'hyperparameters = ["paper", "recommended"]', 'defence = ["none", "private"]'
+    'hyperparameters = ["paper", "recommended"]', 'defence = ["none", "groups"]'
 ).replace('"LR", "PINV"', '"LR", "audit"').replace("seeds = 2", "seeds = 1")  # fmt: skip
 
 
@@ -190,12 +190,12 @@ def test_an_experiment_has_rows_of_both(tmp_path, monkeypatch):
     assert run_experiments([experiment], tmp_path / "results.sqlite") == 0
     results = read_results(tmp_path)
     found = {(row.condition.defence, row.name): row for row in results.rows["tiny"]}
-    for defence in ("none", "private"):
+    for defence in ("none", "groups"):
         assert set(found[defence, "audit"].scores) == SCORES
         assert "reconstruction_accuracy" in found[defence, "LR"].scores
         assert results.images(found[defence, "audit"]) is None
-    assert found["none", "Central"].cell == found["private", "Central"].cell
-    assert found["none", "KTI"].scores != found["private", "KTI"].scores
+    assert found["none", "Central"].cell == found["groups", "Central"].cell
+    assert found["none", "KTI"].scores != found["groups", "KTI"].scores
 
 
 def test_the_audit_alone_needs_no_judge(tmp_path):

@@ -12,7 +12,7 @@ from datacollab_experiments.reports._report import write_report
 BASE = Condition(n_sources=None, n_components=16)
 CONDITIONS = [
     replace(BASE, obfuscator=kind, out_of_sample=rule, defence=defence)
-    for defence in ("private", "none")
+    for defence in ("groups", "none")
     for kind, rule in (("umap", "row-wise"), ("umap", "umap"), ("pca", "row-wise"))
 ]
 ROWS = {
@@ -35,11 +35,11 @@ ROW_WISE = ("mnist", "UMAP", "16", "row by row")
 def test_each_obfuscator_and_rule_stands_without_and_with_its_defence():
     assert set(TABLES) == {"rq4-risks_recommended", "rq4-risks-table_recommended"}
     headings = [line.headings for line in TABLES["rq4-risks_recommended"].lines]
-    assert headings == [(*at, defence) for at in (PCA, UMAP, ROW_WISE) for defence in ("none", "private")]
+    assert headings == [(*at, defence) for at in (PCA, UMAP, ROW_WISE) for defence in ("none", "groups")]
 
 
 @pytest.mark.parametrize(("at", "kind", "rule"), [(PCA, "pca", "row-wise"), (ROW_WISE, "umap", "row-wise")])
-@pytest.mark.parametrize("defence", ["none", "private"])
+@pytest.mark.parametrize("defence", ["none", "groups"])
 def test_every_number_is_the_mean_of_its_rows(at, kind, rule, defence):
     table = TABLES["rq4-risks_recommended"]
     where = {"rows": ROWS, "obfuscator": kind, "out_of_sample": rule, "defence": defence}
@@ -55,7 +55,7 @@ def test_the_papers_values_stand_where_the_paper_has_any():
     found = cell_at(table, "reconstruction", *UMAP, "none").published
     assert (found.mean, found.half_width) == (0.159, 0.017)
     assert cell_at(table, "reconstruction", *PCA, "none").published.mean == 0.632
-    for at in ((*ROW_WISE, "none"), (*UMAP, "private"), (*PCA, "private")):
+    for at in ((*ROW_WISE, "none"), (*UMAP, "groups"), (*PCA, "groups")):
         assert cell_at(table, "reconstruction", *at).published is None
         assert cell_at(table, "accuracy", *at).published is None
 
@@ -104,7 +104,7 @@ def test_the_page_shows_them(tmp_path):
         "RQ4 extended: utility and risk",
         "RQ4 extended to a table",
         "zero-leak re-identification",
-        "private",
+        "groups",
     ):
         assert words in page
     assert "No table is made" not in page

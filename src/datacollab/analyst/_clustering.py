@@ -17,7 +17,7 @@ from sklearn.cluster import DBSCAN, HDBSCAN, OPTICS, KMeans, MiniBatchKMeans, Sp
 from sklearn.mixture import GaussianMixture
 
 from .._validation import FloatArray, PartyName
-from ..errors import AgreementError, RepresentationError
+from ..errors import RepresentationError
 from ..model import mixture_classes, mixture_novelty, nearest_centre
 from ..share import Share
 from ._analyst import by_party
@@ -233,7 +233,7 @@ def integrate(shares: Iterable[Share], integrator: BaseIntegrator | None = None)
     TypeError
         When a share is something else.
     AgreementError
-        When there is no share, two carry one name, their anchors differ in length, or a party's rows are the anchor's.
+        When there is no share, two carry one name, or their anchors differ in length.
     RepresentationError
         When an anchor representation cannot be aligned; the message names the party.
 
@@ -248,13 +248,6 @@ def integrate(shares: Iterable[Share], integrator: BaseIntegrator | None = None)
     Integrated(integrator=AnchorScaled, representations={'a': (99, 8), 'b': (81, 8)})
     """
     named = by_party(shares)
-    made_up = [party for party, share in named.items() if share.anchor_rows is not None]
-    if made_up:
-        raise AgreementError(
-            f"Parties {made_up!r} shared rows of the anchor in place of their own, as LabelledAnchors and ClassShift "
-            "do. Without targets these tell nothing of the parties' rows. Ask for shares with another defence, such as "
-            "Microaggregation or GaussianNoise."
-        )
     fitted = AnchorScaled() if integrator is None else clone(integrator)
     fitted.fit({party: share.anchor_representation for party, share in named.items()})
     return Integrated(

@@ -181,7 +181,7 @@ def training_rows(shares: Mapping[PartyName, Share], *, as_classes: bool = False
     n_own = len(target)
     parties: dict[PartyName, slice] = {}
     are_own: dict[PartyName, bool] = {}
-    # Numbers below n_anchors are anchor rows, so that what was made of one goes with it.
+    # Numbers below n_anchors are anchor rows.
     groups: list[NDArray[np.intp]] = []
     judges: list[FloatArray] = []
     start, next_group = 0, n_anchors
@@ -189,7 +189,7 @@ def training_rows(shares: Mapping[PartyName, Share], *, as_classes: bool = False
         n_rows = len(share.target)
         parties[party] = slice(start, start + n_rows)
         equal, counts = _equal_rows(share)
-        groups.append(share.anchor_rows if share.anchor_rows is not None else next_group + equal)
+        groups.append(next_group + equal)
         are_own[party] = bool(share.one_to_one and np.mean(counts[equal] > 1) < _MEANS)
         judges.append(np.full(n_rows, float(are_own[party])))
         start, next_group = start + n_rows, next_group + n_rows

@@ -58,8 +58,8 @@ def audit(
         str | None,
         Option(
             metavar="NAME",
-            help="As for `party share`: private (rows of the anchor, labelled by a model of yours), groups (means of "
-            "five rows, with noise), none. Default: none, that is, your rows undefended.",
+            help="As for `party share`: groups (means of five rows, with noise), none. Default: none, that is, your "
+            "rows undefended.",
         ),
     ] = None,
     standardize: Annotated[bool, Option(help="Bring columns to mean 0 and variance 1 first; not for images.")] = True,
@@ -101,7 +101,7 @@ def audit(
     For example:
 
       datacollab audit patients.csv anchor.csv --target diagnosis
-      datacollab audit p.csv a.csv --public public.csv --target y --preset private
+      datacollab audit p.csv a.csv --public public.csv --target y --preset groups
     """
     with one_line_errors("Nothing was written; run the command again, with a --time-budget if it takes too long."):
         files = [path for path in (private, anchor, public) if path is not None]
@@ -270,7 +270,7 @@ def _print_summary(result: AuditResult) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from ..risk.audit._sentences import BY_LOT, proven_text
+    from ..risk.audit._sentences import proven_text
 
     console = Console()
     console.print(Text(f"Privacy audit of party {result.party!r}", style="bold"))
@@ -284,8 +284,6 @@ def _print_summary(result: AuditResult) -> None:
     for name, sentence in result.sentences().items():
         sentences.add_row(Text(name, style="bold"), Text(sentence))
     console.print(lights)
-    if BY_LOT in result.assumptions:
-        console.print(Text(f"{BY_LOT}\n"))
     console.print(sentences)
     if result.worst_records:
         positions = ", ".join(str(record.index) for record in result.worst_records)

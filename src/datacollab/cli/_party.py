@@ -116,7 +116,7 @@ def share(
         str | None, Option(metavar="NAME", help="Who approves; it leaves too. Default: who is logged in.")
     ] = None,
     undefended: Annotated[
-        bool, Option("--undefended", help="With --preset none: your rows may leave without a defence.")
+        bool, Option("--undefended", help="Needed with --preset none: your rows themselves leave.")
     ] = False,
     again: Annotated[
         bool, Option("--again", help="Replace a share made before; two tell more than one, and need a new model.")
@@ -141,7 +141,7 @@ def share(
     Example: datacollab party share patients.csv -C hospital-a
     """
     with reported(as_json, unchanged="Nothing left the party.") as report:
-        from ..exchange.party_folder import ReleaseSummary, SumsSummary, reasons_without_defence, refuse
+        from ..exchange.party_folder import SumsSummary
 
         opened = _opened(folder, passphrase_file)
         approver = approved_by or _login_name()
@@ -153,15 +153,13 @@ def share(
                 report.facts |= {"summary": summary.to_dict()}
                 report.line(summary.to_text())
                 show_details(summary.adjusted, report, details=details)
-                if isinstance(summary, ReleaseSummary) and not (undefended or _means_it(summary, report)):
-                    refuse(reasons_without_defence(summary))
                 return approver if approve or _says_yes(report) else None
 
             file = opened.share(
                 table,
                 approve=ask,
                 again=again,
-                undefended=True,
+                undefended=undefended,
                 withdrawals=withdrawal or (),
                 without=without or (),
                 obfuscator=obfuscator,
@@ -334,20 +332,6 @@ def _what_became(opened: PartyFolder, before: str | None) -> str:
     if after == before:
         return "Nothing left the party."
     return f"The share was made before that, and is whole in {opened.outbox}: send it to the analyst."
-
-
-def _means_it(summary: ReleaseSummary, report: Report) -> bool:
-    """Whether there is a defence, or somebody at the terminal says that none is wanted."""
-    if summary.defences:
-        return True
-    if report.as_json or not sys.stdin.isatty():
-        return False
-    report.line()
-    report.line(
-        "There is no defence: each row that leaves stands for one of yours, and whoever knows your rows links as good "
-        "as all of them (100 %)."
-    )
-    return bool(typer.confirm("Do you want your rows to leave like that?", err=True))
 
 
 def _says_yes(report: Report) -> bool:

@@ -90,9 +90,8 @@ Preset = Annotated[
     Option(
         metavar="NAME",
         callback=_known_preset,
-        help="private: rows of the anchor leave in place of yours, labelled here. groups: means of five rows, "
-        "with noise. none: your rows, undefended. Default, where no defence is named: private; for "
-        "times and no targets groups; for effects --group-size 5 --fit-on-anchor.",
+        help="groups: means of five rows, with noise: the default, where no defence is named; for effects "
+        "it is --group-size 5 --fit-on-anchor. none: your rows themselves; sharing them takes --undefended, too.",
     ),
 ]
 Standardize = Annotated[bool, Option(help="Bring columns to mean 0 and variance 1 first.")]
@@ -101,7 +100,7 @@ Epsilon = Annotated[
     Option(
         min=0,
         metavar="E",
-        help="Have something proven: anchor rows moved by noisy class means. 4 is usual, smaller is safer.",
+        help="Differential privacy of each row's features, by noise on every row. Takes no other defence.",
     ),
 ]
 GroupSize = Annotated[int | None, Option(min=2, metavar="K", help="Share means of at least so many rows of a class.")]

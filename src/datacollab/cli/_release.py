@@ -173,7 +173,7 @@ def _checked_rows(
         report.line("This may not be shared.")
     else:
         if prepared.summary.above_limits:
-            defended = "" if prepared.way.defences else " There is no defence; try --preset private."
+            defended = "" if prepared.way.defences else " There is no defence; try --preset groups."
             report.line(f"Of what is above its limit, the policy only warns.{defended}")
         report.line("This may be shared. Whoever approves it runs:")
         report.line(f"  {command}")
@@ -243,7 +243,6 @@ def tune(
             obfuscators=obfuscator,
             dimensions=components,
             standardize=standardize,
-            anchor_has_targets=opened.anchor.target is not None,
         )
         found = assess(
             *(project, policy, opened.name, encoded, opened.anchor, ways),

@@ -145,11 +145,6 @@ def _groups_of(share: Share) -> NDArray[np.intp]:
         return np.arange(len(share.target))
     who = f"Party {share.party!r}: "
     instead = "Have the rows shared as they are, or with Microaggregation(by='treatment') alone."
-    if share.anchor_rows is not None:
-        raise EffectError(
-            f"{who}the shared rows are rows of the anchor, with treatments and outcomes that a model made up. An "
-            f"effect in them is the model's, and intervals mean nothing. {instead}"
-        )
     numbers = equal_rows(share.representation)
     sizes = np.bincount(numbers)
     if sizes.min() < 2:

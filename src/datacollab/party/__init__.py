@@ -4,8 +4,7 @@ Files by what they are for:
 
 * The role: `_party`, `_local_party`, `_inference`, `_combining`; in sums, `_common_space`.
 * Obfuscators f_k: `_obfuscator`, `_kernel_pca`, `_umap`, `_public_fit`.
-* Defences: `_defence`, `_labelled_anchors`, `_class_shift`, `_anchor_residuals`, `_microaggregation`,
-  `_gaussian_noise`.
+* Defences: `_defence`, `_microaggregation`, `_gaussian_noise`.
 * What is released, and what is promised of it: `_release`, `_basis`, `_guarantee`.
 * Own models and the common one together: `_personal_model`, `_own_models`, `_table_encoder`, `_blend`.
 * A model learnt from answers on the anchor: `_learning`, `_learn`.
@@ -14,9 +13,7 @@ Files by what they are for:
 * On disk, and in batches: `_state`, `_personal_state`, `_batches`.
 """
 
-from ._anchor_residuals import AnchorResiduals
 from ._benefit import Benefit, Side
-from ._class_shift import ClassShift
 from ._common_space import CommonSpace
 from ._defence import Defence, Promise, Published
 from ._explanation_agreement import ExplanationAgreement, explanation_agreement
@@ -25,7 +22,6 @@ from ._foresight import Foresight
 from ._gaussian_noise import GaussianMechanism, GaussianNoise, gaussian_delta, gaussian_sigma
 from ._guarantee import PrivacyGuarantee
 from ._kernel_pca import KernelPCAObfuscator
-from ._labelled_anchors import LabelledAnchors
 from ._learn import AnswerRidge, LearnedModel, fit_to_answers, learn_answers
 from ._local_party import LocalParty
 from ._microaggregation import Microaggregation
@@ -40,10 +36,8 @@ from ._umap import UMAPObfuscator
 
 __all__ = [
     "OBFUSCATORS",
-    "AnchorResiduals",
     "AnswerRidge",
     "Benefit",
-    "ClassShift",
     "CommonSpace",
     "Defence",
     "Estimate",
@@ -52,7 +46,6 @@ __all__ = [
     "GaussianMechanism",
     "GaussianNoise",
     "KernelPCAObfuscator",
-    "LabelledAnchors",
     "LearnedModel",
     "LocalParty",
     "Microaggregation",

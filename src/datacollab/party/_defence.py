@@ -62,30 +62,17 @@ class Published:
     ----------
     rows : ndarray of shape (n_published, n_intermediate)
     target : ndarray of shape (n_published,)
-    own_rows : ndarray of shape (n_published,) or None
-        Which of the given rows each published row stands for.  Where it is made of all rows of a class, some row of
-        that class, each at most once; None where it stands for none.
-    anchor_rows : ndarray of shape (n_published,) or None
-        Where published rows are made of the anchor's: which one each is made of.
+    own_rows : ndarray of shape (n_published,)
+        Which of the given rows each published row stands for.
     """
 
     rows: FloatArray
     target: NDArray[Any]
-    own_rows: NDArray[np.intp] | None
-    anchor_rows: NDArray[np.intp] | None = None
+    own_rows: NDArray[np.intp]
 
     def followed_by(self, later: Published) -> Published:
-        """The same after another defence, to which these rows were given."""
-        none = self.own_rows is None or later.own_rows is None
-        anchor_rows = later.anchor_rows
-        if anchor_rows is None and self.anchor_rows is not None and later.own_rows is not None:
-            anchor_rows = self.anchor_rows[later.own_rows]
-        return Published(
-            rows=later.rows,
-            target=later.target,
-            own_rows=None if none else self.own_rows[later.own_rows],  # type: ignore[index]
-            anchor_rows=anchor_rows,
-        )
+        """Return the same after another defence, to which these rows were given."""
+        return Published(rows=later.rows, target=later.target, own_rows=self.own_rows[later.own_rows])
 
     def __repr__(self) -> str:
         return f"Published({self.rows.shape[0]} rows)"
@@ -116,9 +103,7 @@ class Defence(BaseEstimator, ABC):
     Attributes
     ----------
     needs_anchor : bool
-        Whether the anchor's representation, or its targets, are read.
-    needs_anchor_target : bool
-        Whether it fails without targets of the anchor.
+        Whether the anchor's representation is read.
     target_kinds : frozenset of TargetKind
         Which targets it can be given; single ones unless it says otherwise.
     independent_rows : bool
@@ -127,23 +112,16 @@ class Defence(BaseEstimator, ABC):
     """
 
     needs_anchor: ClassVar[bool] = False
-    needs_anchor_target: ClassVar[bool] = False
     target_kinds: ClassVar[frozenset[TargetKind]] = frozenset({TargetKind.SINGLE})
     independent_rows: ClassVar[bool] = False
     _parameter_constraints: ClassVar[dict[str, Any]] = {}
 
-    @property
-    def is_private(self) -> bool:
-        """Whether it makes a promise of differential privacy, at least with some anchors."""
-        return False
-
-    def promise(self, anchor_representation: FloatArray, anchor_target: NDArray[Any] | None) -> Promise | None:
-        """What it promises with this anchor, as long as nothing before it depends on private rows.
+    def promise(self, anchor_representation: FloatArray) -> Promise | None:
+        """Return what it promises with this anchor, as long as nothing before it depends on private rows.
 
         Parameters
         ----------
         anchor_representation : ndarray of shape (n_anchors, n_intermediate)
-        anchor_target : ndarray of shape (n_anchors,) or None
 
         Returns
         -------
@@ -157,7 +135,6 @@ class Defence(BaseEstimator, ABC):
         target: ArrayLike,
         *,
         anchor_representation: ArrayLike | None = None,
-        anchor_target: ArrayLike | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> tuple[FloatArray, NDArray[Any]]:
         """Rows as they may leave, with their targets.
@@ -168,15 +145,13 @@ class Defence(BaseEstimator, ABC):
         target : array-like of shape (n_samples,)
         anchor_representation : array-like of shape (n_anchors, n_intermediate), optional
             Wanted where `needs_anchor`.
-        anchor_target : array-like of shape (n_anchors,), optional
-            Wanted where `needs_anchor_target`.
         random_state : int, RandomState or None, default=None
             Of noise.  None is NumPy's global generator; `Party` passes one of its own from the operating system.
 
         Returns
         -------
         representation : ndarray of shape (n_published, n_intermediate)
-            Where published rows stand for given ones, in their order; some may be missing.
+            In the order of the given rows that they stand for; some may be missing.
         target : ndarray of shape (n_published,)
 
         Raises
@@ -188,7 +163,6 @@ class Defence(BaseEstimator, ABC):
             np.asarray(representation, dtype=np.float64),
             np.asarray(target),
             None if anchor_representation is None else np.asarray(anchor_representation, dtype=np.float64),
-            None if anchor_target is None else np.asarray(anchor_target),
             check_random_state(random_state),
         )
         return published.rows, published.target
@@ -198,7 +172,6 @@ class Defence(BaseEstimator, ABC):
         representation: FloatArray,
         target: NDArray[Any],
         anchor_representation: FloatArray | None,
-        anchor_target: NDArray[Any] | None,
         generator: np.random.RandomState,
     ) -> Published:
         """Rows as they may leave, and what they stand for; see `apply`."""
@@ -207,20 +180,8 @@ class Defence(BaseEstimator, ABC):
         self.check_kind(target)
         if self.needs_anchor and anchor_representation is None:
             raise ObfuscationError(f"{name} needs the anchor's representation; pass it.")
-        if self.needs_anchor_target and anchor_target is None:
-            raise ObfuscationError(
-                f"{name} needs the targets of the anchor's rows, and there are none. Give them, or take "
-                "LabelledAnchors, which finds targets at home."
-            )
-        if anchor_representation is not None and anchor_target is not None:
-            n_anchors = len(anchor_representation)
-            if anchor_target.shape != (n_anchors,):
-                raise ObfuscationError(
-                    f"{name}: anchor_target must have one entry per anchor row, shape ({n_anchors},); got "
-                    f"{anchor_target.shape}."
-                )
-        published = self._defend(representation, target, anchor_representation, anchor_target, generator)
-        n_rows = len(published.target if published.own_rows is None else published.own_rows)
+        published = self._defend(representation, target, anchor_representation, generator)
+        n_rows = len(published.own_rows)
         if published.rows.shape != (n_rows, representation.shape[1]) or not np.isfinite(published.rows).all():
             raise ObfuscationError(
                 f"{name} must give {n_rows} rows of {representation.shape[1]} finite numbers; got shape "
@@ -238,7 +199,7 @@ class Defence(BaseEstimator, ABC):
         if (kind := target_kind(target)) not in self.target_kinds:
             raise ObfuscationError(
                 f"{type(self).__name__} is for classes and numbers, and has no way with targets of kind "
-                f"{kind.value!r}. Take Microaggregation, with GaussianNoise and AnchorResiduals after it if wanted."
+                f"{kind.value!r}. Take Microaggregation, followed by GaussianNoise if wanted."
             )
 
     @abstractmethod
@@ -247,10 +208,9 @@ class Defence(BaseEstimator, ABC):
         representation: FloatArray,
         target: NDArray[Any],
         anchor_representation: FloatArray | None,
-        anchor_target: NDArray[Any] | None,
         generator: np.random.RandomState,
     ) -> Published:
-        """Rows as they may leave; those that stand for own rows in the order of these."""
+        """Rows as they may leave, in the order of the own rows that they stand for."""
 
 
 def defend(
@@ -258,12 +218,11 @@ def defend(
     representation: FloatArray,
     target: NDArray[Any],
     anchor_representation: FloatArray | None,
-    anchor_target: NDArray[Any] | None,
     generator: np.random.RandomState,
 ) -> Published:
     """Apply defences one after the other."""
     published = Published(rows=representation, target=target, own_rows=np.arange(len(representation)))
     for defence in defences:
-        later = defence.release(published.rows, published.target, anchor_representation, anchor_target, generator)
+        later = defence.release(published.rows, published.target, anchor_representation, generator)
         published = published.followed_by(later)
     return published

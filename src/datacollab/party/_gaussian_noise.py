@@ -67,7 +67,8 @@ def noisy(values: FloatArray, sigma: float, generator: np.random.RandomState) ->
 def clipped(X: FloatArray, center: FloatArray, radius: float) -> FloatArray:
     """Rows moved towards `center` until none is farther from it than `radius`, shape (n_rows, n_columns)."""
     centred = X - center
-    lengths = np.linalg.norm(centred, axis=1)
+    with np.errstate(over="ignore"):
+        lengths = np.linalg.norm(centred, axis=1)
     factors = np.minimum(1.0, radius / np.maximum(lengths, np.finfo(float).tiny))
     return np.asarray(center + centred * factors[:, None])
 
@@ -111,7 +112,6 @@ class GaussianNoise(Defence):
         representation: FloatArray,
         target: NDArray[Any],
         anchor_representation: FloatArray | None,
-        anchor_target: NDArray[Any] | None,
         generator: np.random.RandomState,
     ) -> Published:
         n_rows = len(representation)
@@ -204,12 +204,7 @@ class GaussianMechanism(Defence):
         """Standard deviation of the noise in every column."""
         return gaussian_sigma(self.epsilon, self.delta) * 2 * self.clip(anchor_representation)
 
-    @property
-    def is_private(self) -> bool:
-        """True."""
-        return True
-
-    def promise(self, anchor_representation: FloatArray, anchor_target: NDArray[Any] | None) -> Promise | None:
+    def promise(self, anchor_representation: FloatArray) -> Promise | None:
         """Of each row's representation."""
         return Promise(
             epsilon=self.epsilon,
@@ -223,7 +218,6 @@ class GaussianMechanism(Defence):
         representation: FloatArray,
         target: NDArray[Any],
         anchor_representation: FloatArray | None,
-        anchor_target: NDArray[Any] | None,
         generator: np.random.RandomState,
     ) -> Published:
         assert anchor_representation is not None  # release() refuses otherwise

@@ -151,9 +151,9 @@ def obstacle_in(defences: Sequence[Defence]) -> tuple[Defence | None, str | None
     What comes after it works on what it published, which takes nothing from the promise.  What comes before must change
     each row by itself: where replacing one row changes others, noise made for one row does not cover them.
     """
-    mechanism = next((defence for defence in defences if defence.is_private), None)
+    mechanism = next((defence for defence in defences if type(defence).promise is not Defence.promise), None)
     if mechanism is None:
-        return None, "there is no ClassShift or GaussianMechanism among its defences"
+        return None, "there is no GaussianMechanism among its defences"
     before = next(defence for defence in defences if defence is mechanism or not defence.independent_rows)
     if before is mechanism:
         return mechanism, None

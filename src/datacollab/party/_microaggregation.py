@@ -121,8 +121,7 @@ class Microaggregation(Defence):
     among candidates the k whose mean was published: a subset sum in as many equations as there are columns, solved
     within seconds for groups of five.  On five parties of 100 images and 16 columns, with k = 5, it solved all groups
     of five and 67 of all 82, and told members from others with an area under the curve of .88
-    (``python -m datacollab_experiments.risks.cited demixing``).  Take `ClassShift` or `LabelledAnchors`, or follow it
-    by noise (`GaussianNoise`) and `AnchorResiduals`.
+    (``python -m datacollab_experiments.risks.cited demixing``).  Follow it by noise (`GaussianNoise`).
 
     What it gives is that no published row stands for fewer than k rows, so that whoever has nothing but the share links
     one row in k of a class to its original, at best and on average.  Where targets are numbers in intervals, the mean
@@ -179,7 +178,6 @@ class Microaggregation(Defence):
         representation: FloatArray,
         target: NDArray[Any],
         anchor_representation: FloatArray | None,
-        anchor_target: NDArray[Any] | None,
         generator: np.random.RandomState,
     ) -> Published:
         if len(representation) < self.k:

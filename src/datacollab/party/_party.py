@@ -27,14 +27,11 @@ from ..share import Share
 from ..targets import TargetKind, coarsened, named_target, no_target, target_kind, usual_time_step
 from ._basis import Basis
 from ._batches import TableForm
-from ._class_shift import ClassShift
 from ._defence import Defence
 from ._guarantee import PrivacyGuarantee, obstacle_before, obstacle_in
-from ._labelled_anchors import LabelledAnchors
 from ._learning import LearningParty
-from ._obfuscator import obfuscator as make_obfuscator
 from ._public_fit import public_subsample, random_rotation
-from ._release import Ledger, OwnRows, Release, TableDigest
+from ._release import Ledger, Release, RowDigests, TableDigest
 
 __all__ = [
     "Party",
@@ -164,7 +161,7 @@ def check_parameters(
     if not isinstance(defences, Sequence) or not all(isinstance(defence, Defence) for defence in defences):
         found = defences if isinstance(defences, Sequence) else [defences]
         raise TypeError(
-            f"Party {party!r}: defences must be a list of them, such as [ClassShift(epsilon=4.0)]; got "
+            f"Party {party!r}: defences must be a list of them, such as [Microaggregation(k=5)]; got "
             f"{[type(defence).__name__ for defence in found]}."
         )
     if has_fixed_seed(obfuscator):
@@ -293,9 +290,8 @@ class Party(LearningParty, ShownParty):
         private rows are only transformed.  So the map holds nothing of them.  None fits it on the private rows, which
         it then betrays, whatever defences there are: rows it was fitted on can be told from others.
     defences : sequence of Defence, default=()
-        Applied in turn to the representation of the own rows, once per `fit`; see `ClassShift` and
-        `LabelledAnchors`, and also `Microaggregation`, `GaussianNoise`, `AnchorResiduals` and `GaussianMechanism`.
-        The anchor's representation and the own predictions are not touched.
+        Applied in turn to the representation of the own rows, once per `fit`; see `Microaggregation`, `GaussianNoise`
+        and `GaussianMechanism`.  The anchor's representation and the own predictions are not touched.
     shuffle : bool, default=True
         Whether the rows leave in a random order, so that their position tells nothing.  It is drawn once per fit.
     share_again : bool, default=False
@@ -358,55 +354,6 @@ class Party(LearningParty, ShownParty):
         self.time_step = time_step
         self.random_state = random_state
         self._ledger = Ledger()
-
-    @classmethod
-    def private(
-        cls,
-        name: PartyName,
-        fit_on: Any,
-        *,
-        n_components: int = 16,
-        epsilon: float | None = None,
-        standardize: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> Self:
-        """A party of which no row leaves: PCA of public rows, rotated, and rows of the anchor in place of its own.
-
-        As many of the anchor's rows as the party has, 300 at most, get their targets from a model made at home
-        (`LabelledAnchors`): no row and no target leaves, and nothing is proven of what the labels tell.  With `epsilon`
-        rows of the anchor are moved to where the party's classes lie instead, with noise (`ClassShift`), of which
-        `guarantee` states what is proven; targets and counts leave as they are then, and a model learns less from it
-        unless parties have many rows.
-
-        Parameters
-        ----------
-        name : str or int
-        fit_on : array-like or dataframe of shape (n_public, n_features)
-            Public rows or the anchor.
-        n_components : int, default=16
-            Columns of the intermediate representation.
-        epsilon : float or None, default=None
-            What `guarantee` states, with a delta of 1e-5; the anchor must have targets then.  4 is usual.
-        standardize : bool, default=False
-            Whether columns are brought to mean 0 and variance 1 over the public rows; for tables whose columns have
-            units.
-        random_state : int, RandomState or None, default=None
-
-        Examples
-        --------
-        >>> import datacollab as dc
-        >>> X, y = dc.datasets.load("digits")
-        >>> public, target = X[200:400], y[200:400]
-        >>> party = dc.Party.private("a", public, n_components=8).fit(X[:100], y[:100])
-        >>> party.share(public, target)
-        Share(party='a', representation=(100, 8), anchor_representation=(200, 8), target=(100,), anchor_target=(200,))
-        >>> proven = dc.Party.private("b", public, n_components=8, epsilon=4.0).fit(X[100:200], y[100:200])
-        >>> round(proven.guarantee(public, target).auc_at_most, 2)
-        0.74
-        """
-        f = make_obfuscator("pca", n_components, standardize=standardize)
-        defence = LabelledAnchors() if epsilon is None else ClassShift(epsilon)
-        return cls(name, f, fit_on=fit_on, defences=(defence,), random_state=random_state)
 
     @one_thread
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
@@ -499,7 +446,7 @@ class Party(LearningParty, ShownParty):
     @one_thread
     def share_with_order(
         self, anchor: ArrayLike, anchor_target: ArrayLike | None = None
-    ) -> tuple[Share, NDArray[np.intp] | None]:
+    ) -> tuple[Share, NDArray[np.intp]]:
         """What `share` gives, and which own row each shared row comes from.
 
         For an audit at home, and to join to the table what comes back for the shared rows.  The order stays there.
@@ -513,10 +460,8 @@ class Party(LearningParty, ShownParty):
         -------
         share : Share
             The rows are in the same order with every call.
-        order : ndarray of shape (n_published,) or None
-            Positions in the table of `fit`.  Rows that a defence suppresses are missing.  Where shared rows are made
-            of the whole class, as by `ClassShift`, each is joined to some row of it; None where shared rows stand for
-            none of the own, as with `LabelledAnchors`.
+        order : ndarray of shape (n_published,)
+            Positions in the table of `fit`.  Rows that a defence suppresses are missing.
 
         Raises
         ------
@@ -526,7 +471,7 @@ class Party(LearningParty, ShownParty):
         anchor_representation, targets = self._checked_anchor(anchor, anchor_target)
         if self._fitted_table is not None:
             self._fitted_table.check(self.name, allowed=self.share_again)
-        published = self._release.rows(anchor_representation, targets)
+        published = self._release.rows(anchor_representation)
         order = np.arange(len(published.rows))
         if self.shuffle:
             order = self._release.order(
@@ -539,16 +484,15 @@ class Party(LearningParty, ShownParty):
             target=published.target[order],
             anchor_target=targets,
             one_to_one=self._fitted_table is None,
-            anchor_rows=None if published.anchor_rows is None else published.anchor_rows[order],
         )
-        self._note_left(anchor, anchor_representation, targets)
-        self._shared = None if published.own_rows is None else published.own_rows[order]
+        self._note_left(anchor, anchor_representation)
+        self._shared = published.own_rows[order]
         return share, self._shared
 
-    def _note_left(self, anchor: Any, representation: FloatArray, targets: NDArray[Any] | None) -> None:
+    def _note_left(self, anchor: Any, representation: FloatArray) -> None:
         """Enter in the ledger that something of the rows has left, and what it spent."""
         if self._fitted_table is not None and not self._fitted_table.shared:
-            self._fitted_table.mu = self._basis.mu(anchor, representation, targets)
+            self._fitted_table.mu = self._basis.mu(anchor, representation)
             self._fitted_table.shared = True
 
     def was_fitted_on(self, X: ArrayLike, y: ArrayLike | None = None) -> bool:
@@ -556,14 +500,14 @@ class Party(LearningParty, ShownParty):
         self._check_fitted()
         return self._table.matches(X) and (y is None or self._targets.matches(np.reshape(y, (-1, 1))))
 
-    def guarantee(self, anchor: ArrayLike, anchor_target: ArrayLike | None = None) -> PrivacyGuarantee:
+    def guarantee(self, anchor: ArrayLike) -> PrivacyGuarantee:
         """Differential privacy of what `share` gives with this anchor, where there is any.
 
         From then on, defences that depend on the anchor take no other one.
 
         Parameters
         ----------
-        anchor, anchor_target
+        anchor
             As in `share`.
 
         Returns
@@ -589,10 +533,10 @@ class Party(LearningParty, ShownParty):
         >>> party.fit(X[:200], y[:200]).guarantee(X[200:600]).epsilon
         8.0
         """
-        representation, targets = self._checked_anchor(anchor, anchor_target)
-        self._release.check_anchor(representation, targets)
-        guarantee = self._basis.guarantee(anchor, representation, targets, self._fitted_table)
-        self._release.bind(representation, targets)
+        representation = self._obfuscate_anchor(anchor)
+        self._release.check_anchor(representation)
+        guarantee = self._basis.guarantee(anchor, representation, self._fitted_table)
+        self._release.bind(representation)
         return guarantee
 
     def _checked_anchor(
@@ -617,7 +561,7 @@ class Party(LearningParty, ShownParty):
             raise self._obfuscation_error(self.obfuscator, "fit", rows, error) from None
 
     def _basis_of_guarantee(self, fitted: Any, defences: tuple[Defence, ...], X: Any) -> Basis:
-        own_rows = None if self.fit_on is None else OwnRows(X)
+        own_rows = None if self.fit_on is None else RowDigests(X, like=self.fit_on)
         n_own = 0 if own_rows is None else own_rows.count_in(self.fit_on)
         if n_own:
             warn_of_own_rows(self.name, n_own, _num_samples(self.fit_on))

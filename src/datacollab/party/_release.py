@@ -16,12 +16,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils.validation import _num_samples
 
 from .._validation import FloatArray, PartyName
 from ..errors import AnchorError, DataCollabError, DataCollabWarning, ObfuscationError, SharedBeforeError
 from ._defence import Defence, Published, defend
 
-__all__ = ["FittedTable", "Ledger", "OwnRows", "Release", "TableDigest"]
+__all__ = ["FittedTable", "Ledger", "Release", "RowDigests", "TableDigest"]
 
 
 TOLERANCE = 1e-7
@@ -31,12 +32,14 @@ _CELL = 10.0
 """Width of a cell, in multiples of what entries that are the same may add up to."""
 
 
-class OwnRows:
-    """Keyed digests of a party's rows, to recognise the same rows elsewhere, even if rounded.
+class RowDigests:
+    """Keyed digests of rows, to recognise the same rows elsewhere, even if rounded.
 
     Parameters
     ----------
     X : array-like or dataframe of shape (n_samples, n_features)
+    like : array-like or dataframe of shape (n_public, n_features), optional
+        Rows whose largest entries say what rounding is; by default these.  Public rows do not depend on `X`.
 
     Notes
     -----
@@ -46,13 +49,15 @@ class OwnRows:
     looked up.
     """
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X: Any, like: Any = None) -> None:
         self._key = secrets.token_bytes(32)
         self._names = _names(X)
         columns = [_comparable(column) for column in _columns(X)]
         self._kinds = [isinstance(column, list) for column in columns]
         numbers, rest = _parts(columns)
         largest = np.abs(numbers).max(axis=0, initial=0.0)
+        if like is not None and (public := self._like(like)) is not None:
+            largest = np.abs(_parts(public)[0]).max(axis=0, initial=0.0)
         generator = np.random.default_rng(secrets.randbits(128))
         directions = generator.standard_normal((numbers.shape[1], _PROJECTIONS))
         self._directions = directions / np.where(largest > 0, largest, 1.0)[:, None]
@@ -62,19 +67,29 @@ class OwnRows:
         self._digests = frozenset(map(self._digest, cells, rest))
 
     def count_in(self, table: Any) -> int:
-        """How many rows of a table are among the own ones; 0 where its columns are others."""
-        if self._names and _names(table):
-            if not set(self._names) <= set(_names(table)):
-                return 0
-            table = table[self._names]
-        columns = [_comparable(column) for column in _columns(table)]
-        if [isinstance(column, list) for column in columns] != self._kinds:
-            return 0
+        """Return how many rows of a table are among these; 0 where its columns are others."""
+        return int(self.are_in(table).sum())
+
+    def are_in(self, table: Any) -> NDArray[np.bool_]:
+        """Return which rows of a table are among these, shape (n_rows,); none where its columns are others."""
+        columns = self._like(table)
+        if columns is None:
+            return np.zeros(_num_samples(table), dtype=bool)
         numbers, rest = _parts(columns)
-        return sum(
+        found = (
             any(self._digest(np.array(cells), others) in self._digests for cells in product(*map(_cells, places)))
             for places, others in zip(self._places(numbers), rest, strict=True)
         )
+        return np.fromiter(found, dtype=bool, count=len(rest))
+
+    def _like(self, table: Any) -> list[Any] | None:
+        """Return the columns of a table in the order of these rows', or None where they are others."""
+        if self._names and _names(table):
+            if not set(self._names) <= set(_names(table)):
+                return None
+            table = table[self._names]
+        columns = [_comparable(column) for column in _columns(table)]
+        return columns if [isinstance(column, list) for column in columns] == self._kinds else None
 
     def _places(self, numbers: FloatArray) -> FloatArray:
         """Projections in units of a cell, shape (n_rows, n_projections)."""
@@ -84,7 +99,7 @@ class OwnRows:
         return hashlib.blake2b((cells + 0.0).tobytes() + rest, digest_size=16, key=self._key).digest()
 
     def __repr__(self) -> str:
-        return f"OwnRows({len(self._digests)} distinct)"
+        return f"RowDigests({len(self._digests)} distinct)"
 
 
 def _cells(place: float) -> list[float]:
@@ -156,7 +171,7 @@ class FittedTable:
 
     Attributes
     ----------
-    rows : OwnRows
+    rows : RowDigests
         Digests of its rows.
     earlier : list of (FittedTable, int)
         Tables fitted before that have rows in common with it, and how many.
@@ -166,7 +181,7 @@ class FittedTable:
         What was spent then; see `PrivacyGuarantee`.  None where nothing was promised.
     """
 
-    rows: OwnRows
+    rows: RowDigests
     earlier: list[tuple[FittedTable, int]] = field(default_factory=list)
     shared: bool = False
     mu: float | None = None
@@ -196,7 +211,7 @@ class Ledger:
     def add(self, X: Any) -> FittedTable:
         """Enter a table."""
         found = [(table, table.rows.count_in(X)) for table in self._tables]
-        table = FittedTable(OwnRows(X), [(table, n) for table, n in found if n])
+        table = FittedTable(RowDigests(X), [(table, n) for table, n in found if n])
         self._tables.append(table)
         return table
 
@@ -242,10 +257,10 @@ class Release:
         self._published = Published(rows=representation, target=target, own_rows=np.arange(len(target)))
         # Given away with the first use: nothing can draw the same noise, or fresh noise, again.
         self._generator: np.random.RandomState | None = generator
-        self._anchor: tuple[FloatArray, NDArray[Any] | None] | None = None
+        self._anchor: FloatArray | None = None
         self._order: NDArray[np.intp] | None = None
         if not self._needs_anchor:
-            self._defend(None, None)
+            self._defend(None)
 
     @property
     def defences(self) -> Sequence[Defence]:
@@ -256,13 +271,12 @@ class Release:
     def _needs_anchor(self) -> bool:
         return any(defence.needs_anchor for defence in self._defences)
 
-    def rows(self, anchor_representation: FloatArray, anchor_target: NDArray[Any] | None) -> Published:
+    def rows(self, anchor_representation: FloatArray) -> Published:
         """Defended rows, in the order of the own rows where they stand for these.
 
         Parameters
         ----------
         anchor_representation : ndarray of shape (n_anchors, n_intermediate)
-        anchor_target : ndarray of shape (n_anchors,) or None
 
         Returns
         -------
@@ -275,9 +289,9 @@ class Release:
         ObfuscationError
             When a defence fails.
         """
-        self.check_anchor(anchor_representation, anchor_target)
+        self.check_anchor(anchor_representation)
         if self._generator is not None:
-            self._defend(anchor_representation, anchor_target)
+            self._defend(anchor_representation)
         return self._published
 
     def order(self, generator: np.random.RandomState) -> NDArray[np.intp]:
@@ -288,38 +302,31 @@ class Release:
             self._order = order
         return self._order
 
-    def bind(self, anchor_representation: FloatArray, anchor_target: NDArray[Any] | None) -> None:
+    def bind(self, anchor_representation: FloatArray) -> None:
         """Take this anchor and no other one, where the defences depend on it."""
-        self.check_anchor(anchor_representation, anchor_target)
+        self.check_anchor(anchor_representation)
         if self._needs_anchor:
-            self._anchor = (anchor_representation, anchor_target)
+            self._anchor = anchor_representation
 
-    def check_anchor(self, anchor_representation: FloatArray, anchor_target: NDArray[Any] | None) -> None:
+    def check_anchor(self, anchor_representation: FloatArray) -> None:
         """Raise AnchorError where the rows were defended for another anchor, or are to be."""
-        if self._anchor is None:
-            return
-        known, known_target = self._anchor
-        same_rows = (
+        known = self._anchor
+        if known is None or (
             known.shape == anchor_representation.shape
             and np.abs(known - anchor_representation).max() <= SAME_ANCHOR * np.abs(known).max()
-        )
-        if same_rows and _same_target(known_target, anchor_target):
+        ):
             return
-        what = "other targets of the anchor" if same_rows else "another anchor"
         raise AnchorError(
-            f"Party {self._party!r}: its rows were defended for {what}, or a guarantee was given for that. Once more "
-            "for this one, they would be published with other noise, and whoever sees both could average it away. "
-            "Share with the first anchor; a new one needs a new collaboration, in which what was promised for each "
-            "adds up."
+            f"Party {self._party!r}: its rows were defended for another anchor, or a guarantee was given for that. "
+            "Published once more, they would have other noise, and both together average it away. Share "
+            "with the first anchor; a new one needs a new collaboration, in which what was promised for each adds up."
         )
 
-    def _defend(self, anchor_representation: FloatArray | None, anchor_target: NDArray[Any] | None) -> None:
+    def _defend(self, anchor_representation: FloatArray | None) -> None:
         assert self._generator is not None
         given = self._published
         try:
-            self._published = defend(
-                self._defences, given.rows, given.target, anchor_representation, anchor_target, self._generator
-            )
+            self._published = defend(self._defences, given.rows, given.target, anchor_representation, self._generator)
         except DataCollabWarning:  # turned into an error by a warnings filter; it shows no data
             raise
         except DataCollabError as error:
@@ -331,7 +338,7 @@ class Release:
                 error,
             ) from None
         if anchor_representation is not None:
-            self._anchor = (anchor_representation, anchor_target)
+            self._anchor = anchor_representation
         self._generator = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -345,9 +352,3 @@ class Release:
                 "its own for them. Share first, or store the rows and fit again."
             )
         return vars(self).copy()
-
-
-def _same_target(known: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
-    if known is None or other is None:
-        return known is other
-    return known.shape == other.shape and bool(np.all(known == other))

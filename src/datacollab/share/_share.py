@@ -48,10 +48,6 @@ class Share:
     one_to_one : bool
         Whether each shared row is the representation of one own row, unchanged.  Where a defence was at work it is
         not, and what a model says of the shared rows is not what it says of the party's own.
-    anchor_rows : ndarray of shape (n_samples,) or None
-        Where the shared rows are made of the anchor's, as some defences do: which anchor row each is made of.  They
-        are drawn at random, so this tells nothing of the own rows; it lets the analyst keep what comes from one anchor
-        row together when it scores models.
 
     Raises
     ------
@@ -70,7 +66,6 @@ class Share:
     target: NDArray[Any]
     anchor_target: NDArray[Any] | None = None
     one_to_one: bool = True
-    anchor_rows: NDArray[np.intp] | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -99,8 +94,6 @@ class Share:
                     f"Party {self.party!r}: targets are of kind {self.target_kind}, but the anchor's of kind "
                     f"{target_kind(self.anchor_target)}. Give the anchor targets of the same kind, or none."
                 )
-        if self.anchor_rows is not None:
-            self._freeze("anchor_rows", self._checked_anchor_rows(X.shape[0], A.shape[0]))
 
     def _freeze(self, name: str, array: NDArray[Any]) -> None:
         copy = array.copy()
@@ -122,17 +115,6 @@ class Share:
         except AgreementError as error:
             raise ShareError(f"Party {self.party!r}: {name}: {error}") from None
 
-    def _checked_anchor_rows(self, n_rows: int, n_anchors: int) -> NDArray[np.intp]:
-        positions = np.asarray(self.anchor_rows)
-        if positions.shape != (n_rows,) or positions.dtype.kind not in "iu" or self.one_to_one:
-            raise ShareError(
-                f"Party {self.party!r}: anchor_rows must be None, or {n_rows} whole numbers, one per shared row, and "
-                f"one_to_one False; got shape {positions.shape} of {positions.dtype} and one_to_one={self.one_to_one}."
-            )
-        if positions.min() < 0 or positions.max() >= n_anchors:
-            raise ShareError(f"Party {self.party!r}: anchor_rows must be positions among the {n_anchors} anchor rows.")
-        return positions.astype(np.intp)
-
     @property
     def target_kind(self) -> TargetKind:
         """What the targets are."""
@@ -141,7 +123,7 @@ class Share:
     @property
     def nbytes(self) -> int:
         """Size of the arrays, in bytes."""
-        arrays = (self.representation, self.anchor_representation, self.target, self.anchor_target, self.anchor_rows)
+        arrays = (self.representation, self.anchor_representation, self.target, self.anchor_target)
         return sum(array.nbytes for array in arrays if array is not None)
 
     def save(self, path: str | Path, *, key: KeyPair | None = None) -> None:
@@ -249,8 +231,6 @@ def share_contents(share: Share) -> tuple[dict[str, Any], dict[str, bytes]]:
         "anchor_representation": share.anchor_representation,
         **targets,
     }
-    if share.anchor_rows is not None:
-        arrays["anchor_rows"] = share.anchor_rows.astype(np.int64)
     return facts, {_ARRAYS: arrays_to_bytes(arrays)}
 
 
@@ -293,7 +273,6 @@ def _share_of(bundle: Bundle) -> Share:
             target=target,
             anchor_target=anchor_target,
             one_to_one=one_to_one,
-            anchor_rows=arrays.get("anchor_rows"),
         )
     except ShareError as error:
         raise ExchangeError("SHARE_MALFORMED", f"{error} Have the share made again.") from None
@@ -311,15 +290,13 @@ def _read_arrays(data: bytes) -> dict[str, NDArray[Any]]:
     for name in sorted(_TABLES):
         if arrays[name].dtype != np.float64 or arrays[name].ndim != 2:
             raise _malformed(f"its {name} is no table of double precision")
-    if "anchor_rows" in arrays and arrays["anchor_rows"].dtype not in (np.int32, np.int64):
-        raise _malformed("its anchor_rows are no whole numbers")
     return arrays
 
 
 def _targets_of(bundle: Bundle, arrays: Mapping[str, NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Targets of the rows and of the anchor; no other arrays may be there."""
     facts = bundle.facts.get("target")
-    left = {name: array for name, array in arrays.items() if name not in _TABLES | {"anchor_rows"}}
+    left = {name: array for name, array in arrays.items() if name not in _TABLES}
     if isinstance(facts, Mapping) and is_named(facts):
         return named_from(facts, left, *(len(arrays[name]) for name in ("representation", "anchor_representation")))
     if not {"target"} <= left.keys() <= {"target", "anchor_target"}:

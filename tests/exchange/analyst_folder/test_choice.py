@@ -14,7 +14,7 @@ from datacollab.exchange.analyst_folder._integration import _training_rows
 from datacollab.exchange.log import AuditLog
 from datacollab.exchange.project import Task
 from datacollab.model import LandmarkRidgeClassifier, model_from
-from datacollab.party import LabelledAnchors, Microaggregation
+from datacollab.party import Microaggregation
 
 FOREST = RandomForestClassifier(n_estimators=20, random_state=0)
 GROUPS = [Microaggregation(3, small_classes="group")]
@@ -151,10 +151,3 @@ def test_anchor_rows_in_a_model_are_no_training_rows_and_parties_rows_are(both):
     mapped = dc.Analyst(dc.LTI(8), FOREST).fit(each.share for each in both.folder.shares()).representations_["north"]
     found = lint(both, LandmarkRidgeClassifier(mapped[:30], gamma=1.0))
     assert [each.n_rows for each in found if "landmarks" in each.path] == [30]
-
-
-def test_rows_of_the_anchor_that_a_party_labelled_are_nobodys(place):
-    there = place()
-    there.folder.add([there.send(name, defences=[LabelledAnchors(60)]) for name in ("north", "south")])
-    mapped = dc.Analyst(dc.LTI(8), FOREST).fit(each.share for each in there.folder.shares()).representations_["north"]
-    assert lint(there, LandmarkRidgeClassifier(mapped[:30], gamma=1.0)) == []

@@ -14,7 +14,7 @@ from datacollab.exchange.party_folder._stored import OwnRows, own_rows_from, own
 from datacollab.exchange.party_folder._tuning import kept_variance
 from datacollab.exchange.party_folder._way import Way, of_task
 from datacollab.exchange.project import encode_table
-from datacollab.party import AnchorResiduals, GaussianNoise, Microaggregation
+from datacollab.party import GaussianNoise, Microaggregation
 from datacollab.share import share_from
 from datacollab.targets import TargetKind, coarsened
 from named_world import TASKS, NamedWorld, table_of
@@ -104,7 +104,7 @@ def test_without_being_asked_rows_leave_as_means(world):
     prepared = folder.prepare(world.tables["a"], audit=False)
     kinds = [type(defence) for defence in prepared.party.defences]
     with_treatment = world.project.task.kind == "effect"
-    assert kinds == ([Microaggregation] if with_treatment else [Microaggregation, GaussianNoise, AnchorResiduals])
+    assert kinds == ([Microaggregation] if with_treatment else [Microaggregation, GaussianNoise])
     assert prepared.party.fit_on is not None
     policy = (folder.path / "policy.toml").read_text()
     assert ("MEANS OF GROUPS WITHOUT NOISE ARE ABOVE THEM" in policy) == with_treatment
@@ -170,12 +170,13 @@ def test_the_stricter_of_project_and_policy_counts(tmp_path):
 def test_what_a_policy_wants_has_a_way(survival):
     folder = survival.joined()
     policy = folder.path / "policy.toml"
-    policy.write_text(policy.read_text().replace('defence = "none"', 'defence = "private"'))
-    (reason,) = [
+    policy.write_text(policy.read_text().replace('defence = "none"', 'defence = "microaggregation"'))
+    found = folder.prepare(survival.tables["a"], audit=False, preset="none").reasons
+    (reason,) = [each for each in found if each.code == "DEFENCE_NEEDED"]
+    assert "--preset groups" in str(reason)
+    assert not [
         each for each in folder.prepare(survival.tables["a"], audit=False).reasons if each.code == "DEFENCE_NEEDED"
     ]
-    assert "--preset groups" in str(reason)
-    assert "--preset private" not in str(reason)
 
 
 def test_own_rows_come_back_with_their_targets(world):
@@ -213,8 +214,7 @@ def test_tuning_ranks_by_what_is_kept(survival):
     folder = survival.joined()
     encoded = folder.encoded(survival.tables["a"].iloc[:40])
     ways = ways_to_try(survival.project, folder.policy, encoded, obfuscators=["pca"], dimensions=[3])
-    assert {way.residuals for way in ways} == {True, False}
-    assert not any(way.is_private for way in ways)
+    assert {way.epsilon for way in ways} == {None}
     assert all(way.time_step == 30.0 for way in ways)
     chosen = [way for way in ways if way.group_size == 5]
     found = tune(survival.project, folder.policy, "a", encoded, folder.anchor, chosen)

@@ -20,8 +20,8 @@ from datacollab.exchange.party_folder._prepare import prepare
 from datacollab.exchange.party_folder._release_check import (
     check_row_wise,
     reasons_against,
-    reasons_without_defence,
     refuse_if_not_allowed,
+    undefended_rows,
 )
 from datacollab.exchange.party_folder._release_summary import ReleaseSummary, figure_text, limit_text
 from datacollab.exchange.party_folder._risk import ATTACKS, LEAST_ROWS, RiskFigures, _worst, risk_figures
@@ -40,7 +40,7 @@ FIGURES = RiskFigures(linkage=0.3, reidentification=0.1, membership=0.6, lights=
 def prepared(parts, policy=LENIENT, **options):
     """Without a defence, unless one is named."""
     project, encoded, anchor = parts
-    if not options.keys() & {"preset", "group_size", "noise"}:
+    if not options.keys() & {"preset", "group_size", "noise", "epsilon"}:
         options["preset"] = "none"
     return prepare(project, policy, "north", encoded, anchor, **options)
 
@@ -78,8 +78,6 @@ def example():
 
 
 def test_targets_of_the_anchor_are_told_where_they_leave(example):
-    told = dict(prepared(example, preset="private").summary.facts())["anchor"]
-    assert told.endswith(", and their targets; which of them the rows above are, by number")
     assert dict(prepared(example).summary.facts())["anchor"].endswith("columns, and their targets")
     assert dict(summary_of().facts())["anchor"].endswith("columns")
 
@@ -118,63 +116,83 @@ def test_means_of_groups_stand_for_several_rows_each(example):
     assert (made.own.order is None, made.own.n_shared) == (True, 60)
 
 
-def test_with_an_epsilon_anchor_rows_are_moved_and_bounds_proven(example):
+def test_with_an_epsilon_each_row_gets_noise_and_bounds_are_proven(example):
     """The bounds are those of two normal distributions that lie mu standard deviations apart."""
-    _, encoded, anchor = example
-    made = prepared(example, preset="private", epsilon=4.0, n_components=4)
+    made = prepared(example, epsilon=4.0, n_components=4)
     assert made.way == Way(obfuscator="pca", n_components=4, standardize=False, epsilon=4.0, fit_on_anchor=True)
-    share, summary = made.share, made.summary
-    assert not share.one_to_one
-    shifts = share.representation - share.anchor_representation[share.anchor_rows]
-    for label in range(3):
-        of_class = share.target == label
-        assert of_class.sum() == (encoded.target == label).sum()
-        np.testing.assert_allclose(shifts[of_class], shifts[of_class][:1].repeat(of_class.sum(), axis=0), atol=1e-9)
+    summary = made.summary
+    assert not made.share.one_to_one
+    np.testing.assert_array_equal(made.share.target, example[1].target[made.order])
     mu = 1 / gaussian_sigma(4.0, 1e-5)
     assert summary.proven["membership"] == pytest.approx(norm.cdf(mu / np.sqrt(2)))
     assert summary.proven["found"] == pytest.approx(norm.cdf(mu + norm.ppf(0.01)))
-    assert (summary.stands_for, summary.kinds_of_defence) == ("several rows", ("private",))
+    assert (summary.stands_for, summary.kinds_of_defence) == ("one row", ("noise",))
     text = summary.to_text()
     assert "epsilon 4" in text
-    assert "none is one of yours" in text
     assert max(map(len, text.splitlines())) <= 100
 
 
-@pytest.mark.parametrize("has_targets", [True, False])
-def test_the_private_preset_has_targets_from_a_model_made_here(has_targets):
-    project, encoded, anchor = digits(60, classes=3)
-    anchor = anchor if has_targets else Anchor(rows=anchor.rows)
-    made = prepared((project, encoded, anchor), preset="private", n_components=4)
-    assert not made.share.one_to_one
-    np.testing.assert_array_equal(made.share.representation, made.share.anchor_representation[made.share.anchor_rows])
-    assert made.summary.kinds_of_defence == ("private",)
-    assert (made.summary.stands_for, made.order, made.own.order) == ("no row", None, None)
-    assert made.summary.proven == {}
-    assert "from a model made here" in made.summary.to_text()
+def test_with_an_epsilon_attacks_inform_and_refuse_nothing(example, monkeypatch):
+    """Whether a draw leaves must not depend on what was drawn; so another draw is attacked."""
+    attacked = []
+    real = _risk.risk_figures
+
+    def watched(party, *given, **options):
+        attacked.append(party)
+        return real(party, *given, **options)
+
+    monkeypatch.setattr("datacollab.exchange.party_folder._prepare.risk_figures", watched)
+    strict = replace(LENIENT, audit="required", max_linkage=0.0, max_membership=0.5)
+    made = prepared(example, strict, epsilon=64.0, n_components=4, time_budget=0.0)
+    assert made.reasons == []
+    assert attacked != [made.party]
+    assert prepared(example, strict, noise=0.1, fit_on_anchor=True, n_components=4, time_budget=0.0).reasons
+    assert attacked[1:]
 
 
-def test_a_rare_label_is_no_small_class(example):
-    """Targets from a model single nobody out; the same counts of own targets would be refused."""
-    rare = summary_of(class_counts={"0": 39, "1": 1}, stands_for="no row")
-    strict = replace(LENIENT, min_class_rows=5)
-    assert not reasons_against(rare, strict, example[0])
-    assert [each.code for each in reasons_against(replace(rare, stands_for="one row"), strict, example[0])] == [
-        "CLASS_TOO_SMALL"
-    ]
-    # Of what the project wants, the analyst refuses less.
-    assert reasons_against(rare, strict, replace(example[0], min_class_rows=2))
-
-
-def test_private_is_what_is_done_where_nothing_is_named(example):
+def test_with_an_epsilon_rows_of_the_anchor_are_left_out_one_by_one(example):
     project, encoded, anchor = example
-    assert prepare(project, LENIENT, "north", encoded, anchor).way.labels_anchor
-    assert Way.of(largest=8) == Way.of(preset="private", largest=8)
-    assert (Way.of(epsilon=1.0, largest=8).epsilon, Way.of(epsilon=1.0, largest=8).labels_anchor) == (1.0, False)
-    assert Way.of(noise=0.5, largest=8).epsilon is None
+    parts = project, encoded, replace(anchor, rows=np.vstack([anchor.rows[2:], encoded.X[[7, 31]]]))
+    assert [each.code for each in prepared(parts).reasons] == ["ANCHOR_HAS_PRIVATE_ROWS"]
+    made = prepared(parts, epsilon=8.0, n_components=4)
+    assert made.reasons == []
+    assert made.summary.guarantee is not None
+    assert sorted(made.order) == [row for row in range(60) if row not in (7, 31)]
+    np.testing.assert_array_equal(made.share.target, encoded.target[made.order])
+    assert (made.summary.n_rows, made.summary.n_suppressed) == (58, 2)
+    assert len(made.own.X) == 60
+
+
+@pytest.mark.parametrize("kind", ["pca", "kernel-pca"])
+def test_with_an_epsilon_a_huge_entry_changes_nothing_but_its_row(example, kind):
+    project, encoded, anchor = example
+    X = encoded.X.copy()
+    X[3, 1] = 1e160
+    parts = project, replace(encoded, X=X), anchor
+    made = prepared(parts, replace(LENIENT, audit="required"), epsilon=8.0, n_components=4, obfuscator=kind)
+    assert made.reasons == []
+    assert made.summary.guarantee is not None
+    assert len(made.share.target) == 60
+    assert np.abs(made.share.representation).max() < 1e3 * np.abs(made.share.anchor_representation).max()
+
+
+def test_groups_are_taken_where_nothing_is_named(example):
+    project, encoded, anchor = example
+    assert prepare(project, LENIENT, "north", encoded, anchor).way.group_size == 5
+    groups = Way.of(preset="groups", largest=8)
+    assert Way.of(largest=8) == groups
+    assert (groups.group_size, groups.noise, groups.fit_on_anchor) == (5, 0.3, True)
+    assert Way.of(noise=0.5, largest=8).group_size is None
     assert Way.of(preset="none", largest=8).defences == ()
-    for wrong in ({"preset": "private", "noise": 0.5}, {"preset": "none", "group_size": 3}, {"preset": "none"}):
+    for wrong in ({"preset": "groups", "noise": 0.5}, {"preset": "none", "group_size": 3}):
         with pytest.raises(ValueError, match="preset"):
-            Way.of(largest=8, **wrong | ({"epsilon": 2.0} if wrong == {"preset": "none"} else {}))
+            Way.of(largest=8, **wrong)
+
+
+@pytest.mark.parametrize("other", [{"preset": "groups"}, {"preset": "none"}, {"group_size": 5}, {"noise": 0.3}])
+def test_an_epsilon_takes_no_other_defence(other):
+    with pytest.raises(ValueError, match="An epsilon is a defence of its own"):
+        Way.of(largest=8, epsilon=4.0, **other)
 
 
 @pytest.mark.parametrize(
@@ -199,12 +217,12 @@ def test_a_proven_bound_below_the_measured_figure_counts(example):
     assert "ABOVE" not in text
 
 
-def test_undefended_rows_have_to_be_meant(example):
-    (reason,) = reasons_without_defence(summary_of(defences=(), kinds_of_defence=()))
+@pytest.mark.parametrize("kind", ["pca", "kernel-pca"])
+def test_the_refusal_of_undefended_rows_says_what_leaves_and_how_to_ask(kind):
+    reason = undefended_rows("north", kind)
     assert reason.code == "UNDEFENDED"
-    assert "30 %" in str(reason)
-    assert "--undefended" in str(reason)
-    assert not reasons_without_defence(summary_of())
+    for words in (f"rows themselves leave, each under the map {kind}", "--preset none and --undefended"):
+        assert words in str(reason)
 
 
 def test_rows_that_are_kept_back_are_counted():
@@ -270,8 +288,7 @@ def test_text_and_json_say_the_same_and_nothing_of_the_data(example):
         ("DIM_TOO_LARGE", {"n_components": 11}, {}, ("11 columns", "project allows 10")),
         ("OBFUSCATOR_NOT_ALLOWED", {"obfuscator": "umap"}, {"obfuscators": ("pca", "kernel-pca")}, ("pca or kernel",)),
         ("DEFENCE_NEEDED", {"kinds_of_defence": (), "defences": ()}, {"defence": "any"}, ("a defence",)),
-        ("DEFENCE_NEEDED", {"kinds_of_defence": ("private",)}, {"defence": "microaggregation"}, ("mean of a group",)),
-        ("DEFENCE_NEEDED", {}, {"defence": "private"}, ("rows of the anchor", "--preset private")),
+        ("DEFENCE_NEEDED", {"kinds_of_defence": ("noise",)}, {"defence": "microaggregation"}, ("mean of a group",)),
         ("ANCHOR_HAS_PRIVATE_ROWS", {"n_private_in_anchor": 3}, {}, ("3 of the 200 anchor rows",)),
         ("ANCHOR_HAS_PRIVATE_ROWS", {"n_private_in_anchor": 3}, {"max_rows_in_anchor": 2}, ("policy allows 2",)),
         ("RISK_TOO_HIGH", {}, {"audit": "required", "max_linkage": 0.25}, ("linkage", "30 %", "25 %", "party tune")),
@@ -380,7 +397,7 @@ def test_a_failure_is_told_by_the_reason_behind_it(example):
 
 
 def test_options_that_make_no_sense(example):
-    for options in ({"preset": "public"}, {"preset": "private", "obfuscator": "umap"}, {"obfuscator": "tsne"}):
+    for options in ({"preset": "public"}, {"obfuscator": "tsne"}):
         with pytest.raises(ValueError, match="preset|obfuscator"):
             prepared(example, **options)
     with pytest.raises(ValueError, match="0 components"):

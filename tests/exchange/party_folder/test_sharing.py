@@ -206,6 +206,23 @@ def test_a_lost_file_is_not_pointed_to(world):
     assert f"{state} is lost" in str(found.value)
 
 
+def test_with_an_epsilon_one_draw_leaves(world):
+    folder = world.shared(epsilon=8.0)
+    assert "epsilon 8" in folder.log.entries()[-1]["facts"]["defences"][0]
+    with refused("ALREADY_SHARED") as found:
+        world.share(folder, epsilon=8.0, again=True)
+    assert "promised for one draw alone" in str(found.value)
+    world.share(folder, noise=1.0, again=True)
+
+
+def test_undefended_rows_are_refused_before_any_work(world, monkeypatch):
+    folder = world.join()
+    monkeypatch.setattr(folder, "_prepared", None)
+    with refused("UNDEFENDED") as found:
+        world.share(folder, preset="none", undefended=False, obfuscator="kernel-pca")
+    assert "each under the map kernel-pca" in str(found.value)
+
+
 def test_a_lost_map_is_told_from_one_that_never_was(world):
     folder = world.join()
     for verb in (folder.install, folder.evaluate):

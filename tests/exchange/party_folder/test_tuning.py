@@ -126,25 +126,7 @@ def test_only_what_the_policy_allows_is_tried(allowed, most, defence):
     assert all(way.group_size for way in ways) or defence != "microaggregation"
     assert all(way.defences for way in ways) or defence == "none"
     assert len({way.name for way in ways}) == len({way.options for way in ways}) == len(ways)
-    assert ways[0].labels_anchor if "pca" in allowed and defence != "microaggregation" else ways[0].group_size == 5
-
-
-@pytest.mark.slow
-def test_the_private_preset_is_tried_with_the_targets_of_the_anchor(example):
-    project, encoded, _ = example
-    ways = ways_to_try(project, replace(POLICY, defence="private"), encoded, dimensions=[8])
-    assert [(way.labels_anchor, way.epsilon) for way in ways] == [(True, None), (False, 2), (False, 4), (False, 8)]
-    found = tuned(example, replace(POLICY, max_membership=0.75), [ways[0], ways[2]])
-    labels, shift = found.choice.assessments
-    assert min(labels.utility, shift.utility) > 0.7  # three classes
-    assert shift.allowed
-
-
-def test_nothing_is_to_be_proven_with_an_anchor_without_targets(example):
-    project, encoded, _ = example
-    ways = ways_to_try(project, POLICY, encoded, dimensions=[8], anchor_has_targets=False)
-    assert {way.epsilon for way in ways} == {None}
-    assert ways[0].labels_anchor
+    assert ways[0].group_size == 5
 
 
 @pytest.mark.parametrize("n_rows", [12, 60, 90, 300])

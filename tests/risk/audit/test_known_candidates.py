@@ -7,7 +7,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import datacollab as dc
 from audit_example import audited_rows, value_of
-from datacollab.party import AnchorResiduals, GaussianNoise, Microaggregation
+from datacollab.party import GaussianNoise, Microaggregation
 from datacollab.risk.audit._demixing import assigned, known_targets, predicted_targets
 from datacollab.risk.audit._levels import EXACT_MAP, FORWARD, FORWARD_KNOWN, KNOWN_TARGETS, UNIT_SPREAD
 
@@ -60,14 +60,6 @@ def test_groups_are_sought_among_the_whole_table_however_few_rows_are_attacked(w
     result = audited(world, Microaggregation(4), attacks=["demixing"], n_attacked=15)
     assert value_of(result, "membership AUC", "demixing") == 1.0
     assert value_of(result, "linkage", "demixing") == pytest.approx(0.25, abs=0.06)
-
-
-def test_residuals_of_anchor_rows_hide_no_group(world):
-    result = audited(world, Microaggregation(4), AnchorResiduals(), attacks=["demixing", "membership"])
-    assert value_of(result, "membership AUC", "demixing") == 1.0
-    assert value_of(result, "membership AUC", f"{EXACT_MAP}, distance") < 0.85
-    noisy = audited(world, Microaggregation(4), GaussianNoise(0.3), AnchorResiduals(), attacks=["demixing"])
-    assert not noisy.findings
 
 
 def test_numbers_shared_as_they_are_are_said_to_tell_rows(world):

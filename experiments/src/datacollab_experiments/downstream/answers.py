@@ -112,47 +112,28 @@ def _of(table: Table, seed: int) -> Iterator[tuple[str, str, str, float]]:
         yield table.name, "Local+Public", _ACCURACY, float(np.mean([_score(each, y_test) for each in with_public]))
     for kind in ANCHORS:
         if (made := _anchor(kind, table, seed)) is not None:
-            yield from _with_anchor(table, kind, *made, seed)
+            yield from _with_anchor(table, kind, made)
 
 
-def _anchor(kind: str, table: Table, seed: int) -> tuple[Rows, NDArray[Any] | None] | None:
+def _anchor(kind: str, table: Table, seed: int) -> Rows | None:
     X, y = table.public
     if kind == REAL:
-        return X, y
+        return X
     if kind != UNIFORM:
         if y.dtype.kind == "f" or (kind == SMOTE_OF_FEW and table.name != DIGITS):
             return None
         source = slice(100 if kind == SMOTE_OF_FEW else None)
-        made, target = dc.SMOTEAnchor(n_samples=len(X)).sample(X[source], y[source], random_state=seed)
-        return np.asarray(made), np.asarray(target)
+        return np.asarray(dc.SMOTEAnchor(n_samples=len(X)).sample(X[source], y[source], random_state=seed)[0])
     low, high = X.min(axis=0), X.max(axis=0)
-    return np.random.default_rng(seed + 1000).uniform(low, high, size=X.shape), None
+    return np.random.default_rng(seed + 1000).uniform(low, high, size=X.shape)
 
 
-def _with_anchor(
-    table: Table, kind: str, anchor: Rows, target: NDArray[Any] | None, seed: int
-) -> Iterator[tuple[str, str, str, float]]:
-    for private in (False, True) if table.name == DIGITS and kind in (REAL, SMOTE) else (False,):
-        who = f"private, {kind}" if private else kind
-        parties = _parties(table, anchor, private, seed)
-        shares = [party.share(anchor, target if private else None) for party in parties]
-        if private:
-            collaboration = dc.Analyst(random_state=0).fit(shares)
-        else:
-            integrator = dc.KTI(n_components=table.n_components, alpha=0.1)
-            collaboration = dc.Analyst(integrator, _forest(table.test[1])).fit(shares)
-        yield from _learned(table, who, anchor, parties, collaboration)
-
-
-def _parties(table: Table, anchor: Rows, private: bool, seed: int) -> list[Any]:
-    parties = []
-    for k, (X, y) in enumerate(table.parties):
-        if private:
-            party = dc.Party.private(k, anchor, n_components=table.n_components)
-        else:
-            party = dc.Party(k, dc.obfuscator("pca", n_components=table.n_components))
-        parties.append(party.fit(X, y))
-    return parties
+def _with_anchor(table: Table, kind: str, anchor: Rows) -> Iterator[tuple[str, str, str, float]]:
+    f = dc.obfuscator("pca", n_components=table.n_components)
+    parties = [dc.Party(k, f).fit(X, y) for k, (X, y) in enumerate(table.parties)]
+    integrator = dc.KTI(n_components=table.n_components, alpha=0.1)
+    analyst = dc.Analyst(integrator, _forest(table.test[1]))
+    yield from _learned(table, kind, anchor, parties, analyst.fit(party.share(anchor) for party in parties))
 
 
 def _learned(
@@ -239,7 +220,6 @@ WANTED = (
     _wanted("real anchor: ridge on answers", _ACCURACY, at_least=0.93),
     _wanted("real anchor: ridge on answers", _ACCURACY, at_least=0.01, beside="real anchor: model"),
     _wanted("SMOTE: ridge on answers", _ACCURACY, at_least=0.92),
-    _wanted("private, SMOTE: ridge on answers", _ACCURACY, at_least=0.85),
     *(
         _wanted(f"{kind}: ridge on answers", _REFUSED, data=data, at_most=0.0)
         for data in (DIGITS, "breast 4x40", "penguins 4x20")

@@ -105,7 +105,7 @@ def _clusters(table: _Table, seed: int) -> Iterator[tuple[str, str, float]]:
         "DC LTI scaled": DataCollaborationClusterer(f, AnchorScaled(affine), **alike),
         "DC KTI": DataCollaborationClusterer(f, kernel, **alike),
         "DC KTI scaled": DataCollaborationClusterer(f, AnchorScaled(kernel), **alike),
-        "DC private": DataCollaborationClusterer(
+        "DC groups": DataCollaborationClusterer(
             f, AnchorScaled(affine), fit_on="anchor", defences=[Microaggregation(k=3)], **alike
         ),
         "consensus": ConsensusClusterer(central_model, **agreeing),
@@ -163,7 +163,7 @@ def _novelty(seed: int) -> Iterator[tuple[str, float]]:
     f = dc.obfuscator("pca", _N_COMPONENTS)
     ways: dict[str, dict[str, Any]] = {
         "DC": {},
-        "DC private": {"fit_on": X[public], "defences": [Microaggregation(k=3)]},
+        "DC groups": {"fit_on": X[public], "defences": [Microaggregation(k=3)]},
     }
     for name, options in ways.items():
         parties = [dc.Party(k, f, random_state=seed * 10 + k, **options).fit(X[rows]) for k, rows in enumerate(own)]
@@ -188,7 +188,7 @@ def _wanted() -> Iterator[Wanted]:
         yield Wanted(method="DC LTI scaled", at_least=scaled, **figure)
         yield Wanted(method="DC LTI", at_most=most_unscaled, **figure)
         yield Wanted(method="DC LTI scaled", beside="Local", at_least=0.05, **figure)
-        yield Wanted(method="DC private", at_least=0.71, **figure)
+        yield Wanted(method="DC groups", at_least=0.71, **figure)
         yield Wanted(method="consensus", at_least=0.70, **figure)
     figure = {"section": SECTION, "data": _NOVEL, "measure": NOVELTY}
     for method in ("DC LOF", "DC mixture"):

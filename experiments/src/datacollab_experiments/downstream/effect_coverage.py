@@ -32,7 +32,7 @@ N_PARTIES, N_ROWS = 8, 120
 _OFFERED = {
     "DC PCA affine": (Parties("pca"), AFFINE),
     "DC kernel PCA affine": (Parties("kernel-pca"), AFFINE_KERNEL),
-    "private by treatment": (Parties("pca", grouped=5), AFFINE),
+    "groups by treatment": (Parties("pca", grouped=5), AFFINE),
 }
 _WARNED_OF = {"DC kernel PCA, KTI (warned of)": (Parties("kernel-pca"), KTI(n_components=16, center=True))}
 _METHODS = ("plr", "aipw")

@@ -99,14 +99,14 @@ def parties(w: World, how: Parties, seed: int) -> Iterator[tuple[dc.Party, NDArr
             f = dc.obfuscator("pca", n_components=_WIDTH, standardize=True)
         else:
             f = dc.obfuscator("kernel-pca", n_components=_KERNEL_WIDTH)
-        private: dict[str, Any] = (
+        defended: dict[str, Any] = (
             {} if how.grouped is None else {"fit_on": w.public, "defences": [Microaggregation(how.grouped)]}
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", dc.errors.RepeatableSecretWarning)
             # Arms of fewer rows than a group are not shared.
             warnings.simplefilter("ignore", dc.errors.SuppressedRowsWarning)
-            yield dc.Party(k, f, random_state=100 * seed + k, **private).fit(w.X[own], target[own]), own
+            yield dc.Party(k, f, random_state=100 * seed + k, **defended).fit(w.X[own], target[own]), own
 
 
 def shares_of(w: World, how: Parties, seed: int) -> list[dc.Share]:

@@ -165,7 +165,7 @@ def collaboration(
     integrator: dc.LTI | dc.KTI,
     *,
     n_components: int,
-    private: str | None = None,
+    grouped: str | None = None,
     seed: int = 0,
     **options: float,
 ) -> dict[int, Predicted]:
@@ -175,7 +175,7 @@ def collaboration(
         for k, (X, _) in split.parties.items()
     }
     g = integrator.fit({k: f.transform(split.anchor) for k, f in maps.items()}).integration_functions_
-    shared = {k: defended(maps[k].transform(X), y, private, seed) for k, (X, y) in split.parties.items()}
+    shared = {k: defended(maps[k].transform(X), y, grouped, seed) for k, (X, y) in split.parties.items()}
     rows = np.concatenate([g[k](X) for k, (X, _) in shared.items()])
     target = np.concatenate([y for _, y in shared.values()])
     model = h().fit(rows, target, strata=strata_of(shared))
@@ -185,11 +185,11 @@ def collaboration(
     }
 
 
-def defended(X: Array, y: NDArray[np.void], private: str | None, seed: int) -> tuple[Array, NDArray[np.void]]:
+def defended(X: Array, y: NDArray[np.void], grouped: str | None, seed: int) -> tuple[Array, NDArray[np.void]]:
     """Means of five rows in place of rows, of whatever rows or of rows with and without event; targets as they are."""
-    if private is None:
+    if grouped is None:
         return X, y
-    classes = y["event"].astype(np.int64) if private == "by event" else np.zeros(len(y), dtype=np.int64)
+    classes = y["event"].astype(np.int64) if grouped == "by event" else np.zeros(len(y), dtype=np.int64)
     # Grouped over class borders where a class is small, no row is left out and all keep their order.
     rows, _ = Microaggregation(k=5, small_classes="group").apply(X, classes, random_state=seed)
     return rows, y
@@ -237,9 +237,9 @@ def measured(seed: int) -> Iterator[Measured]:
                 split, cox, "kernel-pca", affine, n_components=N_KERNEL, bandwidth_factor=WIDER
             ),
         }
-        for private in ("by event", "by=None"):
-            said[f"DC private, {private}"] = collaboration(
-                split, lambda: cox(ALPHA_OF_MEANS), "pca", affine, n_components=d, private=private, seed=seed
+        for grouped in ("by event", "by=None"):
+            said[f"DC groups, {grouped}"] = collaboration(
+                split, lambda: cox(ALPHA_OF_MEANS), "pca", affine, n_components=d, grouped=grouped, seed=seed
             )
         yield from reported(split, said, whole, seed)
         yield from alone(name, split.label, n_parties * n_rows, seed)
@@ -295,8 +295,8 @@ _LEAST = {
     "rotterdam 10x50": (0.692, 0.693, 0.677, 0.689),
     "flchain 10x60": (0.785, 0.784, 0.770, 0.783),
 }
-"""Concordance of PCA, kernel PCA, and private rows grouped by event and of whatever event."""
-_METHODS = ("DC PCA affine", "DC kernel PCA affine", "DC private, by event", "DC private, by=None")
+"""Concordance of PCA, kernel PCA, and rows grouped by event and of whatever event."""
+_METHODS = ("DC PCA affine", "DC kernel PCA affine", "DC groups, by event", "DC groups, by=None")
 _BRIER, _KAPPA = "integrated Brier score", "kappa of risk groups with Central"
 
 WANTED: tuple[Wanted, ...] = (

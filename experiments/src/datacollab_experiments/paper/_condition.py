@@ -16,7 +16,7 @@ _CHOICES = {
     "out_of_sample": ("auto", "row-wise", "umap"),
     "kernel_width": ("median-squared", "median"),
     "hyperparameters": ("recommended", "paper"),
-    "defence": ("none", "private"),
+    "defence": ("none", "groups"),
 }
 _COUNTS = ("n_parties", "n_per_party", "n_test", "n_anchors", "n_sources", "n_components", "n_neighbors")
 
@@ -60,8 +60,8 @@ class Condition:
         Neighbours for SMOTE and for the graphs.
     hyperparameters : {"recommended", "paper"}
         Which preset of them KTI has; see `method`.
-    defence : {"none", "private"}
-        What parties do beside obfuscating.  "private": f_k is fitted on other rows than the party's and rotated, and
+    defence : {"none", "groups"}
+        What parties do beside obfuscating.  "groups": f_k is fitted on other rows than the party's and rotated, and
         what is shared of its rows are means of five or more of a class; see `datacollab.party.Microaggregation`.
 
     Raises
@@ -126,7 +126,7 @@ class Condition:
     @property
     def n_fit(self) -> int:
         """Real rows that the parties fit on instead of their own; each takes half, as many as it has itself."""
-        return 2 * self.n_per_party if self.defence == "private" else 0
+        return 2 * self.n_per_party if self.defence == "groups" else 0
 
     def as_dict(self) -> dict[str, Any]:
         """All settings, for a report."""

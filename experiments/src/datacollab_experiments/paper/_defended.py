@@ -74,7 +74,5 @@ def published_rows(
     in_order = copy.copy(party)
     in_order.shuffle = False
     share, order = in_order.share_with_order(anchor)
-    if order is None:
-        return rows[:0], share.representation[:0]
     published = rows[np.isin(rows, order)]
     return published, share.representation[np.searchsorted(order, published)]

@@ -40,7 +40,7 @@ _AUDIT = (
     "nine strangers to each original. R2c: variance within classes that is reconstructed, 1 all, 0 or below nothing. "
     "Membership: area under the curve of telling the party’s rows from others, .5 by chance, from what is shared and "
     "from f_k alone. Zero-leak re-identification: share of reconstructions nearest to their own original, where no "
-    "anchor row is known. The defence “private” fits f_k on other rows than the party’s and shares means of five or "
+    "anchor row is known. The defence “groups” fits f_k on other rows than the party’s and shares means of five or "
     "more rows of a class. A low number is one of these attacks, and promises nothing of others."
 )
 

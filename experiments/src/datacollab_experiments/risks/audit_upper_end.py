@@ -1,4 +1,4 @@
-"""Whether an audit's upper ends are above what the strongest attackers reach, in 40 runs.
+"""Whether an audit's upper ends are above what the strongest attackers reach, in 20 runs.
 
     python -m datacollab_experiments.risks.audit_upper_end [--data-dir DIR] [--seeds 2] [--datasets diabetes ...]
     python -m datacollab_experiments.risks.audit_upper_end --report-only
@@ -62,18 +62,13 @@ class OwnTargets(Microaggregation):
 TASKS = {"ujiindoorloc": "regression", "diabetes": "regression"}
 """Of data sets that are no classification."""
 WAYS = {
-    "classification": ("undefended", "means of 5", "private", "epsilon 4"),
-    "regression": ("means of 5", "means of 5, own targets", "private", "epsilon 4"),
+    "classification": ("undefended", "means of 5"),
+    "regression": ("means of 5", "means of 5, own targets"),
 }
 
 
 def make_party(way: str, anchor: Array, n_columns: int, standardize: bool, seed: int) -> dc.Party:
     random = np.random.RandomState([seed, 1])
-    if way in ("private", "epsilon 4"):
-        epsilon = 4.0 if way == "epsilon 4" else None
-        return dc.Party.private(
-            "a", anchor, n_components=n_columns, epsilon=epsilon, standardize=standardize, random_state=random
-        )
     defences: dict[str, Sequence[Any]] = {
         "undefended": (),
         "means of 5": (Microaggregation(5),),

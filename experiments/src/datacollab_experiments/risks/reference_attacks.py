@@ -35,7 +35,7 @@ _NEAREST = {2: 400, 3: 200, 4: 190, 5: 190, 6: 130, 7: 70, 8: 60, 9: 45}
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """What is attacked, with what the attacker holds; `places` are the table's rows of the shared ones, if any."""
+    """What is attacked, with what the attacker holds; `places` are the table's rows of the shared ones."""
 
     own: Rows
     anchor: Rows
@@ -43,7 +43,7 @@ class World:
     strangers: Rows
     party: Party
     share: Share
-    places: NDArray[np.intp] | None
+    places: NDArray[np.intp]
     random: np.random.RandomState
 
     @property
@@ -68,7 +68,7 @@ def strongest(world: World) -> dict[str, tuple[float, str]]:
         near = -cdist(np.vstack([own, strangers]) / unit, Z / unit).min(axis=1)
         scores[name] = near
     groups = equal_groups(Z)
-    if world.places is not None and len(groups) < len(Z):
+    if len(groups) < len(Z):
         people = np.vstack([own, strangers])
         solved = [(group, solve(people, Z[group[0]], len(group))) for group in groups]
         found = np.zeros(len(people))
@@ -99,8 +99,6 @@ def rank(values: Array) -> Array:
 
 def linked(images: Array, Z: Array, world: World) -> Array:
     """Whether each shared row is joined to its record, everybody in the table being a candidate; ties by a coin."""
-    if world.places is None:
-        return np.zeros(1)
     hits = []
     for _ in range(20):
         rows, columns = world.random.permutation(len(Z)), world.random.permutation(len(images))
@@ -148,7 +146,6 @@ def linked_in_groups(
     world: World, own: Array, solved: list[tuple[NDArray[np.intp], list[int]]], otherwise: Array
 ) -> Array:
     """Rows of solved groups go to members by how near their numbers are to what a model says, else by chance."""
-    assert world.places is not None
     hits = otherwise.copy()
     predicted = None
     if world.is_numeric:
@@ -190,15 +187,13 @@ def moved(world: World, images: Array) -> Array:
         bins = [np.searchsorted(ends, each) for each in bins]
     of_record, of_row, of_anchor = bins
     A, Z = world.share.anchor_representation, world.share.representation
-    origins = A if world.share.anchor_rows is None else A[world.share.anchor_rows]
     scores = np.zeros(len(images))
     for label in np.unique(of_anchor):
         rows, usual = of_row == label, A[of_anchor == label]
         if not rows.any():
             continue
-        base = usual.mean(axis=0) if world.share.anchor_rows is None else origins[rows].mean(axis=0)
         some = of_record == label
-        scores[some] = (images[some] - usual.mean(axis=0)) @ (Z[rows].mean(axis=0) - base)
+        scores[some] = (images[some] - usual.mean(axis=0)) @ (Z[rows].mean(axis=0) - usual.mean(axis=0))
     return scores
 
 

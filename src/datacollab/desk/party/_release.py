@@ -24,13 +24,12 @@ from ...exchange.party_folder import (
     Tuning,
     deadline_passed,
     foresight_in_words,
-    reasons_without_defence,
-    refuse,
     tune,
+    undefended_rows,
     ways_to_try,
 )
 from ...exchange.party_folder._release_summary import FIGURES, figure_text, limit_text
-from ...exchange.party_folder._way import PRESETS
+from ...exchange.party_folder._way import PRESETS, UNDEFENDED
 from ...exchange.project import Column, Project
 from ...party import OBFUSCATORS
 from ..web import (
@@ -120,10 +119,8 @@ def record_of(project: Project, prepared: Prepared, number: int) -> Record:
     """
     X, order, share = prepared.own.X, prepared.order, prepared.share
     at = min(max(number, 1), len(X)) - 1
-    places = np.flatnonzero(order == at) if order is not None else np.array([], dtype=np.intp)
-    if order is None:
-        place, said = 0, "A row that would leave. It is none of yours: a row of the anchor, in other columns."
-    elif len(places) == 0:
+    places = np.flatnonzero(order == at)
+    if len(places) == 0:
         place, said = -1, "This row is kept back: nothing of it would leave."
     elif prepared.summary.stands_for == "one row":
         place, said = int(places[0]), "What would leave of this row: it stands for it alone."
@@ -243,17 +240,15 @@ def options_of(form: FormData) -> dict[str, Any]:
 
 def options_of_way(way: Way) -> dict[str, Any]:
     """The options that mean a way of sharing that was tried."""
-    own = not (way.is_private or way.residuals)
-    preset = "groups" if way.residuals else "private" if way.is_private else None if way.defences else "none"
     found = {
-        "preset": preset,
+        "preset": None if way.defences else UNDEFENDED,
         "obfuscator": way.obfuscator,
         "n_components": way.n_components,
         "standardize": way.standardize,
         "epsilon": way.epsilon,
-        "group_size": way.group_size if own else None,
-        "noise": way.noise if own else None,
-        "fit_on_anchor": way.fit_on_anchor if own else None,
+        "group_size": way.group_size,
+        "noise": way.noise,
+        "fit_on_anchor": way.fit_on_anchor,
     }
     return {name: value for name, value in found.items() if value is not None}
 
@@ -318,11 +313,9 @@ def release_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
 def presets(opened: PartyFolder) -> list[tuple[str, str]]:
     """Presets that the project's targets have, the usual one first."""
     groups = ("groups", "groups: means of five of your rows, with noise")
-    private = ("private", "private: rows of the anchor in place of yours")
-    none = ("none", "none: your rows, without a defence")
-    single = opened.project.task.is_single
-    usual = ("", "usual: private" if single else "usual for these targets")
-    return [usual, private, groups, none] if single else [usual, groups, none]
+    none = ("none", "none: your rows themselves, without a defence")
+    usual = ("", "usual: groups" if opened.project.task.is_single else "usual for these targets")
+    return [usual, groups, none]
 
 
 def look_at(
@@ -431,7 +424,7 @@ def _tune(desk: PartyDesk, time_budget: float | None) -> Response:
 
     def work(job: Job) -> None:
         project, policy, encoded, anchor = opened.project, opened.policy, opened.encoded(table), opened.anchor
-        ways = ways_to_try(*(project, policy, encoded), standardize=True, anchor_has_targets=anchor.target is not None)
+        ways = ways_to_try(*(project, policy, encoded), standardize=True)
         found = tune(*(project, policy, opened.name, encoded, anchor, ways), time_budget=time_budget, progress=job.say)
         if _has_figure(found):
             picture = BytesIO()
@@ -522,8 +515,8 @@ def approval_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
             raise ValueError("Whoever approves writes their name; it leaves with the share. Write it.")
         desk.opened().policy.check_approver(name)
         undefended = checked(form, "undefended")
-        if not undefended:
-            refuse(reasons_without_defence(question.about))
+        if not undefended and not question.about.defences:
+            raise undefended_rows(question.about.party, question.about.obfuscator)
         # What is about another release than the one on the page is refused here.
         job.answer(_Approval(name=name, undefended=undefended), shown)
         return RedirectResponse("/work", 303)
@@ -571,8 +564,8 @@ def _share(desk: PartyDesk, *, again: bool) -> Response:
             if answer is None:
                 job.notice = DECLINED
                 return None
-            if not answer.undefended:
-                refuse(reasons_without_defence(summary))
+            if not (answer.undefended or summary.defences):
+                raise undefended_rows(summary.party, summary.obfuscator)
             job.where = OUTBOX
             job.say("Writing the share into the outbox")
             return str(answer.name)

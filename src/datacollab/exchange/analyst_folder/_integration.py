@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._validation import FloatArray
 from ...model import estimator_kind
@@ -320,8 +319,8 @@ def _score(collaboration: Collaboration, shares: Sequence[Share], project: Proje
 
 
 def _training_rows(collaboration: Collaboration, received: Sequence[ReceivedShare]) -> list[RowFinding]:
-    """Rows of parties in any model that would be sent; a row that is an anchor row is nobody's."""
-    representations = [collaboration.representations_[each.party][~_are_anchor_rows(each.share)] for each in received]
+    """Return rows of parties in any model that would be sent."""
+    representations = [collaboration.representations_[each.party] for each in received]
     sent = {"": collaboration.estimator_} | {
         f"without {each.party}: ": collaboration.party_model(each.party).without_party for each in received
     }
@@ -331,14 +330,6 @@ def _training_rows(collaboration: Collaboration, received: Sequence[ReceivedShar
         if estimator is not None
         for found in training_rows_in(estimator, representations)
     ]
-
-
-def _are_anchor_rows(share: Share) -> NDArray[np.bool_]:
-    """Which shared rows equal an anchor row of the same share, as where anchor rows are labelled at home."""
-    if share.one_to_one:
-        return np.zeros(len(share.representation), dtype=bool)
-    anchors = {row.tobytes() for row in share.anchor_representation}
-    return np.array([row.tobytes() in anchors for row in share.representation])
 
 
 def _name(estimator: Any) -> str:

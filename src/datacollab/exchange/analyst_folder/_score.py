@@ -28,14 +28,13 @@ __all__ = ["Score", "rows_together", "score_of", "survival_score"]
 def rows_together(shares: Sequence[Share]) -> NDArray[np.intp]:
     """A number for each row, the same for rows that are left out together.
 
-    Those are equal rows of a party, as means of groups are, and rows that defences made of one anchor row.
+    Those are equal rows of a party, as means of groups are.
     """
-    n_anchors = len(shares[0].anchor_representation)
     numbers: list[NDArray[np.intp]] = []
-    start = n_anchors
+    start = 0
     for share in shares:
         equal = np.unique(share.representation, axis=0, return_inverse=True)[1].ravel()
-        numbers.append(start + equal if share.anchor_rows is None else share.anchor_rows)
+        numbers.append(start + equal)
         start += len(equal)
     return np.concatenate(numbers)
 

@@ -17,7 +17,7 @@ from ._mask_key import make_mask_key, public_key_text
 from ._party_folder import PartyFolder
 from ._policy import Policy, default_policy_text, load_policy
 from ._prepare import Prepared, prepare, refuse
-from ._release_check import deadline_passed, reasons_without_defence
+from ._release_check import deadline_passed, undefended_rows
 from ._release_summary import NamedTargets, ReleaseSummary, release_summary
 from ._sums_share import PreparedSum
 from ._sums_summary import SumsSummary
@@ -42,9 +42,9 @@ __all__ = [
     "make_mask_key",
     "prepare",
     "public_key_text",
-    "reasons_without_defence",
     "refuse",
     "release_summary",
     "tune",
+    "undefended_rows",
     "ways_to_try",
 ]

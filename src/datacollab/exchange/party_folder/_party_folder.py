@@ -20,12 +20,12 @@ from ._explaining import Explaining
 from ._foreseen import foresight
 from ._policy import Policy
 from ._prepare import Prepared, figures, largest_possible, prepare, refuse, share_facts, share_file
-from ._release_check import reasons_without_defence
+from ._release_check import undefended_rows
 from ._rows_only import check_shares_rows
 from ._stored import state_of
 from ._sums_commit import commit_sum, send_again, withdraw
 from ._sums_share import PreparedSum, ledger_of, prepare_sum
-from ._way import Way, of_task
+from ._way import UNDEFENDED, Way, of_task
 
 __all__ = ["PartyFolder"]
 
@@ -88,10 +88,9 @@ class PartyFolder(Explaining):
         table, where
             As in `encoded`.
         **options
-            As for `prepare`.  By default the preset "private": rows of the anchor in place of
-            the party's own, by PCA of standardised columns with 16 components, or as many as table, project and policy
-            allow.  Of times to events, effects and no targets it is "groups": means of five rows, with noise, and with
-            residuals of the anchor.
+            As for `prepare`.  By default the preset "groups": means of five rows, with noise, by PCA of standardised
+            columns, fitted on the anchor, with 16 components, or as many as table, project and policy allow.  For
+            effects it is means of five rows without noise.
 
         Raises
         ------
@@ -183,7 +182,7 @@ class PartyFolder(Explaining):
             Whether a share made before is to be replaced.  The analyst then has two of the same rows, which tell more
             than one, and the installed model no longer fits.
         undefended : bool, default=False
-            Whether rows may leave that stand for one row of the table each, without any defence.
+            Whether rows may leave without any defence; the preset "none" is refused otherwise.
         withdrawals : sequence of Path
             Of parties that left an earlier run of sums over these rows; see `withdraw`.
         without : sequence of str
@@ -206,19 +205,20 @@ class PartyFolder(Explaining):
         if self.project.sharing is not None:
             return self._share_sums(table, approve, where, options, withdrawals, without)
         self.project.check_deadline(datetime.now(UTC).date())
+        if options.get("preset") == UNDEFENDED and not undefended:
+            raise undefended_rows(self.name, options.get("obfuscator") or "pca")
         with self._locked():
-            earlier = self._replaceable(again)
+            # A promise is for one draw.
+            earlier = self._replaceable(again and options.get("epsilon") is None)
         policy, anchor = self.policy, self.anchor
         prepared = self._prepared(policy, anchor, table, where, options, earlier)
         refuse(prepared.reasons)
-        if not undefended:
-            refuse(reasons_without_defence(prepared.summary))
         state, members = state_of(prepared.party, prepared.share, anchor, prepared.own)
         approved_by = self._approved(approve, prepared.summary, policy)
         # Attacks and whoever approves take their time, in which other commands may work here.
         with self._locked():
             self._check_unchanged(anchor)
-            supersedes = _digest_of(self._replaceable(again))
+            supersedes = _digest_of(self._replaceable(again and options.get("epsilon") is None))
             data = self._share_file(prepared, anchor, approved_by, supersedes)
             share_digest = unpack(data, signed_by=self.key.public).digest
             entry = {
@@ -376,7 +376,7 @@ class PartyFolder(Explaining):
         raise ExchangeError(
             "ALREADY_SHARED",
             f"Party {self.name!r} {found} A second share of the same rows tells the analyst more; --again makes one "
-            "all the same.",
+            "all the same, but none with an epsilon, which is promised for one draw alone.",
         )
 
     def _prepared(

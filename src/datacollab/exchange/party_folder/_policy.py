@@ -15,7 +15,7 @@ from ...targets import TargetKind
 
 __all__ = ["Policy", "default_policy_text", "load_policy"]
 
-_DEFENCES = ("none", "any", "private", "microaggregation")
+_DEFENCES = ("none", "any", "microaggregation")
 _AUDITS = ("required", "warn", "off")
 
 
@@ -33,16 +33,15 @@ class Policy:
         Most columns of the representation.
     obfuscators : tuple of str
         Kinds that are allowed, of "pca", "kernel-pca", "umap" and "random-projection"; by default all.
-    defence : {"none", "any", "private", "microaggregation"}, default="none"
-        Which defence the policy insists on: none, any, rows of the anchor in place of the party's own, or means of
-        groups.
+    defence : {"none", "any", "microaggregation"}, default="none"
+        Which defence the policy insists on: none, any, or means of groups.
     shuffle : bool, default=True
         Whether the rows leave in a random order.
     max_rows_in_anchor : int, default=0
         How many rows of the anchor may equal rows of the table.
     max_linkage, max_reidentification, max_membership : float or None
         Limits on the upper ends of what attacks achieve, as in `datacollab.risk.audit.RiskLimits`; None is no limit.
-        The defaults, .25, .25 and .75, are what the preset "private" attains with tables of some 200 rows.
+        The defaults are .25, .25 and .75; the preset "groups" is often above them with tables of some 200 rows.
     audit : {"required", "warn", "off"}, default="required"
         Whether a risk above its limit, or not known, is shown ("warn") or refused ("required"); "off" makes no attacks.
     approvers : tuple of str, default=()
@@ -231,9 +230,9 @@ _COMMENTS = {
     "max_components": "Most columns of the representation. Fewer columns tell less.",
     "obfuscators": "Which maps may be used.",
     "defence": (
-        'Which defence this policy insists on: "private", where rows of the anchor leave in place of the own\n'
-        '(--preset private, the default of every command, whatever stands here); "microaggregation", means of groups;\n'
-        '"any" of these; or "none", where it insists on nothing, and who shares may choose.'
+        'Which defence this policy insists on: "microaggregation", means of groups (--preset groups, the default of\n'
+        "every command, whatever stands here: means of five rows, with noise of .3 standard deviations);\n"
+        '"any"; or "none", where it insists on nothing, and who shares may choose.'
     ),
     "shuffle": "Whether rows leave in a random order. With false, whoever has the table knows which row is whose.",
     "max_rows_in_anchor": (
@@ -242,7 +241,8 @@ _COMMENTS = {
     ),
     "max_linkage": (
         "Limits of risk, each on the upper end of a 95 % interval, by attackers who hold the whole anchor; 1 is no\n"
-        "limit. These are what --preset private attains with some 200 rows; with thousands, write lower ones.\n"
+        "limit. --preset groups is often above them with some 200 rows: take larger groups and more noise, or have\n"
+        "the project share sums. With thousands of rows, write lower ones.\n"
         "Share of rows that are linked to their originals among about a hundred that the attacker has."
     ),
     "max_reidentification": "Share of rows that are told where strangers stand among those originals.",
@@ -263,16 +263,10 @@ _NAMED_COMMENTS = {
         "Fewest rows with the event, without it, and of each arm of a treatment, where any are shared. Events,\n"
         "treatments and outcomes leave exactly as they are; times are rounded up as the project says."
     ),
-    "defence": (
-        'Which defence this policy insists on: "microaggregation", means of groups (--preset groups, the default\n'
-        "of every command for projects of this kind, whatever stands here: means of five rows of an arm, with noise\n"
-        'of .3 standard deviations, and residuals of the anchor); "any"; or "none", where it insists on nothing, and\n'
-        'who shares may choose. "private" has no way here: no model can label rows of the anchor.'
-    ),
     "max_linkage": (
         "Limits of risk, each on the upper end of a 95 % interval, by attackers who hold the whole anchor; 1 is no\n"
         "limit. Means of groups without noise are above them: the attacks solve for the members of each, and link\n"
-        "nearly all. --preset groups is made to stay below; `datacollab party check` shows whether it does.\n"
+        "nearly all. --preset groups is often above them with some 200 rows: take larger groups and more noise.\n"
         "Share of rows that are linked to their originals among about a hundred that the attacker has."
     ),
 }
@@ -293,7 +287,7 @@ _EFFECT_COMMENTS = {
     "defence": (
         'Which defence this policy insists on: "microaggregation", means of groups of one arm (--group-size 5, the\n'
         'default of every command for projects of this kind, whatever stands here); "any"; or "none", where it\n'
-        'insists on nothing, and who shares may choose. "private" has no way here.\n'
+        "insists on nothing, and who shares may choose.\n"
         "With noise as well (--preset groups) the risks fall, and no effect can be estimated with an interval that\n"
         "holds."
     ),

@@ -14,6 +14,7 @@ from ...anchor import find_private_rows
 from ...bundle import KeyPair, pack, seal
 from ...errors import ExchangeError, ObfuscationError, PrivateRowsWarning, SuppressedRowsWarning
 from ...party import Party
+from ...party._release import RowDigests
 from ...share import SHARE_KIND, Share, share_contents
 from ..project import Anchor, EncodedTable, Project
 from ._policy import Policy
@@ -36,7 +37,7 @@ class Prepared:
     party : Party
         Fitted.
     share : Share
-    order : ndarray of shape (n_rows,) or None
+    order : ndarray of shape (n_rows,)
         Position in the table of each row that would leave, see `Party.share_with_order`.  It stays.
     way : Way
         How the rows were obfuscated.
@@ -49,7 +50,7 @@ class Prepared:
 
     party: Party
     share: Share
-    order: NDArray[np.intp] | None = field(repr=False)
+    order: NDArray[np.intp] = field(repr=False)
     way: Way
     summary: ReleaseSummary
     reasons: list[ExchangeError]
@@ -145,10 +146,18 @@ def prepare_way(
         Where it fails, and the reason is one against sharing.
     ObfuscationError
         Where it fails otherwise.
+
+    Notes
+    -----
+    With an epsilon, rows that equal an anchor row are left out one by one, and attacks are made on another draw than
+    the one that would leave: what they find informs, and decides nothing.
     """
     check_shares_rows(project)
-    X, y = encoded.X, encoded.target
-    assert y is not None
+    assert encoded.target is not None
+    taken = np.arange(encoded.n_rows)
+    if way.epsilon is not None:
+        taken = np.flatnonzero(~RowDigests(anchor.rows).are_in(encoded.X))
+    X, y = encoded.X[taken], encoded.target[taken]
     n_private = find_private_rows(anchor.rows, X).size if len(X) else 0
     try:
         with warnings.catch_warnings():
@@ -164,11 +173,12 @@ def prepare_way(
         ):
             raise reason from None
         raise
-    not_row_wise = _not_row_wise(party, X if way.fit_on_anchor else anchor.rows)
+    not_row_wise = _not_row_wise(party, X if way.fit_on_anchor and way.epsilon is None else anchor.rows)
     risk: RiskFigures | None = None
     if audit and policy.audit != "off":
+        attacked = party if way.epsilon is None else way.party(name, anchor, shuffle=policy.shuffle).fit(X, y)
         risk = risk_figures(
-            party, X, anchor.rows, y=y, anchor_target=anchor.target, time_budget=time_budget, progress=progress
+            attacked, X, anchor.rows, y=y, anchor_target=anchor.target, time_budget=time_budget, progress=progress
         )
     summary = release_summary(
         project,
@@ -176,14 +186,15 @@ def prepare_way(
         share,
         encoded,
         anchor,
-        order=order,
         obfuscator=way.obfuscator,
         n_bytes=share.nbytes,
         risk=risk,
         limits=policy.risk_limits,
         n_private_in_anchor=n_private,
     )
-    own = OwnRows(X=X, target=y, order=order if share.one_to_one else None, n_shared=len(share.target))
+    order = taken[order]
+    places = order if share.one_to_one else None
+    own = OwnRows(X=encoded.X, target=encoded.target, order=places, n_shared=len(share.target))
     reasons = [*reasons_against(summary, policy, project), *not_row_wise]
     return Prepared(party=party, share=share, order=order, way=way, summary=summary, reasons=reasons, own=own)
 

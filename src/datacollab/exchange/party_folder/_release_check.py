@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from ..._typing import FloatArray, PartyName
@@ -23,8 +22,8 @@ __all__ = [
     "private_rows_in_anchor",
     "reasons_against",
     "reasons_before",
-    "reasons_without_defence",
     "refuse_if_not_allowed",
+    "undefended_rows",
 ]
 
 _LONE_ROWS = 20
@@ -58,11 +57,9 @@ def reasons_against(summary: ReleaseSummary, policy: Policy, project: Project) -
         ANCHOR_HAS_PRIVATE_ROWS, RISK_TOO_HIGH and RISK_UNKNOWN.
     """
     way = (summary.obfuscator, summary.n_components, summary.kinds_of_defence)
-    # Targets from a model made here are nobody's, however few there are of one; but the analyst counts them, too.
-    for_classes = replace(policy, min_class_rows=1) if summary.stands_for == "no row" else policy
     return [
         *_too_few_rows(summary.party, summary.n_rows, policy, project),
-        *_small_classes(summary.party, summary.class_counts or {}, for_classes, project),
+        *_small_classes(summary.party, summary.class_counts or {}, policy, project),
         *_small_counts(summary, policy, project),
         *_way_not_allowed(summary.party, *way, policy, project),
         *private_rows_in_anchor(summary.party, summary.n_private_in_anchor, summary.n_anchors, policy),
@@ -202,7 +199,7 @@ def _way_not_allowed(
         )
     is_wanted = policy.defence in kinds_of_defence or (policy.defence == "any" and kinds_of_defence)
     if policy.defence != "none" and not is_wanted:
-        wanted, instead = (_WANTED if project.task.is_single else _WANTED | _NAMED_WANTED)[policy.defence]
+        wanted, instead = _WANTED[policy.defence]
         reasons.append(
             ExchangeError(
                 "DEFENCE_NEEDED",
@@ -213,36 +210,27 @@ def _way_not_allowed(
 
 
 _WANTED = {
-    "any": ("a defence", "--preset private"),
-    "private": ("rows of the anchor in place of the party's own", "--preset private"),
-    "microaggregation": ("that every row is the mean of a group", "--group-size 5"),
-}
-_NAMED_WANTED = {
     "any": ("a defence", "--preset groups"),
-    "private": (
-        "rows of the anchor in place of the party's own",
-        '--preset groups, once the policy says defence = "microaggregation", as targets of this kind have no other way',
-    ),
     "microaggregation": ("that every row is the mean of a group", "--preset groups"),
 }
 """What a policy wants by each name, and how to share like that."""
 
 
-def reasons_without_defence(summary: ReleaseSummary) -> list[ExchangeError]:
-    """UNDEFENDED, where each row that would leave stands for one of the table's."""
-    if summary.defences:
-        return []
-    risk = summary.risk
-    measured = "" if risk is None or risk.linkage is None else f", up to {figure_text('linkage', risk.linkage)} here"
-    instead = "--preset private" if summary.named is None else "the default groups"
-    return [
-        ExchangeError(
-            "UNDEFENDED",
-            f"Party {summary.party!r}: without a defence each of the {summary.n_rows} rows that would leave stands for "
-            f"one row of its table, and whoever knows that row links as good as all of them{measured}. Share with "
-            f"{instead}; whoever means it adds --undefended.",
-        )
-    ]
+def undefended_rows(party: PartyName, obfuscator: str) -> ExchangeError:
+    """Return UNDEFENDED, which says what leaves without a defence, and how to ask for it.
+
+    Parameters
+    ----------
+    party : str or int
+    obfuscator : str
+        Kind of the map.
+    """
+    return ExchangeError(
+        "UNDEFENDED",
+        f"Party {party!r}: without a defence its rows themselves leave, each under the map {obfuscator} alone. Anyone "
+        "who knows the anchor undoes a linear map, and nearly so a kernel map; anyone who knows a row finds it. Share "
+        "with --preset groups. To share the rows undefended, ask for it twice: --preset none and --undefended.",
+    )
 
 
 def private_rows_in_anchor(party: PartyName, n_found: int, n_anchors: int, policy: Policy) -> list[ExchangeError]:
@@ -280,16 +268,14 @@ def crafted_anchor(party: PartyName, fit: AnchorFit | None) -> list[ExchangeErro
 def _safer(summary: ReleaseSummary) -> str:
     if summary.named is not None:
         return "Share with larger groups (--group-size) and noise (--noise)"
-    if summary.kinds_of_defence == ("private",):
-        return (
-            "Share with fewer --components; or, where the anchor has targets, with --epsilon 4 or less, which bounds "
-            "membership for every attack, while your rows' own targets leave"
-        )
-    return "Share with --preset private"
+    if summary.kinds_of_defence:
+        return "Share with fewer --components, larger groups (--group-size) or more noise (--noise)"
+    return "Share with --preset groups"
 
 
 def _risks(summary: ReleaseSummary, policy: Policy) -> list[ExchangeError]:
-    if policy.audit != "required":
+    # Whether a draw with a promise leaves must not depend on what attacks find in it.
+    if policy.audit != "required" or summary.guarantee is not None:
         return []
     who, risk = f"Party {summary.party!r}", summary.risk
     if risk is None:

@@ -13,12 +13,9 @@ from numpy.typing import NDArray
 
 from ...errors import NoGuaranteeError
 from ...party import (
-    AnchorResiduals,
-    ClassShift,
     Defence,
     GaussianMechanism,
     GaussianNoise,
-    LabelledAnchors,
     Microaggregation,
     Party,
     PrivacyGuarantee,
@@ -151,13 +148,10 @@ _NO_BREAK = "\N{NO-BREAK SPACE}"
 _STANDS_FOR = {
     "one row": "each stands for one of yours",
     "several rows": "none is one of yours",
-    "no row": "none is one of yours",
 }
 _KINDS: dict[type, str] = {
-    ClassShift: "private",
     GaussianMechanism: "noise",
     GaussianNoise: "noise",
-    LabelledAnchors: "private",
     Microaggregation: "microaggregation",
 }
 FIGURES = {
@@ -182,8 +176,8 @@ class ReleaseSummary:
         Columns of the representation, and rows of the anchor.
     n_free : int or None
         How many numbers tell a row of the table; as many components of a linear map hide nothing.
-    anchor_targets, anchor_rows_named : bool
-        Whether targets of the anchor's rows leave with them, and which of these the shared rows are made of.
+    anchor_targets : bool
+        Whether targets of the anchor's rows leave with them.
     dtype : str
         Of the representation.
     task : {"classification", "regression", "survival", "effect", "none"}
@@ -198,9 +192,9 @@ class ReleaseSummary:
         Its kind.
     fitted_on_private_rows : bool
     kinds_of_defence : tuple of str
-        Of "private", "microaggregation" and "noise".
-    stands_for : {"one row", "several rows", "no row"}
-        What a row that leaves stands for: one row of the table, several of a class or group, or none.
+        Of "microaggregation" and "noise".
+    stands_for : {"one row", "several rows"}
+        What a row that leaves stands for: one row of the table, or several of a group.
     defences : tuple of str
         In words.
     risk : RiskFigures or None
@@ -251,7 +245,6 @@ class ReleaseSummary:
     adjusted: dict[str, Any] = field(default_factory=Adjustments().to_dict)
     n_free: int | None = None
     anchor_targets: bool = False
-    anchor_rows_named: bool = False
     named: NamedTargets | None = None
     stays: tuple[str, ...] = STAYS
 
@@ -291,12 +284,10 @@ class ReleaseSummary:
         if self.adjusted["columns"]:
             yield "adjusted entries", adjusted_text(self.adjusted)
         yield "columns", f"{self.n_components} of {self.dtype}, instead of the table's{self._turned()}"
-        exact = "from a model made here" if self.stands_for == "no row" else "exactly as it is"
-        classes = f"one for each row, {exact}: {self._targets()}"
+        classes = f"one for each row, exactly as it is: {self._targets()}"
         yield "targets", classes if self.named is None else self.named.sentence
         known = ", and their targets" if self.anchor_targets else ""
-        which = "; which of them the rows above are, by number" if self.anchor_rows_named else ""
-        yield "anchor", f"its {self.n_anchors} rows in the same {self.n_components} columns{known}{which}"
+        yield "anchor", f"its {self.n_anchors} rows in the same {self.n_components} columns{known}"
         fitted = (
             "YOUR ROWS, of which it tells something" if self.fitted_on_private_rows else "a secret half of the anchor"
         )
@@ -310,7 +301,7 @@ class ReleaseSummary:
     def _turned(self) -> str:
         """Where a linear map leaves nothing out of a row, that it does."""
         all_kept = self.n_free is not None and self.n_components >= self.n_free
-        if not all_kept or self.obfuscator not in _LINEAR or self.stands_for == "no row":
+        if not all_kept or self.obfuscator not in _LINEAR:
             return ""
         return f"; {self.n_free} numbers tell a row of it, so that this turns the table and hides nothing: " + (
             "an effect needs them all, and the defences alone hide rows" if self.task == "effect" else _FEWER
@@ -363,7 +354,6 @@ def release_summary(
     encoded: EncodedTable,
     anchor: Anchor,
     *,
-    order: NDArray[np.intp] | None,
     obfuscator: str,
     n_bytes: int,
     risk: RiskFigures | None,
@@ -382,8 +372,6 @@ def release_summary(
     encoded : EncodedTable
         The party's table.
     anchor : Anchor
-    order : ndarray of shape (n_rows,) or None
-        Which row of the table each shared row stands for; None where it stands for none.
     obfuscator : str
         Kind of the obfuscator.
     n_bytes : int
@@ -399,7 +387,7 @@ def release_summary(
         project=project.name,
         analyst=project.analyst.fingerprint,
         n_rows=n_rows,
-        n_suppressed=0 if order is None else encoded.n_rows - n_rows,
+        n_suppressed=encoded.n_rows - n_rows,
         n_components=n_components,
         n_anchors=len(share.anchor_representation),
         dtype=str(share.representation.dtype),
@@ -410,7 +398,7 @@ def release_summary(
         obfuscator=obfuscator,
         fitted_on_private_rows=party.fit_on is None,
         kinds_of_defence=kinds_of(party.defences),
-        stands_for=_stands_for(party, share, order),
+        stands_for="several rows" if "microaggregation" in kinds_of(party.defences) else "one row",
         defences=tuple(_in_words(defence) for defence in party.defences),
         risk=risk,
         limits=dict(limits),
@@ -421,7 +409,6 @@ def release_summary(
         adjusted=encoded.adjusted.to_dict(),
         n_free=project.n_free,
         anchor_targets=share.anchor_target is not None,
-        anchor_rows_named=share.anchor_rows is not None,
         named=None if encoded.target is None else named_targets(project, encoded.target, share.target),
     )
 
@@ -450,18 +437,12 @@ def _in_words(defence: Defence) -> str:
         return f"noise of {defence.scale:g} standard deviations"
     if isinstance(defence, GaussianMechanism):
         return f"Gaussian mechanism, epsilon {defence.epsilon:g}, delta {defence.delta:g}"
-    if isinstance(defence, ClassShift):
-        return f"rows of the anchor, moved by noisy class means, epsilon {defence.epsilon:g}, delta {defence.delta:g}"
-    if isinstance(defence, AnchorResiduals):
-        return "what tells single rows apart is taken from rows of the anchor"
-    if isinstance(defence, LabelledAnchors):
-        return "rows of the anchor, with targets from a model made here; no row of yours"
     return type(defence).__name__
 
 
 def _guarantee(party: Party, anchor: Anchor) -> PrivacyGuarantee | None:
     try:
-        return party.guarantee(anchor.rows, anchor.target)
+        return party.guarantee(anchor.rows)
     except NoGuaranteeError:
         return None
 
@@ -480,13 +461,6 @@ def _bounds(guarantee: PrivacyGuarantee) -> dict[str, float]:
 def kinds_of(defences: Sequence[Defence]) -> tuple[str, ...]:
     """Names of the defences as policies have them."""
     return tuple(dict.fromkeys(_KINDS.get(type(defence), "other") for defence in defences))
-
-
-def _stands_for(party: Party, share: Share, order: NDArray[np.intp] | None) -> str:
-    if order is None:
-        return "no row"
-    grouped = share.anchor_rows is not None or "microaggregation" in kinds_of(party.defences)
-    return "several rows" if grouped else "one row"
 
 
 def _entry(name: str, text: str) -> list[str]:

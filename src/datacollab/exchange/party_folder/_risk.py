@@ -197,7 +197,7 @@ def _rehearsed(
 def _attempt(what: str, make: Callable[[], AuditResult]) -> tuple[AuditResult | None, tuple[str, ...]]:
     """A result, or a sentence on why there is none."""
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), np.errstate(over="ignore", invalid="ignore"):
             # What is kept back here says nothing about what will be.
             warnings.simplefilter("ignore", DataCollabWarning)
             return make(), ()

@@ -22,7 +22,7 @@ from ._policy import Policy
 from ._prepare import largest_possible, prepare_way
 from ._release_summary import figure_text, limit_text
 from ._rows_only import check_shares_rows
-from ._way import PRIVATE, Way, of_task
+from ._way import Way, of_task
 
 if TYPE_CHECKING:
     from ...risk.audit import Assessment, Choice, Option
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Tuning", "kept_variance", "tune", "ways_to_try"]
 
 
-def kept_variance(party: Party, X: FloatArray, share: Share, order: NDArray[np.intp] | None) -> float:
+def kept_variance(party: Party, X: FloatArray, share: Share, order: NDArray[np.intp]) -> float:
     """Squared correlation of the shared rows with the own ones that they stand for, over all columns at once.
 
     1 where rows leave as their representations, and the less the more groups and noise take away.
@@ -41,11 +41,9 @@ def kept_variance(party: Party, X: FloatArray, share: Share, order: NDArray[np.i
         Fitted.
     X : ndarray of shape (n_rows, n_features)
     share : Share
-    order : ndarray of shape (n_shared,) or None
-        Which own row each shared one stands for; None where it stands for none, and nothing of them is kept.
+    order : ndarray of shape (n_shared,)
+        Which own row each shared one stands for.
     """
-    if order is None:
-        return 0.0
     own = party.obfuscate(X)[order]
     own, shared = own - own.mean(axis=0), share.representation - share.representation.mean(axis=0)
     scale = float((own**2).sum() * (shared**2).sum())
@@ -60,10 +58,9 @@ _CELLS, _LEAST = 53, 20
 """Columns of a line besides the name, and the fewest for the name."""
 _USUAL = ("pca", "kernel-pca")
 _DEFENCES: tuple[dict[str, Any], ...] = (
-    {"preset": "private"},
-    {"preset": "private", "epsilon": 2.0},
-    {"preset": "private", "epsilon": 4.0},
-    {"preset": "private", "epsilon": 8.0},
+    {"preset": "groups"},
+    {"epsilon": 8.0},
+    {"epsilon": 16.0},
     {"fit_on_anchor": True, "group_size": 5},
     {"fit_on_anchor": True, "group_size": 10},
     {"fit_on_anchor": True, "group_size": 20},
@@ -73,11 +70,6 @@ _DEFENCES: tuple[dict[str, Any], ...] = (
     {"preset": "none"},
 )
 """The strongest first, in case the time does not suffice for all."""
-_NAMED_DEFENCES: tuple[dict[str, Any], ...] = (
-    {"preset": "groups"},
-    *(each for each in _DEFENCES if each.get("preset") != PRIVATE),
-)
-"""Of times to events, effects and no targets."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -181,7 +173,6 @@ def ways_to_try(
     obfuscators: Collection[str] | None = None,
     dimensions: Collection[int] | None = None,
     standardize: bool | None = None,
-    anchor_has_targets: bool = True,
 ) -> list[Way]:
     """Ways of sharing that the policy allows as such, the best defended first.
 
@@ -196,8 +187,6 @@ def ways_to_try(
         Columns of the representation.  By default 4, 8, 16 and 32, as far as they are possible.
     standardize : bool, optional
         As in `Way.of`.
-    anchor_has_targets : bool, default=True
-        Without them classes cannot be moved, and there is no way with an epsilon.
 
     Raises
     ------
@@ -221,7 +210,6 @@ def ways_to_try(
                 "fewer.",
             )
     widths = list(dimensions or [width for width in DIMENSIONS if width <= largest] or [largest])
-    is_single = project.task.is_single
     ways = (
         Way.of(
             obfuscator=kind,
@@ -231,8 +219,8 @@ def ways_to_try(
             largest=largest,
             **defence,
         )
-        for defence, width, kind in product(_DEFENCES if is_single else _NAMED_DEFENCES, widths, kinds)
-        if (kind == "pca" or defence.get("preset") != PRIVATE) and (anchor_has_targets or "epsilon" not in defence)
+        for defence, width, kind in product(_DEFENCES, widths, kinds)
+        if project.task.is_single or "epsilon" not in defence
     )
     return [way for way in ways if _is_defended_enough(way, policy) and _has_rows_enough(way, encoded)]
 
@@ -363,6 +351,5 @@ def _is_defended_enough(way: Way, policy: Policy) -> bool:
     return {
         "none": True,
         "any": bool(way.defences),
-        "private": way.is_private,
         "microaggregation": way.group_size is not None,
     }[policy.defence]

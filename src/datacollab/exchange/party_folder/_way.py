@@ -5,16 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...party import (
-    OBFUSCATORS,
-    AnchorResiduals,
-    ClassShift,
-    Defence,
-    GaussianNoise,
-    LabelledAnchors,
-    Microaggregation,
-    Party,
-)
+from ...party import OBFUSCATORS, Defence, GaussianMechanism, GaussianNoise, Microaggregation, Party
 from ...party import obfuscator as make_obfuscator
 from ...party._microaggregation import AUTO_BINS
 from ...party._obfuscator import STANDARDIZED
@@ -24,9 +15,9 @@ from ..project import Anchor, Task
 if TYPE_CHECKING:
     from ...risk.audit import Option
 
-__all__ = ["PRESETS", "Way", "of_task"]
+__all__ = ["PRESETS", "UNDEFENDED", "Way", "of_task"]
 
-PRIVATE, GROUPS, UNDEFENDED = PRESETS = ("private", "groups", "none")
+GROUPS, UNDEFENDED = PRESETS = ("groups", "none")
 USUAL_COMPONENTS = 16
 USUAL_GROUP, USUAL_NOISE = 5, 0.3
 """Of the preset "groups": rows of a group at least, and noise in standard deviations."""
@@ -43,10 +34,8 @@ class Way:
         As for `datacollab.obfuscator`.
     n_components : int
     standardize : bool
-    labels_anchor : bool
-        Whether rows of the anchor leave in place of the party's own, with targets from a model made here.
     epsilon : float or None
-        Of the class shift, by which rows of the anchor leave, moved to where the party's classes lie.
+        Of the Gaussian mechanism, by which each row leaves.
     group_size : int or None
         Rows that share a published row, at least.
     noise : float or None
@@ -57,22 +46,17 @@ class Way:
         Into how many intervals a numeric target is divided for groups; None where there are classes.
     time_step : float or None
         To multiples of what times are rounded up; None where they are not, or there are none.
-    residuals : bool
-        Whether each row gets in the end what a random row of the anchor differs by from the others: the preset
-        "groups".
     """
 
     obfuscator: str
     n_components: int
     standardize: bool
-    labels_anchor: bool = False
     epsilon: float | None = None
     group_size: int | None = None
     noise: float | None = None
     fit_on_anchor: bool = False
     n_bins: int | None = None
     time_step: float | None = None
-    residuals: bool = False
 
     @classmethod
     def of(
@@ -99,24 +83,22 @@ class Way:
             By default "pca".
         n_components : int, optional
             By default 16, or `largest` where that is less.
-        preset : {"private", "groups", "none"}, optional
-            "private", which is taken where no defence is named: PCA of anchor rows, rotated, and rows of the anchor in
-            place of the party's own, labelled here, see `datacollab.Party.private`.  "groups" are means of five rows,
-            noise of .3 standard deviations, and residuals of the anchor, of a map fitted on the anchor.  "none" is no
-            defence, and has to be named.
+        preset : {"groups", "none"}, optional
+            "groups", which is taken where no defence is named: means of five rows and noise of .3 standard deviations,
+            of a map fitted on the anchor.  "none" is no defence, and has to be named.
         standardize : bool, optional
             By default as for `datacollab.obfuscator`.
         epsilon : float, optional
-            Has the preset "private" move rows of the anchor by noisy class means, instead of labelling them.
+            Of `datacollab.party.GaussianMechanism`, on a map fitted on the anchor; with no other defence, and for
+            classes and numbers alone.
         group_size : int, optional
         noise : float, optional
         fit_on_anchor : bool, default=False
         is_regression : bool, default=False
             Whether targets are numbers; whole ones are numbers, too.
         target_kind : TargetKind, default=TargetKind.SINGLE
-            Of the targets.  For times to events, effects and no targets the preset "private" has no way.  Where no
-            defence is named, "groups" is taken; of effects, means of groups of five alone, as estimates from rows with
-            noise are biased, and the analyst's program refuses them.
+            Of the targets.  For effects, means of groups of five alone are taken where no defence is named, as
+            estimates from rows with noise are biased, and the analyst's program refuses them.
         time_step : float, optional
             As for `datacollab.Party`.
         largest : int
@@ -132,28 +114,21 @@ class Way:
         named = [name for name, value in (("group size", group_size), ("noise", noise)) if value is not None]
         if preset is not None and named:
             raise ValueError(f"The preset {preset!r} says which defence is taken; leave it out, or the {named[0]}.")
-        if target_kind is not TargetKind.SINGLE:
-            if preset == PRIVATE or epsilon is not None:
+        if epsilon is not None:
+            if preset is not None or named:
                 raise ValueError(
-                    f"The preset {PRIVATE!r} and an epsilon are for classes and numbers; targets of kind "
-                    f"{target_kind.value!r} have no way with them. Take the preset {GROUPS!r}, or name a group size."
+                    "An epsilon is a defence of its own, with noise on every row; leave it out, or the "
+                    f"{'preset' if preset is not None else named[0]}."
                 )
-            if preset is None and not named and target_kind in WITH_TREATMENT:
-                group_size, fit_on_anchor, named = USUAL_GROUP, True, ["group size"]
-            elif preset is None and not named:
-                preset = GROUPS
-        if preset == GROUPS:
-            group_size, noise, fit_on_anchor = USUAL_GROUP, USUAL_NOISE, True
-        is_private = preset == PRIVATE or (preset is None and not named)
-        if epsilon is not None and not is_private:
-            raise ValueError(f"An epsilon belongs to the preset {PRIVATE!r}; leave it out, or the other defence.")
-        if is_private:
-            if obfuscator not in (None, "pca"):
+            if target_kind is not TargetKind.SINGLE:
                 raise ValueError(
-                    f"The preset {PRIVATE!r}, which is taken where no defence is named, is made with pca; leave out "
-                    f"the obfuscator, or name a defence (a group size or noise), or the preset {UNDEFENDED!r}."
+                    f"An epsilon is for classes and numbers, not for targets of kind {target_kind.value!r}. Take the "
+                    f"preset {GROUPS!r}, or name a group size."
                 )
             fit_on_anchor = True
+        elif preset == GROUPS or (preset is None and not named):
+            is_without_noise = preset is None and target_kind in WITH_TREATMENT
+            group_size, noise, fit_on_anchor = USUAL_GROUP, None if is_without_noise else USUAL_NOISE, True
         kind = obfuscator or "pca"
         if kind not in OBFUSCATORS:
             raise ValueError(f"Unknown obfuscator {kind!r}; choose one of {', '.join(OBFUSCATORS)}.")
@@ -163,25 +138,21 @@ class Way:
             obfuscator=kind,
             n_components=min(USUAL_COMPONENTS, largest) if n_components is None else n_components,
             standardize=kind in STANDARDIZED if standardize is None else standardize,
-            labels_anchor=is_private and epsilon is None,
             epsilon=epsilon,
             group_size=group_size,
             noise=noise,
             fit_on_anchor=fit_on_anchor,
             n_bins=AUTO_BINS if is_regression else None,
             time_step=time_step,
-            residuals=preset == GROUPS,
         )
 
     @property
     def defences(self) -> tuple[Defence, ...]:
         """In the order in which they are applied."""
-        labels = (LabelledAnchors(regression=self.n_bins is not None),) if self.labels_anchor else ()
-        shift = () if self.epsilon is None else (ClassShift(self.epsilon),)
+        mechanism = () if self.epsilon is None else (GaussianMechanism(self.epsilon),)
         groups = () if self.group_size is None else (Microaggregation(self.group_size, n_bins=self.n_bins),)
         noise = () if self.noise is None else (GaussianNoise(self.noise),)
-        residuals = (AnchorResiduals(n_bins=self.n_bins),) if self.residuals else ()
-        return (*labels, *shift, *groups, *noise, *residuals)
+        return (*mechanism, *groups, *noise)
 
     def party(self, name: str, anchor: Anchor, *, shuffle: bool = True) -> Party:
         """A party that shares in this way, not fitted; its secrets come from the operating system."""
@@ -195,20 +166,13 @@ class Way:
         )
 
     @property
-    def is_private(self) -> bool:
-        """Whether rows of the anchor leave in place of the party's own."""
-        return self.labels_anchor or self.epsilon is not None
-
-    @property
     def name(self) -> str:
         """In a few words."""
         parts = [f"{self.obfuscator} {self.n_components}"]
-        parts += ["private"] if self.is_private else []
         parts += [f"epsilon {self.epsilon:g}"] if self.epsilon is not None else []
-        parts += ["fitted on the anchor"] if self.fit_on_anchor and not self.is_private else []
+        parts += ["fitted on the anchor"] if self.fit_on_anchor else []
         parts += [f"groups of {self.group_size}"] if self.group_size is not None else []
         parts += [f"noise {self.noise:g} sd"] if self.noise is not None else []
-        parts += ["residuals of the anchor"] if self.residuals else []
         return ", ".join(parts)
 
     @property
@@ -229,15 +193,11 @@ class Way:
         """The options of `datacollab party share` that mean this."""
         parts = [f"--obfuscator {self.obfuscator}", f"--components {self.n_components}"]
         parts.append("--standardize" if self.standardize else "--no-standardize")
-        if self.residuals:
-            return " ".join([*parts, f"--preset {GROUPS}"])
-        if self.is_private:
-            parts.append(f"--preset {PRIVATE}")
-        elif not self.defences:
+        if not self.defences:
             parts.append(f"--preset {UNDEFENDED}")
         if self.epsilon is not None:
             parts.append(f"--epsilon {self.epsilon:g}")
-        if self.fit_on_anchor and not self.is_private:
+        if self.fit_on_anchor and self.epsilon is None:
             parts.append("--fit-on-anchor")
         if self.group_size is not None:
             parts.append(f"--group-size {self.group_size}")

@@ -11,7 +11,7 @@ Files by what they are for:
 from ._artefacts import StoredRows, find_training_rows
 from ._attack import ReconstructionAttack
 from ._collaboration import attribute_inference, invert_collaboration, label_only
-from ._demixing import AffineEstimate, Demixing, demix, equal_rows, without_anchor_residuals
+from ._demixing import AffineEstimate, Demixing, demix, equal_rows
 from ._kernels import EmulatorAttack, GaussianPriorAttack, KernelRidgeAttack
 from ._linear import LinearRegressionAttack, PseudoinverseAttack
 from ._measures import (
@@ -32,7 +32,6 @@ from ._measures import (
 from ._membership import (
     Membership,
     membership,
-    one_run_epsilon,
     reconstruction_distance_scores,
     representation_distance_scores,
     subspace_scores,
@@ -75,10 +74,8 @@ __all__ = [
     "mean_interval",
     "membership",
     "nearest_ranks",
-    "one_run_epsilon",
     "reconstruction_distance_scores",
     "representation_distance_scores",
     "subspace_scores",
     "wilson_interval",
-    "without_anchor_residuals",
 ]

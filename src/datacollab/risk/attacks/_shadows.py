@@ -40,13 +40,10 @@ class View:
     rows : ndarray of shape (n_shared, n_intermediate)
     group : ndarray of shape (n_shared,)
         Class of each row, or its group of similar numeric targets.
-    origins : ndarray of shape (n_shared, n_intermediate) or None
-        Where it is known which anchor row each is made of, that row's representation.
     """
 
     rows: FloatArray
     group: IntArray
-    origins: FloatArray | None = None
 
 
 class Reference:
@@ -126,10 +123,9 @@ def share_statistics(view: View, reference: Reference, images: FloatArray, group
 
 def _shifts(view: View, reference: Reference) -> FloatArray:
     """How far each class's shared rows are off on average, shape (n_groups, n_intermediate)."""
-    usual = reference.means[view.group] if view.origins is None else view.origins
     counts = np.bincount(view.group, minlength=reference.n_groups)
     sums = np.zeros_like(reference.means)
-    np.add.at(sums, view.group, view.rows - usual)
+    np.add.at(sums, view.group, view.rows - reference.means[view.group])
     return np.asarray(sums / np.maximum(counts, 1)[:, None])
 
 
@@ -173,8 +169,7 @@ def added_row_scores(before: Sequence[Share], after: Sequence[Share], images: Ar
     r"""Score records by how well each would explain what is new in a share, had it been added to the table.
 
     Means of groups keep the sum over their rows, so the sum of a class grows by the image of the new row:
-    :math:`\sum_i z_i' - \sum_i z_i = f(x)`.  Rows that are made of the anchor's count less those.  Of several shares
-    of a table with noise drawn anew, the mean counts.
+    :math:`\sum_i z_i' - \sum_i z_i = f(x)`.  Of several shares of a table with noise drawn anew, the mean counts.
 
     Parameters
     ----------
@@ -230,19 +225,8 @@ def _grown(before: Share, after: Share) -> object:
 
 
 def _sum(share: Share, label: object) -> FloatArray:
-    rows = share.representation
-    if share.anchor_rows is not None:
-        # The rest is noise and the class's shift; a class's own mean stands for the anchor's in it.
-        origins = share.anchor_representation[share.anchor_rows]
-        usual = np.zeros_like(rows)
-        if share.anchor_target is not None:
-            for each in np.unique(share.target):
-                members = share.anchor_representation[share.anchor_target == each]
-                if len(members):
-                    usual[share.target == each] = members.mean(axis=0)
-        rows = rows - origins + usual
     chosen = slice(None) if label is None else share.target == label
-    return np.asarray(rows[chosen].sum(axis=0))
+    return np.asarray(share.representation[chosen].sum(axis=0))
 
 
 _LEAST_SHADOWS = 8
@@ -377,8 +361,7 @@ class ShadowAttack:
         return np.asarray(self._model.decision_function(features))
 
     def _view(self, share: Share) -> View:
-        origins = None if share.anchor_rows is None else share.anchor_representation[share.anchor_rows]
-        return View(share.representation, np.maximum(self._code.groups(share.target), 0), origins)
+        return View(share.representation, np.maximum(self._code.groups(share.target), 0))
 
     def _statistics(self, views: list[View], images: FloatArray, groups: IntArray) -> FloatArray:
         """Shape (n_views, n_records, n_statistics)."""

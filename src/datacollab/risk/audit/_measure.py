@@ -76,7 +76,7 @@ def apart_by_class(
 def told_by_targets(scenario: Scenario) -> float:
     """Share of the attacked rows that leave with their record's own target, which no other row has."""
     known = scenario.candidate_target
-    if known is None or not scenario.is_paired:
+    if known is None:
         return 0.0
     values, counts = np.unique(scenario.shared_target, return_counts=True)
     single = np.isin(scenario.target, values[counts == 1])

@@ -16,7 +16,7 @@ from ._facts import AuditFacts, findings_frame
 from ._findings import DefenceEffect, Finding, Level, Record
 from ._page import audit_page, light_badge, text_html
 from ._plot import findings_axes
-from ._sentences import BY_LOT, STOPPED_EARLY, facts, proven_text, sentence_of, summary_text
+from ._sentences import STOPPED_EARLY, facts, proven_text, sentence_of, summary_text
 
 __all__ = ["AuditResult"]
 
@@ -214,7 +214,6 @@ class AuditResult(AuditFacts):
             chain(held=["shared"], rows=f"{self.n_rows} rows", f=self.obfuscator, shared="under attack"),
             stopped,
             f"<table>{lights}</table>",
-            f"<p>{BY_LOT}</p>" if BY_LOT in self.assumptions else "",
             f"<small>{text_html('; '.join(facts(self)))}. to_html() writes the page for a data protection officer."
             "</small>",
         )

@@ -30,11 +30,10 @@ __all__ = ["audit"]
 def assumptions(scenario: Scenario) -> tuple[str, ...]:
     """What has to be kept in mind when the figures are read."""
     n = len(scenario.groups[0])
-    disclosed = "Targets" if scenario.share.anchor_rows is None else "What a model made here predicts for anchor rows"
     sentences = [
         f"Closed world: the attacker holds the originals of {n} records and knows that they are among those shared. "
         "Rates depend on this number.",
-        f"{disclosed} and the number of rows are disclosed by the protocol; only what goes beyond them is counted.",
+        "Targets and the number of rows are disclosed by the protocol; only what goes beyond them is counted.",
     ]
     if scenario.outsiders is not None:
         sentences.append(
@@ -164,8 +163,7 @@ def audit(
         The rows the party was fitted on, in the same order.
     anchor : array-like or dataframe of shape (n_anchors, n_features)
     y : array-like of shape (n_samples,), optional
-        Targets of these rows, checked against those that are shared.  Needed only where rows are suppressed, or no
-        shared row stands for a row of the table.
+        Targets of these rows, checked against those that are shared.  Needed only where rows are suppressed.
     anchor_target : array-like of shape (n_anchors,), optional
         Targets of the anchor rows, where all parties know them.
     public : array-like or dataframe of shape (n_public, n_features), optional
@@ -243,7 +241,7 @@ def audit(
         n_attacked=n_attacked,
         random=random,
     )
-    statement, promised = _promised(party, anchor, anchor_target)
+    statement, promised = _promised(party, anchor)
     deadline = math.inf if time_budget is None else started + time_budget
     trials = Trials(scenario, attributes or {}, artefacts or {}, random, deadline)
     made: list[tuple[int, Trial, Outcome]] = []
@@ -286,14 +284,12 @@ def audit(
     )
 
 
-def _promised(
-    party: Party | Share, anchor: ArrayLike, anchor_target: ArrayLike | None
-) -> tuple[str | None, dict[str, float]]:
+def _promised(party: Party | Share, anchor: ArrayLike) -> tuple[str | None, dict[str, float]]:
     """A party's guarantee in words, and what it bounds; nothing where there is none."""
     if isinstance(party, Share):
         return None, {}
     try:
-        guarantee = party.guarantee(anchor, anchor_target)
+        guarantee = party.guarantee(anchor)
     except NoGuaranteeError:
         return None, {}
     bounds = {"membership AUC": guarantee.auc_at_most, "membership TPR": guarantee.tpr_at_most(0.01)}

@@ -18,12 +18,10 @@ from sklearn.utils.validation import _num_samples
 from ..._validation import FloatArray, PartyName, check_single_targets
 from ...errors import AgreementError, DataCollabWarning, RepresentationError
 from ...party import Party
-from ...party._class_shift import anchor_classes
 from ...share import Share
 from ...targets import TargetKind, effect_target, no_target, survival_target, target_kind
-from ..attacks import KernelRidgeAttack, class_means, without_anchor_residuals
+from ..attacks import KernelRidgeAttack, class_means
 from ..attacks._attack import check_rows
-from ._sentences import BY_LOT
 
 __all__ = ["Scenario", "make_scenario", "recipe_of", "split_public", "target_numbers"]
 
@@ -188,7 +186,7 @@ def own_targets(
     party: Party | Share,
     X: ArrayLike,
     share: Share,
-    order: NDArray[np.intp] | None,
+    order: NDArray[np.intp],
     coding: TargetNumbers,
 ) -> NDArray[Any] | None:
     """Targets of the whole table: those given, else those shared where every row is shared."""
@@ -206,7 +204,7 @@ def own_targets(
                 "party was fitted on, in the same order."
             )
         return coding.numbers(party.shown_target(given) if isinstance(party, Party) else given)
-    if order is None or len(order) < n_samples:
+    if len(order) < n_samples:
         return None
     target = np.empty_like(share.target)
     target[order] = share.target
@@ -307,8 +305,6 @@ class Scenario:
         With all rows and the whole anchor.
     places : ndarray of shape (n_attacked,)
         Positions of the attacked rows in the share.
-    is_paired : bool
-        Whether shared rows stand for rows of the table.
     has_fields : bool
         Whether targets are times to events or effects: numbers here, which no defence averages.
     table_target : ndarray of shape (n_samples,)
@@ -345,7 +341,6 @@ class Scenario:
     remarks: tuple[str, ...]
     share: Share
     places: NDArray[np.intp]
-    is_paired: bool
     has_fields: bool
     table_target: NDArray[Any]
     record_target: NDArray[Any] | None
@@ -360,18 +355,9 @@ class Scenario:
         return np.unique(self.Z, axis=0, return_inverse=True)[1].reshape(-1).astype(np.intp)
 
     @cached_property
-    def grouped(self) -> Scenario | None:
-        """The share as groups of equal rows: as it is, or once residuals of anchor rows are taken off; else None."""
-        if not self.is_paired or self.share.anchor_rows is not None:
-            return None
-        classes = np.zeros(len(self.anchor_representation), dtype=np.intp)
-        if self.anchor_target is not None:
-            classes = anchor_classes(self.shared_target, self.anchor_target, "auto").anchor
-        bare = without_anchor_residuals(self.shared, self.anchor_representation, classes)
-        groups = len(np.unique(bare, axis=0))
-        if groups < len(np.unique(self.shared, axis=0)):
-            return replace(self, shared=bare, Z=bare[self.places])
-        return self if groups < len(bare) else None
+    def has_groups(self) -> bool:
+        """Whether some shared rows equal each other, as means of groups do."""
+        return len(np.unique(self.shared, axis=0)) < len(self.shared)
 
     @property
     def decoys(self) -> FloatArray:
@@ -435,15 +421,9 @@ def make_scenario(
     known_target = other_targets(public_target, known, share.party, "public_target", coding, shown)
     other_target = other_targets(control_target, others, share.party, "control_target", coding, shown)
     remarks = []
-    is_paired = order is not None
     own_target = own_targets(y, party, X, share, order, coding)
     if isinstance(party, Party) and (sentence := single_out(party.fitted_target, shown(party.fitted_target))):
         remarks.append(sentence)
-    if order is None:
-        # Who took part can be asked all the same; which row is whose has no answer but chance.
-        n_pairs = min(len(raw), len(places))
-        order, places = random.permutation(len(raw))[:n_pairs], random.permutation(places)[:n_pairs]
-        remarks.append(BY_LOT)
     if known is not None:
         keep = ~_is_in(known, raw)
         known, known_target = known[keep], None if known_target is None else known_target[keep]
@@ -465,8 +445,7 @@ def make_scenario(
     if isinstance(party, Share):
         check_alignment(share, raw / scale, anchor_rows / scale, random)
     if len(order) < len(raw):
-        why = "are not shared, and were not attacked" if is_paired else "were left out by lot, as the share has fewer"
-        remarks.append(f"{len(raw) - len(order)} rows {why}.")
+        remarks.append(f"{len(raw) - len(order)} rows are not shared, and were not attacked.")
     if len(anchor_rows) > _LONGEST_LEAK:
         remarks.append(f"Attacks learn from {_LONGEST_LEAK} of the {len(anchor_rows)} anchor rows.")
     chosen = random.permutation(len(order))[:n_attacked]
@@ -499,7 +478,6 @@ def make_scenario(
         remarks=tuple(remarks),
         share=share,
         places=places[chosen],
-        is_paired=is_paired,
         has_fields=coding.kind not in (TargetKind.SINGLE, TargetKind.NONE),
         table_target=own_target if own_target is not None else drawn_targets(share, len(raw), random),
         record_target=None if own_target is None else own_target[order[chosen]],
@@ -539,7 +517,7 @@ def split_public(
 
 def _shared(
     party: Party | Share, X: ArrayLike, anchor: ArrayLike, anchor_target: ArrayLike | None
-) -> tuple[Share, NDArray[np.intp] | None, Callable[[ArrayLike], FloatArray] | None]:
+) -> tuple[Share, NDArray[np.intp], Callable[[ArrayLike], FloatArray] | None]:
     """A share, the row of X that each of its rows is about, and f_k where it may be applied to other rows."""
     n_rows = _num_samples(X)
     if isinstance(party, Share):

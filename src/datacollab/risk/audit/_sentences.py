@@ -9,7 +9,7 @@ from ._criteria import grouped, joined, shown, strength
 from ._facts import AuditFacts
 from ._findings import Finding, Level, metric_of
 
-__all__ = ["BY_LOT", "STOPPED_EARLY", "Sentence", "facts", "proven_text", "sentence_of", "summary_text"]
+__all__ = ["STOPPED_EARLY", "Sentence", "facts", "proven_text", "sentence_of", "summary_text"]
 
 _CLOSED = ("linkage", "re-identification@1")
 _OPEN = ("open-world linkage", "open-world re-identification")
@@ -141,10 +141,6 @@ def _without(finding: Finding, count: Count) -> str:
     return f"by guessing, {count(finding.floor)}"
 
 
-BY_LOT = (
-    "No shared row stands for one of yours: for linkage, each was paired with one at random, so that what is linked or "
-    "singled out is chance, and the more of it the fewer rows there are."
-)
 STOPPED_EARLY = "The time budget ended this audit early: what was not tried may be worse than what was."
 
 
@@ -183,8 +179,6 @@ def summary_text(result: AuditFacts) -> str:
     for criterion in result.all_criteria():
         reason = criterion.reason + proven_text(result, criterion.name)
         lines.append(f"  {criterion.name:<13} {criterion.light.upper():<13} {reason}")
-    if BY_LOT in result.assumptions:
-        lines.append(f"  {BY_LOT}")
     lines.append("")
     lines += [f"  {level.name:<4} {sentence_of(result, level).text}" for level in result.levels]
     lines += ["", f"  Worst-placed records (positions): {worst_text(result)}"]

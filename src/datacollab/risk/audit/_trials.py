@@ -224,7 +224,7 @@ class Trials:
             yield Trial(level, name, FORWARD, partial(self._forward, level, name, maps))
             if scenario.outsiders is not None:
                 yield Trial(level, name, "membership", partial(self._membership, level, name, maps, found))
-            if scenario.grouped is not None:
+            if scenario.has_groups:
                 yield Trial(level, name, DEMIXING, partial(self._demixing, level, name, rows, emulate))
             if leak.kind == "all":
                 yield from self._remade(level, name, emulate)
@@ -268,8 +268,7 @@ class Trials:
             metric: forward_chances(self._scenario, emulate().reconstruct, is_open, self._random)
             for metric, is_open in worlds.items()
         }
-        assert self._scenario.grouped is not None
-        findings, remarks = demixing_findings(self._scenario.grouped, level, leak, rows, forward, seconds)
+        findings, remarks = demixing_findings(self._scenario, level, leak, rows, forward, seconds)
         told = tuple(
             each if each.baseline is not None else replace(each, baseline=self._baseline(each.metric))
             for each in findings
