@@ -24,7 +24,6 @@ from ._task import TASKS, Task
 __all__ = ["draft_project", "like_record_numbers", "usual_components", "widened_range"]
 
 _FEWEST_ROWS = 20
-_FEWEST_FOR_SUMS = 3
 
 
 def like_record_numbers(table: Any, names: Sequence[str]) -> tuple[str, ...]:
@@ -384,8 +383,9 @@ def draft_project(
     min_rows, min_class_rows, quorum, deadline
         See `Project`.
     mask_keys : mapping of str to str, optional
-        Cards, one of each party: the project then shares sums, if its task is a classification or regression and it
-        has three parties.  Names stand for legal entities until somebody writes them, and the anchor is a sample.
+        Cards, one of each party: the project then shares sums.  Names stand for legal entities until somebody writes
+        them, and the anchor is a sample; if the public rows have targets, the owner, or else the first party, adds them.
+        By default the project shares rows.
 
     Raises
     ------
@@ -416,7 +416,15 @@ def draft_project(
         raise invalid("The public table", "it has no column besides the target. Give one with all columns.")
     n_free = sum(column.n_free for column in columns)
     agreed = drafted_task(parts, {each: table.iloc[:, names.index(each)] for each in needed}, task)
-    sharing = _drafted_sharing(mask_keys, agreed)
+    sharing = None
+    if mask_keys is not None:
+        sharing = Sharing(
+            mask_keys=dict(mask_keys),
+            entities={each: each for each in (*mask_keys, ANALYST)},
+            labelled_by=next((each for each, key in parties.items() if key == owner), next(iter(parties)))
+            if target in names
+            else None,
+        )
     return Project(
         name=name,
         purpose=purpose,
@@ -439,13 +447,6 @@ def _usual_recipe(n_public: int, *, for_sums: bool) -> AnchorRecipe:
     """Sums need real rows; a sample has no more of them than it is drawn from."""
     usual = AnchorRecipe()
     return AnchorRecipe(method="sample", n_rows=max(2, min(usual.n_rows, n_public))) if for_sums else usual
-
-
-def _drafted_sharing(mask_keys: Mapping[str, str] | None, task: Task) -> Sharing | None:
-    """Sums if there are enough parties with mask keys for them, and a class or number to predict."""
-    if not mask_keys or len(mask_keys) < _FEWEST_FOR_SUMS or not task.is_single:
-        return None
-    return Sharing(mask_keys=dict(mask_keys), entities={name: name for name in (*mask_keys, ANALYST)})
 
 
 def usual_components(n_free: int, task: Task | None = None) -> int:

@@ -162,7 +162,8 @@ def sharing_sentences(sharing: Sharing) -> list[str]:
     if same := by_entity.get(sharing.entity(ANALYST)):
         sentences.append(
             f"The analyst and party {listed(same)} are one legal entity. It holds the total and the common map, and "
-            "can tell clearly better than by chance whether a known person is among the rows."
+            "can tell clearly better than by chance whether a known person is among the rows. The noise promises no "
+            "anonymity, so what is shared remains personal data."
         )
     return sentences
 

@@ -66,10 +66,8 @@ _MEMBERS = """\
 # Public keys (datacollab keys show).  Compare fingerprints by telephone.  The owner may be a party; the analyst not.
 """
 _SHARING = """\
-# Parties share sums under masks, of which the analyst learns the total alone; without this table they share rows.
-# noise: standard deviation of the total's, 0.03 or more.  n_components: the most columns of the common map.  run:
-# raised, with new mask keys, to play again.  labelled_by (optional): the party that adds the anchor's rows, if these
-# have targets.
+# Parties share sums under masks: the analyst learns the total alone, with noise.  Without this table they share rows.
+# run: raised, with new mask keys, to share again.  labelled_by: the party that adds the anchor's rows and their targets.
 """
 _MASK_KEYS = """\
 # The third line of each party's public.key (datacollab keys mask).  It serves one run.
