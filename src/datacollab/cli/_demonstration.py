@@ -180,7 +180,9 @@ class _Play:
         kinds: tuple[Callable[[FloatArray, Any], Any], ...] = (_forest, _kernel_ridge)
         return [[self._probabilities(kind, rows, public=public) for rows in self.own.values()] for kind in kinds]
 
-    def _probabilities(self, kind: Callable[[FloatArray, Any], Any], own: tuple[FloatArray, Any], *, public: bool) -> FloatArray:
+    def _probabilities(
+        self, kind: Callable[[FloatArray, Any], Any], own: tuple[FloatArray, Any], *, public: bool
+    ) -> FloatArray:
         X, y = own
         if public:
             X, y = np.vstack([X, self.public]), np.concatenate([y, self.target])

@@ -100,7 +100,7 @@ def new(
     files, last_day = _named_files(party), _day(deadline)
     with reported(as_json, unchanged="No project was written.") as report:
         from ..bundle import write_atomically
-        from ..exchange.project import draft_project, project_text, read_table, sharing_lines
+        from ..exchange.project import draft_project, project_text, read_table, sharing_lines, sharing_sentences
 
         _check_ahead(last_day)
         owner = _owners_key(folder, passphrase_file)
@@ -160,8 +160,10 @@ def new(
         if target is not None and target not in map(str, table.columns):
             of_classes = f", and that of the classes {', '.join(map(str, project.task.classes))}" if classes else ""
             report.line(f"{like} has no column {target!r}: compare its spelling{of_classes}, with the parties' tables.")
-        for line in sharing_lines(project):
-            report.line(line)
+        if project.sharing is not None:
+            report.line(f"Parties share {sharing_lines(project)[0]}.")
+            for sentence in sharing_sentences(project.sharing):
+                report.line(f"warning: {sentence}")
         if not (rows or for_sums):
             report.line("Parties share rows: sums are for a class or a number to predict.")
         report.line(f"Check what is marked CHECK; after an edit: datacollab project sign {output} -C {folder}")
