@@ -16,7 +16,7 @@ from scipy import stats
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.svm import SVC
 
-from .._validation import FloatArray, PartyName, require
+from .._validation import FloatArray, require
 from ..analyst import ODC
 from ..anchor import SMOTEAnchor
 from ..collaboration import DataCollaborationClassifier
@@ -193,7 +193,7 @@ class _Play:
 
 
 def played_sums(
-    own: Mapping[PartyName, tuple[FloatArray, Any]], public: FloatArray, target: Any, classes: Any, seed: int
+    own: Mapping[Any, tuple[FloatArray, Any]], public: FloatArray, target: Any, classes: Any, seed: int
 ) -> tuple[CommonSpace, SumsPlan, list[MaskedMessage]]:
     """Play what parties do that share sums: the map, the plan, and each party's message.
 

@@ -42,8 +42,9 @@ def new(
 ) -> None:
     """Make keys for each folder: keys.json stays there, public.key is for everybody.
 
-    A mask key for the first project comes with them, in mask.dcstate; `datacollab keys mask` makes the next. The folder is closed to other users of the machine. Keys that are there already are never overwritten. With
-    --passphrase-file the keys are encrypted, too.
+    A mask key for the first project comes with them, in mask.dcstate; `datacollab keys mask` makes the next. The folder
+    is closed to other users of the machine. Keys that are there already are never overwritten. With --passphrase-file
+    the keys are encrypted, too.
 
     Example: datacollab keys new hospital-a
     """

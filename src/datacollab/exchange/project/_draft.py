@@ -384,8 +384,8 @@ def draft_project(
         See `Project`.
     mask_keys : mapping of str to str, optional
         Cards, one of each party: the project then shares sums.  Names stand for legal entities until somebody writes
-        them, and the anchor is a sample; if the public rows have targets, the owner, or else the first party, adds them.
-        By default the project shares rows.
+        them, and the anchor is a sample.  If the public rows have targets, the owner, or else the first party, adds
+        them to its own.  By default the project shares rows.
 
     Raises
     ------

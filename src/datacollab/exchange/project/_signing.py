@@ -67,7 +67,7 @@ _MEMBERS = """\
 """
 _SHARING = """\
 # Parties share sums under masks: the analyst learns the total alone, with noise.  Without this table they share rows.
-# run: raised, with new mask keys, to share again.  labelled_by: the party that adds the anchor's rows and their targets.
+# run: raised, with new mask keys, to share again.  labelled_by: the party that adds the anchor's labelled rows.
 """
 _MASK_KEYS = """\
 # The third line of each party's public.key (datacollab keys mask).  It serves one run.
