@@ -137,6 +137,7 @@ def integrate_parts(desk: AnalystDesk, pages: Pages) -> Iterator[Page | Action]:
         return pages.page(
             "card.html",
             path=MODEL,
+            of_sums=False,
             result=result,
             missing=[] if result is None else [name for name in project.parties if name not in result.share_digests],
             command=desk.command("integrate"),
