@@ -86,7 +86,7 @@ def play(output: Path, dataset: str, data_dir: Path | None, *, shuffle: bool) ->
     send("public.csv", "outside", owner)
     members = [f"--party={party}={'public' if party == owner else party}.key" for party in PARTIES]
     agreed = ["--like=public.csv", f"--target={TARGETS[dataset]}", "--purpose=An example of an exchange of files."]
-    rules = ["--range", *RANGES[dataset], "--anchor-rows=300", "--max-components=16"]
+    rules = ["--range", *RANGES[dataset], "--anchor-rows=300", "--max-components=16", "--rows"]
     run(owner, "project", "new", "example", *agreed, *members, "--analyst=analyst.key", *rules, "-o", "project.toml")
     run(owner, "anchor", "seal", "public.csv", "--project=project.toml", "-o", "anchor.dcanchor")
     send("project.toml", owner, *others, "analyst")

@@ -4,6 +4,7 @@ import pytest
 
 from datacollab.bundle import KeyPair, key_with_proof
 from datacollab.exchange.project import project_text
+from datacollab.sums import MaskKey, mask_card
 from hub_world import FINGERPRINTS, KEYS, PROJECT, bundle, make_project, refused
 
 
@@ -25,6 +26,16 @@ def test_a_key_waits_until_the_owner_approves(opened):
     assert opened.decide("north").json()["state"] == "approved"
     assert status_of(opened, "north") == 200
     refused(opened.ask("north", "GET", "/v1/projects/{p}/agreement"), "AGREEMENT_MISSING", 404)
+
+
+def test_a_card_of_a_mask_key_reaches_the_owner(opened):
+    key = key_with_proof(KEYS["north"])
+    card = mask_card(MaskKey.generate(), KEYS["north"])
+    for more, status in ((f"{card}\n{card}\n", 422), ("nonsense\n", 422), (f"{card}\n", 202)):
+        body = {"secret": opened.invite("party"), "public_key": key + more}
+        assert opened.ask("north", "POST", "/v1/projects/{p}/join", body).status_code == status
+    (asked,) = opened.ask("owner", "GET", "/v1/projects/{p}/requests").json()["requests"]
+    assert asked["public_key"] == f"{key}{card}\n"
 
 
 def test_an_invitation_is_for_one_key(opened):

@@ -136,7 +136,7 @@ def agreed(play, url):
     members = [word for party in PARTIES for word in ("--party", f"{party}={party}/public.key")]
     play.run("project", "new", "digits", "--like", "tables/public.csv", "--target", "digit",
              "--purpose", "Recognise digits.", *members, "--analyst", f"{ANALYST}/public.key",
-             "--range", 0, 1, "--anchor-rows", 300, "-o", "project.toml", folder="north")  # fmt: skip
+             "--range", 0, 1, "--anchor-rows", 300, "--rows", "-o", "project.toml", folder="north")  # fmt: skip
     play.run(
         "anchor", "seal", "tables/public.csv", "--project", "project.toml", "-o", "anchor.dcanchor", folder="north"
     )

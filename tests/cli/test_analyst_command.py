@@ -30,7 +30,7 @@ def shared(tmp_path_factory):
     members = [f"--party={name}={root / name / 'public.key'}" for name in ("north", "south", "west")]
     agreed = ["--like", root / "public.csv", "--target", "ill", "--purpose", "Tests.", "--anchor-rows", 60]
     keys = ["--analyst", root / "analyst" / "public.key", "-C", root / "north"]
-    done("project", "new", "p", *agreed, *members, *keys, "--range", -9, 9, "-o", root / "project.toml")
+    done("project", "new", "p", *agreed, *members, *keys, "--range", -9, 9, "--rows", "-o", root / "project.toml")
     seal = ["--project", root / "project.toml", "-C", root / "north", "-o", root / "anchor.dcanchor"]
     done("anchor", "seal", root / "public.csv", *seal)
     for name, options in {"north": ["--preset", "none", "--undefended"], "south": ["--group-size", 4]}.items():

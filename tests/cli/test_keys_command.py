@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from datacollab.bundle import KeyPair, PublicKey
+from datacollab.bundle import KeyPair, PublicKey, mask_card_in
 from datacollab.cli import _keys
 from playing import assert_refused, runs
 
@@ -54,10 +54,18 @@ def test_a_folder_that_is_there_is_closed_to_others(tmp_path):
     (folder / "patients.csv").write_text("age\n")
     assert run("new", folder).exit_code == 0
     assert mode_of(folder) == 0o700
-    assert sorted(os.listdir(folder)) == ["keys.json", "patients.csv", "public.key"]
+    assert sorted(os.listdir(folder)) == [".lock", "keys.json", "mask.dcstate", "patients.csv", "public.key"]
 
 
-@pytest.mark.parametrize("name", ["keys.json", "public.key"])
+def test_a_mask_key_comes_with_them(tmp_path, word_file):
+    assert run("new", tmp_path / "a", "--passphrase-file", word_file).exit_code == 0
+    card = mask_card_in(tmp_path / "a" / "public.key")
+    again = json.loads(run("mask", "-C", tmp_path / "a", "--passphrase-file", word_file, "--json").stdout)
+    assert again["mask_key"] == card, "an unused one is kept"
+    assert mode_of(tmp_path / "a" / "mask.dcstate") == 0o600
+
+
+@pytest.mark.parametrize("name", ["keys.json", "public.key", "mask.dcstate"])
 def test_nothing_is_overwritten_and_nothing_made_besides(tmp_path, name):
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / name).write_text("mine")

@@ -39,7 +39,7 @@ class Exchange:
         self.drafted = done(
             *("project", "new", "trial", "--like", root / "public.csv", "--purpose", "Tests.", *members),
             *("--analyst", root / "analyst" / "public.key", "-C", root / "a", "-o", root / "project.toml"),
-            *("--anchor-rows", 100, *columns),
+            *("--anchor-rows", 100, "--rows", *columns),
         )
         done(
             "anchor",

@@ -9,6 +9,7 @@ import pytest
 
 from datacollab.bundle import KeyPair, key_with_proof
 from datacollab.exchange.project import load_project
+from datacollab.sums import MaskKey, mask_card
 from playing import assert_refused, runs
 
 run = runs("project")
@@ -17,18 +18,20 @@ run = runs("project")
 SECRET = "Anna Huber"
 TODAY = datetime.now(UTC).date()
 TOMORROW = (TODAY + timedelta(days=1)).isoformat()
-NAMES = ("a", "b", "analyst", "stranger")
+PARTIES = ("a", "b", "c")
+NAMES = (*PARTIES, "analyst", "stranger")
 
 
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory):
-    """A folder with keys for each member."""
+    """A folder with keys for each member; all but the stranger have mask keys."""
     folder = tmp_path_factory.mktemp("keys")
     for name in NAMES:
         (folder / name).mkdir()
         pair = KeyPair.generate()
         pair.save(folder / name / "keys.json")
-        (folder / name / "public.key").write_text(key_with_proof(pair))
+        card = "" if name == "stranger" else f"{mask_card(MaskKey.generate(), pair)}\n"
+        (folder / name / "public.key").write_text(key_with_proof(pair) + card)
     return folder
 
 
@@ -52,7 +55,7 @@ def public(tmp_path):
 def new(keys, public, tmp_path):
     """Runs `project new` with what it needs, and more."""
 
-    def new(*more, output="project.toml", without=("id",), parties=("a", "b"), like=public):
+    def new(*more, output="project.toml", without=("id",), parties=PARTIES, like=public):
         wanted = {"--like": like, "--target": "died", "--purpose": "Who is at risk?", "-C": keys / "a"}
         wanted |= {"--analyst": keys / "analyst" / "public.key", "-o": tmp_path / output}
         arguments = [text for pair in wanted.items() for text in pair]
@@ -72,15 +75,15 @@ def file(new, tmp_path):
 
 def test_a_draft_is_signed_and_says_what_to_check(new, keys, tmp_path):
     rules = ["--min-rows", 30, "--min-class-rows", 3, "--max-components", 2, "--anchor-method", "sample"]
-    result = new("--deadline", TOMORROW, *rules, "--quorum", 2, "--anchor-rows", 77)
+    result = new("--deadline", TOMORROW, *rules, "--quorum", 2, "--anchor-rows", 40)
     assert result.exit_code == 0, result.output
     path = tmp_path / "project.toml"
     project = load_project(path)
-    assert f"{path}: 2 columns (4 in the matrix), classification of died, 2 parties." in result.stdout
+    assert f"{path}: 2 columns (4 in the matrix), classification of died, 3 parties." in result.stdout
     assert project.digest in result.stdout
     assert f"datacollab project sign {path}" in result.stdout
     assert (project.min_rows, project.min_class_rows, project.max_components) == (30, 3, 2)
-    assert (project.seal_shares, project.anchor.n_rows, project.anchor.method) == (True, 77, "sample")
+    assert (project.seal_shares, project.anchor.n_rows, project.anchor.method) == (True, 40, "sample")
     assert project.deadline.isoformat() == TOMORROW
     assert project.anchor.source == "public.csv"
     assert project.owner == project.parties["a"]
@@ -111,8 +114,8 @@ def test_public_rows_need_no_targets(new, public, tmp_path):
     assert result.exit_code == 0, result.output
     assert load_project(tmp_path / "project.toml").task.classes == ("no", "yes")
     assert "has no column 'died': compare its spelling, and that of the classes no, yes," in result.stdout
-    # The ranges of two columns are to be checked, and not what was told.
-    assert (tmp_path / "project.toml").read_text().count("CHECK") == 2
+    # The ranges of two columns and the legal entities are to be checked, and not what was told.
+    assert (tmp_path / "project.toml").read_text().count("CHECK") == 3
     result = new("--target-range", 0, 5, like=bare, output="numbers.toml")
     assert result.exit_code == 0, result.output
     task = load_project(tmp_path / "numbers.toml").task
@@ -132,8 +135,8 @@ def test_a_task_can_be_told_and_unknown_ones_are_refused(new, tmp_path):
     assert_refused(new("--task", "regression"), "SPEC_INVALID", 13, "numbers")
     assert_refused(new(without=()), "SPEC_INVALID", 13, "'id'", "--without")
     assert_refused(new("--anchor-method", "gan"), "SPEC_INVALID", 13, "smote")
-    assert_refused(new(parties=("a",)), "SPEC_INVALID", 13, "at least 2")
-    assert_refused(new(parties=("a", "analyst")), "SPEC_INVALID", 13, "analyst")
+    assert_refused(new("--rows", parties=("a",)), "SPEC_INVALID", 13, "at least 2")
+    assert_refused(new(parties=("a", "b", "analyst")), "SPEC_INVALID", 13, "analyst")
     assert not (tmp_path / "project.toml").exists()
 
 
@@ -158,7 +161,7 @@ def test_a_project_is_not_overwritten(new, file):
 
 
 def test_keys_that_are_missing_or_none(new, keys, tmp_path, public):
-    assert_refused(new(parties=("a", "c")), "KEY_MISSING", 10, "c/public.key")
+    assert_refused(new(parties=("a", "b", "d")), "KEY_MISSING", 10, "d/public.key")
     assert_refused(new("-C", tmp_path), "KEY_MISSING", 10, "datacollab keys new")
     assert_refused(new("--analyst", public), "KEY_MALFORMED", 10, "public.csv")
     (tmp_path / "binary.key").write_bytes(b"\xff" * 90)
@@ -211,7 +214,7 @@ def test_show_puts_columns_that_are_alike_into_one_line(new, tmp_path):
     shown = run("show", tmp_path / "project.toml").stdout
     assert "  pixel0 ... pixel63 (64 columns)  0 to 1  missing: filled in, outside: clip\n" in shown
     text = (tmp_path / "project.toml").read_text()
-    assert text.count("CHECK") == 1
+    assert text.count("CHECK") == 2
     assert "# CHECK: found in public rows. Are these all there are?\n[task]" in text
 
 
@@ -253,7 +256,8 @@ def test_an_edited_project_is_signed_again(file, keys):
     assert result.exit_code == 0, result.output
     after = load_project(file)
     assert after.digest != before
-    first, second = result.stdout.splitlines()
+    first, warning, second = result.stdout.splitlines()
+    assert "Only 3 legal entities" in warning
     assert first == f"{file}: signed, revision 2. New digest {after.digest}"
     assert "datacollab anchor seal" in second
     assert "datacollab party join" in second
@@ -287,7 +291,7 @@ def test_a_signature_that_was_lost_is_written(file, keys):
 def test_signing_refuses_nonsense_and_changes_nothing(file, keys):
     nonsense = file.read_text().replace("quorum = 2", "quorum = 7")
     file.write_text(nonsense)
-    assert_refused(run("sign", file, "-C", keys / "a"), "SPEC_INVALID", 13, "quorum", "1 to 2")
+    assert_refused(run("sign", file, "-C", keys / "a"), "SPEC_INVALID", 13, "quorum", "1 to 3")
     assert file.read_text() == nonsense
 
 

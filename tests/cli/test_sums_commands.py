@@ -27,8 +27,6 @@ def place(tmp_path_factory):
         rows_of(80, 50 + seed).to_csv(at / f"{name}.csv", index=False)
     rows_of(200, 9).to_csv(at / "new.csv", index=False)
     done(keys("new", *(at / name for name in (*PARTIES, "analyst"))))
-    for name in PARTIES:
-        done(keys("mask", "-C", at / name))
     members = [option for name in PARTIES for option in ("--party", f"{name}={at / name / 'public.key'}")]
     text = done(
         project(

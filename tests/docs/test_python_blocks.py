@@ -24,7 +24,7 @@ from datacollab_experiments.paper import read_results
 
 BEGINNINGS = {
     "from dask.distributed import Client": "cluster.md",
-    "from datacollab.exchange.analyst_folder import AnalystFolder": "exchange.md",
+    "from datacollab.exchange.analyst_folder import AnalystFolder": "exchange-rows.md",
     'with joblib.parallel_config(backend="dask"):': "experiments.md",
     "import datacollab as dc\nimport torch": "gpu.md",
     "import logging": "scaling.md",

@@ -21,8 +21,9 @@ from ._output import reported
 if TYPE_CHECKING:
     from ..datasets import DatasetInfo
 
-__all__ = ["app", "deal"]
+__all__ = ["USUAL_PARTIES", "app", "deal"]
 
+USUAL_PARTIES = ("hospital-a", "hospital-b", "hospital-c", "hospital-d", "hospital-e")
 
 app = group("Real data sets for experiments: what there is, and fetching it.")
 
@@ -72,7 +73,7 @@ def deal_tables(
         Path | None, typer.Option("--output", "-o", metavar="DIR", help="Directory for the CSV files.")
     ] = None,
     party: Annotated[
-        list[str] | None, typer.Option(help="Name of a party. Repeatable. Default: hospital-a, hospital-b.")
+        list[str] | None, typer.Option(help="Name of a party. Repeatable. Default: hospital-a to hospital-e.")
     ] = None,
     rows: Annotated[int, typer.Option(min=2, help="Rows per party.")] = 150,
     public: Annotated[int, typer.Option(min=2, help="Public rows.")] = 600,
@@ -92,7 +93,7 @@ def deal_tables(
         files, target = deal(
             name,
             named_once(output, there, "--output / -o"),
-            parties=party or ["hospital-a", "hospital-b"],
+            parties=party or list(USUAL_PARTIES),
             n_per_party=rows,
             n_public=public,
             n_new=new,

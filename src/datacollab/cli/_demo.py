@@ -1,9 +1,8 @@
-"""``datacollab demo``: whether collaborating pays, and at what risk."""
+"""``datacollab demo``: whether collaborating pays."""
 
 from __future__ import annotations
 
 import json
-import math
 import shlex
 import sys
 import time
@@ -28,10 +27,10 @@ _ENOUGH_DRAWS = 5
 def demo(
     dataset: Annotated[str, Option(help="One of the names that `datacollab data list` shows; of classes.")] = "digits",
     data_dir: Annotated[Path | None, Option(help="Directory that holds the data set's files.")] = None,
-    parties: Annotated[int, Option(min=3, help="Number of parties.")] = 10,
+    parties: Annotated[int, Option(min=3, help="Number of parties.")] = 30,
     rows: Annotated[int, Option(min=10, help="Rows per party.")] = 25,
     seeds: Annotated[int, Option(min=1, help="Random draws of parties, public and test rows.")] = _ENOUGH_DRAWS,
-    jobs: Annotated[int, Option("--jobs", "-j", help="Plays at a time; -1: as many as there are cores.")] = -1,
+    jobs: Annotated[int, Option("--jobs", "-j", help="Draws played at a time; -1: as many as there are cores.")] = -1,
     output: Annotated[
         Path, Option("--output", "-o", metavar="DIR", help="Directory for figure, page and scores.")
     ] = Path("output/demo"),
@@ -41,14 +40,11 @@ def demo(
     as_json: Annotated[bool, Option("--json", help="Print the scores as JSON instead of a table.")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
-    """Show whether collaborating pays, and at what risk.
+    """Show whether collaborating pays: sums under masks, beside what else there is.
 
-    Parties have few rows of their own and a hundred public ones, with targets
-    or without. They share undefended or by the defence that measured best,
-    the analyst chooses a method and a model, and each party pools the result
-    with the best that it has alone. Prints accuracies with 95 % confidence
-    intervals beside "alone" and beside all rows in one place, and how many
-    rows an attacker links; writes a figure and an HTML page.
+    Parties have few rows of their own and a hundred public ones with targets. They share sums, as the commands do by
+    default. Prints accuracies with 95 % confidence intervals beside rows that are shared undefended, the average of
+    everybody's local models, what a party has alone, and all rows in one place; writes a figure and an HTML page.
 
     For example:
 
@@ -62,7 +58,7 @@ def demo(
     """
     if roles:
         with one_line_errors(f"The files in {output} are as the last step left them."):
-            predictions = play_roles(output, ("hospital-a", "hospital-b"), quiet=quiet or as_json)
+            predictions = play_roles(output, quiet=quiet or as_json)
             if as_json:
                 typer.echo(json.dumps({"predictions": str(predictions)}, indent=2))
         return
@@ -80,15 +76,15 @@ def demo(
 def _run(
     dataset: str, data_dir: Path | None, parties: int, rows: int, seeds: int, jobs: int, output: Path, quiet: bool
 ) -> tuple[Demonstration, list[Path]]:
-    from ._demonstration import SITUATIONS, demonstrate, demonstration_figure, demonstration_page
+    from ._demonstration import demonstrate, demonstration_figure, demonstration_page
 
-    with shown_progress(quiet, steps=2 + seeds * len(SITUATIONS), first="loading") as progress:
+    with shown_progress(quiet, steps=2 + seeds, first="loading") as progress:
         from ..datasets import load
 
         data = load(dataset, data_dir=data_dir)
         if data.task != "classification":
             raise ValueError(f"The demonstration is of classes, and {dataset!r} has numbers; try `datacollab compare`.")
-        progress(f"playing {len(SITUATIONS)} situations in {seeds} draw{'s' if seeds > 1 else ''}")
+        progress(f"playing {seeds} draw{'s' if seeds > 1 else ''}")
         demonstration = demonstrate(
             data, n_parties=parties, n_rows=rows, seeds=range(seeds), progress=progress, n_jobs=jobs
         )
@@ -107,28 +103,19 @@ def _print_table(demonstration: Demonstration, dataset: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from ._demonstration import SITUATIONS, WAYS
+    from ._demonstration import ALONE, WAYS, in_words
 
     console = Console()
-    title = f"{dataset}: accuracy on new rows, and own rows that an attacker links"
-    table = Table(title=title, box=box.SIMPLE_HEAD, show_lines=True)
-    table.add_column("public rows,\nsharing")
-    for heading in (*WAYS, "linked"):
-        table.add_column(heading.replace(" in ", " in\n"), justify="right")
-    for situation in SITUATIONS:
-        risk = demonstration.linked[situation]
-        public = "with targets" if situation.labelled else "without targets"
-        table.add_row(
-            f"{public},\n{'private' if situation.private else 'undefended'}",
-            *(_number(*demonstration.interval(situation, way)) for way in WAYS),
-            "no own row" if risk is None else f"{100 * risk[0]:.0f} %",
-        )
+    n_parties, n_rows = demonstration.n_parties, demonstration.n_rows
+    table = Table(title=f"{dataset}: {n_parties} parties with {n_rows} rows each, on new rows", box=box.SIMPLE_HEAD)
+    table.add_column("way")
+    for heading in ("accuracy", "above alone"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("what leaves a party")
+    for way, leaves in WAYS.items():
+        gain = "" if way == ALONE else in_words(*demonstration.gain(way), sign="+")
+        table.add_row(way, in_words(*demonstration.interval(way)), gain, leaves)
     console.print(table)
-    for sentence in demonstration.sentences():
-        console.print(f"• {sentence}", highlight=False)
+    console.print(demonstration.sentence, highlight=False)
     if len(demonstration.seeds) < _ENOUGH_DRAWS:
         console.print(f"With more draws intervals are narrower: --seeds {_ENOUGH_DRAWS}.", highlight=False)
-
-
-def _number(mean: float, half_width: float) -> str:
-    return f"{mean:.3f}" if math.isnan(half_width) else f"{mean:.3f}\n± {half_width:.3f}"

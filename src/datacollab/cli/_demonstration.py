@@ -1,147 +1,95 @@
-"""What `datacollab demo` plays and shows: few own rows, some public ones, a risk to choose, and what it brings."""
+"""What `datacollab demo` plays and shows: what a party gains by sums under masks, beside what else there is."""
 
 from __future__ import annotations
 
 import base64
 import io
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from scipy import stats
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.svm import SVC
 
 from .._validation import FloatArray, require
-from ..analyst import ODC, Analyst
+from ..analyst import ODC
 from ..anchor import SMOTEAnchor
-from ..datasets import Dataset, PartySplit, split_parties
+from ..collaboration import DataCollaborationClassifier
+from ..datasets import Dataset, split_parties
 from ..linalg import median_gamma
 from ..model import LandmarkRidgeClassifier
-from ..party import Benefit, Party, obfuscator
-from ..risk.audit import audit
+from ..party import CommonSpace, obfuscator
+from ..sums import MaskedMessage, MaskKey, SumsPlan
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "SITUATIONS",
-    "WAYS",
-    "Demonstration",
-    "Situation",
-    "demonstrate",
-    "demonstration_figure",
-    "demonstration_page",
-]
+__all__ = ["WAYS", "Demonstration", "demonstrate", "demonstration_figure", "demonstration_page"]
 
-WAYS = ("alone", "collaboration", "pooled", "all rows in one place")
+SUMS, ROWS, AVERAGE, ALONE, ONE_PLACE = (
+    *("sums under masks", "rows, undefended", "average of local models", "alone", "all rows in one place"),
+)
+WAYS = {
+    SUMS: "one file; the total alone can be read, with noise",
+    ROWS: "each row, in columns of a secret map",
+    AVERAGE: "a model of its rows, which tells who is in them",
+    ALONE: "nothing",
+    ONE_PLACE: "each row as it is, which is not allowed",
+}
+"""Ways, and what leaves a party."""
 N_PUBLIC, N_ANCHORS, N_TEST, N_COMPONENTS = 100, 1000, 500, 48
 N_JUDGING = 3
-"""Parties that combine and are tested; all share."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Situation:
-    """What parties have besides their own rows, and how they share.
-
-    Attributes
-    ----------
-    labelled : bool
-        Whether the public rows have targets.
-    private : bool
-        Whether shares are defended, by `Party.private`.
-    """
-
-    labelled: bool
-    private: bool
-
-    @property
-    def name(self) -> str:
-        """In words."""
-        rows = f"{N_PUBLIC} public rows {'with' if self.labelled else 'without'} targets"
-        return f"{rows}, {'private' if self.private else 'undefended'}"
-
-
-SITUATIONS = tuple(
-    Situation(labelled=labelled, private=private) for labelled in (True, False) for private in (False, True)
-)
+"""Parties whose maps test rows go through, if rows are shared."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Demonstration:
-    """Scores of all situations and ways.
+    """Accuracies of all ways.
 
     Attributes
     ----------
     n_parties, n_rows : int
         Parties, and rows of each.
     seeds : tuple of int
-    accuracies : dict of (Situation, way) to ndarray of shape (n_seeds,)
-        Means over parties, on common test rows.
-    linked : dict of Situation to (float, float), or None
-        Part of a party's rows that an attacker who holds the anchor links to the right shared row, and what targets
-        alone give away; None where no shared row stands for an own one.
-    benefits : dict of Situation to list of Benefit
-        What the parties themselves say that collaboration brought, of the first draw.
+    accuracies : dict of way to ndarray of shape (n_seeds,)
+        On new rows.
     """
 
     n_parties: int
     n_rows: int
     seeds: tuple[int, ...]
-    accuracies: dict[tuple[Situation, str], FloatArray]
-    linked: dict[Situation, tuple[float, float] | None]
-    benefits: dict[Situation, list[Benefit]]
+    accuracies: dict[str, FloatArray]
 
-    def interval(self, situation: Situation, way: str) -> tuple[float, float]:
-        """Mean and half the width of its 95 % interval over the draws."""
-        return _interval(self.accuracies[situation, way])
+    def interval(self, way: str) -> tuple[float, float]:
+        """Return the mean and half the width of its 95 % interval over the draws."""
+        return _interval(self.accuracies[way])
 
-    def gain(self, situation: Situation) -> tuple[float, float]:
-        """The pool's mean accuracy above what a party has alone, and half the width of its 95 % interval."""
-        return _interval(self.accuracies[situation, "pooled"] - self.accuracies[situation, "alone"])
+    def gain(self, way: str) -> tuple[float, float]:
+        """Return the mean accuracy above what a party has alone, and half the width of its 95 % interval."""
+        return _interval(self.accuracies[way] - self.accuracies[ALONE])
 
-    def sentences(self) -> list[str]:
-        """What came out, a sentence for each situation."""
-        return [self._sentence(situation) for situation in SITUATIONS]
-
-    def _sentence(self, situation: Situation) -> str:
-        alone, pooled = (self.interval(situation, way)[0] for way in ("alone", "pooled"))
-        gain, half_width = self.gain(situation)
+    @property
+    def sentence(self) -> str:
+        """What sums brought."""
+        gain, half_width = self.gain(SUMS)
         points = f"{100 * abs(gain):.1f} points of accuracy"
         if abs(gain) > half_width:
-            verdict = f"collaborating {'brought' if gain > 0 else 'cost'} {points}"
-        else:
-            draws = "one draw" if len(self.seeds) == 1 else f"{len(self.seeds)} draws"
-            verdict = f"the pool was {points} {'above' if gain > 0 else 'below'}, which {draws} cannot tell from chance"
-        risk = self.linked[situation]
-        told = (
-            "no shared row stands for one of a party's"
-            if risk is None
-            else f"{100 * risk[0]:.0f} % of its rows can be linked, {100 * risk[1]:.0f} % by targets alone"
-        )
-        return f"{situation.name.capitalize()}: {verdict} ({alone:.3f} alone, {pooled:.3f} pooled); {told}."
+            return f"Sums under masks {'brought' if gain > 0 else 'cost'} a party {points}."
+        draws = "one draw" if len(self.seeds) == 1 else f"{len(self.seeds)} draws"
+        return f"Sums were {points} {'above' if gain > 0 else 'below'}, which {draws} cannot tell from chance."
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as JSON can hold it."""
+        """Return the same as what JSON can hold."""
         return {
             "n_parties": self.n_parties,
             "n_rows": self.n_rows,
             "seeds": list(self.seeds),
-            "situations": [
-                {
-                    "name": situation.name,
-                    "labelled": situation.labelled,
-                    "private": situation.private,
-                    "accuracy": {way: self.accuracies[situation, way].tolist() for way in WAYS},
-                    "linked": self.linked[situation],
-                    "benefits": [benefit.to_dict() for benefit in self.benefits[situation]],
-                }
-                for situation in SITUATIONS
-            ],
+            "accuracy": {way: self.accuracies[way].tolist() for way in WAYS},
         }
 
 
@@ -154,7 +102,7 @@ def demonstrate(
     progress: Callable[[str], None],
     n_jobs: int | None = None,
 ) -> Demonstration:
-    """Play all situations: share, choose, combine, test.
+    """Play all ways.
 
     Parameters
     ----------
@@ -164,116 +112,114 @@ def demonstrate(
     seeds : sequence of int
         Draws of parties, public and test rows.
     progress : callable
-        Called with what was played: once for each draw and situation.
+        Called with each draw that was played.
     n_jobs : int, optional
-        Draws and situations played at a time, by joblib's rules; scores do not depend on it.
+        Draws played at a time, by joblib's rules; scores do not depend on it.
     """
-    scores = {(situation, way): np.full(len(seeds), np.nan) for situation in SITUATIONS for way in WAYS}
-    linked: dict[Situation, tuple[float, float] | None] = {}
-    benefits: dict[Situation, list[Benefit]] = {}
-    plays = [(draw, situation) for draw in range(len(seeds)) for situation in SITUATIONS]
-    for draw, situation, play in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
-        delayed(_played)(data, n_parties, n_rows, situation, seeds, draw) for draw, situation in plays
+    scores = []
+    for each in Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_played)(data, n_parties, n_rows, seed) for seed in seeds
     ):
-        for way, score in play.scores.items():
-            scores[situation, way][draw] = score
-        if draw == 0:
-            linked[situation], benefits[situation] = play.linked, play.benefits
-        progress(f"draw {draw + 1} of {len(seeds)}: {situation.name}")
-    return Demonstration(
-        n_parties=n_parties,
-        n_rows=n_rows,
-        seeds=tuple(seeds),
-        accuracies=scores,
-        linked=linked,
-        benefits=benefits,
-    )
+        scores.append(each)
+        progress(f"draw {len(scores)} of {len(seeds)}")
+    accuracies = {way: np.array([each[way] for each in scores]) for way in WAYS}
+    return Demonstration(n_parties=n_parties, n_rows=n_rows, seeds=tuple(seeds), accuracies=accuracies)
 
 
-class _Outcome(NamedTuple):
-    scores: dict[str, float]
-    linked: tuple[float, float] | None
-    benefits: list[Benefit]
-
-
-def _played(
-    data: Dataset, n_parties: int, n_rows: int, situation: Situation, seeds: Sequence[int], draw: int
-) -> tuple[int, Situation, _Outcome]:
-    """One draw in one situation; the first is attacked."""
-    seed = seeds[draw]
-    split = split_parties(data.X, data.y, n_parties=n_parties, n_per_party=n_rows, random_state=seed)
-    play = _Play(data, split, situation, seed)
-    scores = dict(play.scores())
-    return draw, situation, _Outcome(scores, play.linked() if draw == 0 else None, play.benefits)
+def _played(data: Dataset, n_parties: int, n_rows: int, seed: int) -> dict[str, float]:
+    return _Play(data, n_parties, n_rows, seed).scores
 
 
 class _Play:
-    """One draw in one situation."""
+    """One draw.
 
-    def __init__(self, data: Dataset, split: PartySplit, situation: Situation, seed: int) -> None:
-        self.data, self.split, self.situation, self.seed = data, split, situation, seed
-        self.public, self.test = split.rest[:N_PUBLIC], split.rest[N_PUBLIC : N_PUBLIC + N_TEST]
-        self.benefits: list[Benefit] = []
-        # Secrets come from the operating system otherwise; here whoever plays it again is to find the same scores.
-        self.secrets = np.random.RandomState(seed)
-        target = self.data.y[self.public] if situation.labelled else None
-        self.anchor, self.anchor_target = SMOTEAnchor(N_ANCHORS).sample(data.X[self.public], target, random_state=seed)
-        self.parties = [self._party(name).fit(own.X, own.y) for name, own in split.items()]
+    Attributes
+    ----------
+    scores : dict of way to float
+    """
 
-    def scores(self) -> Iterator[tuple[str, float]]:
-        """Mean accuracy of each way over the judging parties."""
-        collaboration = Analyst().fit(party.share(self.anchor, self.anchor_target) for party in self.parties)
-        X_test, y_test = self.data.X[self.test], self.data.y[self.test]
-        public = self.data.X[self.public]
-        public_target = self.data.y[self.public] if self.situation.labelled else None
-        right: dict[str, list[float]] = {way: [] for way in WAYS[:3]}
-        for party, own in list(zip(self.parties, self.split.values(), strict=True))[:N_JUDGING]:
-            model = party.personalise(
-                collaboration.party_model(party.name),
-                own.X,
-                own.y,
-                public=public,
-                public_target=public_target,
-                random_state=self.seed,
-            )
-            self.benefits.append(model.benefit_)
-            for way, found in right.items():
-                found.append(float(np.mean(model.predict(X_test, using=way) == y_test)))
-        yield from ((way, float(np.mean(found))) for way, found in right.items())
-        yield WAYS[3], self._in_one_place(X_test, y_test)
+    def __init__(self, data: Dataset, n_parties: int, n_rows: int, seed: int) -> None:
+        split = split_parties(data.X, data.y, n_parties=n_parties, n_per_party=n_rows, random_state=seed)
+        public, test = split.rest[:N_PUBLIC], split.rest[N_PUBLIC : N_PUBLIC + N_TEST]
+        self.seed, self.own, self.classes = seed, dict(split.items()), np.unique(data.y)
+        self.public, self.target = data.X[public], data.y[public]
+        X, y, self.names = split.pooled()
+        self.X, self.y = X, y
+        self.X_test, self.y_test = data.X[test], data.y[test]
+        own, with_public = self._local_models(public=False), self._local_models(public=True)
+        locals_ = [*own, *with_public]
+        whole = _kernel_ridge(np.vstack([X, self.public]), np.concatenate([y, self.target]))
+        self.scores = {
+            SUMS: self._score(self._told_by_sums()),
+            ROWS: float(np.mean([self._score(told) for told in self._told_by_rows()])),
+            # Of four kinds of local models the best, chosen by what only hindsight knows.
+            AVERAGE: max(self._score(self.classes[np.mean(told, axis=0).argmax(axis=1)]) for told in locals_),
+            ALONE: max(
+                float(np.mean([self._score(self.classes[each.argmax(axis=1)]) for each in told])) for told in locals_
+            ),
+            ONE_PLACE: self._score(whole.predict(self.X_test)),
+        }
 
-    def linked(self) -> tuple[float, float] | None:
-        """Linkage of the first party's rows by the strongest simple attack, beside targets alone; None if they stay."""
-        if self.situation.private:
-            return None
-        own = next(iter(self.split.values()))
-        found = audit(
-            self.parties[0],
-            own.X,
-            self.anchor,
-            y=own.y,
-            anchor_target=self.anchor_target,
-            public=self.data.X[self.public],
-            levels=["T2"],
-            attacks=["linear regression"],
-            random_state=self.seed,
-        ).headline("linkability")
-        if found is None or found.baseline is None:
-            return None
-        return float(found.value), float(found.baseline)
+    def _score(self, told: Any) -> float:
+        return float(np.mean(told == self.y_test))
 
-    def _party(self, name: Any) -> Party:
-        public = self.data.X[self.public]
-        if self.situation.private:
-            return Party.private(name, public, n_components=N_COMPONENTS, random_state=self.secrets)
-        return Party(name, obfuscator("pca", N_COMPONENTS), fit_on=public, random_state=self.secrets)
+    def _told_by_sums(self) -> Any:
+        space, plan, messages = played_sums(self.own, self.public, self.target, self.classes, self.seed)
+        return plan.solve(messages).predict(space.transform(self.X_test))
 
-    def _in_one_place(self, X_test: FloatArray, y_test: Any) -> float:
-        """Kernel ridge regression on everybody's raw rows, which may not be."""
-        X, y, _ = self.split.pooled()
-        if self.situation.labelled:
-            X, y = np.vstack([X, self.data.X[self.public]]), np.concatenate([y, self.data.y[self.public]])
-        return float(LandmarkRidgeClassifier(X, gamma=median_gamma(X)).fit(X, y).score(X_test, y_test))
+    def _told_by_rows(self) -> list[Any]:
+        anchor, target = SMOTEAnchor(N_ANCHORS).sample(self.public, self.target, random_state=self.seed)
+        model = DataCollaborationClassifier(
+            obfuscator("pca", N_COMPONENTS), ODC(), SVC(C=10.0), fit_on=self.public, random_state=self.seed
+        ).fit(self.X, self.y, groups=self.names, anchor=anchor, anchor_target=target)
+        judging = list(self.own)[:N_JUDGING]
+        return [model.predict(self.X_test, groups=[party] * len(self.X_test)) for party in judging]
+
+    def _local_models(self, *, public: bool) -> list[list[FloatArray]]:
+        """Return, for each kind of model, the probabilities that each party's own one gives the test rows."""
+        kinds: tuple[Callable[[FloatArray, Any], Any], ...] = (_forest, _kernel_ridge)
+        return [[self._probabilities(kind, rows, public=public) for rows in self.own.values()] for kind in kinds]
+
+    def _probabilities(
+        self, kind: Callable[[FloatArray, Any], Any], own: tuple[FloatArray, Any], *, public: bool
+    ) -> FloatArray:
+        X, y = own
+        if public:
+            X, y = np.vstack([X, self.public]), np.concatenate([y, self.target])
+        model = kind(X, y)
+        told = np.zeros((len(self.X_test), len(self.classes)))
+        told[:, np.searchsorted(self.classes, model.classes_)] = model.predict_proba(self.X_test)
+        return told
+
+
+def played_sums(
+    own: Mapping[Any, tuple[FloatArray, Any]], public: FloatArray, target: Any, classes: Any, seed: int
+) -> tuple[CommonSpace, SumsPlan, list[MaskedMessage]]:
+    """Play what parties do that share sums: the map, the plan, and each party's message.
+
+    The first party adds the public rows to its own.
+    """
+    # Secrets come from the operating system otherwise; here the same seed gives the same scores.
+    draw = np.random.RandomState(seed).bytes
+    space = CommonSpace(public, draw(32))
+    keys = {name: MaskKey(draw(32)) for name in own}
+    roster = {name: key.public for name, key in keys.items()}
+    plan = SumsPlan(roster, n_components=space.n_components, classes=classes)
+    messages = []
+    for place, (name, (X, y)) in enumerate(own.items()):
+        v = space.transform(X)
+        if place == 0:
+            v, y = np.vstack([v, space.anchor]), np.concatenate([y, target])
+        messages.append(plan.message(name, v, y, keys[name], noise_key=draw(32)))
+    return space, plan, messages
+
+
+def _forest(X: FloatArray, y: Any) -> Any:
+    return RandomForestClassifier(random_state=0).fit(X, y)
+
+
+def _kernel_ridge(X: FloatArray, y: Any) -> Any:
+    return LandmarkRidgeClassifier(X, gamma=median_gamma(X)).fit(X, y)
 
 
 def _interval(values: FloatArray) -> tuple[float, float]:
@@ -283,18 +229,14 @@ def _interval(values: FloatArray) -> tuple[float, float]:
     return float(values.mean()), float(half_width)
 
 
-_MARKERS = ("o", "^", "s")
-_COLOURS = ("#0072B2", "#D55E00", "#009E73")
-"""Okabe and Ito's palette, told apart by readers with any colour vision."""
-_WAY_COLOURS = {"alone": "#7f7f7f", "collaboration": "#56B4E9", "pooled": "#0072B2", "all rows in one place": "#cccccc"}
-_N_CLASSES, _N_SHOWN, _N_SHOWN_PUBLIC = 3, 60, 300
+_COLOURS = {SUMS: "#0072B2", ROWS: "#56B4E9", AVERAGE: "#56B4E9", ALONE: "#7f7f7f", ONE_PLACE: "#cccccc"}
+"""From Okabe and Ito's palette, told apart by readers with any colour vision."""
+_BRIGHTEST = 0.98
+"""Quantile of a picture's numbers from which on all are as bright."""
 
 
 def demonstration_figure(data: Dataset, demonstration: Demonstration) -> Figure:
-    """Rows as they are shared, the same rows integrated, and accuracies beside what a party has alone.
-
-    The first two panels are read by the same projection, learnt on the anchor: as the first party maps it, and as the
-    collaboration does.
+    """Draw one party's message, the total of all, and the accuracies of all ways.
 
     Parameters
     ----------
@@ -302,92 +244,46 @@ def demonstration_figure(data: Dataset, demonstration: Demonstration) -> Figure:
         Of classes.
     demonstration : Demonstration
     """
-    figure_module = require("matplotlib.figure", "plots")
-    figure: Figure = figure_module.Figure(figsize=(13, 4.4), layout="constrained")
-    before, after, bars = figure.subplots(1, 3, width_ratios=(1, 1, 1.5))
-    _draw_alignment(before, after, data)
-    _draw_bars(bars, demonstration)
-    return figure
-
-
-def _draw_alignment(before: Axes, after: Axes, data: Dataset) -> None:
-    classes = np.unique(data.y)[:_N_CLASSES]
-    kept = np.isin(data.y, classes)
-    X, y = data.X[kept], data.y[kept]
-    split = split_parties(X, y, n_parties=3, n_per_party=_N_SHOWN, random_state=0)
-    public = split.rest[:_N_SHOWN_PUBLIC]
-    anchor, target = X[public], y[public]
-    parties = [Party(name, obfuscator("pca", 20), fit_on=anchor).fit(own.X, own.y) for name, own in split.items()]
-    shares = {party.name: party.share(anchor, target) for party in parties}
-    odc = ODC(reference="consensus").fit({name: share.anchor_representation for name, share in shares.items()})
-    raw = {name: share.representation for name, share in shares.items()}
-    first = next(iter(shares.values())).anchor_representation
-    mapped = odc.transform({name: share.anchor_representation for name, share in shares.items()})
-    common = np.mean(list(mapped.values()), axis=0)
-    panels = ((before, raw, first), (after, odc.transform(raw), common))
-    for axes, rows, reference in panels:
-        flat = LinearDiscriminantAnalysis(n_components=2).fit(reference, target)
-        for marker, (name, share) in zip(_MARKERS, shares.items(), strict=True):
-            _draw_rows(axes, flat.transform(rows[name]), share.target, classes, marker)
+    figure: Figure = require("matplotlib.figure", "plots").Figure(figsize=(12, 3.6), layout="constrained")
+    message, total, bars = figure.subplots(1, 3, width_ratios=(1, 1, 1.6))
+    n_parties = demonstration.n_parties
+    split = split_parties(data.X, data.y, n_parties=n_parties, n_per_party=demonstration.n_rows, random_state=0)
+    public = split.rest[:N_PUBLIC]
+    _, plan, messages = played_sums(dict(split.items()), data.X[public], data.y[public], np.unique(data.y), 0)
+    shown = (
+        (message, messages[0].words[1:, 0].astype(np.float64), "One party's file: masked sums"),
+        (total, np.abs(plan.agreed.total(messages)), f"The total of all {n_parties}, with noise"),
+    )
+    for axes, numbers, title in shown:
+        square = np.zeros((plan.statistic.size, plan.statistic.size))
+        square[np.triu_indices(plan.statistic.size)] = numbers
+        axes.imshow(np.maximum(square, square.T), cmap="gray_r", vmin=0, vmax=np.quantile(numbers, _BRIGHTEST))
+        axes.set_title(title, fontsize=10.5)
         axes.set_xticks([])
         axes.set_yticks([])
-    before.set_title("As shared: each party's map is its secret", fontsize=10.5)
-    after.set_title("Integrated: a class is in one place", fontsize=10.5)
-    lines = require("matplotlib.lines", "plots")
-    handles = [
-        lines.Line2D([], [], marker=marker, linestyle="", color="#444444", label=str(name))
-        for marker, name in zip(_MARKERS, shares, strict=True)
-    ]
-    before.legend(handles=handles, fontsize=8, frameon=False, loc="best")
-
-
-def _draw_rows(axes: Axes, rows: FloatArray, target: Any, classes: Any, marker: str) -> None:
-    colours = np.array(_COLOURS)[np.searchsorted(classes, target)]
-    axes.scatter(rows[:, 0], rows[:, 1], c=colours, marker=marker, s=24, linewidths=0.4, edgecolors="white", alpha=0.85)
-
-
-def _draw_bars(axes: Axes, demonstration: Demonstration) -> None:
-    height = 0.8 / len(_WAY_COLOURS)
-    for number, situation in enumerate(SITUATIONS):
-        for offset, (way, colour) in enumerate(_WAY_COLOURS.items()):
-            mean, half_width = demonstration.interval(situation, way)
-            position = number + (offset - (len(_WAY_COLOURS) - 1) / 2) * height
-            axes.barh(position, mean, height, color=colour, label=way if number == 0 else None,
-                      xerr=np.nan_to_num(half_width), error_kw={"elinewidth": 1, "ecolor": "#444444"})  # fmt: skip
-            axes.annotate(f"{mean:.3f}", (0.02, position), xycoords=("axes fraction", "data"), va="center",
-                          fontsize=7.5, color="white" if way in ("alone", "pooled") else "#222222")  # fmt: skip
-    axes.set_yticks(
-        range(len(SITUATIONS)), [_label(demonstration, situation) for situation in SITUATIONS], fontsize=8.5
-    )
-    axes.invert_yaxis()
-    axes.set_xlim(0, 1)
-    axes.set_xlabel("accuracy on new rows, mean and 95 % interval")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(fontsize=8, frameon=False, ncols=2, loc="lower center", bbox_to_anchor=(0.4, 1.0))
-
-
-def _label(demonstration: Demonstration, situation: Situation) -> str:
-    risk = demonstration.linked[situation]
-    public = "with targets" if situation.labelled else "without targets"
-    told = "no own row leaves" if risk is None else f"rows linked: {100 * risk[0]:.0f} %"
-    return f"public rows {public}\n{'private' if situation.private else 'undefended'}; {told}"
+    for place, way in enumerate(WAYS):
+        mean, half_width = demonstration.interval(way)
+        bars.barh(place, mean, 0.75, color=_COLOURS[way], xerr=np.nan_to_num(half_width),
+                  error_kw={"elinewidth": 1, "ecolor": "#444444"})  # fmt: skip
+        bars.annotate(f"{mean:.3f}", (0.02, place), xycoords=("axes fraction", "data"), va="center", fontsize=9,
+                      color="white" if way in (SUMS, ALONE) else "#222222")  # fmt: skip
+    bars.set_yticks(range(len(WAYS)), list(WAYS), fontsize=9.5)
+    bars.invert_yaxis()
+    bars.set_xlim(0.5, 1)
+    bars.set_xlabel("accuracy on new rows, mean and 95 % interval")
+    bars.spines[["top", "right"]].set_visible(False)
+    return figure
 
 
 _STYLE = """
 :root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .5rem; text-align: right; border-bottom: 1px solid #8886; }
-th:first-child, td:first-child { text-align: left; min-width: 9rem; } td + td:not(:last-child) { white-space: nowrap; }
-td.pooled { font-weight: 600; }
-figure { margin: 1.5rem 0; } img { max-width: 100%; background: #fff; } .note { opacity: .8; font-size: .92rem; }
-@media (max-width: 40rem) {
-  table { font-size: .78rem; } th, td { padding: .2rem .25rem; } th:first-child, td:first-child { min-width: 5rem; }
-  td + td:not(:last-child) { white-space: normal; }
-  figure { overflow-x: auto; } img { max-width: none; width: 56rem; }
-}
-code { background: #8882; padding: 0 .25rem; overflow-wrap: anywhere; }
+th, td { padding: .3rem .6rem; text-align: left; border-bottom: 1px solid #8886; }
+tr:nth-child(2) { font-weight: 600; } td.number { text-align: right; white-space: nowrap; }
+figure { margin: 1.5rem 0; overflow-x: auto; } img { width: 100%; min-width: 40rem; background: #fff; }
+.note { opacity: .8; font-size: .92rem; } code { background: #8882; padding: 0 .25rem; overflow-wrap: anywhere; }
 """
 
 
@@ -402,57 +298,40 @@ def demonstration_page(demonstration: Demonstration, dataset: str, figure: Figur
     command : str
         What reproduces the page.
     """
-    said = "".join(f"<li>{escape(sentence)}</li>" for sentence in demonstration.sentences())
-    heads = "".join(f"<th>{escape(way)}</th>" for way in WAYS)
-    rows = "".join(_row(demonstration, situation) for situation in SITUATIONS)
-    told = "".join(f"<li>{escape(benefit.sentence)}</li>" for benefit in demonstration.benefits[SITUATIONS[2]])
+    rows = "".join(_row(demonstration, way) for way in WAYS)
     parties = f"{demonstration.n_parties} parties with {demonstration.n_rows} rows each of {escape(dataset)}"
-    drawn = f"{N_JUDGING} parties and {len(demonstration.seeds)} draws"
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=144)
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>datacollab: does collaborating pay?</title><style>{_STYLE}</style></head><body>
 <h1>Does collaborating pay? {parties}</h1>
-<ul>{said}</ul>
-<div class="wide"><table><tr><th>what parties have besides, and how they share</th>{heads}<th>pooled − alone</th>
-<th>own rows linked (by targets alone)</th></tr>{rows}</table></div>
-<figure><img alt="Rows of three parties as shared and integrated, and accuracies of all situations"
-src="data:image/png;base64,{_png(figure)}"><figcaption class="note">Left and middle: rows of three parties (markers)
-and three classes (colours), read by one projection. Right: accuracy on {N_TEST} new rows.</figcaption></figure>
+<p>{escape(demonstration.sentence)}</p>
+<div class="wide"><table><tr><th>way</th><th>accuracy</th><th>above alone</th><th>what leaves a party</th></tr>
+{rows}</table></div>
+<figure><img alt="One party's masked file, the total of all parties, and the accuracy of each way"
+src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode("ascii")}"><figcaption class="note">Left: the
+numbers of one party's file. Middle: what the analyst reads once it has all files. Right: accuracy on {N_TEST} new
+rows.</figcaption></figure>
 <h2>How to read this</h2>
-<p class="note"><b>alone</b>: the best that a party has without the others, of forests, kernel ridge and logistic
-regressions on its own rows and on the {N_PUBLIC} public rows; where these have no targets, it learns from them by
-self-training and label spreading. <b>collaboration</b>: the common model, chosen by the analyst among integration
-methods and models. <b>pooled</b>: what the party uses in the end, both of them weighted by what they say of its own
-rows when these are left out. <b>all rows in one place</b>: a kernel ridge regression on the raw rows of all parties,
-which is what may not be done.</p>
-<p class="note"><b>undefended</b>: PCA with {N_COMPONENTS} columns, fitted on the public rows and rotated in secret;
-each shared row stands for one of a party's. <b>private</b>: as many of the anchor's rows as the party
-has, labelled at the party; no row or target of its own, and nothing proven. The anchor has {N_ANCHORS}
-rows, interpolated between the public ones. Means are over {drawn}, intervals Student's t over the draws. Linkage is
-that of the first draw and one attacker who holds the anchor; <code>datacollab audit</code> tries more.</p>
-<h2>What parties are told</h2>
-<p class="note">Without looking at new rows; here with public rows without targets, undefended, in the first draw.</p>
-<ul>{told}</ul>
+<p class="note">All parties have {N_PUBLIC} public rows with targets besides their own.
+<b>{SUMS}</b>: the commands' default. Parties map rows by a common secret map and add them up under masks; the analyst
+makes ridge regression of the total. <b>{ROWS}</b>: the paper's way of sharing, by PCA with {N_COMPONENTS} columns that
+each party rotates in secret, aligned by ODC, with a support vector machine. <b>{AVERAGE}</b>: of everybody's local
+models. <b>{ALONE}</b>: the mean of local models. For both, local models are forests or kernel ridge regressions, of own
+rows or of own and public ones: the best of the four on the new rows. <b>{ONE_PLACE}</b>: kernel ridge regression.
+Means are over {len(demonstration.seeds)} draws, intervals Student's t over the draws.</p>
 <p class="note">Reproduce with <code>{escape(command)}</code></p>
 </body></html>
 """
 
 
-def _row(demonstration: Demonstration, situation: Situation) -> str:
-    cells = "".join(
-        f'<td class="{way.partition(" ")[0]}">{_number(*demonstration.interval(situation, way))}</td>' for way in WAYS
-    )
-    risk = demonstration.linked[situation]
-    told = "none stands for one" if risk is None else f"{100 * risk[0]:.0f} % ({100 * risk[1]:.0f} %)"
-    gain = _number(*demonstration.gain(situation), sign="+")
-    return f"<tr><td>{escape(situation.name)}</td>{cells}<td>{gain}</td><td>{told}</td></tr>"
+def _row(demonstration: Demonstration, way: str) -> str:
+    gain = "" if way == ALONE else in_words(*demonstration.gain(way), sign="+")
+    numbers = "".join(f'<td class="number">{text}</td>' for text in (in_words(*demonstration.interval(way)), gain))
+    return f"<tr><td>{escape(way)}</td>{numbers}<td>{escape(WAYS[way])}</td></tr>"
 
 
-def _number(mean: float, half_width: float, sign: str = "") -> str:
-    return f"{mean:{sign}.3f}" if math.isnan(half_width) else f"{mean:{sign}.3f} ±&nbsp;{half_width:.3f}"
-
-
-def _png(figure: Figure) -> str:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=144)
-    return base64.b64encode(buffer.getvalue()).decode("ascii")
+def in_words(mean: float, half_width: float, sign: str = "") -> str:
+    """Write a mean and half the width of its interval, if there is one."""
+    return f"{mean:{sign}.3f}" if math.isnan(half_width) else f"{mean:{sign}.3f} ± {half_width:.3f}"

@@ -24,7 +24,7 @@ Folder = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 HERE = Path()
 
-SECRET, PUBLIC = "keys.json", "public.key"
+SECRET, PUBLIC, MASK = "keys.json", "public.key", "mask.dcstate"
 
 
 @app.command("new")
@@ -42,8 +42,9 @@ def new(
 ) -> None:
     """Make keys for each folder: keys.json stays there, public.key is for everybody.
 
-    The folder is closed to other users of the machine. Keys that are there already are never overwritten. With
-    --passphrase-file the keys are encrypted, too.
+    A mask key for the first project comes with them, in mask.dcstate; `datacollab keys mask` makes the next. The folder
+    is closed to other users of the machine. Keys that are there already are never overwritten. With --passphrase-file
+    the keys are encrypted, too.
 
     Example: datacollab keys new hospital-a
     """
@@ -61,6 +62,7 @@ def new(
             report.line(f"{each}: {SECRET} (secret{', encrypted' if words else ''}), {PUBLIC}: {fingerprint}")
         report.facts = {"keys": made}
         report.line(f"Send {PUBLIC} to the project's owner. Keep a copy of {SECRET}: it cannot be made again.")
+        report.line(f"Make no copy of {MASK}, the mask key: it serves one message.")
 
 
 @app.command("show")
@@ -96,9 +98,10 @@ def show(
 
 @app.command("mask")
 def mask(folder: Folder = None, passphrase_file: PassphraseFile = None, as_json: AsJson = False) -> None:
-    """Make a mask key for one project that shares sums, and write its card into public.key.
+    """Make a mask key for the next project or run that shares sums, and write its card into public.key.
 
-    The secret stays in mask.dcstate, and is erased once a share was made with it. An unused one is kept.
+    `datacollab keys new` makes the first. The secret stays in mask.dcstate, and is erased once a share was made with
+    it. An unused one is kept.
 
     Example: datacollab keys mask -C hospital-a
     """
@@ -108,8 +111,8 @@ def mask(folder: Folder = None, passphrase_file: PassphraseFile = None, as_json:
         place = HERE if folder is None else folder
         card = make_mask_key(place, passphrase=passphrase_for(place, passphrase_file))
         report.facts = {"folder": str(place), "mask_key": card}
-        report.line(f"{place}: mask.dcstate (secret); its card is the third line of {PUBLIC}.")
-        report.line(f"Send {PUBLIC} to the project's owner. Make no copy of mask.dcstate: it serves one message.")
+        report.line(f"{place}: {MASK} (secret); its card is the third line of {PUBLIC}.")
+        report.line(f"Send {PUBLIC} to the project's owner. Make no copy of {MASK}: it serves one message.")
 
 
 @app.command("public")
@@ -132,7 +135,7 @@ def public(
         words = passphrase_for(place, passphrase_file)
         pair = KeyPair.load(place / SECRET, words)
         text = key_with_proof(pair)
-        if (place / "mask.dcstate").exists():
+        if (place / MASK).exists():
             from ..exchange.party_folder import public_key_text
 
             text = public_key_text(place, pair, words)
@@ -156,7 +159,7 @@ def _words(encrypt: bool, passphrase_file: Path | None) -> str | None:
 
 
 def _check_free(folder: Path) -> None:
-    for path in (folder / SECRET, folder / PUBLIC):
+    for path in (folder / SECRET, folder / PUBLIC, folder / MASK):
         if os.path.lexists(path):
             raise ExchangeError(
                 "ALREADY_THERE", f"{path} exists, and is not overwritten. Choose another folder; nothing was made."
@@ -165,14 +168,15 @@ def _check_free(folder: Path) -> None:
 
 def _make(folder: Path, words: str | None) -> str:
     """Make one folder's keys; the fingerprint is returned."""
-    from ..bundle import KeyPair, key_with_proof, write_atomically
+    from ..bundle import KeyPair
+    from ..exchange.party_folder import make_mask_key
 
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     folder.chmod(0o700)
     pair = KeyPair.generate()
     # The secret first: a public key in use whose secret is nowhere would be worse than the reverse.
     pair.save(folder / SECRET, words)
-    write_atomically(folder / PUBLIC, key_with_proof(pair).encode(), overwrite=False)
+    make_mask_key(folder, passphrase=words)
     return pair.public.fingerprint
 
 

@@ -81,6 +81,7 @@ def new(
     anchor_rows: Annotated[
         int | None, Option(min=2, help="Rows of the anchor. Default: 1000; for sums no more than --like has.")
     ] = None,
+    rows: Annotated[bool, Option("--rows", help="Parties share rows, as in the paper, in place of sums.")] = False,
     folder: OwnerFolder = HERE,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
@@ -90,7 +91,8 @@ def new(
     Ranges and categories are guessed from the public rows, and marked with CHECK in the file; after an edit, sign it
     again with `datacollab project sign`. A party's numbers outside are clipped, unknown categories count as "other",
     and missing entries are filled in; each party sees how many. More than 5 % of a column are refused.
-    If every party's public key comes with a mask key (`datacollab keys mask`), the project shares sums.
+    For a class or a number, three parties or more share sums under masks; --rows has them share rows, as they do for
+    times, effects and clusters.
 
     Example: datacollab project new heart --like public.csv --target died --purpose "Who is at risk?"
     --party a=a/public.key --party b=b/public.key --analyst analyst/public.key -C a -o project.toml
@@ -98,15 +100,14 @@ def new(
     files, last_day = _named_files(party), _day(deadline)
     with reported(as_json, unchanged="No project was written.") as report:
         from ..bundle import write_atomically
-        from ..exchange.project import draft_project, project_text, read_table, sharing_lines
+        from ..exchange.project import draft_project, project_text, read_table, sharing_lines, sharing_sentences
 
         _check_ahead(last_day)
         owner = _owners_key(folder, passphrase_file)
         table = read_table(like)
-        mask_keys = _mask_keys(files)
-        recipe = _recipe(
-            anchor_method, like.name, anchor_rows, len(table), for_sums=mask_keys is not None and target is not None
-        )
+        for_sums = not rows and target is not None and task in (None, "classification", "regression")
+        mask_keys = _mask_keys(files) if for_sums else None
+        recipe = _recipe(anchor_method, like.name, anchor_rows, len(table), for_sums=for_sums)
         project = draft_project(
             table,
             name=name,
@@ -159,8 +160,12 @@ def new(
         if target is not None and target not in map(str, table.columns):
             of_classes = f", and that of the classes {', '.join(map(str, project.task.classes))}" if classes else ""
             report.line(f"{like} has no column {target!r}: compare its spelling{of_classes}, with the parties' tables.")
-        for line in sharing_lines(project):
-            report.line(line)
+        if project.sharing is not None:
+            report.line(f"Parties share {sharing_lines(project)[0]}.")
+            for sentence in sharing_sentences(project.sharing):
+                report.line(f"warning: {sentence}")
+        if not (rows or for_sums):
+            report.line("Parties share rows: sums are for a class or a number to predict.")
         report.line(f"Check what is marked CHECK; after an edit: datacollab project sign {output} -C {folder}")
 
 
@@ -230,7 +235,7 @@ def sign(
     """
     with reported(as_json) as report:
         from ..bundle import write_atomically
-        from ..exchange.project import load_project, read_project_text, sign_project_text
+        from ..exchange.project import load_project, read_project_text, sharing_sentences, sign_project_text
 
         owner = _owners_key(folder, passphrase_file)
         signed = sign_project_text(read_project_text(file), owner, what=str(file))
@@ -249,6 +254,8 @@ def sign(
             report.line(f"{file}: unchanged, and signed already. Digest {project.digest}")
             return
         report.line(f"{file}: signed, revision {project.revision}. New digest {project.digest}")
+        for sentence in () if project.sharing is None else sharing_sentences(project.sharing):
+            report.line(f"warning: {sentence}")
         report.line(
             "The digest is in the anchor and in the parties' folders: send the file to all, seal the anchor again "
             "(datacollab anchor seal), and let the parties join again (datacollab party join)."
@@ -281,12 +288,25 @@ def _public_key(path: Path) -> PublicKey:
     return PublicKey.load(path, proven=True)
 
 
-def _mask_keys(files: dict[str, Path]) -> dict[str, str] | None:
-    """The cards of the parties; None unless each has one, and there are three."""
+def _mask_keys(files: dict[str, Path]) -> dict[str, str]:
+    """Return the parties' cards, or say why they cannot share sums."""
     from ..bundle import mask_card_in
+    from ..sums import FEWEST_PARTIES
 
-    cards = {name: card for name, file in files.items() if (card := mask_card_in(file)) is not None}
-    return cards if len(cards) == len(files) >= 3 else None
+    if len(files) < FEWEST_PARTIES:
+        raise ExchangeError(
+            "SPEC_INVALID",
+            f"{len(files)} of the {FEWEST_PARTIES} parties that sums need are named by --party. With two, each learns "
+            "the other's sums, for it can subtract its own. Name more, or share rows with --rows.",
+        )
+    cards = {name: mask_card_in(file) for name, file in files.items()}
+    if missing := [name for name, card in cards.items() if card is None]:
+        raise ExchangeError(
+            "KEY_MISSING",
+            f"Without a mask key in the public key: {', '.join(missing)}. Ask for a new public.key, made with "
+            f"`datacollab keys mask -C {missing[0]}`, or share rows with --rows.",
+        )
+    return {name: card for name, card in cards.items() if card is not None}
 
 
 def _recipe(method: str | None, source: str, n_rows: int | None, n_public: int, *, for_sums: bool) -> AnchorRecipe:

@@ -26,6 +26,7 @@ from datacollab.exchange.project import (
 from datacollab.exchange.sums import plan_of
 from datacollab.sums import MOST_COMPONENTS, MaskKey, mask_card, recommended
 from party_world import refused
+from playing import assert_refused, runs
 from sums_world import PARTIES, cards_of, entities_of, project_of, rows_of
 
 THREE = PARTIES[:3]
@@ -176,38 +177,46 @@ def test_changes_are_named(project, keys):
     assert compare_projects(project, project) == []
 
 
-def test_a_draft_has_it_if_every_party_has_a_card(tmp_path):
-    from datacollab.exchange.party_folder import make_mask_key
-    from playing import runs
-
+def test_drafts_share_sums_and_say_why_they_cannot(tmp_path):
     run, new_keys = runs("project"), runs("keys")
     for name in (*THREE, "analyst"):
         assert new_keys("new", tmp_path / name).exit_code == 0
-    rows_of(100, 1).to_csv(tmp_path / "public.csv", index=False)
+    table = rows_of(100, 1)
+    table.to_csv(tmp_path / "public.csv", index=False)
+    file = tmp_path / "project.toml"
 
-    def drafted(*options):
-        parties = [option for name in THREE for option in ("--party", f"{name}={tmp_path / name / 'public.key'}")]
+    def drafted(*options, parties=THREE, target=("--target", "ill")):
+        file.unlink(missing_ok=True)
+        named = [option for name in parties for option in ("--party", f"{name}={tmp_path / name / 'public.key'}")]
         return run(
-            *("new", "wards", "--like", tmp_path / "public.csv", "--target", "ill", "--purpose", "p", *parties),
-            *("--analyst", tmp_path / "analyst" / "public.key", "-C", tmp_path / "north"),
-            *("-o", tmp_path / "project.toml", *options),
+            *("new", "wards", "--like", tmp_path / "public.csv", *target, "--purpose", "p", *named),
+            *("--analyst", tmp_path / "analyst" / "public.key", "-C", tmp_path / THREE[0], "-o", file, *options),
         )
 
-    for name in THREE[:2]:
-        make_mask_key(tmp_path / name)
-    assert drafted().exit_code == 0
-    assert load_project(tmp_path / "project.toml").sharing is None
-    (tmp_path / "project.toml").unlink()
-    make_mask_key(tmp_path / THREE[2])
-    assert "sample or uniform" in drafted("--anchor-method", "smote").output
     result = drafted()
     assert result.exit_code == 0, result.output
-    project = load_project(tmp_path / "project.toml")
+    project = load_project(file)
     assert isinstance(project.sharing, Sharing)
-    assert project.anchor.method == "sample"
-    assert project.sharing.noise == recommended().noise
-    assert "CHECK: these are names of keys" in (tmp_path / "project.toml").read_text()
-    assert "Only 3 legal entities" in run("show", tmp_path / "project.toml").stdout
+    assert (project.anchor.method, project.sharing.labelled_by) == ("sample", THREE[0])
+    assert "CHECK: these are names of keys" in file.read_text()
+    assert "Only 3 legal entities" in result.output
+    assert "Only 3 legal entities" in run("show", file).stdout
+    file.write_text(file.read_text().replace('analyst = "analyst"', f'analyst = "{THREE[1]}"'))
+    signed = run("sign", file, "-C", tmp_path / THREE[0]).stdout
+    assert f"The analyst and party {THREE[1]} are one legal entity" in signed
+    assert "remains personal data" in signed
+
+    assert "sample or uniform" in drafted("--anchor-method", "smote").output
+    assert_refused(drafted(parties=THREE[:2]), "SPEC_INVALID", 13, "subtract its own", "--rows")
+    for options, target in ((("--rows",), ("--target", "ill")), (("--task", "none"), ())):
+        result = drafted(*options, parties=THREE[:2], target=target)
+        assert result.exit_code == 0, result.output
+        assert load_project(file).sharing is None
+        assert ("sums are for a class or a number" in result.output) == (not target)
+    key = tmp_path / THREE[1] / "public.key"
+    key.write_text("".join(key.read_text().splitlines(keepends=True)[:2]))
+    assert_refused(drafted(), "KEY_MISSING", 10, THREE[1], "datacollab keys mask", "--rows")
+    assert drafted("--rows").exit_code == 0
 
 
 @pytest.mark.parametrize(("options", "alike"), [({"valid_range": (0.0, 16.0)}, True), ({}, False)])

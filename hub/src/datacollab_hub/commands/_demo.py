@@ -150,7 +150,7 @@ def _agreed(stage: Stage) -> None:
             (
                 *("project", "new", "digits", "--like", "tables/public.csv", "--target", "digit"),
                 *("--purpose", "Recognise digits.", *members, "--analyst", f"{ANALYST}/public.key"),
-                *("--range", "0", "1", "--anchor-rows", "100", "-C", OWNER, "-o", "project.toml"),
+                *("--range", "0", "1", "--anchor-rows", "100", "--rows", "-C", OWNER, "-o", "project.toml"),
             ),
         )
     )

@@ -39,6 +39,7 @@ def join(
     with reported(as_json) as report, working(folder):
         import os
 
+        from datacollab.bundle import mask_card_in
         from datacollab.remote import Place, read_places, write_places
 
         from ..remote import HubRemote, Link
@@ -59,7 +60,8 @@ def join(
             place = replace(place, ca=place.ca or known.ca)
         remote = HubRemote(place.url, key, place.project, ca=None if place.ca is None else folder / place.ca)
         try:
-            ask_to_join(remote.client, asked, key)
+            public = folder / "public.key"
+            ask_to_join(remote.client, asked, key, mask_card_in(public) if public.is_file() else None)
         finally:
             remote.close()
         write_places(folder, places | {name: place})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from datacollab.bundle import KeyPair, PublicKey, key_with_proof
+from datacollab.bundle import MASK_CARD_PREFIX, KeyPair, PublicKey, key_with_proof
 from datacollab.errors import ExchangeError
 from datacollab.remote import invalid
 
@@ -118,14 +118,14 @@ def invite(client: HubClient, project: str, name: str, role: str, days: int) -> 
     return f"{client.url}/v1/projects/{project}/join#{link.secret}"
 
 
-def join(client: HubClient, link: Link, key: KeyPair) -> None:
-    """Ask to join, with the public key and its proof.
+def join(client: HubClient, link: Link, key: KeyPair, card: str | None = None) -> None:
+    """Ask to join, with the public key, its proof, and the card of a mask key if there is one.
 
     Raises
     ------
     ExchangeError
     """
-    said = {"secret": link.secret, "public_key": key_with_proof(key)}
+    said = {"secret": link.secret, "public_key": key_with_proof(key) + ("" if card is None else f"{card}\n")}
     client.ask("POST", f"/v1/projects/{link.project}/join", json=said, ok=(200, 201, 202))
 
 
@@ -176,11 +176,13 @@ def _asked(said: Any, what: str) -> Asked:
         if isinstance(error, ExchangeError):
             raise
         raise ExchangeError("REMOTE_REFUSED", f"{what} lists a request that cannot be. Ask the operator.") from None
-    if len(proofs) != 1 or not key.is_proven_by(proofs[0]):
+    cards = [each for each in proofs[1:2] if each.startswith(MASK_CARD_PREFIX)]
+    if len(proofs) != 1 + len(cards) or not key.is_proven_by(proofs[0]):
         raise ExchangeError(
             "KEY_MALFORMED",
             f"The key of {name[:64]!r} at the hub is not signed by its owner, so its halves may be of two people. Do "
             "not take it; ask them for public.key by another way.",
         )
     state = said.get("state")
-    return Asked(name, role, key, f"{word}\n{proofs[0]}\n", state if isinstance(state, str) else "waiting")
+    lines = "".join(f"{each}\n" for each in (word, proofs[0], *cards))
+    return Asked(name, role, key, lines, state if isinstance(state, str) else "waiting")

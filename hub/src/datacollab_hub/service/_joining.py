@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from datacollab.bundle import PublicKey
+from datacollab.bundle import MASK_CARD_PREFIX, PublicKey
 from datacollab.errors import ExchangeError
 from datacollab.exchange.project import is_device_name
 
@@ -66,7 +66,7 @@ def invite(hub: Hub, person: Person, project: str, *, name: str, role: str, days
 
 
 def presented_key(text: str) -> PublicKey:
-    """The key of a request to join, which its owner has signed.
+    """The key of a request to join, which its owner has signed; the card of a mask key may follow.
 
     Raises
     ------
@@ -75,10 +75,13 @@ def presented_key(text: str) -> PublicKey:
     """
     word, *proofs = text.split() or [""]
     key = PublicKey.from_text(word, what="public_key")
+    if len(proofs) == 2 and proofs[1].startswith(MASK_CARD_PREFIX):
+        # Whether the party has signed it, the owner's program sees when it drafts the project.
+        del proofs[1]
     if len(proofs) != 1 or not key.is_proven_by(proofs[0]):
         raise ExchangeError(
             "KEY_MALFORMED",
-            "public_key: its owner's signature is missing, or not theirs. Send both lines of public.key, as "
+            "public_key: its owner's signature is missing, or not theirs. Send all lines of public.key, as "
             "`datacollab keys public` writes it.",
         )
     return key
@@ -120,7 +123,7 @@ def invitation_invalid() -> ExchangeError:
 
 
 def _lines(public_key: str) -> str:
-    """A key and its proof as ``public.key`` has them."""
+    """A key, its proof and a card as ``public.key`` has them."""
     return "".join(f"{word}\n" for word in public_key.split())
 
 

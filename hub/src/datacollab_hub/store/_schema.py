@@ -93,7 +93,7 @@ requests = Table(
     _of_project(primary_key=True),
     Column("fingerprint", _FINGERPRINT, ForeignKey("keys.fingerprint"), primary_key=True),
     # With its owner's proof, as owners of projects want to check it themselves.
-    Column("public_key", String(300), nullable=False),
+    Column("public_key", String(600), nullable=False),
     Column("role", String(16), nullable=False),
     Column("name", _NAME, nullable=False),
     Column("asked", BigInteger, nullable=False),

@@ -57,16 +57,16 @@ def analyst_app(desk: AnalystDesk, session: Session) -> ASGIApp:
 def steps_of(desk: AnalystDesk) -> Sequence[Step]:
     """The analyst's steps, and how far it is; of files alone, which are quick to look at."""
     parties = desk.folder.project.parties
-    there = [name for name in parties if (desk.path / "shares" / f"{name}.dcshare").is_file()]
-    enough = len(there) >= desk.folder.project.quorum
-    integrated = _made(desk, "collaboration.dcstate")
+    there = [name for name in parties if (desk.path / "shares" / f"{name}{desk.ending}").is_file()]
+    enough = len(there) >= (len(parties) if desk.of_sums else desk.folder.project.quorum)
+    integrated = _made(desk, "sums-model.dcstate" if desk.of_sums else "collaboration.dcstate")
     exported = any(desk.outbox.glob("*.dc*"))
     shares = Step(path=SHARES, name="Shares", note=f"{len(there)} of {len(parties)} parties", is_done=enough)
     if desk.folder.project.task.kind == "effect":
         return (shares, Step(path=EFFECT, name="Effect", **_made(desk, EFFECT_FILES[0])))
     return (
         shares,
-        Step(path=INTEGRATE, name="Align and train", **integrated),
+        Step(path=INTEGRATE, name="Add up" if desk.of_sums else "Align and train", **integrated),
         Step(path=MODEL, name="The model's card", **integrated),
         Step(path=EXPORT, name="Export", note="to be sent by you" if exported else "", is_done=exported),
     )
@@ -78,5 +78,5 @@ def _made(desk: AnalystDesk, name: str) -> dict[str, Any]:
     if not made.is_file():
         return {"is_done": False}
     when = made.stat().st_mtime_ns
-    newer = any(share.stat().st_mtime_ns > when for share in (desk.path / "shares").glob("*.dcshare"))
+    newer = any(share.stat().st_mtime_ns > when for share in (desk.path / "shares").glob(f"*{desk.ending}"))
     return {"is_done": not newer, "note": "shares came in since" if newer else ""}

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 from ...errors import ExchangeError
-from ...exchange.analyst_folder import AnalystFolder, Integration
+from ...exchange.analyst_folder import AnalystFolder, Integration, SumsIntegration
 from ..web import DeskFiles, Jobs
 
 __all__ = ["AnalystDesk"]
@@ -27,6 +27,8 @@ class AnalystDesk:
     folder : AnalystFolder
     files : DeskFiles
     jobs : Jobs
+    summed : SumsIntegration or None
+        The last total that was made on this desk.
     """
 
     def __init__(self, path: Path, *, passphrase: str | None = None) -> None:
@@ -34,6 +36,17 @@ class AnalystDesk:
         self.folder = AnalystFolder(self.path, passphrase=passphrase)
         self.files = DeskFiles(self.path)
         self.jobs = Jobs()
+        self.summed: SumsIntegration | None = None
+
+    @property
+    def of_sums(self) -> bool:
+        """Whether parties share sums, and no rows."""
+        return self.folder.project.sharing is not None
+
+    @property
+    def ending(self) -> str:
+        """Of the files that parties send."""
+        return ".dcsum" if self.of_sums else ".dcshare"
 
     @property
     def outbox(self) -> Path:

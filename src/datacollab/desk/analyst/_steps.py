@@ -52,7 +52,7 @@ __all__ = [
     "share_parts",
 ]
 
-SHARES, ENDING, UPLOAD = "/shares", ".dcshare", "share-"
+SHARES, UPLOAD = "/shares", "share-"
 
 
 def share_parts(desk: AnalystDesk, pages: Pages) -> Iterator[Page | Action]:
@@ -65,18 +65,19 @@ def share_parts(desk: AnalystDesk, pages: Pages) -> Iterator[Page | Action]:
             path=SHARES,
             parties=parties,
             n_there=sum(each.created is not None for each in parties),
-            quorum=desk.folder.project.quorum,
-            ending=ENDING,
-            inbox=desk.files.in_inbox((ENDING,)),
-            command=desk.command("add", *(f"{name}{ENDING}" for name in desk.folder.project.parties)),
+            quorum=len(parties) if desk.of_sums else desk.folder.project.quorum,
+            ending=desk.ending,
+            inbox=desk.files.in_inbox((desk.ending,)),
+            command=desk.command("add", *(f"{name}{desk.ending}" for name in desk.folder.project.parties)),
         )
 
     def add(form: FormData) -> Response:
-        files = chosen_files(form, desk.files, as_name=UPLOAD, ending=ENDING, what="share that a party sent")
+        files = chosen_files(form, desk.files, as_name=UPLOAD, ending=desk.ending, what="share that a party sent")
 
         def work(job: Job) -> None:
             job.say(f"Checking {len(files)} files: signature, project, anchor, sizes, targets")
-            desk.folder.add(each.path for each in files)
+            add = desk.folder.add_sums if desk.of_sums else desk.folder.add
+            add(each.path for each in files)
 
         def discard() -> None:
             for each in files:
@@ -105,7 +106,8 @@ def integrate_parts(desk: AnalystDesk, pages: Pages) -> Iterator[Page | Action]:
             kind=kind,
             methods=METHODS,
             models=SURVIVAL_MODELS if kind == "survival" else MODELS,
-            result=desk.integration(),
+            of_sums=desk.of_sums,
+            result=None if desk.of_sums else desk.integration(),
             command=desk.command("effect" if kind == "effect" else "integrate"),
         )
 
@@ -115,18 +117,27 @@ def integrate_parts(desk: AnalystDesk, pages: Pages) -> Iterator[Page | Action]:
         clusters, budget = whole_number(form, "clusters", least=2), number(form, "budget")
 
         def work(job: Job) -> None:
+            if desk.of_sums:
+                desk.summed = desk.folder.integrate_sums()
+                return
             _integrate(desk.folder, job, method, model, clusters, budget)
 
-        desk.jobs.start("Aligning the shares, and training", MODEL, work)
+        what = "Adding up all files" if desk.of_sums else "Aligning the shares, and training"
+        desk.jobs.start(what, MODEL, work)
         return RedirectResponse("/work", 303)
 
     def card(request: Request) -> Response:
+        if desk.of_sums:
+            return pages.page(
+                "card.html", path=MODEL, of_sums=True, result=desk.summed, command=desk.command("integrate")
+            )
         result = desk.integration()
         context = {} if result is None else _card(result)
         project = desk.folder.project
         return pages.page(
             "card.html",
             path=MODEL,
+            of_sums=False,
             result=result,
             missing=[] if result is None else [name for name in project.parties if name not in result.share_digests],
             command=desk.command("integrate"),
@@ -264,7 +275,7 @@ def export_parts(desk: AnalystDesk, pages: Pages) -> Iterator[Page | Action]:
             place=desk.outbox,
             is_effect=desk.folder.project.task.kind == "effect",
             remote=remote_commands(desk.path),
-            is_single=desk.folder.project.task.is_single,
+            has_answers=desk.folder.project.task.is_single and not desk.of_sums,
             command=desk.command("export"),
         )
 

@@ -187,6 +187,19 @@ class PartyDesk:
                 self._opened = now, PartyFolder(self.path, passphrase=self._passphrase)
             return self._opened[1]
 
+    def opened_for_rows(self) -> PartyFolder:
+        """The folder of a project that shares rows.
+
+        Raises
+        ------
+        ValueError
+            If the project shares sums.
+        """
+        opened = self.opened()
+        if opened.project.sharing is not None:
+            raise ValueError("The project shares sums, and no rows. See 'What would leave' among the steps.")
+        return opened
+
     def choose(self, table: Path | None) -> None:
         """Take another table: nothing that was seen of the one before is of it."""
         self.table = table

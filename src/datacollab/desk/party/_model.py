@@ -46,6 +46,7 @@ def model_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
             sentence=_sentence(desk),
             sides=_sides(benefit),
             metric=benefit["metric"] if benefit else "",
+            of_sums=desk.opened().project.sharing is not None,
             command=desk.command("install", shlex.quote(f"{desk.opened().name}.dcmodel")),
         )
 
@@ -93,6 +94,7 @@ USING = (
     ("collaboration", "the collaboration's model, without your own"),
     ("learned", "what was learned from answers on the anchor"),
 )
+USING_SUMS = (("", "the one model of all parties' sums"),)
 _WITH_PROBABILITIES = "classification"
 
 
@@ -105,7 +107,7 @@ def predict_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
             "predict.html",
             path=PREDICT,
             endings=TABLE_ENDINGS,
-            using=USING,
+            using=USING if desk.opened().project.sharing is None else USING_SUMS,
             has_classes=desk.opened().project.task.kind == _WITH_PROBABILITIES,
             predicted=desk.predicted,
             kept=kept if (kept := desk.files.path / FILE).is_file() else None,
@@ -178,7 +180,9 @@ def evaluate_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
             "evaluate.html",
             path=EVALUATE,
             endings=TABLE_ENDINGS,
-            using=[("", "the usual: both together, where they were pooled"), *SIDES.items()],
+            using=USING_SUMS
+            if desk.opened().project.sharing is not None
+            else [("", "the usual: both together, where they were pooled"), *SIDES.items()],
             has_two=len(task.classes) == 2,
             unit=task.unit,
             found=found,

@@ -16,6 +16,7 @@ from ._join import JOIN, join_parts
 from ._learn import FORGET, LEARN, forget_parts, learn_parts
 from ._model import EVALUATE, MODEL, PREDICT, evaluate_parts, model_parts, predict_parts
 from ._release import APPROVE, OUTBOX, RELEASE, WAYS, approval_parts, other_ways_parts, release_parts
+from ._sums import SUMS, sums_parts
 from ._table import TABLE, WRONG, table_parts
 
 __all__ = ["party_app"]
@@ -61,6 +62,7 @@ def party_app(desk: PartyDesk, session: Session) -> ASGIApp:
             *release_parts(desk, pages),
             *other_ways_parts(desk, pages),
             *approval_parts(desk, pages),
+            *sums_parts(desk, pages),
             *model_parts(desk, pages),
             *predict_parts(desk, pages),
             *evaluate_parts(desk, pages),
@@ -86,6 +88,23 @@ def steps_of(desk: PartyDesk) -> Sequence[Step]:
     when = "" if shared is None else f"shared {shared['time'][:10]}"
     found = "" if seen is None else (seen.refusal.code if seen.refusal else f"{seen.n_rows} rows read")
     may = "" if looked is None else ("may not leave" if looked.reasons else "may leave")
+    leaving: tuple[Step, ...] = (
+        Step(
+            path=RELEASE,
+            name="What would leave",
+            note=may,
+            is_done=(looked is not None and not looked.reasons) or shared is not None,
+        ),
+        Step(
+            path=WAYS,
+            name="Other ways",
+            note="" if desk.tuning is None else f"{len(desk.tuning.choice.assessments)} tried",
+            is_done=desk.tuning is not None or shared is not None,
+        ),
+        Step(path=APPROVE, name="Approve", note=when, is_done=shared is not None),
+    )
+    if desk.opened().project.sharing is not None:
+        leaving = (Step(path=SUMS, name="What would leave", note=when, is_done=shared is not None),)
     return (
         Step(path=JOIN, name="Join the project", note="" if desk.has_anchor else "no anchor", is_done=desk.has_anchor),
         Step(
@@ -100,19 +119,7 @@ def steps_of(desk: PartyDesk) -> Sequence[Step]:
             note=found,
             is_done=(seen is not None and seen.refusal is None) or shared is not None,
         ),
-        Step(
-            path=RELEASE,
-            name="What would leave",
-            note=may,
-            is_done=(looked is not None and not looked.reasons) or shared is not None,
-        ),
-        Step(
-            path=WAYS,
-            name="Other ways",
-            note="" if desk.tuning is None else f"{len(desk.tuning.choice.assessments)} tried",
-            is_done=desk.tuning is not None or shared is not None,
-        ),
-        Step(path=APPROVE, name="Approve", note=when, is_done=shared is not None),
+        *leaving,
         Step(path=OUTBOX, name="Outbox", note=when and "to be sent by you", is_done=shared is not None),
         *_after(desk),
         *_beside(desk),
@@ -134,7 +141,7 @@ def _after(desk: PartyDesk) -> Sequence[Step]:
 
 def _beside(desk: PartyDesk) -> Sequence[Step]:
     """What may be done beside the way."""
-    kind = desk.opened().project.task.kind
+    project = desk.opened().project
     steps = [
         Step(path=EVALUATE, name="How good on known rows", is_done=desk.evaluated is not None, is_beside=True),
         Step(path=EXPLAIN, name="What columns do", is_done=desk.explained is not None, is_beside=True),
@@ -143,5 +150,7 @@ def _beside(desk: PartyDesk) -> Sequence[Step]:
     ]
     # Of an effect no model comes back, and without targets there is nothing to be held against.
     models = (EVALUATE, EXPLAIN, LEARN)
-    without = {"effect": models, "none": models, "survival": (LEARN,)}.get(kind, ())
+    without = {"effect": models, "none": models, "survival": (LEARN,)}.get(project.task.kind, ())
+    if project.sharing is not None:
+        without = (EXPLAIN, LEARN, FORGET)
     return [step for step in steps if step.path not in without]

@@ -274,7 +274,7 @@ def release_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
     """Pages and forms of the third step."""
 
     def show(request: Request) -> Response:
-        table, looked, opened = desk.wanted_table(), desk.looked, desk.opened()
+        table, looked, opened = desk.wanted_table(), desk.looked, desk.opened_for_rows()
         context: dict[str, Any] = {"looked": looked}
         if looked is not None:
             prepared = looked.prepared
@@ -327,7 +327,7 @@ def look_at(
     time_budget: float | None = None,
 ) -> Response:
     """Begin to do all that sharing does, but let nothing leave."""
-    table, opened = desk.wanted_table(), desk.opened()
+    table, opened = desk.wanted_table(), desk.opened_for_rows()
 
     def work(job: Job) -> None:
         desk.looked = None
@@ -420,7 +420,7 @@ def other_ways_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
 
 
 def _tune(desk: PartyDesk, time_budget: float | None) -> Response:
-    table, opened = desk.wanted_table(), desk.opened()
+    table, opened = desk.wanted_table(), desk.opened_for_rows()
 
     def work(job: Job) -> None:
         project, policy, encoded, anchor = opened.project, opened.policy, opened.encoded(table), opened.anchor
@@ -485,7 +485,7 @@ def approval_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
     """Pages and forms of the fifth and sixth step."""
 
     def show(request: Request) -> Response:
-        table, opened, question = desk.wanted_table(), desk.opened(), desk.jobs.question_about(ReleaseSummary)
+        table, opened, question = desk.wanted_table(), desk.opened_for_rows(), desk.jobs.question_about(ReleaseSummary)
         context: dict[str, Any] = {} if question is None else summary_context(question.about)
         return pages.page(
             "approve.html",
@@ -554,7 +554,7 @@ def unless_declined(job: Job, make: Callable[[], Path]) -> Path | None:
 
 
 def _share(desk: PartyDesk, *, again: bool) -> Response:
-    table, opened = desk.wanted_table(), desk.opened()
+    table, opened = desk.wanted_table(), desk.opened_for_rows()
     # What was looked at in vain is not what somebody chose.
     options = {} if desk.looked is None else desk.options | desk.attacks
 

@@ -18,13 +18,12 @@ from ._column import Column
 from ._numbers import UNKNOWN, NotNumericError, as_numbers, label_codes, label_text
 from ._project import AnchorRecipe, Project
 from ._refusals import invalid, listed
-from ._sharing import Sharing, drafted_sharing
+from ._sharing import drafted_sharing
 from ._task import TASKS, Task
 
 __all__ = ["draft_project", "like_record_numbers", "usual_components", "widened_range"]
 
 _FEWEST_ROWS = 20
-_FEWEST_FOR_SUMS = 3
 
 
 def like_record_numbers(table: Any, names: Sequence[str]) -> tuple[str, ...]:
@@ -384,8 +383,9 @@ def draft_project(
     min_rows, min_class_rows, quorum, deadline
         See `Project`.
     mask_keys : mapping of str to str, optional
-        Cards, one of each party: the project then shares sums, if its task is a classification or regression and it
-        has three parties.  Names stand for legal entities until somebody writes them, and the anchor is a sample.
+        Cards, one of each party: the project then shares sums.  Names stand for legal entities until somebody writes
+        them, and the anchor is a sample.  If the public rows have targets, the owner, or else the first party, adds
+        them to its own.  By default the project shares rows.
 
     Raises
     ------
@@ -416,7 +416,10 @@ def draft_project(
         raise invalid("The public table", "it has no column besides the target. Give one with all columns.")
     n_free = sum(column.n_free for column in columns)
     agreed = drafted_task(parts, {each: table.iloc[:, names.index(each)] for each in needed}, task)
-    sharing = _drafted_sharing(mask_keys, agreed, columns)
+    sharing = None
+    if mask_keys is not None:
+        owns = next((each for each, key in parties.items() if key == owner), next(iter(parties)))
+        sharing = drafted_sharing(mask_keys, columns, labelled_by=owns if target in names else None)
     return Project(
         name=name,
         purpose=purpose,
@@ -439,13 +442,6 @@ def _usual_recipe(n_public: int, *, for_sums: bool) -> AnchorRecipe:
     """Sums need real rows; a sample has no more of them than it is drawn from."""
     usual = AnchorRecipe()
     return AnchorRecipe(method="sample", n_rows=max(2, min(usual.n_rows, n_public))) if for_sums else usual
-
-
-def _drafted_sharing(mask_keys: Mapping[str, str] | None, task: Task, columns: Sequence[Column]) -> Sharing | None:
-    """Sums if there are enough parties with mask keys for them, and a class or number to predict."""
-    if not mask_keys or len(mask_keys) < _FEWEST_FOR_SUMS or not task.is_single:
-        return None
-    return drafted_sharing(mask_keys, columns)
 
 
 def usual_components(n_free: int, task: Task | None = None) -> int:

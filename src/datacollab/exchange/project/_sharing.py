@@ -104,7 +104,9 @@ def declared_alike(columns: Sequence[Column]) -> bool:
     return columns_alike(ranges, sum(each.n_features for each in columns))
 
 
-def drafted_sharing(mask_keys: Mapping[str, str], columns: Sequence[Column]) -> Sharing:
+def drafted_sharing(
+    mask_keys: Mapping[str, str], columns: Sequence[Column], *, labelled_by: str | None = None
+) -> Sharing:
     """Return the table of a first project file: what is recommended for such columns, and names for legal entities.
 
     Parameters
@@ -112,6 +114,8 @@ def drafted_sharing(mask_keys: Mapping[str, str], columns: Sequence[Column]) -> 
     mask_keys : mapping of str to str
         Cards, by party.
     columns : sequence of Column
+    labelled_by : str, optional
+        The party that adds labelled public rows.
     """
     usual = recommended(alike=declared_alike(columns))
     return Sharing(
@@ -119,6 +123,7 @@ def drafted_sharing(mask_keys: Mapping[str, str], columns: Sequence[Column]) -> 
         entities={name: name for name in (*mask_keys, ANALYST)},
         noise=usual.noise,
         n_components=usual.n_components,
+        labelled_by=labelled_by,
     )
 
 
@@ -205,7 +210,8 @@ def sharing_sentences(sharing: Sharing) -> list[str]:
     if same := by_entity.get(sharing.entity(ANALYST)):
         sentences.append(
             f"The analyst and party {listed(same)} are one legal entity. It holds the total and the common map, and "
-            "can tell clearly better than by chance whether a known person is among the rows."
+            "can tell clearly better than by chance whether a known person is among the rows. The noise promises no "
+            "anonymity, so what is shared remains personal data."
         )
     return sentences
 

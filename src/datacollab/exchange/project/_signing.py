@@ -66,10 +66,9 @@ _MEMBERS = """\
 # Public keys (datacollab keys show).  Compare fingerprints by telephone.  The owner may be a party; the analyst not.
 """
 _SHARING = """\
-# Parties share sums under masks, of which the analyst learns the total alone; without this table they share rows.
-# noise: standard deviation of the total's, 0.03 or more.  n_components: the most columns of the common map.  run:
-# raised, with new mask keys, to play again.  labelled_by (optional): the party that adds the anchor's rows, if these
-# have targets.  epsilon (optional): noise for differential privacy; with few rows it costs too much.
+# Parties share sums under masks: the analyst learns the total alone, with noise.  Without this table they share rows.
+# run: raised, with new mask keys, to share again.  labelled_by: the party that adds the anchor's labelled rows.
+# epsilon (optional): noise for differential privacy; with few rows it costs more than collaborating brings.
 """
 _MASK_KEYS = """\
 # The third line of each party's public.key (datacollab keys mask).  It serves one run.

@@ -151,7 +151,7 @@ def upgrade() -> None:
         "requests",
         sa.Column("project", sa.String(length=32), nullable=False),
         sa.Column("fingerprint", sa.String(length=19), nullable=False),
-        sa.Column("public_key", sa.String(length=300), nullable=False),
+        sa.Column("public_key", sa.String(length=600), nullable=False),
         sa.Column("role", sa.String(length=16), nullable=False),
         sa.Column("name", sa.String(length=200), nullable=False),
         sa.Column("asked", sa.BigInteger(), nullable=False),

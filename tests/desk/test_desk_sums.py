@@ -1,0 +1,75 @@
+"""A project that shares sums, on the desks of a party and the analyst: from a table to predictions."""
+
+import re
+
+import pytest
+from desk_world import finished, opened, opened_by_analyst, plain, send
+
+from datacollab.exchange.party_folder import PartyFolder
+from party_world import events
+from sums_world import new_sums_world
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """All but north have shared."""
+    made = new_sums_world(tmp_path_factory.mktemp("sums"))
+    made.share_all([name for name in made.project.parties if name != "north"])
+    return made
+
+
+def answered(place, **data):
+    asked = re.search(r'name="question" value="(\w+)"', place.client.get("/sums").text)
+    send(place, "/sums/decide", {"question": asked[1] if asked else ""} | data)
+    return plain(finished(place))
+
+
+def test_from_a_table_to_predictions(world):
+    at = world.root / "north"
+    place = opened(at)
+    names = [name for name in world.project.parties if name != "north"]
+    send(place, "/table", {"path": str(world.table("north"))})
+    assert "60 rows fit the project" in plain(finished(place))
+    home = place.client.get("/").text
+    assert "/sums" in home
+    for path in ("/release", "/ways", "/approve", "/explain", "/learn", "/forget"):
+        assert f'href="{path}"' not in home
+    for path in ("/release", "/approve"):
+        assert "shares sums" in plain(place.client.get(path))
+        assert "shares sums" in plain(send(place, path))
+
+    send(place, "/sums")
+    shown = plain(finished(place))
+    assert "No row leaves, and no target." in shown
+    assert "remains personal data" in shown
+    assert "You said no" in answered(place, decision="no")
+    assert not list((at / "outbox").iterdir())
+    send(place, "/sums")
+    finished(place)
+    assert "Write the name" in plain(send(place, "/sums/decide", {
+        "decision": "yes", "question": re.search(r'name="question" value="(\w+)"', place.client.get("/sums").text)[1],
+    }))  # fmt: skip
+    assert "north.dcsum" in answered(place, decision="yes", name="Officer")
+    folder = PartyFolder(at)
+    assert events(folder)[-1] == "share"
+    assert folder.log.entries()[-1]["facts"]["approved_by"] == "Officer"
+
+    desk = opened_by_analyst(world.root / "analyst")
+    for name in (*names, "north"):
+        with (world.root / name / "outbox" / f"{name}.dcsum").open("rb") as file:
+            send(desk, "/shares", files={"upload": (f"{name}.dcsum", file)})
+        page = plain(finished(desk))
+    assert "5 of 5 parties have shared" in page
+    assert "add them up" in plain(desk.client.get("/model"))
+    send(desk, "/integrate")
+    assert "the total of 5 parties" in plain(finished(desk))
+    send(desk, "/export")
+    assert "north.dcmodel" in plain(finished(desk))
+
+    with (world.root / "analyst" / "outbox" / "north.dcmodel").open("rb") as file:
+        send(place, "/model", files={"upload": ("north.dcmodel", file)})
+    assert "A model is installed." in plain(finished(place))
+    send(place, "/predict", {"path": str(world.root / "new.csv"), "proba": "yes"})
+    assert "400 predictions." in plain(finished(place))
+    send(place, "/evaluate", {"path": str(world.root / "new.csv")})
+    assert "400 rows" in plain(finished(place))
