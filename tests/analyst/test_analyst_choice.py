@@ -118,13 +118,17 @@ def test_left_out_predictions_follow_the_rows(rng):
 def test_a_party_with_changed_rows_gets_the_model_without_it(rng):
     shares = world(rng)
     shares[1] = changed(shares[1], one_to_one=False)
+    shares.append(changed(shares[2], party="p3"))
     h = LandmarkRidgeClassifier(kernel="linear", alphas=[0.1])
-    collaboration = dc.Analyst(dc.LTI(4), h, left_out=True).fit(shares)
+    analyst = dc.Analyst(dc.LTI(4), h, left_out=True)
+    # Of two others, it would be a model of hardly anybody.
+    assert analyst.fit(shares[:3]).party_model("p1").without_party is None
+    collaboration = analyst.fit(shares)
     model = collaboration.party_model("p1")
     assert model.left_out is None
-    others = np.vstack([collaboration.representations_[p] for p in ("p0", "p2")])
+    others = np.vstack([collaboration.representations_[p] for p in ("p0", "p2", "p3")])
     alone = LandmarkRidgeClassifier(kernel="linear", alphas=[0.1]).fit(
-        others, np.r_[shares[0].target, shares[2].target]
+        others, np.concatenate([shares[place].target for place in (0, 2, 3)])
     )
     assert_allclose(model.without_party.coefficients_, alone.coefficients_, rtol=1e-6)
     assert collaboration.party_model("p0").without_party is None

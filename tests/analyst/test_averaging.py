@@ -88,14 +88,15 @@ def test_the_average_stands_for_its_parts(rng):
 
 def test_a_party_with_changed_rows_gets_the_average_without_it(rng):
     shares = world(rng, one_to_one=False)
+    shares.append(dc.Share(**{**vars(shares[2]), "party": "p3"}))
     collaboration = dc.Analyst([dc.LTI(4)], anchor_weight=1.0).fit(shares)
     h, without = collaboration.estimator_, collaboration.party_model("p1").without_party
     assert_allclose(without.weights_, h.weights_)
     rows = collaboration.representations_
     anchors = {share.party: share.anchor_representation for share in shares}
     anchor = np.mean(list(collaboration.integrator_.transform(anchors).values()), axis=0)
-    X = np.vstack([rows["p0"], rows["p2"], anchor])
-    y = np.concatenate([shares[0].target, shares[2].target, shares[0].anchor_target])
+    X = np.vstack([rows["p0"], rows["p2"], rows["p3"], anchor])
+    y = np.concatenate([shares[0].target, shares[2].target, shares[3].target, shares[0].anchor_target])
     for part, of_all in zip(without.estimators_, h.estimators_, strict=True):
         alone = clone(of_all).set_params(alphas=(of_all.alpha_,)).fit(X, y)
         assert_allclose(part.coefficients_, alone.coefficients_, rtol=1e-5, atol=1e-7)

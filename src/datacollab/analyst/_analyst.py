@@ -25,6 +25,9 @@ from ._training import TrainingRows, common_kind, training_rows
 
 __all__ = ["Analyst", "by_party", "rounded"]
 
+FEWEST_OTHERS = 3
+"""Parties of which a model without a party has to be made, at least."""
+
 
 class Analyst:
     """Aligns the parties' shares and trains one model on all of them.
@@ -271,7 +274,10 @@ class Analyst:
     def _left_out(
         self, shares: Mapping[PartyName, Share], training: TrainingRows, choice: Choice
     ) -> tuple[dict[PartyName, FloatArray], dict[PartyName, Any]]:
-        """For parties that shared their own rows, what is said of each left out; for others, the model without them."""
+        """For parties that shared their own rows, what is said of each left out; for others, the model without them.
+
+        A model without a party is one of the others alone: with fewer than three of these it is not made.
+        """
         left_out = {
             party: rounded(choice.left_out[rows], training.target[rows])
             for party, rows in training.parties.items()
@@ -279,7 +285,7 @@ class Analyst:
         }
         without = {}
         for party, place in training.parties.items():
-            if party in left_out:
+            if party in left_out or len(training.parties) <= FEWEST_OTHERS:
                 continue
             there = np.ones(len(training.target))
             there[place] = 0.0

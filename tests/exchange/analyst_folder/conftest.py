@@ -13,6 +13,8 @@ from datacollab.exchange.project import Anchor, AnchorRecipe, Column, Project, T
 from datacollab.share import share_contents
 
 PARTIES = ("north", "south", "west")
+FOURTH = "east"
+"""Of projects that need one more."""
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +26,7 @@ def digits():
 
 @pytest.fixture(scope="session")
 def keys():
-    return {name: KeyPair.generate() for name in ("owner", "analyst", *PARTIES)}
+    return {name: KeyPair.generate() for name in ("owner", "analyst", *PARTIES, FOURTH)}
 
 
 def make_project(keys, **changes):
@@ -67,7 +69,7 @@ def make_share(
 ):
     """Bytes of a share, as the party's program writes them."""
     X, y = digits[0], digits[1] if target is None else target
-    start = 200 + 100 * PARTIES.index(name)
+    start = 200 + 100 * (*PARTIES, FOURTH).index(name)
     anchor = Anchor(rows=X[:150], target=y[:150], secret=b"s" * 32) if anchor is None else anchor
     rows = slice(start, start + n_rows)
     party = dc.Party(name, dc.obfuscator("pca", n_components=n_components), defences=defences).fit(X[rows], y[rows])

@@ -16,6 +16,7 @@ from datacollab.exchange.project import Task
 from datacollab.model import LandmarkRidgeClassifier, model_from
 from datacollab.party import Microaggregation
 
+PARTIES = ("north", "south", "west", "east")
 FOREST = RandomForestClassifier(n_estimators=20, random_state=0)
 GROUPS = [Microaggregation(3, small_classes="group")]
 
@@ -30,11 +31,11 @@ def inside(file, there):
 
 
 @pytest.fixture
-def chosen(place):
-    """North and west share their own rows, south means of groups; there is time for one candidate."""
-    there = place(seal_shares=True)
+def chosen(place, keys):
+    """Three share their own rows, south means of groups; there is time for one candidate."""
+    there = place(seal_shares=True, parties={name: keys[name].public for name in PARTIES})
     there.folder.add([there.send(name, defences=GROUPS if name == "south" else ()) for name in ("north", "south")])
-    there.folder.add([there.send("west")])
+    there.folder.add([there.send(name) for name in ("west", "east")])
     return there, there.folder.integrate(dc.LTI(8), n_folds=3, budget=0)
 
 
@@ -88,7 +89,7 @@ def test_each_party_gets_its_own_and_nobody_elses(chosen):
         else:
             assert_array_equal(model.left_out, wanted.left_out)
             assert len(model.left_out) == 80
-    for name in ("north", "west"):
+    for name in ("north", "west", "east"):
         told = expected.party_model(name).left_out.tobytes()
         assert told in b"".join(bundles[name].members.values())
         for other, file in files.items():

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...anchor import find_private_rows
+from ...anchor import anchor_fit, find_private_rows
 from ...bundle import KeyPair, pack, seal
 from ...errors import ExchangeError, ObfuscationError, PrivateRowsWarning, SuppressedRowsWarning
 from ...party import Party
@@ -18,7 +18,7 @@ from ...party._release import RowDigests
 from ...share import SHARE_KIND, Share, share_contents
 from ..project import Anchor, EncodedTable, Project
 from ._policy import Policy
-from ._release_check import check_row_wise, reasons_against, reasons_before
+from ._release_check import check_row_wise, crafted_anchor, reasons_against, reasons_before
 from ._release_summary import ReleaseSummary, release_summary
 from ._risk import RiskFigures, risk_figures
 from ._rows_only import check_shares_rows
@@ -150,7 +150,7 @@ def prepare_way(
     Notes
     -----
     With an epsilon, rows that equal an anchor row are left out one by one, and attacks are made on another draw than
-    the one that would leave: what they find informs, and decides nothing.
+    the one that would leave: what they find informs, and decides nothing.  Nor is the anchor compared with own rows.
     """
     check_shares_rows(project)
     assert encoded.target is not None
@@ -195,7 +195,8 @@ def prepare_way(
     order = taken[order]
     places = order if share.one_to_one else None
     own = OwnRows(X=encoded.X, target=encoded.target, order=places, n_shared=len(share.target))
-    reasons = [*reasons_against(summary, policy, project), *not_row_wise]
+    crafted = crafted_anchor(name, anchor_fit(anchor.rows, X)) if way.epsilon is None else []
+    reasons = [*reasons_against(summary, policy, project), *crafted, *not_row_wise]
     return Prepared(party=party, share=share, order=order, way=way, summary=summary, reasons=reasons, own=own)
 
 
