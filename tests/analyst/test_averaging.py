@@ -19,15 +19,15 @@ pytestmark = pytest.mark.usefixtures("light_choices")
 LOSSES = hnp.arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(1, 30)), elements=st.floats(0, 50))
 
 
-def world(rng, numbers=False, one_to_one=True):
-    """Shares of three turned views on one space; the target is curved, and noisy."""
+def world(rng, numbers=False, one_to_one=True, n_parties=3):
+    """Shares of turned views on one space; the target is curved, and noisy."""
 
     def target(X):
         signal = X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=len(X))
         return signal if numbers else np.where(signal > 0, "yes", "no")
 
-    first, second, third = turned_shares(rng, target)
-    return [first, second if one_to_one else dc.Share(**{**vars(second), "one_to_one": False}), third]
+    first, second, *others = turned_shares(rng, target, n_parties=n_parties)
+    return [first, second if one_to_one else dc.Share(**{**vars(second), "one_to_one": False}), *others]
 
 
 @given(LOSSES, st.booleans())
@@ -87,8 +87,7 @@ def test_the_average_stands_for_its_parts(rng):
 
 
 def test_a_party_with_changed_rows_gets_the_average_without_it(rng):
-    shares = world(rng, one_to_one=False)
-    shares.append(dc.Share(**{**vars(shares[2]), "party": "p3"}))
+    shares = world(rng, one_to_one=False, n_parties=4)
     collaboration = dc.Analyst([dc.LTI(4)], anchor_weight=1.0).fit(shares)
     h, without = collaboration.estimator_, collaboration.party_model("p1").without_party
     assert_allclose(without.weights_, h.weights_)
