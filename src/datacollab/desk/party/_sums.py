@@ -31,7 +31,7 @@ def sums_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
             path=SUMS,
             table=table,
             question=question,
-            summary="" if question is None else question.about.to_text(),
+            summary=[] if question is None else question.about.to_text().split("\n\n"),
             shared=desk.shared_entry(),
             approvers=desk.opened().policy.approvers,
             command=desk.command("share", shlex.quote(str(table))),
