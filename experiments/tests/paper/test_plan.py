@@ -25,7 +25,7 @@ def test_a_hash_stays_what_it_was():
     [
         {"dataset": "digits"}, {"n_parties": 9}, {"n_per_party": 99}, {"n_test": 999}, {"n_anchors": 999},
         {"n_sources": 99}, {"n_sources": None}, {"obfuscator": "pca"}, {"n_components": 9}, {"n_neighbors": 9},
-        {"out_of_sample": "row-wise"}, {"hyperparameters": "recommended"}, {"defence": "grouped"},
+        {"out_of_sample": "row-wise"}, {"hyperparameters": "recommended"}, {"defence": "groups"},
         {"split": "stratified"}, {"split": "label-skew"}, {"split": "label-skew", "concentration": 2.0},
     ],
 )  # fmt: skip
