@@ -134,10 +134,10 @@ def test_a_party_with_changed_rows_gets_the_model_without_it(rng):
 
 
 def test_changing_a_partys_rows_changes_nothing_in_the_model_without_it(rng):
-    shares = [changed(s, one_to_one=False) for s in world(rng)]
+    shares = [changed(s, one_to_one=False) for s in world(rng, n_parties=4)]
     other = changed(shares[2], representation=shares[2].representation[::-1] * 2)
     analyst = dc.Analyst(dc.LTI(4), LandmarkRidgeClassifier(kernel="linear", alphas=[0.1]), left_out=True)
-    before, after = analyst.fit(shares), analyst.fit([*shares[:2], other])
+    before, after = analyst.fit(shares), analyst.fit([*shares[:2], other, shares[3]])
     assert_allclose(before.without_["p2"].coefficients_, after.without_["p2"].coefficients_)
     assert not np.allclose(before.without_["p1"].coefficients_, after.without_["p1"].coefficients_)
 
@@ -258,12 +258,12 @@ def test_a_handful_of_own_rows_does_not_judge_for_everybody(rng):
 
 
 def test_methods_that_read_the_judges_targets_are_not_judged_by_them(rng):
-    shares = [changed(s, one_to_one=False) for s in world(rng)]
+    shares = [changed(s, one_to_one=False) for s in world(rng, n_parties=4)]
     kti = dc.KTI(4, graph=dc.TargetSimilarityGraph(5))
     selection = dc.Analyst([kti, dc.LTI(4)], LogisticRegression()).fit(shares).selection_
     assert "reads the anchor's targets" in selection.candidates[0].failure
     assert selection.chosen.integrator == "LTI"
-    assert dc.Analyst(kti, LogisticRegression(), left_out=True).fit(shares).without_.keys() == {"p0", "p1", "p2"}
+    assert dc.Analyst(kti, LogisticRegression(), left_out=True).fit(shares).without_.keys() == {"p0", "p1", "p2", "p3"}
 
 
 def test_a_budget_spent_leaves_the_rest_untried(rng):
