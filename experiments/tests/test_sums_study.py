@@ -23,7 +23,7 @@ from datacollab_experiments.sums.playing import (
 )
 from datacollab_experiments.sums.report import read_best
 
-SMALL = Setting(dataset="breast-cancer", n_parties=4, n_per_party=30, defence="private")
+SMALL = Setting(dataset="breast-cancer", n_parties=4, n_per_party=30, defence="sums")
 RULE = ruled(alike=False)
 
 

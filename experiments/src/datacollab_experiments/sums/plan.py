@@ -2,7 +2,7 @@
 
 The rule names D, s and the least penalty by kind of columns, and nothing else: a project is drafted before anybody
 knows how many rows there will be.  It is chosen among `CANDIDATES` on the 24 settings of `pays` whose defence is
-"private", and on attacks; the tables of `FURTHER` are looked at once, with the rule that was chosen.  Where accuracy
+"sums", and on attacks; the tables of `FURTHER` are looked at once, with the rule that was chosen.  Where accuracy
 and safety pull apart, the safety of parties decides.
 """
 
@@ -15,7 +15,7 @@ from datacollab.sums import UNITS_PER_RANGE, recommended
 
 from ..pays.settings import PRESETS, Setting
 
-SETTINGS: tuple[Setting, ...] = tuple(each for each in PRESETS["quick"].settings if each.defence == "private")
+SETTINGS: tuple[Setting, ...] = tuple(each for each in PRESETS["quick"].settings if each.defence == "sums")
 BESIDE: tuple[Setting, ...] = tuple(
     each
     for each in PRESETS["quick"].settings

@@ -121,7 +121,7 @@ def _by_setting(scores: pd.DataFrame, committed: pd.DataFrame, settings: Sequenc
         averages.append(found.gain(SUMS, AVERAGE))
         owns.append(found.gain(SUMS, found.own))
         used = [f"{variant.components}", f"{variant.noise:g}"]
-        label = setting.label.removesuffix(", private")
+        label = setting.label.removesuffix(", sums")
         rows.append([label, *used, found.metric, *means, _said(averages[-1]), _said(owns[-1])])
     head = ["setting", "D", "s", "measure", "sums", "average of locals", "own", "all in one place"]
     counted = (
@@ -198,7 +198,7 @@ def _further(scores: pd.DataFrame) -> str:
     rule, rows = ruled(alike=False), []
     for setting, of in scores.groupby("setting", sort=False):
         by_method = of.pivot_table(index="seed", columns="method", values="score")
-        cells = [str(setting).removesuffix(", private"), f"{rule.components}", f"{rule.noise:g}"]
+        cells = [str(setting).removesuffix(", sums"), f"{rule.components}", f"{rule.noise:g}"]
         cells.append(f"{by_method[SUMS].mean():.3f}")
         for who in _BASELINES:
             kinds = [name for name in by_method if name.endswith(f"|{who}")]
