@@ -52,8 +52,6 @@ def text(measured: Sequence[Measured], *, expected: int, preset: str) -> str:
             ),
         ]
     parts += ["## What parties were told, and what is true\n\n" + calibration_text(there)] if there else []
-    if any(each.chosen for each in there):
-        parts.append("## What the analyst chose\n\n" + _choices(there))
     if any(each.candidates for each in measured):
         parts.append("## The choice beside every single candidate\n\n" + candidates_table(measured))
     parts.append(_costs(there))
@@ -112,8 +110,15 @@ def _summary(there: Sequence[Measured]) -> str:
 
 
 def _means(there: Sequence[Measured]) -> str:
-    head = ["setting", "measure", *METHODS]
-    return markdown(head, [[e.setting.label, e.metric, *(number(e.mean(m), e) for m in METHODS)] for e in there])
+    """One line for rows and sums, where both are there: what does not hang on how parties share is the same."""
+    by_label: dict[str, list[Measured]] = {}
+    for each in there:
+        by_label.setdefault(each.setting.label.removesuffix(", sums"), []).append(each)
+    rows = []
+    for label, of in by_label.items():
+        cells = [next((number(e.mean(m), e) for e in of if m in e.scores), "–") for m in METHODS]
+        rows.append([label, of[0].metric, *cells])
+    return markdown(["setting", "measure", *METHODS], rows)
 
 
 def number(value: float, each: Measured) -> str:
@@ -139,17 +144,6 @@ def shown(difference: Difference) -> str:
     if math.isnan(difference.low):
         return mean
     return f"{f'**{mean}**' if difference.verdict != '0' else mean} ({difference.low:+.3f} to {difference.high:+.3f})"
-
-
-def _choices(there: Sequence[Measured]) -> str:
-    total: dict[str, int] = {}
-    for each in there:
-        for name, count in each.chosen.items():
-            # Hardly two averages have the same weights.
-            kind = name.partition(", anchor rows")[0] if "average" in name else name
-            total[kind] = total.get(kind, 0) + count
-    ranked = sorted(total.items(), key=lambda pair: (-pair[1], pair[0]))
-    return markdown(["candidate", "times"], [[name, str(count)] for name, count in ranked[:20]])
 
 
 def candidates_table(measured: Iterable[Measured]) -> str:

@@ -30,8 +30,6 @@ class Measured:
         Of a method, by seed and party.
     benefits : dict of str to dict
         Ends and middle of what parties were told it brought, by seed and party.
-    chosen : dict of str to int
-        How often the analyst took which candidate.
     candidates : dict of str to dict
         Of single candidates.
     seconds : list of float
@@ -44,7 +42,6 @@ class Measured:
     scores: dict[str, BySeed] = field(default_factory=dict)
     losses: dict[str, BySeed] = field(default_factory=dict)
     benefits: dict[str, BySeed] = field(default_factory=dict)
-    chosen: dict[str, int] = field(default_factory=dict)
     candidates: dict[str, BySeed] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
@@ -111,9 +108,7 @@ def _add(measured: Measured, task: PartTask, result: Result) -> None:
         kinds["candidate"] = measured.candidates
         for key, value in result.scores.items():
             kind, name, *party = key.split("|")
-            if kind == "chosen":
-                measured.chosen[name] = measured.chosen.get(name, 0) + 1
-            else:
+            if kind in kinds:
                 kinds[kind].setdefault(name, {}).setdefault(task.seed, {})[party[0]] = value
 
 

@@ -37,7 +37,7 @@ class Trial:
     Attributes
     ----------
     scores : dict of str to float
-        "score|method|party", "loss|method|party", "benefit|end|party" and "chosen|candidate".
+        "score|method|party", "loss|method|party" and "benefit|end|party".
     seconds : dict of str to float
     """
 
@@ -159,8 +159,6 @@ def _collaborating(trial: Trial, ways: Mapping[str, Callable[[list[dc.Share], Dr
             for name in trial.scored:
                 predict = library.by_model(parties[name], collaboration.party_model(name), drawn)
                 trial.add(method, name, predict(X))
-    if (selection := getattr(collaboration, "selection_", None)) is not None:
-        trial.scores[f"chosen|{library.candidate_name(selection.chosen)}"] = 1.0
     with trial.timed(POOL):
         for name in trial.scored:
             model = collaboration.party_model(name)
