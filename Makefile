@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 CORE := tests/linalg tests/share tests/anchor tests/model tests/analyst tests/party tests/collaboration \
 	--ignore tests/analyst/test_oracles.py
 
-.PHONY: demo test test-all test-nightly mutants check smoke results risks accuracy federated pays frontier downstream adapters hub-faults hub-load oldest pythons docs clean
+.PHONY: demo test test-all test-nightly mutants check smoke results risks accuracy federated pays downstream adapters hub-faults hub-load oldest pythons docs clean
 
 demo: $(VENV)/.demo  ## What data collaboration buys on real data: prints a table, writes figures and a page.
 	$(BIN)/datacollab demo --output output/demo
@@ -67,10 +67,6 @@ federated: $(VENV)/.experiments  ## Federated averaging (Flower, in an environme
 pays: $(VENV)/.pays  ## Does collaborating pay? What docs/results/pays holds. Takes two hours or more; goes on where it was.
 	$(BIN)/python -m datacollab_experiments.pays --preset quick $(if $(DATA),--data-dir $(DATA)) --n-jobs 2 --output output/pays \
 		--copy-to docs/results/pays
-
-frontier: $(VENV)/.pays  ## Accuracy against risk for every defence: what docs/results/frontier holds. Takes an hour; goes on where it was.
-	$(BIN)/python -m datacollab_experiments.pays --preset frontier $(if $(DATA),--data-dir $(DATA)) --n-jobs 2 --output output/frontier \
-		--copy-to docs/results/frontier
 
 downstream: $(VENV)/.test  ## Survival, effects, clusters, groups: what docs/results/downstream holds, beside what should hold. Goes on where it was.
 	$(BIN)/python -m datacollab_experiments.downstream --n-jobs 2 --output output/downstream --copy-to docs/results/downstream

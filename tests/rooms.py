@@ -144,7 +144,18 @@ WINGS_MAY_IMPORT = {
 
 ROOMS = LIBRARY | RISK | EXCHANGE | LOOK | REMOTE | DESK | CLI
 EVERYWHERE = {
-    *("errors", "_validation", "_codes", "_notebooks", "_require", "_secrets", "_threads", "_typing", "_version"),
+    *(
+        "errors",
+        "_validation",
+        "_codes",
+        "_notebooks",
+        "_recommended",
+        "_require",
+        "_secrets",
+        "_threads",
+        "_typing",
+        "_version",
+    ),
 }
 """Modules that every room may import."""
 

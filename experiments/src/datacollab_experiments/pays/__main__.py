@@ -5,31 +5,27 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 from ..harness import Found, Study, run_study, study_options
-from .frontier import write_frontier
 from .report import write_report
 from .results import collect
 from .settings import PRESETS, Setting
 from .tables import UNSEEN, load_table
 from .tasks import PartTask, tasks_of
 
-PARTS = ("main", "frontier", "risks", "candidates")
+PARTS = ("main", "candidates")
 
 
-def is_wanted(part: str, setting: Setting, seed: int, *, attacks_undefended: bool = False) -> bool:
-    """Attacks once a defended setting, or every setting; single candidates on undefended unseen tables."""
-    if part == "risks":
-        return seed == 0 and (attacks_undefended or setting.defence != "none")
+def is_wanted(part: str, setting: Setting, seed: int) -> bool:
+    """Single candidates on undefended unseen tables alone."""
     return part != "candidates" or (setting.dataset in UNSEEN and setting.defence == "none")
 
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m datacollab_experiments.pays", description=__doc__)
     parser.add_argument("--preset", choices=list(PRESETS), default="quick")
-    parser.add_argument("--part", action="append", choices=PARTS, help="the preset's first two by default")
+    parser.add_argument("--part", action="append", choices=PARTS, help="the preset's first by default")
     parser.add_argument(
         "--data-dir", type=Path, help="directory that holds MNIST and others; see `datacollab data fetch`"
     )
@@ -46,19 +42,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parsed(arguments)
     preset = PRESETS[options.preset]
     wanted = options.dataset or sorted({setting.dataset for setting in preset.settings})
-    is_task = partial(is_wanted, attacks_undefended=preset.is_frontier)
     every = [
-        task for task in tasks_of(preset, preset.parts, is_task, options.data_dir) if task.setting.dataset in wanted
+        task for task in tasks_of(preset, preset.parts, is_wanted, options.data_dir) if task.setting.dataset in wanted
     ]
     expected = sum(task.part == preset.parts[0] for task in every)
-    write = write_frontier if preset.is_frontier else write_report
 
     def report(found: Found[PartTask], folder: Path) -> Path:
-        return write(collect(found), folder, expected=expected, preset=options.preset)
+        return write_report(collect(found), folder, expected=expected, preset=options.preset)
 
     study = Study(
         name="pays",
-        tasks=[task for task in every if task.part in (options.part or preset.parts[:2])],
+        tasks=[task for task in every if task.part in (options.part or preset.parts[:1])],
         reported=every,
         fingerprints={}
         if options.report_only

@@ -45,8 +45,6 @@ def calibration_text(measured: Sequence[Measured]) -> str:
         ("all", lambda each: True),
         ("parties alike", lambda each: each.setting.split == "iid"),
         ("skewed parties", lambda each: each.setting.split != "iid"),
-        ("undefended", lambda each: each.setting.defence == "none"),
-        ("defended", lambda each: each.setting.defence != "none"),
     ]
     lines = ["| party-runs | | coverage | told, mean | true, mean | told gain, true loss |", "|" + " --- |" * 6]
     for name, belongs in parts:

@@ -13,7 +13,7 @@ from datacollab.anchor import SMOTEAnchor
 from datacollab.datasets import split_parties
 
 from .columns import Array
-from .settings import MOST_PRIVATE_COLUMNS, Setting
+from .settings import Setting
 from .tables import Table
 
 CONCENTRATION = 0.5
@@ -82,10 +82,8 @@ class Draw:
 
     @property
     def n_components(self) -> int:
-        """Columns of the intermediate representation: three quarters of the table's, at most 16 behind a defence."""
+        """Columns of the intermediate representation: three quarters of the table's."""
         most = self.setting.most_columns
-        if self.setting.defence != "none":
-            most = min(most, MOST_PRIVATE_COLUMNS)
         n_fit = self.setting.n_per_party if self.setting.f == "own" else self.setting.n_public or len(self.anchor)
         return int(max(2, min(most, math.ceil(0.75 * self.anchor.shape[1]), 2 * n_fit // 3)))
 

@@ -9,26 +9,21 @@ from matplotlib.figure import Figure
 
 from .results import Measured
 from .tables import UNSEEN
-from .trial import POOL
 
 COLOURS: dict[str, str] = {
     "none": "#1b6ca8",
-    "means of 5": "#3a8f5c",
-    "epsilon 8": "#b39ad0",
-    "epsilon 4": "#7a4fa3",
-    "epsilon 2": "#43235f",
-    "private": "#c0562b",
+    "sums": "#c0562b",
 }
 """Of defences."""
 
 
 def draw_figure(measured: Sequence[Measured]) -> Figure:
-    """What the pool is better by than what a party has without the others, one line a setting."""
-    ordered = sorted(measured, key=lambda each: each.gain(POOL, each.own).mean)
+    """What the pool, or sums, are better by than what a party has without the others, one line a setting."""
+    ordered = sorted(measured, key=lambda each: each.gain(each.collaborating, each.own).mean)
     figure = Figure(figsize=(9.0, 1.4 + 0.2 * len(ordered)), layout="constrained")
     axes = figure.subplots()
     for place, each in enumerate(ordered):
-        gain = each.gain(POOL, each.own)
+        gain = each.gain(each.collaborating, each.own)
         colour = COLOURS[each.setting.defence]
         axes.plot(100 * gain.mean, place, "o", markersize=4, color=colour)
         if np.isfinite(gain.low):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, softmax
+from scipy.special import softmax
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.preprocessing import StandardScaler
 
@@ -18,11 +18,12 @@ from datacollab.analyst._candidates import Candidate, NamedModel, forest, is_rid
 from datacollab.analyst._choice import Choice, Search
 from datacollab.analyst._training import mean_anchor, training_rows
 from datacollab.model import fit_left_out
-from datacollab.party import Microaggregation, PersonalModel, gaussian_sigma
+from datacollab.party import PersonalModel, gaussian_sigma
 from datacollab.party._blend import Blender, ClassBlender, NumberBlender
 from datacollab.party._own_models import OwnData, own_candidates
 from datacollab.party._personal_model import TAU
 from datacollab.party._table_encoder import TableEncoder
+from datacollab.sums import CommonMap, MaskedMessage, MaskKey, SumsPlan, columns_alike, recommended
 
 from .columns import Array
 from .draws import Draw, Rows
@@ -32,24 +33,15 @@ Predict = Callable[[Array], Array]
 """Probabilities (n_rows, n_classes), in the order of the table's classes, or numbers (n_rows,)."""
 
 EPSILON, DELTA = 4.0, 1e-5
-"""Of noisy synthetic rows; the delta is also that of `Party.private` with an epsilon."""
+"""Of noisy synthetic rows."""
 
-N_BINS = 10
-"""Intervals of numbers within which means are taken, as many as exchanged folders take."""
+PERSONAL = 21
+"""The stream of random numbers of the pool."""
 
 
 def noise() -> float:
     """Standard deviation of the Gaussian mechanism at sensitivity 1."""
     return float(gaussian_sigma(EPSILON, DELTA))
-
-
-def proven_auc(epsilon: float) -> float:
-    r"""Area under the curve that no membership attack exceeds.
-
-    It is :math:`\Phi(\mu/\sqrt 2)` where the mechanism's noise is one over :math:`\mu` (Dong, Roth and Su 2022), as in
-    `datacollab.party.PrivacyGuarantee`.
-    """
-    return float(ndtr(1 / gaussian_sigma(epsilon, DELTA) / np.sqrt(2)))
 
 
 def secrets(drawn: Draw, name: str) -> np.random.RandomState:
@@ -59,43 +51,54 @@ def secrets(drawn: Draw, name: str) -> np.random.RandomState:
 
 
 def make_party(drawn: Draw, name: str) -> dc.Party:
-    """A party of the setting, fitted on its own rows."""
-    own, random = drawn.parties[name], secrets(drawn, name)
-    if drawn.setting.defence not in ("none", "means of 5"):
-        party = dc.Party.private(
-            name,
-            drawn.anchor,
-            n_components=drawn.n_components,
-            epsilon=drawn.setting.epsilon,
-            standardize=drawn.standardize,
-            random_state=random,
-        )
-    else:
-        f = dc.obfuscator("pca", drawn.n_components, standardize=drawn.standardize)
-        fit_on = drawn.anchor if drawn.setting.f == "public" else None
-        party = dc.Party(name, f, fit_on=fit_on, defences=_defences(drawn), random_state=random)
-    return party.fit(own.X, own.y)
+    """A party that shares rows, fitted on its own."""
+    own = drawn.parties[name]
+    f = dc.obfuscator("pca", drawn.n_components, standardize=drawn.standardize)
+    fit_on = drawn.anchor if drawn.setting.f == "public" else None
+    return dc.Party(name, f, fit_on=fit_on, random_state=secrets(drawn, name)).fit(own.X, own.y)
 
 
-def _defences(drawn: Draw) -> tuple[Microaggregation, ...]:
-    """Means of rows of one class, and across classes where these are small; or none."""
-    if drawn.setting.defence == "none":
-        return ()
-    n_bins = N_BINS if drawn.task == "regression" else None
-    return (Microaggregation(5, small_classes="group", n_bins=n_bins),)
+def by_sums(drawn: Draw) -> Predict:
+    """One model from sums under masks, as the library recommends; the first party adds public rows with targets."""
+    settings = recommended(alike=columns_alike(drawn.bounds.T, drawn.anchor.shape[1]))
+    draw = secrets(drawn, "sums").bytes
+    # Numbers are in quarters of their declared ranges already, beside zeros and ones.
+    public = drawn.public.X if drawn.setting.n_public else drawn.anchor
+    common = CommonMap.from_anchor(public, draw(32), n_components=settings.n_components)
+    keys = {name: MaskKey(draw(32)) for name in drawn.parties}
+    numbers = drawn.task == "regression"
+    plan = SumsPlan(
+        {name: key.public for name, key in keys.items()},
+        n_components=common.n_components,
+        classes=None if numbers else range(drawn.n_classes),
+        limits=drawn.target_range if numbers else None,
+        noise=settings.noise,
+        least_penalty=settings.least_penalty,
+    )
+    messages: list[MaskedMessage] = []
+    for name, own in drawn.parties.items():
+        X, y = own.X, own.y
+        if not messages and drawn.labelled is not None:
+            X, y = np.vstack([X, drawn.labelled.X]), np.concatenate([y, drawn.labelled.y])
+        messages.append(plan.message(name, common.transform(X), y, keys[name], noise_key=draw(32)))
+    model = plan.solve(messages)
+    if numbers:
+        return lambda rows: np.asarray(model.predict(common.transform(rows)), dtype=np.float64)
+    return lambda rows: model.predict_proba(common.transform(rows))
 
 
 N_TREES = 100
 """Of forests of `alone` where it is not thorough."""
 
 
-def alone(own: Rows, drawn: Draw, *, public: bool, thorough: bool = False) -> Predict:
+def alone(own: Rows, drawn: Draw, *, public: bool, thorough: bool = False, stream: int = 20) -> Predict:
     """What rows teach by themselves, or with the public ones: the party's own models of the library, pooled.
 
     A forest and kernel ridge regressions; if thorough a larger forest, more kernels, logistic regression and, where
-    public rows have no targets, label spreading.  All are chosen and weighed on rows left out.
+    public rows have no targets, label spreading.  All are chosen and weighed on rows left out.  `stream` is of random
+    numbers: with that of `personalised` the same comes out as its own side.
     """
-    random = np.random.RandomState([drawn.seed, 20])
+    random = np.random.RandomState([drawn.seed, stream])
     numbers = drawn.task == "regression"
     labelled = drawn.labelled if public else None
     beside = drawn.public.X if public and drawn.setting.n_public else None
@@ -233,7 +236,7 @@ def personalised(party: dc.Party, model: Any, own: Rows, drawn: Draw) -> tuple[P
     """
     public = drawn.public.X if drawn.setting.n_public else None
     labelled = None if drawn.labelled is None else drawn.labelled.y
-    random = np.random.RandomState([drawn.seed, 21])
+    random = np.random.RandomState([drawn.seed, PERSONAL])
     mine = party.personalise(model, own.X, own.y, public=public, public_target=labelled, random_state=random)
     gain = mine.benefit_.pooled_gain
     told = {} if gain is None else {"value": gain.value, "low": gain.low, "high": gain.high}

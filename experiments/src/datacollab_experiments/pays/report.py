@@ -11,9 +11,8 @@ from .calibration import calibration_text
 from .figure import draw_figure
 from .intervals import Difference
 from .results import Measured, rows_of
-from .risks import FIGURES
 from .tables import UNSEEN
-from .trial import AVERAGE, CHOSEN, COPULA, LOCAL_PUBLIC, METHODS, NOISY, POOL, PUBLIC, TODAY
+from .trial import AVERAGE, CHOSEN, COPULA, METHODS, NOISY, PUBLIC, TODAY
 
 TOLERANCE = 0.01
 
@@ -22,7 +21,7 @@ def write_report(measured: Sequence[Measured], directory: Path, *, expected: int
     """Write README.md, scores.csv and differences.png; the path of the first."""
     directory.mkdir(parents=True, exist_ok=True)
     write_rows(rows_of(measured), directory / "scores.csv")
-    there = [each for each in measured if POOL in each.scores]
+    there = [each for each in measured if each.collaborating in each.scores]
     if there:
         draw_figure(there).savefig(directory / "differences.png", dpi=110)
     path = directory / "README.md"
@@ -32,7 +31,7 @@ def write_report(measured: Sequence[Measured], directory: Path, *, expected: int
 
 def text(measured: Sequence[Measured], *, expected: int, preset: str) -> str:
     """The report in Markdown."""
-    there = [each for each in measured if POOL in each.scores]
+    there = [each for each in measured if each.collaborating in each.scores]
     n_trials = sum(len(each.seconds) for each in there)
     parts = [
         "# Does collaborating pay?",
@@ -44,16 +43,15 @@ def text(measured: Sequence[Measured], *, expected: int, preset: str) -> str:
             _summary(there),
             "![Differences by setting](differences.png)",
             "## Means\n\n" + _means(there),
-            "## What collaborating brings\n\nMean paired differences over parties and draws with 95 % intervals. "
-            "Differences of AUC and accuracy; of RMSE the part of the error that goes away. `own` is the better, with "
-            "hindsight, of Local and Local+Public.\n\n" + _differences(there),
+            *(
+                f"## What {what} bring\n\nMean paired differences over parties and draws with 95 % intervals. "
+                "Differences of AUC and accuracy; of RMSE the part of the error that goes away. `own` is the better, "
+                "with hindsight, of Local and Local+Public.\n\n" + _differences(of)
+                for what, defence in (("sums under masks", "sums"), ("shared rows, by the pool,", "none"))
+                if (of := [each for each in there if each.setting.defence == defence])
+            ),
         ]
-    defended = [each for each in there if each.setting.defence != "none"]
-    if defended:
-        parts.append("## Behind a defence\n\n" + _defended(defended))
     parts += ["## What parties were told, and what is true\n\n" + calibration_text(there)] if there else []
-    if any(each.chosen for each in there):
-        parts.append("## What the analyst chose\n\n" + _choices(there))
     if any(each.candidates for each in measured):
         parts.append("## The choice beside every single candidate\n\n" + candidates_table(measured))
     parts.append(_costs(there))
@@ -65,19 +63,19 @@ def text(measured: Sequence[Measured], *, expected: int, preset: str) -> str:
 def _summary(there: Sequence[Measured]) -> str:
     """How often what is above, not told from, or below what."""
     contrasts: list[tuple[str, Callable[[Measured], Difference]]] = [
-        ("pool against own", lambda each: each.gain(POOL, each.own)),
-        ("pool against Local+Public", lambda each: each.gain(POOL, LOCAL_PUBLIC)),
+        ("against own", lambda each: each.gain(each.collaborating, each.own)),
+        ("against the public rows alone", lambda each: each.gain(each.collaborating, PUBLIC)),
+        ("against the average of locals", lambda each: each.gain(each.collaborating, AVERAGE)),
+        ("against synthetic rows", lambda each: each.gain(each.collaborating, COPULA)),
+        ("against synthetic rows, DP", lambda each: each.gain(each.collaborating, NOISY)),
         ("DC* against own", lambda each: each.gain(CHOSEN, each.own)),
-        ("pool against the public rows alone", lambda each: each.gain(POOL, PUBLIC)),
-        ("pool against the average of locals", lambda each: each.gain(POOL, AVERAGE)),
-        ("pool against synthetic rows", lambda each: each.gain(POOL, COPULA)),
-        ("pool against synthetic rows, DP", lambda each: each.gain(POOL, NOISY)),
         ("DC* against today's way", lambda each: each.gain(CHOSEN, TODAY)),
     ]
     groups: list[tuple[str, Callable[[Measured], bool]]] = [
-        ("undefended", lambda each: each.setting.defence == "none"),
-        ("defended", lambda each: each.setting.defence != "none"),
-        ("unseen tables", lambda each: each.setting.dataset in UNSEEN),
+        ("sums", lambda each: each.setting.defence == "sums"),
+        ("rows, the pool", lambda each: each.setting.defence == "none"),
+        ("sums, unseen tables", lambda each: each.setting.defence == "sums" and each.setting.dataset in UNSEEN),
+        ("rows, unseen tables", lambda each: each.setting.defence == "none" and each.setting.dataset in UNSEEN),
     ]
     rows = []
     for name, contrast in contrasts:
@@ -88,14 +86,21 @@ def _summary(there: Sequence[Measured]) -> str:
             ]
             verdicts = [difference.verdict for difference in found]
             above = sum(difference.mean > 0 for difference in found)
+            if not found:
+                cells.append("–")
+                continue
             cells.append(
                 f"{above} of {len(found)}; {verdicts.count('+')} / {verdicts.count('0')} / {verdicts.count('-')}"
             )
         rows.append(cells)
     head = ["", *(name for name, _ in groups)]
-    cells = ["pool better than own by two points, or 5 % of the error"]
+    cells = ["better than own by two points, or 5 % of the error"]
     for _, belongs in groups:
-        worth = [each.gain(POOL, each.own).mean >= (0.05 if each.is_error else 0.02) for each in there if belongs(each)]
+        worth = [
+            each.gain(each.collaborating, each.own).mean >= (0.05 if each.is_error else 0.02)
+            for each in there
+            if belongs(each)
+        ]
         cells.append(f"{sum(worth)} of {len(worth)}")
     rows.append(cells)
     return (
@@ -105,8 +110,15 @@ def _summary(there: Sequence[Measured]) -> str:
 
 
 def _means(there: Sequence[Measured]) -> str:
-    head = ["setting", "measure", *METHODS]
-    return markdown(head, [[e.setting.label, e.metric, *(number(e.mean(m), e) for m in METHODS)] for e in there])
+    """One line for rows and sums, where both are there: what does not hang on how parties share is the same."""
+    by_label: dict[str, list[Measured]] = {}
+    for each in there:
+        by_label.setdefault(each.setting.label.removesuffix(", sums"), []).append(each)
+    rows = []
+    for label, of in by_label.items():
+        cells = [next((number(e.mean(m), e) for e in of if m in e.scores), "–") for m in METHODS]
+        rows.append([label, of[0].metric, *cells])
+    return markdown(["setting", "measure", *METHODS], rows)
 
 
 def number(value: float, each: Measured) -> str:
@@ -117,13 +129,11 @@ def number(value: float, each: Measured) -> str:
 
 
 def _differences(there: Sequence[Measured]) -> str:
-    head = ["setting", "own", "pool − own", "DC* − own", "pool − public alone", "pool − average", "pool − synthetic"]
     rows = []
-    for each in sorted(there, key=lambda each: -each.gain(POOL, each.own).mean):
-        against = [each.gain(POOL, other) for other in (PUBLIC, AVERAGE, COPULA)]
-        gains = [each.gain(POOL, each.own), each.gain(CHOSEN, each.own), *against]
+    for each in sorted(there, key=lambda each: -each.gain(each.collaborating, each.own).mean):
+        gains = [each.gain(each.collaborating, other) for other in (each.own, PUBLIC, AVERAGE, COPULA, NOISY)]
         rows.append([each.setting.label, each.own, *(shown(gain) for gain in gains)])
-    return markdown(head, rows)
+    return markdown(["setting", "own", "− own", "− public alone", "− average", "− synthetic", "− synthetic, DP"], rows)
 
 
 def shown(difference: Difference) -> str:
@@ -134,30 +144,6 @@ def shown(difference: Difference) -> str:
     if math.isnan(difference.low):
         return mean
     return f"{f'**{mean}**' if difference.verdict != '0' else mean} ({difference.low:+.3f} to {difference.high:+.3f})"
-
-
-def _defended(defended: Sequence[Measured]) -> str:
-    head = ["setting", "own", "pool − own", "pool − public alone", "pool − synthetic, DP", *FIGURES]
-    rows = []
-    for each in defended:
-        gains = [each.gain(POOL, other) for other in (each.own, PUBLIC, NOISY)]
-        risks = [f"{each.risks[name]:.2f}" if name in each.risks else "–" for name in FIGURES]
-        rows.append([each.setting.label, each.own, *(shown(gain) for gain in gains), *risks])
-    return markdown(head, rows) + (
-        "\n\nRisks are those of the strongest of eight attacks on one party of one draw by somebody who has the share, "
-        "all anchor rows and other rows of the kind: what was measured, and no bound."
-    )
-
-
-def _choices(there: Sequence[Measured]) -> str:
-    total: dict[str, int] = {}
-    for each in there:
-        for name, count in each.chosen.items():
-            # Hardly two averages have the same weights.
-            kind = name.partition(", anchor rows")[0] if "average" in name else name
-            total[kind] = total.get(kind, 0) + count
-    ranked = sorted(total.items(), key=lambda pair: (-pair[1], pair[0]))
-    return markdown(["candidate", "times"], [[name, str(count)] for name, count in ranked[:20]])
 
 
 def candidates_table(measured: Iterable[Measured]) -> str:

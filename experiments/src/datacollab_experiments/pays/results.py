@@ -12,7 +12,7 @@ from .intervals import Difference, paired, student
 from .settings import Setting
 from .tables import load_table
 from .tasks import PartTask
-from .trial import LOCAL, LOCAL_PUBLIC, METHODS
+from .trial import LOCAL, LOCAL_PUBLIC, METHODS, POOL, SUMS
 
 BySeed = dict[int, dict[str, float]]
 """Scores by seed and party."""
@@ -30,13 +30,10 @@ class Measured:
         Of a method, by seed and party.
     benefits : dict of str to dict
         Ends and middle of what parties were told it brought, by seed and party.
-    chosen : dict of str to int
-        How often the analyst took which candidate.
-    risks : dict of str to float
     candidates : dict of str to dict
         Of single candidates.
     seconds : list of float
-        CPU seconds of each trial's part "main" or "frontier".
+        CPU seconds of each trial's part "main".
     errors : list of str
     """
 
@@ -45,8 +42,6 @@ class Measured:
     scores: dict[str, BySeed] = field(default_factory=dict)
     losses: dict[str, BySeed] = field(default_factory=dict)
     benefits: dict[str, BySeed] = field(default_factory=dict)
-    chosen: dict[str, int] = field(default_factory=dict)
-    risks: dict[str, float] = field(default_factory=dict)
     candidates: dict[str, BySeed] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
@@ -75,6 +70,11 @@ class Measured:
         return Difference(-loss.mean, -loss.high, -loss.low)
 
     @property
+    def collaborating(self) -> str:
+        """What a party ends with: the pool if rows are shared, or sums."""
+        return SUMS if self.setting.defence == "sums" else POOL
+
+    @property
     def own(self) -> str:
         """The better of what a party has without the others."""
         return self.best_of((LOCAL, LOCAL_PUBLIC))
@@ -101,18 +101,14 @@ def metric_of(setting: Setting) -> str:
 def _add(measured: Measured, task: PartTask, result: Result) -> None:
     if result.error is not None:
         measured.errors.append(f"{task.label}: {result.error}")
-    elif task.part == "risks":
-        measured.risks |= result.scores
     else:
-        if task.part in ("main", "frontier"):
+        if task.part == "main":
             measured.seconds.append(sum(result.seconds.values()))
         kinds = {"score": measured.scores, "loss": measured.losses, "benefit": measured.benefits}
         kinds["candidate"] = measured.candidates
         for key, value in result.scores.items():
             kind, name, *party = key.split("|")
-            if kind == "chosen":
-                measured.chosen[name] = measured.chosen.get(name, 0) + 1
-            else:
+            if kind in kinds:
                 kinds[kind].setdefault(name, {}).setdefault(task.seed, {})[party[0]] = value
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from ..harness import cell_id
 
@@ -12,14 +12,9 @@ PROTOCOL = 3
 """To be raised whenever the same setting would give other scores, so that older results are not taken for new ones."""
 
 Split = Literal["iid", "label-skew", "feature-shift"]
-Defence = Literal["none", "means of 5", "epsilon 8", "epsilon 4", "epsilon 2", "private"]
+Defence = Literal["none", "sums"]
 
-EPSILONS = {"epsilon 8": 8.0, "epsilon 4": 4.0, "epsilon 2": 2.0}
-DEFENCES: tuple[Defence, ...] = get_args(Defence)
-UNPROVEN = tuple(defence for defence in DEFENCES if defence not in EPSILONS)
-"""Defences that do not need targets of public rows."""
-
-MOST_COLUMNS, MOST_PRIVATE_COLUMNS = 48, 16
+MOST_COLUMNS = 48
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,11 +33,10 @@ class Setting:
         Whether public rows have targets.
     f : {"public", "own"}
         PCA fitted on the anchor, or on the party's own rows.
-    defence : {"none", "means of 5", "epsilon 8", "epsilon 4", "epsilon 2", "private"}
-        "private" is `datacollab.Party.private`, "epsilon 4" and the like the same with an epsilon, which needs targets,
-        and "means of 5" microaggregation.
+    defence : {"none", "sums"}
+        Whether rows are shared under f_k, or sums under masks.
     most_columns : int
-        Of the intermediate representation; behind a defence there are never more than 16.
+        Of the intermediate representation.
     """
 
     dataset: str
@@ -56,15 +50,8 @@ class Setting:
     most_columns: int = MOST_COLUMNS
 
     def __post_init__(self) -> None:
-        if self.epsilon is not None and not self.labelled:
-            raise ValueError(f"{self.dataset}: only with targets of public rows is anything proven; set labelled=True.")
         if self.n_public == 0 and self.labelled:
             raise ValueError(f"{self.dataset}: without public rows there are none with targets; set labelled=False.")
-
-    @property
-    def epsilon(self) -> float | None:
-        """What is proven, if anything is."""
-        return EPSILONS.get(self.defence)
 
     @property
     def public(self) -> str:
@@ -94,17 +81,12 @@ class Preset:
     settings : tuple of Setting
     seeds : tuple of int
     parts : tuple of str
-        The first two are computed where none is asked for.
+        The first is computed where none is asked for.
     """
 
     settings: tuple[Setting, ...]
     seeds: tuple[int, ...]
-    parts: tuple[str, ...] = ("main", "risks", "candidates")
-
-    @property
-    def is_frontier(self) -> bool:
-        """Whether it compares defences rather than methods."""
-        return "frontier" in self.parts
+    parts: tuple[str, ...] = ("main", "candidates")
 
 
 SIZES = {
@@ -127,8 +109,6 @@ _REGRESSION = ("diabetes", "ujiindoorloc")
 _MANY_ROWS = ("digits", "mnist", "flchain", "mlc_churn", "hmda", "attrition")
 _SKEWED = ("digits", "mnist", "breast-cancer", "flchain", "attrition", "mlc_churn", "hmda")
 _UNLABELLED = (*_SKEWED, *_REGRESSION)
-_IMAGES_AND_SIGNALS = ("mnist", "fashion-mnist", "ujiindoorloc")
-_TIMES_TO_EVENTS = ("gbsg2", "flchain", "whas500")
 _RANGES_SUFFICE = ("digits", "breast-cancer", "flchain", "attrition", "mlc_churn", "hmda")
 
 
@@ -140,8 +120,8 @@ def _of(dataset: str, **changes: object) -> Setting:
 def _quick() -> Iterator[Setting]:
     for dataset in SIZES:
         yield _of(dataset)
-        yield _of(dataset, defence="private")
-        yield _of(dataset, defence="private", labelled=False)
+        yield _of(dataset, defence="sums")
+        yield _of(dataset, defence="sums", labelled=False)
     for dataset in _UNLABELLED:
         yield _of(dataset, labelled=False)
     for dataset in _SKEWED:
@@ -160,31 +140,16 @@ def _full() -> Iterator[Setting]:
         for split in ("iid", "feature-shift") if dataset in _REGRESSION else ("iid", "label-skew", "feature-shift"):
             for n_public in (50, 100, 500, 1000) if dataset in _MANY_ROWS else (50, 100):
                 for labelled in (True, False):
-                    proven = (("public", "epsilon 4"),) if labelled else ()
-                    for f, defence in (("public", "none"), ("own", "none"), ("public", "private"), *proven):
+                    for f, defence in (("public", "none"), ("own", "none"), ("public", "sums")):
                         yield _of(dataset, split=split, n_public=n_public, labelled=labelled, f=f, defence=defence)
     for dataset in _RANGES_SUFFICE:
-        for f, defence in (("own", "none"), ("public", "none"), ("public", "private")):
+        for f, defence in (("own", "none"), ("public", "none"), ("public", "sums")):
             yield _of(dataset, n_public=0, labelled=False, f=f, defence=defence)
-
-
-def _frontier() -> Iterator[Setting]:
-    for datasets, n_public in ((_IMAGES_AND_SIGNALS, 1000), (_TIMES_TO_EVENTS, 100)):
-        for labelled, defences in ((True, DEFENCES), (False, UNPROVEN)):
-            for dataset in datasets:
-                for defence in defences:
-                    yield _of(
-                        dataset,
-                        n_public=n_public,
-                        labelled=labelled,
-                        defence=defence,
-                        most_columns=MOST_PRIVATE_COLUMNS,
-                    )
 
 
 def _smoke() -> Iterator[Setting]:
     yield Setting(dataset="digits", n_parties=3, n_per_party=40)
-    yield Setting(dataset="breast-cancer", n_parties=3, n_per_party=40, defence="private")
+    yield Setting(dataset="breast-cancer", n_parties=3, n_per_party=40, defence="sums")
     yield Setting(dataset="breast-cancer", n_parties=3, n_per_party=40, n_public=0, labelled=False, f="own")
     yield Setting(dataset="diabetes", n_parties=3, n_per_party=40, split="feature-shift", labelled=False)
 
@@ -192,6 +157,5 @@ def _smoke() -> Iterator[Setting]:
 PRESETS = {
     "smoke": Preset(tuple(_smoke()), (0, 1)),
     "quick": Preset(tuple(dict.fromkeys(_quick())), (0, 1, 2, 3, 4)),
-    "frontier": Preset(tuple(_frontier()), (0, 1), ("frontier", "risks")),
     "full": Preset(tuple(dict.fromkeys(_full())), tuple(range(10))),
 }

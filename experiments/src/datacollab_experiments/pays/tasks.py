@@ -9,9 +9,8 @@ from pathlib import Path
 
 from ..harness import Outcome, Scored, Task, attempt
 from .candidates import measure_candidates
-from .risks import measure_risks
 from .settings import Preset, Setting
-from .trial import measure, measure_frontier
+from .trial import measure
 
 __all__ = ["MEASURES", "PartTask", "tasks_of"]
 
@@ -19,8 +18,6 @@ Measure = Callable[..., tuple[Mapping[str, float], Mapping[str, float]]]
 
 MEASURES: dict[str, Measure] = {
     "main": measure,
-    "frontier": measure_frontier,
-    "risks": measure_risks,
     "candidates": measure_candidates,
 }
 """Scores and seconds of each part of a trial, from a setting, a seed and ``data_dir``."""
@@ -32,7 +29,7 @@ class PartTask(Task):
 
     Attributes
     ----------
-    part : {"main", "frontier", "risks", "candidates"}
+    part : {"main", "candidates"}
     setting : Setting
     seed : int
     cells : mapping of str to Setting

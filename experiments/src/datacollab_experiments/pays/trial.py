@@ -23,9 +23,9 @@ from .synthetic import bins_of, copula_rows, noisy_marginal_rows
 from .tables import load_table
 
 LOCAL, LOCAL_PUBLIC, AVERAGE, PUBLIC = "Local", "Local+Public", "average of locals", "public alone"
-TODAY, CHOSEN, POOL, CENTRAL = "today", "DC*", "pool", "Central+Public"
+TODAY, CHOSEN, POOL, SUMS, CENTRAL = "today", "DC*", "pool", "sums", "Central+Public"
 COPULA, NOISY = "synthetic rows", "synthetic rows, DP"
-METHODS = (LOCAL, LOCAL_PUBLIC, PUBLIC, AVERAGE, COPULA, NOISY, TODAY, CHOSEN, POOL, CENTRAL)
+METHODS = (LOCAL, LOCAL_PUBLIC, PUBLIC, AVERAGE, COPULA, NOISY, TODAY, CHOSEN, POOL, SUMS, CENTRAL)
 
 N_SCORED = 2
 """Parties scored in a trial, the first ones: more of one draw tell little more."""
@@ -37,7 +37,7 @@ class Trial:
     Attributes
     ----------
     scores : dict of str to float
-        "score|method|party", "loss|method|party", "benefit|end|party" and "chosen|candidate".
+        "score|method|party", "loss|method|party" and "benefit|end|party".
     seconds : dict of str to float
     """
 
@@ -70,29 +70,16 @@ def measure(
     setting: Setting, seed: int, *, data_dir: Path | None = None
 ) -> tuple[Mapping[str, float], Mapping[str, float]]:
     """All scores of one trial, and seconds of its steps."""
-    # Fixed seeds are wanted here, and classes too small for a defence are part of the comparison.
+    # Fixed seeds are wanted here.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataCollabWarning)
         trial = Trial(draw(load_table(setting.dataset, data_dir), setting, seed))
         _without_collaboration(trial)
         _synthetic(trial)
-        _collaborating(trial, {TODAY: library.todays_way, CHOSEN: library.chosen_way})
-    return trial.scores, trial.seconds
-
-
-def measure_frontier(
-    setting: Setting, seed: int, *, data_dir: Path | None = None
-) -> tuple[Mapping[str, float], Mapping[str, float]]:
-    """What is held against risks: scores of `CHOSEN` and `POOL`, `LOCAL_PUBLIC` and `PUBLIC`.
-
-    The last does not hang on the defence, and is scored in the undefended trial alone.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataCollabWarning)
-        trial = Trial(draw(load_table(setting.dataset, data_dir), setting, seed))
-        if setting.defence == "none":
-            _public_alone(trial)
-        _collaborating(trial, {CHOSEN: library.chosen_way})
+        if setting.defence == "sums":
+            _summing(trial)
+        else:
+            _collaborating(trial, {TODAY: library.todays_way, CHOSEN: library.chosen_way})
     return trial.scores, trial.seconds
 
 
@@ -172,8 +159,6 @@ def _collaborating(trial: Trial, ways: Mapping[str, Callable[[list[dc.Share], Dr
             for name in trial.scored:
                 predict = library.by_model(parties[name], collaboration.party_model(name), drawn)
                 trial.add(method, name, predict(X))
-    if (selection := getattr(collaboration, "selection_", None)) is not None:
-        trial.scores[f"chosen|{library.candidate_name(selection.chosen)}"] = 1.0
     with trial.timed(POOL):
         for name in trial.scored:
             model = collaboration.party_model(name)
@@ -185,6 +170,18 @@ def _collaborating(trial: Trial, ways: Mapping[str, Callable[[list[dc.Share], Dr
                 trial.add(LOCAL_PUBLIC, name, without)
             truth = gain(drawn, predicted, without)
             trial.scores |= {f"benefit|{key}|{name}": value for key, value in {**told, "truth": truth}.items()}
+
+
+def _summing(trial: Trial) -> None:
+    """Score sums under masks, and what a party has without them."""
+    drawn = trial.drawn
+    with trial.timed(LOCAL_PUBLIC):
+        for name in trial.scored:
+            own = drawn.parties[name]
+            predict = library.alone(own, drawn, public=True, thorough=True, stream=library.PERSONAL)
+            trial.add(LOCAL_PUBLIC, name, predict(drawn.test.X))
+    with trial.timed(SUMS):
+        trial.add_common(SUMS, library.by_sums(drawn)(drawn.test.X))
 
 
 def gain(drawn: Draw, pooled: Array, alone: Array) -> float:

@@ -29,7 +29,7 @@ def neighbour_ratio(rows: Array) -> float:
 def ratios(dataset: str, seed: int, data_dir: Path | None) -> tuple[float, float]:
     """Of interpolated rows and of real ones."""
     n_parties, n_per_party = SIZES[dataset]
-    setting = Setting(dataset=dataset, n_parties=n_parties, n_per_party=n_per_party, defence="means of 5")
+    setting = Setting(dataset=dataset, n_parties=n_parties, n_per_party=n_per_party, most_columns=16)
     drawn = draw(load_table(dataset, data_dir), setting, seed)
     f = dc.obfuscator("pca", drawn.n_components, standardize=drawn.standardize).fit(drawn.anchor)
     real = drawn.test.X[: len(drawn.anchor)]

@@ -6,6 +6,7 @@ import argparse
 import csv
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -14,11 +15,18 @@ from ..pays.settings import Setting
 from ..pays.tables import load_table
 from .attacks import Scene, world_of
 from .further import further_setting, further_table, without_sums
+from .membership import N_AUXILIARY, Membership
 from .plan import (
     ALIKE,
     BESIDE,
     FURTHER,
+    MANY_AUXILIARY,
+    MEMBERS,
+    MEMBERS_OF_RARE_CLASS,
     N_DRAWS,
+    N_MEMBERSHIP_DRAWS,
+    N_REBUILT_DRAWS,
+    REBUILT,
     ROWS_UNDER_ATTACK,
     SEEDS,
     SETTINGS,
@@ -29,6 +37,7 @@ from .plan import (
     ruled,
 )
 from .playing import played
+from .rebuilding import rebuilt
 from .report import write_report
 
 Row = Mapping[str, object]
@@ -56,6 +65,28 @@ def attacks_of(name: str, seed: int, data_dir: Path | None) -> Iterator[Row]:
                 for attacker, read, value in scene.read(variant):
                     said = {"world": name, "rows": rows, **_facts(variant), "seed": seed}
                     yield said | {"attacker": attacker, "read": read, "correlation": value}
+
+
+def membership_of(name: str, seed: int, data_dir: Path | None) -> Iterator[Row]:
+    """All attacks on membership in one draw, by the rule and without noise."""
+    rule = ruled(alike=name in ALIKE)
+    cases = [(rows, False, N_AUXILIARY) for rows in MEMBERS[name]]
+    cases += [(rows, True, N_AUXILIARY) for rows in MEMBERS_OF_RARE_CLASS[name]]
+    cases += [(rows, False, 3000) for rows in MANY_AUXILIARY.get(name, ())]
+    for (rows, rare, n_auxiliary), s in product(cases, (rule.noise, 0.0)):
+        variant = replace(rule, noise=s)
+        found = Membership(name, rows, seed, variant, data_dir, rare=rare, n_auxiliary=n_auxiliary)
+        for attacker, read, value in found.readings():
+            said = {"table": name, "rows": rows, "class of ten": rare, "rows of the kind": n_auxiliary, "seed": seed}
+            yield said | {"D": variant.components, "s": s, "attacker": attacker, "read": read, "AUC": value}
+
+
+def rebuilding_of(name: str, seed: int, data_dir: Path | None) -> Iterator[Row]:
+    """Rows rebuilt in one draw, by the rule and without noise."""
+    rule = ruled(alike=name in ALIKE)
+    for rows, s in product(REBUILT[name], (rule.noise, 0.0)):
+        said: Row = {"table": name, "rows": rows, "D": rule.components, "s": s, "seed": seed}
+        yield {**said, **dict(rebuilt(name, rows, seed, replace(rule, noise=s), data_dir))}
 
 
 def further_of(name: str, seed: int) -> Iterator[Row]:
@@ -100,12 +131,28 @@ def _attacks(data_dir: Path | None) -> Cells:
         yield f"{name}, seed {seed}", attacks_of(name, seed, data_dir)
 
 
+def _membership(data_dir: Path | None) -> Cells:
+    for seed, name in product(range(N_MEMBERSHIP_DRAWS), MEMBERS):
+        yield f"{name}, seed {seed}", membership_of(name, seed, data_dir)
+
+
+def _rebuilding(data_dir: Path | None) -> Cells:
+    for seed, name in product(range(N_REBUILT_DRAWS), REBUILT):
+        yield f"{name}, seed {seed}", rebuilding_of(name, seed, data_dir)
+
+
 def _further(data_dir: Path | None) -> Cells:
     for name, seed in product(FURTHER, SEEDS):
         yield f"{name}, seed {seed}", further_of(name, seed)
 
 
-PARTS: dict[str, Callable[[Path | None], Cells]] = {"scores": _scores, "attacks": _attacks, "further": _further}
+PARTS: dict[str, Callable[[Path | None], Cells]] = {
+    "scores": _scores,
+    "further": _further,
+    "attacks": _attacks,
+    "membership": _membership,
+    "rebuilding": _rebuilding,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -134,7 +134,7 @@ def further_table(name: str) -> Table:
 def further_setting(name: str, *, labelled: bool) -> Setting:
     """Parties and rows as in `pays`, 100 public rows."""
     said = _SAID[name]
-    return Setting(dataset=name, n_parties=said.parties, n_per_party=said.rows, labelled=labelled, defence="private")
+    return Setting(dataset=name, n_parties=said.parties, n_per_party=said.rows, labelled=labelled, defence="sums")
 
 
 def without_sums(drawn: Draw) -> Mapping[str, float]:

@@ -2,7 +2,7 @@
 
 The rule names D, s and the least penalty by kind of columns, and nothing else: a project is drafted before anybody
 knows how many rows there will be.  It is chosen among `CANDIDATES` on the 24 settings of `pays` whose defence is
-"private", and on attacks; the tables of `FURTHER` are looked at once, with the rule that was chosen.  Where accuracy
+"sums", and on attacks; the tables of `FURTHER` are looked at once, with the rule that was chosen.  Where accuracy
 and safety pull apart, the safety of parties decides.
 """
 
@@ -15,7 +15,7 @@ from datacollab.sums import UNITS_PER_RANGE, recommended
 
 from ..pays.settings import PRESETS, Setting
 
-SETTINGS: tuple[Setting, ...] = tuple(each for each in PRESETS["quick"].settings if each.defence == "private")
+SETTINGS: tuple[Setting, ...] = tuple(each for each in PRESETS["quick"].settings if each.defence == "sums")
 BESIDE: tuple[Setting, ...] = tuple(
     each
     for each in PRESETS["quick"].settings
@@ -81,6 +81,21 @@ WORLDS = ("made-up", "flchain", "mlc_churn", "hmda", "digits")
 ROWS_UNDER_ATTACK = (150, 300, 600, 1500)
 N_DRAWS = 40
 
+MEMBERS = {
+    "digits": (250, 1000),
+    "mnist": (1000, 3000),
+    "mlc_churn": (250, 1000, 3000),
+    "flchain": (250, 1000, 3000),
+}
+"""Rows of all parties together, by table, among which members are told from others."""
+MEMBERS_OF_RARE_CLASS = {"digits": (250,), "mnist": (1000,), "mlc_churn": (1000,), "flchain": (1000,)}
+MANY_AUXILIARY = {"mlc_churn": (1000,), "flchain": (1000,)}
+"""The same for attackers with 3,000 labelled rows of the kind instead of 1,100."""
+REBUILT = {"digits": (40, 100, 250), "mlc_churn": (40, 100, 250)}
+N_MEMBERSHIP_DRAWS, N_REBUILT_DRAWS = 10, 3
+
+MOST_MEMBERSHIP = 0.70
+"""Largest area under the curve that analyst and party together may reach at 1,000 rows of a table."""
 MOST_TOGETHER = {300: 0.30, 1500: 0.15}
 """Largest correlation that analyst and party together may reach, by rows of others in the total."""
 MOST_PARTY, MOST_ANALYST = 0.15, 0.05

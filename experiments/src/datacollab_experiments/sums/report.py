@@ -26,6 +26,9 @@ from .plan import (
 )
 
 SUMS = "sums"
+_MEMBERSHIP_BY = ("together", "party", "analyst")
+_OF_ATTACK = ("world", "rows", "D", "s", "attacker")
+_OF_MEMBERSHIP = ("table", "rows", "class of ten", "rows of the kind", "D", "s", "attacker")
 _BASELINES = ("own", "own and public", "average of locals", "average of locals with public", "all in one place")
 
 
@@ -47,10 +50,18 @@ def write_report(folder: Path, pays: Path, target: Path) -> None:
             "Correlations with what no features tell, ± half of the 95 % interval over draws. Half of the draws choose "
             "the way of reading, the others are read."
         )
-        attacks = read_best(pd.read_csv(folder / "attacks.csv"))
+        attacks = read_best(pd.read_csv(folder / "attacks.csv"), _OF_ATTACK, "correlation")
         attacks.to_csv(target / "attacks.csv", index=False, float_format="%.3f")
         for world in attacks.world.unique():
             parts += [f"## Targets beyond what features tell: {world}", _attacked(attacks[attacks.world == world])]
+    if (folder / "membership.csv").exists():
+        members = read_best(pd.read_csv(folder / "membership.csv"), _OF_MEMBERSHIP, "AUC")
+        members.to_csv(target / "membership.csv", index=False, float_format="%.3f")
+        parts += ["## Membership", "Areas under the curve, ± half of the 95 % interval over draws.", _members(members)]
+    if (folder / "rebuilding.csv").exists():
+        rows = pd.read_csv(folder / "rebuilding.csv")
+        rows.to_csv(target / "rebuilding.csv", index=False, float_format="%.3f")
+        parts += ["## Rows rebuilt by analyst and party together", _rows_rebuilt(rows)]
     keys = ["D", "s", "least", "width"]
     means = scores.pivot_table(index=keys, columns="setting", values="score", sort=False).reset_index()
     means.to_csv(target / "means.csv", index=False, float_format="%.4g")
@@ -110,7 +121,7 @@ def _by_setting(scores: pd.DataFrame, committed: pd.DataFrame, settings: Sequenc
         averages.append(found.gain(SUMS, AVERAGE))
         owns.append(found.gain(SUMS, found.own))
         used = [f"{variant.components}", f"{variant.noise:g}"]
-        label = setting.label.removesuffix(", private")
+        label = setting.label.removesuffix(", sums")
         rows.append([label, *used, found.metric, *means, _said(averages[-1]), _said(owns[-1])])
     head = ["setting", "D", "s", "measure", "sums", "average of locals", "own", "all in one place"]
     counted = (
@@ -132,15 +143,14 @@ def _said(difference: Difference) -> str:
     return f"{strong} ({difference.low:+.3f} to {difference.high:+.3f})"
 
 
-def read_best(attacks: pd.DataFrame) -> pd.DataFrame:
-    """Each attacker's correlations: in even draws in the way that is best in odd ones, and the other way round.
+def read_best(attacks: pd.DataFrame, keys: Sequence[str], value: str) -> pd.DataFrame:
+    """Each attacker's readings: in even draws in the way that is best in odd ones, and the other way round.
 
     So nothing is chosen by its own luck.
     """
     rows = []
-    keys = ["world", "rows", "D", "s", "attacker"]
-    for named, of in attacks.groupby(keys, sort=False):
-        by_way = of.pivot_table(index="seed", columns="read", values="correlation")
+    for named, of in attacks.groupby(list(keys), sort=False):
+        by_way = of.pivot_table(index="seed", columns="read", values=value)
         best = [by_way[by_way.index % 2 != half].mean().idxmax() for half in (0, 1)]
         values = [float(by_way.loc[seed, best[seed % 2]]) for seed in by_way.index]
         found = student(values)
@@ -163,11 +173,32 @@ def _attacked(attacks: pd.DataFrame) -> str:
     return markdown(["attacker", "rows of others", *(f"D = {D:g}, s = {s:g}" for D, s in used)], rows)
 
 
+def _members(members: pd.DataFrame) -> str:
+    rows = []
+    for named, of in members.groupby(list(_OF_MEMBERSHIP[:-1]), sort=False):
+        table, n, rare, of_kind, D, s = named
+        cells = {row.attacker: f"{row.mean:.2f} ± {(row.high - row.low) / 2:.2f}" for row in of.itertuples()}
+        who = "a class of ten" if rare else "all"
+        rows.append([table, str(n), who, str(of_kind), str(D), f"{s:g}", *(cells[each] for each in _MEMBERSHIP_BY)])
+    return markdown(["table", "rows", "people", "rows of the kind at most", "D", "s", *_MEMBERSHIP_BY], rows)
+
+
+def _rows_rebuilt(found: pd.DataFrame) -> str:
+    rows = []
+    whats = ("rebuilt", "nearest of 400 rows", "principal coordinates alone")
+    for (table, n, D, s), of in found.groupby(["table", "rows", "D", "s"], sort=False):
+        mean = of.mean(numeric_only=True)
+        cells = [f"{100 * mean[f'{what}, near']:.0f} %; {mean[f'{what}, median']:.3f}" for what in whats]
+        rows.append([table, str(n), str(D), f"{s:g}", *cells])
+    head = ["table", "rows", "D", "s", *(f"{what}: nearer than .05; median" for what in whats)]
+    return markdown(head, rows)
+
+
 def _further(scores: pd.DataFrame) -> str:
     rule, rows = ruled(alike=False), []
     for setting, of in scores.groupby("setting", sort=False):
         by_method = of.pivot_table(index="seed", columns="method", values="score")
-        cells = [str(setting).removesuffix(", private"), f"{rule.components}", f"{rule.noise:g}"]
+        cells = [str(setting).removesuffix(", sums"), f"{rule.components}", f"{rule.noise:g}"]
         cells.append(f"{by_method[SUMS].mean():.3f}")
         for who in _BASELINES:
             kinds = [name for name in by_method if name.endswith(f"|{who}")]

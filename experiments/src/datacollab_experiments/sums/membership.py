@@ -1,0 +1,291 @@
+r"""Who is in a total, and what rows it gives back.
+
+There are ten parties; the attacking one has a tenth of the rows, and knows them, the public rows with targets, which
+are in the total as well, and up to 1,100 further labelled rows of the kind.  Members and as many people of the same
+table who are in no party are held against each other; attackers know their records, targets included.
+
+With the known parts taken off, a total is normal around its expectation with covariance σ²I + f·C, where σ is the noise
+that the attacker does not know, and C the covariance of uuᵀ over the kind; one member moves it by uuᵀ less its mean.
+"together" is the likelihood ratio of that; "analyst" the same after eigenvectors were aligned, for it knows all but the
+secret rotation; "party" compares what the returned model says of a record with what models of made-up totals say, in
+half of which the record is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
+
+from datacollab.sums import CommonMap, RidgeSums
+
+from ..pays.columns import Array
+from ..pays.tables import load_table
+from .attacks import ETA, N_PARTIES, N_PUBLIC, Readings
+from .plan import Variant
+from .playing import beyond, secret, units
+
+N_AUXILIARY, N_SHADOWS, RARE = 1100, 48, 10
+"""Further rows of the kind at most; made-up totals; rows of the rare class."""
+_LEAST_NOISE = 1e-3
+_ALIGNMENTS = (1.0, 10.0, 100.0)
+_REST = (0.0, 0.3, 1.0, 3.0)
+"""How much of the variance that the kind's rows do not span attackers reckon with."""
+
+Classes = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Rows as they are added up, u, and their classes."""
+
+    u: Array
+    y: Classes
+
+
+class Membership:
+    """A total, who is in it, and who is not.
+
+    Parameters
+    ----------
+    name : str
+        Of a table with classes.
+    n_rows : int
+        Of all parties together.
+    seed : int
+    variant : Variant
+    data_dir : Path or None
+    rare : bool
+        Whether one class has ten rows in the total; then its people alone are held against each other.
+    n_auxiliary : int
+        Labelled rows of the kind that attackers have beside those in the total, at most.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        n_rows: int,
+        seed: int,
+        variant: Variant,
+        data_dir: Path | None = None,
+        *,
+        rare: bool = False,
+        n_auxiliary: int = N_AUXILIARY,
+    ) -> None:
+        self.variant, self.seed = variant, seed
+        table = load_table(name, data_dir)
+        rng = np.random.default_rng([seed, 51])
+        self.n_classes = len(np.unique(table.y))
+        rare_class = seed % self.n_classes if self.n_classes > 2 else 1
+        parts = _parts(table.y, n_rows, n_auxiliary, rng, rare_class if rare else None)
+        rows = {part: table.matrix(index, parts["public"]) for part, index in parts.items()}
+        unit = units(table.bounds, variant.width)
+        common = CommonMap.from_anchor(rows["public"] / unit, secret(seed), n_components=variant.components)
+        self.statistic = RidgeSums(common.n_components, classes=range(self.n_classes), noise=variant.noise)
+
+        def group(part: str) -> Group:
+            t = self.statistic.encode(table.y[parts[part]])
+            v = common.transform(rows[part] / unit)
+            return Group(np.hstack([v, ETA * t, np.full((len(t), 1), ETA)]), table.y[parts[part]])
+
+        self.known = _joined(group("public"), group("own"))
+        self.public, self.auxiliary, self.others = group("public"), group("auxiliary"), group("others")
+        members = np.arange(len(self.others.y))
+        members = members[self.others.y == rare_class] if rare else members[: len(parts["strangers"])]
+        self.candidates = _joined(Group(self.others.u[members], self.others.y[members]), group("strangers"))
+        self.is_member = np.arange(len(self.candidates.y)) < len(members)
+
+    def readings(self) -> Readings:
+        """Areas under the curve of all attackers, by how they read."""
+        s, rng = self.variant.noise, np.random.default_rng([self.seed, 52])
+        size = self.statistic.size
+        own_noise, left = (_symmetric(rng, size) * s for _ in range(2))
+        left *= beyond(N_PARTIES, known=1)
+        own_noise *= (beyond(N_PARTIES) ** 2 - beyond(N_PARTIES, known=1) ** 2) ** 0.5
+        exact = _sum(self.known) + _sum(self.others)
+        yield from self._by_total("together", exact + left - _sum(self.known), s * beyond(N_PARTIES, known=1))
+        total = exact + own_noise + left
+        aligned = self._aligned(total) - _sum(self.public)
+        for factor in _ALIGNMENTS:
+            noise = s * beyond(N_PARTIES) * factor
+            yield from self._by_total("analyst", aligned, noise, f", alignment {factor:g}")
+        yield from self._by_model(total)
+
+    def _auc(self, scores: Array) -> float:
+        return float(roc_auc_score(self.is_member, scores))
+
+    @cached_property
+    def _kind(self) -> Group:
+        """All labelled rows of the kind that attackers have."""
+        return _joined(self.auxiliary, self.known)
+
+    @cached_property
+    def _means(self) -> Array:
+        """The mean of uuᵀ of each class over the kind."""
+        return np.array(
+            [_sum(_of(self._kind, c)) / max(1, int((self._kind.y == c).sum())) for c in range(self.n_classes)]
+        )
+
+    def _by_total(self, attacker: str, rest: Array, noise: float, how: str = "") -> Readings:
+        """Likelihood ratios; `rest` is the total less what is known of it."""
+        m, sigma = len(self._kind.y), max(noise, _LEAST_NOISE)
+        D = self.statistic.n_components
+        n = float(rest[-1, -1] / ETA**2)
+        counts = np.maximum(rest[D:-1, -1] / ETA**2 + n / self.n_classes, 0.0)
+        residual = rest - np.tensordot(counts, self._means, axes=1)
+        along, seen = self._along(self._kind, residual), self._along(self.candidates, residual)
+        yield attacker, f"plain{how}", self._auc(seen)
+        values, Q, k, norms = self._spectrum
+        along = Q.T @ along
+        for f, rest_of in product((n, n * (1 + n / m)), _REST):
+            variance = sigma**2 + f * rest_of * self._rest
+            shrunk = values + variance * m / f
+            score = (seen - k @ (along / shrunk)) / variance
+            q = np.maximum((norms - (k**2 / shrunk).sum(axis=1)) / variance, 1e-12)
+            way = f"covariance × {'1' if f == n else '1 + n/m'}, rest × {rest_of:g}{how}"
+            yield attacker, f"ratio, {way}", self._auc(score - q / 2)
+            yield attacker, f"standardised, {way}", self._auc(score / np.sqrt(q))
+
+    @cached_property
+    def _spectrum(self) -> tuple[Array, Array, Array, Array]:
+        """Eigenvalues and vectors of the kind's inner products, candidates' products along these, and their norms."""
+        G, k, norms = self._products
+        values, Q = scipy.linalg.eigh(G)
+        return np.maximum(values, 0.0), Q, k @ Q, norms
+
+    @cached_property
+    def _rest(self) -> float:
+        """Variance in each direction that the kind's rows do not span, as one half of them says of the other."""
+        G, half, size = self._products[0], len(self._kind.y) // 2, self.statistic.size
+        known, other = G[:half, :half], G[half:, half:]
+        across = G[half:, :half]
+        solved = scipy.linalg.solve(known + 1e-9 * np.trace(known) / half * np.eye(half), across.T, assume_a="pos")
+        left = np.diag(other) - (across * solved.T).sum(axis=1)
+        return float(np.maximum(left, 0.0).mean() / (size * (size + 1) / 2 - half))
+
+    def _along(self, group: Group, residual: Array) -> Array:
+        found = np.einsum("ij,jk,ik->i", group.u, residual, group.u, optimize=True)
+        return np.asarray(found - np.tensordot(self._means, residual, axes=2)[group.y])
+
+    @cached_property
+    def _products(self) -> tuple[Array, Array, Array]:
+        """Inner products of uuᵀ less its class's mean: of the kind, with candidates, and candidates' own."""
+        between = np.tensordot(self._means, self._means, axes=([1, 2], [1, 2]))
+
+        def with_means(group: Group) -> Array:
+            return np.asarray(np.einsum("ij,cjk,ik->ic", group.u, self._means, group.u, optimize=True))
+
+        a, c = with_means(self._kind), with_means(self.candidates)
+
+        def inner(x: Group, y: Group, of_x: Array, of_y: Array) -> Array:
+            return np.asarray((x.u @ y.u.T) ** 2 - of_x[:, y.y] - of_y[:, x.y].T + between[np.ix_(x.y, y.y)])
+
+        norms = (self.candidates.u**2).sum(axis=1) ** 2 - 2 * c[np.arange(len(c)), self.candidates.y]
+        norms += between[self.candidates.y, self.candidates.y]
+        return (
+            inner(self._kind, self._kind, a, a),
+            inner(self.candidates, self._kind, c, a),
+            np.asarray(norms),
+        )
+
+    def _aligned(self, total: Array) -> Array:
+        """Turn a total of secretly rotated rows back: eigenvectors of both moments, signs by those with targets."""
+        D, kind = self.statistic.n_components, _joined(self.auxiliary, self.public)
+        turn = scipy.linalg.qr(np.random.default_rng(53).normal(size=(D, D)))[0]
+        whole = scipy.linalg.block_diag(turn, np.eye(self.statistic.size - D))
+        seen, expected = whole.T @ total @ whole, _sum(kind)
+        _, U = scipy.linalg.eigh(seen[:D, :D])
+        _, V = scipy.linalg.eigh(expected[:D, :D])
+        signs = np.sign(((U.T @ seen[:D, D:]) * (V.T @ expected[:D, D:])).sum(axis=1))
+        back = scipy.linalg.block_diag(V @ np.diag(signs) @ U.T, np.eye(self.statistic.size - D))
+        return np.asarray(back @ seen @ back.T)
+
+    def _by_model(self, total: Array) -> Readings:
+        """What the returned model says of a record, against models of made-up totals with and without it."""
+        said = self._said(total)
+        yield "party", "loss", self._auc(said)
+        rng, n = np.random.default_rng([self.seed, 54]), len(self.candidates.y)
+        scores, inside = np.empty((N_SHADOWS, n)), np.empty((N_SHADOWS, n), dtype=bool)
+        n_others, base = len(self.others.y), _sum(self.known)
+        for shadow in range(N_SHADOWS):
+            chosen = rng.permutation(n) < n // 2
+            n_more = max(0, n_others - int(chosen.sum()))
+            more = rng.choice(len(self.auxiliary.y), n_more, replace=n_more > len(self.auxiliary.y))
+            made = base + _sum(Group(self.candidates.u[chosen], self.candidates.y[chosen]))
+            made = made + _sum(Group(self.auxiliary.u[more], self.auxiliary.y[more]))
+            made += _symmetric(rng, self.statistic.size) * self.variant.noise * beyond(N_PARTIES)
+            scores[shadow], inside[shadow] = self._said(made), chosen
+        out, into = (np.where(which, scores, np.nan) for which in (~inside, inside))
+        mean_out, mean_in = np.nanmean(out, axis=0), np.nanmean(into, axis=0)
+        spread = np.sqrt((np.nanvar(out, axis=0) + np.nanvar(into, axis=0)) / 2) + 1e-12
+        yield "party", "against models without", self._auc((said - mean_out) / spread)
+        yield "party", "ratio", self._auc((said - (mean_in + mean_out) / 2) * (mean_in - mean_out) / spread**2)
+        pooled = float(np.sqrt(np.mean(spread**2)))
+        yield "party", "ratio, one spread", self._auc((said - (mean_in + mean_out) / 2) * (mean_in - mean_out) / pooled)
+
+    def _said(self, total: Array) -> Array:
+        """Minus the squared error of each candidate."""
+        triangle = total[np.triu_indices(len(total))]
+        model = self.statistic.solve(
+            triangle, noise=self.variant.noise * beyond(N_PARTIES), least_penalty=self.variant.least
+        )
+        D = self.statistic.n_components
+        error = model.predict(self.candidates.u[:, :D]) - self.candidates.u[:, D:-1] / ETA
+        return np.asarray(-(error**2).sum(axis=1))
+
+
+def _parts(
+    y: NDArray[Any], n_rows: int, n_auxiliary: int, rng: np.random.Generator, rare_class: int | None
+) -> dict[str, NDArray[np.intp]]:
+    """Row numbers of public rows, the attacker's own, the others', further ones of the kind, and people of no party."""
+    index = rng.permutation(len(y))
+    n_own = n_rows // N_PARTIES
+    n_others = n_rows - n_own
+    n_strangers = min(200, n_others // 2)
+    if rare_class is None:
+        cuts = np.cumsum([N_PUBLIC, n_own, n_others, n_strangers])
+        public, own, others, strangers, rest = np.split(index, cuts)
+        return {
+            "public": public,
+            "own": own,
+            "others": others,
+            "strangers": strangers,
+            "auxiliary": rest[:n_auxiliary],
+        }
+    public, index = np.split(index, [N_PUBLIC])
+    of_class, rest = index[y[index] == rare_class], index[y[index] != rare_class]
+    members, strangers, further = np.split(of_class, [RARE, RARE + min(100, len(of_class) // 2)])
+    own, others, more = np.split(rest, [n_own, n_rows - RARE])
+    auxiliary = rng.permutation(np.r_[further, more])[:n_auxiliary]
+    return {
+        "public": public[y[public] != rare_class],
+        "own": own,
+        "others": np.r_[members, others],
+        "strangers": strangers,
+        "auxiliary": auxiliary,
+    }
+
+
+def _joined(*groups: Group) -> Group:
+    return Group(np.vstack([each.u for each in groups]), np.concatenate([each.y for each in groups]))
+
+
+def _of(group: Group, c: int) -> Group:
+    return Group(group.u[group.y == c], group.y[group.y == c])
+
+
+def _sum(group: Group) -> Array:
+    return np.asarray(group.u.T @ group.u)
+
+
+def _symmetric(rng: np.random.Generator, size: int) -> Array:
+    """Symmetric noise: variance 1 on the diagonal, ½ off it."""
+    half = rng.normal(size=(size, size))
+    return np.asarray((half + half.T) / 2)

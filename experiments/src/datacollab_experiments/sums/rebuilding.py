@@ -1,0 +1,121 @@
+"""Rows rebuilt from a total by analyst and party together: gradient descent on the distance of totals.
+
+They know the map, and have 400 rows of the kind, from which they begin and whose spread is their prior.  The unknowns
+are principal coordinates of all rows, and their classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import scipy.optimize
+from scipy.special import softmax
+
+from datacollab.sums import CommonMap, RidgeSums
+
+from ..pays.columns import Array
+from ..pays.tables import load_table
+from .attacks import ETA, N_PARTIES, N_PUBLIC
+from .plan import Variant
+from .playing import beyond, secret, units
+
+N_AUXILIARY, N_STARTS, N_STEPS = 400, 2, 1500
+NEAR = 0.05
+"""Root mean squared difference, in declared ranges, below which a row counts as rebuilt."""
+_LEAST_NOISE = 3e-3
+
+
+def rebuilt(
+    name: str, n_rows: int, seed: int, variant: Variant, data_dir: Path | None = None
+) -> Iterator[tuple[str, float]]:
+    """What comes back of a table's rows: parts of rows within `NEAR`, and medians of the distance to the nearest.
+
+    Yields
+    ------
+    str, float
+        "rebuilt", "nearest of 400 rows" and "principal coordinates alone", each with "near" or "median".
+    """
+    rng = np.random.default_rng([seed, 61])
+    table = load_table(name, data_dir)
+    index = rng.permutation(len(table.y))
+    public, auxiliary, others = np.split(index[: N_PUBLIC + N_AUXILIARY + n_rows], [N_PUBLIC, N_PUBLIC + N_AUXILIARY])
+    unit, ranges = units(table.bounds, variant.width), table.bounds[1] - table.bounds[0]
+    rows = {part: table.matrix(of, public) / unit for part, of in (("a", auxiliary), ("o", others))}
+    common = CommonMap.from_anchor(table.matrix(public, public) / unit, secret(seed), n_components=variant.components)
+    statistic = RidgeSums(common.n_components, classes=range(len(np.unique(table.y))), noise=variant.noise)
+    total = _matrix(statistic.part(common.transform(rows["o"]), table.y[others]), statistic.size)
+    noise = variant.noise * beyond(N_PARTIES, known=1)
+    half = rng.normal(size=total.shape)
+    total = total + noise * (half + half.T) / 2
+    descent = _Descent(common, total, max(noise, _LEAST_NOISE), statistic.n_outputs)
+    found = descent.run(common_coordinates(common, rows["a"]), table.y[auxiliary], n_rows, rng)
+    truth = rows["o"] * unit / ranges
+    floor = common_coordinates(common, rows["o"]) @ common.principal.T * common.scale + common.mean
+    for what, made in (("rebuilt", found), ("nearest of 400 rows", rows["a"]), ("principal coordinates alone", floor)):
+        near = made * unit / ranges
+        square = (truth**2).sum(axis=1)[:, None] + (near**2).sum(axis=1) - 2 * truth @ near.T
+        distance = np.sqrt(np.maximum(square.min(axis=1), 0.0) / truth.shape[1])
+        yield f"{what}, near", float((distance < NEAR).mean())
+        yield f"{what}, median", float(np.median(distance))
+
+
+def common_coordinates(common: CommonMap, rows: Array) -> Array:
+    """Return principal coordinates, clipped as in the map."""
+    return np.clip((rows - common.mean) / common.scale @ common.principal, -common.clip, common.clip)
+
+
+class _Descent:
+    """The misfit of a total, as a function of rows and classes."""
+
+    def __init__(self, common: CommonMap, total: Array, noise: float, n_classes: int) -> None:
+        self.common, self.total, self.noise, self.n_classes = common, total, noise, n_classes
+
+    def run(self, Z: Array, y: Array, n_rows: int, rng: np.random.Generator) -> Array:
+        """Return rows in units of the map, the best of some starts."""
+        self.mean, self.deviation = Z.mean(axis=0), Z.std(axis=0) + 1e-9
+        best = None
+        for _ in range(N_STARTS):
+            start = rng.choice(len(Z), n_rows, replace=n_rows > len(Z))
+            logits = 2.0 * np.eye(self.n_classes)[y[start]]
+            x = np.hstack([(Z[start] - self.mean) / self.deviation, logits]).ravel()
+            result = scipy.optimize.minimize(
+                self.loss, x, jac=True, method="L-BFGS-B", options={"maxiter": N_STEPS, "maxfun": 2 * N_STEPS}
+            )
+            if best is None or result.fun < best.fun:
+                best = result
+        assert best is not None
+        k = Z.shape[1]
+        found = best.x.reshape(n_rows, -1)[:, :k] * self.deviation + self.mean
+        return np.asarray(found @ self.common.principal.T * self.common.scale + self.common.mean)
+
+    def loss(self, x: Array) -> tuple[float, Array]:
+        """Minus the logarithm of the posterior density, and its gradient."""
+        c, k = self.common, self.common.principal.shape[1]
+        both = x.reshape(-1, k + self.n_classes)
+        standard, p = both[:, :k], softmax(both[:, k:], axis=1)
+        Z = standard * self.deviation + self.mean
+        squares = (Z**2).sum(axis=1)[:, None] + (c.landmarks**2).sum(axis=1) - 2 * Z @ c.landmarks.T
+        K = np.exp(-c.gamma * squares)
+        F = np.hstack([Z / c.linear_scale, K @ c.root]) / np.sqrt(2)
+        w = (F - c.feature_mean) @ c.directions / c.length
+        lengths = np.maximum(1.0, np.linalg.norm(w, axis=1, keepdims=True))
+        v = w / lengths
+        u = np.hstack([v, ETA * (p - 1 / self.n_classes), np.full((len(v), 1), ETA)])
+        error = u.T @ u - self.total
+        value = float((error**2).sum()) / 2 / self.noise**2 + float((standard**2).sum()) / 2
+        du = 2 * u @ error / self.noise**2
+        dv, dp = du[:, : v.shape[1]], ETA * du[:, v.shape[1] : -1]
+        along = np.where(lengths > 1, (v * dv).sum(axis=1, keepdims=True), 0.0)
+        dF = ((dv - v * along) / lengths) @ c.directions.T / c.length / np.sqrt(2)
+        G = -2 * c.gamma * K * (dF[:, k:] @ c.root.T)
+        dZ = dF[:, :k] / c.linear_scale + G.sum(axis=1)[:, None] * Z - G @ c.landmarks
+        dlogits = p * (dp - (p * dp).sum(axis=1, keepdims=True))
+        return value, np.hstack([dZ * self.deviation + standard, dlogits]).ravel()
+
+
+def _matrix(numbers: Array, size: int) -> Array:
+    M = np.zeros((size, size))
+    M[np.triu_indices(size)] = numbers
+    return np.asarray(M + np.triu(M, 1).T)
