@@ -18,7 +18,7 @@ _NEAR = 0.2
 _FEWEST_NEAR = 10
 _MOST_NEAR = 0.1
 """Part of the anchor that may be near own rows by chance, in tables of few columns."""
-_LEAST_SPREAD = 0.5
+_LEAST_SPREAD = 0.7
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class AnchorFit:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether the anchor varies less than half as much as the own rows in most columns."""
+        """Whether the anchor varies less than .7 times as much as the own rows in most columns."""
         return self.spread < _LEAST_SPREAD
 
 

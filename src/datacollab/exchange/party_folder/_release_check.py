@@ -250,7 +250,7 @@ def crafted_anchor(party: PartyName, fit: AnchorFit | None) -> list[ExchangeErro
     """Why nothing may be shared if the anchor was made for single own rows, or sees little of the table."""
     if fit is None or not (fit.is_crowded or fit.is_narrow):
         return []
-    found = f"the anchor's columns vary {fit.spread:.2f} times as much as those of its table, where half is the least"
+    found = f"the anchor's columns vary {fit.spread:.2f} times as much as those of its table, where .7 is the least"
     if fit.is_crowded:
         found = (
             f"{fit.n_near} of the {fit.n_anchors} anchor rows crowd around rows of its table, {fit.n_crowded} of which "
