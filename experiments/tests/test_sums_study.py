@@ -147,7 +147,7 @@ def test_members_are_told_from_others_by_a_total_unless_noise_drowns_it():
         return found
 
     assert max(areas(0.01)["together"]) > 0.7
-    assert np.mean(areas(30.0)["together"]) < 0.6
+    assert np.mean(areas(4.0)["together"]) < 0.6
 
 
 def test_the_gradient_of_the_misfit_is_that_of_differences():
