@@ -8,10 +8,12 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.linear_model import Ridge
 
+from datacollab.sums import CommonMap
 from datacollab_experiments.pays.draws import Rows, draw
 from datacollab_experiments.pays.settings import Setting
 from datacollab_experiments.pays.tables import load_table
 from datacollab_experiments.sums.attacks import N_OWN, N_PUBLIC, Scene, world_of
+from datacollab_experiments.sums.membership import Membership
 from datacollab_experiments.sums.plan import ALIKE, SETTINGS, candidates, ruled
 from datacollab_experiments.sums.playing import (
     beyond,
@@ -21,6 +23,7 @@ from datacollab_experiments.sums.playing import (
     played,
     statistic_of,
 )
+from datacollab_experiments.sums.rebuilding import Descent, rebuilt
 from datacollab_experiments.sums.report import read_best
 
 SMALL = Setting(dataset="breast-cancer", n_parties=4, n_per_party=30, defence="sums")
@@ -132,3 +135,33 @@ def test_the_best_of_many_ways_is_not_chosen_by_its_own_luck():
     hindsight = pd.DataFrame(rows).groupby(["attacker", "read"])["correlation"].mean().groupby("attacker").max()
     assert hindsight.mean() > 0.3
     assert abs(read_best(pd.DataFrame(rows), [*said, "attacker"], "correlation")["mean"].mean()) < 0.2
+
+
+def test_members_are_told_from_others_by_a_total_unless_noise_drowns_it():
+    def areas(noise):
+        found = {}
+        of = Membership("breast-cancer", 100, 0, replace(RULE, components=32, noise=noise))
+        assert of.is_member.sum() == (~of.is_member).sum() == 45
+        for attacker, _, value in of.readings():
+            found.setdefault(attacker, []).append(value)
+        return found
+
+    assert max(areas(0.01)["together"]) > 0.7
+    assert np.mean(areas(4.0)["together"]) < 0.6
+
+
+def test_the_gradient_of_the_misfit_is_that_of_differences():
+    rng = np.random.default_rng(0)
+    common = CommonMap.from_anchor(rng.normal(size=(60, 5)), bytes(32), n_components=12)
+    descent = Descent(common, np.eye(12 + 3 + 1), 0.5, 3, rng.normal(size=(20, 5)))
+    x = rng.normal(size=4 * 8)
+    gradient = descent.loss(x)[1]
+    numeric = [(descent.loss(x + 1e-6 * e)[0] - descent.loss(x - 1e-6 * e)[0]) / 2e-6 for e in np.eye(len(x))]
+    assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-5 * np.abs(gradient).max())
+
+
+def test_few_rows_come_back_from_an_exact_total_and_not_from_a_noisy_one():
+    exact = dict(rebuilt("breast-cancer", 8, 0, replace(RULE, noise=0.0)))
+    noisy = dict(rebuilt("breast-cancer", 8, 0, replace(RULE, noise=0.5)))
+    assert exact["rebuilt, median"] < 0.5 * exact["nearest of 400 rows, median"]
+    assert noisy["rebuilt, median"] > 0.8 * exact["nearest of 400 rows, median"]

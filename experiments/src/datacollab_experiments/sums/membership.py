@@ -7,8 +7,8 @@ table who are in no party are held against each other; attackers know their reco
 With the known parts taken off, a total is normal around its expectation with covariance σ²I + f·C, where σ is the noise
 that the attacker does not know, and C the covariance of uuᵀ over the kind; one member moves it by uuᵀ less its mean.
 "together" is the likelihood ratio of that; "analyst" the same after eigenvectors were aligned, for it knows all but the
-secret rotation; "party" compares what the returned model says of a record with what models of made-up totals say, in
-half of which the record is.
+secret rotation, or the same of what no rotation changes; "party" compares what the returned model says of a record
+with what models of made-up totals say, in half of which the record is.
 """
 
 from __future__ import annotations
@@ -104,19 +104,52 @@ class Membership:
 
     def readings(self) -> Readings:
         """Areas under the curve of all attackers, by how they read."""
-        s, rng = self.variant.noise, np.random.default_rng([self.seed, 52])
-        size = self.statistic.size
-        own_noise, left = (_symmetric(rng, size) * s for _ in range(2))
-        left *= beyond(N_PARTIES, known=1)
-        own_noise *= (beyond(N_PARTIES) ** 2 - beyond(N_PARTIES, known=1) ** 2) ** 0.5
-        exact = _sum(self.known) + _sum(self.others)
-        yield from self._by_total("together", exact + left - _sum(self.known), s * beyond(N_PARTIES, known=1))
-        total = exact + own_noise + left
+        s = self.variant.noise
+        without_own, total = self.totals()
+        yield from self._by_total("together", without_own - _sum(self.known), s * beyond(N_PARTIES, known=1))
         aligned = self._aligned(total) - _sum(self.public)
         for factor in _ALIGNMENTS:
             noise = s * beyond(N_PARTIES) * factor
             yield from self._by_total("analyst", aligned, noise, f", alignment {factor:g}")
+        yield from self.by_class_means(total)
         yield from self._by_model(total)
+
+    def totals(self) -> tuple[Array, Array]:
+        """Return the total less the noise of the attacking party, and all of it."""
+        rng, s = np.random.default_rng([self.seed, 52]), self.variant.noise
+        own_noise, left = (_symmetric(rng, self.statistic.size) * s for _ in range(2))
+        left *= beyond(N_PARTIES, known=1)
+        own_noise *= (beyond(N_PARTIES) ** 2 - beyond(N_PARTIES, known=1) ** 2) ** 0.5
+        without_own = _sum(self.known) + _sum(self.others) + left
+        return without_own, without_own + own_noise
+
+    def by_class_means(self, total: Array) -> Readings:
+        """What no rotation hides: a class's sum along other classes' sums, times powers of Σ v vᵀ."""
+        D, sigma = self.statistic.n_components, self.variant.noise * beyond(N_PARTIES) / 2**0.5 / ETA
+        kind, n = _joined(self.auxiliary, self.public), float(total[-1, -1] / ETA**2)
+        means = np.array([_of(kind, c).u[:, :D].mean(axis=0) for c in range(self.n_classes)])
+        shares = np.maximum(total[D:-1, -1] / ETA**2 / n + 1 / self.n_classes, 0.0)
+        # Of class c, Σ v = Σ v (t + 1/C), with t as encoded.
+        seen = (total[:D, D:-1] / ETA + total[:D, -1:] / ETA / self.n_classes).T / n
+        S, expected = total[:D, :D] / n, _sum(kind)[:D, :D] / len(kind.y)
+        for powers in ((0,), (0, 1), (0, 1, 2)):
+            scores = np.empty(len(self.candidates.y))
+            for c in np.unique(self.candidates.y):
+                others = [k for k in range(self.n_classes) if k != c]
+                along = np.vstack([seen[others] @ np.linalg.matrix_power(S, p) for p in powers])
+                known = np.vstack(
+                    [(shares[others, None] * means[others]) @ np.linalg.matrix_power(expected, p) for p in powers]
+                )
+                found = along @ seen[c] * n - known @ means[c] * shares[c] * n
+                deviations = (_of(kind, c).u[:, :D] - means[c]) @ known.T
+                covariance = max(1.0, shares[c] * n) * np.cov(deviations.T).reshape(len(known), len(known))
+                covariance += sigma**2 * (known @ known.T + np.eye(len(known)) * (seen[c] @ seen[c]))
+                covariance += 1e-9 * np.trace(covariance) * np.eye(len(known))
+                of = self.candidates.y == c
+                moved = (self.candidates.u[of, :D] - means[c]) @ known.T
+                whitened = np.linalg.solve(covariance, moved.T).T
+                scores[of] = whitened @ found - (whitened * moved).sum(axis=1) / 2
+            yield "analyst", f"class means, powers to {powers[-1]}", self._auc(scores)
 
     def _auc(self, scores: Array) -> float:
         return float(roc_auc_score(self.is_member, scores))

@@ -92,7 +92,7 @@ MEMBERS_OF_RARE_CLASS = {"digits": (250,), "mnist": (1000,), "mlc_churn": (1000,
 MANY_AUXILIARY = {"mlc_churn": (1000,), "flchain": (1000,)}
 """The same for attackers with 3,000 labelled rows of the kind instead of 1,100."""
 REBUILT = {"digits": (40, 100, 250), "mlc_churn": (40, 100, 250)}
-N_MEMBERSHIP_DRAWS, N_REBUILT_DRAWS = 10, 3
+N_MEMBERSHIP_DRAWS, N_REBUILT_DRAWS = 10, 2
 
 MOST_MEMBERSHIP = 0.70
 """Largest area under the curve that analyst and party together may reach at 1,000 rows of a table."""

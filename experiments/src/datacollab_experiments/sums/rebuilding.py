@@ -49,8 +49,9 @@ def rebuilt(
     noise = variant.noise * beyond(N_PARTIES, known=1)
     half = rng.normal(size=total.shape)
     total = total + noise * (half + half.T) / 2
-    descent = _Descent(common, total, max(noise, _LEAST_NOISE), statistic.n_outputs)
-    found = descent.run(common_coordinates(common, rows["a"]), table.y[auxiliary], n_rows, rng)
+    of_kind = common_coordinates(common, rows["a"])
+    descent = Descent(common, total, max(noise, _LEAST_NOISE), statistic.n_outputs, of_kind)
+    found = descent.run(table.y[auxiliary], n_rows, rng)
     truth = rows["o"] * unit / ranges
     floor = common_coordinates(common, rows["o"]) @ common.principal.T * common.scale + common.mean
     for what, made in (("rebuilt", found), ("nearest of 400 rows", rows["a"]), ("principal coordinates alone", floor)):
@@ -66,16 +67,26 @@ def common_coordinates(common: CommonMap, rows: Array) -> Array:
     return np.clip((rows - common.mean) / common.scale @ common.principal, -common.clip, common.clip)
 
 
-class _Descent:
-    """The misfit of a total, as a function of rows and classes."""
+class Descent:
+    """The misfit of a total, as a function of rows and classes.
 
-    def __init__(self, common: CommonMap, total: Array, noise: float, n_classes: int) -> None:
-        self.common, self.total, self.noise, self.n_classes = common, total, noise, n_classes
+    Parameters
+    ----------
+    common : CommonMap
+    total : ndarray of shape (size, size)
+    noise : float
+    n_classes : int
+    Z : ndarray of shape (n_rows, n_principal)
+        Principal coordinates of rows of the kind.
+    """
 
-    def run(self, Z: Array, y: Array, n_rows: int, rng: np.random.Generator) -> Array:
-        """Return rows in units of the map, the best of some starts."""
+    def __init__(self, common: CommonMap, total: Array, noise: float, n_classes: int, Z: Array) -> None:
+        self.common, self.total, self.noise, self.n_classes, self.Z = common, total, noise, n_classes, Z
         self.mean, self.deviation = Z.mean(axis=0), Z.std(axis=0) + 1e-9
-        best = None
+
+    def run(self, y: Array, n_rows: int, rng: np.random.Generator) -> Array:
+        """Return rows in units of the map, the best of some starts; `y` are classes of rows of the kind."""
+        best, Z = None, self.Z
         for _ in range(N_STARTS):
             start = rng.choice(len(Z), n_rows, replace=n_rows > len(Z))
             logits = 2.0 * np.eye(self.n_classes)[y[start]]
