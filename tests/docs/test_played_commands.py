@@ -180,15 +180,6 @@ def test_an_anchor_and_an_audit_of_ones_own_table(desk):
     assert {page.parent.name for page in desk.at.rglob("*.html")} == {"audit", "groups", "undefended"}
 
 
-def test_whether_it_would_pay_for_ones_own_table(desk):
-    table = patients(200 + N_ENOUGH, 0).drop(columns="patient").rename(columns={"died": "diagnosis"})
-    for name, rows in {"public": table[:200], "patients": table[200:]}.items():
-        rows.to_csv(desk.at / f"{name}.csv", index=False)
-    shown = desk.play("paying.md", "datacollab keys new me")
-    assert re.search(r"(can|cannot) be expected to pay|is unclear whether", shown)
-    assert not list(desk.at.rglob("*.dcshare"))
-
-
 def test_what_the_program_is_asked_first(desk):
     shown = desk.play("install.md", "pip install", part=slice(2, None))
     assert "Usage: " in shown
