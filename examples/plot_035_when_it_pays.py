@@ -3,7 +3,7 @@ When collaboration pays, and when not
 =====================================
 
 Collaboration costs agreements, work and some privacy.  It pays where a party has few rows, and not where it has many,
-or enough labelled public ones.  A party can measure the first and foresee the second, before anything leaves.
+or enough labelled public ones.  Nobody can tell beforehand for sure; here both are measured.
 """
 
 import matplotlib.pyplot as plt
@@ -55,24 +55,8 @@ for what, numbers, found in (("own rows", own_rows, by_own), ("public rows", pub
 # Collaboration comes near to all rows in one place throughout.  It pays beside own rows alone, most where these are
 # few. Beside labelled public rows it pays only where these are fewer than all parties' own rows together: else they are
 # as good, and nothing need leave.
-#
-# **Foreseen.**  A party learns from a quarter, half and all of its rows, each time judged on own rows that it did not
-# see, and continues the curve to the rows of all six.  Against that stands what f costs.  Nothing leaves for it.  Two
-# parties ask: one with 30 rows and nothing else, and one with 160 rows and 600 labelled public ones.
 
-many = {"public": X[800:1400], "public_target": y[800:1400]}
-foreseen = [
-    dc.foresee(X[:n], y[:n], n_total_rows=6 * n, obfuscator=f, fit_on=X[1400:1700], random_state=0, **public)
-    for n, public in ((30, {}), (160, many))
-]
-for who, plan in zip(("30 rows", "160 rows, 600 public ones"), foreseen, strict=True):
-    print(f"\n{who}; pays: {plan.pays}")
-    print(plan.sentence)
-
-# %%
-# **Pictures**: above what was measured, below what the two parties foresee.
-
-figure, ((left, right), below) = plt.subplots(2, 2, figsize=(10, 7.6), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
 looks = (("0.5", ":", "s"), ("#E69F00", "--", "D"), ("#0072B2", "-", "o"), ("black", ":", "x"))
 for axes, numbers, found in ((left, own_rows, by_own), (right, public_rows, by_public)):
     for name, (colour, style, marker) in zip(found[0], looks, strict=True):
@@ -85,6 +69,4 @@ for axes, numbers, found in ((left, own_rows, by_own), (right, public_rows, by_p
 left.set_xlabel("own rows of each of six parties, 100 public rows", fontsize=9)
 right.set_xlabel("public rows, 40 own rows of each party", fontsize=9)
 left.legend(frameon=False, fontsize=9)
-for axes, plan in zip(below, foreseen, strict=True):
-    plan.plot(ax=axes)
 figure.savefig("plot_035_when_it_pays.png")

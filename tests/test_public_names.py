@@ -46,7 +46,6 @@ PUBLIC = [
     "datasets",
     "errors",
     "find_private_rows",
-    "foresee",
     "obfuscator",
     "testing",
 ]

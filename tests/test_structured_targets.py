@@ -55,13 +55,6 @@ ENTRIES = {
     "Central": (AgreementError, lambda y: dc.Central(Ridge()).fit(X, y, groups=CLASSES)),
     "SMOTEAnchor": (AnchorError, lambda y: dc.SMOTEAnchor(50).sample(X, y, random_state=0)),
     "SampleAnchor": (AnchorError, lambda y: dc.SampleAnchor(50).sample(X, y, random_state=0)),
-    "foresee": (AgreementError, lambda y: dc.foresee(X, y, obfuscator=dc.obfuscator("pca", 3), n_total_rows=500)),
-    "foresee's public": (
-        AgreementError,
-        lambda y: dc.foresee(
-            X, CLASSES, obfuscator=dc.obfuscator("pca", 3), public=ANCHOR, public_target=y[:60], n_total_rows=500
-        ),
-    ),
     "choose": (AgreementError, lambda y: dc.choose(X, y, ANCHOR)),
     "audit's public": (
         AgreementError,

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
 EVERYDAY = {
     "Everybody agrees on an anchor": "SMOTEAnchor SampleAnchor GaussianAnchor UniformAnchor find_private_rows",
-    "A party hides its rows, looks at what that risks and brings, and shares once": (
-        "Party obfuscator foresee audit choose Share"
-    ),
+    "A party hides its rows, looks at what that risks, and shares once": "Party obfuscator audit choose Share",
     "Or all add up under masks, and the analyst learns the total alone": "CommonSpace MaskKey SumsPlan SumsModel",
     "The analyst aligns the shares and trains": "Analyst Collaboration",
     "Integration methods": "KTI KTICV LTI GEP MPP ODC",

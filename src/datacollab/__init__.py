@@ -17,10 +17,9 @@ _HOME = {
     "SampleAnchor": "anchor",
     "UniformAnchor": "anchor",
     "find_private_rows": "anchor",
-    # A party hides its rows behind f_k, looks at what that risks and brings, and shares once.
+    # A party hides its rows behind f_k, looks at what that risks, and shares once.
     "Party": "party",
     "obfuscator": "party",
-    "foresee": "party",
     "audit": "risk.audit",
     "choose": "risk.audit",
     "Share": "share",
@@ -93,7 +92,6 @@ if TYPE_CHECKING:
     from .model import PartyModel as PartyModel
     from .party import CommonSpace as CommonSpace
     from .party import Party as Party
-    from .party import foresee as foresee
     from .party import obfuscator as obfuscator
     from .progress import ProgressBar as ProgressBar
     from .risk.audit import audit as audit

@@ -119,15 +119,12 @@ CODES = {
     "RISK_TOO_HIGH": Code(
         "policy",
         "The audit finds more risk than the policy allows.",
-        "Run `datacollab party tune`.",
+        "Share larger groups, more noise or fewer columns.",
     ),
     "RISK_UNKNOWN": Code(
         "policy",
         "The policy limits a risk that was not measured.",
         "Give the audit more rows (50 or more) or more time.",
-    ),
-    "NOTHING_ALLOWED": Code(
-        "policy", "No way of sharing stays within the policy's limits.", "Raise a limit, or do not share."
     ),
     "ANCHOR_HAS_PRIVATE_ROWS": Code(
         "policy", "Rows of the party are in the anchor.", "Do not share; have a new anchor made from public rows."

@@ -118,14 +118,12 @@ def test_exact_times_are_warned_of(tmp_path):
     assert "warning: times are not rounded" in shown
 
 
-def test_check_says_what_is_not_foreseen_and_what_leaves(exchange, kind):
+def test_check_says_what_leaves(exchange, kind):
     shown = done("party", "check", exchange.root / "a.csv", "-C", exchange.root / "a", "--no-audit", "--components", 3)
-    assert "is foreseen for classes and numbers alone" in shown
     assert ("--group-size 5 -C" if kind == "effect" else "--group-size 5 --noise 0.3") in shown
     told = json.loads(
         done("party", "check", exchange.root / "a.csv", "-C", exchange.root / "a", "--no-audit", "--json")
     )
-    assert told["foresight"] is None
     assert told["summary"]["named"]["kind"] == kind
     refused = run("party", "check", exchange.root / "a.csv", "-C", exchange.root / "a", "--epsilon", 4)
     assert refused.exit_code != 0

@@ -259,7 +259,7 @@ def test_with_a_passphrase(world, monkeypatch):
 
 
 def test_kinds_and_presets_that_are_unknown_are_refused_before_any_work(world):
-    for verb in ("check", "share", "tune"):
+    for verb in ("check", "share"):
         result = run(world, verb, world.root / "a.csv", "--obfuscator", "PCA")
         assert result.exit_code == 2
         assert "pca, kernel-pca, umap, random-projection" in plain(result.stderr)

@@ -81,18 +81,13 @@ def test_a_table_with_some_numbers_outside_goes_all_the_way(world):
     for name in "ab":
         table = world.root / f"{name}.csv"
         done(world, "join", world.root / "project.toml", world.root / "anchor.dcanchor", folder=name)
-        told = done(world, "check", table, *QUICK, "--no-foresight", folder=name)
+        told = done(world, "check", table, *QUICK, folder=name)
         assert f" adjusted entries {LINE}" in " ".join(told.split())
         assert "by column" not in told
-        told = done(world, "check", table, *QUICK, "--no-foresight", "--details", folder=name).splitlines()
+        told = done(world, "check", table, *QUICK, "--details", folder=name).splitlines()
         at = told.index("Adjusted entries, by column")
         assert told[at + 1 : at + 4] == DETAILS
-        assert (
-            json.loads(done(world, "check", table, *QUICK, "--no-foresight", "--json", folder=name))["summary"][
-                "adjusted"
-            ]
-            == COUNTS
-        )
+        assert json.loads(done(world, "check", table, *QUICK, "--json", folder=name))["summary"]["adjusted"] == COUNTS
         assert LINE in " ".join(done(world, "share", table, *QUICK, "--approve", "--undefended", folder=name).split())
     done(world, "install", world.model_file(*(PartyFolder(world.root / name) for name in "ab")))
     new, output, same = world.root / "new.csv", world.root / "out.csv", world.root / "same.csv"
@@ -109,7 +104,7 @@ def test_a_table_with_some_numbers_outside_goes_all_the_way(world):
 
 def test_the_log_has_the_counts_and_what_leaves_has_not(world):
     done(world, "join", world.root / "project.toml", world.root / "anchor.dcanchor")
-    done(world, "check", world.root / "a.csv", *QUICK, "--no-foresight")
+    done(world, "check", world.root / "a.csv", *QUICK)
     done(world, "share", world.root / "a.csv", *QUICK, "--approve", "--undefended", "--details")
     (entry,) = [entry for entry in PartyFolder(world.root / "a").log.entries() if entry["event"] == "share"]
     assert entry["facts"]["adjusted"] == COUNTS

@@ -6,7 +6,6 @@ import pytest
 from typer.testing import CliRunner
 
 from datacollab.cli._app import app
-from datacollab.exchange.party_folder import _tuning
 from party_world import contents, new_world
 
 NO_LIMITS = "max_linkage = 1\nmax_reidentification = 1\nmax_membership = 1\n"
@@ -15,8 +14,7 @@ PLAIN = ("--preset", "none")
 
 
 def run(*arguments):
-    quick = ["--no-foresight"] if arguments[0] == "check" else []
-    return CliRunner().invoke(app, ["party", *map(str, arguments), *quick])
+    return CliRunner().invoke(app, ["party", *map(str, arguments)])
 
 
 @pytest.fixture
@@ -123,56 +121,3 @@ def test_risk_is_measured_and_held_against_the_policy(world):
     result = run("check", *given, "--components", 3, "--noise", 0.001)
     assert "ABOVE" in result.stdout
     assert "no defence" not in result.stdout
-
-
-@pytest.fixture
-def two_ways(monkeypatch):
-    ways = ({"fit_on_anchor": True, "group_size": 10}, {"preset": "none"})
-    monkeypatch.setattr(_tuning, "_DEFENCES", ways)
-
-
-@pytest.mark.slow
-def test_tune_finds_what_check_lets_through_in_a_table_that_fits_the_terminal(world, two_ways, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    given = with_policy(world, LENIENT + NO_LIMITS.replace("linkage = 1", "linkage = 0.6"))
-    before = contents(world.folder())
-    result = run("tune", *given, "--components", 2, "--obfuscator", "random-projection")
-    assert result.exit_code == 0, result.output
-    figure = contents(world.folder()).pop("frontier.png")
-    assert figure.startswith(b"\x89PNG")
-    assert contents(world.folder()).keys() - {"frontier.png"} == before.keys()
-    assert "2 of 2: random-projection 2" in result.stderr
-    (command,) = [line for line in result.stdout.splitlines() if line.startswith("  datacollab party check")]
-    assert "--group-size 10" in command
-    assert run(*shlex.split(command)[2:]).exit_code == 0
-    assert entries(world)[-2]["event"] == "tune"
-    told = result.stdout.splitlines()
-    head, foot = (next(i for i, line in enumerate(told) if word in line) for word in ("accuracy", "limits of"))
-    assert max(map(len, told[head : foot + 1])) <= 80
-    assert "random-projection 2, fitted on the anchor, groups of 10" in " ".join(
-        " ".join(line[:27] for line in told[head + 1 : foot]).split()
-    )
-
-
-@pytest.mark.slow
-def test_tune_says_when_nothing_is_allowed(world, two_ways):
-    given = with_policy(world, LENIENT + NO_LIMITS.replace("linkage = 1", "linkage = 0.001"))
-    result = run("tune", *given, "--components", 2, "--obfuscator", "pca", "--json")
-    assert result.exit_code == 12
-    assert result.stderr.splitlines()[-1].startswith("datacollab: NOTHING_ALLOWED: None of the 2 ways")
-    facts = json.loads(result.stdout)
-    assert facts["best"] is None
-    assert facts["error"]["code"] == "NOTHING_ALLOWED"
-    assert facts["error"]["message"] in result.stderr
-    assert len(facts["ways"]) == 2
-    assert (world.root / "a" / "frontier.png").stat().st_mode & 0o777 == 0o600
-
-
-def test_tune_stops_when_the_time_is_up(world, two_ways):
-    result = run("tune", *with_policy(world, LENIENT), "--components", 2, "--time-budget", 0, "--json")
-    facts = json.loads(result.stdout)
-    assert result.exit_code == 12
-    assert "longer --time-budget" in facts["error"]["message"]
-    assert not facts["complete"]
-    assert len(facts["ways"]) < 4
-    assert (world.root / "a" / "frontier.png").exists() == bool(facts["ways"]) == (facts["figure"] is not None)

@@ -23,7 +23,7 @@ IN_A_FOLDER = {
     *(("keys", name) for name in ("new", "mask", "public", "show")),
     *(("project", name) for name in ("new", "sign")),
     *(("anchor", name) for name in ("seal", "open")),
-    *(("party", name) for name in ("join", "check", "tune", "share", "install", "predict", "evaluate")),
+    *(("party", name) for name in ("join", "check", "share", "install", "predict", "evaluate")),
     *(("party", name) for name in ("learn", "forget", "explain")),
     *(("analyst", name) for name in ("init", "add", "status", "integrate", "effect", "export")),
     *(("log", name) for name in ("show", "verify", "export")),

@@ -93,7 +93,7 @@ def test_check_names_the_reasons(place, tmp_path):
 
 
 def test_steps_of_rows_say_so(place):
-    for command in (("tune", place / "north.csv"), ("forget", "--yes"), ("explain", place / "new.csv")):
+    for command in (("forget", "--yes"), ("explain", place / "new.csv")):
         result = party(*command, "-C", place / "north")
         assert result.exit_code != 0
         assert "Traceback" not in result.output

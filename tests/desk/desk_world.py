@@ -70,7 +70,7 @@ def plain(answer):
     return " ".join(words.replace("&#39;", "'").replace("&amp;", "&").replace("&gt;", ">").split())
 
 
-QUICK_FORM = {"no_audit": "yes", "no_foresight": "yes", "components": "3"}
+QUICK_FORM = {"no_audit": "yes", "components": "3"}
 
 
 @contextmanager

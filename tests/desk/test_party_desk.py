@@ -10,7 +10,7 @@ from desk_world import decide, finished, opened, plain, send
 from datacollab.exchange.party_folder import PartyFolder
 from party_world import allow_without_audit, events, made_up_table, new_world
 
-QUICK = {"no_audit": "yes", "no_foresight": "yes", "components": "3"}
+QUICK = {"no_audit": "yes", "components": "3"}
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def refused_page(answer, code):
 def test_every_page_is_there_before_anything_was_done(place):
     for path in ("/", "/table", "/outbox", "/model", "/predict"):
         assert place.client.get(path).status_code == 200, path
-    for path in ("/wrong", "/release", "/ways", "/approve"):
+    for path in ("/wrong", "/release", "/approve"):
         answer = place.client.get(path)
         assert answer.status_code == 422
         assert "No table was chosen yet" in plain(answer)
@@ -200,7 +200,7 @@ def test_the_command_beside_the_button_does_what_the_button_does(world, place, m
     assert button() == {"preset": None, "noise": None, "audit": None}
 
 
-@pytest.mark.parametrize("path", ["/approve/decide", "/ways/take", "/join/accept", "/table"])
+@pytest.mark.parametrize("path", ["/approve/decide", "/join/accept", "/table"])
 def test_back_from_a_form_leads_to_its_page(place, path):
     (link,) = re.findall(r'<a href="([^"]+)">Back', send(place, path).text)
     assert link == f"/{path.split('/')[1]}"
@@ -265,7 +265,7 @@ def test_a_second_share_is_refused_unless_it_is_meant(world, place):
 
 def test_while_one_thing_is_at_work_another_is_refused(world, place):
     asked(place, world)
-    for path in ("/release", "/ways", "/wrong", "/approve"):
+    for path in ("/release", "/wrong", "/approve"):
         refused_page(send(place, path), "BUSY")
     assert "Waiting for your answer" in plain(place.client.get("/table"))
 
@@ -401,26 +401,3 @@ def test_a_desk_under_a_passphrase(tmp_path, monkeypatch):
     from datacollab.desk.party import PartyDesk
 
     assert PartyDesk(tmp_path / "a", passphrase="four words that hold").opened().anchor.rows.shape == (60, 5)
-
-
-def test_trying_other_ways_and_taking_one(world, place, monkeypatch):
-    from datacollab.desk.party import _release
-
-    def few(*given, **options):
-        return real(*given, **options)[-2:]
-
-    real = _release.ways_to_try
-    monkeypatch.setattr(_release, "ways_to_try", few)
-    policy = world.root / "a" / "policy.toml"
-    policy.write_text(policy.read_text().replace("max_linkage = 0.25", "max_linkage = 0.001"))
-    place.desk.choose(world.root / "a.csv")
-    send(place, "/ways", {"time_budget": ""})
-    page = finished(place, 200)
-    found = plain(page)
-    assert "NOTHING_ALLOWED" in found
-    assert len(re.findall(r'name="way" value="', page.text)) == 2
-    assert place.client.get("/ways/frontier.png").content.startswith(b"\x89PNG")
-    assert events(PartyFolder(world.root / "a"))[-1] == "tune"
-    assert "no such way" in plain(send(place, "/ways/take", {"way": "pca 99"}))
-    send(place, "/ways/take", {"way": "pca 4"})
-    assert "--obfuscator pca --components 4 --standardize --preset none" in plain(finished(place, 200))

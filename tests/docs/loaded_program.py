@@ -52,8 +52,7 @@ def main(place):
         package = importlib.import_module(f"datacollab.{room}")
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
-    for module in ("datacollab.party._personal_model", "datacollab.party._foresee"):
-        importlib.import_module(module).N_TREES = 10
+    importlib.import_module("datacollab.party._personal_model").N_TREES = 10
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as waiting:
         waiting.bind(place)
         waiting.listen()

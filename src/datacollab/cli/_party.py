@@ -41,7 +41,7 @@ from ._party_options import (
     TimeBudget,
 )
 from ._progress import shown_progress
-from ._release import check, tune
+from ._release import check
 from ._remote_next import sending
 
 if TYPE_CHECKING:
@@ -51,7 +51,6 @@ __all__ = ["app"]
 
 app = group("A party: share once, then predict at home.")
 app.command("check")(check)
-app.command("tune")(tune)
 app.command("learn")(learn)
 app.command("forget")(forget)
 app.command("explain")(explain)

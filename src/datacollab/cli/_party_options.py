@@ -26,7 +26,6 @@ __all__ = [
     "Learned",
     "Noise",
     "Obfuscator",
-    "Obfuscators",
     "Pooled",
     "Preset",
     "Standardize",
@@ -35,12 +34,6 @@ __all__ = [
 ]
 
 HERE = Path()
-
-
-def _known_obfuscators(names: list[str] | None) -> list[str] | None:
-    for name in names or ():
-        _known_obfuscator(name)
-    return names
 
 
 def _known_obfuscator(name: str | None) -> str | None:
@@ -72,14 +65,6 @@ Obfuscator = Annotated[
         metavar="KIND",
         callback=_known_obfuscator,
         help="pca, kernel-pca, umap, random-projection. Default: pca.",
-    ),
-]
-Obfuscators = Annotated[
-    list[str] | None,
-    Option(
-        metavar="KIND",
-        callback=_known_obfuscators,
-        help="To be tried; repeatable. Default: pca and kernel-pca, where allowed.",
     ),
 ]
 Components = Annotated[

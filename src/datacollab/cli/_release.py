@@ -1,16 +1,12 @@
-"""``datacollab party check`` and ``party tune``: what would leave, whether it may, and what to choose."""
+"""``datacollab party check``: what would leave, and whether it may."""
 
 from __future__ import annotations
 
 import shlex
-import shutil
-from functools import partial
-from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
-from typer import Option
 
 from ..errors import ExchangeError
 from ._options import PassphraseFile, passphrase_for
@@ -27,7 +23,6 @@ from ._party_options import (
     GroupSize,
     Noise,
     Obfuscator,
-    Obfuscators,
     Preset,
     Standardize,
     Table,
@@ -37,13 +32,9 @@ from ._progress import shown_progress
 from ._tables import record_number_questions
 
 if TYPE_CHECKING:
-    from ..exchange.party_folder import PartyFolder, Tuning
+    from ..exchange.party_folder import PartyFolder
 
-__all__ = ["check", "tune"]
-
-FIGURE = "frontier.png"
-WIDTH = 120
-"""Columns of a table that goes to no terminal."""
+__all__ = ["check"]
 
 
 def check(
@@ -58,11 +49,6 @@ def check(
     fit_on_anchor: FitOnAnchor = False,
     audit: Audit = True,
     time_budget: TimeBudget = None,
-    foresight: Annotated[bool, Option(help="Say first whether collaboration can be expected to pay.")] = True,
-    total_rows: Annotated[
-        int | None,
-        Option(min=1, metavar="N", help="Rows of all parties, for that. Default: as if all had as many as you."),
-    ] = None,
     details: Details = False,
     folder: Folder = HERE,
     passphrase_file: PassphraseFile = None,
@@ -70,9 +56,8 @@ def check(
 ) -> None:
     """Show exactly what `share` would let leave, and whether the policy allows it.
 
-    Says first whether collaboration can be expected to pay. Takes the same options as
-    `share`, and writes nothing that leaves. Exits with 12 where it may not leave; all
-    reasons are named.
+    Takes the same options as `share`, and writes nothing that leaves. Exits with 12
+    where it may not leave; all reasons are named.
 
     Example: datacollab party check patients.csv -C hospital-a
     """
@@ -97,8 +82,6 @@ def check(
                 table,
                 chosen,
                 report,
-                foresight=foresight,
-                total_rows=total_rows,
                 audit=audit,
                 time_budget=time_budget,
                 details=details,
@@ -116,23 +99,16 @@ def _checked_rows(
     chosen: dict[str, Any],
     report: Report,
     *,
-    foresight: bool,
-    total_rows: int | None,
     audit: bool,
     time_budget: float | None,
     details: bool,
     folder: Path,
 ) -> list[ExchangeError]:
     """Show what rows would leave; the reasons against it are returned."""
-    from ..exchange.party_folder import deadline_passed, foresight_in_words
+    from ..exchange.party_folder import deadline_passed
     from ..exchange.project import read_table
 
-    foreseen, sentence = None, None
     with shown_progress(quiet=report.as_json) as progress:
-        if foresight:
-            foreseen, sentence = foresight_in_words(
-                opened.foresee, table, n_total_rows=total_rows, progress=progress, **chosen
-            )
         prepared = opened.prepare(
             table,
             **chosen,
@@ -148,7 +124,6 @@ def _checked_rows(
     options = f"{prepared.way.options} -C {_quoted(folder)} --approve{said}"
     command = f"datacollab party share {_quoted(table)} {options}"
     report.facts = {
-        "foresight": None if foreseen is None else foreseen.to_dict(),
         "summary": prepared.summary.to_dict(),
         "allowed": not reasons,
         "reasons": [{"code": reason.code, "message": str(reason)} for reason in reasons],
@@ -156,9 +131,6 @@ def _checked_rows(
         "command": command,
         **_error_of(reasons[0] if reasons else None),
     }
-    if sentence is not None:
-        report.line(sentence)
-        report.line()
     report.line(prepared.summary.to_text())
     show_details(prepared.summary.adjusted, report, details=details)
     report.line()
@@ -208,71 +180,6 @@ def _checked_sums(
     return reasons
 
 
-def tune(
-    table: Table,
-    obfuscator: Obfuscators = None,
-    components: Annotated[
-        list[int] | None,
-        Option(min=1, metavar="N", help="To be tried; repeatable. Default: 4, 8, 16 and 32, where allowed."),
-    ] = None,
-    standardize: Standardize = True,
-    time_budget: Annotated[
-        float | None,
-        Option(min=0, metavar="S", help="Seconds after which no further way is begun; one under way is finished."),
-    ] = None,
-    folder: Folder = HERE,
-    passphrase_file: PassphraseFile = None,
-    as_json: AsJson = False,
-) -> None:
-    """Find the most useful way of sharing within the limits of your policy.
-
-    Tries obfuscators, numbers of columns and defences on your own rows: how well a model does on them, and what
-    attackers learn. Prints all of them, the options of `share` for the best that is allowed, and draws frontier.png
-    into the folder. Takes minutes; nothing leaves.
-
-    Example: datacollab party tune patients.csv -C hospital-a --time-budget 300
-    """
-    with reported(as_json) as report:
-        from ..exchange.party_folder import tune as assess
-        from ..exchange.party_folder import ways_to_try
-
-        opened = _opened(folder, passphrase_file)
-        project, policy, encoded = opened.project, opened.policy, opened.encoded(table)
-        ways = ways_to_try(
-            *(project, policy, encoded),
-            obfuscators=obfuscator,
-            dimensions=components,
-            standardize=standardize,
-        )
-        found = assess(
-            *(project, policy, opened.name, encoded, opened.anchor, ways),
-            time_budget=time_budget,
-            progress=partial(typer.echo, err=True),
-        )
-        figure = _drawn(found, folder / FIGURE)
-        best = None if found.best is None else found.best.options
-        opened.record("tune", file=table.name, n_ways=len(found.choice.assessments), best=best)
-        report.facts = {
-            "ways": found.rows(),
-            "failed": found.choice.failed,
-            "complete": found.choice.complete,
-            "best": best,
-            "figure": figure,
-            **_error_of(found.refusal),
-        }
-        report.line(found.to_text(width=shutil.get_terminal_size(fallback=(WIDTH, 24)).columns))
-        if figure is not None:
-            report.line(f"{figure} draws them.")
-        if best is not None:
-            report.line("The most useful that is allowed; look at it with")
-            report.line(f"  datacollab party check {_quoted(table)} {best} -C {_quoted(folder)}")
-            report.line("and share it with the same options.")
-        refusal = found.refusal
-    if refusal is not None:
-        typer.echo(f"datacollab: {refusal.code}: {refusal}", err=True)
-        raise typer.Exit(refusal.exit_code)
-
-
 def _opened(folder: Path, passphrase_file: Path | None) -> PartyFolder:
     from ..exchange.party_folder import PartyFolder
 
@@ -288,15 +195,3 @@ def _error_of(refusal: ExchangeError | None) -> dict[str, Any]:
 def _quoted(path: Path) -> str:
     """A path as a shell takes it."""
     return shlex.quote(str(path))
-
-
-def _drawn(found: Tuning, figure: Path) -> str | None:
-    """Draw the ways, where there is one to draw."""
-    from ..bundle import write_atomically
-
-    if all(each.risk.linkage is None for each in found.choice.assessments):
-        return None
-    picture = BytesIO()
-    found.choice.plot().figure.savefig(picture, format="png", dpi=150)  # type: ignore[union-attr]
-    write_atomically(figure, picture.getvalue(), mode=0o600)
-    return str(figure)

@@ -8,7 +8,7 @@ Files by what they are for:
 * What is released, and what is promised of it: `_release`, `_basis`, `_guarantee`.
 * Own models and the common one together: `_personal_model`, `_own_models`, `_table_encoder`, `_blend`.
 * A model learnt from answers on the anchor: `_learning`, `_learn`.
-* Whether it pays: `_foresee`, `_foresight`, `_benefit`, `_paired_intervals`, `_utility_plots`.
+* What it brought: `_benefit`, `_paired_intervals`, `_utility_plots`.
 * What the common model does with own columns: `_predictor`, `_explanation_agreement`.
 * On disk, and in batches: `_state`, `_personal_state`, `_batches`.
 """
@@ -17,8 +17,6 @@ from ._benefit import Benefit, Side
 from ._common_space import CommonSpace
 from ._defence import Defence, Promise, Published
 from ._explanation_agreement import ExplanationAgreement, explanation_agreement
-from ._foresee import foresee
-from ._foresight import Foresight
 from ._gaussian_noise import GaussianMechanism, GaussianNoise, gaussian_delta, gaussian_sigma
 from ._guarantee import PrivacyGuarantee
 from ._kernel_pca import KernelPCAObfuscator
@@ -42,7 +40,6 @@ __all__ = [
     "Defence",
     "Estimate",
     "ExplanationAgreement",
-    "Foresight",
     "GaussianMechanism",
     "GaussianNoise",
     "KernelPCAObfuscator",
@@ -59,7 +56,6 @@ __all__ = [
     "UMAPObfuscator",
     "explanation_agreement",
     "fit_to_answers",
-    "foresee",
     "gaussian_delta",
     "gaussian_sigma",
     "learn_answers",

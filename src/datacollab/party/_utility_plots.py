@@ -1,17 +1,17 @@
-"""Figures of what collaboration brought, and of what it may bring."""
+"""Figures of what collaboration brought."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from .._validation import FloatArray, require
+from .._validation import require
 from ._paired_intervals import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["benefit_axes", "foresight_axes", "new_axes"]
+__all__ = ["benefit_axes", "new_axes"]
 
 BLUE = "#0072B2"
 
@@ -53,60 +53,4 @@ def benefit_axes(
     axes.set_title(title, fontsize=10, loc="left")
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="x", alpha=0.3, linewidth=0.6)
-    return axes
-
-
-def foresight_axes(
-    sizes: Sequence[int],
-    errors: Sequence[Estimate],
-    law: FloatArray,
-    reach: FloatArray,
-    together: Estimate,
-    rows: str,
-    metric: str,
-    title: str,
-    ax: Axes | None,
-) -> Axes:
-    """Draw a learning curve, its continuation to all rows, and what is left of it after the costs.
-
-    Parameters
-    ----------
-    sizes, errors
-        What was measured.
-    law, reach : ndarray of shape (n_points,)
-        Errors of the power law, and at how many rows.
-    together : Estimate
-    rows, metric, title : str
-    ax : Axes or None
-    """
-    axes = new_axes(6.4, 4.0) if ax is None else ax
-    percent = 100.0 if metric == "error rate" else 1.0
-    values = [percent * error.value for error in errors]
-    bars: Any = [
-        [percent * (error.value - error.low) for error in errors],
-        [percent * (error.high - error.value) for error in errors],
-    ]
-    axes.plot(reach, percent * law, color="0.45", linestyle="--", linewidth=1.2, label="power law", zorder=1)
-    axes.errorbar(sizes, values, yerr=bars, fmt="o", color="0.25", capsize=3, label="best own model, left out")
-    ends: Any = [[percent * (together.value - together.low)], [percent * (together.high - together.value)]]
-    axes.errorbar(
-        [reach[-1]],
-        [percent * together.value],
-        yerr=ends,
-        fmt="s",
-        color=BLUE,
-        capsize=3,
-        label="expected of collaboration, costs included",
-    )
-    axes.axhline(values[-1], color="0.7", linewidth=0.8, linestyle=":", zorder=0)
-    axes.set_xscale("log")
-    axes.set_xticks([*sizes, round(float(reach[-1]))], [str(size) for size in (*sizes, round(float(reach[-1])))])
-    axes.minorticks_off()
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel(rows, fontsize=9)
-    axes.set_ylabel("error rate in percent" if metric == "error rate" else metric, fontsize=9)
-    axes.set_title(title, fontsize=10, loc="left")
-    axes.legend(frameon=False, fontsize=8)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", alpha=0.3, linewidth=0.6)
     return axes

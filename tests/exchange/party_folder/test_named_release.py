@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 from release_example import said_by
 
-import datacollab as dc
 from datacollab.bundle import unpack
-from datacollab.exchange.party_folder import load_policy, tune, ways_to_try
+from datacollab.exchange.party_folder import load_policy
 from datacollab.exchange.party_folder._stored import OwnRows, own_rows_from, own_rows_to
-from datacollab.exchange.party_folder._tuning import kept_variance
 from datacollab.exchange.party_folder._way import Way, of_task
 from datacollab.exchange.project import encode_table
 from datacollab.party import GaussianNoise, Microaggregation
@@ -187,40 +185,6 @@ def test_own_rows_come_back_with_their_targets(world):
     assert back.target.dtype == target.dtype
     assert (back.target == target).all()
     assert (back.order == own.order).all()
-
-
-def test_kept_variance_is_the_squared_correlation(rng):
-    X = rng.normal(size=(60, 3))
-    anchor = rng.normal(size=(40, 3))
-
-    def kept(*defences):
-        party = dc.Party("a", dc.obfuscator("pca", 2), fit_on=anchor, defences=defences).fit(X)
-        share, order = party.share_with_order(anchor)
-        own = party.obfuscate(X)[order]
-        both = own - own.mean(0), share.representation - share.representation.mean(0)
-        expected = np.corrcoef(both[0].ravel(), both[1].ravel())[0, 1] ** 2
-        found = kept_variance(party, X, share, order)
-        assert found == pytest.approx(expected)
-        assert kept_variance(party, X, share, None) == 0
-        return found
-
-    assert kept() == pytest.approx(1)
-    assert 1 > kept(GaussianNoise(0.1)) > kept(GaussianNoise(2.0)) > 0
-    means = Microaggregation(5)
-    assert 1 > kept(means) > kept(means, GaussianNoise(1.0))
-
-
-def test_tuning_ranks_by_what_is_kept(survival):
-    folder = survival.joined()
-    encoded = folder.encoded(survival.tables["a"].iloc[:40])
-    ways = ways_to_try(survival.project, folder.policy, encoded, obfuscators=["pca"], dimensions=[3])
-    assert {way.epsilon for way in ways} == {None}
-    assert all(way.time_step == 30.0 for way in ways)
-    chosen = [way for way in ways if way.group_size == 5]
-    found = tune(survival.project, folder.policy, "a", encoded, folder.anchor, chosen)
-    assert found.choice.utility_name == "variance kept of own rows"
-    assert len(found.rows()) == len(chosen)
-    assert all(0 < row["variance kept of own rows"] < 1 for row in found.rows())
 
 
 def test_nothing_leaves_below_the_limits_of_the_audit(survival):

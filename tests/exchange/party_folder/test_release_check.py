@@ -291,7 +291,7 @@ def test_text_and_json_say_the_same_and_nothing_of_the_data(example):
         ("DEFENCE_NEEDED", {"kinds_of_defence": ("noise",)}, {"defence": "microaggregation"}, ("mean of a group",)),
         ("ANCHOR_HAS_PRIVATE_ROWS", {"n_private_in_anchor": 3}, {}, ("3 of the 200 anchor rows",)),
         ("ANCHOR_HAS_PRIVATE_ROWS", {"n_private_in_anchor": 3}, {"max_rows_in_anchor": 2}, ("policy allows 2",)),
-        ("RISK_TOO_HIGH", {}, {"audit": "required", "max_linkage": 0.25}, ("linkage", "30 %", "25 %", "party tune")),
+        ("RISK_TOO_HIGH", {}, {"audit": "required", "max_linkage": 0.25}, ("linkage", "30 %", "25 %", "larger groups")),
         ("RISK_TOO_HIGH", {}, {"audit": "required", "max_membership": 0.55}, ("membership", "0.60", "0.55")),
         ("RISK_UNKNOWN", {"risk": None}, {"audit": "required"}, ("--no-audit",)),
         (

@@ -15,7 +15,7 @@ from ...exchange.project import Project
 from ..web import Chosen, DeskFiles, Jobs, Refusal
 
 if TYPE_CHECKING:
-    from ...exchange.party_folder import Explained, Prepared, Tuning
+    from ...exchange.party_folder import Explained, Prepared
 
 __all__ = ["TABLE_ENDINGS", "Looked", "Offer", "PartyDesk", "Seen"]
 
@@ -77,13 +77,10 @@ class Looked:
     Attributes
     ----------
     prepared : Prepared
-    foresight : str
-        Whether collaboration can be expected to pay.
     reasons : list of Refusal
     """
 
     prepared: Prepared = field(repr=False)
-    foresight: str
     reasons: list[Refusal]
 
 
@@ -114,7 +111,6 @@ class PartyDesk:
     attacks : dict of str to object
         Whether the share is attacked first, and for how long attacks are begun.
     looked : Looked or None
-    tuning : Tuning or None
     installed : dict of str to object or None
         What `PartyFolder.install` gave.
     predicted : tuple of (Path, int, dict) or None
@@ -139,7 +135,6 @@ class PartyDesk:
         self.options: dict[str, Any] = {}
         self.attacks: dict[str, Any] = {}
         self.looked: Looked | None = None
-        self.tuning: Tuning | None = None
         self.installed: dict[str, Any] | None = None
         self.predicted: tuple[Path, int, dict[str, Any]] | None = None
         self.evaluated: dict[str, Any] | None = None
@@ -203,7 +198,7 @@ class PartyDesk:
     def choose(self, table: Path | None) -> None:
         """Take another table: nothing that was seen of the one before is of it."""
         self.table = table
-        self.seen = self.looked = self.tuning = None
+        self.seen = self.looked = None
         self.options, self.attacks = {}, {}
 
     def forget_copies(self) -> None:

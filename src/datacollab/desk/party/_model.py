@@ -33,7 +33,7 @@ _SHOWN = ("alone", "collaboration", "pooled")
 
 
 def model_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
-    """Pages and forms of the seventh step."""
+    """Pages and forms of the sixth step."""
 
     def show(request: Request) -> Response:
         benefit = (desk.installed or {}).get("benefit")

@@ -15,7 +15,7 @@ from ._explain import EXPLAIN, explain_parts
 from ._join import JOIN, join_parts
 from ._learn import FORGET, LEARN, forget_parts, learn_parts
 from ._model import EVALUATE, MODEL, PREDICT, evaluate_parts, model_parts, predict_parts
-from ._release import APPROVE, OUTBOX, RELEASE, WAYS, approval_parts, other_ways_parts, release_parts
+from ._release import APPROVE, OUTBOX, RELEASE, approval_parts, release_parts
 from ._sums import SUMS, sums_parts
 from ._table import TABLE, WRONG, table_parts
 
@@ -60,7 +60,6 @@ def party_app(desk: PartyDesk, session: Session) -> ASGIApp:
             *join_parts(desk, pages),
             *table_parts(desk, pages),
             *release_parts(desk, pages),
-            *other_ways_parts(desk, pages),
             *approval_parts(desk, pages),
             *sums_parts(desk, pages),
             *model_parts(desk, pages),
@@ -94,12 +93,6 @@ def steps_of(desk: PartyDesk) -> Sequence[Step]:
             name="What would leave",
             note=may,
             is_done=(looked is not None and not looked.reasons) or shared is not None,
-        ),
-        Step(
-            path=WAYS,
-            name="Other ways",
-            note="" if desk.tuning is None else f"{len(desk.tuning.choice.assessments)} tried",
-            is_done=desk.tuning is not None or shared is not None,
         ),
         Step(path=APPROVE, name="Approve", note=when, is_done=shared is not None),
     )

@@ -1,12 +1,11 @@
-"""What would leave and its risk, other ways of sharing, and sharing: `party check`, `party tune`, `party share`."""
+"""What would leave and its risk, and sharing: `party check`, `party share`."""
 
 from __future__ import annotations
 
 import math
 import shlex
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
-from io import BytesIO
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,22 +13,17 @@ import numpy as np
 from markupsafe import Markup
 from starlette.datastructures import FormData
 from starlette.requests import Request
-from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 
-from ...bundle import write_atomically
 from ...errors import ExchangeError
 from ...exchange.party_folder import (
     PartyFolder,
     ReleaseSummary,
-    Tuning,
     deadline_passed,
-    foresight_in_words,
-    tune,
     undefended_rows,
-    ways_to_try,
 )
 from ...exchange.party_folder._release_summary import FIGURES, figure_text, limit_text
-from ...exchange.party_folder._way import PRESETS, UNDEFENDED
+from ...exchange.party_folder._way import PRESETS
 from ...exchange.project import Column, Project
 from ...party import OBFUSCATORS
 from ..web import (
@@ -52,7 +46,6 @@ from ._desk import Looked, PartyDesk
 
 if TYPE_CHECKING:
     from ...exchange.party_folder import Prepared
-    from ...exchange.party_folder._way import Way
     from ...risk.audit._criteria import Light
 
 __all__ = [
@@ -60,7 +53,6 @@ __all__ = [
     "DECLINED",
     "OUTBOX",
     "RELEASE",
-    "WAYS",
     "Record",
     "RiskPicture",
     "approval_parts",
@@ -68,8 +60,6 @@ __all__ = [
     "form_of",
     "look_at",
     "options_of",
-    "options_of_way",
-    "other_ways_parts",
     "record_of",
     "release_parts",
     "risk_pictures",
@@ -238,21 +228,6 @@ def options_of(form: FormData) -> dict[str, Any]:
     return chosen
 
 
-def options_of_way(way: Way) -> dict[str, Any]:
-    """The options that mean a way of sharing that was tried."""
-    found = {
-        "preset": None if way.defences else UNDEFENDED,
-        "obfuscator": way.obfuscator,
-        "n_components": way.n_components,
-        "standardize": way.standardize,
-        "epsilon": way.epsilon,
-        "group_size": way.group_size,
-        "noise": way.noise,
-        "fit_on_anchor": way.fit_on_anchor,
-    }
-    return {name: value for name, value in found.items() if value is not None}
-
-
 def form_of(options: Mapping[str, Any]) -> dict[str, Any]:
     """Entries of the form that stand for options."""
     entries = {"components": options.get("n_components", ""), "as_they_are": options.get("standardize") is False}
@@ -302,7 +277,6 @@ def release_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
             desk,
             options_of(form),
             audit=not checked(form, "no_audit"),
-            foresight=not checked(form, "no_foresight"),
             time_budget=number(form, "time_budget"),
         )
 
@@ -323,7 +297,6 @@ def look_at(
     options: dict[str, Any],
     *,
     audit: bool = True,
-    foresight: bool = True,
     time_budget: float | None = None,
 ) -> Response:
     """Begin to do all that sharing does, but let nothing leave."""
@@ -332,12 +305,11 @@ def look_at(
     def work(job: Job) -> None:
         desk.looked = None
         desk.options, desk.attacks = options, {"audit": audit, "time_budget": time_budget}
-        sentence = foresight_in_words(opened.foresee, table, progress=job.say, **options)[1] if foresight else ""
         prepared = opened.prepare(table, **options, **desk.attacks, progress=job.say)
         reasons = [*deadline_passed(opened.project), *prepared.reasons]
         codes = [reason.code for reason in reasons]
         opened.record("check", file=table.name, way=prepared.way.options, reasons=codes)
-        desk.looked = Looked(prepared=prepared, foresight=sentence, reasons=[refusal_of(reason) for reason in reasons])
+        desk.looked = Looked(prepared=prepared, reasons=[refusal_of(reason) for reason in reasons])
 
     desk.jobs.start("Looking at what would leave", RELEASE, work)
     return RedirectResponse("/work", 303)
@@ -376,92 +348,6 @@ def _badge(light: Light) -> Markup:
     return Markup(light_badge(light))
 
 
-WAYS, FIGURE = "/ways", "frontier.png"
-_RISKS = ("linkage", "reidentification", "membership")
-
-
-def other_ways_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
-    """Pages and forms of the fourth step."""
-
-    def show(request: Request) -> Response:
-        table, found = desk.wanted_table(), desk.tuning
-        return pages.page(
-            "ways.html",
-            path=WAYS,
-            table=table,
-            found=found,
-            rows=[] if found is None else _rows(found),
-            limits={} if found is None else _limits(found),
-            utility="" if found is None else found.choice.utility_name,
-            refusal=None if found is None or found.refusal is None else refusal_of(found.refusal),
-            has_figure=found is not None and _has_figure(found),
-            command=desk.command("tune", shlex.quote(str(table))),
-        )
-
-    def begin(form: FormData) -> Response:
-        return _tune(desk, number(form, "time_budget"))
-
-    def take(form: FormData) -> Response:
-        name = text(form, "way")
-        if desk.tuning is None or name not in desk.tuning.ways:
-            raise ValueError("There is no such way among those that were tried. Choose one of the list.")
-        return look_at(desk, options_of_way(desk.tuning.ways[name]))
-
-    def figure(request: Request) -> Response:
-        file = desk.path / FIGURE
-        if not file.is_file():
-            raise FileNotFoundError(f"There is no {FIGURE} in the folder yet. Try ways first.")
-        return FileResponse(file, media_type="image/png")
-
-    yield Page(WAYS, show)
-    yield Action(WAYS, begin)
-    yield Action("/ways/take", take)
-    yield Page(f"/ways/{FIGURE}", figure)
-
-
-def _tune(desk: PartyDesk, time_budget: float | None) -> Response:
-    table, opened = desk.wanted_table(), desk.opened_for_rows()
-
-    def work(job: Job) -> None:
-        project, policy, encoded, anchor = opened.project, opened.policy, opened.encoded(table), opened.anchor
-        ways = ways_to_try(*(project, policy, encoded), standardize=True)
-        found = tune(*(project, policy, opened.name, encoded, anchor, ways), time_budget=time_budget, progress=job.say)
-        if _has_figure(found):
-            picture = BytesIO()
-            found.choice.plot().figure.savefig(picture, format="png", dpi=150)  # type: ignore[union-attr]
-            write_atomically(desk.path / FIGURE, picture.getvalue(), mode=0o600)
-        best = None if found.best is None else found.best.options
-        opened.record("tune", file=table.name, n_ways=len(found.choice.assessments), best=best)
-        desk.tuning = found
-
-    desk.jobs.start("Trying other ways of sharing", WAYS, work)
-    return RedirectResponse("/work", 303)
-
-
-def _has_figure(found: Tuning) -> bool:
-    return any(each.risk.linkage is not None for each in found.choice.assessments)
-
-
-def _rows(found: Tuning) -> list[dict[str, Any]]:
-    best = None if found.choice.best is None else found.choice.best.option.name
-    return [
-        {
-            "name": row["way"],
-            "utility": f"{row[found.choice.utility_name]:.2f}",
-            "risks": ["–" if row[name] is None else figure_text(name, row[name]) for name in _RISKS],
-            "allowed": row["allowed"],
-            "reasons": ", ".join(dict.fromkeys(row["reasons"])),
-            "is_best": row["way"] == best,
-        }
-        for row in found.rows()
-    ]
-
-
-def _limits(found: Tuning) -> list[str]:
-    limits = asdict(found.choice.limits)
-    return ["none" if limits[name] is None else limit_text(name, limits[name]) for name in _RISKS]
-
-
 APPROVE, OUTBOX = "/approve", "/outbox"
 DECLINED = "You said no. Nothing was written, and nothing leaves."
 
@@ -482,7 +368,7 @@ class _Approval:
 
 
 def approval_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
-    """Pages and forms of the fifth and sixth step."""
+    """Pages and forms of the fourth and fifth step."""
 
     def show(request: Request) -> Response:
         table, opened, question = desk.wanted_table(), desk.opened_for_rows(), desk.jobs.question_about(ReleaseSummary)

@@ -5,14 +5,12 @@ Files by what they are for:
 * The folder: `_party_folder`, `_workplace`, `_files`, `_stored`, `_commit`, `_outbox`, `_mask_key`.
 * What may leave: `_policy`, `_way`, `_prepare`, `_release_check`, `_release_summary`, `_risk`.
 * What may leave of sums: `_sums_map`, `_sums_share`, `_sums_summary`, `_sums_commit`.
-* What to choose: `_tuning`, `_foreseen`.
 * The analyst's model, or its answers: `_installation`, `_learning`.
 * Predictions: `_predictions`, `_prediction`, `_sides`, `_sums_model`, `_scores`.
 * What columns do in the model: `_explaining`.
 """
 
 from ._explaining import Explained
-from ._foreseen import foresight_in_words
 from ._mask_key import make_mask_key, public_key_text
 from ._party_folder import PartyFolder
 from ._policy import Policy, default_policy_text, load_policy
@@ -21,7 +19,6 @@ from ._release_check import deadline_passed, undefended_rows
 from ._release_summary import NamedTargets, ReleaseSummary, release_summary
 from ._sums_share import PreparedSum
 from ._sums_summary import SumsSummary
-from ._tuning import Tuning, tune, ways_to_try
 from ._way import Way
 
 __all__ = [
@@ -33,18 +30,14 @@ __all__ = [
     "PreparedSum",
     "ReleaseSummary",
     "SumsSummary",
-    "Tuning",
     "Way",
     "deadline_passed",
     "default_policy_text",
-    "foresight_in_words",
     "load_policy",
     "make_mask_key",
     "prepare",
     "public_key_text",
     "refuse",
     "release_summary",
-    "tune",
     "undefended_rows",
-    "ways_to_try",
 ]

@@ -12,12 +12,10 @@ from typing import Any
 
 from ...bundle import read_regular, unpack
 from ...errors import AgreementError, ExchangeError
-from ...party import Foresight
 from ..project import Adjustments, Anchor, EncodedTable, encode_table, read_table, table_batches, usual_components
 from ..sums import read_withdrawal
 from ._commit import commit_share
 from ._explaining import Explaining
-from ._foreseen import foresight
 from ._policy import Policy
 from ._prepare import Prepared, figures, largest_possible, prepare, refuse, share_facts, share_file
 from ._release_check import undefended_rows
@@ -25,7 +23,7 @@ from ._rows_only import check_shares_rows
 from ._stored import state_of
 from ._sums_commit import commit_sum, send_again, withdraw
 from ._sums_share import PreparedSum, ledger_of, prepare_sum
-from ._way import UNDEFENDED, Way, of_task
+from ._way import UNDEFENDED
 
 __all__ = ["PartyFolder"]
 
@@ -103,57 +101,6 @@ class PartyFolder(Explaining):
         self._settle()
         earlier = self._last_share()
         return self._prepared(self.policy, self.anchor, table, where, options, earlier)
-
-    def foresee(
-        self,
-        table: Any,
-        *,
-        n_total_rows: int | None = None,
-        where: str | None = None,
-        random_state: int | None = None,
-        progress: Callable[[str], None] | None = None,
-        **options: Any,
-    ) -> Foresight:
-        """Whether collaboration can be expected to pay, by the party's own rows; nothing leaves.
-
-        Parameters
-        ----------
-        table, where
-            As in `encoded`.
-        n_total_rows : int, optional
-            Rows of all parties together; by default as if all of the project had as many.
-        random_state : int, optional
-        progress : callable, optional
-            Called with the name of each step before it starts.
-        **options
-            As in `prepare`, of what says how the rows are obfuscated.
-
-        Raises
-        ------
-        ExchangeError
-            Of the kinds "schema" and "state".
-        AgreementError, ObfuscationError
-            When there are too few rows, they cannot be obfuscated, or targets are no classes or numbers.
-        """
-        check_shares_rows(self.project)
-        self._settle()
-        task = self.project.task
-        if not task.is_single:
-            raise AgreementError(
-                f"that is foreseen for classes and numbers alone, and project {self.project.name!r} is of kind "
-                f"{task.kind!r}."
-            )
-        encoded = self.encoded(table, where=where)
-        way = self._way(encoded, self.policy, options)
-        return foresight(
-            self.project,
-            encoded,
-            self.anchor,
-            way,
-            n_total_rows=n_total_rows or len(self.project.parties) * encoded.n_rows,
-            random_state=random_state,
-            progress=progress,
-        )
 
     def share(
         self,
@@ -402,10 +349,6 @@ class PartyFolder(Explaining):
         )
         chosen = {name: value for name, value in options.items() if value is not None}
         return {"n_components": most, "standardize": True, **chosen}
-
-    def _way(self, encoded: EncodedTable, policy: Policy, options: dict[str, Any]) -> Way:
-        largest = largest_possible(self.project, policy, encoded)
-        return Way.of(**of_task(self.project.task), largest=largest, **self._completed(encoded, policy, options))
 
     def _share_file(self, prepared: Prepared, anchor: Anchor, approved_by: str, supersedes: str | None) -> bytes:
         facts = share_facts(prepared, self.project, anchor, supersedes=supersedes, log_head=self.log.head)

@@ -25,7 +25,7 @@ from ._rows_only import check_shares_rows
 from ._stored import OwnRows
 from ._way import Way, of_task
 
-__all__ = ["Prepared", "figures", "largest_possible", "prepare", "prepare_way", "refuse", "share_facts", "share_file"]
+__all__ = ["Prepared", "figures", "largest_possible", "prepare", "refuse", "share_facts", "share_file"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -76,48 +76,7 @@ def prepare(
     time_budget: float | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Prepared:
-    """Obfuscate as the options say, attack the result, and hold it against policy and project; see `prepare_way`.
-
-    Parameters
-    ----------
-    obfuscator, n_components, preset, standardize, epsilon, group_size, noise, fit_on_anchor
-        As in `Way.of`.
-
-    Raises
-    ------
-    ValueError
-        When options are unknown, or exclude one another.
-    """
-    way = Way.of(
-        obfuscator=obfuscator,
-        n_components=n_components,
-        preset=preset,
-        standardize=standardize,
-        epsilon=epsilon,
-        group_size=group_size,
-        noise=noise,
-        fit_on_anchor=fit_on_anchor,
-        **of_task(project.task),
-        largest=largest_possible(project, policy, encoded),
-    )
-    return prepare_way(
-        project, policy, name, encoded, anchor, way, audit=audit, time_budget=time_budget, progress=progress
-    )
-
-
-def prepare_way(
-    project: Project,
-    policy: Policy,
-    name: str,
-    encoded: EncodedTable,
-    anchor: Anchor,
-    way: Way,
-    *,
-    audit: bool = True,
-    time_budget: float | None = None,
-    progress: Callable[[str], None] | None = None,
-) -> Prepared:
-    """Obfuscate, attack the result, and hold it against policy and project.  Nothing is written.
+    """Obfuscate as the options say, attack the result, and hold it against policy and project.  Nothing is written.
 
     Parameters
     ----------
@@ -128,7 +87,8 @@ def prepare_way(
     encoded : EncodedTable
         The party's table, with targets.
     anchor : Anchor
-    way : Way
+    obfuscator, n_components, preset, standardize, epsilon, group_size, noise, fit_on_anchor
+        As in `Way.of`.
     audit : bool, default=True
         Whether attacks are made, where the policy does not say "off".
     time_budget : float, optional
@@ -142,6 +102,8 @@ def prepare_way(
 
     Raises
     ------
+    ValueError
+        When options are unknown, or exclude one another.
     ExchangeError
         Where it fails, and the reason is one against sharing.
     ObfuscationError
@@ -152,6 +114,18 @@ def prepare_way(
     With an epsilon, rows that equal an anchor row are left out one by one, and attacks are made on another draw than
     the one that would leave: what they find informs, and decides nothing.  Nor is the anchor compared with own rows.
     """
+    way = Way.of(
+        obfuscator=obfuscator,
+        n_components=n_components,
+        preset=preset,
+        standardize=standardize,
+        epsilon=epsilon,
+        group_size=group_size,
+        noise=noise,
+        fit_on_anchor=fit_on_anchor,
+        **of_task(project.task),
+        largest=largest_possible(project, policy, encoded),
+    )
     check_shares_rows(project)
     assert encoded.target is not None
     taken = np.arange(encoded.n_rows)

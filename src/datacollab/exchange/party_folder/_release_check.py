@@ -297,7 +297,7 @@ def _risks(summary: ReleaseSummary, policy: Policy) -> list[ExchangeError]:
                 f"Targets alone reach {figure_text(name, alone)}, and no way of sharing rows goes below that: agree on "
                 "coarser times, or share nothing"
                 if summary.named is not None and alone > limit
-                else f"{_safer(summary)}, or see what `datacollab party tune` finds"
+                else _safer(summary)
             )
             reasons.append(
                 ExchangeError(

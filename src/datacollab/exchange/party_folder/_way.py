@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...party import OBFUSCATORS, Defence, GaussianMechanism, GaussianNoise, Microaggregation, Party
 from ...party import obfuscator as make_obfuscator
@@ -11,9 +11,6 @@ from ...party._microaggregation import AUTO_BINS
 from ...party._obfuscator import STANDARDIZED
 from ...targets import TargetKind
 from ..project import Anchor, Task
-
-if TYPE_CHECKING:
-    from ...risk.audit import Option
 
 __all__ = ["PRESETS", "UNDEFENDED", "Way", "of_task"]
 
@@ -163,29 +160,6 @@ class Way:
             defences=self.defences,
             shuffle=shuffle,
             time_step=self.time_step,
-        )
-
-    @property
-    def name(self) -> str:
-        """In a few words."""
-        parts = [f"{self.obfuscator} {self.n_components}"]
-        parts += [f"epsilon {self.epsilon:g}"] if self.epsilon is not None else []
-        parts += ["fitted on the anchor"] if self.fit_on_anchor else []
-        parts += [f"groups of {self.group_size}"] if self.group_size is not None else []
-        parts += [f"noise {self.noise:g} sd"] if self.noise is not None else []
-        return ", ".join(parts)
-
-    @property
-    def option(self) -> Option:
-        """The same as audits take it."""
-        from ...risk.audit import Option
-
-        return Option(
-            name=self.name,
-            obfuscator=make_obfuscator(self.obfuscator, self.n_components, standardize=self.standardize),
-            n_components=self.n_components,
-            on_public=self.fit_on_anchor,
-            defences=self.defences,
         )
 
     @property

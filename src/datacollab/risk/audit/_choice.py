@@ -124,7 +124,6 @@ def local_utility(
     public: ArrayLike | None,
     anchor: ArrayLike,
     *,
-    anchor_target: ArrayLike | None = None,
     cv: int,
     seed: int,
 ) -> float:
@@ -140,8 +139,6 @@ def local_utility(
     y : ndarray of shape (n_samples,)
     public : array-like or dataframe of shape (n_public, n_features) or None
     anchor : array-like or dataframe of shape (n_anchors, n_features)
-    anchor_target : array-like of shape (n_anchors,), optional
-        For defences that read it.
     cv : int
         Folds.
     seed : int
@@ -161,7 +158,7 @@ def local_utility(
             party = option.party("rehearsal", public, np.random.RandomState(seed))
             party.fit(_safe_indexing(X, train), y[train])
             rows = party.obfuscate(_safe_indexing(X, test))
-            share = party.share(anchor, anchor_target)
+            share = party.share(anchor)
         fitted = model(random_state=seed).fit(share.representation, share.target)
         scores.append(scorer(fitted, rows, y[test]))
     return float(np.mean(scores))
