@@ -1,7 +1,6 @@
 """Commands on the pages, run as they are typed, one after the other, where there are the files that they name."""
 
 import os
-import re
 import shutil
 import subprocess
 import sysconfig
