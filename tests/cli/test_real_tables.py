@@ -118,8 +118,8 @@ def test_another_unit_is_refused_and_named(world):
     done(world, "join", world.root / "project.toml", world.root / "anchor.dcanchor")
     table = made_up_table(80)
     table.assign(pulse=table["pulse"].clip(11, 99) * 100).to_csv(world.root / "a.csv", index=False)
-    for command in ("check", "share"):
-        result = run(world, command, world.root / "a.csv", *QUICK)
+    for command, *said in (("check",), ("share", "--undefended")):
+        result = run(world, command, world.root / "a.csv", *QUICK, *said)
         assert result.exit_code == CODES["SCHEMA_RANGE"].exit_code
         assert "datacollab: SCHEMA_RANGE: " in result.stderr
         assert "column 'pulse' has numbers outside the agreed range, 0 to 100, in 80 of 80 rows." in result.stderr
