@@ -141,11 +141,11 @@ def test_the_commands_say_it(pooled):
     assert CliRunner().invoke(app, ["party", *map(str, both)]).exit_code == 2
 
 
-def test_a_model_without_the_party_judges_where_rows_are_not_its_own(tmp_path):
+def test_a_model_of_the_one_other_party_is_not_sent_so_nothing_is_said_where_rows_are_not_its_own(tmp_path):
     world = new_world(tmp_path)
     a, b = world.shared("a", group_size=4), world.shared("b")
     told = a.install(model_of(world, (a, b)), random_state=0)
-    assert told["benefit"]["basis"] == "without the party"
+    assert told["benefit"] is None
 
 
 def test_numbers(tmp_path):
