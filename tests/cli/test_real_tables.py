@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from datacollab._codes import CODES
 from datacollab.bundle import unpack
 from datacollab.cli._app import app
 from datacollab.exchange.party_folder import PartyFolder
@@ -112,17 +111,3 @@ def test_the_log_has_the_counts_and_what_leaves_has_not(world):
     share = unpack(world.root / "a" / "outbox" / "a.dcshare")
     assert "adjusted" not in json.dumps(share.facts)
     assert_no_entry(json.dumps(share.facts))
-
-
-def test_another_unit_is_refused_and_named(world):
-    done(world, "join", world.root / "project.toml", world.root / "anchor.dcanchor")
-    table = made_up_table(80)
-    table.assign(pulse=table["pulse"].clip(11, 99) * 100).to_csv(world.root / "a.csv", index=False)
-    for command in ("check", "share"):
-        result = run(world, command, world.root / "a.csv", *QUICK)
-        assert result.exit_code == CODES["SCHEMA_RANGE"].exit_code
-        assert "datacollab: SCHEMA_RANGE: " in result.stderr
-        assert "column 'pulse' has numbers outside the agreed range, 0 to 100, in 80 of 80 rows." in result.stderr
-        assert "Nearly all would fit if they were multiplied by 0.01" in result.stderr
-        assert "no exceptions that could be clipped. Check the unit" in result.stderr
-    assert not list((world.root / "a" / "outbox").iterdir())
