@@ -46,9 +46,7 @@ LIBRARY = {
         ("linalg", "bundle", "targets", "survival", "share", "sums", "model"),
     ),
     "analyst": Room(
-        "The analyst's side: integration and training.",
-        "Analyst",
-        ("linalg", "targets", "survival", "share", "model"),
+        "The analyst's side: integration and training.", "Analyst", ("linalg", "targets", "survival", "share", "model")
     ),
     "effects": Room(
         "Effects of treatments, from what parties share.",
@@ -106,15 +104,13 @@ EXCHANGE = {
         ),
     ),
 }
-LOOK = {
-    "look": Room("What all pages look like: the stylesheet, templates that escape, headers.", "templates_in"),
-}
+LOOK = {"look": Room("What all pages look like: the stylesheet, templates that escape, headers.", "templates_in")}
 REMOTE = {
     "remote": Room(
         "Carrying an exchange's files through a folder that all reach; kinds of plugins.",
         "Remote",
         ("bundle", "exchange.log", "exchange.project", "plugins"),
-    ),
+    )
 }
 DESK = {
     "desk.web": Room(
@@ -131,15 +127,10 @@ DESK = {
         ("analyst", "exchange.project", "exchange.analyst_folder", "desk.web"),
     ),
 }
-CLI = {
-    "cli": Room("The commands, one file each.", "main", (*LIBRARY, *RISK, *EXCHANGE, *LOOK, *REMOTE, *DESK)),
-}
+CLI = {"cli": Room("The commands, one file each.", "main", (*LIBRARY, *RISK, *EXCHANGE, *LOOK, *REMOTE, *DESK))}
 
 WINGS = {"risk": RISK, "exchange": EXCHANGE, "desk": DESK}
-WINGS_MAY_IMPORT = {
-    **{"risk": set(), "exchange": {"risk"}},
-    "desk": {"exchange", "risk"},
-}
+WINGS_MAY_IMPORT = {**{"risk": set(), "exchange": {"risk"}}, "desk": {"exchange", "risk"}}
 """Other wings; the desk shows what attacks find."""
 
 ROOMS = LIBRARY | RISK | EXCHANGE | LOOK | REMOTE | DESK | CLI
@@ -155,7 +146,7 @@ EVERYWHERE = {
         "_threads",
         "_typing",
         "_version",
-    ),
+    )
 }
 """Modules that every room may import."""
 

@@ -11,12 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 import datacollab as dc
 from datacollab.exchange.analyst_folder import AnalystFolder
-from datacollab.exchange.project import (
-    AnchorRecipe,
-    load_project,
-    make_anchor,
-    seal_anchor,
-)
+from datacollab.exchange.project import AnchorRecipe, load_project, make_anchor, seal_anchor
 from party_world import made_up_table, new_world
 from rooms import ROOMS
 

@@ -36,11 +36,6 @@ def test_kinds(target, dtype, kind):
     assert target_kind(target) is kind
 
 
-def test_fields_of_no_kind_are_refused():
-    with pytest.raises(AgreementError, match="status, days"):
-        target_kind(np.zeros(2, dtype=[("status", "?"), ("days", "f8")]))
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -62,10 +57,7 @@ def test_entries_without_meaning_are_refused_and_not_shown(make, message):
     assert "secret" not in str(caught.value)
 
 
-@given(
-    st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=20),
-    st.sampled_from([0.1, 1.0, 7.0, 30.4375, 365.25]),
-)
+@given(st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=20), st.sampled_from([0.1, 1.0, 7.0, 30.4375, 365.25]))
 def test_coarse_times_are_multiples_at_most_a_step_later_and_stay_once_coarse(times, step):
     target = survival_target(np.ones(len(times)), times)
     coarse = coarsened(target, step)["time"]

@@ -51,20 +51,8 @@ PUBLIC = [
 ]
 
 ROOMS = [
-    *(
-        "analyst",
-        "anchor",
-        "bundle",
-        "collaboration",
-        "datasets",
-        "linalg",
-        "model",
-        "party",
-        "share",
-        "sums",
-        "survival",
-    ),
-    *("targets", "effects", "progress"),
+    *("analyst", "anchor", "bundle", "collaboration", "datasets", "linalg", "model"),
+    *("party", "share", "sums", "survival", "targets", "effects", "progress"),
     *("risk.attacks", "risk.audit", "exchange.log", "exchange.project", "exchange.party_folder"),
     *("exchange.analyst_folder", "exchange.ledger", "exchange.sums"),
 ]

@@ -183,15 +183,6 @@ def test_other_misuse(method):
         method.transform({"a": views["a"][:, :5]})
 
 
-def test_parameters_are_stored_untouched_and_clonable(method):
-    parameters = method.get_params()
-    assert clone(method).get_params().keys() == parameters.keys()
-    views, y = equal_width_views()
-    method.fit(views, y)
-    for name, value in method.get_params().items():
-        assert value is parameters[name]
-
-
 def test_reprs_show_no_data(method):
     views, y = equal_width_views()
     text = repr(method.fit(views, y)) + repr(method.integration_functions_)

@@ -9,11 +9,7 @@ from datacollab.anchor import SampleAnchor, SMOTEAnchor, check_anchor, find_priv
 from datacollab.errors import AnchorError
 
 
-@given(
-    planted=st.sets(st.integers(0, 29)),
-    tolerance=st.sampled_from([0.0, 1e-9]),
-    seed=st.integers(0, 2**32 - 1),
-)
+@given(planted=st.sets(st.integers(0, 29)), tolerance=st.sampled_from([0.0, 1e-9]), seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=40, deadline=None)
 def test_planted_rows_are_found_wherever_they_are_and_no_other(planted, tolerance, seed):
     generator = np.random.RandomState(seed)

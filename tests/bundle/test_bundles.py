@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from datacollab.bundle import KeyPair, Limits, canonical_json, digest, pack, unpack
 from datacollab.errors import ExchangeError
-from refusals import refused_with
+from refusals import each, refused_with
 
 KEY, OTHER = KeyPair(b"\1" * 32, b"\2" * 32), KeyPair(b"\3" * 32, b"\4" * 32)
 KIND = "datacollab.share"
@@ -152,30 +152,22 @@ def test_a_signature_from_elsewhere_is_none_of_a_bundle():
     assert refusal(zipped({**whole, "SIGNATURE": KEY.sign(whole["manifest.json"])})) == "SIGNATURE_INVALID"
 
 
+ONE = {"bytes": 1, "sha256": digest(b"1")}
+
+
 @pytest.mark.parametrize(
     "changes",
-    [
-        {"facts": []},
-        {"facts": None},
-        {"members": []},
-        {"members": {}},
-        {"members": {"a.bin": 1}},
-        {"members": {"a.bin": {"bytes": 1, "sha256": "0" * 63}}},
-        {"members": {"a.bin": {"bytes": True, "sha256": digest(b"1")}}},
-        {"members": {"a.bin": {"bytes": 1, "sha256": digest(b"1").upper()}}},
-        {"members": {"a.bin": {"bytes": 1, "sha256": digest(b"1"), "more": 1}}},
-        {"members": {"../a.bin": {"bytes": 1, "sha256": digest(b"1")}}},
-        {"format_version": 0},
-        {"format_version": True},
-        {"format_version": 1.0},
-        {"format_version": "1"},
-        {"format_version": None},
-        {"format": None},
-        {"signer": 5},
-        {"signer": "dcpub1-abc"},
-        {"signer": KEY.public.text},
-        {"more": 1},
-    ],
+    each(
+        facts=[[], None],
+        members=[
+            *([], {}, {"a.bin": 1}, {"../a.bin": ONE}, {"a.bin": ONE | {"more": 1}}, {"a.bin": ONE | {"bytes": True}}),
+            *({"a.bin": ONE | {"sha256": wrong}} for wrong in ("0" * 63, digest(b"1").upper())),
+        ],
+        format_version=[0, True, 1.0, "1", None],
+        format=[None],
+        signer=[5, "dcpub1-abc", KEY.public.text],
+        more=[1],
+    ),
 )
 def test_a_manifest_that_says_something_else(changes):
     expected = {"signer": "SIGNATURE_MISSING"} if changes.get("signer") == KEY.public.text else {}

@@ -21,16 +21,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
-from datacollab.bundle import (
-    KeyPair,
-    PublicKey,
-    arrays_to_bytes,
-    decrypt,
-    pack,
-    sealed_to,
-    unpack,
-    unseal,
-)
+from datacollab.bundle import KeyPair, PublicKey, arrays_to_bytes, decrypt, pack, sealed_to, unpack, unseal
 from datacollab.bundle._bundle import KINDS
 from datacollab.exchange.log import AuditLog
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from datacollab.bundle import KeyFile, KeyPair, PublicKey, key_with_proof
 from datacollab.bundle._keys import _SMALL_ORDER
 from datacollab.errors import ExchangeError
+from refusals import each
 
 KEY = KeyPair(b"\1" * 32, b"\2" * 32)
 OTHER = KeyPair(b"\3" * 32, b"\4" * 32)
@@ -208,18 +209,16 @@ def changed(**entries):
 @pytest.mark.parametrize(
     "change",
     [
-        changed(format="datacollab.share"),
-        changed(format_version=0),
-        changed(format_version="2"),
-        changed(public=OTHER.public.text),
-        changed(public=TEXT[:-1]),
-        changed(public=None),
-        changed(encrypted=1),
-        changed(encrypted=True),
-        changed(secret="AAAA"),
-        changed(secret="?"),
-        changed(secret=7),
-        changed(secret="é"),
+        *(
+            changed(**other)
+            for other in each(
+                format=["datacollab.share"],
+                format_version=[0, "2"],
+                public=[OTHER.public.text, TEXT[:-1], None],
+                encrypted=[1, True],
+                secret=["AAAA", "?", 7, "é"],
+            )
+        ),
         lambda contents: {},
         lambda contents: [],
         lambda contents: "text",

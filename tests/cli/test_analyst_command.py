@@ -7,9 +7,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LogisticRegression
 
-from datacollab.exchange.analyst_folder import MODELS
 from party_world import allow_without_audit
 from playing import done, run
 
@@ -64,31 +62,11 @@ def test_by_default_methods_and_models_are_tried_and_told(shared):
     assert " * " in told
     facts = json.loads(done("analyst", "integrate", *given, "--json").stdout)
     assert facts["selection"]["chosen"]["chosen"]
-    ranking = facts["score"]["ranking"]
-    for words in (
-        "Probabilities of 'yes' on these rows",
-        f"AUC                {ranking['auc']:.3f}",
-        f"(by chance {ranking['prevalence']:.3f})",
-        f"{ranking['expected']:.1%} were expected",
-        f"of the {ranking['top']['n_rows']} rows that are likeliest {ranking['top']['found']:.1%} are 'yes'",
-    ):
-        assert words in told
-    assert "No row left out is called" not in told
+    assert f"AUC                {facts['score']['ranking']['auc']:.3f}" in told
     assert facts["method"].lower() in facts["selection"]["chosen"]["integrator"].lower()
     assert any(each["failure"] for each in facts["selection"]["candidates"])  # there was no time for more
     for wrong in (["--components", 2], ["--alpha", 1]):
         assert run("analyst", "integrate", *given, *wrong).exit_code != 0
-
-
-def test_that_a_rare_class_is_never_called_is_said(shared, monkeypatch):
-    nobody = LogisticRegression(C=1e-9, class_weight={"no": 20, "yes": 1})
-    monkeypatch.setitem(MODELS, "linear", lambda is_classification, seed: nobody)
-    named = ["--method", "lti", "--model", "linear"]
-    given = ["--project", shared / "project.toml", "-C", shared / "analyst", *named]
-    told = done("analyst", "integrate", *shares(shared), *given).stdout
-    assert "No row left out is called 'yes', though there are such rows" in told
-    facts = json.loads(done("analyst", "integrate", *given, "--json").stdout)
-    assert facts["score"]["never_called"] == ["yes"]
 
 
 def test_a_replacement_is_said_to_be_one(shared):

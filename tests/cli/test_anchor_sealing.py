@@ -13,14 +13,7 @@ import pytest
 import playing
 from datacollab.bundle import KeyPair, pack, unpack
 from datacollab.exchange.party_folder import PartyFolder
-from datacollab.exchange.project import (
-    AnchorRecipe,
-    encode_table,
-    guessing,
-    load_project,
-    open_anchor,
-    project_text,
-)
+from datacollab.exchange.project import AnchorRecipe, encode_table, guessing, load_project, open_anchor, project_text
 from party_world import made_up_table, new_world
 from playing import assert_refused, runs
 
@@ -137,15 +130,6 @@ def test_an_anchor_says_when_it_was_sealed(place, said):
     assert "BUNDLE_MALFORMED" in result.stderr
 
 
-def test_the_analyst_cannot_open_it(place):
-    assert seal(place).exit_code == 0
-    (place / "analyst" / "project.toml").write_bytes((place / "project.toml").read_bytes())
-    result = run("open", place / "anchor.dcanchor", "-C", place / "analyst")
-    assert result.exit_code == 10
-    assert "NOT_A_MEMBER" in result.stderr
-    assert not (place / "analyst" / "anchor.dcstate").exists()
-
-
 def test_a_folder_that_has_not_joined(place):
     assert seal(place).exit_code == 0
     result = run("open", place / "anchor.dcanchor", "-C", place / "b")
@@ -166,15 +150,6 @@ def test_what_anchor_make_made_can_be_sealed(place, tmp_path):
     anchor = open_anchor(place / "anchor.dcanchor", project, KeyPair.load(place / "b" / "keys.json"))
     assert anchor.rows.tobytes() == np.ascontiguousarray(made.to_numpy()).tobytes()
     assert anchor.target is None
-
-
-def test_public_rows_that_do_not_fit(place, table):
-    table.assign(ward=SECRET).to_csv(place / "public.csv", index=False)
-    assert_refused(seal(place), "SCHEMA_CATEGORY_UNKNOWN", 13, "public.csv", "ward")
-    table.iloc[:59].to_csv(place / "public.csv", index=False)
-    result = seal(place, "--rows-from", place / "public.csv", source=None)
-    assert_refused(result, "ANCHOR_UNFIT", 13, "59 rows", "60 rows")
-    assert not (place / "anchor.dcanchor").exists()
 
 
 def test_only_the_owner_seals_and_nothing_is_overwritten(place):

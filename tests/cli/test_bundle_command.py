@@ -109,11 +109,6 @@ def test_verify_refuses(write, tmp_path):
     data = bytearray(share())
     data[data.index(b"north")] ^= 1
     assert_refused(run("verify", write("changed.dcshare", bytes(data))), "HASH_MISMATCH", VERIFICATION)
-    assert_refused(run("verify", write("cut.dcshare", share()[:-1])), "BUNDLE_MALFORMED", VERIFICATION)
-    assert_refused(run("verify", tmp_path / "no.dcshare"), "BUNDLE_MALFORMED", VERIFICATION, "does not exist")
-    with open(tmp_path / "large.dcshare", "wb") as file:
-        file.truncate(3 * 1024**3)
-    assert_refused(run("verify", tmp_path / "large.dcshare"), "TOO_LARGE", LIMITS)
     result = run("verify", tmp_path / "no.dcshare", "--json")
     assert json.loads(result.stdout)["error"]["code"] == "BUNDLE_MALFORMED"
 

@@ -48,16 +48,6 @@ def test_facts_are_those_of_the_file(world):
     assert few["importance"] != facts["importance"]
 
 
-def test_refusals_say_what_to_do(world):
-    root = world.root
-    run("party", "explain", root / "new.csv", "-o", root / "new.csv", "-C", root / "a", code=2)
-    refused = run(
-        "party", "explain", root / "new.csv", "-o", root / "x.csv", "--class", "maybe", "-C", root / "a", code=1
-    )
-    assert "no, yes" in refused.stderr
-    assert not (root / "x.csv").exists()
-
-
 def test_log_risks_are_explained_without_a_class(tmp_path):
     world = NamedWorld(tmp_path, "survival", n_rows=150)
     a, b = world.shared("a"), world.shared("b")

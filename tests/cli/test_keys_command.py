@@ -82,11 +82,7 @@ def test_the_secret_is_not_printed(tmp_path):
     assert secret not in result.output + shown.output
     made = json.loads(result.stdout)["keys"]
     assert made == [
-        {
-            "folder": str(tmp_path / "a"),
-            "fingerprint": json.loads(shown.stdout)["fingerprint"],
-            "encrypted": False,
-        }
+        {"folder": str(tmp_path / "a"), "fingerprint": json.loads(shown.stdout)["fingerprint"], "encrypted": False}
     ]
 
 

@@ -91,21 +91,13 @@ def test_how_well_probabilities_find_the_ill(ready):
     output, table = ready.root / "out.csv", ready.root / "new.csv"
     done(ready, "predict", table, "-o", output, "--proba")
     found, ill = pd.read_csv(output)["proba_yes"], ready.table["ill"] == "yes"
-    told = done(ready, "evaluate", table, "--find", "0.9")
     scores = json.loads(done(ready, "evaluate", table, "--find", "0.9", "--json"))["ranking"]
     assert (scores["positive"], scores["prevalence"]) == ("yes", ill.mean())
     assert scores["auc"] == pytest.approx(roc_auc_score(ill, found))
-    threshold = scores["threshold"]
-    assert threshold["n_positive"] == ill.sum()
-    assert threshold["n_found"] >= 0.9 * ill.sum()
-    for words in (
-        "AUC ",
-        "average precision",
-        "of the rows are 'yes'",
-        f"among {threshold['n_called']} rows (--find 0.9)",
-    ):
-        assert words in told
-    assert "No row is called" not in told
+    assert scores["threshold"]["n_positive"] == ill.sum()
+    assert scores["threshold"]["n_found"] >= 0.9 * ill.sum()
+    told = done(ready, "evaluate", table, "--find", "0.9")
+    assert f"among {scores['threshold']['n_called']} rows (--find 0.9)" in told
 
 
 def test_where_nobody_is_called_that_is_said(ready):
@@ -211,37 +203,13 @@ def test_refusals_have_their_codes(world):
     files = world.root / "project.toml", world.root / "anchor.dcanchor"
     refused(run(world, "join", *files, folder="stranger"), "NOT_A_MEMBER")
     assert [path.name for path in (world.root / "stranger").iterdir()] == ["keys.json"]
-    text = files[0].read_text()
-    files[0].write_text(text.replace("Tests.", "Sells."))
-    refused(run(world, "join", *files), "SIGNATURE_INVALID")
-    files[0].write_text(text)
     refused(run(world, "join", *files, folder="nowhere"), "KEY_MISSING")
     join(world)
-    refused(run(world, "evaluate", world.root / "a.csv"), "NOT_SHARED")
     made_up_table(80).assign(age=1e4).to_csv(world.root / "wrong.csv", index=False)
     result = run(world, "share", world.root / "wrong.csv", *QUICK, "--undefended", "--approve", "--json")
     refused(result, "SCHEMA_RANGE")
     assert json.loads(result.stdout)["error"]["code"] == "SCHEMA_RANGE"
     assert "10000" not in result.output
-    share(world)
-    refused(run(world, "predict", world.root / "a.csv", "-o", world.root / "out.csv"), "NOT_INSTALLED")
-    refused(run(world, "install", world.root / "a.csv"), "BUNDLE_MALFORMED")
-
-
-def test_options_that_exclude_one_another_are_an_error(world):
-    join(world)
-    result = run(world, "share", world.root / "a.csv", "--epsilon", "4", "--noise", "1", "--approve")
-    assert result.exit_code == 1
-    assert "leave it out, or the noise" in plain(result.stderr)
-
-
-def test_a_regression_is_told_in_its_unit(tmp_path):
-    world = new_world(tmp_path, task="regression")
-    world.installed()
-    told = done(world, "evaluate", world.root / "new.csv")
-    assert "root mean squared error" in told
-    assert "days" in told
-    assert "accuracy" not in told
 
 
 def test_with_a_passphrase(world, monkeypatch):
@@ -286,20 +254,6 @@ def test_predictions_overwrite_nothing_else(ready):
     refused(run(ready, "predict", ready.root / "new.csv", "-o", output), "ALREADY_THERE")
     assert "age" in output.read_text()
     done(ready, "predict", ready.root / "new.csv", "-o", output, "--force")
-    done(ready, "predict", ready.root / "new.csv", "-o", output)
-    result = run(ready, "predict", ready.root / "new.csv", "-o", ready.root / "nowhere" / "out.csv")
-    assert result.exit_code == 1
-    assert "There is no folder" in result.stderr
-
-
-def test_other_files_are_no_models(ready):
-    for name in ("project.toml", "a.csv"):
-        result = run(ready, "install", ready.root / name)
-        refused(result, "BUNDLE_MALFORMED")
-        assert f"{ready.root / name} is no bundle; the .dcmodel that the analyst sent is wanted" in result.stderr
-    result = run(ready, "install", ready.root / "anchor.dcanchor")
-    refused(result, "WRONG_KIND")
-    assert f"{ready.root / 'anchor.dcanchor'} is datacollab.anchor" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -131,15 +131,6 @@ def test_record_numbers_are_asked_about(new, public, tmp_path):
     assert "another whole number" not in new(output="plain.toml").stdout
 
 
-def test_a_task_can_be_told_and_unknown_ones_are_refused(new, tmp_path):
-    assert_refused(new("--task", "regression"), "SPEC_INVALID", 13, "numbers")
-    assert_refused(new(without=()), "SPEC_INVALID", 13, "'id'", "--without")
-    assert_refused(new("--anchor-method", "gan"), "SPEC_INVALID", 13, "smote")
-    assert_refused(new("--rows", parties=("a",)), "SPEC_INVALID", 13, "at least 2")
-    assert_refused(new(parties=("a", "b", "analyst")), "SPEC_INVALID", 13, "analyst")
-    assert not (tmp_path / "project.toml").exists()
-
-
 def test_a_deadline_that_is_over_is_refused(new, tmp_path, monkeypatch):
     class Clock(datetime):
         @classmethod
@@ -218,13 +209,6 @@ def test_show_puts_columns_that_are_alike_into_one_line(new, tmp_path):
     assert "# CHECK: found in public rows. Are these all there are?\n[task]" in text
 
 
-def test_show_refuses_what_is_not_signed(file):
-    file.write_text(file.read_text().replace("quorum = 2", "quorum = 1"))
-    result = run("show", file)
-    assert_refused(result, "SIGNATURE_INVALID", 11, "changed after its owner")
-    assert result.stdout == ""
-
-
 def test_verify_compares_the_owner(file, keys):
     result = run("verify", file, "--owner", keys / "a" / "public.key")
     assert result.exit_code == 0, result.output
@@ -286,13 +270,6 @@ def test_a_signature_that_was_lost_is_written(file, keys):
     facts = json.loads(run("sign", file, "-C", keys / "a", "--json").stdout)
     assert (facts["changed"], facts["written"]) == (True, str(file))
     assert load_project(file).digest == facts["project_digest"]
-
-
-def test_signing_refuses_nonsense_and_changes_nothing(file, keys):
-    nonsense = file.read_text().replace("quorum = 2", "quorum = 7")
-    file.write_text(nonsense)
-    assert_refused(run("sign", file, "-C", keys / "a"), "SPEC_INVALID", 13, "quorum", "1 to 3")
-    assert file.read_text() == nonsense
 
 
 def test_encrypted_keys_want_their_passphrase(new, keys, tmp_path, monkeypatch):

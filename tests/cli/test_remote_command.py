@@ -104,13 +104,6 @@ def test_who_works_in_the_folder_for_a_moment_is_waited_for(at_store, monkeypatc
     assert told("log", "show", "-C", b)["entries"][-1]["event"] == "pull"
 
 
-def test_a_share_that_others_can_read_is_told(mail, at_store):
-    mail.put("share", "b", sealed=False)
-    pushed = run("remote", "push", "-C", mail.root / "b").stdout
-    assert "is not sealed" in pushed
-    assert "b.dcshare: share, sent to store" in pushed
-
-
 def test_watching_pulls_as_often_as_wanted(at_store, monkeypatch):
     mail, waited = at_store, []
     mail.put("share", "b")

@@ -82,16 +82,6 @@ def test_from_check_to_predictions(place):
     assert events == ["join", "check", "share", "install", "predict", "evaluate"]
 
 
-def test_check_names_the_reasons(place, tmp_path):
-    rows_of(10, 3).to_csv(tmp_path / "few.csv", index=False)
-    fresh = tmp_path / "north"
-    fresh.mkdir()
-    for name in ("keys.json", "project.toml", "policy.toml", "anchor.dcstate", "log.jsonl"):
-        (fresh / name).write_bytes((place / "east" / name).read_bytes())
-    (fresh / "keys.json").chmod(0o600)
-    assert_refused(party("check", tmp_path / "few.csv", "-C", fresh), "KEY_MISSING", 10, "keys mask")
-
-
 def test_steps_of_rows_say_so(place):
     for command in (("forget", "--yes"), ("explain", place / "new.csv")):
         result = party(*command, "-C", place / "north")

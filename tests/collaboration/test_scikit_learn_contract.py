@@ -5,6 +5,7 @@ parties) and makes an anchor.  Rows to be predicted all go through the first par
 """
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
@@ -12,20 +13,19 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.validation import _num_samples
 
-from datacollab import (
-    KTI,
-    Central,
-    DataCollaborationClassifier,
-    DataCollaborationRegressor,
-)
+from datacollab import KTI, Central, DataCollaborationClassifier, DataCollaborationRegressor
 from datacollab.collaboration import DataCollaborationClusterer
 
 
 class _Adapter:
+    n_parties = 2
+
     def fit(self, X, y=None):
         shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
         anchor = np.random.default_rng(0).normal(size=(60, shape[1])) if len(shape) == 2 else X
-        return super().fit(X, y, groups=np.arange(_num_samples(X)) % 2, anchor=anchor)
+        if hasattr(X, "columns"):
+            anchor = pd.DataFrame(anchor, columns=X.columns)
+        return super().fit(X, y, groups=np.arange(_num_samples(X)) % self.n_parties, anchor=anchor)
 
     def predict(self, X, groups=None):
         return super().predict(X, groups=first_party(X))
@@ -56,6 +56,14 @@ class Clusterer(_Adapter, DataCollaborationClusterer):
         return self.fit(X).labels_
 
 
+class ClassifierBySums(Classifier):
+    n_parties = 3
+
+
+class RegressorBySums(Regressor):
+    n_parties = 3
+
+
 def first_party(X):
     return np.zeros(_num_samples(X), dtype=int)
 
@@ -68,6 +76,8 @@ ESTIMATORS = [
     Classifier(identity(), KTI(10, alpha=1e-4), make_pipeline(StandardScaler(), LogisticRegression())),
     Regressor(identity(), KTI(10, alpha=1e-4), make_pipeline(StandardScaler(), Ridge(1e-3))),
     Clusterer(identity(), n_clusters=2, least_rows=1),
+    ClassifierBySums(random_state=0),
+    RegressorBySums(random_state=0),
     Central(LogisticRegression()),
     Central(Ridge()),
 ]

@@ -10,8 +10,6 @@ from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.utils import estimator_html_repr
-from sklearn.utils.estimator_checks import check_estimator
-from sklearn.utils.validation import _num_samples
 
 import datacollab as dc
 from datacollab.errors import AgreementError, AnchorError
@@ -194,37 +192,3 @@ def test_no_error_quotes_a_row_or_a_target(digits, spoil, sharing):
 
 def test_it_is_shown_as_one_block():
     assert "DataCollaborationClassifier" in estimator_html_repr(dc.DataCollaborationClassifier())
-
-
-class _Adapter:
-    """scikit-learn's checks say nothing of owners and anchors."""
-
-    def fit(self, X, y=None):
-        shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
-        anchor = np.random.default_rng(0).normal(size=(60, shape[1])) if len(shape) == 2 else X
-        if hasattr(X, "columns"):
-            anchor = pd.DataFrame(anchor, columns=X.columns)
-        return super().fit(X, y, groups=np.arange(_num_samples(X)) % 3, anchor=anchor)
-
-    def fit_transform(self, X, y=None):
-        return self.fit(X, y).transform(X)
-
-    def score(self, X, y):
-        return super().score(X, y)
-
-
-class Classifier(_Adapter, dc.DataCollaborationClassifier):
-    pass
-
-
-class Regressor(_Adapter, dc.DataCollaborationRegressor):
-    pass
-
-
-WHY = {"check_dtype_object": "an entry that is no number is not shown, so it is not a TypeError that quotes it"}
-
-
-@pytest.mark.filterwarnings("ignore:In most columns the anchor", "ignore:The anchor has as many rows")
-@pytest.mark.parametrize("estimator", [Classifier(random_state=0), Regressor(random_state=0)], ids=repr)
-def test_scikit_learn_contract(estimator):
-    check_estimator(estimator, expected_failed_checks=WHY, on_skip=None)

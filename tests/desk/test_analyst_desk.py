@@ -126,18 +126,6 @@ def test_a_folder_without_shares_is_refused(world, place):
     assert "There are no files .dcshare" in plain(answer)
 
 
-def test_a_share_that_was_changed_is_refused_and_not_kept(world, place):
-    file = shares(world)[0]
-    data = bytearray(file.read_bytes())
-    data[len(data) // 2] ^= 1
-    changed = world.root / "changed.dcshare"
-    changed.write_bytes(data)
-    send(place, "/shares", {"path": str(changed)})
-    assert 'class="code"' in finished(place).text
-    assert place.desk.folder.shares() == []
-    assert changed.exists()
-
-
 def test_a_party_has_no_analysts_desk(world):
     from datacollab.errors import ExchangeError
 

@@ -6,18 +6,10 @@ import pytest
 from desk_world import at_loopback
 
 from datacollab.desk.web import door_page
-from party_world import new_world
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium was found on this machine")
-
-
-@pytest.fixture
-def world(tmp_path):
-    made = new_world(tmp_path)
-    made.join()
-    return made
 
 
 @pytest.fixture

@@ -4,19 +4,10 @@ import re
 import stat
 
 import pytest
-from desk_world import HOST, browser, opened, send
+from desk_world import HOST, browser, send
 from starlette.testclient import TestClient
 
-from party_world import new_world
-
 PAGES = ("/", "/table", "/outbox", "/model", "/predict", "/work", "/static/desk.css", "/nowhere")
-
-
-@pytest.fixture
-def place(tmp_path):
-    world = new_world(tmp_path)
-    world.join()
-    return opened(tmp_path / "a")
 
 
 @pytest.fixture

@@ -5,24 +5,11 @@ import stat
 
 import pandas as pd
 import pytest
+from desk_world import QUICK_FORM as QUICK
 from desk_world import decide, finished, opened, plain, send
 
 from datacollab.exchange.party_folder import PartyFolder
 from party_world import allow_without_audit, events, made_up_table, new_world
-
-QUICK = {"no_audit": "yes", "components": "3"}
-
-
-@pytest.fixture
-def world(tmp_path):
-    made = new_world(tmp_path)
-    made.join()
-    return made
-
-
-@pytest.fixture
-def place(world):
-    return opened(world.root / "a")
 
 
 def looked(place, world, **options):
@@ -115,6 +102,7 @@ def test_a_table_may_be_uploaded_and_its_copy_removed(world, place):
         ({}, "No table with your rows was given"),
         ({"path": "/nowhere/at/all.csv"}, "There is no file /nowhere/at/all.csv on this machine"),
         ({"path": "a\x00b"}, "There is no file"),
+        ({"path": "~nobodyatall/x.csv"}, "There is no file"),
         ({"path": "x" * 5000}, "5000 letters are more"),
     ],
 )
@@ -123,21 +111,6 @@ def test_what_is_no_table_is_refused(place, form, words):
     assert answer.status_code == 422
     assert words in plain(answer)
     assert place.desk.table is None
-
-
-def test_what_is_wrong_with_a_table_is_said_without_a_value(world, place):
-    table = made_up_table(40, seed=5)
-    table.loc[3:9, "pulse"] = 4711.25
-    table.loc[4, "ward"] = "secret-ward"
-    table.to_csv(world.root / "bad.csv", index=False)
-    send(place, "/table", {"path": str(world.root / "bad.csv")})
-    page = finished(place)
-    told = refused_page(page, "SCHEMA_RANGE")
-    assert "'pulse'" in told
-    assert "ward" in told
-    assert "What to do: Check the unit" in told
-    assert "4711" not in page.text
-    assert "secret-ward" not in page.text
 
 
 def test_what_was_adjusted_is_listed(tmp_path):
@@ -211,11 +184,6 @@ def test_back_from_a_form_leads_to_its_page(place, path):
 def test_back_from_a_page_leads_elsewhere(place, path):
     (link,) = re.findall(r'<a href="([^"]+)">Back', place.client.get(path).text)
     assert link == ("/outbox" if path.startswith("/outbox") else "/")
-
-
-def test_a_path_below_the_home_of_nobody_is_no_file(place):
-    assert "There is no file" in plain(send(place, "/model", {"path": "~nobodyatall/x.dcmodel"}))
-    assert "There is no file" in plain(send(place, "/model", {"public": "~nobodyatall/x.csv"}))
 
 
 def test_a_page_that_is_out_of_date_approves_no_other_release(world, place):

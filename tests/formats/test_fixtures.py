@@ -14,7 +14,6 @@ import pytest
 
 from datacollab import PartyModel, Share
 from datacollab.bundle import KeyPair, pack, unpack
-from datacollab.errors import ExchangeError
 from datacollab.exchange.project import load_project
 from datacollab.model import AnchorAnswers, answers_contents, answers_from, model_contents, model_from
 from datacollab.share import share_contents, share_from
@@ -66,17 +65,6 @@ def test_shares_and_answers_are_what_they_were():
     assert set(texts.target.tolist()) == {"high", "low"} == set(texts.anchor_target.tolist())
     assert Share.load(FOLDER / "single.dcshare").target.dtype == np.float32
     np.testing.assert_array_equal(AnchorAnswers.load(FOLDER / "classes.dcanswers").values, EXPECTED["answers"])
-
-
-@pytest.mark.parametrize("version", [0, 2, 5])
-@pytest.mark.parametrize("kind", sorted(ROUND_TRIPS))
-def test_other_versions_are_refused(kind, version, monkeypatch):
-    monkeypatch.setattr("datacollab.bundle._bundle.FORMAT_VERSION", version)
-    written = pack(kind, {}, {})
-    monkeypatch.undo()
-    with pytest.raises(ExchangeError) as caught:
-        unpack(written)
-    assert caught.value.code == ("BUNDLE_MALFORMED" if version == 0 else "FORMAT_TOO_NEW")
 
 
 def tables(data):

@@ -23,6 +23,7 @@ from datacollab.model import (
     answers_contents,
     answers_from,
 )
+from refusals import each
 
 CLASSES = np.array(["no", "perhaps", "yes"])
 
@@ -147,21 +148,14 @@ def test_equal_answers_are_equal_files_but_for_the_time(tmp_path):
 
 @pytest.mark.parametrize(
     "changes",
-    [
-        {"party": None},
-        {"party": ["north"]},
-        {"n_anchors": 3},
-        {"n_anchors": True},
-        {"task": "regression"},
-        {"task": "ranking"},
-        {"classes": None},
-        {"classes": ["no", "yes"]},
-        {"classes": ["no", "yes", "yes"]},
-        {"classes": ["yes", "no", "perhaps"]},
-        {"classes": [1, 2, 3]},
-        {"classes_dtype": "float64"},
-        {"created": "yesterday"},
-    ],
+    each(
+        party=[None, ["north"]],
+        n_anchors=[3, True],
+        task=["regression", "ranking"],
+        classes=[None, ["no", "yes"], ["no", "yes", "yes"], ["yes", "no", "perhaps"], [1, 2, 3]],
+        classes_dtype=["float64"],
+        created=["yesterday"],
+    ),
     ids=str,
 )
 def test_facts_that_contradict_the_arrays_are_refused(changes):

@@ -30,7 +30,7 @@ from datacollab.model import (
     model_contents,
     model_from,
 )
-from refusals import refused_with
+from refusals import each, refused_with
 
 LANDMARKS = MAPS["rbf"](ROWS[:15])
 CLASSIFIERS = {
@@ -108,28 +108,14 @@ def test_numbers_are_read_whatever_scikit_learn_they_were_made_with():
 @pytest.mark.parametrize(
     "changes",
     [
-        {"form": "pickle"},
-        {"form": None},
-        {"form": ["skops"]},
-        {"form": "skops"},
-        {"form": "calibrated-forest"},
-        {"kernel": "poly"},
-        {"kernel": ["rbf"]},
-        {"kernel": "linear"},
-        {"gamma": 0},
-        {"gamma": True},
-        {"gamma": 1e200},
-        {"alpha": -1.0},
-        {"alpha": None},
-        {"classes": None},
-        {"classes": ["x", "y"]},
-        {"classes": ["x", "y", "y"]},
-        {"classes": ["y", "x", "z"]},
-        {"classes": ["x", "y", 3]},
-        {"classes": ["x", "y", "z" * 201]},
-        {"classes": "xyz"},
-        {"classes_dtype": "int64"},
-        {"classes_dtype": ["str"]},
+        *each(
+            form=["pickle", None, ["skops"], "skops", "calibrated-forest"],
+            kernel=["poly", ["rbf"], "linear"],
+            gamma=[0, True, 1e200],
+            alpha=[-1.0, None],
+            classes=[None, "xyz", ["x", "y"], ["y", "x", "z"], *(["x", "y", last] for last in ("y", 3, "z" * 201))],
+            classes_dtype=["int64", ["str"]],
+        ),
         {"classes": [1, 2, 2**70], "classes_dtype": "int64"},
         {"classes": [1, 2, 300], "classes_dtype": "uint8"},
     ],
@@ -245,29 +231,21 @@ def one(change):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"form": "landmark-ridge"},
-        {"averaged": []},
+        *each(
+            form=["landmark-ridge"],
+            averaged=[[], {}, None],
+            weights=[None, [1.0], [0.1, 0.2, 0.3, 0.5], [0.6, 0.6, -0.1, -0.1]]
+            + [[first, 0, 0, 0] for first in (True, "1", float("inf"))],
+        ),
         {"averaged": [], "weights": []},
-        {"averaged": {}},
-        {"averaged": None},
-        {"weights": None},
-        {"weights": [1.0]},
-        {"weights": [0.1, 0.2, 0.3, 0.5]},
-        {"weights": [0.6, 0.6, -0.1, -0.1]},
-        {"weights": [True, 0, 0, 0]},
-        {"weights": ["1", 0, 0, 0]},
-        {"weights": [float("inf"), 0, 0, 0]},
         one(lambda facts: None),
         one(lambda facts: bundle_of(average()).facts["head"]),
-        one(lambda facts: facts | {"form": "skops"}),
-        one(lambda facts: facts | {"landmarks": 1}),
-        one(lambda facts: facts | {"landmarks": 2}),
-        one(lambda facts: facts | {"landmarks": -1}),
-        one(lambda facts: facts | {"landmarks": "0"}),
-        one(lambda facts: facts | {"landmarks": None}),
-        one(lambda facts: facts | {"gamma": 0.0}),
-        one(lambda facts: facts | {"classes": None}),
-        one(lambda facts: facts | {"classes": ["x", "y", "unheard-of"]}),
+        *(
+            one(lambda facts, other=other: facts | other)
+            for other in each(
+                form=["skops"], landmarks=[1, 2, -1, "0", None], gamma=[0.0], classes=[None, ["x", "y", "unheard-of"]]
+            )
+        ),
     ],
     ids=lambda changes: str(changes) if isinstance(changes, dict) else None,
 )

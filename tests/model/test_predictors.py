@@ -20,9 +20,7 @@ from datacollab.errors import ExchangeError
 from datacollab.model.predictors import SENDABLE, read_predictor, sent_form, write_predictor
 from refusals import refused_with
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::FutureWarning:sklearn"),
-]
+pytestmark = [pytest.mark.filterwarnings("ignore::FutureWarning:sklearn")]
 
 
 def received(estimator):

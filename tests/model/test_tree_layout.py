@@ -33,11 +33,7 @@ def leaf_of(row, features, thresholds):
     return sum(feature == LEAF for feature in features[:place])
 
 
-@given(
-    TREES,
-    st.sampled_from(["float32", "float64"]),
-    st.integers(0, 2**32 - 1),
-)
+@given(TREES, st.sampled_from(["float32", "float64"]), st.integers(0, 2**32 - 1))
 @settings(max_examples=200, deadline=None)
 def test_rows_fall_into_the_leaves_of_a_naive_walk(tree, precision, seed):
     """Also rows that lie on thresholds, of which there are many: both are small integers or thirds of them."""
@@ -48,11 +44,7 @@ def test_rows_fall_into_the_leaves_of_a_naive_walk(tree, precision, seed):
     rows = generator.integers(-3, 4, size=(20, N_COLUMNS)) / 3
     n_leaves = int(is_leaf.sum())
     step = Trees(
-        N_COLUMNS,
-        features,
-        thresholds[~is_leaf],
-        np.arange(n_leaves, dtype=np.float64)[:, None],
-        precision=precision,
+        N_COLUMNS, features, thresholds[~is_leaf], np.arange(n_leaves, dtype=np.float64)[:, None], precision=precision
     )
     compared = rows.astype(precision).astype(np.float64)
     expected = [leaf_of(row, features, thresholds) for row in compared]
@@ -62,11 +54,7 @@ def test_rows_fall_into_the_leaves_of_a_naive_walk(tree, precision, seed):
 def test_numbers_that_single_precision_cannot_part_are_parted_in_double():
     step = {
         precision: Trees(
-            1,
-            np.array([0, LEAF, LEAF], dtype=np.int32),
-            np.array([1.0]),
-            np.array([[0.0], [1.0]]),
-            precision=precision,
+            1, np.array([0, LEAF, LEAF], dtype=np.int32), np.array([1.0]), np.array([[0.0], [1.0]]), precision=precision
         )
         for precision in Trees.PRECISIONS
     }

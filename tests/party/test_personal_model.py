@@ -348,7 +348,3 @@ def test_refusals(world):
 def test_neither_text_form_shows_a_row(mine, world):
     text = repr(mine) + repr(mine.benefit_) + mine.benefit_.sentence
     assert not any(f"{entry:.3f}" in text for entry in np.abs(world.X[:20]).ravel() if entry > 1)
-
-
-def test_the_share_has_one_order(world):
-    assert (world.party.share_with_order(drawn(30, 3)[0])[1] == world.order).all()

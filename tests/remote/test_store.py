@@ -339,15 +339,19 @@ def test_what_a_killed_command_left_goes_with_the_next_one(mail, tmp_path):
     assert [each.name for each in leftover.parent.iterdir()] == [name]
 
 
-def test_a_new_revision_comes_and_an_old_one_does_not_replace_it(mail, store):
+def test_a_new_revision_comes_with_its_anchor_and_an_old_one_does_not_replace_it(mail, store):
     mail.push("a", store)
     newer = replace(mail.project, revision=2, quorum=1)
     (mail.root / "a" / "project.toml").write_text(project_text(newer, mail.keys["a"]))
+    (mail.root / "a" / "anchor.dcanchor").write_bytes(seal_anchor(mail.world.anchor, newer, mail.keys["a"]))
     mail.push("a", store)
-    done, _ = mail.pull("b", store)
-    assert "agreement" in done.came.values()
+    done, kept = mail.pull("b", store)
+    assert sorted(done.came.values()) == ["agreement", "anchor"]
+    for name in ("project.toml", "anchor.dcanchor"):
+        assert (mail.root / "b" / "inbox" / name).read_bytes() == (mail.root / "a" / name).read_bytes()
+    again, _ = mail.pull("b", store, kept)
+    assert (again.came, again.refused) == ({}, {})
     came = mail.root / "b" / "inbox" / "project.toml"
-    assert came.read_bytes() == (mail.root / "a" / "project.toml").read_bytes()
     # Joining is the party's decision: until then files of the new revision wait.
     assert mail.folder("b").agreed.digest == mail.project.digest
     (mail.root / "b" / "project.toml").write_bytes(came.read_bytes())
@@ -420,21 +424,6 @@ def test_what_is_remembered_is_read_as_it_was_written(tmp_path):
     # As programs wrote it that did not remember what was taken back.
     path.write_text(json.dumps({name: each for name, each in written.items() if name != "withdrawn"}))
     assert Kept.read(tmp_path, "hub") == replace(kept, withdrawn=())
-
-
-def test_files_of_a_revision_that_is_to_be_joined_come_too(mail, store):
-    mail.push("a", store)
-    newer = replace(mail.project, revision=2)
-    (mail.root / "a" / "project.toml").write_text(project_text(newer, mail.keys["a"]))
-    (mail.root / "a" / "anchor.dcanchor").write_bytes(seal_anchor(mail.world.anchor, newer, mail.keys["a"]))
-    mail.push("a", store)
-    done, kept = mail.pull("b", store)
-    assert sorted(done.came.values()) == ["agreement", "anchor"]
-    assert (mail.root / "b" / "inbox" / "anchor.dcanchor").read_bytes() == (
-        mail.root / "a" / "anchor.dcanchor"
-    ).read_bytes()
-    again, _ = mail.pull("b", store, kept)
-    assert (again.came, again.refused) == ({}, {})
 
 
 def test_a_file_that_changes_while_it_is_sent_is_not_left_there(mail, tmp_path, monkeypatch):

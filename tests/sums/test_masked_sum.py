@@ -117,12 +117,7 @@ def test_all_but_one_message_are_uniform_and_say_nothing(numbers):
         assert abs(correlation) < 0.04
 
 
-AGREED = {
-    "facts": {"run": 2},
-    "noise": np.full(4, 1e-9),
-    "n_colluding": 0,
-    "numbers": FixedPoint(64, 31),
-}
+AGREED = {"facts": {"run": 2}, "noise": np.full(4, 1e-9), "n_colluding": 0, "numbers": FixedPoint(64, 31)}
 
 
 @pytest.mark.parametrize("what", [*AGREED, "roster", "the number of numbers"])

@@ -9,14 +9,7 @@ from numpy.testing import assert_array_equal
 
 from datacollab.bundle import KeyPair, arrays_to_bytes, pack, read_envelope, seal, unpack, unseal
 from datacollab.errors import ExchangeError
-from datacollab.sums import (
-    MASKED_SUM_KIND,
-    FixedPoint,
-    MaskedSum,
-    MaskKey,
-    message_to_bytes,
-    read_message,
-)
+from datacollab.sums import MASKED_SUM_KIND, FixedPoint, MaskedSum, MaskKey, message_to_bytes, read_message
 from party_world import refusal
 
 PARTY, OTHER, ANALYST = (KeyPair(bytes([k]) * 32, bytes([k + 1]) * 32) for k in (1, 3, 5))

@@ -9,14 +9,7 @@ from sklearn.linear_model import Ridge
 
 from datacollab.bundle import Bundle, KeyPair, arrays_to_bytes, pack
 from datacollab.errors import AgreementError
-from datacollab.sums import (
-    SUMS_MODEL_KIND,
-    MaskKey,
-    SumsModel,
-    SumsPlan,
-    mask_card,
-    read_mask_card,
-)
+from datacollab.sums import SUMS_MODEL_KIND, MaskKey, SumsModel, SumsPlan, mask_card, read_mask_card
 from party_world import refusal
 
 NAMES = ("north", "south", "west", "east")

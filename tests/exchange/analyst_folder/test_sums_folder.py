@@ -192,27 +192,23 @@ def test_files_of_nobody_of_others_and_cut_ones(world, tmp_path):
         odd.write_bytes(data)
         world.analyst.add_sums([sent(world, "south"), odd])
 
-    with refused("SIGNATURE_INVALID", "'north'"):
-        added(message_to_bytes(message, world.keys["stranger"], analyst, told=told))
-    with refused("SIGNATURE_INVALID", "'north'"):
-        added(message_to_bytes(message, world.keys["south"], analyst, told=told))
-    with refused("NOT_A_MEMBER", "not in project"):
-        added(message_to_bytes(replace(message, party="moon"), world.keys["stranger"], analyst, told=told))
-    with refused("SHARE_MALFORMED", "'north'"):
-        added(message_to_bytes(message, world.keys["north"], analyst))
-    with refused("SEAL_NOT_FOR_YOU", "'north'"):
-        added(message_to_bytes(message, world.keys["north"], world.keys["stranger"].public, told=told))
-    with refused("SHARE_MALFORMED", "another sum"):
-        added(message_to_bytes(replace(message, context=bytes(32)), world.keys["north"], analyst, told=told))
-    with refused("SHARE_MALFORMED", "words"):
-        added(message_to_bytes(replace(message, words=message.words[:-1]), world.keys["north"], analyst, told=told))
-    for wrong in ({"n_components": 0}, {"anchor_commitment": "x"}, {"created": "yesterday"}):
-        with refused("SHARE_MALFORMED", "does not say"):
-            added(message_to_bytes(message, world.keys["north"], analyst, told=told | wrong))
-    with refused("SHARE_MALFORMED", "other facts"):
-        added(message_to_bytes(message, world.keys["north"], analyst, told=told | {"more": 1}))
-    with refused("PROJECT_HASH_MISMATCH", "'north'"):
-        added(message_to_bytes(message, world.keys["north"], analyst, told=told | {"project_digest": "00" * 32}))
+    own, strange = world.keys["north"], world.keys["stranger"]
+    unsaid = {"n_components": 0}, {"anchor_commitment": "x"}, {"created": "yesterday"}
+    cases = [
+        ("SIGNATURE_INVALID", "'north'", message, strange, analyst, told),
+        ("SIGNATURE_INVALID", "'north'", message, world.keys["south"], analyst, told),
+        ("NOT_A_MEMBER", "not in project", replace(message, party="moon"), strange, analyst, told),
+        ("SHARE_MALFORMED", "'north'", message, own, analyst, None),
+        ("SEAL_NOT_FOR_YOU", "'north'", message, own, strange.public, told),
+        ("SHARE_MALFORMED", "another sum", replace(message, context=bytes(32)), own, analyst, told),
+        ("SHARE_MALFORMED", "words", replace(message, words=message.words[:-1]), own, analyst, told),
+        *(("SHARE_MALFORMED", "does not say", message, own, analyst, told | wrong) for wrong in unsaid),
+        ("SHARE_MALFORMED", "other facts", message, own, analyst, told | {"more": 1}),
+        ("PROJECT_HASH_MISMATCH", "'north'", message, own, analyst, told | {"project_digest": "00" * 32}),
+    ]
+    for code, words, content, key, reader, said in cases:
+        with refused(code, words):
+            added(message_to_bytes(content, key, reader, told=said))
     data = sent(world, "north").read_bytes()
     for cut in (0, 1, len(data) // 2, len(data) - 1):
         with pytest.raises(Exception, match=r"odd\.dcsum") as found:

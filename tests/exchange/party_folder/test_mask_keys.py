@@ -11,9 +11,7 @@ from datacollab.exchange.party_folder._files import Files, OwnFiles
 from datacollab.exchange.party_folder._mask_key import erase_file, load_mask_key
 from datacollab.sums import MaskKey, mask_card, read_mask_card
 from party_world import refused
-from playing import runs
 
-run = runs("keys")
 WORDS = "correct horse"
 
 
@@ -92,12 +90,3 @@ def test_erasing_leaves_no_file_and_no_bytes(folder, monkeypatch):
     assert not (folder / "mask.dcstate").exists()
     assert len(after) == len(before)
     assert after != before
-
-
-def test_the_command(folder, tmp_path):
-    result = run("mask", "-C", folder)
-    assert result.exit_code == 0, result.output
-    assert "third line" in result.stdout
-    card = mask_card_in(folder / "public.key")
-    assert run("public", "-o", tmp_path / "again.key", "-C", folder).exit_code == 0
-    assert mask_card_in(tmp_path / "again.key") == card

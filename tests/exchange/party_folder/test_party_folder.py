@@ -169,16 +169,6 @@ def test_of_two_shares_at_a_time_one_counts(world):
     assert events(folder) == ["join", "share"]
 
 
-def test_a_lost_state_is_no_licence_to_share_again(world):
-    folder = world.shared()
-    first = world.open_share(folder)[1].digest
-    (folder.path / "party.dcstate").unlink()
-    with refused("ALREADY_SHARED"):
-        world.share(folder)
-    world.share(folder, again=True)
-    assert world.open_share(folder)[1].facts["supersedes"] == first
-
-
 def test_a_project_that_was_replaced_does_not_come_back(world):
     """An older file is signed as well; it may name a key that was stolen since."""
     old = world.project

@@ -124,15 +124,6 @@ def test_the_commands_say_it(pooled):
     facts = json.loads(run(world, "install", world.root / "a.dcmodel", "--seed", 0, "--json"))
     assert facts["sentence"] == told["sentence"]
     assert facts["benefit"]["basis"] == "left out"
-    text = run(world, "evaluate", world.root / "new.csv")
-    for words in (
-        "accuracy, pooled",
-        "you and the public rows",
-        "you alone",
-        "the collaboration's model",
-        "In full, pooled",
-    ):
-        assert words in text
     for name in ("pooled", "alone", "collaboration"):
         run(world, "predict", world.root / "new.csv", "-o", world.root / f"{name}.csv", f"--{name}")
         expected = pd.concat(a.predict_batches(world.root / "new.csv", using=name))["prediction"]

@@ -17,12 +17,7 @@ from datacollab.errors import ObfuscationError
 from datacollab.exchange.party_folder import _risk
 from datacollab.exchange.party_folder._policy import OBFUSCATORS, Policy
 from datacollab.exchange.party_folder._prepare import prepare
-from datacollab.exchange.party_folder._release_check import (
-    check_row_wise,
-    reasons_against,
-    refuse_if_not_allowed,
-    undefended_rows,
-)
+from datacollab.exchange.party_folder._release_check import check_row_wise, reasons_against, refuse_if_not_allowed
 from datacollab.exchange.party_folder._release_summary import ReleaseSummary, figure_text, limit_text
 from datacollab.exchange.party_folder._risk import ATTACKS, LEAST_ROWS, RiskFigures, _worst, risk_figures
 from datacollab.exchange.party_folder._way import Way
@@ -75,11 +70,6 @@ def summary_of(**changes):
 @pytest.fixture(scope="module")
 def example():
     return digits(60, classes=3)
-
-
-def test_targets_of_the_anchor_are_told_where_they_leave(example):
-    assert dict(prepared(example).summary.facts())["anchor"].endswith("columns, and their targets")
-    assert dict(summary_of().facts())["anchor"].endswith("columns")
 
 
 def test_the_summary_says_what_the_share_holds(example):
@@ -215,14 +205,6 @@ def test_a_proven_bound_below_the_measured_figure_counts(example):
     text = replace(measured, limits={"membership": 0.75}).to_text()
     assert "proven for any attack: at most 0.74" in text
     assert "ABOVE" not in text
-
-
-@pytest.mark.parametrize("kind", ["pca", "kernel-pca"])
-def test_the_refusal_of_undefended_rows_says_what_leaves_and_how_to_ask(kind):
-    reason = undefended_rows("north", kind)
-    assert reason.code == "UNDEFENDED"
-    for words in (f"rows themselves leave, each under the map {kind}", "--preset none and --undefended"):
-        assert words in str(reason)
 
 
 def test_rows_that_are_kept_back_are_counted():
@@ -525,6 +507,7 @@ def test_the_stand_in_is_attacked_with_rows_it_does_not_hold(monkeypatch):
         everything = np.vstack(parts)
         np.testing.assert_array_equal(np.unique(everything, axis=0), np.unique(encoded.X, axis=0))
         assert second.was_fitted_on(held)
+    assert len({held.tobytes() for _, held, _ in rehearsals}) == 3
 
 
 def test_small_parties_are_told_what_is_not_measured():
@@ -572,15 +555,6 @@ def test_a_figure_above_a_limit_never_looks_equal_to_it(value, limit):
         assert int(found.removesuffix(" %")) > float(allowed.removesuffix(" %"))
 
 
-def test_a_guarantee_is_passed_on_where_there_is_one(example):
-    project, encoded, anchor = example
-    promised = summary_of(guarantee="The whole statement.", promise="differential privacy, epsilon 4")
-    assert "differential privacy, epsilon 4" in promised.to_text()
-    assert promised.to_dict()["guarantee"] == "The whole statement."
-    assert prepared(example, n_components=3, fit_on_anchor=True).summary.guarantee is None
-    assert "no differential privacy" in summary_of().to_text()
-
-
 def test_keys_do_not_show(example):
     assert KEYS["north"].text not in prepared(example, n_components=3).summary.to_text()
     assert Anchor(rows=np.zeros((1, 1))).secret.hex() not in prepared(example, n_components=3).summary.to_text()
@@ -599,13 +573,3 @@ def test_the_worst_attack_is_the_one_with_the_highest_mean_upper_end():
     assert _worst([first, second], "membership AUC") == pytest.approx(0.73)
     assert _worst([first], "membership AUC") == pytest.approx(0.9)
     assert _worst([], "membership AUC") is None
-
-
-def test_small_tables_are_rehearsed_more_than_once(example, monkeypatch):
-    made = []
-    real = _risk._rehearsed
-    monkeypatch.setattr(_risk, "_rehearsed", lambda *given: made.append(real(*given)) or made[-1])
-    prepared(example, replace(LENIENT, audit="warn"), n_components=3)
-    assert len(made) == 3
-    members = [sorted((f.attack, round(f.value, 6)) for f in each.findings if "AUC" in f.metric) for each in made]
-    assert members[0] != members[1]

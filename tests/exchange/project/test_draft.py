@@ -12,13 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datacollab.exchange.project import (
-    draft_project,
-    encode_table,
-    load_project,
-    make_anchor,
-    project_text,
-)
+from datacollab.exchange.project import draft_project, encode_table, load_project, make_anchor, project_text
 from datacollab.exchange.project._draft import widened_range
 from party_world import refusal
 

@@ -87,21 +87,9 @@ def heights(project_of, low, high, unit="m"):
     [
         (1.0, 2.5, "m", [150, 160, 170, 190], "multiplied by 0.01."),
         (100, 250, "cm", [1.5, 1.6, 1.7, 1.9], "multiplied by 100."),
-        (
-            30,
-            250,
-            "",
-            [1500, 1600, 1700, 1900],
-            "multiplied by 0.1.",
-        ),
+        (30, 250, "", [1500, 1600, 1700, 1900], "multiplied by 0.1."),
         (100, 250, "cm", [59, 63, 67, 75], "multiplied by 2.54 (inches to centimetres)."),
-        (
-            1,
-            33,
-            "mmol/L",
-            [80, 100, 300, 126],
-            "divided by 18.0182 (glucose, mg/dL to mmol/L). That is a guess",
-        ),
+        (1, 33, "mmol/L", [80, 100, 300, 126], "divided by 18.0182 (glucose, mg/dL to mmol/L). That is a guess"),
         (30, 600, "mg/dL", [4.4, 5.5, 16.6, 7.0], "multiplied by 18.0182 (glucose, mmol/L to mg/dL)."),
         (2, 300, "kg", [330, 400, 500], "multiplied by 0.4536 (pounds to kilograms)."),
         (1, 15, "mmol/L", [150, 190, 230, 300], "divided by 38.67 (cholesterol, mg/dL to mmol/L)."),

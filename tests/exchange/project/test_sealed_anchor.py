@@ -171,26 +171,20 @@ def test_what_was_sealed_past_the_checks_is_refused_on_opening(project, anchor, 
     """An owner with another program."""
     from datacollab.bundle import arrays_to_bytes
 
-    secret = np.zeros(8, dtype=np.int32)
-    cases = [
-        ({"rows": anchor.rows[:5], "secret": secret}, "ANCHOR_UNFIT"),
-        ({"rows": anchor.rows}, "BUNDLE_MALFORMED"),
-        ({"rows": anchor.rows, "secret": secret[:4]}, "BUNDLE_MALFORMED"),
-        ({"rows": anchor.rows.astype(np.float32), "secret": secret}, "BUNDLE_MALFORMED"),
-        ({"rows": np.full((40, 8), np.inf), "secret": secret}, "BUNDLE_MALFORMED"),
-        ({"rows": anchor.rows, "secret": secret, "f_k": secret}, "BUNDLE_MALFORMED"),
-        ({"rows": anchor.rows, "secret": secret, "target": np.zeros(3)}, "BUNDLE_MALFORMED"),
-        ({"rows": anchor.rows, "secret": secret, "target": np.float64(1)}, "BUNDLE_MALFORMED"),
-        ({"rows": anchor.rows, "secret": secret, "target": np.full(40, np.nan)}, "BUNDLE_MALFORMED"),
-        ({"rows": anchor.rows, "secret": secret, "target_text": np.full((40, 2), -1, np.int32)}, "BUNDLE_MALFORMED"),
-        (
-            {"rows": anchor.rows, "secret": secret, "target_text": np.full((40, 2), 0xD800, np.int32)},
-            "BUNDLE_MALFORMED",
-        ),
-        ({"rows": anchor.rows, "secret": secret, "target_text": np.full((40, 2), 2**21, np.int32)}, "BUNDLE_MALFORMED"),
-        ({"rows": anchor.rows, "secret": secret, "target_text": np.zeros((40, 0), np.int32)}, "BUNDLE_MALFORMED"),
-        ({"rows": anchor.rows, "secret": secret, "target_text": np.zeros((40, 2), np.int32)}, "ANCHOR_UNFIT"),
+    rows, secret = anchor.rows, np.zeros(8, dtype=np.int32)
+    malformed = [
+        {"secret": secret[:4]},
+        {"rows": rows.astype(np.float32)},
+        {"rows": np.full((40, 8), np.inf)},
+        {"f_k": secret},
+        *({"target": wrong} for wrong in (np.zeros(3), np.float64(1), np.full(40, np.nan))),
+        *({"target_text": np.full((40, 2), letter, np.int32)} for letter in (-1, 0xD800, 2**21)),
+        {"target_text": np.zeros((40, 0), np.int32)},
     ]
+    unfit = [{"rows": rows[:5]}, {"target_text": np.zeros((40, 2), np.int32)}]
+    cases = [({"rows": rows}, "BUNDLE_MALFORMED")]
+    cases += [({"rows": rows, "secret": secret} | wrong, "BUNDLE_MALFORMED") for wrong in malformed]
+    cases += [({"rows": rows, "secret": secret} | wrong, "ANCHOR_UNFIT") for wrong in unfit]
     facts = {"project_digest": project.digest, "sealed_at": "2026-01-01T00:00:00+00:00"}
     recipients = list(project.parties.values())
     for arrays, code in cases:

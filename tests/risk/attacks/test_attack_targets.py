@@ -13,13 +13,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.neighbors import KNeighborsClassifier
 
 from datacollab.errors import AgreementError, RepresentationError
-from datacollab.risk.attacks import (
-    LabelMatch,
-    PseudoinverseAttack,
-    attribute_inference,
-    label_match,
-    label_only,
-)
+from datacollab.risk.attacks import LabelMatch, PseudoinverseAttack, attribute_inference, label_match, label_only
 from datacollab.risk.attacks._attack import check_targets, learn_target_code
 
 

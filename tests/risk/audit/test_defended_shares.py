@@ -105,14 +105,8 @@ def test_what_is_proven_stands_beside_what_was_tried(digits):
     }
 
 
-@pytest.fixture(scope="module")
-def rows():
-    X, y = dc.datasets.load("digits")
-    return X[:100], y[:100], X[100:500], y[100:500], X[500:], y[500:]
-
-
-def test_targets_are_those_of_the_rows_not_of_the_share(rows):
-    X, y, anchor, *_ = rows
+def test_targets_are_those_of_the_rows_not_of_the_share(digits):
+    (X, y), (anchor, _), *_ = digits
     party = dc.Party(
         "a", dc.obfuscator("pca", n_components=8), fit_on=anchor, defences=[Microaggregation(3, small_classes="group")]
     ).fit(X, y)
