@@ -146,7 +146,7 @@ print(dc.DataCollaborationClassifier().fit(X[:60], y, groups=np.arange(60) % 3, 
     run(bin / "python", "-m", "pip", "install", "-q", f"datacollab[cli] @ {wheel.as_uri()}")
     assert "--install-completion" in run(bin / "datacollab", "--help").stdout
     small = ("--parties", 3, "--rows", 10, "--seeds", 1, "--jobs", 1, "--output", folder / "demo")
-    assert "pooled" in run(bin / "datacollab", "demo", *small, cwd=folder).stdout
+    assert "sums under masks" in run(bin / "datacollab", "demo", *small, cwd=folder).stdout
     assert (folder / "demo" / "index.html").is_file()
     refused = run(bin / "python", "-c", "from datacollab.bundle import arrays_to_bytes; arrays_to_bytes({})", code=1)
     assert "pip install 'datacollab[exchange]'" in refused.stderr

@@ -329,7 +329,7 @@ class TestGuarantee:
         assert (guarantee.epsilon, guarantee.delta, guarantee.n_rows) == (4.0, 1e-6, 60)
         A = party.share(anchor).anchor_representation
         assert guarantee.clip == pytest.approx(np.median(np.linalg.norm(A - A.mean(axis=0), axis=1)))
-        assert guarantee.noise == pytest.approx(dc.party.gaussian_sigma(4.0, 1e-6) * 2 * guarantee.clip)
+        assert guarantee.noise == pytest.approx(dc.linalg.gaussian_sigma(4.0, 1e-6) * 2 * guarantee.clip)
         assert "Labels (targets) and row counts are released exactly and are not covered" in str(guarantee)
         assert "(4, 1e-06)-differentially private" in guarantee.statement
 

@@ -15,7 +15,7 @@ from sklearn.linear_model import Ridge
 
 import datacollab as dc
 from datacollab.errors import AgreementError, AnchorError, NumericalError
-from datacollab.party import gaussian_sigma
+from datacollab.linalg import gaussian_sigma
 from datacollab.sums import MOST_COMPONENTS, CommonMap, MaskedSum, MaskKey, RidgeSums, standard_normal
 
 ONE, OTHER = bytes(32), bytes([7]) * 32

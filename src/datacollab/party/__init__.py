@@ -17,7 +17,7 @@ from ._benefit import Benefit, Side
 from ._common_space import CommonSpace
 from ._defence import Defence, Promise, Published
 from ._explanation_agreement import ExplanationAgreement, explanation_agreement
-from ._gaussian_noise import GaussianMechanism, GaussianNoise, gaussian_delta, gaussian_sigma
+from ._gaussian_noise import GaussianMechanism, GaussianNoise
 from ._guarantee import PrivacyGuarantee
 from ._kernel_pca import KernelPCAObfuscator
 from ._learn import AnswerRidge, LearnedModel, fit_to_answers, learn_answers
@@ -56,8 +56,6 @@ __all__ = [
     "UMAPObfuscator",
     "explanation_agreement",
     "fit_to_answers",
-    "gaussian_delta",
-    "gaussian_sigma",
     "learn_answers",
     "local_party",
     "obfuscator",

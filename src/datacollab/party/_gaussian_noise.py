@@ -15,18 +15,14 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray, Interval
 from ..errors import ObfuscationError
-from ..linalg import SMALLEST_DELTA, gaussian_delta, gaussian_epsilon, gaussian_sigma
+from ..linalg import SMALLEST_DELTA, gaussian_sigma
 from ..targets import TargetKind
 from ._defence import Defence, Promise, Published
 
 __all__ = [
-    "SMALLEST_DELTA",
     "GaussianMechanism",
     "GaussianNoise",
     "clipped",
-    "gaussian_delta",
-    "gaussian_epsilon",
-    "gaussian_sigma",
     "grid_step",
     "noisy",
 ]

@@ -16,8 +16,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing
 
 from .._validation import FloatArray, PartyName
+from ..linalg import gaussian_epsilon, gaussian_sigma
 from ._defence import Defence, Promise
-from ._gaussian_noise import gaussian_epsilon, gaussian_sigma
 
 __all__ = ["PrivacyGuarantee", "guarantee_of", "mu_of", "obstacle_before", "obstacle_in"]
 

@@ -22,7 +22,8 @@ from datacollab.exchange.party_folder._release_summary import ReleaseSummary, fi
 from datacollab.exchange.party_folder._risk import ATTACKS, LEAST_ROWS, RiskFigures, _worst, risk_figures
 from datacollab.exchange.party_folder._way import Way
 from datacollab.exchange.project import Anchor, EncodedTable
-from datacollab.party import Microaggregation, gaussian_sigma
+from datacollab.linalg import gaussian_sigma
+from datacollab.party import Microaggregation
 from datacollab.risk.audit import audit
 from datacollab.risk.audit._choice import risk_of
 from party_world import refused

@@ -14,7 +14,7 @@ from datacollab.bundle import unpack
 from datacollab.errors import AgreementError
 from datacollab.exchange.party_folder import PartyFolder, make_mask_key
 from datacollab.exchange.project import make_anchor, seal_anchor
-from datacollab.party import gaussian_sigma
+from datacollab.linalg import gaussian_sigma
 from datacollab.sums import read_message
 from party_world import contents, events, refused
 from sums_world import new_sums_world, rows_of

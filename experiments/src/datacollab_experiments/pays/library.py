@@ -17,8 +17,9 @@ from datacollab.analyst import Collaboration
 from datacollab.analyst._candidates import Candidate, NamedModel, forest, is_ridge, kernel_models, with_many_landmarks
 from datacollab.analyst._choice import Choice, Search
 from datacollab.analyst._training import mean_anchor, training_rows
+from datacollab.linalg import gaussian_sigma
 from datacollab.model import fit_left_out
-from datacollab.party import PersonalModel, gaussian_sigma
+from datacollab.party import PersonalModel
 from datacollab.party._blend import Blender, ClassBlender, NumberBlender
 from datacollab.party._own_models import OwnData, own_candidates
 from datacollab.party._personal_model import TAU

@@ -27,7 +27,7 @@ TOGETHER = (
 )
 
 INVENTED = (
-    "Whoever invents all other parties reads what this one adds. Compare the fingerprints of at least two, by "
+    "Somebody who invents all other parties reads what this one adds. Compare the fingerprints of at least two, by "
     "telephone, with people of these institutions whom you know."
 )
 
