@@ -4,7 +4,7 @@ import pytest
 
 from datacollab.errors import AgreementError, ExchangeError
 from datacollab.exchange.analyst_folder import AnalystFolder
-from datacollab.exchange.sums import read_withdrawal
+from datacollab.exchange.sums import read_withdrawal, withdrawal_to_bytes
 from party_world import events, new_world, refused
 from sums_world import new_sums_world
 
@@ -45,12 +45,16 @@ def test_the_others_go_on_with_a_signed_withdrawal_and_make_a_model(world):
 def test_without_its_word_or_with_anothers_nothing_leaves(world, tmp_path):
     word = world.folder(LEFT).withdraw()
     (tmp_path / "elsewhere").mkdir()
-    forged = new_sums_world(tmp_path / "elsewhere").folder(LEFT).withdraw()
+    of_another = new_sums_world(tmp_path / "elsewhere").folder(LEFT).withdraw()
+    forged = tmp_path / "forged.dcwithdrawal"
+    project = world.project
+    forged.write_bytes(withdrawal_to_bytes(LEFT, project.name, project.digest, False, world.keys["stranger"]))
     world.next_run(without=[LEFT])
     with refused("ALREADY_SHARED", "--withdrawal"):
         world.share("north")
-    with refused("NOT_A_MEMBER", LEFT):
-        world.share("north", withdrawals=[forged])
+    for wrong in (of_another, forged):
+        with refused("NOT_A_MEMBER", LEFT):
+            world.share("north", withdrawals=[wrong])
     with refused("NOT_A_MEMBER", "south"):
         world.share("north", withdrawals=[word], without=["south"])
     cut = tmp_path / "cut.dcwithdrawal"
