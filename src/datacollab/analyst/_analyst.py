@@ -26,7 +26,7 @@ from ._training import TrainingRows, common_kind, training_rows
 __all__ = ["Analyst", "by_party", "rounded"]
 
 FEWEST_OTHERS = 3
-"""Parties of which a model without a party has to be made, at least."""
+"""Fewest other parties for a model without one party."""
 
 
 class Analyst:

@@ -80,7 +80,7 @@ def anchor_fit(anchor: ArrayLike, X_private: ArrayLike) -> AnchorFit:
     """
     A, X = check_table(anchor, "anchor"), check_table(X_private, "X_private")
     X = X[:: -(-len(X) // _MOST_ROWS)]
-    # The own rows give the units: whoever made the anchor does not know them.
+    # The own rows give the units, which the maker of the anchor does not know.
     deviation = X.std(axis=0)
     varies = deviation > 0
     A, X = A[:, varies] / deviation[varies], X[:, varies] / deviation[varies]

@@ -239,7 +239,7 @@ def _in_the_ledger(
 def _left(
     ledger: Ledger, project: Project, withdrawals: Sequence[Withdrawal], without: Sequence[str]
 ) -> tuple[frozenset[str], list[str]]:
-    """Return the agreements that all who are missing now have left, and what whoever approves has to know of that."""
+    """Return the agreements that all missing parties have left, and what the approver has to know of that."""
     here = {key.text for key in project.parties.values()}
     void, used, sentences = set[str](), set[object](), dict[str, str]()
     for entry in ledger.entries:

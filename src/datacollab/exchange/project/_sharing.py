@@ -84,7 +84,7 @@ class Sharing:
             )
         if self.epsilon is not None and not _LEAST_EPSILON <= self.epsilon <= _MOST_EPSILON:
             raise invalid(
-                "[sharing], epsilon", f"{self.epsilon:g}; {_LEAST_EPSILON:g} to {_MOST_EPSILON:g} is wanted, or none."
+                "[sharing], epsilon", f"expected {_LEAST_EPSILON:g} to {_MOST_EPSILON:g}, got {self.epsilon:g}."
             )
         if not 2 <= self.n_components <= _MOST_COMPONENTS:
             raise invalid("[sharing], n_components", f"{self.n_components}; 2 to {_MOST_COMPONENTS} is wanted.")

@@ -53,7 +53,7 @@ def withdrawal_to_bytes(party: str, project: str, project_digest: str, had_share
 
 
 def read_withdrawal(data: bytes, *, where: str) -> Withdrawal:
-    """Read a withdrawal of unknown origin; whoever uses it compares its signer with the run's key of that party.
+    """Read a withdrawal of unknown origin; the caller compares its signer with the run's key of that party.
 
     Raises
     ------
