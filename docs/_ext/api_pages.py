@@ -42,7 +42,7 @@ EVERYDAY = {
 """The names of `datacollab` itself by role, in the order of the protocol."""
 
 ROOMS = (
-    *("anchor", "party", "share", "sums", "analyst", "model", "collaboration", "effects", "survival", "targets"),
+    *("anchor", "party", "share", "sums", "analyst", "model", "estimators", "effects", "survival", "targets"),
     *("datasets", "progress", "testing", "errors", "linalg", "bundle", "risk.attacks", "risk.audit"),
     *("exchange.project", "exchange.party_folder", "exchange.analyst_folder", "exchange.log"),
     *("exchange.ledger", "exchange.sums"),

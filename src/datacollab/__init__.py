@@ -43,13 +43,13 @@ _HOME = {
     # Each party gets g_k and h, once.
     "PartyModel": "model",
     # All roles in one process, and what there is without collaboration.
-    "DataCollaborationClassifier": "collaboration",
-    "DataCollaborationRegressor": "collaboration",
-    "DataCollaborationSurvival": "collaboration",
-    "DataCollaborationClusterer": "collaboration",
-    "PartyStratifiedKFold": "collaboration",
-    "Local": "collaboration",
-    "Central": "collaboration",
+    "DataCollaborationClassifier": "estimators",
+    "DataCollaborationRegressor": "estimators",
+    "DataCollaborationSurvival": "estimators",
+    "DataCollaborationClusterer": "estimators",
+    "PartyStratifiedKFold": "estimators",
+    "Local": "estimators",
+    "Central": "estimators",
     # What whoever waits may look at.
     "ProgressBar": "progress",
     # What goes wrong.
@@ -81,14 +81,14 @@ if TYPE_CHECKING:
     from .anchor import SMOTEAnchor as SMOTEAnchor
     from .anchor import UniformAnchor as UniformAnchor
     from .anchor import find_private_rows as find_private_rows
-    from .collaboration import Central as Central
-    from .collaboration import DataCollaborationClassifier as DataCollaborationClassifier
-    from .collaboration import DataCollaborationClusterer as DataCollaborationClusterer
-    from .collaboration import DataCollaborationRegressor as DataCollaborationRegressor
-    from .collaboration import DataCollaborationSurvival as DataCollaborationSurvival
-    from .collaboration import Local as Local
-    from .collaboration import PartyStratifiedKFold as PartyStratifiedKFold
     from .errors import DataCollabError as DataCollabError
+    from .estimators import Central as Central
+    from .estimators import DataCollaborationClassifier as DataCollaborationClassifier
+    from .estimators import DataCollaborationClusterer as DataCollaborationClusterer
+    from .estimators import DataCollaborationRegressor as DataCollaborationRegressor
+    from .estimators import DataCollaborationSurvival as DataCollaborationSurvival
+    from .estimators import Local as Local
+    from .estimators import PartyStratifiedKFold as PartyStratifiedKFold
     from .model import PartyModel as PartyModel
     from .party import CommonSpace as CommonSpace
     from .party import Party as Party

@@ -19,8 +19,8 @@ from sklearn.svm import SVC
 from .._validation import FloatArray, require
 from ..analyst import ODC
 from ..anchor import SMOTEAnchor
-from ..collaboration import DataCollaborationClassifier
 from ..datasets import Dataset, split_parties
+from ..estimators import DataCollaborationClassifier
 from ..linalg import median_gamma
 from ..model import LandmarkRidgeClassifier
 from ..party import CommonSpace, obfuscator

@@ -16,9 +16,9 @@ from sklearn.utils import _safe_indexing, check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from datacollab._validation import HasMethods, Interval, PartyName
-from datacollab.collaboration._groups import by_party, owners
-from datacollab.collaboration._roles import seeded
 from datacollab.errors import AnchorError
+from datacollab.estimators._groups import by_party, owners
+from datacollab.estimators._roles import seeded
 
 from ._labels import consensus_labels
 

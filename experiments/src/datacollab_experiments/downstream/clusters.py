@@ -21,8 +21,8 @@ from sklearn.preprocessing import StandardScaler
 
 import datacollab as dc
 from datacollab.analyst import AnchorScaled, Collaboration, integrate, novelty
-from datacollab.collaboration import DataCollaborationClusterer
 from datacollab.errors import RepeatableSecretWarning
+from datacollab.estimators import DataCollaborationClusterer
 from datacollab.party import Microaggregation
 
 from ..consensus import ConsensusClusterer

@@ -19,8 +19,8 @@ from sklearn.preprocessing import StandardScaler
 from datacollab._validation import FloatArray, PartyName
 from datacollab.analyst import BaseIntegrator
 from datacollab.anchor import SampleAnchor, SMOTEAnchor
-from datacollab.collaboration import Central, Local
 from datacollab.datasets import Dataset, PartySplit, split_parties
+from datacollab.estimators import Central, Local
 from datacollab.party import Party, obfuscator
 from datacollab.share import Share
 

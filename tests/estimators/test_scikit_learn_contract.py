@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.validation import _num_samples
 
 from datacollab import KTI, Central, DataCollaborationClassifier, DataCollaborationRegressor
-from datacollab.collaboration import DataCollaborationClusterer
+from datacollab.estimators import DataCollaborationClusterer
 
 
 class _Adapter:

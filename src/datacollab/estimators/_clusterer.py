@@ -66,7 +66,7 @@ class DataCollaborationClusterer(ClusterMixin, PlayedRoles):
     Examples
     --------
     >>> import numpy as np, datacollab as dc
-    >>> from datacollab.collaboration import DataCollaborationClusterer
+    >>> from datacollab.estimators import DataCollaborationClusterer
     >>> from sklearn.cluster import KMeans
     >>> from sklearn.metrics import adjusted_rand_score
     >>> X, _ = dc.datasets.load("digits")

@@ -14,8 +14,8 @@ from sklearn.mixture import GaussianMixture
 
 import datacollab as dc
 from datacollab.analyst import AnchorScaled
-from datacollab.collaboration import DataCollaborationClusterer
 from datacollab.errors import AnchorError
+from datacollab.estimators import DataCollaborationClusterer
 from datacollab.party import Microaggregation
 
 

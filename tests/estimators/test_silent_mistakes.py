@@ -23,7 +23,7 @@ from datacollab import (
     SMOTEAnchor,
     UniformAnchor,
 )
-from datacollab.collaboration._roles import warn_of_anchor
+from datacollab.estimators._roles import warn_of_anchor
 
 BUNDLED = [load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine]
 SAMPLERS = [GaussianAnchor, SampleAnchor, SMOTEAnchor, UniformAnchor]
