@@ -193,7 +193,7 @@ CLASSES = RidgeSums(64, classes=range(10), noise=1e-9)
 def test_the_total_gives_ridge_regression_on_all_rows(mapped):
     v, y = mapped
     total = sum(CLASSES.part(v[k::5], y[k::5]) for k in range(5))
-    found = CLASSES.solve(total)
+    found = CLASSES.solve(total, noise=0.0)
     expected = Ridge(found.alpha).fit(v, np.eye(10)[y] - 0.1)
     assert_allclose(found.coefficients, expected.coef_.T, atol=1e-7)
     assert_allclose(found.intercept, expected.intercept_, atol=1e-8)
@@ -201,11 +201,50 @@ def test_the_total_gives_ridge_regression_on_all_rows(mapped):
     assert np.mean(CLASSES.decode(found.predict(v)) == y) > 0.95
 
 
+@pytest.mark.parametrize("statistic", [RidgeSums(8, limits=(-1.0, 1.0)), RidgeSums(8, classes=range(3))])
+def test_a_model_of_few_rows_is_a_draw_around_the_fit(statistic, rng):
+    """Of 400 rows, two hundred models: their mean is the fit, and their covariance a quarter of the posterior's."""
+    v = rng.normal(size=(400, 8)) / 6
+    v /= np.maximum(1, np.linalg.norm(v, axis=1, keepdims=True))
+    y = v[:, 0] + rng.normal(size=400) / 5 if statistic.limits else rng.integers(3, size=400)
+    total = statistic.part(v, y)
+    # Totals that differ by a millionth have other draws around the same fit.
+    models = [statistic.solve(total * (1 + 1e-6 * k), noise=1e-6) for k in range(300)]
+    fit = statistic.solve(total, noise=0.0)
+    assert fit.spread == 0
+    centred = v - v.mean(axis=0)
+    S = centred.T @ centred + models[0].alpha * np.eye(8)
+    expected = Ridge(models[0].alpha).fit(v, statistic.encode(y)).coef_.reshape(statistic.n_outputs, 8).T
+    draws = np.array([model.coefficients for model in models]) - expected
+    # Along the eigenvectors of S + alpha I, times the roots of its eigenvalues, the draws are standard normal.
+    root = scipy.linalg.sqrtm(S).real
+    standard = np.einsum("ij,kjc->kic", root, draws) / np.sqrt(models[0].spread)
+    assert np.abs(standard.mean(axis=0)).max() < 4.5 / np.sqrt(300)
+    assert standard.var() == pytest.approx(1.0, abs=0.1)
+    assert np.abs(np.corrcoef(standard[..., 0].T) - np.eye(8)).max() < 0.3
+    assert_allclose(draws.sum(axis=2), 0, atol=1e-9) if statistic.classes else None
+    # The residual variance of the rows, and at most a quarter of it.
+    fitted = v @ expected
+    left = statistic.encode(y) - statistic.encode(y).mean(axis=0) - fitted + fitted.mean(axis=0)
+    freedom = 1 + np.trace(centred @ np.linalg.solve(S, centred.T))
+    assert models[0].spread == pytest.approx(0.25 * np.mean(left**2) * 400 / (400 - freedom), rel=1e-3)
+
+
+def test_a_total_has_one_model_and_many_rows_need_no_noise_of_their_own(mapped):
+    v, y = mapped
+    sums = RidgeSums(64, classes=range(10), noise=0.1)
+    few = sums.part(v[:300], y[:300])
+    assert_allclose(sums.solve(few).coefficients, sums.solve(sums.part(v[299::-1], y[299::-1])).coefficients, atol=1e-9)
+    spreads = [sums.solve(k / 300 * few).spread for k in (300, 590, 601)]
+    assert spreads[0] > 4 * spreads[1] > 0
+    assert spreads[2] == 0
+
+
 def test_numbers_are_scaled_to_their_declared_range(mapped):
     v, _ = mapped
     target = 30 + 20 * v[:, 0] - 5 * v[:, 1]
     sums = RidgeSums(64, limits=(0.0, 60.0), noise=1e-9)
-    found = sums.solve(sums.part(v, target))
+    found = sums.solve(sums.part(v, target), noise=0.0)
     expected = Ridge(found.alpha).fit(v, target)
     assert_allclose(sums.decode(found.predict(v)), np.clip(expected.predict(v), 0, 60), atol=1e-6)
     assert np.abs(sums.decode(found.predict(v)) - target).max() < 0.5

@@ -10,10 +10,13 @@ what all rows in one place would give, so the fit is ridge regression on all of 
 References
 ----------
 .. [1] Fanì et al. (2024). Accelerating heterogeneous federated learning with closed-form classifiers. ICML, PMLR 235.
+.. [2] Wang, Fienberg, Smola (2015). Privacy for free: posterior sampling and stochastic gradient Monte Carlo. ICML,
+   PMLR 37.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,6 +30,7 @@ from .._recommended import TABLE
 from .._typing import FloatArray
 from ..errors import AgreementError, NumericalError
 from ..linalg import gaussian_sigma
+from ._key_stream import standard_normal
 
 __all__ = ["RidgeFromSums", "RidgeSums", "TotalFigures"]
 
@@ -39,6 +43,12 @@ _MOST_FREEDOM = 0.95
 """Penalties with more degrees of freedom, over the number of rows, are not considered."""
 _LEAST_RESIDUAL = 1e-3
 """Residuals are taken to be at least this part of the target's sum of squares: noise may make them negative."""
+_ENOUGH_ROWS = 600
+"""With fewer rows in the total, the model has noise of its own; see docs/results/sums."""
+_MOST_SPREAD = 0.25
+"""The most variance that this noise has, over that of the fit."""
+_SAME = 2.0**16
+"""Totals whose numbers agree up to one over this have one model."""
 _ROUNDING = 1e-6
 _FEWEST_ROWS = 10
 
@@ -55,12 +65,16 @@ class RidgeFromSums:
         The penalty chosen.
     n_rows : float
         Rows in the total, with noise.
+    spread : float
+        Variance of the model's own noise along a direction, times the eigenvalue of S + alpha I there, where S is the
+        matrix of centred moments; 0 if it has none.
     """
 
     coefficients: FloatArray
     intercept: FloatArray
     alpha: float
     n_rows: float
+    spread: float = 0.0
 
     def predict(self, v: FloatArray) -> FloatArray:
         """Return the outputs of mapped rows, shape (n_rows, n_outputs)."""
@@ -247,11 +261,16 @@ class RidgeSums:
         The penalty is the geometric mean of those with the largest Gaussian evidence and the smallest generalised
         cross-validation score, both from the total alone, and no smaller than `least_penalty` says.
 
+        A model of few rows says much of each.  With n rows in the total, fewer than 600, and noise in it, the model is
+        a draw around the fit: from the posterior of the coefficients, with 600/n - 1 of its variance, and at most a
+        quarter [2]_.  One total always gives one model.
+
         Parameters
         ----------
         total : ndarray of shape (n_numbers,)
         noise : float, optional
-            Standard deviation of all noise in the total, that of colluding parties included; s by default.
+            Standard deviation of all noise in the total, that of colluding parties included; s by default.  With 0, the
+            model has no noise of its own.
         least_penalty : float
             The smallest penalty, as a multiple of the largest eigenvalue of the noise.
 
@@ -283,7 +302,15 @@ class RidgeSums:
         least = max(_LEAST_PENALTY, least_penalty * noise * math.sqrt(2 * D))
         alpha = self._penalty(e, (Z**2).sum(axis=1), square, n, least)
         coefficients = U @ (Z / (e + alpha)[:, None])
-        return RidgeFromSums(coefficients, mean_t - mean_v @ coefficients, alpha, float(n))
+        spread = 0.0
+        if noise > 0 and n < _ENOUGH_ROWS:
+            residual, freedom = self._fitted(e, (Z**2).sum(axis=1), square, np.array([alpha]))
+            variance = residual[0] / max(n - 1 - freedom[0], n / 4) / self.n_outputs
+            spread = float(min(_MOST_SPREAD, _ENOUGH_ROWS / n - 1) * variance)
+            coefficients = coefficients + math.sqrt(spread) * U @ (
+                (U.T @ self._normal(total)) / np.sqrt(e + alpha)[:, None]
+            )
+        return RidgeFromSums(coefficients, mean_t - mean_v @ coefficients, alpha, float(n), spread)
 
     def figures(self, total: FloatArray) -> TotalFigures:
         """Return what a total, shape (n_numbers,), says of the rows in it."""
@@ -298,6 +325,18 @@ class RidgeSums:
             most_t=n * (1.0 if self.classes is None else 1 - 1 / self.n_outputs),
         )
 
+    def _normal(self, total: FloatArray) -> FloatArray:
+        """Draw from a total, which no party has, so that it has one model; shape (n_components, n_outputs).
+
+        Totals of the same rows that were added up in another order give the same.  Classes' numbers add up to 0.
+        """
+        key = hashlib.sha256(np.round(total * _SAME).astype("<i8").tobytes()).digest()
+        drawn = standard_normal(key, self.n_components * self.n_outputs)
+        normal = drawn.reshape(self.n_components, self.n_outputs)
+        if self.classes is None:
+            return normal
+        return (normal - normal.mean(axis=1, keepdims=True)) / math.sqrt(1 - 1 / self.n_outputs)
+
     def _matrix(self, total: FloatArray) -> FloatArray:
         M = np.zeros((self.size, self.size))
         M[np.triu_indices(self.size)] = total
@@ -307,12 +346,19 @@ class RidgeSums:
         """Choose the penalty from the eigenvalues, the squared moments along each, and the target's sum of squares."""
         m = self.n_outputs
         grid = np.r_[least, _PENALTIES[least < _PENALTIES]]
-        shrunk = 1 / (e + grid[:, None])
-        floor = _LEAST_RESIDUAL * square
-        unexplained = np.maximum(square - shrunk @ squares, floor)
+        unexplained = np.maximum(square - 1 / (e + grid[:, None]) @ squares, _LEAST_RESIDUAL * square)
         evidence = m * np.log1p(e / grid[:, None]).sum(axis=1) + (n - 1) * m * np.log(unexplained / n / m)
-        residual = np.maximum(square - 2 * shrunk @ squares + shrunk**2 @ (squares * e), floor)
-        freedom = _COST_OF_FREEDOM * (1 + shrunk @ e)
+        residual, freedom = self._fitted(e, squares, square, grid)
+        freedom = _COST_OF_FREEDOM * (1 + freedom)
         with np.errstate(divide="ignore"):
             gcv = np.where(freedom < _MOST_FREEDOM * n, residual / (1 - freedom / n) ** 2, np.inf)
         return float(np.sqrt(grid[np.argmin(evidence)] * grid[np.argmin(gcv)]))
+
+    @staticmethod
+    def _fitted(
+        e: FloatArray, squares: FloatArray, square: float, penalties: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the residual sum of squares and the degrees of freedom, but for the intercept's, for each penalty."""
+        shrunk = 1 / (e + penalties[:, None])
+        residual = square - 2 * shrunk @ squares + shrunk**2 @ (squares * e)
+        return np.maximum(residual, _LEAST_RESIDUAL * square), shrunk @ e

@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 import scipy.linalg
 
-from datacollab.sums import CommonMap, RidgeSums
+from datacollab.sums import CommonMap, RidgeFromSums, RidgeSums
 
 from ..pays.columns import Array
 from ..pays.tables import load_table
@@ -127,7 +127,7 @@ class Scene:
         yield "party", "target", self.correlation(said[-len(self.beyond) :] - self.rule)
         for weight in _WEIGHTS:
             yield "party", f"beyond, prior {weight:g}", self.correlation(said - self.features @ self.known.fit(weight))
-        yield from self._inverted(model.coefficients[:, 0], float(model.intercept[0]), model.alpha, own, s)
+        yield from self._inverted(model, own, s)
         yield from self._aligned(total, s * beyond(N_PARTIES))
 
     def crossed(self, total: Array) -> Array:
@@ -141,18 +141,18 @@ class Scene:
         M[np.triu_indices(len(M))] = total
         return np.asarray(M + np.triu(M, 1).T)
 
-    def _inverted(self, w: Array, intercept: float, alpha: float, own: Array, s: float) -> Readings:
-        """W = (S + E + αI)⁻¹ b with S of the features: (S + αI) W is b less E W, whose size is known."""
-        n, mean_v = len(self.v), self.v.mean(axis=0)
-        mean_t = intercept + float(mean_v @ w)
-        centred = (self.v - mean_v).T @ ((self.v - mean_v) @ w) + alpha * w
-        crossed = np.r_[centred + n * mean_v * mean_t, n * mean_t]
+    def _inverted(self, model: RidgeFromSums, own: Array, s: float) -> Readings:
+        """W = (S + E + αI)⁻¹ b with S of the features: (S + αI) W is b less E W and what the model's own noise adds."""
+        n, mean_v, w = len(self.v), self.v.mean(axis=0), model.coefficients[:, 0]
+        mean_t = float(model.intercept[0] + mean_v @ w)
+        S = (self.v - mean_v).T @ (self.v - mean_v) + model.alpha * np.eye(self.D)
+        crossed = np.r_[S @ w + n * mean_v * mean_t, n * mean_t]
         mine = self.crossed(own)
         mine[:-1] -= self.matrix(own)[: self.D, : self.D] @ w
         left = s * beyond(N_PARTIES, known=1)
-        yield from self.known.readings(
-            "party, everybody's features", crossed - mine, left, further=left**2 / 2 * float(w @ w)
-        )
+        further = left**2 / 2 * float(w @ w) * np.eye(self.D + 1)
+        further[:-1, :-1] += model.spread * S
+        yield from self.known.readings("party, everybody's features", crossed - mine, left, further=further)
 
     def _aligned(self, total: Array, noise: float) -> Readings:
         """Eigenvectors of both moments, signs from what a model of the public rows expects."""
@@ -189,7 +189,7 @@ class Known:
         return found
 
     def readings(
-        self, attacker: str, crossed: Array, noise: float, *, further: float = 0.0, factor: float = 1.0
+        self, attacker: str, crossed: Array, noise: float, *, further: Array | float = 0.0, factor: float = 1.0
     ) -> Readings:
         """Correlations of the posterior means of t, less the rule, and of e."""
         n = len(self.scene.beyond)
@@ -200,7 +200,7 @@ class Known:
             yield attacker, f"beyond, {way}", self.scene.correlation(rest)
 
     def posterior(
-        self, crossed: Array, noise: float, weight: float, *, further: float = 0.0, factor: float = 1.0
+        self, crossed: Array, noise: float, weight: float, *, further: Array | float = 0.0, factor: float = 1.0
     ) -> tuple[Array, Array]:
         """Posterior means of the rest's targets, and of their part that features do not tell.
 
@@ -211,14 +211,16 @@ class Known:
         noise : float
             That of the total's diagonal.
         weight : float
-        further, factor : float
-            Added to the variance of Σ v t, and multiplied with all.
+        further : ndarray of shape (D + 1, D + 1), or 0
+            Covariance of what else is in the sums.
+        factor : float
+            Multiplied with the variances of the total's noise.
         """
         square, D = self.scene.deviation**2, self.scene.D
         prior, PG, covariance = self._priors[weight]
-        variances = np.r_[np.full(D, noise**2 / 2 / ETA**2 + further), noise**2 / 2 / ETA**4] * factor
+        variances = np.r_[np.full(D, noise**2 / 2 / ETA**2), noise**2 / 2 / ETA**4] * factor
         left = crossed - self.Phi.T @ self.t - self.rest.T @ (self.rest @ prior)
-        A = covariance.copy()
+        A = covariance + further
         A[np.diag_indices(D + 1)] += variances + _JITTER
         solved = scipy.linalg.solve(A, left, assume_a="pos")
         rest = square * self.rest @ solved
