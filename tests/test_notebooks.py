@@ -94,7 +94,7 @@ def test_an_audit_shows_its_lights_with_words_and_what_was_not_finished():
     html = result._repr_html_()
     for criterion in result.all_criteria():
         assert f"<th>{criterion.name}</th>" in html
-        assert criterion.light in html
+        assert criterion.rating in html
     assert "ended this audit early" in html
     for record in result.worst_records:
         assert f">{record.index}<" not in html

@@ -80,7 +80,7 @@ def test_one_party_alone_just_trains_on(rows):
             assert_array_equal(ours, theirs)
 
 
-def test_one_full_step_at_each_party_is_gradient_descent_on_the_pooled_rows(rows):
+def test_one_full_step_at_each_party_is_gradient_descent_on_the_combined_rows(rows):
     X, y = rows
     cuts = [slice(0, 8), slice(8, 20), slice(20, 40)]  # unequal, so that the weights matter
     start = initial_parameters(6, seed=0)

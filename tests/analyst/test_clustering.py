@@ -51,7 +51,7 @@ def test_representations_are_the_raw_rows_but_for_a_motion(world):
     integrated = integrate(shares)
     raw = np.vstack([X[:150][k::3] for k in range(3)])
     centred = raw - raw.mean(axis=0)
-    found = integrated.pooled - integrated.pooled.mean(axis=0)
+    found = integrated.combined - integrated.combined.mean(axis=0)
     np.testing.assert_allclose(found @ found.T, centred @ centred.T, rtol=0, atol=1e-8 * np.sum(centred**2))
     assert integrated.repeated == ()
 
@@ -64,7 +64,7 @@ def test_k_means_from_the_same_centres_is_the_central_one(seed):
     integrated = integrate(shares)
     raw, begin = np.vstack([X[:150][k::3] for k in range(3)]), [0, 40, 80, 120]
     central = KMeans(4, init=raw[begin], n_init=1).fit(raw)
-    found = cluster(integrated, KMeans(4, init=integrated.pooled[begin], n_init=1))
+    found = cluster(integrated, KMeans(4, init=integrated.combined[begin], n_init=1))
     np.testing.assert_array_equal(np.concatenate(list(found.labels_.values())), central.labels_)
     for k, party in enumerate(parties):
         np.testing.assert_array_equal(party.predict(X[150:], found.party_model(k)), central.predict(X[150:]))
@@ -77,7 +77,7 @@ def test_a_mixture_is_the_central_one():
     integrated = integrate(shares)
     raw = np.vstack([X[:150][k::3] for k in range(3)])
     begin = KMeans(4, random_state=0).fit(raw).labels_
-    means = [[rows[begin == label].mean(axis=0) for label in range(4)] for rows in (raw, integrated.pooled)]
+    means = [[rows[begin == label].mean(axis=0) for label in range(4)] for rows in (raw, integrated.combined)]
     fits = [GaussianMixture(4, means_init=each, random_state=0, reg_covar=1e-9) for each in means]
     central = fits[0].fit(raw)
     found = cluster(integrated, fits[1])
@@ -98,9 +98,9 @@ def test_other_clusterers_send_the_means_of_their_clusters(world, clusterer):
     found = cluster(integrated, clusterer)
     labels = np.concatenate(list(found.labels_.values()))
     inside = labels >= 0
-    means = np.stack([integrated.pooled[labels == each].mean(axis=0) for each in np.unique(labels[inside])])
-    nearest = np.unique(labels[inside])[((integrated.pooled[:, None] - means) ** 2).sum(axis=2).argmin(axis=1)]
-    np.testing.assert_array_equal(found.estimator_.predict(integrated.pooled), nearest)
+    means = np.stack([integrated.combined[labels == each].mean(axis=0) for each in np.unique(labels[inside])])
+    nearest = np.unique(labels[inside])[((integrated.combined[:, None] - means) ** 2).sum(axis=2).argmin(axis=1)]
+    np.testing.assert_array_equal(found.estimator_.predict(integrated.combined), nearest)
     assert found.agreement_ == pytest.approx(np.mean(nearest[inside] == labels[inside]))
 
 
@@ -174,7 +174,7 @@ def test_targets_are_not_looked_at(world):
     parties = [
         dc.Party(k, dc.obfuscator("pca", N_COLUMNS), shuffle=False).fit(X[:150][k::3], y[:150][k::3]) for k in range(3)
     ]
-    np.testing.assert_allclose(integrate(p.share(X[150:]) for p in parties).pooled, integrate(shares).pooled)
+    np.testing.assert_allclose(integrate(p.share(X[150:]) for p in parties).combined, integrate(shares).combined)
 
 
 def test_parameters_that_are_none_and_twice_the_same_name_are_refused(world):
@@ -222,10 +222,10 @@ def test_components_of_few_rows_are_not_sent():
     X[0] = 1e3
     _, shares = shared(X[:150], X[150:])
     integrated = integrate(shares)
-    ridge = 0.1 * integrated.pooled.var(axis=0).mean()
+    ridge = 0.1 * integrated.combined.var(axis=0).mean()
     n_sent = novelty(integrated, 6).estimator_.chain.steps[1].n_out
     fewest = [
-        150 * GaussianMixture(n, reg_covar=ridge, max_iter=500, random_state=0).fit(integrated.pooled).weights_.min()
+        150 * GaussianMixture(n, reg_covar=ridge, max_iter=500, random_state=0).fit(integrated.combined).weights_.min()
         for n in (n_sent, n_sent + 1)
     ]
     assert n_sent < 6

@@ -34,12 +34,12 @@ def test_models_are_held_against_known_targets_side_by_side(installed, place):
     folder = PartyFolder(installed.root / "a")
     found = folder.evaluate(installed.root / "known.csv", find=0.5)
     sides = found["sides"]
-    assert {"pooled", "alone", "collaboration"} <= sides.keys()
+    assert {"combined", "local", "collaboration"} <= sides.keys()
     for scores in sides.values():
         low, high = scores["accuracy_interval"]
         assert f"{scores['accuracy']:.3f}" in page
         assert f"{low:.3f} to {high:.3f}" in page
-    gain = sides["pooled"]["accuracy"] - sides["alone"]["accuracy"]
+    gain = sides["combined"]["accuracy"] - sides["local"]["accuracy"]
     assert f"{gain:+.3g} beside you and the public rows" in page
     ranking = found["ranking"]
     assert f"{ranking['auc']:.3f}" in page

@@ -288,7 +288,7 @@ def test_whoever_left_the_work_sees_why_it_came_to_nothing(world, place):
     assert "NOT_SHARED" not in place.client.get("/predict").text
 
 
-@pytest.mark.parametrize("form", [{}, {"using": "nobody"}, {"using": "alone"}])
+@pytest.mark.parametrize("form", [{}, {"using": "nobody"}, {"using": "local"}])
 def test_no_row_of_a_prediction_that_failed_stays(world, place, form):
     folder = world.root / "a" / "desk"
     folder.mkdir()

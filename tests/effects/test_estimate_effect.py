@@ -18,7 +18,7 @@ from datacollab.effects import (
     pseudo_values,
     survival_difference,
 )
-from datacollab.effects._pooled import time_step_of
+from datacollab.effects._combined import time_step_of
 from datacollab.errors import AgreementError, EffectError, EffectWarning
 from datacollab.party import GaussianMechanism, GaussianNoise, Microaggregation
 from datacollab.targets import coarsened, effect_target, survival_target

@@ -17,7 +17,7 @@ FACTS = {
     "n_rows": 50,
     "own_models": ("random forest, own rows",),
     "own_weights": (1.0,),
-    "weights": {"alone": 0.4, "collaboration": 0.6},
+    "weights": {"local": 0.4, "collaboration": 0.6},
 }
 
 
@@ -97,17 +97,21 @@ def shares(right, codes, sure=0.9):
 
 def class_benefit(n_alone, n_pooled, n=50, **facts):
     codes = np.arange(n) % 2
-    alone, pooled = (shares(np.arange(n) < count, codes) for count in (n_alone, n_pooled))
-    return benefit_for_classes(Opinions(alone, pooled, pooled), codes, basis="left out", **FACTS | facts), codes, alone
+    alone, combined = (shares(np.arange(n) < count, codes) for count in (n_alone, n_pooled))
+    return (
+        benefit_for_classes(Opinions(alone, combined, combined), codes, basis="left out", **FACTS | facts),
+        codes,
+        alone,
+    )
 
 
 def test_scores_are_those_of_scikit_learn():
     benefit, codes, alone = class_benefit(30, 45)
     p = np.exp(alone)
-    assert_allclose(benefit.alone.loss, log_loss(codes, p))
-    assert_allclose(benefit.alone.auc, roc_auc_score(codes, p[:, 1]))
-    assert benefit.alone.score.value == 0.6
-    assert_allclose(benefit.pooled_gain.value, 0.3)
+    assert_allclose(benefit.local.loss, log_loss(codes, p))
+    assert_allclose(benefit.local.auc, roc_auc_score(codes, p[:, 1]))
+    assert benefit.local.score.value == 0.6
+    assert_allclose(benefit.combined_gain.value, 0.3)
 
 
 @pytest.mark.parametrize(
@@ -130,8 +134,8 @@ def test_numbers_are_told_in_their_units(rng):
     noise = rng.normal(size=60)
     opinions = Opinions(target + noise, target + 0.5 * noise, target + 0.5 * noise)
     benefit = benefit_for_numbers(opinions, target, 10.0, basis="without the party", **FACTS)
-    assert_allclose(benefit.alone.score.value, 10 * np.sqrt(np.mean(noise**2)))
-    assert_allclose(benefit.pooled_gain.value, 0.5)
+    assert_allclose(benefit.local.score.value, 10 * np.sqrt(np.mean(noise**2)))
+    assert_allclose(benefit.combined_gain.value, 0.5)
     assert benefit.sentence.startswith("Collaboration brought 50.0 % less error (95 % interval 50.0 to 50.0): RMSE ")
     assert "without any row of the party" in benefit.sentence
 
@@ -140,7 +144,7 @@ def test_without_honest_predictions_nothing_is_claimed():
     codes = np.arange(20) % 2
     benefit = nothing_to_say(shares(codes > 5, codes), codes, None, basis=None, **FACTS)
     assert benefit.sentence.startswith("It cannot be said what collaboration brought")
-    assert benefit.pooled is None
+    assert benefit.combined is None
     assert json.loads(json.dumps(benefit.to_dict()))["n_judged"] == 0
 
 
@@ -148,7 +152,7 @@ def test_a_benefit_is_json_and_frozen():
     benefit, _, _ = class_benefit(30, 45)
     told = json.loads(json.dumps(benefit.to_dict()))
     assert told["sentence"] == benefit.sentence
-    assert told["pooled_gain"]["value"] == pytest.approx(0.3)
+    assert told["combined_gain"]["value"] == pytest.approx(0.3)
     with pytest.raises(AttributeError):
         benefit.n_rows = 3
 
@@ -156,7 +160,7 @@ def test_a_benefit_is_json_and_frozen():
 def test_the_figure_shows_what_the_report_says():
     benefit, _, _ = class_benefit(30, 45)
     axes = benefit.plot()
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["alone", "collaboration", "pooled"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["local", "collaboration", "combined"]
     assert [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "o"] == [0.6, 0.9, 0.9]
     assert axes.get_title(loc="left").startswith("Collaboration brought 30.0 points of accuracy")
     assert benefit.plot(ax=axes) is axes

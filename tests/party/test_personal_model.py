@@ -86,10 +86,10 @@ def test_the_sides_are_what_they_are_called(world, mine):
     assert (
         mine.predict(world.X_new, using="collaboration") == world.party.predict(world.X_new, world.model())
     ).mean() > 0.99
-    alone = world.score(mine, "alone")
+    alone = world.score(mine, "local")
     assert alone > 0.6
-    assert world.score(mine, "pooled") >= max(alone, world.score(mine, "collaboration")) - 0.03
-    for using in ("alone", "collaboration", "pooled"):
+    assert world.score(mine, "combined") >= max(alone, world.score(mine, "collaboration")) - 0.03
+    for using in ("local", "collaboration", "combined"):
         p = mine.predict_proba(world.X_new, using=using)
         assert_allclose(p.sum(axis=1), 1)
         assert (mine.classes_[p.argmax(axis=1)] == mine.predict(world.X_new, using=using)).all()
@@ -104,13 +104,13 @@ def test_own_rows_alone_know_nothing_of_public_targets(world, mine):
         world.personal(public=rows, public_target=each)
         for each in (target, np.random.default_rng(0).permutation(target))
     ]
-    own, alone = ([each.predict_proba(world.X_new, using=using) for each in told] for using in ("own", "alone"))
+    own, alone = ([each.predict_proba(world.X_new, using=using) for each in told] for using in ("own", "local"))
     assert_allclose(own[0], own[1])
     assert not np.allclose(alone[0], alone[1], atol=0.05)
     assert world.score(told[0], "own") > 0.6
     # Without public rows there is nothing to do without.
-    assert mine.sides == ("pooled", "alone", "collaboration")
-    with pytest.raises(ValueError, match="'pooled', 'alone', 'collaboration'; got 'own'"):
+    assert mine.sides == ("combined", "local", "collaboration")
+    with pytest.raises(ValueError, match="'combined', 'local', 'collaboration'; got 'own'"):
         mine.predict(world.X_new, using="own")
 
 
@@ -118,7 +118,7 @@ def test_own_rows_alone_for_numbers():
     world = World("numbers")
     rows, target = drawn(80, 9, "numbers")
     mine = world.personal(public=rows, public_target=target + 500)
-    errors = [np.abs(mine.predict(world.X_new, using=using) - world.y_new).mean() for using in ("own", "alone")]
+    errors = [np.abs(mine.predict(world.X_new, using=using) - world.y_new).mean() for using in ("own", "local")]
     assert errors[0] < np.abs(world.y_new - world.y.mean()).mean()
     assert errors[0] != errors[1]
 
@@ -167,9 +167,9 @@ def test_the_model_without_the_party_judges_all_own_rows(world):
 def test_a_model_with_neither_is_pooled_evenly_and_not_judged(world):
     mine = world.personal(world.model(left_out=False))
     assert mine.benefit_.basis is None
-    assert mine.benefit_.weights == {"alone": 0.5, "collaboration": 0.5}
+    assert mine.benefit_.weights == {"local": 0.5, "collaboration": 0.5}
     assert "cannot be said" in mine.benefit_.sentence
-    assert world.score(mine, "pooled") > 0.6
+    assert world.score(mine, "combined") > 0.6
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -180,7 +180,7 @@ def test_the_pool_is_insurance_against_a_useless_model(world, seed):
     )
     mine = world.personal(world.model(told=noise, estimator=useless))
     assert mine.benefit_.weights["collaboration"] < 0.35
-    assert world.score(mine, "pooled") >= world.score(mine, "alone") - 0.03
+    assert world.score(mine, "combined") >= world.score(mine, "local") - 0.03
 
 
 def test_the_report_does_not_flatter():
@@ -197,9 +197,9 @@ def test_the_report_does_not_flatter():
         h = LogisticRegression().fit(world.g(share.representation), share.target)
         model = PartyModel(party="a", integration_function=world.g, estimator=h, left_out=told)
         benefit = party.personalise(model, world.X, y, random_state=seed).benefit_
-        scores.append(benefit.pooled.score.value)
-        assert benefit.pooled_gain.low < 0.05
-        assert benefit.alone.loss > 0.6
+        scores.append(benefit.combined.score.value)
+        assert benefit.combined_gain.low < 0.05
+        assert benefit.local.loss > 0.6
     assert np.mean(scores) < 0.72
 
 
@@ -216,7 +216,7 @@ def test_classes_that_only_others_have(world):
         mine = party.personalise(model, X, y, random_state=0, **public)
         assert mine.classes_.tolist() == [0, 1, 2]
         assert (mine.predict(world.X_new) == 2).any()
-        assert (mine.predict(world.X_new, using="alone") == 2).any() == bool(public)
+        assert (mine.predict(world.X_new, using="local") == 2).any() == bool(public)
 
 
 @pytest.mark.parametrize("n_of_other", [0, 1])
@@ -237,7 +237,7 @@ def test_texts_and_a_model_without_probabilities():
     mine = world.personal(world.model(left_out=False, without=True))
     assert set(mine.predict(world.X_new)) <= {"mild", "grave", "none"}
     assert mine.predict(world.X_new).dtype.kind in "UO"
-    assert world.score(mine, "pooled") > 0.6
+    assert world.score(mine, "combined") > 0.6
 
 
 def test_texts_of_a_frame_are_those_of_an_array():
@@ -271,7 +271,7 @@ def test_unlabelled_public_rows_may_help(world):
     X_public = drawn(60, 11)[0]
     mine = world.personal(public=X_public)
     assert any("label spreading" in name for name in mine.benefit_.own_models)
-    assert world.score(mine, "alone") > 0.6
+    assert world.score(mine, "local") > 0.6
 
 
 def test_numbers():
@@ -280,10 +280,10 @@ def test_numbers():
     assert mine.benefit_.metric == "RMSE"
     errors = {
         using: np.sqrt(np.mean((mine.predict(world.X_new, using=using) - world.y_new) ** 2))
-        for using in ("alone", "collaboration", "pooled")
+        for using in ("local", "collaboration", "combined")
     }
-    assert errors["pooled"] < 1.05 * min(errors["alone"], errors["collaboration"])
-    assert errors["alone"] < 0.7 * world.y_new.std()
+    assert errors["combined"] < 1.05 * min(errors["local"], errors["collaboration"])
+    assert errors["local"] < 0.7 * world.y_new.std()
     assert_allclose(mine.predict(world.X_new, using="collaboration"), world.party.predict(world.X_new, world.model()))
     by_hand = np.empty(N_OWN)
     by_hand[world.order] = world.left_out
@@ -317,9 +317,9 @@ def test_frames_and_gaps(world):
     told = cross_val_predict(h, Z, share.target, cv=5, method="predict_proba")
     model = PartyModel(party="a", integration_function=world.g, estimator=h, left_out=told)
     mine = party.personalise(model, X, world.y, random_state=0)
-    assert (mine.predict(X_new, using="alone") == world.y_new).mean() > 0.5
+    assert (mine.predict(X_new, using="local") == world.y_new).mean() > 0.5
     turned = X_new[["ward", *"dcba"]]
-    assert (mine.predict(turned, using="alone") == mine.predict(X_new, using="alone")).all()
+    assert (mine.predict(turned, using="local") == mine.predict(X_new, using="local")).all()
 
 
 def test_refusals(world):

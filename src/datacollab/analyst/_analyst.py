@@ -132,7 +132,7 @@ class Analyst:
         self.progress = progress
 
     def fit(self, shares: Iterable[Share]) -> Collaboration:
-        """Integrate the shares, and fit the model on the pooled collaboration representations.
+        """Integrate the shares, and fit the model on the combined collaboration representations.
 
         Parameters
         ----------

@@ -49,7 +49,7 @@ class Clustering(Collaboration):
     Attributes
     ----------
     clusterer_ : clusterer
-        Fitted on the pooled collaboration representations.
+        Fitted on the combined collaboration representations.
     labels_ : dict of party to ndarray of shape (n_samples,)
         The clusterer's label of each shared row, in the order of the share; -1 for none.
     agreement_ : float
@@ -64,7 +64,7 @@ class Clustering(Collaboration):
         self.clusterer_ = clusterer
         self.labels_: dict[PartyName, NDArray[np.intp]] = integrated.split(labels)
         inside = labels >= 0
-        self.agreement_ = float(np.mean(estimator.predict(integrated.pooled[inside]) == labels[inside]))
+        self.agreement_ = float(np.mean(estimator.predict(integrated.combined[inside]) == labels[inside]))
 
 
 def cluster(
@@ -78,7 +78,7 @@ def cluster(
     clusterer : clusterer
         Any with `fit_predict`; cloned.
     assignment : classifier or None, default=None
-        What tells which cluster another row is of: trained on the pooled rows with their labels; cloned.  None takes
+        What tells which cluster another row is of: trained on the combined rows with their labels; cloned.  None takes
         the nearest centre with `KMeans`, the most probable component with `GaussianMixture`, which is what these would
         say, and otherwise the nearest of the clusters' means, which may be something else: see ``agreement_``.
     least_rows : int, default=5
@@ -124,7 +124,7 @@ def cluster(
     if assignment is not None and not is_classifier(assignment):
         raise TypeError(f"assignment must be a classifier; got {type(assignment).__name__}.")
     check_not_repeated(integrated, clusterer, BY_NEIGHBOURS)
-    rows = integrated.pooled
+    rows = integrated.combined
     fitted = clone(clusterer)
     labels = np.asarray(fitted.fit_predict(rows))
     inside = labels >= 0
@@ -199,12 +199,12 @@ class Integrated:
         return list(self.representations)
 
     @property
-    def pooled(self) -> FloatArray:
+    def combined(self) -> FloatArray:
         """Rows of all parties, one party after the other, shape (n_rows, n_components)."""
         return np.vstack(list(self.representations.values()))
 
     def split(self, values: Any) -> dict[PartyName, Any]:
-        """Values of the pooled rows, by party."""
+        """Values of the combined rows, by party."""
         ends = np.cumsum([len(rows) for rows in self.representations.values()])[:-1]
         return dict(zip(self.representations, np.split(values, ends), strict=True))
 
@@ -323,7 +323,7 @@ def novelty(
     >>> bool(usual < unusual)
     True
     """
-    rows = integrated.pooled
+    rows = integrated.combined
     if len(rows) < least_rows:
         raise ValueError(f"{len(rows)} rows are fewer than least_rows={least_rows}; nothing can be said of them.")
     ridge = _RIDGE * float(np.mean(rows.var(axis=0)))

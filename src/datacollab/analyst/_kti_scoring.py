@@ -221,10 +221,10 @@ def prediction_score(
     """
     n_parties, _, n_components = representations.shape
 
-    def pooled(rows: NDArray[np.intp]) -> tuple[FloatArray, NDArray[Any]]:
+    def combined(rows: NDArray[np.intp]) -> tuple[FloatArray, NDArray[Any]]:
         return representations[:, rows].reshape(-1, n_components), np.tile(target[rows], n_parties)
 
-    first, second = pooled(parts[0]), pooled(parts[1])
+    first, second = combined(parts[0]), combined(parts[1])
     scores = [clone(estimator).fit(*seen).score(*new) for seen, new in ((first, second), (second, first))]
     return float(np.mean(scores))
 

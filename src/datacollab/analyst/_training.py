@@ -176,7 +176,7 @@ def training_rows(shares: Mapping[PartyName, Share], *, as_classes: bool = False
         When targets do not agree in kind, no model can be trained on them, or anchor targets differ.
     """
     check_trainable(shares)
-    target, anchor_target = pooled_target(shares), common_anchor_target(shares)
+    target, anchor_target = combined_target(shares), common_anchor_target(shares)
     n_anchors = next(iter(shares.values())).anchor_representation.shape[0]
     n_own = len(target)
     parties: dict[PartyName, slice] = {}
@@ -328,7 +328,7 @@ def common_anchor_target(shares: Mapping[PartyName, Share]) -> NDArray[Any] | No
     return reference
 
 
-def pooled_target(shares: Mapping[PartyName, Share]) -> NDArray[Any]:
+def combined_target(shares: Mapping[PartyName, Share]) -> NDArray[Any]:
     """Targets of all parties' rows, in the order of the shares.
 
     Raises

@@ -265,7 +265,7 @@ def _write(result: AuditResult, output: Path) -> list[Path]:
 
 
 def _print_summary(result: AuditResult) -> None:
-    """What the result's own summary says, with coloured lights and columns that wrap."""
+    """What the result's own summary says, with coloured ratings and columns that wrap."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -276,14 +276,14 @@ def _print_summary(result: AuditResult) -> None:
     console.print(Text(f"Privacy audit of party {result.party!r}", style="bold"))
     if not result.complete:
         console.print("The time budget ended it early: what was not tried may be worse than what was.", style="bold")
-    lights = Table(box=None, padding=(0, 2, 1, 0), show_header=False)
+    ratings = Table(box=None, padding=(0, 2, 1, 0), show_header=False)
     for criterion in result.all_criteria():
-        light = Text(criterion.light.upper(), style=_STYLES.get(criterion.light, "bold"))
-        lights.add_row(Text(criterion.name), light, Text(criterion.reason + proven_text(result, criterion.name)))
+        rating = Text(criterion.rating.upper(), style=_STYLES.get(criterion.rating, "bold"))
+        ratings.add_row(Text(criterion.name), rating, Text(criterion.reason + proven_text(result, criterion.name)))
     sentences = Table(box=None, padding=(0, 2, 1, 0), show_header=False)
     for name, sentence in result.sentences().items():
         sentences.add_row(Text(name, style="bold"), Text(sentence))
-    console.print(lights)
+    console.print(ratings)
     console.print(sentences)
     if result.worst_records:
         positions = ", ".join(str(record.index) for record in result.worst_records)

@@ -168,8 +168,8 @@ def _show_columns(told: Mapping[str, Any], report: Report) -> None:
 
 
 SIDES = {
-    "pooled": "pooled",
-    "alone": "you and the public rows",
+    "combined": "combined",
+    "local": "you and the public rows",
     "own": "you alone",
     "collaboration": "the collaboration's model",
     "learned": "learned from answers",

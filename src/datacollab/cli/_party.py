@@ -20,10 +20,10 @@ from ._options import PassphraseFile, passphrase_for
 from ._output import Report, reported, show_adjusted, show_details, show_scores
 from ._party_options import (
     HERE,
-    Alone,
     AsJson,
     Audit,
     Collaboration,
+    Combined,
     Components,
     Details,
     Epsilon,
@@ -32,9 +32,9 @@ from ._party_options import (
     Folder,
     GroupSize,
     Learned,
+    Local,
     Noise,
     Obfuscator,
-    Pooled,
     Preset,
     Standardize,
     Table,
@@ -243,8 +243,8 @@ def predict(
     proba: Annotated[bool, Option("--proba", help="Add the probability of each class.")] = False,
     keep: Annotated[list[str] | None, Option(metavar="COLUMN", help="Copy a column, such as an identifier.")] = None,
     force: Annotated[bool, Option("--force", help="Overwrite a file that holds something else.")] = False,
-    pooled: Pooled = False,
-    alone: Alone = False,
+    combined: Combined = False,
+    local: Local = False,
     collaboration: Collaboration = False,
     learned: Learned = False,
     details: Details = False,
@@ -268,7 +268,7 @@ def predict(
         n_rows = opened.predict(
             table,
             output,
-            using=_using(pooled, alone, collaboration, learned),
+            using=_using(combined, local, collaboration, learned),
             proba=proba,
             keep=keep or (),
             force=force,
@@ -282,8 +282,8 @@ def predict(
 @app.command("evaluate")
 def evaluate(
     table: Table,
-    pooled: Pooled = False,
-    alone: Alone = False,
+    combined: Combined = False,
+    local: Local = False,
     collaboration: Collaboration = False,
     learned: Learned = False,
     find: Annotated[
@@ -300,7 +300,7 @@ def evaluate(
     """
     with reported(as_json) as report:
         report.facts = _opened(folder, passphrase_file).evaluate(
-            table, using=_using(pooled, alone, collaboration, learned), find=find
+            table, using=_using(combined, local, collaboration, learned), find=find
         )
         show_scores(report.facts, report)
         show_adjusted(report.facts["adjusted"], report, details=details)
@@ -347,8 +347,8 @@ def _login_name() -> str:
         return "unknown"
 
 
-def _using(pooled: bool, alone: bool, collaboration: bool, learned: bool) -> str | None:
-    given = {"pooled": pooled, "alone": alone, "collaboration": collaboration, "learned": learned}
+def _using(combined: bool, local: bool, collaboration: bool, learned: bool) -> str | None:
+    given = {"combined": combined, "local": local, "collaboration": collaboration, "learned": learned}
     chosen = [name for name, is_set in given.items() if is_set]
     if len(chosen) > 1:
         raise typer.BadParameter("Choose one.", param_hint=" / ".join(f"--{name}" for name in chosen))

@@ -12,10 +12,10 @@ from typer import Option
 
 __all__ = [
     "HERE",
-    "Alone",
     "AsJson",
     "Audit",
     "Collaboration",
+    "Combined",
     "Components",
     "Details",
     "Epsilon",
@@ -24,9 +24,9 @@ __all__ = [
     "Folder",
     "GroupSize",
     "Learned",
+    "Local",
     "Noise",
     "Obfuscator",
-    "Pooled",
     "Preset",
     "Standardize",
     "Table",
@@ -91,8 +91,8 @@ Epsilon = Annotated[
 GroupSize = Annotated[int | None, Option(min=2, metavar="K", help="Share means of at least so many rows of a class.")]
 Noise = Annotated[float | None, Option(min=0, metavar="SD", help="Add noise of so many standard deviations.")]
 FitOnAnchor = Annotated[bool, Option("--fit-on-anchor", help="Learn the map from the anchor, not your rows.")]
-Pooled = Annotated[bool, Option("--pooled", help="Your own models and the collaboration's together: the default.")]
-Alone = Annotated[bool, Option("--alone", help="Your own models, without the others.")]
+Combined = Annotated[bool, Option("--combined", help="Your own models and the collaboration's together: the default.")]
+Local = Annotated[bool, Option("--local", help="Your own models, without the others.")]
 Collaboration = Annotated[bool, Option("--collaboration", help="The collaboration's model, without your own.")]
 Learned = Annotated[bool, Option("--learned", help="What you learned from answers on the anchor.")]
 Audit = Annotated[bool, Option(help="Attack the share first, to show the risk.")]

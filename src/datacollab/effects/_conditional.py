@@ -17,9 +17,9 @@ from ..analyst import BaseIntegrator
 from ..errors import AgreementError, UnknownPartyError
 from ..model import PartyModel
 from ..share import Share
+from ._combined import combined_rows
 from ._estimators import propensity_scores
 from ._learners import cross_fitted, effect_folds
-from ._pooled import pooled_rows
 
 __all__ = ["ConditionalEffects", "conditional_effects"]
 
@@ -113,7 +113,7 @@ def conditional_effects(
     >>> parties[0].predict([[0.0, -1.0, 0.0], [0.0, 1.0, 0.0]], found.party_model(0)).round(0)
     array([1., 3.])
     """
-    rows = pooled_rows(shares, integrator)
+    rows = combined_rows(shares, integrator)
     if rows.is_survival:
         raise AgreementError("Conditional effects are on numbers; targets are times to events. Take estimate_effect.")
     X, t = rows.X, rows.treatment

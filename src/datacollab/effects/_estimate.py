@@ -21,6 +21,7 @@ from ..analyst import BaseIntegrator
 from ..errors import EffectError, EffectWarning
 from ..model import KernelMap
 from ..share import Share
+from ._combined import CombinedRows, combined_rows
 from ._estimators import (
     doubly_robust,
     inverse_probability_weighting,
@@ -31,7 +32,6 @@ from ._estimators import (
 )
 from ._learners import effect_folds
 from ._overlap import Overlap, overlap_axes, overlap_of
-from ._pooled import PooledRows, pooled_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -290,7 +290,7 @@ def estimate_effect(
     >>> bool(naive > effect.interval[1])
     True
     """
-    rows = pooled_rows(shares, integrator)
+    rows = combined_rows(shares, integrator)
     method = _checked(rows, target, method, horizon, outcome_model, propensity_model, trim, confidence)
     rows, trimmed = _trimmed(rows, folds, propensity_model, trim, random_state)
     splits = effect_folds(rows.treatment, rows.groups, folds, random_state)
@@ -338,7 +338,7 @@ def estimate_effect(
 
 
 def _checked(
-    rows: PooledRows,
+    rows: CombinedRows,
     target: str,
     method: str,
     horizon: float | None,
@@ -379,8 +379,8 @@ def _checked(
 
 
 def _trimmed(
-    rows: PooledRows, folds: int, model: Any | None, trim: float | None, random_state: Any
-) -> tuple[PooledRows, int]:
+    rows: CombinedRows, folds: int, model: Any | None, trim: float | None, random_state: Any
+) -> tuple[CombinedRows, int]:
     if trim is None:
         return rows, 0
     splits = effect_folds(rows.treatment, rows.groups, folds, random_state)
@@ -391,7 +391,7 @@ def _trimmed(
     return rows.kept(kept), int((~kept).sum())
 
 
-def _outcome(rows: PooledRows, horizon: float | None) -> FloatArray:
+def _outcome(rows: CombinedRows, horizon: float | None) -> FloatArray:
     """Numbers, or pseudo-values of survival at the horizon, arm by arm, shape (n_rows,)."""
     if horizon is None:
         return np.asarray(rows.target["outcome"], dtype=np.float64)
@@ -402,7 +402,7 @@ def _outcome(rows: PooledRows, horizon: float | None) -> FloatArray:
     return values
 
 
-def _misalignment(rows: PooledRows) -> float:
+def _misalignment(rows: CombinedRows) -> float:
     """Part of the variance of the mapped anchor that is between parties; see `Effect`."""
     mapped = rows.anchors
     between = ((mapped - mapped.mean(axis=0)) ** 2).sum()
@@ -410,7 +410,7 @@ def _misalignment(rows: PooledRows) -> float:
     return float(between / total)
 
 
-def _warn(rows: PooledRows, overlap: Overlap, misalignment: float) -> None:
+def _warn(rows: CombinedRows, overlap: Overlap, misalignment: float) -> None:
     n_rows = len(rows.target)
     if overlap.n_clipped > _MANY_CLIPPED * n_rows:
         warnings.warn(
@@ -436,7 +436,7 @@ def _warn(rows: PooledRows, overlap: Overlap, misalignment: float) -> None:
         )
 
 
-def _warn_of_steps(rows: PooledRows, horizon: float | None) -> None:
+def _warn_of_steps(rows: CombinedRows, horizon: float | None) -> None:
     """Where times were rounded up, what happened between a step and the horizon counts as later."""
     if horizon is None:
         return

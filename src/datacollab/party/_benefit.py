@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Benefit", "Side", "benefit_for_classes", "benefit_for_numbers", "nothing_to_say"]
 
-_SIDES = ("alone", "collaboration", "pooled")
+_SIDES = ("local", "collaboration", "combined")
 
 _REASONS = {
     "left out": "each judged by models that it was left out of",
@@ -64,11 +64,11 @@ class Benefit:
         party.  None where neither came, so that nothing honest can be said.
     n_rows, n_judged : int
         Own rows, and those among them that were judged.
-    alone : Side
+    local : Side
         The best that the party has without the others.
-    collaboration, pooled : Side or None
+    collaboration, combined : Side or None
         The common model, and both together.
-    collaboration_gain, pooled_gain : Estimate or None
+    collaboration_gain, combined_gain : Estimate or None
         What they are better than `alone` on the same rows, with a paired 95 % interval: the difference of accuracies,
         or the part by which the root mean squared error is less.
     own_models : tuple of str
@@ -76,7 +76,7 @@ class Benefit:
     own_weights : tuple of float
         Of these, in the same order.
     weights : dict of str to float
-        Of "alone" and "collaboration" in the pool.
+        Of "local" and "collaboration" in the pool.
 
     Notes
     -----
@@ -92,11 +92,11 @@ class Benefit:
     basis: str | None
     n_rows: int
     n_judged: int
-    alone: Side
+    local: Side
     collaboration: Side | None = None
-    pooled: Side | None = None
+    combined: Side | None = None
     collaboration_gain: Estimate | None = None
-    pooled_gain: Estimate | None = None
+    combined_gain: Estimate | None = None
     own_models: tuple[str, ...]
     own_weights: tuple[float, ...]
     weights: dict[str, float]
@@ -104,16 +104,16 @@ class Benefit:
     @property
     def sentence(self) -> str:
         """What collaboration brought, in words."""
-        if self.basis is None or self.pooled is None or self.pooled_gain is None:
+        if self.basis is None or self.combined is None or self.combined_gain is None:
             return (
                 f"It cannot be said what collaboration brought: the model came without left-out predictions for the "
                 f"{self.n_rows} own rows, which it was trained on. Ask the analyst for a model that has them."
             )
-        gain, unit = self.pooled_gain, "accuracy"
+        gain, unit = self.combined_gain, "accuracy"
         if self.metric == "RMSE":
             unit = "error"
         interval = f"95 % interval {self._points(gain.low)} to {self._points(gain.high)}"
-        before = f"{self._figure(self.alone.score.value)} alone, {self._figure(self.pooled.score.value)} with it"
+        before = f"{self._figure(self.local.score.value)} alone, {self._figure(self.combined.score.value)} with it"
         on = f"on {self.n_judged} own rows, {_REASONS[self.basis]}"
         if gain.low > 0:
             brought = f"Collaboration brought {self._size(gain.value)} {unit} ({interval})"
@@ -138,11 +138,11 @@ class Benefit:
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON can hold it, the sentence included."""
         figures: dict[str, Side | Estimate | None] = {
-            "alone": self.alone,
+            "local": self.local,
             "collaboration": self.collaboration,
-            "pooled": self.pooled,
+            "combined": self.combined,
             "collaboration_gain": self.collaboration_gain,
-            "pooled_gain": self.pooled_gain,
+            "combined_gain": self.combined_gain,
         }
         return {
             "party": self.party,
@@ -170,9 +170,9 @@ class Benefit:
         MissingExtraError
             When matplotlib is not installed.
         """
-        sides = {"alone": self.alone, "collaboration": self.collaboration, "pooled": self.pooled}
+        sides = {"local": self.local, "collaboration": self.collaboration, "combined": self.combined}
         scores = {name: side.score for name, side in sides.items() if side is not None}
-        gains = {"collaboration": self.collaboration_gain, "pooled": self.pooled_gain}
+        gains = {"collaboration": self.collaboration_gain, "combined": self.combined_gain}
         told = {name: gain for name, gain in gains.items() if gain is not None}
         return benefit_axes(scores, told, self.metric, self.sentence.partition(" (")[0].partition(":")[0], ax)
 
@@ -194,8 +194,8 @@ def benefit_for_classes(opinions: Opinions, codes: NDArray[np.intp], **facts: An
     return Benefit(
         metric="accuracy",
         n_judged=len(codes),
-        collaboration_gain=accuracy_gain(right["collaboration"], right["alone"]),
-        pooled_gain=accuracy_gain(right["pooled"], right["alone"]),
+        collaboration_gain=accuracy_gain(right["collaboration"], right["local"]),
+        combined_gain=accuracy_gain(right["combined"], right["local"]),
         **sides,
         **facts,
     )
@@ -219,19 +219,19 @@ def benefit_for_numbers(opinions: Opinions, target: FloatArray, unit: float, **f
     return Benefit(
         metric="RMSE",
         n_judged=len(target),
-        collaboration_gain=error_reduction(squares["collaboration"], squares["alone"]),
-        pooled_gain=error_reduction(squares["pooled"], squares["alone"]),
+        collaboration_gain=error_reduction(squares["collaboration"], squares["local"]),
+        combined_gain=error_reduction(squares["combined"], squares["local"]),
         **sides,
         **facts,
     )
 
 
-def nothing_to_say(alone: FloatArray, target: NDArray[Any], unit: float | None, **facts: Any) -> Benefit:
+def nothing_to_say(local: FloatArray, target: NDArray[Any], unit: float | None, **facts: Any) -> Benefit:
     """The report where the common model cannot be judged: only what the party has alone.
 
     Parameters
     ----------
-    alone : ndarray of shape (n_own, n_classes) or (n_own,)
+    local : ndarray of shape (n_own, n_classes) or (n_own,)
         Left-out log probabilities, or standardised numbers.
     target : ndarray of shape (n_own,)
     unit : float or None
@@ -240,9 +240,9 @@ def nothing_to_say(alone: FloatArray, target: NDArray[Any], unit: float | None, 
         The other fields of a `Benefit`.
     """
     if unit is None:
-        return Benefit(metric="accuracy", n_judged=0, alone=_class_side(alone, target), **facts)
-    squares = ((alone - target) * unit) ** 2
-    return Benefit(metric="RMSE", n_judged=0, alone=Side(loss=float(squares.mean()), score=rmse_of(squares)), **facts)
+        return Benefit(metric="accuracy", n_judged=0, local=_class_side(local, target), **facts)
+    squares = ((local - target) * unit) ** 2
+    return Benefit(metric="RMSE", n_judged=0, local=Side(loss=float(squares.mean()), score=rmse_of(squares)), **facts)
 
 
 def _class_side(logs: FloatArray, codes: NDArray[np.intp]) -> Side:

@@ -85,12 +85,12 @@ def penalised_log_loss(
     """
     n = len(logs)
     weights, bias = parameters[:n], None if bias_ridge is None else parameters[n:]
-    pooled = log_pool(logs, weights, bias)
+    combined = log_pool(logs, weights, bias)
     rows = np.arange(len(codes))
     # d loss / d score: the probability, less one at the class that it was.
-    slope = np.exp(pooled)
+    slope = np.exp(combined)
     slope[rows, codes] -= 1.0
-    value = -pooled[rows, codes].sum() + 0.5 * tau * np.sum((weights - prior) ** 2)
+    value = -combined[rows, codes].sum() + 0.5 * tau * np.sum((weights - prior) ** 2)
     gradient = np.tensordot(logs, slope, axes=2) + tau * (weights - prior)
     if bias is not None and bias_ridge is not None:
         value += 0.5 * bias_ridge * np.sum(bias**2)
@@ -186,9 +186,9 @@ BIAS_RIDGE = 1.0
 class Opinions:
     """What each side says of rows: log probabilities (n_rows, n_classes), or standardised numbers (n_rows,)."""
 
-    alone: FloatArray
+    local: FloatArray
     collaboration: FloatArray
-    pooled: FloatArray
+    combined: FloatArray
 
 
 class Blend(ABC):
@@ -223,7 +223,7 @@ class ClassBlend(Blend):
     own_scales : tuple of float
     collaboration_scale : float
     biases : dict of str to ndarray of shape (n_classes,)
-        Of "alone", "collaboration" and "pooled", where the party's own class mix counts; else empty.
+        Of "local", "collaboration" and "combined", where the party's own class mix counts; else empty.
     columns : ndarray of shape (n_own_classes,)
         Where the classes of the candidates stand among all.
     n_classes : int
@@ -246,12 +246,12 @@ class ClassBlend(Blend):
         logs = np.stack(
             [_logs(one, scale, self.columns, self.n_classes) for one, scale in zip(own, self.own_scales, strict=True)]
         )
-        alone = _pooled(logs, self.own_weights, self.biases.get("alone"))
+        local = _combined(logs, self.own_weights, self.biases.get("local"))
         told = _logs(collaboration, self.collaboration_scale, np.arange(self.n_classes), self.n_classes)
-        told = _pooled(told[None], np.ones(1), self.biases.get("collaboration"))
-        heard = alone if self.own_mix else _on_known(alone, told, self.columns)
-        pooled = log_pool(np.stack([heard, told]), self.weights, self.biases.get("pooled"))
-        return Opinions(alone, told, pooled)
+        told = _combined(told[None], np.ones(1), self.biases.get("collaboration"))
+        heard = local if self.own_mix else _on_known(local, told, self.columns)
+        combined = log_pool(np.stack([heard, told]), self.weights, self.biases.get("combined"))
+        return Opinions(local, told, combined)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -270,9 +270,9 @@ class NumberBlend(Blend):
 
     def speak(self, own: Sequence[FloatArray], collaboration: FloatArray) -> Opinions:
         """Numbers by each side, each of shape (n_rows,)."""
-        alone = np.column_stack(list(own)) @ self.own_weights
+        local = np.column_stack(list(own)) @ self.own_weights
         told = collaboration[:, 0]
-        return Opinions(alone, told, np.column_stack([alone, told]) @ self.weights)
+        return Opinions(local, told, np.column_stack([local, told]) @ self.weights)
 
 
 class Blender(ABC):
@@ -325,37 +325,37 @@ class Blender(ABC):
         everything = np.ones(len(self.target), dtype=bool)
         own = self._own(everything)
         parts = [(out, self._own(~out)) for out in (folds == fold for fold in np.unique(folds))]
-        alone = _joined([(out, self._say_alone(chosen, out)) for out, chosen in parts])
-        blend = self._blend(own, alone, everything)
+        local = _joined([(out, self._say_locally(chosen, out)) for out, chosen in parts])
+        blend = self._blend(own, local, everything)
         said = []
         for out, chosen in parts:
             outputs = [self._left_out(place, out) for place in chosen.own]
-            said.append((out, self._blend(chosen, alone, ~out).speak(outputs, self.collaboration[out])))
+            said.append((out, self._blend(chosen, local, ~out).speak(outputs, self.collaboration[out])))
         sides = {
             name: _joined([(out, getattr(opinions, name)) for out, opinions in said])
-            for name in ("alone", "collaboration", "pooled")
+            for name in ("local", "collaboration", "combined")
         }
         return blend, Opinions(**sides)
 
-    def alone(self) -> Blend:
-        """The candidates chosen and weighed by all own rows, for `Opinions.alone`."""
+    def local(self) -> Blend:
+        """The candidates chosen and weighed by all own rows, for `Opinions.local`."""
         return self._own(np.ones(len(self.target), dtype=bool))
 
     def _left_out(self, place: int, rows: NDArray[np.bool_]) -> FloatArray:
         """Of one candidate, for own rows."""
         return self.candidates[place].left_out[: len(rows)][rows]
 
-    def _say_alone(self, own: Blend, rows: NDArray[np.bool_]) -> FloatArray:
+    def _say_locally(self, own: Blend, rows: NDArray[np.bool_]) -> FloatArray:
         outputs = [self._left_out(place, rows) for place in own.own]
-        return own.speak(outputs, self.collaboration[rows]).alone
+        return own.speak(outputs, self.collaboration[rows]).local
 
     @abstractmethod
     def _own(self, rows: NDArray[np.bool_]) -> Blend:
         """Choose and weigh own models with nothing but these rows, a mask of shape (n_own,)."""
 
     @abstractmethod
-    def _blend(self, own: Blend, alone: FloatArray, rows: NDArray[np.bool_]) -> Blend:
-        """Weigh the sides with nothing but these rows, by what is said of them alone."""
+    def _blend(self, own: Blend, local: FloatArray, rows: NDArray[np.bool_]) -> Blend:
+        """Weigh the sides with nothing but these rows, by what the party says of them."""
 
 
 class ClassBlender(Blender):
@@ -410,13 +410,13 @@ class ClassBlender(Blender):
             weights=np.array([0.5, 0.5]),
             own_scales=tuple(scales),
             collaboration_scale=1.0,
-            biases={} if bias is None else {"alone": bias},
+            biases={} if bias is None else {"local": bias},
             columns=self.columns,
             n_classes=self.n_classes,
             own_mix=self.bias_ridge is not None,
         )
 
-    def _blend(self, own: Blend, alone: FloatArray, rows: NDArray[np.bool_]) -> ClassBlend:
+    def _blend(self, own: Blend, local: FloatArray, rows: NDArray[np.bool_]) -> ClassBlend:
         assert isinstance(own, ClassBlend)
         judged = rows & self.judged
         if not judged.any():
@@ -427,11 +427,11 @@ class ClassBlender(Blender):
         if self.bias_ridge is not None:
             # The scale of a single opinion is chosen already; only its bias is new.
             biases["collaboration"] = cast(FloatArray, self._fitted(told[None], judged)[1])
-        told = _pooled(told[None], np.ones(1), biases.get("collaboration"))
-        heard = alone[judged] if own.own_mix else _on_known(alone[judged], told, self.columns)
+        told = _combined(told[None], np.ones(1), biases.get("collaboration"))
+        heard = local[judged] if own.own_mix else _on_known(local[judged], told, self.columns)
         weights, bias = self._fitted(np.stack([heard, told]), judged)
         if bias is not None:
-            biases["pooled"] = bias
+            biases["combined"] = bias
         return replace(own, weights=weights, collaboration_scale=scale, biases=biases)
 
     def _fitted(self, logs: FloatArray, rows: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray | None]:
@@ -470,11 +470,11 @@ class NumberBlender(Blender):
         left_out = np.column_stack([self._left_out(place, rows) for place in own])
         return NumberBlend(own=tuple(own), own_weights=self._fitted(left_out, rows), weights=np.array([0.5, 0.5]))
 
-    def _blend(self, own: Blend, alone: FloatArray, rows: NDArray[np.bool_]) -> NumberBlend:
+    def _blend(self, own: Blend, local: FloatArray, rows: NDArray[np.bool_]) -> NumberBlend:
         judged = rows & self.judged
         weights = own.weights
         if judged.any():
-            weights = self._fitted(np.column_stack([alone[judged], self.collaboration[judged, 0]]), judged)
+            weights = self._fitted(np.column_stack([local[judged], self.collaboration[judged, 0]]), judged)
         return NumberBlend(own=own.own, own_weights=own.own_weights, weights=weights)
 
     def _fitted(self, opinions: FloatArray, rows: NDArray[np.bool_]) -> FloatArray:
@@ -510,17 +510,17 @@ def _logs(scores: FloatArray, scale: float, columns: NDArray[np.intp], n_classes
     return np.asarray(np.log((1 - FLOOR) * shares + FLOOR / n_classes))
 
 
-def _pooled(logs: FloatArray, weights: FloatArray, bias: FloatArray | None) -> FloatArray:
+def _combined(logs: FloatArray, weights: FloatArray, bias: FloatArray | None) -> FloatArray:
     """Pool log probabilities, and let nothing be ruled out."""
     return np.asarray(np.log((1 - FLOOR) * np.exp(log_pool(logs, weights, bias)) + FLOOR / logs.shape[2]))
 
 
-def _on_known(alone: FloatArray, told: FloatArray, columns: NDArray[np.intp]) -> FloatArray:
-    """What is said alone, in the place that the other side leaves to classes that the party has rows of.
+def _on_known(local: FloatArray, told: FloatArray, columns: NDArray[np.intp]) -> FloatArray:
+    """What the party says, in the place that the other side leaves to classes that the party has rows of.
 
     A party that has no row of a class knows nothing of it, and must not rule it out.
     """
     heard = told.copy()
     room = logsumexp(told[:, columns], axis=1, keepdims=True)
-    heard[:, columns] = log_softmax(alone[:, columns], axis=1) + room
+    heard[:, columns] = log_softmax(local[:, columns], axis=1) + room
     return heard

@@ -212,17 +212,17 @@ class PersonalModel:
         self._home, self._opinion, self._encoder = home, opinion, encoder
         self._scorers, self._blend, self._unit = scorers, blend, unit
         self._own = own
-        self.sides = ("pooled", "alone", *(() if own is None else ("own",)), "collaboration")
+        self.sides = ("combined", "local", *(() if own is None else ("own",)), "collaboration")
         if opinion.classes is not None:
             self.classes_ = opinion.classes
 
-    def predict(self, X: ArrayLike, using: str = "pooled") -> NDArray[Any]:
+    def predict(self, X: ArrayLike, using: str = "combined") -> NDArray[Any]:
         """Predict raw rows.
 
         Parameters
         ----------
         X : array-like or dataframe of shape (n_rows, n_features)
-        using : {"pooled", "alone", "own", "collaboration"}, default="pooled"
+        using : {"combined", "local", "own", "collaboration"}, default="combined"
             Both sides together, the party's own models with the public rows, without them, or the common model.
 
         Returns
@@ -244,7 +244,7 @@ class PersonalModel:
         mean, deviation = self._unit
         return np.asarray(mean + deviation * said)
 
-    def predict_proba(self, X: ArrayLike, using: str = "pooled") -> FloatArray:
+    def predict_proba(self, X: ArrayLike, using: str = "combined") -> FloatArray:
         """Class probabilities of raw rows, shape (n_rows, n_classes), in the order of `classes_`.
 
         Parameters
@@ -272,7 +272,7 @@ class PersonalModel:
         Z = self._encoder.encode(X)
         told = self._opinion.of(self._home.obfuscate(X))
         opinions = blend.speak([score(Z) for score in scorers], told)
-        return np.asarray(getattr(opinions, "alone" if using == "own" else using))
+        return np.asarray(getattr(opinions, "local" if using == "own" else using))
 
     def __repr__(self) -> str:
         return f"PersonalModel(party={self.party!r}, weights={self.benefit_.weights})"
@@ -309,7 +309,7 @@ def personalise(
     order : ndarray of shape (n_shared,), optional
         Position in the table of each row of the share, in the share's order; wanted where the model has `left_out`.
     public : array-like or dataframe of shape (n_public, n_features), optional
-        Rows that the party has besides: they count for "alone", so that nothing is credited to collaboration that the
+        Rows that the party has besides: they count for "local", so that nothing is credited to collaboration that the
         party could have had without it.
     public_target : array-like of shape (n_public,), optional
     prior : {"all", "own"}, default="all"
@@ -348,7 +348,7 @@ def personalise(
     >>> analyst = dc.Analyst(dc.LTI(8), LogisticRegression(max_iter=500))
     >>> model = analyst.fit([party.share(X[200:300]) for party in parties]).party_model(0)
     >>> mine = personalise(parties[0], model, X[:200:4], y[:200:4], order=None, random_state=0)
-    >>> mine.predict(X[300:], using="alone").shape
+    >>> mine.predict(X[300:], using="local").shape
     (1497,)
     """
     if prior not in ("all", "own"):
@@ -404,13 +404,13 @@ def personalise(
         n_rows=data.n_own,
         own_models=tuple(candidate.name for candidate in chosen),
         own_weights=tuple(map(float, blend.own_weights)),
-        weights=dict(zip(("alone", "collaboration"), map(float, blend.weights), strict=True)),
+        weights=dict(zip(("local", "collaboration"), map(float, blend.weights), strict=True)),
     )
     scorers = [candidate.fit() for candidate in chosen]
     own = None
     if public is not None:
         on_own = [replace(each, left_out=each.left_out[: data.n_own]) for each in candidates if each.own_only]
-        own_blend = blender_of(on_own, beyond[:0]).alone()
+        own_blend = blender_of(on_own, beyond[:0]).local()
         own = [on_own[place].fit() for place in own_blend.own], own_blend
     return PersonalModel(home, opinion, encoder, scorers, blend, unit, benefit, own)
 
@@ -418,8 +418,8 @@ def personalise(
 def _reported(blender: Blender, opinions: Opinions, unit: float | None, **facts: Any) -> Benefit:
     judged = blender.judged
     if not judged.any():
-        return nothing_to_say(opinions.alone, blender.target, unit, **facts)
-    sides = (opinions.alone, opinions.collaboration, opinions.pooled)
+        return nothing_to_say(opinions.local, blender.target, unit, **facts)
+    sides = (opinions.local, opinions.collaboration, opinions.combined)
     seen = Opinions(*(side[judged] for side in sides))
     if unit is None:
         return benefit_for_classes(seen, blender.target[judged].astype(np.intp), **facts)

@@ -121,7 +121,7 @@ def test_all_parties_predict_alike_and_their_logs_know(played, tmp_path):
     assert_array_equal(pd.concat(batches)["prediction"], predicted[0]["prediction"])
     assert "one model" in played.folder("north").sentence
     with refused("NOT_POOLED"):
-        played.folder("north").evaluate(played.root / "new.csv", using="pooled")
+        played.folder("north").evaluate(played.root / "new.csv", using="combined")
 
 
 def test_numbers(tmp_path):

@@ -43,7 +43,7 @@ def both_shared(tmp_path_factory, light_choices):
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory, both_shared):
-    world = both_shared.copied(tmp_path_factory.mktemp("pooled"))
+    world = both_shared.copied(tmp_path_factory.mktemp("combined"))
     a = world.folder("a")
     return world, a.install(model_of(world, (a, world.folder("b"))), random_state=0)
 
@@ -79,7 +79,7 @@ def test_the_pool_is_that_of_the_rows_and_the_model_in_memory(pooled):
     assert told["sentence"] == expected.benefit_.sentence
     assert told["benefit"] == expected.benefit_.to_dict()
     new = a.encoded(world.root / "new.csv").X
-    for using in ("pooled", "alone", "own"):
+    for using in ("combined", "local", "own"):
         frames = list(a.predict_batches(world.root / "new.csv", using=using, proba=True))
         found = pd.concat(frames)
         np.testing.assert_array_equal(found["prediction"], expected.predict(new, using))
@@ -95,15 +95,15 @@ def test_evaluate_holds_all_sides_against_the_targets(pooled):
     known = made_up_table(60, seed=7)
     known.to_csv(world.root / "known.csv", index=False)
     scores = a.evaluate(world.root / "known.csv")
-    assert list(scores["sides"]) == ["pooled", "alone", "own", "collaboration"]
+    assert list(scores["sides"]) == ["combined", "local", "own", "collaboration"]
     for using, each in scores["sides"].items():
         predicted = pd.concat(a.predict_batches(world.root / "known.csv", using=using))["prediction"]
         assert each["accuracy"] == pytest.approx((predicted.to_numpy() == known["ill"].to_numpy()).mean())
-    assert scores["using"] == "pooled"
-    assert scores["accuracy"] == scores["sides"]["pooled"]["accuracy"]
-    assert a.evaluate(world.root / "known.csv", using="alone")["accuracy"] == scores["sides"]["alone"]["accuracy"]
+    assert scores["using"] == "combined"
+    assert scores["accuracy"] == scores["sides"]["combined"]["accuracy"]
+    assert a.evaluate(world.root / "known.csv", using="local")["accuracy"] == scores["sides"]["local"]["accuracy"]
     told = run(world, "evaluate", world.root / "known.csv")
-    for using, words in {"own": "you alone", "alone": "you and the public rows"}.items():
+    for using, words in {"own": "you alone", "local": "you and the public rows"}.items():
         (line,) = [line for line in told.splitlines() if f"accuracy, {words}  " in line]
         assert f" {scores['sides'][using]['accuracy']:.3f} " in line
 
@@ -111,7 +111,7 @@ def test_evaluate_holds_all_sides_against_the_targets(pooled):
 def test_a_pool_without_public_rows_has_no_models_of_own_rows_alone(pooled):
     _, a, _ = pooled
     at_home = a._at_home()
-    without = replace(at_home, personal=SimpleNamespace(sides=("pooled", "alone", "collaboration")))
+    without = replace(at_home, personal=SimpleNamespace(sides=("combined", "local", "collaboration")))
     with refused("NOT_POOLED"):
         without.side("own")
     assert at_home.side("own").name == "PersonalModel"
@@ -124,11 +124,11 @@ def test_the_commands_say_it(pooled):
     facts = json.loads(run(world, "install", world.root / "a.dcmodel", "--seed", 0, "--json"))
     assert facts["sentence"] == told["sentence"]
     assert facts["benefit"]["basis"] == "left out"
-    for name in ("pooled", "alone", "collaboration"):
+    for name in ("combined", "local", "collaboration"):
         run(world, "predict", world.root / "new.csv", "-o", world.root / f"{name}.csv", f"--{name}")
         expected = pd.concat(a.predict_batches(world.root / "new.csv", using=name))["prediction"]
         assert pd.read_csv(world.root / f"{name}.csv")["prediction"].tolist() == expected.tolist()
-    both = ["predict", world.root / "new.csv", "-o", world.root / "x.csv", "--alone", "--pooled", "-C", a.path]
+    both = ["predict", world.root / "new.csv", "-o", world.root / "x.csv", "--local", "--combined", "-C", a.path]
     assert CliRunner().invoke(app, ["party", *map(str, both)]).exit_code == 2
 
 
@@ -145,7 +145,7 @@ def test_numbers(tmp_path):
     told = a.install(model_of(world, (a, b)), random_state=0)
     assert told["benefit"]["metric"] == "RMSE"
     scores = a.evaluate(world.root / "new.csv")
-    assert scores["sides"]["pooled"]["rmse"] == scores["rmse"]
+    assert scores["sides"]["combined"]["rmse"] == scores["rmse"]
     assert "root mean squared error, you alone  " in run(world, "evaluate", world.root / "new.csv")
 
 
@@ -155,7 +155,7 @@ def test_an_older_model_says_nothing_of_what_it_brought(shared):
     assert told["benefit"] is None
     assert "Nothing can be said" in told["sentence"]
     assert list(a.evaluate(world.root / "new.csv")["sides"]) == ["collaboration"]
-    for using in ("pooled", "alone"):
+    for using in ("combined", "local"):
         with refused("NOT_POOLED"):
             a.predict_batches(world.root / "new.csv", using=using)
     assert "accuracy" in run(world, "evaluate", world.root / "new.csv")
@@ -253,7 +253,7 @@ def test_a_pool_of_another_model_is_not_used(pooled):
     a._own.write(a._files.personal, dict(kept.facts) | {"model_digest": "0" * 64}, kept.members)
     assert "install` again" in a.sentence
     with refused("NOT_POOLED"):
-        a.predict_batches(world.root / "new.csv", using="alone")
+        a.predict_batches(world.root / "new.csv", using="local")
     a._files.personal.unlink()
     assert list(a.evaluate(world.root / "new.csv")["sides"]) == ["collaboration"]
 

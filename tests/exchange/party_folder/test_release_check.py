@@ -30,7 +30,7 @@ from party_world import refused
 
 NO_LIMITS = {"max_linkage": None, "max_reidentification": None, "max_membership": None}
 LENIENT = Policy(min_rows=1, min_class_rows=1, audit="off", **NO_LIMITS)
-FIGURES = RiskFigures(linkage=0.3, reidentification=0.1, membership=0.6, lights={"linkability": "red"})
+FIGURES = RiskFigures(linkage=0.3, reidentification=0.1, membership=0.6, ratings={"linkability": "red"})
 
 
 def prepared(parts, policy=LENIENT, **options):
@@ -451,7 +451,7 @@ def test_the_figures_are_those_of_an_audit():
     assert 0 < figures.reidentification <= 1
     assert (figures.n_attacked, figures.complete, figures.notes) == (60, True, ())
     assert 0 < figures.targets_alone["linkage"] < figures.linkage
-    assert set(figures.lights) == {"singling out", "linkability", "inference", "membership"}
+    assert set(figures.ratings) == {"singling out", "linkability", "inference", "membership"}
 
 
 def test_lights_are_of_the_figures_that_stand_beside_them(monkeypatch):
@@ -468,7 +468,7 @@ def test_lights_are_of_the_figures_that_stand_beside_them(monkeypatch):
     party = dc.Party("north", dc.obfuscator("pca", 3)).fit(encoded.X, encoded.target)
     figures = risk_figures(party, encoded.X, anchor.rows, y=encoded.target)
     assert figures.membership == pytest.approx(0.66)
-    assert figures.lights["membership"] == "amber"
+    assert figures.ratings["membership"] == "amber"
 
 
 def test_undefended_rows_are_at_the_highest_risk_and_groups_hide_whose_row_is_whose():

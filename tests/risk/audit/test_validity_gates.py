@@ -70,7 +70,7 @@ def test_rows_shared_as_they_are_are_all_found(digits):
     assert best(result, "open-world linkage").value == 1.0
     assert best(result, "R2c").value > 0.99
     assert best(result, "membership AUC").value > 0.99
-    assert {each.name: each.light for each in result.criteria()}["linkability"] == "red"
+    assert {each.name: each.rating for each in result.criteria()}["linkability"] == "red"
 
 
 class _Unrelated(TransformerMixin, BaseEstimator):
@@ -139,18 +139,18 @@ def test_labels_alone_count_for_all_they_tell(rng):
     party = dc.Party("a", _Unrelated()).fit(X[:100], y[:100])
     anchor, public = (X[100:400], y[100:400]), (X[400:], y[400:])
     result = audited_rows(party, X[:100], anchor, public, (None, None), attacks=["kernel ridge"])
-    assert {one.name: one.light for one in result.criteria()}["inference"] != "red"
+    assert {one.name: one.rating for one in result.criteria()}["inference"] != "red"
 
 
 def test_a_single_column_that_is_disclosed_is_not_green(rng):
     rows = rng.normal(size=(700, 40))
     f = FunctionTransformer(lambda table: 3 * np.asarray(table)[:, :1])
     party = dc.Party("a", f).fit(rows[:100], np.zeros(100, dtype=int))
-    for attributes, light in (({"hiv": 0}, "red"), (None, "not tested")):
+    for attributes, rating in (({"hiv": 0}, "red"), (None, "not tested")):
         result = audit(
             party, rows[:100], rows[100:400], public=rows[400:], attributes=attributes, levels=["T2"], random_state=0
         )
-        assert result.criterion("inference").light == light
+        assert result.criterion("inference").rating == rating
 
 
 def test_rotation_and_the_order_of_rows_change_nothing(digits, pca_share):

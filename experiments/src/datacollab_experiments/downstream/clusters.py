@@ -168,7 +168,7 @@ def _novelty(seed: int) -> Iterator[tuple[str, float]]:
     for name, options in ways.items():
         parties = [dc.Party(k, f, random_state=seed * 10 + k, **options).fit(X[rows]) for k, rows in enumerate(own)]
         integrated = integrate(party.share(X[public]) for party in parties)
-        analyst_only = lof(integrated.pooled)
+        analyst_only = lof(integrated.combined)
         sent = novelty(integrated)
         yield f"{name} mixture", _mean_auc(is_novel, parties, sent, X[test])
         if not integrated.repeated:

@@ -134,7 +134,7 @@ def alone(own: Rows, drawn: Draw, *, public: bool, thorough: bool = False, strea
     def predict(rows: Array) -> Array:
         encoded = encoder.encode(rows)
         told = np.zeros((len(rows), nothing.shape[1]))
-        said = blend.speak([scorer(encoded) for scorer in scorers], told).alone
+        said = blend.speak([scorer(encoded) for scorer in scorers], told).local
         return mean + deviation * said if numbers else softmax(said, axis=1)
 
     return predict
@@ -239,9 +239,9 @@ def personalised(party: dc.Party, model: Any, own: Rows, drawn: Draw) -> tuple[P
     labelled = None if drawn.labelled is None else drawn.labelled.y
     random = np.random.RandomState([drawn.seed, PERSONAL])
     mine = party.personalise(model, own.X, own.y, public=public, public_target=labelled, random_state=random)
-    gain = mine.benefit_.pooled_gain
+    gain = mine.benefit_.combined_gain
     told = {} if gain is None else {"value": gain.value, "low": gain.low, "high": gain.high}
-    return _side(mine, "pooled", drawn), _side(mine, "alone", drawn), told
+    return _side(mine, "combined", drawn), _side(mine, "local", drawn), told
 
 
 def _side(mine: PersonalModel, using: str, drawn: Draw) -> Predict:

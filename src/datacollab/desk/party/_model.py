@@ -19,9 +19,9 @@ from ._desk import TABLE_ENDINGS, PartyDesk
 __all__ = ["EVALUATE", "MODEL", "PREDICT", "SIDES", "evaluate_parts", "model_parts", "predict_parts"]
 
 SIDES = {
-    "pooled": "both together",
+    "combined": "both together",
     "collaboration": "the collaboration's model",
-    "alone": "you and the public rows",
+    "local": "you and the public rows",
     "own": "you alone",
     "learned": "learned from answers",
 }
@@ -29,7 +29,7 @@ SIDES = {
 
 MODEL = "/model"
 _ENDINGS = (".dcmodel",)
-_SHOWN = ("alone", "collaboration", "pooled")
+_SHOWN = ("local", "collaboration", "combined")
 
 
 def model_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
@@ -90,7 +90,7 @@ def _sides(benefit: Mapping[str, Any] | None) -> list[dict[str, Any]]:
 PREDICT, FILE = "/predict", "predictions.csv"
 USING = (
     ("", "the usual: both together, where they were pooled"),
-    ("alone", "your own models, without the others"),
+    ("local", "your own models, without the others"),
     ("collaboration", "the collaboration's model, without your own"),
     ("learned", "what was learned from answers on the anchor"),
 )
@@ -233,8 +233,8 @@ def _evaluated_sides(found: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _gain(found: Mapping[str, Any]) -> dict[str, Any] | None:
     """By how much the pool, or else the collaboration, is better than what the party has without the others."""
     figure, sides = _FIGURES[found["task"]][0], found["sides"]
-    with_others = next((name for name in ("pooled", "collaboration") if name in sides), None)
-    alone = next((name for name in ("alone", "own") if name in sides), None)
+    with_others = next((name for name in ("combined", "collaboration") if name in sides), None)
+    alone = next((name for name in ("local", "own") if name in sides), None)
     if with_others is None or alone is None or None in (sides[with_others][figure], sides[alone][figure]):
         return None
     gain = sides[with_others][figure] - sides[alone][figure]

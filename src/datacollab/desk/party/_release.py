@@ -46,7 +46,7 @@ from ._desk import Looked, PartyDesk
 
 if TYPE_CHECKING:
     from ...exchange.party_folder import Prepared
-    from ...risk.audit._criteria import Light
+    from ...risk.audit._criteria import Rating
 
 __all__ = [
     "APPROVE",
@@ -336,16 +336,16 @@ def summary_context(summary: ReleaseSummary) -> dict[str, Any]:
         "summary": summary,
         "facts": list(summary.facts()),
         "risks": risk_pictures(summary),
-        "lights": {} if summary.risk is None else summary.risk.lights,
+        "ratings": {} if summary.risk is None else summary.risk.ratings,
         "badge": _badge,
         "notes": () if summary.risk is None else summary.risk.notes,
     }
 
 
-def _badge(light: Light) -> Markup:
-    from ...risk.audit._page import light_badge
+def _badge(rating: Rating) -> Markup:
+    from ...risk.audit._page import rating_badge
 
-    return Markup(light_badge(light))
+    return Markup(rating_badge(rating))
 
 
 APPROVE, OUTBOX = "/approve", "/outbox"

@@ -133,8 +133,8 @@ class Predictions(Workplace):
         ----------
         source : Path
             CSV, Parquet or Arrow; it needs no target.
-        using : {"pooled", "alone", "own", "collaboration"}, optional
-            Whose predictions; by default the pool's, or the collaboration's where nothing was pooled.  "alone" are the
+        using : {"combined", "local", "own", "collaboration"}, optional
+            Whose predictions; by default the pool's, or the collaboration's where nothing was pooled.  "local" are the
             party's own models with the public rows it has, "own" without them.
         proba : bool, default=False
             Whether probabilities of the classes follow, in columns "proba_CLASS".  Of times to an event the prediction
@@ -210,7 +210,7 @@ class Predictions(Workplace):
         Parameters
         ----------
         source : Path
-        using : {"pooled", "alone", "own", "collaboration"}, optional
+        using : {"combined", "local", "own", "collaboration"}, optional
             Whose figures come first; as in `predict_batches`.
         find : float, default=0.8
             Of two classes, the share of the second one's rows that a threshold is to find; above 0, at most 1.

@@ -337,8 +337,8 @@ class ReleaseSummary:
                 f"nobody who takes one in a hundred others for one of them finds more than "
                 f"{figure_text('found', self.proven['found'])} of your rows in the share",
             )
-        if self.risk.lights:
-            yield from _entry("lights", ", ".join(f"{name} {light}" for name, light in self.risk.lights.items()))
+        if self.risk.ratings:
+            yield from _entry("ratings", ", ".join(f"{name} {rating}" for name, rating in self.risk.ratings.items()))
             yield from _entry("", "of all attacks and measures, not of the figures above alone")
         for note in (
             *self.risk.notes,

@@ -56,8 +56,8 @@ class RiskFigures:
         Area under the curve of telling members from others.
     targets_alone : dict of str to float
         What whoever knows the targets and nothing of the share attains, by the name of the figure, where known.
-    lights : dict of str to str
-        The audit's light for each criterion.
+    ratings : dict of str to str
+        The audit's rating for each criterion.
     notes : tuple of str
         Why a figure is missing, in sentences.
     n_attacked : int
@@ -71,7 +71,7 @@ class RiskFigures:
     reidentification: float | None
     membership: float | None
     targets_alone: dict[str, float] = field(default_factory=dict)
-    lights: dict[str, str] = field(default_factory=dict)
+    ratings: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     n_attacked: int = 0
     seconds: float = 0.0
@@ -146,7 +146,7 @@ def risk_figures(
         membership=_worst(rehearsals, "membership AUC"),
         targets_alone=_baseline("linkage", share, "linkage")
         | _baseline("reidentification", rehearsal, "open-world re-identification"),
-        lights=_lights(share, rehearsals),
+        ratings=_ratings(share, rehearsals),
         notes=notes,
         n_attacked=0 if share is None else share.n_attacked,
         seconds=time.monotonic() - started,
@@ -224,7 +224,7 @@ def _baseline(name: str, result: AuditResult | None, metric: str) -> dict[str, f
     return {name: max(values)} if values else {}
 
 
-def _lights(share: AuditResult | None, rehearsals: Sequence[AuditResult]) -> dict[str, str]:
+def _ratings(share: AuditResult | None, rehearsals: Sequence[AuditResult]) -> dict[str, str]:
     """Of the share itself, and where strangers are needed of the rehearsals' means, as the figures beside them are."""
     from ...risk.audit import mean_findings
 
@@ -234,4 +234,4 @@ def _lights(share: AuditResult | None, rehearsals: Sequence[AuditResult]) -> dic
     if basis is None:
         return {}
     judged = replace(basis, findings=(*(share.findings if share is not None else ()), *of_strangers))
-    return {criterion.name: criterion.light for criterion in judged.all_criteria()}
+    return {criterion.name: criterion.rating for criterion in judged.all_criteria()}

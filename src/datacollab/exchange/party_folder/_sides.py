@@ -52,7 +52,7 @@ def times_within(model: PartyModel, times: Sequence[float]) -> list[float]:
     return [time for time in times if time <= baseline.times[-1]]
 
 
-SIDES = ("pooled", "alone", "own", "collaboration", "learned")
+SIDES = ("combined", "local", "own", "collaboration", "learned")
 
 
 class Side(Protocol):
@@ -106,7 +106,7 @@ class PersonalSide:
     Parameters
     ----------
     personal : PersonalModel
-    using : {"pooled", "alone", "own"}
+    using : {"combined", "local", "own"}
     """
 
     def __init__(self, personal: PersonalModel, using: str) -> None:
@@ -199,9 +199,9 @@ class AtHome:
         if using == "own" and using not in self.personal.sides:
             raise ExchangeError(
                 "NOT_POOLED",
-                "There are no models of your own rows without public ones. Take 'alone'.",
+                "There are no models of your own rows without public ones. Take 'local'.",
             )
-        return PersonalSide(self.personal, using or "pooled")
+        return PersonalSide(self.personal, using or "combined")
 
     def sides(self) -> dict[str, Side]:
         """All that there are, by name."""

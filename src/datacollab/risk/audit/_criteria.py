@@ -1,4 +1,4 @@
-"""Traffic lights: what the findings come to, criterion by criterion, and how they are said."""
+"""Ratings: what the findings come to, criterion by criterion, and how they are said."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Literal
 from ._findings import AMBER_LIMIT, OPEN_WORLD_LIMIT, Finding, metric_of
 
 __all__ = [
-    "LIGHTS",
+    "RATINGS",
     "Criterion",
-    "Light",
+    "Rating",
     "criterion_of",
     "decimal",
     "grouped",
     "joined",
-    "light_of",
     "percent",
+    "rating_of",
     "shown",
     "strength",
 ]
@@ -78,10 +78,10 @@ def attacker_class(level: str, metric: str) -> str:
     return f"{holds}{listed}"
 
 
-Light = Literal["red", "amber", "green", "inconclusive", "not tested"]
-LIGHTS: tuple[Light, ...] = ("red", "amber", "inconclusive", "green", "not tested")
+Rating = Literal["red", "amber", "green", "inconclusive", "not tested"]
+RATINGS: tuple[Rating, ...] = ("red", "amber", "inconclusive", "green", "not tested")
 """Worst first: an attack that shows nothing is no reason for green."""
-_STRONGEST: tuple[Light, ...] = ("red", "amber", "green", "inconclusive", "not tested")
+_STRONGEST: tuple[Rating, ...] = ("red", "amber", "green", "inconclusive", "not tested")
 _OPEN = ("singling out", "linkability")
 """Criteria for which strangers among the candidates make a difference."""
 
@@ -97,20 +97,20 @@ class Criterion:
     ----------
     name : str
         "singling out", "linkability", "inference" or "membership".
-    light : {"red", "amber", "green", "inconclusive", "not tested"}
+    rating : {"red", "amber", "green", "inconclusive", "not tested"}
     finding : Finding or None
-        The finding that decides: of those with this light, that with the largest excess over the labels alone.
+        The finding that decides: of those with this rating, that with the largest excess over the labels alone.
     reason : str
         Why, in one or two sentences.
     """
 
     name: str
-    light: Light
+    rating: Rating
     finding: Finding | None
     reason: str
 
 
-def light_of(finding: Finding) -> Light:
+def rating_of(finding: Finding) -> Rating:
     """Grade one finding at the upper end of its interval.
 
     An attack that does no better than the labels alone was too weak to show anything: "inconclusive", not "green".
@@ -132,13 +132,13 @@ def light_of(finding: Finding) -> Light:
 
 def strength(finding: Finding) -> tuple[int, float]:
     """Sort key among attacks with one aim: what shows something before what shows nothing, then by the upper end."""
-    return -_STRONGEST.index(light_of(finding)), finding.excess
+    return -_STRONGEST.index(rating_of(finding)), finding.excess
 
 
 def criterion_of(findings: Iterable[Finding], name: str) -> Criterion:
     """Judge a criterion: the strongest attack on each measure, at its upper end and any level; of these the worst."""
     graded = [finding for finding in findings if metric_of(finding.metric).criterion == name]
-    graded = [finding for finding in graded if light_of(finding) != "not tested"]
+    graded = [finding for finding in graded if rating_of(finding) != "not tested"]
     strongest: dict[str, Finding] = {}
     for finding in graded:
         strongest[finding.metric] = max(strongest.get(finding.metric, finding), finding, key=_telling)
@@ -146,25 +146,25 @@ def criterion_of(findings: Iterable[Finding], name: str) -> Criterion:
     telling = [one for one in strongest.values() if not (metric_of(one.metric).is_search and one.value <= 0)]
     # All columns together speak only where none was named.
     named = [one for one in telling if not metric_of(one.metric).is_partial]
-    judged = [(light_of(finding), finding) for finding in named or telling or strongest.values()]
+    judged = [(rating_of(finding), finding) for finding in named or telling or strongest.values()]
     if not judged:
-        return Criterion(name=name, light="not tested", finding=None, reason="No attack of this kind was made.")
-    light = min((light for light, _ in judged), key=LIGHTS.index)
-    deciding = max((finding for found, finding in judged if found == light), key=lambda finding: finding.excess)
-    reason = _reason(light, deciding)
-    if light == "green" and name in _OPEN and not any(metric_of(metric).is_open for metric in strongest):
+        return Criterion(name=name, rating="not tested", finding=None, reason="No attack of this kind was made.")
+    rating = min((rating for rating, _ in judged), key=RATINGS.index)
+    deciding = max((finding for found, finding in judged if found == rating), key=lambda finding: finding.excess)
+    reason = _reason(rating, deciding)
+    if rating == "green" and name in _OPEN and not any(metric_of(metric).is_open for metric in strongest):
         reason += " Not measured among strangers."
-    return Criterion(name=name, light=light, finding=deciding, reason=reason)
+    return Criterion(name=name, rating=rating, finding=deciding, reason=reason)
 
 
 def _telling(finding: Finding) -> tuple[float, float]:
     """`strength`, but that the narrow interval of one attack does not make up for the wide one of another."""
-    light, excess = strength(finding)
-    is_wide = light_of(finding) == "inconclusive" and excess - _ROUNDING > metric_of(finding.metric).limits[0]
-    return (0.5 - _STRONGEST.index("green") if is_wide else light), excess
+    rating, excess = strength(finding)
+    is_wide = rating_of(finding) == "inconclusive" and excess - _ROUNDING > metric_of(finding.metric).limits[0]
+    return (0.5 - _STRONGEST.index("green") if is_wide else rating), excess
 
 
-def _reason(light: Light, finding: Finding) -> str:
+def _reason(rating: Rating, finding: Finding) -> str:
     name = finding.metric
     upper = "" if finding.high is None else f" (at most {shown(finding.high, name)} by the attacks tried)"
     reached = metric_of(name).said.format(value=shown(finding.value, name) + upper, name=name.partition(" ")[2])
@@ -174,7 +174,7 @@ def _reason(light: Light, finding: Finding) -> str:
     elif finding.chance is not None:
         without = f" Guessing: {shown(finding.chance, name)}."
     verdict = ""
-    if light == "inconclusive":
+    if rating == "inconclusive":
         verdict = " Inconclusive: the attacks were too weak to show anything."
     elif finding.is_inconclusive:
         verdict = " The share adds nothing to that, yet it is much in itself."

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..._validation import require
-from ._criteria import Criterion, criterion_of, light_of
+from ._criteria import Criterion, criterion_of, rating_of
 from ._findings import CRITERIA, DefenceEffect, Finding, Level, Record, metric_of
 
 __all__ = ["AuditFacts", "findings_frame"]
@@ -31,7 +31,7 @@ def findings_rows(findings: Iterable[Finding]) -> list[dict[str, Any]]:
             "n": finding.n,
             "per_seed": " ".join(f"{value:.4g}" for value in finding.per_seed),
             "criterion": metric_of(finding.metric).criterion or "",
-            "light": light_of(finding) if metric_of(finding.metric).criterion else "",
+            "light": rating_of(finding) if metric_of(finding.metric).criterion else "",
         }
         for finding in findings
     ]
@@ -88,7 +88,7 @@ class AuditFacts:
         Returns
         -------
         Finding or None
-            Of the findings with the worst light, that whose interval reaches farthest above what the labels alone
+            Of the findings with the worst rating, that whose interval reaches farthest above what the labels alone
             give; None where there is none.
 
         Raises
@@ -108,7 +108,7 @@ class AuditFacts:
         Returns
         -------
         Criterion
-            Its light is green where the finding that decides exceeds the labels alone by .05 at most, amber up to
+            Its rating is green where the finding that decides exceeds the labels alone by .05 at most, amber up to
             .20, and red above, all at the upper end of the 95 % interval.  Where strangers stand among the
             candidates, the share told may not be above .09 for green and .20 for amber either.  "inconclusive" where
             no attack did better than the labels alone: all were too weak to show anything.

@@ -104,7 +104,7 @@ _METRICS = {
     ),
     "added row named": Metric(
         meaning="How often, of two shares with the same f and one row added in between, the row is named among "
-        "strangers. It counts for no light, since it presumes a second share.",
+        "strangers. It counts for no rating, since it presumes a second share.",
     ),
     "training rows in files": Metric(
         meaning="Share of the party’s rows found as plain numbers, or scaled ones, in a file that would leave.",

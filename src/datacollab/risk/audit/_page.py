@@ -6,15 +6,15 @@ import html
 from collections.abc import Iterable, Sequence
 
 from ._criteria import (
-    LIGHTS,
+    RATINGS,
     Criterion,
-    Light,
+    Rating,
     criterion_of,
     decimal,
     grouped,
     joined,
-    light_of,
     percent,
+    rating_of,
     shown,
     strength,
 )
@@ -22,9 +22,9 @@ from ._facts import AuditFacts
 from ._findings import AMBER_LIMIT, CRITERIA, GREEN_LIMIT, OPEN_WORLD_LIMIT, Finding, metric_of
 from ._sentences import STOPPED_EARLY, Sentence, facts, proven_text, sentence_of
 
-__all__ = ["audit_page", "light_badge", "text_html"]
+__all__ = ["audit_page", "rating_badge", "text_html"]
 
-# Every light has a shape and a word besides its colour; borders, not fills, carry it through a printer without ink.
+# Every rating has a shape and a word besides its colour; borders, not fills, carry it through a printer without ink.
 STYLE = """
 :root { --ink: #1d2329; --soft: #55606b; --line: #d5dbe1; --panel: #f6f8fa;
   --red: #a3260f; --amber: #8a5a00; --green: #00664b; }
@@ -123,7 +123,7 @@ summary { cursor: pointer; font-size: .88rem; }
   caption { padding-bottom: .5mm; }
   .cards { grid-template-columns: repeat(4, minmax(0, 1fr)); gap: 2mm; }
   .card { padding: 1.2mm 2mm; border-top-width: 1.2mm; }
-  .card .question { margin: .3mm 0 .8mm; } .light { font-size: 7.5pt; padding: 0 1.4mm; } .card h3 { gap: 0 1mm; }
+  .card .question { margin: .3mm 0 .8mm; } .rating { font-size: 7.5pt; padding: 0 1.4mm; } .card h3 { gap: 0 1mm; }
   .attackers li { grid-template-columns: 7mm minmax(0, 1fr) 22mm; gap: 0 3mm; padding: .6mm 0; }
   .reached b { font-size: 10.5pt; line-height: 1; } .bar { margin-top: .4mm; }
   .columns { grid-template-columns: 6fr 13fr 11fr; gap: 0 4mm; } .columns ul { padding-left: 3mm; }
@@ -142,7 +142,7 @@ summary { cursor: pointer; font-size: .88rem; }
 """
 
 
-_SHAPES: dict[Light, str] = {"red": "■", "amber": "▲", "green": "●", "inconclusive": "?", "not tested": "○"}
+_SHAPES: dict[Rating, str] = {"red": "■", "amber": "▲", "green": "●", "inconclusive": "?", "not tested": "○"}
 
 
 def text_html(text: object) -> str:
@@ -150,24 +150,23 @@ def text_html(text: object) -> str:
     return html.escape(str(text)).replace(" %", "\u00a0%")
 
 
-def light_class(light: Light) -> str:
-    """Name of a light's class."""
-    return light.replace(" ", "-")
+def rating_class(rating: Rating) -> str:
+    """Name of a rating's class."""
+    return rating.replace(" ", "-")
 
 
-def shape_html(light: Light) -> str:
-    """A light's shape, with its word for screen readers."""
+def shape_html(rating: Rating) -> str:
+    """A rating's shape, with its word for screen readers."""
     return (
-        f'<span class="shape {light_class(light)}" aria-hidden="true">{_SHAPES[light]}</span>'
-        f'<span class="unseen">{light}</span>'
+        f'<span class="shape {rating_class(rating)}" aria-hidden="true">{_SHAPES[rating]}</span>'
+        f'<span class="unseen">{rating}</span>'
     )
 
 
-def light_badge(light: Light) -> str:
-    """A light as shape, word and colour."""
-    return (
-        f'<span class="light {light_class(light)}"><span aria-hidden="true">{_SHAPES[light]}\u00a0</span>{light}</span>'
-    )
+def rating_badge(rating: Rating) -> str:
+    """A rating as shape, word and colour."""
+    shape = f'<span aria-hidden="true">{_SHAPES[rating]}\u00a0</span>'
+    return f'<span class="light {rating_class(rating)}">{shape}{rating}</span>'
 
 
 def bullets(items: Iterable[str]) -> str:
@@ -249,7 +248,7 @@ def _at(share: float) -> float:
 
 _NAMES = (
     *("Level", "Leaked besides", "Measure", "Attack", "Value", "95 % interval", "Labels alone", "Guessing", "Mean row"),
-    *("Other rows", "Rows", "By seed", "Light"),
+    *("Other rows", "Rows", "By seed", "Rating"),
 )
 
 
@@ -300,7 +299,7 @@ def appendix_html(result: AuditFacts) -> str:
 
 
 _CAPTION = (
-    "Bold: the findings that decide a light. Other rows: the same attack on rows that are "
+    "Bold: the findings that decide a rating. Other rows: the same attack on rows that are "
     "not the party’s; what exceeds them is what the obfuscator memorised."
 )
 
@@ -325,7 +324,7 @@ def _entries(finding: Finding) -> list[str]:
         number(finding.control),
         grouped(finding.n),
         " ".join(decimal(value) for value in finding.per_seed) or "–",
-        light_of(finding) if metric_of(finding.metric).criterion else "reported",
+        rating_of(finding) if metric_of(finding.metric).criterion else "reported",
     ]
 
 
@@ -333,7 +332,7 @@ _LIMITS = (
     "Limits. “At most” is over the attacks tried (the appendix names them) and their intervals{proven}, for attackers "
     "who hold what is said and no more. A better attack may exist: a low figure says what these attacks reached, and "
     "no more. Intervals are too narrow, since the rows of a party share one obfuscator: {repeats}, and another audit "
-    "may give another light where a figure is near its limit. Averages hide single records."
+    "may give another rating where a figure is near its limit. Averages hide single records."
 )
 
 
@@ -369,7 +368,7 @@ _RULE = " ".join(
         f"{100 * GREEN_LIMIT:.0f} points over labels alone, and tells at most {100 * OPEN_WORLD_LIMIT:.0f}\u00a0%",
         f"among strangers. {shape_html('amber')} amber: at most {100 * AMBER_LIMIT:.0f} of either.",
         f"{shape_html('red')} red: more. {shape_html('inconclusive')} inconclusive: no attack did better than labels",
-        "alone, which shows nothing; whoever holds more can also do what is done with less. Any light but green calls",
+        "alone, which shows nothing; whoever holds more can also do what is done with less. Any rating but green calls",
         "for a documented risk analysis. Membership is not one of the three criteria; it is judged alike.",
     )
 )
@@ -384,28 +383,30 @@ def _limits(result: AuditFacts) -> str:
 
 
 def _verdict(criteria: tuple[Criterion, ...]) -> str:
-    """The lights in one sentence, worst first."""
+    """The ratings in one sentence, worst first."""
     told = []
-    for light in LIGHTS:
-        names = [criterion.name for criterion in criteria if criterion.light == light]
+    for rating in RATINGS:
+        names = [criterion.name for criterion in criteria if criterion.rating == rating]
         if names:
-            told.append(f"{light} for {joined(names)}")
+            told.append(f"{rating} for {joined(names)}")
     sentence = "; ".join(told)
     return text_html(sentence[:1].upper() + sentence[1:] + ".")
 
 
 def _card(result: AuditFacts, criterion: Criterion) -> str:
     by_level = [
-        (level.name, criterion_of([one for one in result.findings if one.level == level.name], criterion.name).light)
+        (level.name, criterion_of([one for one in result.findings if one.level == level.name], criterion.name).rating)
         for level in result.levels
     ]
-    lights = " ".join(
-        f"<span>{text_html(name)}\u00a0{shape_html(light)}</span>" for name, light in by_level if light != "not tested"
+    ratings = " ".join(
+        f"<span>{text_html(name)}\u00a0{shape_html(rating)}</span>"
+        for name, rating in by_level
+        if rating != "not tested"
     )
-    levels = f'<p class="levels">{lights}</p>' if lights else ""
+    levels = f'<p class="levels">{ratings}</p>' if ratings else ""
     return (
-        f'<article class="card {light_class(criterion.light)}"><h3>{text_html(criterion.name.capitalize())} '
-        f'{light_badge(criterion.light)}</h3><p class="question">{text_html(CRITERIA[criterion.name])}</p>'
+        f'<article class="card {rating_class(criterion.rating)}"><h3>{text_html(criterion.name.capitalize())} '
+        f'{rating_badge(criterion.rating)}</h3><p class="question">{text_html(CRITERIA[criterion.name])}</p>'
         f'<p class="reason">{text_html(criterion.reason + proven_text(result, criterion.name))}</p>{levels}</article>'
     )
 

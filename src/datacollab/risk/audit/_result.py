@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..._notebooks import card, chain
 from ._facts import AuditFacts, findings_frame
 from ._findings import DefenceEffect, Finding, Level, Record
-from ._page import audit_page, light_badge, text_html
+from ._page import audit_page, rating_badge, text_html
 from ._plot import findings_axes
 from ._sentences import STOPPED_EARLY, facts, proven_text, sentence_of, summary_text
 
@@ -199,13 +199,13 @@ class AuditResult(AuditFacts):
         return cls(**fields_of(text, {each.name for each in fields(cls)}))
 
     def __repr__(self) -> str:
-        lights = ", ".join(f"{criterion.name}: {criterion.light}" for criterion in self.all_criteria())
-        return f"<AuditResult of party {self.party!r}: {lights}>"
+        ratings = ", ".join(f"{criterion.name}: {criterion.rating}" for criterion in self.all_criteria())
+        return f"<AuditResult of party {self.party!r}: {ratings}>"
 
     def _repr_html_(self) -> str:
         stopped = f"<p>{STOPPED_EARLY}</p>" if not self.complete else ""
-        lights = "".join(
-            f"<tr><th>{criterion.name}</th><td>{light_badge(criterion.light)}</td>"
+        ratings = "".join(
+            f"<tr><th>{criterion.name}</th><td>{rating_badge(criterion.rating)}</td>"
             f"<td>{text_html(criterion.reason + proven_text(self, criterion.name))}</td></tr>"
             for criterion in self.all_criteria()
         )
@@ -213,7 +213,7 @@ class AuditResult(AuditFacts):
             f"Privacy audit of party {self.party}",
             chain(held=["shared"], rows=f"{self.n_rows} rows", f=self.obfuscator, shared="under attack"),
             stopped,
-            f"<table>{lights}</table>",
+            f"<table>{ratings}</table>",
             f"<small>{text_html('; '.join(facts(self)))}. to_html() writes the page for a data protection officer."
             "</small>",
         )

@@ -171,14 +171,14 @@ def worst_text(result: AuditFacts) -> str:
 
 
 def summary_text(result: AuditFacts) -> str:
-    """Lights, sentences, records and gaps, one line each."""
+    """Ratings, sentences, records and gaps, one line each."""
     lines = [f"Privacy audit of party {result.party!r}", f"  {'; '.join(facts(result))}"]
     if not result.complete:
         lines.append(f"  {STOPPED_EARLY}")
     lines.append("")
     for criterion in result.all_criteria():
         reason = criterion.reason + proven_text(result, criterion.name)
-        lines.append(f"  {criterion.name:<13} {criterion.light.upper():<13} {reason}")
+        lines.append(f"  {criterion.name:<13} {criterion.rating.upper():<13} {reason}")
     lines.append("")
     lines += [f"  {level.name:<4} {sentence_of(result, level).text}" for level in result.levels]
     lines += ["", f"  Worst-placed records (positions): {worst_text(result)}"]

@@ -18,14 +18,14 @@ from ..share import Share
 from ..targets import TargetKind
 from ._learners import equal_rows
 
-__all__ = ["PooledRows", "pooled_rows"]
+__all__ = ["CombinedRows", "combined_rows"]
 
 _BY_CHANCE = 1e-3
 """Probability, at most, with which equal outcomes in all groups are not taken for chance."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PooledRows:
+class CombinedRows:
     """Rows of all parties, in the order of their shares.
 
     Attributes
@@ -66,13 +66,13 @@ class PooledRows:
         """0 or 1, shape (n_rows,)."""
         return np.asarray(self.target["treatment"], dtype=np.int64)
 
-    def kept(self, rows: NDArray[np.bool_]) -> PooledRows:
+    def kept(self, rows: NDArray[np.bool_]) -> CombinedRows:
         """Some of the rows."""
         groups = np.unique(self.groups[rows], return_inverse=True)[1]
         return replace(self, X=self.X[rows], target=self.target[rows], groups=groups)
 
 
-def pooled_rows(shares: Iterable[Share], integrator: BaseIntegrator) -> PooledRows:
+def combined_rows(shares: Iterable[Share], integrator: BaseIntegrator) -> CombinedRows:
     """Align the parties' shares, after checks that an effect can be estimated from them.
 
     Parameters
@@ -109,7 +109,7 @@ def pooled_rows(shares: Iterable[Share], integrator: BaseIntegrator) -> PooledRo
     fitted = clone(integrator).fit(anchors)
     mapped_anchors = fitted.transform(anchors)
     mapped = fitted.transform({party: share.representation for party, share in named.items()})
-    return PooledRows(
+    return CombinedRows(
         integrator=fitted,
         X=np.vstack([mapped[party] for party in named]),
         target=np.concatenate([share.target for share in named.values()]),
