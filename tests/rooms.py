@@ -140,6 +140,7 @@ EVERYWHERE = {
         "_validation",
         "_codes",
         "_notebooks",
+        "_obfuscators",
         "_recommended",
         "_require",
         "_secrets",

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import datacollab.risk.audit
 from audit_example import audit_result
 from datacollab import Party
-from datacollab.exchange.party_folder import Way
+from datacollab.party import SharingPlan
 from playing import assert_one_line, interrupted, runs
 
 run = runs("audit")
@@ -244,8 +244,8 @@ def test_a_preset_is_what_it_is_where_shares_are_made(files, calls, tmp_path, op
     (((party, *_), _),) = calls
     assert [type(each).__name__ for each in party.defences] == defences
     assert (party.fit_on is None) == fitted_at_home
-    way = Way.of(preset=options[-1] if options else "none", largest=6)
-    assert [type(each).__name__ for each in way.defences] == defences
+    plan = SharingPlan.of(preset=options[-1] if options else "none", largest=6)
+    assert [type(each).__name__ for each in plan.defences] == defences
 
 
 def test_wrong_options_are_one_line(files, calls, tmp_path):

@@ -22,7 +22,7 @@ def test_a_party_shares_what_is_no_class_as_by_command(tmp_path, kind):
     assert "120 rows fit the project" in plain(finished(place))
     send(place, "/release", QUICK_FORM)
     page = plain(finished(place, 120))
-    assert place.desk.looked.prepared.way.group_size == 5
+    assert place.desk.looked.prepared.plan.defences[0].k == 5
     assert "What would leave: a row that stands for this one and others of its group." in page
     assert ("private: rows of the anchor" in page) is False
     if kind != "none":

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Option
 
+from .._obfuscators import OBFUSCATORS
 from ._errors import one_line_errors
 from ._progress import shown_progress
 from ._tables import closed_file, listed, read_table, record_number_questions
@@ -44,7 +45,7 @@ def audit(
         list[str] | None, Option(metavar="COLUMN", help="Column to leave out, such as an identifier. Repeatable.")
     ] = None,
     obfuscator: Annotated[
-        str | None, Option(metavar="KIND", help="pca, kernel-pca, umap, random-projection. Default: pca.")
+        str | None, Option(metavar="KIND", help=f"{', '.join(OBFUSCATORS)}. Default: {next(iter(OBFUSCATORS))}.")
     ] = None,
     components: Annotated[
         int | None,
@@ -217,10 +218,8 @@ def _party(
     standardize: bool,
 ) -> Party:
     """The party as it would be, fitted; named after its file."""
-    from ..exchange.party_folder import Way
     from ..exchange.project import usual_components
-    from ..party import Party
-    from ..party import obfuscator as make_obfuscator
+    from ..party import SharingPlan
 
     X = features.matrices[private]
     n_components = usual_components(features.n_free) if components is None else components
@@ -229,7 +228,7 @@ def _party(
             f"--components {n_components} is more than the {X.shape[1]} columns that {private} has once its categories "
             "are encoded."
         )
-    way = Way.of(
+    plan = SharingPlan.of(
         preset=preset or "none",
         obfuscator=kind,
         n_components=n_components,
@@ -237,9 +236,7 @@ def _party(
         is_regression=y.dtype.kind == "f",  # as for the attacks
         largest=X.shape[1],
     )
-    f = make_obfuscator(way.obfuscator, way.n_components, standardize=way.standardize)
-    fit_on = others if way.fit_on_anchor else None
-    return Party(private.stem, f, fit_on=fit_on, defences=way.defences).fit(X, y)
+    return plan.party(private.stem, others).fit(X, y)
 
 
 def _say(features: Features, components: int | None, table: Any) -> None:

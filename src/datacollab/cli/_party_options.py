@@ -10,6 +10,8 @@ from typing import Annotated
 import typer
 from typer import Option
 
+from .._obfuscators import OBFUSCATORS
+
 __all__ = [
     "HERE",
     "AsJson",
@@ -37,13 +39,11 @@ HERE = Path()
 
 
 def _known_obfuscator(name: str | None) -> str | None:
-    from ..party import OBFUSCATORS
-
     return _one_of(name, OBFUSCATORS)
 
 
 def _known_preset(name: str | None) -> str | None:
-    from ..exchange.party_folder._way import PRESETS
+    from ..party import PRESETS
 
     return _one_of(name, PRESETS)
 
@@ -64,7 +64,7 @@ Obfuscator = Annotated[
     Option(
         metavar="KIND",
         callback=_known_obfuscator,
-        help="pca, kernel-pca, umap, random-projection. Default: pca.",
+        help=f"{', '.join(OBFUSCATORS)}. Default: {next(iter(OBFUSCATORS))}.",
     ),
 ]
 Components = Annotated[

@@ -118,10 +118,10 @@ def _checked_rows(
         )
     reasons = [*deadline_passed(opened.project), *prepared.reasons]
     codes = [reason.code for reason in reasons]
-    opened.record("check", file=table.name, way=prepared.way.options, reasons=codes)
+    opened.record("check", file=table.name, way=prepared.plan.options, reasons=codes)
     shared_before = any(entry["event"] == "share" for entry in opened.log.entries())
-    said = ("" if prepared.way.defences else " --undefended") + (" --again" if shared_before else "")
-    options = f"{prepared.way.options} -C {_quoted(folder)} --approve{said}"
+    said = ("" if prepared.plan.defences else " --undefended") + (" --again" if shared_before else "")
+    options = f"{prepared.plan.options} -C {_quoted(folder)} --approve{said}"
     command = f"datacollab party share {_quoted(table)} {options}"
     report.facts = {
         "summary": prepared.summary.to_dict(),
@@ -145,7 +145,7 @@ def _checked_rows(
         report.line("This may not be shared.")
     else:
         if prepared.summary.above_limits:
-            defended = "" if prepared.way.defences else " There is no defence; try --preset groups."
+            defended = "" if prepared.plan.defences else " There is no defence; try --preset groups."
             report.line(f"Of what is above its limit, the policy only warns.{defended}")
         report.line("This may be shared. Whoever approves it runs:")
         report.line(f"  {command}")

@@ -2,7 +2,7 @@
 
 Files by what they are for:
 
-* The role: `_party`, `_local_party`, `_inference`, `_combining`; in sums, `_common_space`.
+* The role: `_party`, `_plan`, `_local_party`, `_inference`, `_combining`; in sums, `_common_space`.
 * Obfuscators f_k: `_obfuscator`, `_kernel_pca`, `_umap`, `_public_fit`.
 * Defences: `_defence`, `_microaggregation`, `_gaussian_noise`.
 * What is released, and what is promised of it: `_release`, `_basis`, `_guarantee`.
@@ -28,12 +28,15 @@ from ._paired_intervals import Estimate
 from ._party import Party
 from ._personal_model import PersonalModel, personalise
 from ._personal_state import personal_model, personal_state
+from ._plan import PRESETS, UNDEFENDED, SharingPlan
 from ._predictor import PartyPredictor
 from ._state import local_party, party_state
 from ._umap import UMAPObfuscator
 
 __all__ = [
     "OBFUSCATORS",
+    "PRESETS",
+    "UNDEFENDED",
     "AnswerRidge",
     "Benefit",
     "CommonSpace",
@@ -52,6 +55,7 @@ __all__ = [
     "PrivacyGuarantee",
     "Promise",
     "Published",
+    "SharingPlan",
     "Side",
     "UMAPObfuscator",
     "explanation_agreement",

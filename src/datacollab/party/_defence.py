@@ -109,12 +109,30 @@ class Defence(BaseEstimator, ABC):
     independent_rows : bool
         Whether each published row depends on its own row, public rows and random numbers only.  Where this is so, the
         rows can be changed before a Gaussian mechanism without touching its guarantee.
+    kind : str
+        What a party's policy calls it.
     """
 
+    kind: ClassVar[str] = "other"
     needs_anchor: ClassVar[bool] = False
     target_kinds: ClassVar[frozenset[TargetKind]] = frozenset({TargetKind.SINGLE})
     independent_rows: ClassVar[bool] = False
     _parameter_constraints: ClassVar[dict[str, Any]] = {}
+
+    @property
+    def description(self) -> str:
+        """What it does to the rows, for people."""
+        return type(self).__name__
+
+    @property
+    def options(self) -> str:
+        """The options of `datacollab party share` that choose it; empty if there are none."""
+        return ""
+
+    @property
+    def has_promise(self) -> bool:
+        """Whether it can promise differential privacy."""
+        return type(self).promise is not Defence.promise
 
     def promise(self, anchor_representation: FloatArray) -> Promise | None:
         """Return what it promises with this anchor, as long as nothing before it depends on private rows.

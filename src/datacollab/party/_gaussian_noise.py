@@ -97,11 +97,22 @@ class GaussianNoise(Defence):
     50.0
     """
 
+    kind: ClassVar[str] = "noise"
     target_kinds: ClassVar[frozenset[TargetKind]] = frozenset(TargetKind)
     _parameter_constraints: ClassVar[dict[str, Any]] = {"scale": [Interval(Real, 0, None, closed="neither")]}
 
     def __init__(self, scale: float = 1.0) -> None:
         self.scale = scale
+
+    @property
+    def description(self) -> str:
+        """What it does to the rows, for people."""
+        return f"noise of {self.scale:g} standard deviations"
+
+    @property
+    def options(self) -> str:
+        """The options of `datacollab party share` that choose it."""
+        return f"--noise {self.scale:g}"
 
     def _defend(
         self,
@@ -167,6 +178,7 @@ class GaussianMechanism(Defence):
     1.2
     """
 
+    kind: ClassVar[str] = "noise"
     needs_anchor: ClassVar[bool] = True
     independent_rows: ClassVar[bool] = True
     target_kinds: ClassVar[frozenset[TargetKind]] = frozenset(TargetKind)
@@ -178,6 +190,16 @@ class GaussianMechanism(Defence):
     def __init__(self, epsilon: float, delta: float = 1e-5) -> None:
         self.epsilon = epsilon
         self.delta = delta
+
+    @property
+    def description(self) -> str:
+        """What it does to the rows, for people."""
+        return f"Gaussian mechanism, epsilon {self.epsilon:g}, delta {self.delta:g}"
+
+    @property
+    def options(self) -> str:
+        """The options of `datacollab party share` that choose it."""
+        return f"--epsilon {self.epsilon:g}"
 
     def clip(self, anchor_representation: FloatArray) -> float:
         """C, the largest distance from the anchor's mean that a row may have.

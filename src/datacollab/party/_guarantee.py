@@ -151,7 +151,7 @@ def obstacle_in(defences: Sequence[Defence]) -> tuple[Defence | None, str | None
     What comes after it works on what it published, which takes nothing from the promise.  What comes before must change
     each row by itself: where replacing one row changes others, noise made for one row does not cover them.
     """
-    mechanism = next((defence for defence in defences if type(defence).promise is not Defence.promise), None)
+    mechanism = next((defence for defence in defences if defence.has_promise), None)
     if mechanism is None:
         return None, "there is no GaussianMechanism among its defences"
     before = next(defence for defence in defences if defence is mechanism or not defence.independent_rows)

@@ -152,6 +152,7 @@ class Microaggregation(Defence):
     array([ 0.5,  0.5, 11. , 11. , 11. ])
     """
 
+    kind: ClassVar[str] = "microaggregation"
     target_kinds: ClassVar[frozenset[TargetKind]] = frozenset(TargetKind)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "k": [Interval(Integral, 2, None, closed="left")],
@@ -172,6 +173,16 @@ class Microaggregation(Defence):
         self.small_classes = small_classes
         self.n_bins = n_bins
         self.by = by
+
+    @property
+    def description(self) -> str:
+        """What it does to the rows, for people."""
+        return f"every row is the mean of at least {self.k} of yours"
+
+    @property
+    def options(self) -> str:
+        """The options of `datacollab party share` that choose it."""
+        return f"--group-size {self.k}"
 
     def _defend(
         self,

@@ -6,26 +6,15 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.random_projection import GaussianRandomProjection
 
-from ._kernel_pca import KernelPCAObfuscator
-from ._umap import UMAPObfuscator
+from .._obfuscators import OBFUSCATORS as ENTRIES
 
 __all__ = ["OBFUSCATORS", "obfuscator"]
 
-REDUCERS: dict[str, type[BaseEstimator]] = {
-    "pca": PCA,
-    "kernel-pca": KernelPCAObfuscator,
-    "umap": UMAPObfuscator,
-    "random-projection": GaussianRandomProjection,
-}
-OBFUSCATORS = tuple(REDUCERS)
+OBFUSCATORS = tuple(ENTRIES)
 """Kinds that `obfuscator` knows."""
-
-STANDARDIZED = frozenset({"kernel-pca", "umap"})
 
 
 def obfuscator(
@@ -87,13 +76,14 @@ def obfuscator(
     >>> [name for name, step in obfuscator("umap").steps]
     ['standardize', 'reduce']
     """
-    if kind not in REDUCERS:
-        raise ValueError(f"Unknown obfuscator {kind!r}; choose one of {sorted(REDUCERS)}, or any transformer instead.")
-    allowed = sorted({*REDUCERS[kind]().get_params(), "standardize"})
+    if kind not in ENTRIES:
+        raise ValueError(f"Unknown obfuscator {kind!r}; choose one of {sorted(ENTRIES)}, or any transformer instead.")
+    transformer = ENTRIES[kind].load()
+    allowed = sorted({*transformer().get_params(), "standardize"})
     unknown = sorted(set(options) - set(allowed))
     if unknown:
         raise TypeError(f"The obfuscator {kind!r} takes no option {unknown}; it takes {allowed}.")
-    reducer = REDUCERS[kind](n_components=n_components, random_state=random_state, **options)
+    reducer = transformer(n_components=n_components, random_state=random_state, **options)
     if standardize is None:
-        standardize = kind in STANDARDIZED
+        standardize = ENTRIES[kind].standardize
     return Pipeline([("standardize", StandardScaler()), ("reduce", reducer)]) if standardize else reducer

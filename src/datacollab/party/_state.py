@@ -15,6 +15,7 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from .._obfuscators import OBFUSCATORS
 from .._validation import FloatArray, require
 from ..bundle import arrays_to_bytes, bytes_to_arrays
 from ..errors import ExchangeError
@@ -91,7 +92,7 @@ def _arrays(value: Any) -> Iterator[tuple[dict[str, Any], str]]:
 
 OBFUSCATOR, ROTATION = "obfuscator.skops", "rotation.safetensors"
 
-OWN_TYPES = frozenset({"datacollab.party._kernel_pca.KernelPCAObfuscator", "datacollab.party._umap.UMAPObfuscator"})
+OWN_TYPES = frozenset(entry.home for entry in OBFUSCATORS.values() if entry.home.startswith("datacollab."))
 """Types that may be constructed besides those of scikit-learn and NumPy that skops itself trusts."""
 
 

@@ -10,9 +10,8 @@ from release_example import said_by
 from datacollab.bundle import unpack
 from datacollab.exchange.party_folder import load_policy
 from datacollab.exchange.party_folder._stored import OwnRows, own_rows_from, own_rows_to
-from datacollab.exchange.party_folder._way import Way, of_task
 from datacollab.exchange.project import encode_table
-from datacollab.party import GaussianNoise, Microaggregation
+from datacollab.party import GaussianNoise, Microaggregation, SharingPlan
 from datacollab.share import share_from
 from datacollab.targets import TargetKind, coarsened
 from named_world import TASKS, NamedWorld, table_of
@@ -116,8 +115,10 @@ def test_without_being_asked_rows_leave_as_means(world):
 
 def test_the_options_that_are_printed_mean_the_same_way(world):
     prepared = world.joined().prepare(world.tables["a"], audit=False)
-    said = said_by(prepared.way.options)
-    assert Way.of(**of_task(world.project.task), **said, largest=3) == prepared.way
+    task = world.project.task
+    said = said_by(prepared.plan.options)
+    plan = SharingPlan.of(target_kind=task.target_kind, time_step=task.time_step, **said, largest=3)
+    assert (plan.options, plan.time_step) == (prepared.plan.options, prepared.plan.time_step)
 
 
 def test_each_policy_as_it_is_joined_can_be_read(tmp_path, world):

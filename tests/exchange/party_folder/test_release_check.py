@@ -20,10 +20,9 @@ from datacollab.exchange.party_folder._prepare import prepare
 from datacollab.exchange.party_folder._release_check import check_row_wise, reasons_against, refuse_if_not_allowed
 from datacollab.exchange.party_folder._release_summary import ReleaseSummary, figure_text, limit_text
 from datacollab.exchange.party_folder._risk import ATTACKS, LEAST_ROWS, RiskFigures, _worst, risk_figures
-from datacollab.exchange.party_folder._way import Way
 from datacollab.exchange.project import Anchor, EncodedTable
 from datacollab.linalg import gaussian_sigma
-from datacollab.party import Microaggregation
+from datacollab.party import Microaggregation, SharingPlan
 from datacollab.risk.audit import audit
 from datacollab.risk.audit._choice import risk_of
 from party_world import refused
@@ -110,7 +109,8 @@ def test_means_of_groups_stand_for_several_rows_each(example):
 def test_with_an_epsilon_each_row_gets_noise_and_bounds_are_proven(example):
     """The bounds are those of two normal distributions that lie mu standard deviations apart."""
     made = prepared(example, epsilon=4.0, n_components=4)
-    assert made.way == Way(obfuscator="pca", n_components=4, standardize=False, epsilon=4.0, fit_on_anchor=True)
+    assert made.plan.options == "--obfuscator pca --components 4 --no-standardize --epsilon 4"
+    assert made.plan.fit_on_anchor
     summary = made.summary
     assert not made.share.one_to_one
     np.testing.assert_array_equal(made.share.target, example[1].target[made.order])
@@ -169,29 +169,30 @@ def test_with_an_epsilon_a_huge_entry_changes_nothing_but_its_row(example, kind)
 
 def test_groups_are_taken_where_nothing_is_named(example):
     project, encoded, anchor = example
-    assert prepare(project, LENIENT, "north", encoded, anchor).way.group_size == 5
-    groups = Way.of(preset="groups", largest=8)
-    assert Way.of(largest=8) == groups
-    assert (groups.group_size, groups.noise, groups.fit_on_anchor) == (5, 0.3, True)
-    assert Way.of(noise=0.5, largest=8).group_size is None
-    assert Way.of(preset="none", largest=8).defences == ()
+    assert prepare(project, LENIENT, "north", encoded, anchor).plan.defences[0].k == 5
+    groups = SharingPlan.of(preset="groups", largest=8)
+    assert SharingPlan.of(largest=8).options == groups.options
+    assert (groups.defences[0].k, groups.defences[1].scale, groups.fit_on_anchor) == (5, 0.3, True)
+    assert SharingPlan.of(noise=0.5, largest=8).kinds_of_defence == ("noise",)
+    assert SharingPlan.of(preset="none", largest=8).defences == ()
     for wrong in ({"preset": "groups", "noise": 0.5}, {"preset": "none", "group_size": 3}):
         with pytest.raises(ValueError, match="preset"):
-            Way.of(largest=8, **wrong)
+            SharingPlan.of(largest=8, **wrong)
 
 
 @pytest.mark.parametrize("other", [{"preset": "groups"}, {"preset": "none"}, {"group_size": 5}, {"noise": 0.3}])
 def test_an_epsilon_takes_no_other_defence(other):
     with pytest.raises(ValueError, match="An epsilon is a defence of its own"):
-        Way.of(largest=8, epsilon=4.0, **other)
+        SharingPlan.of(largest=8, epsilon=4.0, **other)
 
 
 @pytest.mark.parametrize(
     "options", [{}, {"epsilon": 2.5}, {"preset": "none"}, {"group_size": 3}, {"noise": 0.5, "fit_on_anchor": True}]
 )
 def test_the_options_that_are_named_mean_the_same_way(options):
-    way = Way.of(largest=8, **options)
-    assert Way.of(largest=8, **said_by(way.options)) == way
+    plan = SharingPlan.of(largest=8, **options)
+    again = SharingPlan.of(largest=8, **said_by(plan.options))
+    assert (again.options, again.fit_on_anchor) == (plan.options, plan.fit_on_anchor)
 
 
 def test_a_proven_bound_below_the_measured_figure_counts(example):
@@ -388,9 +389,9 @@ def test_options_that_make_no_sense(example):
 
 
 def test_the_usual_number_of_columns_keeps_to_every_limit(example):
-    assert prepared(example).way.n_components == 10
-    assert prepared(example, replace(LENIENT, max_components=6)).way.n_components == 6
-    assert prepared(digits(7, classes=2)).way.n_components == 5
+    assert prepared(example).plan.n_components == 10
+    assert prepared(example, replace(LENIENT, max_components=6)).plan.n_components == 6
+    assert prepared(digits(7, classes=2)).plan.n_components == 5
 
 
 class OfTheBatch(TransformerMixin, BaseEstimator):
@@ -426,7 +427,10 @@ def test_the_transform_of_umap_learn_is_refused(example):
 )
 def test_the_usual_obfuscators_map_each_row_by_itself(example, kind, on_anchor):
     _, encoded, anchor = example
-    party = Way(obfuscator=kind, n_components=3, standardize=True, fit_on_anchor=on_anchor).party("north", anchor)
+    plan = SharingPlan(obfuscator=kind, n_components=3, standardize=True, fit_on_anchor=on_anchor)
+    party = plan.party("north", anchor.rows)
+        "north", anchor.rows
+    )
     party.fit(encoded.X, encoded.target)
     check_row_wise(party, encoded.X if on_anchor else anchor.rows)
 

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from datacollab.party import OBFUSCATORS
+
 from ..paper import BASELINES, METHODS, Row
 from ._statistics import Interval, by_seed, interval
 
 __all__ = ["Estimate", "anchor_series", "by_axes", "estimate", "in_order", "slope"]
 
 _DATASETS = ("mnist", "fashion-mnist", "slice-localization", "ujiindoorloc")
-_OBFUSCATORS = ("pca", "kernel-pca", "umap", "random-projection")
-_ORDER = (*BASELINES, *METHODS, "LR", "MLP", "PINV", *_OBFUSCATORS, *_DATASETS)
+_ORDER = (*BASELINES, *METHODS, "LR", "MLP", "PINV", *OBFUSCATORS, *_DATASETS)
 
 
 @dataclass(frozen=True)

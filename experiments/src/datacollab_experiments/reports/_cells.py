@@ -6,6 +6,8 @@ import math
 import re
 from collections.abc import Collection, Iterable, Sequence
 
+from datacollab._obfuscators import OBFUSCATORS as ENTRIES
+
 from ..claims import PublishedValue, estimate, find_published, in_order, published_values
 from ..paper import BASELINES, METHODS, Condition, Row
 from ._table import Cell, Line, Table, mark_best
@@ -25,7 +27,7 @@ __all__ = [
     "slug",
 ]
 
-OBFUSCATORS = {"pca": "PCA", "kernel-pca": "kernel PCA", "umap": "UMAP", "random-projection": "random projection"}
+OBFUSCATORS = {name: entry.title for name, entry in ENTRIES.items()}
 """How tables and figures call obfuscators."""
 
 INTERVALS = "Mean ± half width of the 95 % interval (Student's t over seeds)."

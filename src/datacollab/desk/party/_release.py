@@ -23,9 +23,8 @@ from ...exchange.party_folder import (
     undefended_rows,
 )
 from ...exchange.party_folder._release_summary import FIGURES, figure_text, limit_text
-from ...exchange.party_folder._way import PRESETS
 from ...exchange.project import Column, Project
-from ...party import OBFUSCATORS
+from ...party import OBFUSCATORS, PRESETS
 from ..web import (
     Action,
     Job,
@@ -257,7 +256,7 @@ def release_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
             record = record_of(opened.project, prepared, int(asked) if asked.isdecimal() and len(asked) < 10 else 1)
             context |= summary_context(prepared.summary)
             context |= {"record": record, "bars": bars_svg(record.after), "reasons": looked.reasons}
-            options = (prepared.way.options, *attack_words(desk.attacks))
+            options = (prepared.plan.options, *attack_words(desk.attacks))
             context["command"] = desk.command("check", shlex.quote(str(table)), *options)
         else:
             context["command"] = desk.command("check", shlex.quote(str(table)))
@@ -308,7 +307,7 @@ def look_at(
         prepared = opened.prepare(table, **options, **desk.attacks, progress=job.say)
         reasons = [*deadline_passed(opened.project), *prepared.reasons]
         codes = [reason.code for reason in reasons]
-        opened.record("check", file=table.name, way=prepared.way.options, reasons=codes)
+        opened.record("check", file=table.name, way=prepared.plan.options, reasons=codes)
         desk.looked = Looked(prepared=prepared, reasons=[refusal_of(reason) for reason in reasons])
 
     desk.jobs.start("Looking at what would leave", RELEASE, work)
@@ -469,4 +468,4 @@ def _looked_words(desk: PartyDesk) -> list[str]:
     """Options of the command that shares as it was looked at."""
     if desk.looked is None:
         return []
-    return [word for word in (desk.looked.prepared.way.options, *attack_words(desk.attacks)) if word]
+    return [word for word in (desk.looked.prepared.plan.options, *attack_words(desk.attacks)) if word]

@@ -3,7 +3,7 @@
 Files by what they are for:
 
 * The folder: `_party_folder`, `_workplace`, `_files`, `_stored`, `_commit`, `_outbox`, `_mask_key`.
-* What may leave: `_policy`, `_way`, `_prepare`, `_release_check`, `_release_summary`, `_risk`.
+* What may leave: `_policy`, `_prepare`, `_release_check`, `_release_summary`, `_risk`.
 * What may leave of sums: `_sums_map`, `_sums_share`, `_sums_summary`, `_sums_commit`.
 * The analyst's model, or its answers: `_installation`, `_learning`.
 * Predictions: `_predictions`, `_prediction`, `_sides`, `_sums_model`, `_scores`.
@@ -19,7 +19,6 @@ from ._release_check import deadline_passed, undefended_rows
 from ._release_summary import NamedTargets, ReleaseSummary, release_summary
 from ._sums_share import PreparedSum
 from ._sums_summary import SumsSummary
-from ._way import Way
 
 __all__ = [
     "Explained",
@@ -30,7 +29,6 @@ __all__ = [
     "PreparedSum",
     "ReleaseSummary",
     "SumsSummary",
-    "Way",
     "deadline_passed",
     "default_policy_text",
     "load_policy",

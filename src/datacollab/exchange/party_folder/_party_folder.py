@@ -12,6 +12,7 @@ from typing import Any
 
 from ...bundle import read_regular, unpack
 from ...errors import AgreementError, ExchangeError
+from ...party import UNDEFENDED
 from ..project import Adjustments, Anchor, EncodedTable, encode_table, read_table, table_batches, usual_components
 from ..sums import read_withdrawal
 from ._commit import commit_share
@@ -23,7 +24,6 @@ from ._rows_only import check_shares_rows
 from ._stored import state_of
 from ._sums_commit import commit_sum, send_again, withdraw
 from ._sums_share import PreparedSum, ledger_of, prepare_sum
-from ._way import UNDEFENDED
 
 __all__ = ["PartyFolder"]
 

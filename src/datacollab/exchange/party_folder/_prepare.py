@@ -13,17 +13,16 @@ from numpy.typing import NDArray
 from ...anchor import anchor_fit, find_private_rows
 from ...bundle import KeyPair, pack, seal
 from ...errors import ExchangeError, ObfuscationError, PrivateRowsWarning, SuppressedRowsWarning
-from ...party import Party
+from ...party import Party, SharingPlan
 from ...party._release import RowDigests
 from ...share import SHARE_KIND, Share, share_contents
-from ..project import Anchor, EncodedTable, Project
+from ..project import Anchor, EncodedTable, Project, Task
 from ._policy import Policy
 from ._release_check import check_row_wise, crafted_anchor, reasons_against, reasons_before
 from ._release_summary import ReleaseSummary, release_summary
 from ._risk import RiskFigures, risk_figures
 from ._rows_only import check_shares_rows
 from ._stored import OwnRows
-from ._way import Way, of_task
 
 __all__ = ["Prepared", "figures", "largest_possible", "prepare", "refuse", "share_facts", "share_file"]
 
@@ -39,7 +38,7 @@ class Prepared:
     share : Share
     order : ndarray of shape (n_rows,)
         Position in the table of each row that would leave, see `Party.share_with_order`.  It stays.
-    way : Way
+    plan : SharingPlan
         How the rows were obfuscated.
     summary : ReleaseSummary
     reasons : list of ExchangeError
@@ -51,7 +50,7 @@ class Prepared:
     party: Party
     share: Share
     order: NDArray[np.intp] = field(repr=False)
-    way: Way
+    plan: SharingPlan
     summary: ReleaseSummary
     reasons: list[ExchangeError]
     own: OwnRows = field(repr=False)
@@ -88,7 +87,7 @@ def prepare(
         The party's table, with targets.
     anchor : Anchor
     obfuscator, n_components, preset, standardize, epsilon, group_size, noise, fit_on_anchor
-        As in `Way.of`.
+        As in `SharingPlan.of`.
     audit : bool, default=True
         Whether attacks are made, where the policy does not say "off".
     time_budget : float, optional
@@ -114,7 +113,7 @@ def prepare(
     With an epsilon, rows that equal an anchor row are left out one by one, and attacks are made on another draw than
     the one that would leave: what they find informs, and decides nothing.  Nor is the anchor compared with own rows.
     """
-    way = Way.of(
+    plan = SharingPlan.of(
         obfuscator=obfuscator,
         n_components=n_components,
         preset=preset,
@@ -123,13 +122,13 @@ def prepare(
         group_size=group_size,
         noise=noise,
         fit_on_anchor=fit_on_anchor,
-        **of_task(project.task),
+        **_of_task(project.task),
         largest=largest_possible(project, policy, encoded),
     )
     check_shares_rows(project)
     assert encoded.target is not None
     taken = np.arange(encoded.n_rows)
-    if way.epsilon is not None:
+    if plan.has_promise:
         taken = np.flatnonzero(~RowDigests(anchor.rows).are_in(encoded.X))
     X, y = encoded.X[taken], encoded.target[taken]
     n_private = find_private_rows(anchor.rows, X).size if len(X) else 0
@@ -138,19 +137,19 @@ def prepare(
             # The summary says both.
             warnings.simplefilter("ignore", SuppressedRowsWarning)
             warnings.simplefilter("ignore", PrivateRowsWarning)
-            party = way.party(name, anchor, shuffle=policy.shuffle).fit(X, y)
+            party = plan.party(name, anchor.rows, shuffle=policy.shuffle).fit(X, y)
             share, order = party.share_with_order(anchor.rows, anchor.target)
     except ObfuscationError:
         n_anchors = len(anchor.rows)
         for reason in reasons_before(
-            name, way, policy, project, n_rows=len(X), n_anchors=n_anchors, n_private_in_anchor=n_private
+            name, plan, policy, project, n_rows=len(X), n_anchors=n_anchors, n_private_in_anchor=n_private
         ):
             raise reason from None
         raise
-    not_row_wise = _not_row_wise(party, X if way.fit_on_anchor and way.epsilon is None else anchor.rows)
+    not_row_wise = _not_row_wise(party, X if plan.fit_on_anchor and not plan.has_promise else anchor.rows)
     risk: RiskFigures | None = None
     if audit and policy.audit != "off":
-        attacked = party if way.epsilon is None else way.party(name, anchor, shuffle=policy.shuffle).fit(X, y)
+        attacked = party if not plan.has_promise else plan.party(name, anchor.rows, shuffle=policy.shuffle).fit(X, y)
         risk = risk_figures(
             attacked, X, anchor.rows, y=y, anchor_target=anchor.target, time_budget=time_budget, progress=progress
         )
@@ -160,7 +159,7 @@ def prepare(
         share,
         encoded,
         anchor,
-        obfuscator=way.obfuscator,
+        obfuscator=plan.obfuscator,
         n_bytes=share.nbytes,
         risk=risk,
         limits=policy.risk_limits,
@@ -169,9 +168,14 @@ def prepare(
     order = taken[order]
     places = order if share.one_to_one else None
     own = OwnRows(X=encoded.X, target=encoded.target, order=places, n_shared=len(share.target))
-    crafted = crafted_anchor(name, anchor_fit(anchor.rows, X)) if way.epsilon is None else []
+    crafted = [] if plan.has_promise else crafted_anchor(name, anchor_fit(anchor.rows, X))
     reasons = [*reasons_against(summary, policy, project), *crafted, *not_row_wise]
-    return Prepared(party=party, share=share, order=order, way=way, summary=summary, reasons=reasons, own=own)
+    return Prepared(party=party, share=share, order=order, plan=plan, summary=summary, reasons=reasons, own=own)
+
+
+def _of_task(task: Task) -> dict[str, Any]:
+    """Return what a plan depends on in the targets."""
+    return {"is_regression": task.kind == "regression", "target_kind": task.target_kind, "time_step": task.time_step}
 
 
 def largest_possible(project: Project, policy: Policy, encoded: EncodedTable) -> int:

@@ -8,12 +8,11 @@ from datetime import UTC, datetime
 from ..._typing import FloatArray, PartyName
 from ...anchor import AnchorFit
 from ...errors import ExchangeError
-from ...party import Party
+from ...party import Party, SharingPlan
 from ...testing import is_row_wise
 from ..project import Project
 from ._policy import Policy
-from ._release_summary import FIGURES, ReleaseSummary, figure_text, kinds_of, limit_text
-from ._way import Way
+from ._release_summary import FIGURES, ReleaseSummary, figure_text, limit_text
 
 __all__ = [
     "check_row_wise",
@@ -69,7 +68,7 @@ def reasons_against(summary: ReleaseSummary, policy: Policy, project: Project) -
 
 def reasons_before(
     party: PartyName,
-    way: Way,
+    plan: SharingPlan,
     policy: Policy,
     project: Project,
     *,
@@ -80,7 +79,7 @@ def reasons_before(
     """The reasons that are there before anything is obfuscated; `n_rows` is that of the table."""
     return [
         *_too_few_rows(party, n_rows, policy, project),
-        *_way_not_allowed(party, way.obfuscator, way.n_components, kinds_of(way.defences), policy, project),
+        *_way_not_allowed(party, plan.obfuscator, plan.n_components, plan.kinds_of_defence, policy, project),
         *private_rows_in_anchor(party, n_private_in_anchor, n_anchors, policy),
     ]
 

@@ -11,15 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._obfuscators import OBFUSCATORS
 from ...errors import NoGuaranteeError
-from ...party import (
-    Defence,
-    GaussianMechanism,
-    GaussianNoise,
-    Microaggregation,
-    Party,
-    PrivacyGuarantee,
-)
+from ...party import Defence, Party, PrivacyGuarantee
 from ...share import Share
 from ..project import Adjustments, Anchor, EncodedTable, Project, Task, adjusted_text
 from ._risk import RiskFigures
@@ -141,18 +135,12 @@ _AGAIN = (
     "This takes its place, but the analyst will have seen both, which tell more than one. The installed model stops "
     "working until a new one comes."
 )
-_LINEAR = ("pca", "random-projection")
 _FEWER = "take fewer (--components)"
 _FALSE_POSITIVES = 0.01
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _STANDS_FOR = {
     "one row": "each stands for one of yours",
     "several rows": "none is one of yours",
-}
-_KINDS: dict[type, str] = {
-    GaussianMechanism: "noise",
-    GaussianNoise: "noise",
-    Microaggregation: "microaggregation",
 }
 FIGURES = {
     "linkage": "rows linked to their originals",
@@ -301,7 +289,7 @@ class ReleaseSummary:
     def _turned(self) -> str:
         """Where a linear map leaves nothing out of a row, that it does."""
         all_kept = self.n_free is not None and self.n_components >= self.n_free
-        if not all_kept or self.obfuscator not in _LINEAR:
+        if not all_kept or not OBFUSCATORS[self.obfuscator].is_linear:
             return ""
         return f"; {self.n_free} numbers tell a row of it, so that this turns the table and hides nothing: " + (
             "an effect needs them all, and the defences alone hide rows" if self.task == "effect" else _FEWER
@@ -399,7 +387,7 @@ def release_summary(
         fitted_on_private_rows=party.fit_on is None,
         kinds_of_defence=kinds_of(party.defences),
         stands_for="several rows" if "microaggregation" in kinds_of(party.defences) else "one row",
-        defences=tuple(_in_words(defence) for defence in party.defences),
+        defences=tuple(defence.description for defence in party.defences),
         risk=risk,
         limits=dict(limits),
         n_private_in_anchor=n_private_in_anchor,
@@ -430,16 +418,6 @@ def _class_counts(project: Project, share: Share) -> dict[str, int] | None:
     return {str(label): int(np.count_nonzero(share.target == label)) for label in project.task.classes}
 
 
-def _in_words(defence: Defence) -> str:
-    if isinstance(defence, Microaggregation):
-        return f"every row is the mean of at least {defence.k} of yours"
-    if isinstance(defence, GaussianNoise):
-        return f"noise of {defence.scale:g} standard deviations"
-    if isinstance(defence, GaussianMechanism):
-        return f"Gaussian mechanism, epsilon {defence.epsilon:g}, delta {defence.delta:g}"
-    return type(defence).__name__
-
-
 def _guarantee(party: Party, anchor: Anchor) -> PrivacyGuarantee | None:
     try:
         return party.guarantee(anchor.rows)
@@ -460,7 +438,7 @@ def _bounds(guarantee: PrivacyGuarantee) -> dict[str, float]:
 
 def kinds_of(defences: Sequence[Defence]) -> tuple[str, ...]:
     """Names of the defences as policies have them."""
-    return tuple(dict.fromkeys(_KINDS.get(type(defence), "other") for defence in defences))
+    return tuple(dict.fromkeys(defence.kind for defence in defences))
 
 
 def _entry(name: str, text: str) -> list[str]:

@@ -1,29 +1,30 @@
-"""How a party obfuscates: the options of a command, completed and checked."""
+"""How a party's rows leave: the options of a command, completed and checked once."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
-from ...party import OBFUSCATORS, Defence, GaussianMechanism, GaussianNoise, Microaggregation, Party
-from ...party import obfuscator as make_obfuscator
-from ...party._microaggregation import AUTO_BINS
-from ...party._obfuscator import STANDARDIZED
-from ...targets import TargetKind
-from ..project import Anchor, Task
+from .._obfuscators import OBFUSCATORS
+from .._validation import PartyName
+from ..targets import TargetKind
+from ._defence import Defence
+from ._gaussian_noise import GaussianMechanism, GaussianNoise
+from ._microaggregation import AUTO_BINS, Microaggregation
+from ._obfuscator import obfuscator as make_obfuscator
+from ._party import Party
 
-__all__ = ["PRESETS", "UNDEFENDED", "Way", "of_task"]
+__all__ = ["PRESETS", "UNDEFENDED", "SharingPlan"]
 
 GROUPS, UNDEFENDED = PRESETS = ("groups", "none")
-USUAL_COMPONENTS = 16
-USUAL_GROUP, USUAL_NOISE = 5, 0.3
-"""Of the preset "groups": rows of a group at least, and noise in standard deviations."""
-WITH_TREATMENT = (TargetKind.EFFECT, TargetKind.SURVIVAL_EFFECT)
+_COMPONENTS, _GROUP, _NOISE = 16, 5, 0.3
+"""Usual number of columns; rows of a group and noise in standard deviations of the preset "groups"."""
+_WITH_TREATMENT = (TargetKind.EFFECT, TargetKind.SURVIVAL_EFFECT)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Way:
-    """One way of obfuscating.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SharingPlan:
+    """One way to share rows: by which map, and behind which defences.
 
     Attributes
     ----------
@@ -31,28 +32,19 @@ class Way:
         As for `datacollab.obfuscator`.
     n_components : int
     standardize : bool
-    epsilon : float or None
-        Of the Gaussian mechanism, by which each row leaves.
-    group_size : int or None
-        Rows that share a published row, at least.
-    noise : float or None
-        Standard deviation of noise in units of each column's own.
+    defences : tuple of Defence
+        In the order in which they are applied.
     fit_on_anchor : bool
         Whether f_k is fitted on a secret half of the anchor rather than on the party's rows.
-    n_bins : int or None
-        Into how many intervals a numeric target is divided for groups; None where there are classes.
     time_step : float or None
-        To multiples of what times are rounded up; None where they are not, or there are none.
+        Times are rounded up to its multiples; None if they are not, or there are none.
     """
 
     obfuscator: str
     n_components: int
     standardize: bool
-    epsilon: float | None = None
-    group_size: int | None = None
-    noise: float | None = None
+    defences: tuple[Defence, ...] = ()
     fit_on_anchor: bool = False
-    n_bins: int | None = None
     time_step: float | None = None
 
     @classmethod
@@ -71,31 +63,31 @@ class Way:
         target_kind: TargetKind = TargetKind.SINGLE,
         time_step: float | None = None,
         largest: int,
-    ) -> Way:
-        """Complete what was asked for.
+    ) -> Self:
+        """Complete the options of a command.
 
         Parameters
         ----------
         obfuscator : str, optional
             By default "pca".
         n_components : int, optional
-            By default 16, or `largest` where that is less.
+            By default 16, or `largest` if that is less.
         preset : {"groups", "none"}, optional
-            "groups", which is taken where no defence is named: means of five rows and noise of .3 standard deviations,
+            "groups", the default if no defence is named, is means of five rows and noise of .3 standard deviations,
             of a map fitted on the anchor.  "none" is no defence, and has to be named.
         standardize : bool, optional
             By default as for `datacollab.obfuscator`.
         epsilon : float, optional
-            Of `datacollab.party.GaussianMechanism`, on a map fitted on the anchor; with no other defence, and for
-            classes and numbers alone.
+            Of `datacollab.party.GaussianMechanism`, on a map fitted on the anchor.  It excludes other defences, and is
+            for classes and numbers alone.
         group_size : int, optional
         noise : float, optional
         fit_on_anchor : bool, default=False
         is_regression : bool, default=False
             Whether targets are numbers; whole ones are numbers, too.
         target_kind : TargetKind, default=TargetKind.SINGLE
-            Of the targets.  For effects, means of groups of five alone are taken where no defence is named, as
-            estimates from rows with noise are biased, and the analyst's program refuses them.
+            Of the targets.  The default for effects is means of five rows alone: estimates from rows with noise are
+            biased, and the analyst's program refuses them.
         time_step : float, optional
             As for `datacollab.Party`.
         largest : int
@@ -104,7 +96,7 @@ class Way:
         Raises
         ------
         ValueError
-            When options are unknown, or exclude one another.
+            If options are unknown, or exclude one another.
         """
         if preset not in (None, *PRESETS):
             raise ValueError(f"Unknown preset {preset!r}; choose one of {', '.join(PRESETS)}.")
@@ -124,39 +116,45 @@ class Way:
                 )
             fit_on_anchor = True
         elif preset == GROUPS or (preset is None and not named):
-            is_without_noise = preset is None and target_kind in WITH_TREATMENT
-            group_size, noise, fit_on_anchor = USUAL_GROUP, None if is_without_noise else USUAL_NOISE, True
-        kind = obfuscator or "pca"
+            is_without_noise = preset is None and target_kind in _WITH_TREATMENT
+            group_size, noise, fit_on_anchor = _GROUP, None if is_without_noise else _NOISE, True
+        kind = obfuscator or next(iter(OBFUSCATORS))
         if kind not in OBFUSCATORS:
             raise ValueError(f"Unknown obfuscator {kind!r}; choose one of {', '.join(OBFUSCATORS)}.")
         if n_components is not None and n_components < 1:
             raise ValueError(f"The representation needs a column at least; got {n_components} components.")
+        defences: list[Defence] = []
+        if epsilon is not None:
+            defences.append(GaussianMechanism(epsilon))
+        if group_size is not None:
+            defences.append(Microaggregation(group_size, n_bins=AUTO_BINS if is_regression else None))
+        if noise is not None:
+            defences.append(GaussianNoise(noise))
         return cls(
             obfuscator=kind,
-            n_components=min(USUAL_COMPONENTS, largest) if n_components is None else n_components,
-            standardize=kind in STANDARDIZED if standardize is None else standardize,
-            epsilon=epsilon,
-            group_size=group_size,
-            noise=noise,
+            n_components=min(_COMPONENTS, largest) if n_components is None else n_components,
+            standardize=OBFUSCATORS[kind].standardize if standardize is None else standardize,
+            defences=tuple(defences),
             fit_on_anchor=fit_on_anchor,
-            n_bins=AUTO_BINS if is_regression else None,
             time_step=time_step,
         )
 
     @property
-    def defences(self) -> tuple[Defence, ...]:
-        """In the order in which they are applied."""
-        mechanism = () if self.epsilon is None else (GaussianMechanism(self.epsilon),)
-        groups = () if self.group_size is None else (Microaggregation(self.group_size, n_bins=self.n_bins),)
-        noise = () if self.noise is None else (GaussianNoise(self.noise),)
-        return (*mechanism, *groups, *noise)
+    def has_promise(self) -> bool:
+        """Whether a defence can promise differential privacy."""
+        return any(defence.has_promise for defence in self.defences)
 
-    def party(self, name: str, anchor: Anchor, *, shuffle: bool = True) -> Party:
-        """A party that shares in this way, not fitted; its secrets come from the operating system."""
+    @property
+    def kinds_of_defence(self) -> tuple[str, ...]:
+        """Names of the defences in a party's policy."""
+        return tuple(dict.fromkeys(defence.kind for defence in self.defences))
+
+    def party(self, name: PartyName, public: Any, *, shuffle: bool = True) -> Party:
+        """Return an unfitted party that shares in this way; its secrets come from the operating system."""
         return Party(
             name,
             make_obfuscator(self.obfuscator, self.n_components, standardize=self.standardize),
-            fit_on=anchor.rows if self.fit_on_anchor else None,
+            fit_on=public if self.fit_on_anchor else None,
             defences=self.defences,
             shuffle=shuffle,
             time_step=self.time_step,
@@ -169,17 +167,7 @@ class Way:
         parts.append("--standardize" if self.standardize else "--no-standardize")
         if not self.defences:
             parts.append(f"--preset {UNDEFENDED}")
-        if self.epsilon is not None:
-            parts.append(f"--epsilon {self.epsilon:g}")
-        if self.fit_on_anchor and self.epsilon is None:
+        promised = [defence.options for defence in self.defences if defence.has_promise]
+        if self.fit_on_anchor and not promised:
             parts.append("--fit-on-anchor")
-        if self.group_size is not None:
-            parts.append(f"--group-size {self.group_size}")
-        if self.noise is not None:
-            parts.append(f"--noise {self.noise:g}")
-        return " ".join(parts)
-
-
-def of_task(task: Task) -> dict[str, Any]:
-    """What a way has to know of the targets, as `Way.of` takes it."""
-    return {"is_regression": task.kind == "regression", "target_kind": task.target_kind, "time_step": task.time_step}
+        return " ".join([*parts, *(defence.options for defence in self.defences)])

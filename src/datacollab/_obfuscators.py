@@ -1,0 +1,49 @@
+"""The obfuscators by name: from this table commands, policies, pages, experiments and files on disk take them."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["OBFUSCATORS", "ObfuscatorEntry"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObfuscatorEntry:
+    """One obfuscator.
+
+    Attributes
+    ----------
+    home : str
+        Module and class of the transformer.
+    title : str
+        Its name in tables and figures.
+    standardize : bool
+        Whether columns are brought to mean 0 and variance 1 first unless the caller says otherwise.
+    is_linear : bool
+        Whether it is linear: with as many components as a row has numbers it hides nothing.
+    """
+
+    home: str
+    title: str
+    standardize: bool = False
+    is_linear: bool = False
+
+    def load(self) -> Any:
+        """Return the class of the transformer."""
+        module, _, name = self.home.rpartition(".")
+        return getattr(importlib.import_module(module), name)
+
+
+OBFUSCATORS = {
+    "pca": ObfuscatorEntry(home="sklearn.decomposition.PCA", title="PCA", is_linear=True),
+    "kernel-pca": ObfuscatorEntry(
+        home="datacollab.party._kernel_pca.KernelPCAObfuscator", title="kernel PCA", standardize=True
+    ),
+    "umap": ObfuscatorEntry(home="datacollab.party._umap.UMAPObfuscator", title="UMAP", standardize=True),
+    "random-projection": ObfuscatorEntry(
+        home="sklearn.random_projection.GaussianRandomProjection", title="random projection", is_linear=True
+    ),
+}
+"""The obfuscators by the name that options, policies and experiments use.  The first is the default."""
