@@ -335,5 +335,5 @@ def test_a_file_too_large_for_the_memory(tmp_path, monkeypatch):
     def exhausted(*arguments, **options):
         raise MemoryError
 
-    monkeypatch.setattr("datacollab.bundle._bundle.read_container", exhausted)
+    monkeypatch.setattr("zlib.crc32", exhausted)
     assert refusal(SIGNED) == "TOO_LARGE"

@@ -1,12 +1,17 @@
 """Signed files: the container of all that crosses, arrays in it (no pickle), keys, and seals."""
 
-from ._arrays import arrays_to_bytes, bytes_to_arrays
-from ._atomic import remove_leftovers, sync_folder, write_atomically
-from ._bundle import Bundle, Envelope, SignedFile, pack, read_envelope, unpack
-from ._container import Limits, is_container
-from ._json import canonical_json, digest, parse_json
+from ._bundle import Bundle, Envelope, Limits, SignedFile, is_container, pack, read_envelope, unpack
+from ._data import arrays_to_bytes, bytes_to_arrays, canonical_json, digest, parse_json
+from ._files import (
+    open_regular,
+    open_unlinked,
+    read_regular,
+    remove_leftovers,
+    replaced,
+    sync_folder,
+    write_atomically,
+)
 from ._keys import MASK_CARD_PREFIX, KeyFile, KeyPair, PublicKey, key_with_proof, mask_card_in, spelt
-from ._opening import open_regular, open_unlinked, read_regular
 from ._passphrase import decrypt, encrypt, is_encrypted
 from ._seal import seal, sealed_to, unseal
 
@@ -36,6 +41,7 @@ __all__ = [
     "read_envelope",
     "read_regular",
     "remove_leftovers",
+    "replaced",
     "seal",
     "sealed_to",
     "spelt",

@@ -1,4 +1,10 @@
-"""Bundles: a manifest, what was signed of it, and members in a container; whole, or read without their members."""
+"""Bundles: a manifest, its signature, and members, in a ZIP file of a single possible layout.
+
+Members are stored as they are, one after the other, with a fixed date; then follows the directory.  Nothing is
+compressed: equal contents give equal files with any version of any library, and no file can grow when it is opened.
+A file that deviates from this layout by a byte is refused, so nothing hides between members, and no general reader,
+which has to guess what a file means, is needed.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +12,21 @@ import hashlib
 import io
 import os
 import re
+import struct
+import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, Self
 
 from ..errors import ExchangeError
-from ._atomic import write_atomically
-from ._container import (
-    MANIFEST,
-    MAX_MEMBERS,
-    MEMBER_NAME,
-    SIGNATURE,
-    Limits,
-    Pieces,
-    read_container,
-    walk_container,
-    write_container,
-)
-from ._json import canonical_json, digest, parse_json
+from ._data import canonical_json, digest, parse_json
+from ._files import MOST_BYTES, open_regular, write_atomically
 from ._keys import KeyPair, PublicKey
-from ._opening import open_regular
+from ._passphrase import is_encrypted
 
-__all__ = ["Bundle", "Envelope", "SignedFile", "pack", "read_envelope", "unpack"]
+__all__ = ["Bundle", "Envelope", "Limits", "SignedFile", "is_container", "pack", "read_envelope", "unpack"]
 
 KINDS = (
     "datacollab.share",
@@ -43,180 +40,30 @@ KINDS = (
     "datacollab.withdrawal",
 )
 """Kinds of bundles."""
-
-FORMAT_VERSION = 1
+_VERSION = 1
 """The one version of all their formats."""
-
+_SIGNED = b"datacollab bundle 1\n"
+"""The beginning of a signed manifest, which makes the signature useless elsewhere."""
+_MANIFEST, _SIGNATURE = "manifest.json", "SIGNATURE"
 _KEYS = {"format", "format_version", "facts", "members", "signer"}
 _SHA256 = re.compile("[0-9a-f]{64}")
+_MEMBER_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}", re.ASCII)
+_MOST_NAME, _MOST_MEMBERS, _SIGNATURE_BYTES = 64, 62, 64
 
 
 @dataclass(frozen=True)
-class Manifest:
-    """See the module.
+class Limits:
+    """The most bytes of a bundle; anything larger is refused before it is read.
 
     Attributes
     ----------
-    kind : str
-    facts : dict of str to object
-    members : dict of str to (int, str)
-        Bytes and SHA-256 of each.
-    signer : PublicKey or None
+    total_bytes, member_bytes, manifest_bytes : int
+        Of the whole file, of one member, and of the manifest.
     """
 
-    kind: str
-    facts: dict[str, Any]
-    members: dict[str, tuple[int, str]]
-    signer: PublicKey | None
-
-    def to_bytes(self) -> bytes:
-        """The one spelling."""
-        members = {name: {"bytes": size, "sha256": sha256} for name, (size, sha256) in self.members.items()}
-        return canonical_json(
-            {
-                "format": self.kind,
-                "format_version": FORMAT_VERSION,
-                "facts": self.facts,
-                "members": members,
-                "signer": None if self.signer is None else self.signer.text,
-            }
-        )
-
-    @classmethod
-    def describing(
-        cls, kind: str, facts: Mapping[str, Any], members: Mapping[str, bytes], signer: PublicKey | None
-    ) -> Manifest:
-        """Of something about to be written.
-
-        Raises
-        ------
-        ValueError
-            When the kind is unknown, or a member's name is none.
-        """
-        if kind not in KINDS:
-            raise ValueError(f"Unknown kind {kind!r}; one of {', '.join(KINDS)} is wanted.")
-        wrong = sorted(name for name in members if not _is_member_name(name))
-        if wrong or len(members) > MAX_MEMBERS:
-            raise ValueError(f"Not what members of a bundle can be called, or too many: {wrong}.")
-        described = {name: (len(members[name]), digest(members[name])) for name in sorted(members)}
-        return cls(kind, dict(facts), described, signer)
-
-    @classmethod
-    def from_bytes(cls, data: bytes, *, kind: str | None, what: str) -> Manifest:
-        """Read a manifest of unknown origin.
-
-        Raises
-        ------
-        ExchangeError
-            ``WRONG_KIND``, ``FORMAT_TOO_NEW``, ``BUNDLE_MALFORMED``.
-        """
-        value = parse_json(data, what=f"{what}: {MANIFEST}")
-        if not isinstance(value, dict) or not isinstance(value.get("format"), str):
-            raise _malformed(what)
-        _check_format(value["format"], value.get("format_version"), kind, what)
-        if value.keys() != _KEYS or not isinstance(value["facts"], dict):
-            raise _malformed(what)
-        signer = value["signer"]
-        if not (signer is None or isinstance(signer, str)):
-            raise _malformed(what)
-        try:
-            key = None if signer is None else PublicKey.from_text(signer)
-        except ExchangeError:
-            raise _malformed(what) from None
-        members = _members(value["members"], what)
-        return cls(value["format"], value["facts"], members, key)
-
-
-def _is_member_name(name: str) -> bool:
-    return name != MANIFEST and MEMBER_NAME.fullmatch(name) is not None
-
-
-def _check_format(found: str, version: object, wanted: str | None, what: str) -> None:
-    if found not in KINDS or wanted not in (None, found):
-        # What a file calls itself is the sender's text; only names of this program are repeated.
-        is_ = found if found in KINDS else "of a kind that this version does not know"
-        raise ExchangeError(
-            "WRONG_KIND", f"{what} is {is_}; {wanted or ' or '.join(KINDS)} is wanted. Give the right file."
-        )
-    if type(version) is not int or version < 1:
-        raise _malformed(what)
-    if version != FORMAT_VERSION:
-        raise ExchangeError(
-            "FORMAT_TOO_NEW",
-            f"{what} has format version {version}; this program reads version {FORMAT_VERSION} of {found}. Upgrade "
-            "datacollab, then read it again.",
-        )
-
-
-def _members(value: object, what: str) -> dict[str, tuple[int, str]]:
-    if not isinstance(value, dict) or len(value) > MAX_MEMBERS:
-        raise _malformed(what)
-    members = {}
-    for name, entry in value.items():
-        if not (_is_member_name(name) and isinstance(entry, dict) and entry.keys() == {"bytes", "sha256"}):
-            raise _malformed(what)
-        size, sha256 = entry["bytes"], entry["sha256"]
-        if type(size) is not int or not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):
-            raise _malformed(what)
-        members[name] = (size, sha256)
-    return members
-
-
-def _malformed(what: str) -> ExchangeError:
-    return ExchangeError(
-        "BUNDLE_MALFORMED", f"{what} has a manifest that does not say what it has to say. Have it sent again."
-    )
-
-
-def check_size(manifest: bytes, limits: Limits) -> None:
-    """Raise ``TOO_LARGE`` for a manifest that no reader would take."""
-    if len(manifest) > limits.manifest_bytes:
-        raise ExchangeError(
-            "TOO_LARGE", f"The facts take {len(manifest)} bytes, {limits.manifest_bytes} are allowed. Say less."
-        )
-
-
-SIGNED = b"datacollab bundle 1\n"
-"""What a signed manifest begins with, so that the signature is of no use elsewhere."""
-
-
-def check_order(names: Sequence[str], what: str) -> None:
-    """Refuse another order than: the manifest, the signature where there is one, and the rest by name."""
-    order = [name for name in (MANIFEST, SIGNATURE) if name in names]
-    if list(names) != order + sorted(set(names) - set(order)):
-        raise ExchangeError("BUNDLE_MALFORMED", f"{what} has its parts in another order. Have it sent again.")
-
-
-def check_members(manifest: Manifest, members: Mapping[str, tuple[int, str]], what: str) -> None:
-    """Refuse members that are not those that the manifest lists, with these sizes and hashes."""
-    if manifest.members.keys() != members.keys():
-        raise ExchangeError("BUNDLE_MALFORMED", f"{what} lacks parts, or has others than it lists. Have it sent again.")
-    for name, described in members.items():
-        if manifest.members[name] != described:
-            raise ExchangeError("HASH_MISMATCH", f"{what}: {name} was changed on its way. Have it sent again.")
-
-
-def check_signature(
-    manifest: Manifest, data: bytes, signature: bytes | None, signed_by: PublicKey | None, what: str
-) -> None:
-    """Refuse a signature that is missing, does not fit, or is somebody else's."""
-    signer = manifest.signer
-    if signature is None and (signer is not None or signed_by is not None):
-        raise ExchangeError("SIGNATURE_MISSING", f"{what} is not signed. Ask the sender for a signed file.")
-    if signature is None:
-        return
-    if signer is None:
-        raise ExchangeError("BUNDLE_MALFORMED", f"{what} has a signature but no signer. Have it sent again.")
-    try:
-        signer.verify(signature, SIGNED + data)
-    except ExchangeError as error:
-        raise ExchangeError(error.code, f"{what}: {error}") from None
-    if signed_by is not None and signer != signed_by:
-        raise ExchangeError(
-            "SIGNATURE_INVALID",
-            f"{what} is signed by {signer.fingerprint}; {signed_by.fingerprint} is wanted. Do not use the file; ask "
-            "the sender by another way.",
-        )
+    total_bytes: int = MOST_BYTES
+    member_bytes: int = MOST_BYTES
+    manifest_bytes: int = 1024**2
 
 
 @dataclass(frozen=True)
@@ -230,9 +77,9 @@ class Envelope:
     members : dict of str to (int, str)
         Bytes and SHA-256 of each.
     signer : PublicKey or None
-        Whose valid signature it carries.
+        The key whose valid signature it carries.
     digest : str
-        The identity of the bundle.
+        SHA-256 of the manifest, which names everything else: the identity of the bundle.
     """
 
     kind: str
@@ -242,70 +89,15 @@ class Envelope:
     digest: str
 
 
-def read_envelope(
-    stream: BinaryIO, size: int, *, signed_by: PublicKey | None = None, limits: Limits | None = None, what: str
-) -> Envelope:
-    """Verify all of a bundle of unknown origin, in memory for its manifest alone.
-
-    Parameters
-    ----------
-    stream : binary file
-    size : int
-        Bytes of the file.
-    signed_by : PublicKey, optional
-        Who has to have signed it.
-    limits : Limits, optional
-    what : str
-        What an error calls the bundle.
-
-    Raises
-    ------
-    ExchangeError
-        As `unpack`.
-    """
-    kept: dict[str, bytes] = {}
-    members: dict[str, tuple[int, str]] = {}
-    order: list[str] = []
-
-    def take(name: str, pieces: Pieces) -> None:
-        order.append(name)
-        if name in (MANIFEST, SIGNATURE):
-            kept[name] = pieces.whole()
-        else:
-            members[name] = _described(pieces)
-
-    walk_container(stream, size, take, limits=limits or Limits(), what=what)
-    check_order(order, what)
-    if MANIFEST not in kept:
-        raise ExchangeError("BUNDLE_MALFORMED", f"{what} has no {MANIFEST}. Have it sent again.")
-    manifest = Manifest.from_bytes(kept[MANIFEST], kind=None, what=what)
-    check_members(manifest, members, what)
-    check_signature(manifest, kept[MANIFEST], kept.get(SIGNATURE), signed_by, what)
-    return Envelope(manifest.kind, manifest.facts, members, manifest.signer, digest(kept[MANIFEST]))
-
-
-def _described(pieces: Pieces) -> tuple[int, str]:
-    size, sha256 = 0, hashlib.sha256()
-    for piece in pieces:
-        size += len(piece)
-        sha256.update(piece)
-    return size, sha256.hexdigest()
-
-
 @dataclass(frozen=True)
 class Bundle:
     """A bundle that was read and verified.
 
     Attributes
     ----------
-    kind : str
-    facts : dict of str to object
-        What JSON can hold.
+    kind, facts, signer, digest
+        As in `Envelope`.
     members : dict of str to bytes
-    signer : PublicKey or None
-        Whose valid signature it carries.
-    digest : str
-        SHA-256 of the manifest, which names everything else: the identity of the bundle.
     """
 
     kind: str
@@ -323,18 +115,18 @@ def pack(kind: str, facts: Mapping[str, Any], members: Mapping[str, bytes], *, k
     kind : str
         As ``datacollab.share``.
     facts : mapping of str to object
-        What JSON can hold.
+        Facts that JSON can hold.
     members : mapping of str to bytes
         Names of small letters, digits, dots, hyphens and underscores.
     key : KeyPair, optional
-        Who signs.
+        The signer's.
 
     Raises
     ------
     ValueError, TypeError
-        When the kind, a name or the facts cannot be written.
+        If the kind, a name or the facts cannot be written.
     ExchangeError
-        ``TOO_LARGE``, when no reader would take it.
+        ``TOO_LARGE`` if no reader would take it.
 
     Examples
     --------
@@ -343,14 +135,32 @@ def pack(kind: str, facts: Mapping[str, Any], members: Mapping[str, bytes], *, k
     >>> unpack(data, signed_by=key.public).facts
     {'party': 'north'}
     """
-    manifest = Manifest.describing(kind, facts, members, None if key is None else key.public).to_bytes()
-    limits = Limits()
-    check_size(manifest, limits)
+    if kind not in KINDS:
+        raise ValueError(f"Unknown kind {kind!r}; expected one of {', '.join(KINDS)}.")
+    wrong = sorted(name for name in members if not _is_member_name(name))
+    if wrong or len(members) > _MOST_MEMBERS:
+        raise ValueError(f"Not what members of a bundle can be called, or too many: {wrong}.")
+    contents = {
+        "format": kind,
+        "format_version": _VERSION,
+        "facts": dict(facts),
+        "members": {name: {"bytes": len(data), "sha256": digest(data)} for name, data in members.items()},
+        "signer": None if key is None else key.public.text,
+    }
+    manifest, limits = canonical_json(contents), Limits()
+    if len(manifest) > limits.manifest_bytes:
+        raise ExchangeError(
+            "TOO_LARGE", f"The facts take {len(manifest)} bytes, {limits.manifest_bytes} are allowed. Say less."
+        )
     parse_json(manifest, what="The facts")
-    signature = {} if key is None else {SIGNATURE: key.sign(SIGNED + manifest)}
     if sum(map(len, members.values())) > limits.total_bytes - 2 * limits.manifest_bytes:
         raise ExchangeError("TOO_LARGE", f"The members take more than {limits.total_bytes} bytes. Send fewer rows.")
-    return write_container({MANIFEST: manifest, **signature, **{name: members[name] for name in sorted(members)}})
+    signature = {} if key is None else {_SIGNATURE: key.sign(_SIGNED + manifest)}
+    parts, entries = [], []
+    for name, data in ({_MANIFEST: manifest} | signature | dict(sorted(members.items()))).items():
+        entries.append((name, zlib.crc32(data), len(data)))
+        parts += [_local(*entries[-1]), data]
+    return b"".join([*parts, _directory(entries)])
 
 
 def unpack(
@@ -367,39 +177,25 @@ def unpack(
     ----------
     source : bytes or Path
     kind : str, optional
-        The one wanted.
+        The kind that is expected.
     signed_by : PublicKey, optional
-        Who has to have signed it.  Without, a signature is verified where there is one.
+        The signer that is expected.  Without it, a signature is verified if there is one.
     limits : Limits, optional
     what : str, optional
-        What an error calls the bundle.  By default its path, where it is read from one.
+        Name of the bundle in errors.  By default its path, if it is read from one.
 
     Raises
     ------
     ExchangeError
-        And nothing else, whatever the bytes: ``BUNDLE_MALFORMED`` (also a file that cannot be read), ``TOO_LARGE``,
+        And nothing else, for any bytes: ``BUNDLE_MALFORMED`` (also a file that cannot be read), ``TOO_LARGE``,
         ``HASH_MISMATCH``, ``WRONG_KIND``, ``FORMAT_TOO_NEW``, ``SIGNATURE_INVALID``, ``SIGNATURE_MISSING``.
     """
     what = what or ("The bundle" if isinstance(source, bytes) else str(source))
-    members = _read(source if isinstance(source, bytes) else Path(source), limits or Limits(), what)
-    manifest_bytes = members.pop(MANIFEST, None)
-    if manifest_bytes is None:
-        raise ExchangeError("BUNDLE_MALFORMED", f"{what} has no {MANIFEST}. Have it sent again.")
-    manifest = Manifest.from_bytes(manifest_bytes, kind=kind, what=what)
-    signature = members.pop(SIGNATURE, None)
-    check_members(manifest, {name: (len(data), digest(data)) for name, data in members.items()}, what)
-    check_signature(manifest, manifest_bytes, signature, signed_by, what)
-    return Bundle(manifest.kind, manifest.facts, members, manifest.signer, digest(manifest_bytes))
-
-
-def _read(source: bytes | Path, limits: Limits, what: str) -> dict[str, bytes]:
-    """The members, the manifest first, the signature where there is one second, and the rest by name."""
     try:
-        if isinstance(source, bytes):
-            members = read_container(io.BytesIO(source), len(source), limits=limits, what=what)
-        else:
-            with open_regular(source) as file:
-                members = read_container(file, os.fstat(file.fileno()).st_size, limits=limits, what=what)
+        with io.BytesIO(source) if isinstance(source, bytes) else open_regular(Path(source)) as file:
+            size = len(source) if isinstance(source, bytes) else os.fstat(file.fileno()).st_size
+            pieces = _walk(file, size, None, limits or Limits(), what)
+            envelope, members = _verified(pieces, kind, signed_by, what, keep=True)
     except FileNotFoundError:
         raise ExchangeError("BUNDLE_MALFORMED", f"{what} does not exist. Give the file that was sent.") from None
     except OSError as error:
@@ -408,12 +204,228 @@ def _read(source: bytes | Path, limits: Limits, what: str) -> dict[str, bytes]:
         ) from None
     except MemoryError:
         raise ExchangeError("TOO_LARGE", f"{what} does not fit into memory. Check where it comes from.") from None
-    check_order(list(members), what)
+    return Bundle(envelope.kind, envelope.facts, members, envelope.signer, envelope.digest)
+
+
+def read_envelope(
+    stream: BinaryIO, size: int, *, signed_by: PublicKey | None = None, limits: Limits | None = None, what: str
+) -> Envelope:
+    """Verify all of a bundle of unknown origin, in memory for its manifest alone.
+
+    Parameters
+    ----------
+    stream : binary file
+    size : int
+        Bytes of the file.
+    signed_by, limits, what
+        As in `unpack`.
+
+    Raises
+    ------
+    ExchangeError
+        As `unpack`.
+    """
+    pieces = _walk(stream, size, _PIECE, limits or Limits(), what)
+    return _verified(pieces, None, signed_by, what, keep=False)[0]
+
+
+def _verified(
+    pieces: Iterable[tuple[str, bytes]], kind: str | None, signed_by: PublicKey | None, what: str, *, keep: bool
+) -> tuple[Envelope, dict[str, bytes]]:
+    """Return the envelope of a bundle and, if they are to be kept, its members."""
+    kept: dict[str, bytes] = {}
+    found: dict[str, tuple[int, Any]] = {}
+    for name, piece in pieces:
+        size, sha256 = found.get(name) or (0, hashlib.sha256())
+        sha256.update(piece)
+        found[name] = (size + len(piece), sha256)
+        if keep or name in (_MANIFEST, _SIGNATURE):
+            kept[name] = kept.get(name, b"") + piece
+    order = [name for name in (_MANIFEST, _SIGNATURE) if name in found]
+    if list(found) != order + sorted(set(found) - set(order)):
+        raise ExchangeError("BUNDLE_MALFORMED", f"{what} has its parts in another order. Have it sent again.")
+    manifest, signature = kept.pop(_MANIFEST, None), kept.pop(_SIGNATURE, None)
+    if manifest is None:
+        raise ExchangeError("BUNDLE_MALFORMED", f"{what} has no {_MANIFEST}. Have it sent again.")
+    envelope = _envelope(manifest, kind, what)
+    if envelope.members.keys() != found.keys() - {_MANIFEST, _SIGNATURE}:
+        raise ExchangeError("BUNDLE_MALFORMED", f"{what} lacks parts, or has others than it lists. Have it sent again.")
+    for name, described in envelope.members.items():
+        if described != (found[name][0], found[name][1].hexdigest()):
+            raise ExchangeError("HASH_MISMATCH", f"{what}: {name} was changed on its way. Have it sent again.")
+    _check_signature(envelope.signer, _SIGNED + manifest, signature, signed_by, what)
+    return envelope, kept
+
+
+def _envelope(manifest: bytes, kind: str | None, what: str) -> Envelope:
+    value = parse_json(manifest, what=f"{what}: {_MANIFEST}")
+    if not isinstance(value, dict) or not isinstance(value.get("format"), str):
+        raise _malformed_manifest(what)
+    _check_format(value["format"], value.get("format_version"), kind, what)
+    if value.keys() != _KEYS or not isinstance(value["facts"], dict):
+        raise _malformed_manifest(what)
+    signer = value["signer"]
+    if not (signer is None or isinstance(signer, str)):
+        raise _malformed_manifest(what)
+    try:
+        key = None if signer is None else PublicKey.from_text(signer)
+    except ExchangeError:
+        raise _malformed_manifest(what) from None
+    return Envelope(value["format"], value["facts"], _members(value["members"], what), key, digest(manifest))
+
+
+def _check_format(found: str, version: object, wanted: str | None, what: str) -> None:
+    if found not in KINDS or wanted not in (None, found):
+        # The kind in a file is the sender's text; only names of this program are repeated.
+        is_ = found if found in KINDS else "of a kind that this version does not know"
+        raise ExchangeError(
+            "WRONG_KIND", f"{what} is {is_}; expected {wanted or ' or '.join(KINDS)}. Give the right file."
+        )
+    if type(version) is not int or version < 1:
+        raise _malformed_manifest(what)
+    if version != _VERSION:
+        raise ExchangeError(
+            "FORMAT_TOO_NEW",
+            f"{what} has format version {version}; this program reads version {_VERSION} of {found}. Upgrade "
+            "datacollab, then read it again.",
+        )
+
+
+def _is_member_name(name: str) -> bool:
+    return name != _MANIFEST and _MEMBER_NAME.fullmatch(name) is not None
+
+
+def _members(value: object, what: str) -> dict[str, tuple[int, str]]:
+    if not isinstance(value, dict) or len(value) > _MOST_MEMBERS:
+        raise _malformed_manifest(what)
+    members = {}
+    for name, entry in value.items():
+        if not (_is_member_name(name) and isinstance(entry, dict) and entry.keys() == {"bytes", "sha256"}):
+            raise _malformed_manifest(what)
+        size, sha256 = entry["bytes"], entry["sha256"]
+        if type(size) is not int or not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):
+            raise _malformed_manifest(what)
+        members[name] = (size, sha256)
     return members
 
 
+def _check_signature(
+    signer: PublicKey | None, signed: bytes, signature: bytes | None, signed_by: PublicKey | None, what: str
+) -> None:
+    """Refuse a signature that is missing, does not fit, or is somebody else's."""
+    if signature is None and (signer is not None or signed_by is not None):
+        raise ExchangeError("SIGNATURE_MISSING", f"{what} is not signed. Ask the sender for a signed file.")
+    if signature is None:
+        return
+    if signer is None:
+        raise ExchangeError("BUNDLE_MALFORMED", f"{what} has a signature but no signer. Have it sent again.")
+    try:
+        signer.verify(signature, signed)
+    except ExchangeError as error:
+        raise ExchangeError(error.code, f"{what}: {error}") from None
+    if signed_by is not None and signer != signed_by:
+        raise ExchangeError(
+            "SIGNATURE_INVALID",
+            f"{what} is signed by {signer.fingerprint}; expected {signed_by.fingerprint}. Do not use the file; ask "
+            "the sender by another way.",
+        )
+
+
+def _malformed_manifest(what: str) -> ExchangeError:
+    return ExchangeError(
+        "BUNDLE_MALFORMED", f"{what} has a manifest that does not say what it has to say. Have it sent again."
+    )
+
+
+_LOCAL, _CENTRAL, _END = struct.Struct("<4s5H3I2H"), struct.Struct("<4s6H3I5H2I"), struct.Struct("<4s4H2IH")
+_LOCAL_MAGIC, _CENTRAL_MAGIC = b"PK\x03\x04", b"PK\x01\x02"
+_PIECE = 2**20
+_ZIP_2, _DATE = 20, 33
+"""ZIP 2.0; 1 January 1980."""
+_UNIX, _MODE = 3 << 8, 0o600 << 16
+"""A general program unpacks files that are closed to others."""
+
+
+def is_container(data: bytes) -> bool:
+    """Return whether bytes begin as a bundle begins; `unpack` says whether they are one."""
+    return data.startswith(_LOCAL_MAGIC)
+
+
+def _walk(
+    stream: BinaryIO, size: int, piece_bytes: int | None, limits: Limits, what: str
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the name of each member with its bytes, a piece at a time or, without `piece_bytes`, at once."""
+    if size > limits.total_bytes:
+        raise _too_large(what, f"{size} bytes, {limits.total_bytes}")
+    left = size
+
+    def take(n_bytes: int) -> bytes:
+        """Read bytes; nothing is asked for that is not there."""
+        nonlocal left
+        data = stream.read(n_bytes) if n_bytes <= left else b""
+        if len(data) != n_bytes:
+            raise _malformed(what)
+        left -= n_bytes
+        return data
+
+    entries: dict[str, tuple[str, int, int]] = {}
+    while not (header := take(_LOCAL.size)).startswith(_CENTRAL_MAGIC):
+        if is_encrypted(header):
+            raise ExchangeError("BUNDLE_MALFORMED", f"{what} is under a passphrase; nothing in it can be seen without.")
+        *_, checksum, _, length, name_length, _ = _LOCAL.unpack(header)
+        name = take(min(name_length, _MOST_NAME)).decode("latin-1")
+        known = name == _SIGNATURE or _MEMBER_NAME.fullmatch(name)
+        # Any other header that says the same is refused.
+        if not known or header + name.encode() != _local(name, checksum, length):
+            raise _malformed(what)
+        if name in entries or len(entries) == _MOST_MEMBERS + 2:
+            raise _malformed(what)
+        allowed = {_MANIFEST: limits.manifest_bytes, _SIGNATURE: _SIGNATURE_BYTES}.get(name, limits.member_bytes)
+        if length > allowed:
+            raise _too_large(what, f"{length} bytes in {name}, {allowed}")
+        if length > left:
+            raise _malformed(what)
+        end, found = left - length, 0
+        while True:
+            piece = take(min(left - end, piece_bytes or length))
+            found = zlib.crc32(piece, found)
+            yield name, piece
+            if left == end:
+                break
+        if found != checksum:
+            raise ExchangeError("HASH_MISMATCH", f"{what}: {name} was changed on its way. Have it sent again.")
+        entries[name] = (name, checksum, length)
+    directory = _directory(list(entries.values()))
+    if len(header) + left != len(directory) or header + take(left) != directory:
+        raise _malformed(what)
+
+
+def _local(name: str, checksum: int, length: int) -> bytes:
+    fields = (_LOCAL_MAGIC, _ZIP_2, 0, 0, 0, _DATE, checksum, length, length, len(name), 0)
+    return _LOCAL.pack(*fields) + name.encode()
+
+
+def _directory(entries: list[tuple[str, int, int]]) -> bytes:
+    central, offset = b"", 0
+    for name, checksum, length in entries:
+        fields = (_CENTRAL_MAGIC, _UNIX | _ZIP_2, _ZIP_2, 0, 0, 0, _DATE, checksum, length, length, len(name))
+        central += _CENTRAL.pack(*fields, 0, 0, 0, 0, _MODE, offset) + name.encode()
+        offset += _LOCAL.size + len(name) + length
+    return central + _END.pack(b"PK\x05\x06", 0, 0, len(entries), len(entries), len(central), offset, 0)
+
+
+def _malformed(what: str) -> ExchangeError:
+    return ExchangeError("BUNDLE_MALFORMED", f"{what} is not a whole bundle of this program. Have it sent again.")
+
+
+def _too_large(what: str, found: str) -> ExchangeError:
+    return ExchangeError(
+        "TOO_LARGE", f"{what} has {found} are allowed. Check where it comes from; raise the limit if it is right."
+    )
+
+
 class SignedFile(ABC):
-    """What has a file of its own: a bundle of one kind, of plain facts and bytes, signed where a key is given.
+    """A message with a file of its own: a bundle of one kind, of plain facts and bytes, signed if a key is given.
 
     Attributes
     ----------
@@ -425,49 +437,49 @@ class SignedFile(ABC):
 
     @abstractmethod
     def _contents(self) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Facts and members of the bundle."""
+        """Return facts and members of the bundle."""
 
     @classmethod
     @abstractmethod
     def _from_bundle(cls, bundle: Bundle) -> Self:
-        """What a bundle holds, after checks of every part."""
+        """Return the message in a bundle, after checks of every part."""
 
     def save(self, path: str | Path, *, key: KeyPair | None = None) -> None:
-        """Write it to a file; whoever has the file can read it.
+        """Write the message to a file (no pickle); anybody who has the file can read it.
 
         Parameters
         ----------
         path : str or Path
             A file there is replaced.
         key : KeyPair, optional
-            Whose signature it gets.
+            The signer's.
 
         Raises
         ------
         ExchangeError
-            When a part has no form in files, such as classes that are neither texts nor numbers.
+            If a part has no form in files, such as classes that are neither texts nor numbers.
         """
         write_atomically(Path(path), self.to_bytes(key=key), mode=0o600)
 
     def to_bytes(self, *, key: KeyPair | None = None) -> bytes:
-        """Return the bytes of its file; see `save`."""
+        """Return the bytes of the file; see `save`."""
         facts, members = self._contents()
         return pack(self.kind, facts, members, key=key)
 
     @classmethod
     def load(cls, path: str | Path, *, signed_by: PublicKey | None = None) -> Self:
-        """Read what `save` wrote.
+        """Read a file that `save` wrote.
 
         Parameters
         ----------
         path : str or Path
         signed_by : PublicKey, optional
-            Who has to have signed it.
+            The signer that is expected.
 
         Raises
         ------
         ExchangeError
-            When the file is damaged, not signed as wanted, or inconsistent.
+            If the file is damaged, signed by nobody or somebody else, or inconsistent.
         """
         return cls._from_bundle(unpack(Path(path), kind=cls.kind, signed_by=signed_by))
 

@@ -10,13 +10,13 @@ import stat
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-from .._require import require
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric import ed25519, x25519
+
 from ..errors import ExchangeError
-from ._atomic import write_atomically
-from ._json import canonical_json, parse_json
-from ._opening import open_regular
+from ._data import canonical_json, parse_json
+from ._files import open_regular, write_atomically
 from ._passphrase import decrypt, encrypt
 
 __all__ = ["MASK_CARD_PREFIX", "KeyFile", "KeyPair", "PublicKey", "key_with_proof", "mask_card_in", "spelt"]
@@ -24,45 +24,37 @@ __all__ = ["MASK_CARD_PREFIX", "KeyFile", "KeyPair", "PublicKey", "key_with_proo
 _GROUP = 4
 
 
-def letters_of(data: bytes) -> str:
-    """Base32 in lower case, without padding: five bits a letter."""
+def _letters_of(data: bytes) -> str:
+    """Return base32 in lower case, without padding: five bits a letter."""
     return base64.b32encode(data).decode().rstrip("=").lower()
 
 
-def bytes_of(letters: str) -> bytes:
-    """What `letters_of` wrote.
-
-    Raises
-    ------
-    ValueError
-        When they are no such letters.
-    """
+def _bytes_of(letters: str) -> bytes:
+    """Return what `_letters_of` spelt, or raise ValueError."""
     if not letters.isascii():
-        raise ValueError("letters and digits are wanted")
+        raise ValueError("expected letters and digits")
     return base64.b32decode(letters.upper() + "=" * (-len(letters) % 8))
 
 
 def spelt(data: bytes, n_letters: int) -> str:
-    """The first letters, in groups of four with hyphens between them.
+    """Return the first letters of bytes, in groups of four with hyphens between them.
 
     Examples
     --------
     >>> spelt(bytes(range(10)), 16)
     'aaaq-eaye-auda-ocaj'
     """
-    letters = letters_of(data)[:n_letters]
+    letters = _letters_of(data)[:n_letters]
     return "-".join(letters[start : start + _GROUP] for start in range(0, n_letters, _GROUP))
 
 
-PREFIX = "dcpub1-"
-PROOF_PREFIX = "dcproof1-"
+_PREFIX, _PROOF_PREFIX = "dcpub1-", "dcproof1-"
 MASK_CARD_PREFIX = "dcmask1-"
-"""Of the third line of ``public.key``, if its owner has made a mask key."""
+"""Prefix of the third line of ``public.key``, if its owner has made a mask key."""
 _CONTEXT = b"datacollab public key 1 proof\n"
-MAX_BYTES = 1024
-CHECKSUM = 4
+_MOST_BYTES, _MOST_BYTES_OF_KEYS = 1024, 64 * 1024
+_CHECKSUM = 4
 """Bytes of a hash at the end of the text, against misreading."""
-
 _SMALL_ORDER = frozenset(
     bytes.fromhex(point)
     for point in (
@@ -101,24 +93,19 @@ class PublicKey:
 
     @property
     def text(self) -> str:
-        """The key as text to send and to paste: ``dcpub1-`` and 109 letters and digits."""
+        """Text to send and to paste: ``dcpub1-`` and 109 letters and digits."""
         halves = self.signing + self.sealing
-        return PREFIX + letters_of(halves + _hash(b"checksum", halves)[:CHECKSUM])
+        return _PREFIX + _letters_of(halves + _hash(b"checksum", halves)[:_CHECKSUM])
 
     @cached_property
     def fingerprint(self) -> str:
         """Sixteen letters and digits in groups of four, that is 80 bits, to compare on the telephone."""
-        return self.spell(self.fingerprint_bytes)
+        return spelt(self.fingerprint_bytes, 16)
 
     @property
     def fingerprint_bytes(self) -> bytes:
         """The ten bytes that the fingerprint spells."""
         return _hash(b"fingerprint", self.signing + self.sealing)[:10]
-
-    @staticmethod
-    def spell(fingerprint: bytes) -> str:
-        """A fingerprint's ten bytes as text."""
-        return spelt(fingerprint, 16)
 
     @classmethod
     def from_text(cls, text: str, *, what: str = "The text") -> PublicKey:
@@ -128,43 +115,42 @@ class PublicKey:
         ----------
         text : str
         what : str
-            What an error calls it.
+            Name of the text in errors.
 
         Raises
         ------
         ExchangeError
-            ``KEY_MALFORMED``, when the text is no key, or was changed or cut.
+            ``KEY_MALFORMED`` if the text is no key, or was changed or cut.
         """
         stripped = text.strip()
-        letters = stripped.removeprefix(PREFIX)
+        letters = stripped.removeprefix(_PREFIX)
         try:
             if letters == stripped:
                 raise ValueError
-            data = bytes_of(letters)
+            data = _bytes_of(letters)
         except ValueError:
-            raise _malformed(what, f"it does not consist of {PREFIX} and letters and digits") from None
+            raise _malformed(what, f"it does not consist of {_PREFIX} and letters and digits") from None
         key = cls(data[:32], data[32:64])
-        if len(data) != 64 + CHECKSUM or key.text != stripped:
+        if len(data) != 64 + _CHECKSUM or key.text != stripped:
             raise _malformed(what, "its letters do not fit one another, so some were changed or cut")
-        if _without_sign(key.signing) in _SMALL_ORDER:
+        if key.signing[:31] + bytes([key.signing[31] & 0x7F]) in _SMALL_ORDER:
             raise _malformed(what, "signatures under it can be made by everybody")
         return key
 
     @classmethod
     def load(cls, path: Path, *, proven: bool = False) -> PublicKey:
-        """Read a key from a file, and check its owner's signature where there is one.
+        """Read a key from a file, and check its owner's signature if there is one.
 
         Parameters
         ----------
         path : Path
         proven : bool, default=False
-            Whether it has to be signed: where it is taken from its owner for the first time, rather than compared with
-            one that is known.
+            Whether the signature must be there: the key is new here, not compared with a known one.
 
         Raises
         ------
         ExchangeError
-            ``KEY_MISSING``, when there is no such file; ``KEY_MALFORMED``, when it holds none, or not its owner's.
+            ``KEY_MISSING`` if there is no such file; ``KEY_MALFORMED`` if it holds no key, or not its owner's.
         """
         # The key, in another line the proof, and in a third one the card of a mask key.
         word, *proofs = _words_in(path)
@@ -187,13 +173,11 @@ class PublicKey:
         Raises
         ------
         ExchangeError
-            ``SIGNATURE_INVALID``, when it is not this key's signature of these bytes.
+            ``SIGNATURE_INVALID`` if it is not this key's signature of these bytes.
         """
-        ed25519 = require("cryptography.hazmat.primitives.asymmetric.ed25519", "exchange")
-        exceptions = require("cryptography.exceptions", "exchange")
         try:
             ed25519.Ed25519PublicKey.from_public_bytes(self.signing).verify(signature, data)
-        except (exceptions.InvalidSignature, ValueError):
+        except (InvalidSignature, ValueError):
             raise ExchangeError(
                 "SIGNATURE_INVALID",
                 f"The signature does not fit the contents and the key {self.fingerprint}. Do not use the file; ask "
@@ -202,14 +186,14 @@ class PublicKey:
 
     @property
     def proof_statement(self) -> bytes:
-        """What the owner signs of the key itself: that the signing half means this sealing half."""
+        """Bytes that the owner signs, to say that the signing half means this sealing half."""
         return _CONTEXT + self.signing + self.sealing
 
     def is_proven_by(self, word: str) -> bool:
-        """Whether a word is this key's signature of its own two halves."""
-        letters = word.removeprefix(PROOF_PREFIX)
+        """Return whether a word is this key's signature of its own two halves."""
+        letters = word.removeprefix(_PROOF_PREFIX)
         try:
-            self.verify(bytes_of(letters), self.proof_statement)
+            self.verify(_bytes_of(letters), self.proof_statement)
         except (ValueError, ExchangeError):
             return False
         return letters != word
@@ -234,7 +218,7 @@ def _words_in(path: Path) -> list[str]:
     """Return the words of a file ``public.key``, one at least."""
     try:
         with open_regular(path, code="KEY_MISSING") as file:
-            text = file.read(MAX_BYTES).decode("ascii")
+            text = file.read(_MOST_BYTES).decode("ascii")
     except UnicodeError:
         raise _malformed(str(path), "it is not even text") from None
     except OSError as error:
@@ -250,10 +234,6 @@ def _words_in(path: Path) -> list[str]:
     return text.split() or [""]
 
 
-def _without_sign(point: bytes) -> bytes:
-    return point[:31] + bytes([point[31] & 0x7F])
-
-
 def _hash(purpose: bytes, data: bytes) -> bytes:
     return hashlib.sha256(b"datacollab public key 1 " + purpose + b"\n" + data).digest()
 
@@ -262,13 +242,12 @@ def _malformed(what: str, reason: str) -> ExchangeError:
     return ExchangeError("KEY_MALFORMED", f"{what} is no public key: {reason}. Ask its owner to send it again.")
 
 
-FORMAT, VERSION = "datacollab.keys", 1
-MOST_BYTES_OF_KEYS = 64 * 1024
+_FORMAT, _VERSION = "datacollab.keys", 1
 
 
 @dataclass(frozen=True)
 class KeyFile:
-    """What such a file holds.
+    """Contents of a file of keys.
 
     Attributes
     ----------
@@ -276,29 +255,12 @@ class KeyFile:
         As the file says; `KeyPair.load` checks that it fits the secret.
     encrypted : bool
     secret : bytes
-        The secret keys, or what `encrypt` made of them.
+        The secret keys, or their ciphertext by `encrypt`.
     """
 
     public: PublicKey
     encrypted: bool
     secret: bytes = field(repr=False)
-
-    def write(self, path: Path) -> None:
-        """Write the file, readable by its owner alone, where there is none.
-
-        Raises
-        ------
-        ExchangeError
-            ``ALREADY_THERE``.
-        """
-        contents = {
-            "format": FORMAT,
-            "format_version": VERSION,
-            "public": self.public.text,
-            "encrypted": self.encrypted,
-            "secret": base64.b64encode(self.secret).decode(),
-        }
-        write_atomically(path, canonical_json(contents) + b"\n", mode=0o600, overwrite=False)
 
     @classmethod
     def read(cls, path: Path) -> KeyFile:
@@ -311,7 +273,7 @@ class KeyFile:
         """
         try:
             with open(path, "rb") as file:
-                data = file.read(MOST_BYTES_OF_KEYS)
+                data = file.read(_MOST_BYTES_OF_KEYS)
         except (FileNotFoundError, NotADirectoryError):
             raise ExchangeError(
                 "KEY_MISSING",
@@ -325,40 +287,22 @@ class KeyFile:
         try:
             contents = parse_json(data, what=str(path))
             version, encrypted = contents["format_version"], contents["encrypted"]
-            if type(version) is int and version > VERSION and contents["format"] == FORMAT:
+            if type(version) is int and version > _VERSION and contents["format"] == _FORMAT:
                 raise ExchangeError(
                     "FORMAT_TOO_NEW", f"{path} was written by a later version. Upgrade datacollab, then try again."
                 )
-            if (contents["format"], version) != (FORMAT, VERSION) or type(encrypted) is not bool:
+            if (contents["format"], version) != (_FORMAT, _VERSION) or type(encrypted) is not bool:
                 raise ValueError
             return cls(
                 PublicKey.from_text(contents["public"]), encrypted, base64.b64decode(contents["secret"], validate=True)
             )
         except ExchangeError as error:
-            raise (error if error.code == "FORMAT_TOO_NEW" else keys_malformed(path)) from None
+            raise (error if error.code == "FORMAT_TOO_NEW" else _keys_malformed(path)) from None
         except (KeyError, TypeError, ValueError, AttributeError):
-            raise keys_malformed(path) from None
+            raise _keys_malformed(path) from None
 
 
-def check_closed(path: Path) -> None:
-    """Refuse secret keys that others than their owner can read or change.
-
-    Raises
-    ------
-    ExchangeError
-        ``KEY_EXPOSED``.
-    """
-    mode = path.stat().st_mode
-    if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise ExchangeError(
-            "KEY_EXPOSED",
-            f"{path} can be read or changed by others than its owner (mode {stat.S_IMODE(mode):03o}). If nobody may "
-            f"have taken the keys, close it with `chmod 600 {path}`; otherwise make new ones.",
-        )
-
-
-def keys_malformed(path: Path) -> ExchangeError:
-    """``KEY_MALFORMED``, for a file of keys."""
+def _keys_malformed(path: Path) -> ExchangeError:
     return ExchangeError("KEY_MALFORMED", f"{path} holds no keys of this program. Take the file from a backup.")
 
 
@@ -376,7 +320,7 @@ class KeyPair:
     Attributes
     ----------
     public : PublicKey
-        What others may know.
+        The public halves.
 
     Examples
     --------
@@ -385,8 +329,6 @@ class KeyPair:
     """
 
     def __init__(self, signing: bytes, sealing: bytes) -> None:
-        ed25519 = require("cryptography.hazmat.primitives.asymmetric.ed25519", "exchange")
-        x25519 = require("cryptography.hazmat.primitives.asymmetric.x25519", "exchange")
         self._secret = signing + sealing
         self._signing = ed25519.Ed25519PrivateKey.from_private_bytes(signing)
         self._sealing = x25519.X25519PrivateKey.from_private_bytes(sealing)
@@ -396,29 +338,16 @@ class KeyPair:
 
     @classmethod
     def generate(cls) -> KeyPair:
-        """Fresh keys from the system's source of randomness."""
+        """Return fresh keys from the system's source of randomness."""
         return cls(secrets.token_bytes(32), secrets.token_bytes(32))
 
     def sign(self, data: bytes) -> bytes:
-        """Sign bytes; they should begin with what they are for, so that a signature means one thing only.
+        """Return a signature of 64 bytes; `data` should begin with its purpose, so that it means one thing only."""
+        return self._signing.sign(data)
 
-        Returns
-        -------
-        bytes of length 64
-        """
-        signature: bytes = self._signing.sign(data)
-        return signature
-
-    def exchange(self, other: Any) -> bytes:
-        """The secret that this key shares with a public X25519 key.
-
-        Raises
-        ------
-        ValueError
-            When the public key is a degenerate one.
-        """
-        shared: bytes = self._sealing.exchange(other)
-        return shared
+    def exchange(self, other: x25519.X25519PublicKey) -> bytes:
+        """Return the secret that this key shares with another, or raise ValueError if that is a degenerate one."""
+        return self._sealing.exchange(other)
 
     def save(self, path: Path, passphrase: str | None = None) -> None:
         """Write the keys, readable by their owner alone.
@@ -427,22 +356,28 @@ class KeyPair:
         ----------
         path : Path
         passphrase : str, optional
-            What to encrypt them with, of eight letters or more.
+            For encryption, of eight letters or more.
 
         Raises
         ------
         ExchangeError
-            ``PASSPHRASE_WEAK``; ``ALREADY_THERE``, when there is a file already: a key that is lost cannot be made
-            again.
+            ``PASSPHRASE_WEAK``; ``ALREADY_THERE`` if there is a file already, as a lost key cannot be made again.
         """
         if passphrase is not None and len(passphrase) < _LEAST_LETTERS:
             raise ExchangeError(
                 "PASSPHRASE_WEAK",
-                f"The passphrase has {len(passphrase)} letters; whoever gets hold of the file could try all short "
-                f"ones. Give one of {_LEAST_LETTERS} or more, such as four words.",
+                f"The passphrase has {len(passphrase)} letters; a thief of the file could try all short ones. Give one "
+                f"of {_LEAST_LETTERS} or more, such as four words.",
             )
         secret = self._secret if passphrase is None else encrypt(self._secret, passphrase)
-        KeyFile(self.public, passphrase is not None, secret).write(Path(path))
+        contents = {
+            "format": _FORMAT,
+            "format_version": _VERSION,
+            "public": self.public.text,
+            "encrypted": passphrase is not None,
+            "secret": base64.b64encode(secret).decode(),
+        }
+        write_atomically(Path(path), canonical_json(contents) + b"\n", mode=0o600, overwrite=False)
 
     @classmethod
     def load(cls, path: Path, passphrase: str | None = None) -> KeyPair:
@@ -451,43 +386,45 @@ class KeyPair:
         Raises
         ------
         ExchangeError
-            ``KEY_MISSING``, when there is no such file; ``KEY_EXPOSED``, when others than its owner can read it;
-            ``KEY_MALFORMED``, when it holds no keys; ``PASSPHRASE_WRONG``, when the passphrase does not open it or is
+            ``KEY_MISSING`` if there is no such file; ``KEY_EXPOSED`` if others than its owner can read it;
+            ``KEY_MALFORMED`` if it holds no keys; ``PASSPHRASE_WRONG`` if the passphrase does not open it or is
             missing; ``FORMAT_TOO_NEW``.
         """
         path = Path(path)
         file = KeyFile.read(path)
-        check_closed(path)
-        secret = _opened(file.secret, passphrase, path) if file.encrypted else file.secret
-        if len(secret) != 64:
-            raise keys_malformed(path)
-        pair = cls(secret[:32], secret[32:])
-        if pair.public != file.public:
-            raise keys_malformed(path)
+        mode = path.stat().st_mode
+        if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
+            raise ExchangeError(
+                "KEY_EXPOSED",
+                f"{path} can be read or changed by others than its owner (mode {stat.S_IMODE(mode):03o}). If nobody "
+                f"may have taken the keys, close it with `chmod 600 {path}`; otherwise make new ones.",
+            )
+        secret = file.secret
+        if file.encrypted:
+            if passphrase is None:
+                raise ExchangeError(
+                    "PASSPHRASE_WRONG",
+                    f"{path} is under a passphrase, and none was given. Give it with --passphrase-file, or in "
+                    "DATACOLLAB_PASSPHRASE.",
+                )
+            try:
+                secret = decrypt(secret, passphrase, what=str(path))
+            except ExchangeError as error:
+                raise (error if error.code == "PASSPHRASE_WRONG" else _keys_malformed(path)) from None
+        pair = cls(secret[:32], secret[32:]) if len(secret) == 64 else None
+        if pair is None or pair.public != file.public:
+            raise _keys_malformed(path)
         return pair
 
     def __repr__(self) -> str:
         return f"KeyPair({self.public.fingerprint})"
 
 
-def _opened(secret: bytes, passphrase: str | None, path: Path) -> bytes:
-    if passphrase is None:
-        raise ExchangeError(
-            "PASSPHRASE_WRONG",
-            f"{path} is under a passphrase, and none was given. Give it with --passphrase-file, or in "
-            "DATACOLLAB_PASSPHRASE.",
-        )
-    try:
-        return decrypt(secret, passphrase, what=str(path))
-    except ExchangeError as error:
-        raise (error if error.code == "PASSPHRASE_WRONG" else keys_malformed(path)) from None
-
-
 def key_with_proof(pair: KeyPair) -> str:
-    """The text of ``public.key``: the public key, and a signature by its signing half over both halves.
+    """Return the text of ``public.key``: the public key, and a signature by its signing half over both halves.
 
-    Without it somebody could put another's signing half and a sealing half of their own together, and have read what
-    is sealed for the other.  That they hold the sealing half as well, it does not prove: who opens a seal does.
+    Without it somebody could join another's signing half and a sealing half of their own, and read the other's seals.
+    It does not prove that the signer holds the sealing half; opening a seal does.
     """
     signature = pair.sign(pair.public.proof_statement)
-    return f"{pair.public.text}\n{PROOF_PREFIX}{letters_of(signature)}\n"
+    return f"{pair.public.text}\n{_PROOF_PREFIX}{_letters_of(signature)}\n"

@@ -7,7 +7,9 @@ import os
 import struct
 import unicodedata
 
-from .._require import require
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+
 from ..errors import ExchangeError
 
 __all__ = ["decrypt", "encrypt", "is_encrypted"]
@@ -17,14 +19,14 @@ HEADER = struct.Struct(">8sBBB16s12s")
 """Magic, log2 of n, r, p, salt, nonce."""
 
 LOG2_N, R, P = 17, 8, 1
-"""What scrypt takes, as OWASP recommends: 128 MiB, and less than half a second."""
+"""Cost of scrypt, as OWASP recommends: 128 MiB, and less than half a second."""
 
 MAX_MEMORY = 256 * 1024**2
 """A file may not ask for more, in bytes."""
 
 
 def is_encrypted(data: bytes) -> bool:
-    """Whether bytes begin as `encrypt` begins them."""
+    """Return whether bytes begin as those of `encrypt` do."""
     return data.startswith(MAGIC)
 
 
@@ -34,41 +36,37 @@ def encrypt(data: bytes, passphrase: str) -> bytes:
     Raises
     ------
     ValueError
-        When the passphrase is empty.
+        If the passphrase is empty.
 
     Examples
     --------
     >>> decrypt(encrypt(b"secret", "correct horse"), "correct horse")
     b'secret'
     """
-    aead = require("cryptography.hazmat.primitives.ciphers.aead", "exchange")
     if not passphrase:
         raise ValueError("The passphrase is empty; give one, or store without.")
     salt, nonce = os.urandom(16), os.urandom(12)
     header = HEADER.pack(MAGIC, LOG2_N, R, P, salt, nonce)
     key = _key(passphrase, salt, LOG2_N, R, P)
-    ciphertext: bytes = aead.ChaCha20Poly1305(key).encrypt(nonce, data, header)
-    return header + ciphertext
+    return header + ChaCha20Poly1305(key).encrypt(nonce, data, header)
 
 
 def decrypt(data: bytes, passphrase: str, *, what: str = "the file") -> bytes:
-    """Open what `encrypt` closed.
+    """Decrypt the bytes of `encrypt`.
 
     Parameters
     ----------
     data : bytes
     passphrase : str
     what : str, default="the file"
-        What an error calls the data.
+        Name of the data in errors.
 
     Raises
     ------
     ExchangeError
-        ``PASSPHRASE_WRONG``, when the passphrase does not open it, which is also what a changed file looks like;
-        ``BUNDLE_MALFORMED``, when the bytes are not `encrypt`'s.
+        ``PASSPHRASE_WRONG`` if the passphrase does not open it, or the file was changed; ``BUNDLE_MALFORMED`` if the
+        bytes are not `encrypt`'s.
     """
-    aead = require("cryptography.hazmat.primitives.ciphers.aead", "exchange")
-    exceptions = require("cryptography.exceptions", "exchange")
     if not is_encrypted(data) or len(data) < HEADER.size + 16:
         raise _malformed(what, "it does not begin as such a file does, or is cut")
     header = data[: HEADER.size]
@@ -76,16 +74,14 @@ def decrypt(data: bytes, passphrase: str, *, what: str = "the file") -> bytes:
     if not (10 <= log2_n <= 20 and r >= 1 and 1 <= p <= 4 and 128 * r << log2_n <= MAX_MEMORY):
         raise _malformed(what, "it asks for more work than is allowed")
     try:
-        plain: bytes = aead.ChaCha20Poly1305(_key(passphrase, salt, log2_n, r, p)).decrypt(
-            nonce, data[HEADER.size :], header
-        )
-    except exceptions.InvalidTag:
+        cipher = ChaCha20Poly1305(_key(passphrase, salt, log2_n, r, p))
+        return cipher.decrypt(nonce, data[HEADER.size :], header)
+    except InvalidTag:
         raise ExchangeError(
             "PASSPHRASE_WRONG",
             f"The passphrase does not open {what}, or that was changed. Try again; without the passphrase it cannot be "
             "opened.",
         ) from None
-    return plain
 
 
 def _key(passphrase: str, salt: bytes, log2_n: int, r: int, p: int) -> bytes:
@@ -96,5 +92,6 @@ def _key(passphrase: str, salt: bytes, log2_n: int, r: int, p: int) -> bytes:
 
 def _malformed(what: str, reason: str) -> ExchangeError:
     return ExchangeError(
-        "BUNDLE_MALFORMED", f"What should be under a passphrase in {what} is damaged: {reason}. Take it from a backup."
+        "BUNDLE_MALFORMED",
+        f"The encrypted part in {what} is damaged: {reason}. Take it from a backup.",
     )

@@ -7,9 +7,14 @@ import os
 import struct
 from collections.abc import Sequence
 
-from .._require import require
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
 from ..errors import ExchangeError
-from ._keys import KeyPair, PublicKey
+from ._keys import KeyPair, PublicKey, spelt
 
 __all__ = ["seal", "sealed_to", "unseal"]
 
@@ -36,38 +41,35 @@ def seal(data: bytes, recipients: Sequence[PublicKey], *, purpose: str) -> bytes
     recipients : sequence of PublicKey
         At least one.
     purpose : str
-        What the bytes are for; the seal opens for the same purpose only.
+        Purpose of the bytes; the seal opens for the same purpose only.
 
     Raises
     ------
     ValueError
-        When there are no recipients, or too many.
+        If there are no recipients, or too many.
     ExchangeError
-        ``KEY_MALFORMED``, when a key cannot be sealed to; ``TOO_LARGE`` from 2 GiB on.
+        ``KEY_MALFORMED`` if a key cannot be sealed to; ``TOO_LARGE`` from 2 GiB on.
     """
-    x25519 = require("cryptography.hazmat.primitives.asymmetric.x25519", "exchange")
-    aead = require("cryptography.hazmat.primitives.ciphers.aead", "exchange")
     distinct = list(dict.fromkeys(recipients))
     if not 1 <= len(distinct) <= MAX_RECIPIENTS:
         raise ValueError(f"A seal needs 1 to {MAX_RECIPIENTS} recipients; got {len(distinct)}.")
     if len(data) >= 2**31 - TAG:
         raise ExchangeError("TOO_LARGE", f"{len(data)} bytes are to be sealed; fewer than 2 GiB can be. Send fewer.")
-    ephemeral = x25519.X25519PrivateKey.generate()
+    ephemeral = X25519PrivateKey.generate()
     ephemeral_public = ephemeral.public_key().public_bytes_raw()
     content_key = os.urandom(32)
     header = HEADER.pack(MAGIC, len(distinct), ephemeral_public, _commitment(content_key))
     for recipient in distinct:
         try:
-            shared = ephemeral.exchange(x25519.X25519PublicKey.from_public_bytes(recipient.sealing))
+            shared = ephemeral.exchange(X25519PublicKey.from_public_bytes(recipient.sealing))
         except ValueError:
             raise ExchangeError(
                 "KEY_MALFORMED", f"The key {recipient.fingerprint} cannot be sealed to. Ask its owner for another."
             ) from None
         key = _wrapping_key(shared, ephemeral_public, recipient, purpose)
-        wrapped = aead.ChaCha20Poly1305(key).encrypt(NONCE, content_key, None)
+        wrapped = ChaCha20Poly1305(key).encrypt(NONCE, content_key, None)
         header += SLOT.pack(recipient.fingerprint_bytes, wrapped)
-    body: bytes = aead.ChaCha20Poly1305(content_key).encrypt(NONCE, data, header + purpose.encode())
-    return header + body
+    return header + ChaCha20Poly1305(content_key).encrypt(NONCE, data, header + purpose.encode())
 
 
 def unseal(data: bytes, key: KeyPair, *, purpose: str) -> bytes:
@@ -76,12 +78,9 @@ def unseal(data: bytes, key: KeyPair, *, purpose: str) -> bytes:
     Raises
     ------
     ExchangeError
-        ``SEAL_NOT_FOR_YOU``, when it was sealed to other keys; ``SEAL_DAMAGED``, when it was changed, or sealed for
-        another purpose.
+        ``SEAL_NOT_FOR_YOU`` if it was sealed to other keys; ``SEAL_DAMAGED`` if it was changed, or sealed for another
+        purpose.
     """
-    x25519 = require("cryptography.hazmat.primitives.asymmetric.x25519", "exchange")
-    aead = require("cryptography.hazmat.primitives.ciphers.aead", "exchange")
-    exceptions = require("cryptography.exceptions", "exchange")
     ephemeral_public, commitment, slots, start = _parts(data)
     if key.public.fingerprint_bytes not in slots:
         raise ExchangeError(
@@ -90,34 +89,33 @@ def unseal(data: bytes, key: KeyPair, *, purpose: str) -> bytes:
             "it to your key.",
         )
     try:
-        shared = key.exchange(x25519.X25519PublicKey.from_public_bytes(ephemeral_public))
+        shared = key.exchange(X25519PublicKey.from_public_bytes(ephemeral_public))
         wrapping_key = _wrapping_key(shared, ephemeral_public, key.public, purpose)
         wrapped = slots[key.public.fingerprint_bytes]
-        content_key = aead.ChaCha20Poly1305(wrapping_key).decrypt(NONCE, wrapped, None)
+        content_key = ChaCha20Poly1305(wrapping_key).decrypt(NONCE, wrapped, None)
         # Without the commitment a sender could make one seal that opens to different contents for different keys.
         if _commitment(content_key) != commitment:
             raise ValueError
         aad = data[:start] + purpose.encode()
-        plain: bytes = aead.ChaCha20Poly1305(content_key).decrypt(NONCE, data[start:], aad)
-    except (exceptions.InvalidTag, ValueError, OverflowError):
+        return ChaCha20Poly1305(content_key).decrypt(NONCE, data[start:], aad)
+    except (InvalidTag, ValueError, OverflowError):
         raise _damaged("was changed on its way, or made for another purpose") from None
-    return plain
 
 
 def sealed_to(data: bytes) -> list[str]:
-    """Fingerprints of the keys that something is sealed to; anybody can see them.
+    """Return the fingerprints of the keys that bytes are sealed to; anybody can see them.
 
     Raises
     ------
     ExchangeError
-        ``SEAL_DAMAGED``, when the bytes are no seal.
+        ``SEAL_DAMAGED`` if the bytes are no seal.
     """
     _, _, slots, _ = _parts(data)
-    return [PublicKey.spell(fingerprint) for fingerprint in slots]
+    return [spelt(fingerprint, 16) for fingerprint in slots]
 
 
 def _parts(data: bytes) -> tuple[bytes, bytes, dict[bytes, bytes], int]:
-    """The key for this seal, the commitment, the wrapped keys by fingerprint, and where the contents start."""
+    """Return the key of this seal, the commitment, the wrapped keys by fingerprint, and the start of the contents."""
     if len(data) < HEADER.size or not data.startswith(MAGIC):
         raise _damaged("does not begin as one")
     _, n_recipients, ephemeral_public, commitment = HEADER.unpack_from(data)
@@ -131,11 +129,8 @@ def _parts(data: bytes) -> tuple[bytes, bytes, dict[bytes, bytes], int]:
 
 
 def _wrapping_key(shared: bytes, ephemeral_public: bytes, recipient: PublicKey, purpose: str) -> bytes:
-    hkdf = require("cryptography.hazmat.primitives.kdf.hkdf", "exchange")
-    hashes = require("cryptography.hazmat.primitives.hashes", "exchange")
     info = b"datacollab seal 1 key\n" + purpose.encode()
-    key: bytes = hkdf.HKDF(hashes.SHA256(), 32, ephemeral_public + recipient.sealing, info).derive(shared)
-    return key
+    return HKDF(hashes.SHA256(), 32, ephemeral_public + recipient.sealing, info).derive(shared)
 
 
 def _commitment(content_key: bytes) -> bytes:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import sklearn
@@ -15,19 +14,20 @@ from numpy.typing import ArrayLike, NDArray
 from .._notebooks import card, chain, table
 from .._validation import FloatArray, PartyName, check_representation, check_single_targets, count_missing
 from .._version import __version__
-from ..bundle import Bundle, KeyPair, PublicKey, arrays_to_bytes, bytes_to_arrays, pack, unpack, write_atomically
+from ..bundle import Bundle, SignedFile, arrays_to_bytes, bytes_to_arrays
 from ..errors import AgreementError, ExchangeError, RepresentationError, ShareError
 from ..targets import TargetKind, named_target, target_kind
 from ._targets import check_target_facts, decode_target, encode_targets, is_named, named_from, too_large
 
 __all__ = ["SHARE_KIND", "Share", "share_contents", "share_from"]
 
+SHARE_KIND = "datacollab.share"
 _MOST_ENTRY = 1e30
 """Products of four are finite in double precision, and entries are in single."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Share:
+class Share(SignedFile):
     r"""What the analyst gets from one party: every field here, and nothing else.
 
     Row counts, and how often each target occurs, follow from the fields.  Arrays are copied and made read-only.
@@ -60,6 +60,7 @@ class Share:
     Share(party='a', representation=(2, 1), anchor_representation=(3, 1), target=(2,), anchor_target=None)
     """
 
+    kind: ClassVar[str] = SHARE_KIND
     party: PartyName
     representation: FloatArray
     anchor_representation: FloatArray
@@ -126,40 +127,12 @@ class Share:
         arrays = (self.representation, self.anchor_representation, self.target, self.anchor_target)
         return sum(array.nbytes for array in arrays if array is not None)
 
-    def save(self, path: str | Path, *, key: KeyPair | None = None) -> None:
-        """Write the share to a `.dcshare` file (no pickle); whoever has the file can read it.
+    def _contents(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+        return share_contents(self)
 
-        Parameters
-        ----------
-        path : str or Path
-            A file there is replaced.
-        key : KeyPair, optional
-            Whose signature it gets.
-
-        Raises
-        ------
-        ExchangeError
-            When targets are neither texts nor numbers.
-        """
-        facts, members = share_contents(self)
-        write_atomically(Path(path), pack(SHARE_KIND, facts, members, key=key), mode=0o600)
-
-    @staticmethod
-    def load(path: str | Path, *, signed_by: PublicKey | None = None) -> Share:
-        """Read a share that `save` wrote.
-
-        Parameters
-        ----------
-        path : str or Path
-        signed_by : PublicKey, optional
-            Who has to have signed it.
-
-        Raises
-        ------
-        ExchangeError
-            When the file is damaged, not signed as wanted, or inconsistent.
-        """
-        return share_from(unpack(Path(path), kind=SHARE_KIND, signed_by=signed_by))
+    @classmethod
+    def _from_bundle(cls, bundle: Bundle) -> Share:
+        return share_from(bundle)
 
     def __repr__(self) -> str:
         anchor_target = None if self.anchor_target is None else self.anchor_target.shape
@@ -189,8 +162,6 @@ class Share:
             ),
         )
 
-
-SHARE_KIND = "datacollab.share"
 
 _MOST_NAME = 200
 _ARRAYS = "share.safetensors"
