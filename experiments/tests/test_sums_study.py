@@ -1,6 +1,7 @@
 """The study of sums: what is played is one ridge regression, and what attacks read is in the total."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.linear_model import Ridge
 
-from datacollab.sums import CommonMap
+import datacollab.sums
+from datacollab.sums import CommonMap, measured_membership
 from datacollab_experiments.pays.draws import Rows, draw
 from datacollab_experiments.pays.settings import Setting
 from datacollab_experiments.pays.tables import load_table
@@ -24,7 +26,7 @@ from datacollab_experiments.sums.playing import (
     statistic_of,
 )
 from datacollab_experiments.sums.rebuilding import Descent, rebuilt
-from datacollab_experiments.sums.report import read_best
+from datacollab_experiments.sums.report import read_best, shipped
 
 SMALL = Setting(dataset="breast-cancer", n_parties=4, n_per_party=30, defence="sums")
 RULE = ruled(alike=False)
@@ -148,6 +150,19 @@ def test_members_are_told_from_others_by_a_total_unless_noise_drowns_it():
 
     assert max(areas(0.01)["together"]) > 0.7
     assert np.mean(areas(4.0)["together"]) < 0.6
+
+
+def test_what_parties_see_of_membership_is_what_was_measured():
+    """The package's table is what the command in its first line makes of the study's, and its most in each case."""
+    study = pd.read_csv(Path(__file__).parents[2] / "docs" / "results" / "sums" / "membership.csv")
+    assert Path(datacollab.sums.__file__).with_name("membership.csv").read_text("utf-8") == shipped(study)
+    for alike in (False, True):
+        rule, of = ruled(alike=alike), study[study.table.isin(ALIKE) == alike]
+        for each in measured_membership(alike=alike):
+            assert (each.n_components, each.noise) == (rule.components, rule.noise)
+            same = of[(of.rows == each.n_rows) & (of["class of ten"] == each.rare) & (of.s == rule.noise)]
+            for attacker in ("analyst", "party", "together"):
+                assert getattr(each, attacker) == same[same.attacker == attacker]["mean"].max()
 
 
 def test_the_gradient_of_the_misfit_is_that_of_differences():

@@ -6,6 +6,7 @@ from ._common_map import CommonMap
 from ._fixed_point import FixedPoint
 from ._key_stream import key_stream, standard_normal
 from ._masked_sum import FEWEST_PARTIES, MaskedMessage, MaskedSum, MaskKey, check_mask_key
+from ._membership import MeasuredMembership, measured_membership
 from ._message_file import MASKED_SUM_KIND, message_to_bytes, read_message
 from ._plan import SUMS_MODEL_KIND, SumsModel, SumsPlan
 from ._ridge_sums import RidgeFromSums, RidgeSums
@@ -21,6 +22,7 @@ __all__ = [
     "MaskKey",
     "MaskedMessage",
     "MaskedSum",
+    "MeasuredMembership",
     "Recommended",
     "RidgeFromSums",
     "RidgeSums",
@@ -30,6 +32,7 @@ __all__ = [
     "columns_alike",
     "key_stream",
     "mask_card",
+    "measured_membership",
     "message_to_bytes",
     "read_mask_card",
     "read_message",

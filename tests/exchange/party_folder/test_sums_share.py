@@ -15,9 +15,9 @@ from datacollab.errors import AgreementError
 from datacollab.exchange.party_folder import PartyFolder, make_mask_key
 from datacollab.exchange.project import make_anchor, seal_anchor
 from datacollab.linalg import gaussian_sigma
-from datacollab.sums import read_message
+from datacollab.sums import measured_membership, read_message
 from party_world import contents, events, refused
-from sums_world import new_sums_world, rows_of
+from sums_world import PARTIES, new_sums_world, rows_of
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +65,44 @@ def test_the_summary_says_who_learns_what(world):
     assert all((key.fingerprint in text) == (name != "north") for name, key in world.project.parties.items())
     assert json.dumps(told)
     assert told["way"] == "sums"
+
+
+def auc(value):
+    return f"{max(value, 0.5):.2f}"[1:]
+
+
+def test_the_summary_says_what_was_measured_for_such_totals(joined):
+    """Figures for tables, by rows together, how many rows there are at least, and the bound where one is proven."""
+    summary = joined.folder("north").prepare_sum(joined.table("north")).summary
+    text, told = summary.to_text(), summary.to_dict()
+    assert summary.measured == measured_membership()
+    assert "Measured on public tables, no bound" in text
+    people = [each for each in measured_membership() if not each.rare]
+    for line in (
+        ("Rows of all parties together:", *(f"{each.n_rows:,}" for each in people)),
+        ("the analyst alone", *(auc(each.analyst) for each in people)),
+        ("one party alone, from the model", *(auc(each.party) for each in people)),
+        ("the analyst and one party together", *(auc(each.together) for each in people)),
+    ):
+        assert " ".join(line) in " ".join(text.split())
+    # 60 own rows, and 20 of each other party.
+    assert summary.n_rows_together == 140
+    assert "140 rows at least" in " ".join(text.split())
+    assert "less noise" not in text
+    assert "Proven" not in text
+    assert json.loads(json.dumps(told))["measured"][0]["together"] == people[0].together
+
+
+def test_the_summary_says_if_a_total_tells_more_and_what_is_proven(tmp_path):
+    for place, (sharing, words) in enumerate(
+        [({"noise": 0.05}, "less noise or more columns"), ({"epsilon": 8.0}, "AUC of 0.88 at most")]
+    ):
+        root = tmp_path / str(place)
+        root.mkdir()
+        world = new_sums_world(root, parties=PARTIES[:3], sharing=sharing)
+        text = " ".join(world.folder("north").prepare_sum(world.table("north")).summary.to_text().split())
+        assert words in text
+        assert text.index("Measured") < text.index(words)
 
 
 def test_a_second_share_sends_the_same_bytes_and_computes_nothing(world):

@@ -10,6 +10,8 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
+import pandas as pd
+
 from ..pays.draws import draw
 from ..pays.settings import Setting
 from ..pays.tables import load_table
@@ -38,7 +40,7 @@ from .plan import (
 )
 from .playing import played
 from .rebuilding import rebuilt
-from .report import write_report
+from .report import shipped, write_report
 
 Row = Mapping[str, object]
 
@@ -157,9 +159,15 @@ PARTS: dict[str, Callable[[Path | None], Cells]] = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m datacollab_experiments.sums", description=__doc__)
-    parser.add_argument("part", choices=(*PARTS, "report"), nargs="+")
+    parser.add_argument("part", choices=(*PARTS, "report", "ship"), nargs="+")
     parser.add_argument("--output", type=Path, default=Path("output/sums"))
     parser.add_argument("--copy-to", type=Path, help="folder that the report's tables are written to as well")
+    parser.add_argument(
+        "--ship-to",
+        type=Path,
+        default=Path("src/datacollab/sums/membership.csv"),
+        help="file of the package that `ship` makes of the report's membership.csv",
+    )
     parser.add_argument("--pays", type=Path, default=Path("docs/results/pays/scores.csv"))
     parser.add_argument("--data-dir", type=Path, help="directory that holds MNIST and others")
     options = parser.parse_args(arguments)
@@ -170,6 +178,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             computed(folder / f"{part}.csv", done, rows)
     if "report" in options.part:
         write_report(folder, options.pays, options.copy_to or folder / "report")
+    if "ship" in options.part:
+        members = pd.read_csv((options.copy_to or folder / "report") / "membership.csv")
+        options.ship_to.write_text(shipped(members), encoding="utf-8")
     return 0
 
 

@@ -26,6 +26,7 @@ from .plan import (
 )
 
 SUMS = "sums"
+SHIPPING = "Written by: python -m datacollab_experiments.sums ship --copy-to docs/results/sums"
 _MEMBERSHIP_BY = ("together", "party", "analyst")
 _OF_ATTACK = ("world", "rows", "D", "s", "attacker")
 _OF_MEMBERSHIP = ("table", "rows", "class of ten", "rows of the kind", "D", "s", "attacker")
@@ -183,6 +184,21 @@ def _members(members: pd.DataFrame) -> str:
     return markdown(["table", "rows", "people", "rows of the kind at most", "D", "s", *_MEMBERSHIP_BY], rows)
 
 
+def shipped(members: pd.DataFrame) -> str:
+    """Return the table of membership that parties see: by the rule, the largest mean of a kind's tables."""
+    ruled_by = {alike: ruled(alike=alike) for alike in (False, True)}
+    alike = members.table.isin(ALIKE)
+    rows = []
+    for kind, variant in ruled_by.items():
+        of = members[alike.eq(kind) & members.D.eq(variant.components) & members.s.eq(variant.noise)]
+        most = of.pivot_table(index=["class of ten", "rows"], columns="attacker", values="mean", aggfunc="max")
+        said = {"kind": "alike" if kind else "table", "D": variant.components, "s": variant.noise}
+        rows.append(most[list(_MEMBERSHIP_BY)].reset_index().assign(**said))
+    columns = ["kind", "rows", "class of ten", "D", "s", *_MEMBERSHIP_BY]
+    table: str = pd.concat(rows)[columns].to_csv(index=False, lineterminator="\n")
+    return f"# {SHIPPING}\n{table}"
+
+
 def _rows_rebuilt(found: pd.DataFrame) -> str:
     rows = []
     whats = ("rebuilt", "nearest of 400 rows", "principal coordinates alone")
@@ -211,4 +227,4 @@ def _further(scores: pd.DataFrame) -> str:
     return markdown(["setting", "D", "s", "sums", *_BASELINES], rows)
 
 
-__all__ = ["measured", "read_best", "write_report"]
+__all__ = ["measured", "read_best", "shipped", "write_report"]

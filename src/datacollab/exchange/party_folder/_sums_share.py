@@ -15,9 +15,9 @@ from ..._typing import FloatArray
 from ...anchor import anchor_fit, find_private_rows
 from ...bundle import KeyPair
 from ...errors import ExchangeError
-from ...sums import MaskKey, SumsPlan
+from ...sums import MaskKey, SumsPlan, measured_membership
 from ..ledger import Ledger
-from ..project import Anchor, EncodedTable, Project
+from ..project import Anchor, EncodedTable, Project, declared_alike
 from ..sums import Told, Withdrawal, fewest_rows, plan_of
 from ._files import Files, OwnFiles
 from ._mask_key import load_mask_key
@@ -166,6 +166,8 @@ def prepare_sum(
         n_entities=entities_in(project),
         others=others_in(project, name),
         sentences=(*sentences_of(project), *of_left),
+        n_rows_together=len(rows) + (len(project.parties) - 1) * fewest_rows(project),
+        measured=measured_membership(alike=declared_alike(project.columns)),
         adjusted=adjusted.to_dict(),
     )
     created = datetime.now(UTC).isoformat(timespec="seconds")

@@ -10,6 +10,7 @@ from typing import Any
 from scipy.special import ndtr
 
 from ...linalg import gaussian_sigma
+from ...sums import MeasuredMembership
 from ..project import Project, sharing_sentences
 from ..sums import DELTA
 
@@ -57,6 +58,10 @@ class SumsSummary:
         Each other party, its institution and its key's fingerprint.
     sentences : tuple of str
         What people have to know of who takes part.
+    n_rows_together : int
+        Rows that the total has at least: own ones, and as many of each other party as the project demands.
+    measured : tuple of MeasuredMembership
+        What attackers read of such totals.
     adjusted : dict of str to object
         Counts of entries that the project's rules made something else.
     """
@@ -76,6 +81,8 @@ class SumsSummary:
     n_entities: int
     others: tuple[str, ...]
     sentences: tuple[str, ...]
+    n_rows_together: int
+    measured: tuple[MeasuredMembership, ...]
     adjusted: dict[str, Any]
 
     @property
@@ -103,6 +110,7 @@ class SumsSummary:
             *textwrap.wrap(TOGETHER, _WIDTH),
             *("", "The other parties:", *(f"  {each}" for each in self.others)),
             *textwrap.wrap(INVENTED, _WIDTH),
+            *("", *self._measured_lines()),
         ]
         if self.epsilon is not None:
             lines += ["", *textwrap.wrap(promise(self.epsilon), _WIDTH)]
@@ -116,6 +124,38 @@ class SumsSummary:
                 f"{together:.2g}.",
             ]
         return "\n".join(lines)
+
+    def _measured_lines(self) -> list[str]:
+        """Say what attackers read of membership, by rows together."""
+        people = [each for each in self.measured if not each.rare]
+        rare = next(each for each in reversed(self.measured) if each.rare)
+        title = (
+            "Measured on public tables, no bound: how well attackers told people in a total from others, with noise "
+            f"of {rare.noise:g}, as an AUC (.50 is guessing, 1.00 is certain)."
+        )
+        heads = ("Rows of all parties together:", *(f"{each.n_rows:,}" for each in people))
+        by_attacker = {
+            "the analyst alone": "analyst",
+            "one party alone, from the model": "party",
+            "the analyst and one party together": "together",
+        }
+        table = [heads]
+        table += [(name, *(_auc(getattr(each, who)) for each in people)) for name, who in by_attacker.items()]
+        width = max(len(line[0]) for line in table)
+        lines = [f"  {name:<{width}}{''.join(f'{value:>8}' for value in values)}" for name, *values in table]
+        rest = (
+            f"Here there are {self.n_rows_together:,} rows at least. Fewer rows tell more, as does a rare class: with "
+            f"ten people of a class among {rare.n_rows:,} rows, {_auc(rare.analyst)}, {_auc(rare.party)} and "
+            f"{_auc(rare.together)}."
+        )
+        if self.noise < rare.noise or self.n_components > rare.n_components:
+            rest += " This total has less noise or more columns than those measured, and tells more."
+        return [*textwrap.wrap(title, _WIDTH), *lines, *textwrap.wrap(rest, _WIDTH)]
+
+
+def _auc(value: float) -> str:
+    """The value as a table has it; guessing is the least."""
+    return f"{max(value, 0.5):.2f}".removeprefix("0")
 
 
 def promise(epsilon: float) -> str:

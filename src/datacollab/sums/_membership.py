@@ -1,0 +1,71 @@
+"""How well attackers told who is in a total, as the experiments on sums measured it."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["MeasuredMembership", "measured_membership"]
+
+_TABLE = Path(__file__).with_name("membership.csv")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredMembership:
+    """Areas under the curve of attackers who tell members from others: .5 is guessing, 1 is certain.
+
+    Each is the largest mean over the tables of one kind.  They are measured, and bound nothing.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows of all parties together.
+    rare : bool
+        Whether the people are those of a class that has ten rows in the total.
+    noise : float
+        Standard deviation of the noise that the total had.
+    n_components : int
+        Columns of the common map.
+    analyst, party, together : float
+        What the analyst reads, what one party reads from the model, and what both read if they work together.
+    """
+
+    n_rows: int
+    rare: bool
+    noise: float
+    n_components: int
+    analyst: float
+    party: float
+    together: float
+
+
+def measured_membership(*, alike: bool = False) -> tuple[MeasuredMembership, ...]:
+    """Return what attackers read of totals with the recommended settings, by rows together.
+
+    Parameters
+    ----------
+    alike : bool
+        Whether all columns are of one kind, as pixels are; see `columns_alike`.
+
+    Examples
+    --------
+    >>> people = [each for each in measured_membership() if not each.rare]
+    >>> [each.n_rows for each in people]
+    [250, 1000, 3000]
+    >>> people[0].together > people[2].together
+    True
+    """
+    lines = _TABLE.read_text(encoding="utf-8").splitlines()
+    rows = csv.DictReader(line for line in lines if not line.startswith("#"))
+    return tuple(
+        MeasuredMembership(
+            n_rows=int(row["rows"]),
+            rare=row["class of ten"] == "True",
+            noise=float(row["s"]),
+            n_components=int(row["D"]),
+            **{attacker: float(row[attacker]) for attacker in ("analyst", "party", "together")},
+        )
+        for row in rows
+        if row["kind"] == ("alike" if alike else "table")
+    )
