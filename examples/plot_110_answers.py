@@ -33,7 +33,7 @@ by_model = [(party.predict(X_new, collaboration.party_model(party.name)) == y_ne
 # %%
 # **Answers, and forgetting.**  For what follows no clinic needs its map any more.
 
-answers = [collaboration.anchor_answers(party.name) for party in parties]
+answers = [collaboration.anchor_predictions(party.name) for party in parties]
 print(answers[0])
 print(parties[0].forget())
 
@@ -55,7 +55,7 @@ def mean_score(estimator: RandomForestClassifier | DecisionTreeClassifier, *, wi
 def mean_learned(estimator: DecisionTreeClassifier | None = None) -> float:
     """The same of what clinics learn from the answers."""
     found = [
-        party.learn(anchor, each, estimator, rows=X[rows])
+        party.distil(anchor, each, estimator, rows=X[rows])
         for party, each, rows in zip(parties, answers, clinics, strict=True)
     ]
     return float(np.mean([(each.predict(X_new) == y_new).mean() for each in found]))
@@ -65,7 +65,7 @@ forest = RandomForestClassifier(random_state=0)
 print(f"Local, a forest of own rows                     {mean_score(forest):.3f}")
 print(f"Local+Public, a forest, if public are labelled  {mean_score(forest, with_public=True):.3f}")
 print(f"the collaboration's model                       {np.mean(by_model):.3f}")
-print(f"learned from answers                            {mean_learned():.3f}")
+print(f"distilled from anchor predictions                            {mean_learned():.3f}")
 print(f"Central, a forest of all rows                   {forest.fit(X[own], y[own]).score(X_new, y_new):.3f}")
 
 # %%
@@ -75,7 +75,7 @@ print(f"Central, a forest of all rows                   {forest.fit(X[own], y[ow
 depths = [2, 4, 8]
 curves = {
     "Central": [tree(depth).fit(X[own], y[own]).score(X_new, y_new) for depth in depths],
-    "learned from answers": [mean_learned(tree(depth)) for depth in depths],
+    "distilled from anchor predictions": [mean_learned(tree(depth)) for depth in depths],
     "Local": [mean_score(tree(depth)) for depth in depths],
     "Local+Public": [mean_score(tree(depth), with_public=True) for depth in depths],
 }
@@ -88,7 +88,7 @@ for name, values in curves.items():
 # is one that clinic 1 can read, on columns of its own.
 
 names = [f"pixel {k // 8}, {k % 8}" for k in range(64)]
-print(export_text(parties[1].learn(anchor, answers[1], tree(3), rows=X[clinics[1]]).estimator, feature_names=names))
+print(export_text(parties[1].distil(anchor, answers[1], tree(3), rows=X[clinics[1]]).estimator, feature_names=names))
 
 # %%
 # **Pictures**: accuracy by depth, and which pixels a tree of depth 8 looks at.
@@ -103,7 +103,7 @@ left.set_ylabel("accuracy on new digits", fontsize=9)
 left.legend(frameon=False, fontsize=8)
 left.spines[["top", "right"]].set_visible(False)
 
-learned = parties[1].learn(anchor, answers[1], tree(8), rows=X[clinics[1]]).estimator
+learned = parties[1].distil(anchor, answers[1], tree(8), rows=X[clinics[1]]).estimator
 shown = right.imshow(learned.feature_importances_.reshape(8, 8), cmap="cividis")
 right.set_xlabel("pixel of a row", fontsize=9)
 right.set_ylabel("row", fontsize=9)

@@ -185,11 +185,11 @@ def models(generator):
 
 
 def answers(generator):
-    from datacollab.model import ANSWERS_KIND, AnchorAnswers, answers_contents, answers_from
+    from datacollab.model import PREDICTIONS_KIND, AnchorPredictions, predictions_contents, predictions_from
 
     values = np.random.default_rng(0).dirichlet(np.ones(3), size=12)
-    made = AnchorAnswers(party="north", values=values, classes=np.array(["a", "b", "c"]))
-    return bundle_mutants(ANSWERS_KIND, *answers_contents(made), answers_from, generator)
+    made = AnchorPredictions(party="north", values=values, classes=np.array(["a", "b", "c"]))
+    return bundle_mutants(PREDICTIONS_KIND, *predictions_contents(made), predictions_from, generator)
 
 
 def project():

@@ -184,7 +184,7 @@ CODES = {
     "FORGOTTEN": Code(
         "state",
         "The party has forgotten its map f_k, which sharing and the analyst's model need.",
-        "Predict with what was learned from answers; share from a new folder.",
+        "Predict with what was distilled from anchor predictions; share from a new folder.",
     ),
     "NOT_FOUND": Code(
         "state",
@@ -209,8 +209,8 @@ CODES = {
     "ANSWERS_MALFORMED": Code("model", "Answers on the anchor are inconsistent.", "Do not use them; ask the analyst."),
     "ANSWERS_UNFIT": Code(
         "model",
-        "No model can be learned from answers on this anchor that would hold for the party's rows.",
-        "Ask for a model instead of answers, or for an anchor of rows like the party's.",
+        "No model can be distilled from these anchor predictions that would hold for the party's rows.",
+        "Ask for a model instead, or for an anchor of rows like the party's.",
     ),
     "MODEL_UNSUPPORTED": Code("model", "A model of this kind cannot be sent.", "Train another kind of model."),
     "VERSION_MISMATCH": Code(

@@ -24,7 +24,7 @@ IN_A_FOLDER = {
     *(("project", name) for name in ("new", "sign")),
     *(("anchor", name) for name in ("seal", "open")),
     *(("party", name) for name in ("join", "check", "share", "install", "predict", "evaluate")),
-    *(("party", name) for name in ("learn", "forget", "explain", "withdraw")),
+    *(("party", name) for name in ("distil", "forget", "explain", "withdraw")),
     *(("analyst", name) for name in ("init", "add", "status", "integrate", "effect", "export")),
     *(("log", name) for name in ("show", "verify", "export")),
     *(("remote", name) for name in ("add", "remove", "push", "pull", "status", "watch", "withdraw")),

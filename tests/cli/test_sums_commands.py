@@ -70,7 +70,7 @@ def test_from_check_to_predictions(place):
     assert abs(told["n_rows"] - 240) < 12
     assert "Parties can compare" in done(analyst("integrate", *at))
     assert "for north alone" in done(analyst("export", *at))
-    assert analyst("export", "--answers", *at).exit_code == 1
+    assert analyst("export", "--anchor-predictions", *at).exit_code == 1
     model = place / "analyst" / "outbox" / "north.dcmodel"
     assert "3 parties" in done(party("install", model, "-C", place / "north"))
     told_file = place / "told.csv"

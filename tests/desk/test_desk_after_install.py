@@ -178,15 +178,15 @@ def test_answers_are_learned_from_and_outlast_the_map(tmp_path):
     analyst = AnalystFolder.init(tmp_path / "analyst", tmp_path / "project.toml")
     analyst.add(folder.path / "outbox" / f"{folder.name}.dcshare" for folder in folders)
     analyst.integrate(dc.LTI(3), LinearRegression(), n_folds=None)
-    answers = next(file for file in analyst.export(answers=True) if file.stem == "a")
+    answers = next(file for file in analyst.export(anchor_predictions=True) if file.stem == "a")
     place = opened(tmp_path / "a")
-    send(place, "/learn", files={"upload": ("x.dcanswers", answers.read_bytes())}, data={"tree": "3"})
+    send(place, "/distil", files={"upload": ("x.dcanswers", answers.read_bytes())}, data={"tree": "3"})
     page = plain(finished(place, 120))
-    assert place.desk.learned is not None, page
-    assert f"{100 * place.desk.learned['r2']:.1f} % is met" in page
+    assert place.desk.distilled is not None, page
+    assert f"{100 * place.desk.distilled['r2']:.1f} % is met" in page
     assert "|---" in page
     send(place, "/forget", {"name": "a"})
     finished(place)
     send(place, "/predict", {"path": str(tmp_path / "new.csv")})
     assert "80 predictions." in plain(finished(place))
-    assert "from 1 to 20" in plain(send(place, "/learn", {"tree": "21"}))
+    assert "from 1 to 20" in plain(send(place, "/distil", {"tree": "21"}))

@@ -32,7 +32,7 @@ def test_from_a_table_to_predictions(world):
     assert "60 rows fit the project" in plain(finished(place))
     home = place.client.get("/").text
     assert "/sums" in home
-    for path in ("/release", "/approve", "/explain", "/learn", "/forget"):
+    for path in ("/release", "/approve", "/explain", "/distil", "/forget"):
         assert f'href="{path}"' not in home
     for path in ("/release", "/approve"):
         assert "shares sums" in plain(place.client.get(path))

@@ -26,7 +26,7 @@ from datacollab import PartyModel, Share
 from datacollab.bundle import KeyPair
 from datacollab.linalg import Kernel
 from datacollab.model import (
-    AnchorAnswers,
+    AnchorPredictions,
     AveragedClassifier,
     CalibratedForestClassifier,
     KernelMap,
@@ -123,9 +123,9 @@ def main() -> None:
         expected["models"][name] = said_by(model)
     for name, share in shares().items():
         share.save(FOLDER / f"{name}.dcshare", key=KEY)
-    classes = AnchorAnswers(party="north", values=generator.dirichlet(np.ones(3), size=8), classes=["a", "b", "c"])
+    classes = AnchorPredictions(party="north", values=generator.dirichlet(np.ones(3), size=8), classes=["a", "b", "c"])
     classes.save(FOLDER / "classes.dcanswers", key=KEY)
-    AnchorAnswers(party=3, values=X[:8, 0]).save(FOLDER / "numbers.dcanswers", key=KEY)
+    AnchorPredictions(party=3, values=X[:8, 0]).save(FOLDER / "numbers.dcanswers", key=KEY)
     expected["answers"] = classes.values.tolist()
     (FOLDER / "expected.json").write_text(json.dumps(expected, indent=1) + "\n", encoding="utf-8")
 

@@ -15,7 +15,7 @@ import pytest
 from datacollab import PartyModel, Share
 from datacollab.bundle import KeyPair, pack, unpack
 from datacollab.exchange.project import load_project
-from datacollab.model import AnchorAnswers, answers_contents, answers_from, model_contents, model_from
+from datacollab.model import AnchorPredictions, model_contents, model_from, predictions_contents, predictions_from
 from datacollab.share import share_contents, share_from
 
 FOLDER = Path(__file__).with_name("fixtures")
@@ -27,7 +27,7 @@ TYPES = {"BOOL": "?", "F64": "<f8", "F32": "<f4", "I32": "<i4", "I64": "<i8"}
 ROUND_TRIPS = {
     "datacollab.model": lambda bundle: model_contents(model_from(bundle)),
     "datacollab.share": lambda bundle: share_contents(share_from(bundle)),
-    "datacollab.answers": lambda bundle: answers_contents(answers_from(bundle)),
+    "datacollab.answers": lambda bundle: predictions_contents(predictions_from(bundle)),
 }
 
 
@@ -64,7 +64,7 @@ def test_shares_and_answers_are_what_they_were():
     texts = Share.load(FOLDER / "texts.dcshare")
     assert set(texts.target.tolist()) == {"high", "low"} == set(texts.anchor_target.tolist())
     assert Share.load(FOLDER / "single.dcshare").target.dtype == np.float32
-    np.testing.assert_array_equal(AnchorAnswers.load(FOLDER / "classes.dcanswers").values, EXPECTED["answers"])
+    np.testing.assert_array_equal(AnchorPredictions.load(FOLDER / "classes.dcanswers").values, EXPECTED["answers"])
 
 
 def tables(data):

@@ -8,7 +8,7 @@ from typing import Any
 from .._notebooks import card, chain, class_names, table
 from .._validation import FloatArray, PartyName
 from ..errors import UnknownPartyError
-from ..model import AnchorAnswers, PartyModel, anchor_answers
+from ..model import AnchorPredictions, PartyModel, anchor_predictions
 from ..survival import SurvivalModel
 from ._base import BaseIntegrator
 from ._candidates import Selection
@@ -37,7 +37,7 @@ class Collaboration:
     without_ : dict of party to estimator
         h trained without a party, for those whose shared rows are not their own rows one by one.
     anchors_ : dict of party to ndarray of shape (n_anchors, n_intermediate)
-        Anchor representations as they were shared, of which `anchor_answers` are made.
+        Anchor representations as they were shared, of which `anchor_predictions` are made.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Collaboration:
             without_party=self.without_.get(party),
         )
 
-    def anchor_answers(self, party: PartyName) -> AnchorAnswers:
+    def anchor_predictions(self, party: PartyName) -> AnchorPredictions:
         """What goes back to one party in place of a model: what h says of the anchor's rows by the party's own g_k.
 
         Raises
@@ -97,7 +97,7 @@ class Collaboration:
             raise UnknownPartyError(
                 f"The anchor representation of party {party!r} is not at hand; fit the analyst anew."
             )
-        return anchor_answers(model, self.anchors_[party])
+        return anchor_predictions(model, self.anchors_[party])
 
     def _repr_html_(self) -> str:
         functions = self.integrator_.integration_functions_

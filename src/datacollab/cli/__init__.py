@@ -3,7 +3,7 @@
 Files by what they are for:
 
 * The program: `_app`.
-* The exchange: `_keys`, `_project`, `_anchor`, `_party`, `_release`, `_learning`, `_explaining`, `_analyst`,
+* The exchange: `_keys`, `_project`, `_anchor`, `_party`, `_release`, `_distilling`, `_explaining`, `_analyst`,
   `_bundle`, `_log`; as pages, `_desk`.
 * Between machines: `_remote`, `_remote_options`, `_remote_next`.
 * In one process: `_audit`, `_data`.

@@ -238,8 +238,12 @@ def effect(
 
 @app.command("export")
 def export(
-    answers: Annotated[
-        bool, Option("--answers", help="Send answers on the anchor in place of a model; parties learn from them.")
+    anchor_predictions: Annotated[
+        bool,
+        Option(
+            "--anchor-predictions",
+            help="Send predictions for the anchor in place of a model; parties distil one from them.",
+        ),
     ] = False,
     allow_training_rows: Annotated[
         str | None,
@@ -249,16 +253,18 @@ def export(
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write one signed model for each party into the outbox, or answers in its place.
+    """Write one signed model for each party into the outbox, or predictions for the anchor in its place.
 
     Example: datacollab analyst export -C analyst
     """
     with reported(as_json) as report:
         opened = _opened(folder, passphrase_file)
-        if answers and allow_training_rows:
-            raise typer.BadParameter("Answers carry no rows; leave --allow-training-rows out.", param_hint="--answers")
-        written = opened.export(answers=answers, allow_training_rows=allow_training_rows)
-        report.facts = {"answers" if answers else "models": [str(file) for file in written]}
+        if anchor_predictions and allow_training_rows:
+            raise typer.BadParameter(
+                "Anchor predictions carry no rows; leave --allow-training-rows out.", param_hint="--anchor-predictions"
+            )
+        written = opened.export(anchor_predictions=anchor_predictions, allow_training_rows=allow_training_rows)
+        report.facts = {"anchor_predictions" if anchor_predictions else "models": [str(file) for file in written]}
         for file in written:
             report.line(f"{file}: {file.stat().st_size:,} bytes, for {file.stem} alone")
         report.line(sending(folder, "each party its own file", "Send {}."))

@@ -172,7 +172,7 @@ SIDES = {
     "local": "you and the public rows",
     "own": "you alone",
     "collaboration": "the collaboration's model",
-    "learned": "learned from answers",
+    "distilled": "distilled from anchor predictions",
 }
 """Whose predictions they are, in words."""
 

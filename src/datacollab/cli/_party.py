@@ -13,9 +13,9 @@ import typer
 from typer import Option
 
 from ..errors import ExchangeError
+from ._distilling import distil, forget
 from ._explaining import explain
 from ._help import group
-from ._learning import forget, learn
 from ._options import PassphraseFile, passphrase_for
 from ._output import Report, reported, show_adjusted, show_details, show_scores
 from ._party_options import (
@@ -26,12 +26,12 @@ from ._party_options import (
     Combined,
     Components,
     Details,
+    Distilled,
     Epsilon,
     File,
     FitOnAnchor,
     Folder,
     GroupSize,
-    Learned,
     Local,
     Noise,
     Obfuscator,
@@ -51,7 +51,7 @@ __all__ = ["app"]
 
 app = group("A party: share once, then predict at home.")
 app.command("check")(check)
-app.command("learn")(learn)
+app.command("distil")(distil)
 app.command("forget")(forget)
 app.command("explain")(explain)
 
@@ -246,7 +246,7 @@ def predict(
     combined: Combined = False,
     local: Local = False,
     collaboration: Collaboration = False,
-    learned: Learned = False,
+    distilled: Distilled = False,
     details: Details = False,
     folder: Folder = HERE,
     passphrase_file: PassphraseFile = None,
@@ -268,7 +268,7 @@ def predict(
         n_rows = opened.predict(
             table,
             output,
-            using=_using(combined, local, collaboration, learned),
+            using=_using(combined, local, collaboration, distilled),
             proba=proba,
             keep=keep or (),
             force=force,
@@ -285,7 +285,7 @@ def evaluate(
     combined: Combined = False,
     local: Local = False,
     collaboration: Collaboration = False,
-    learned: Learned = False,
+    distilled: Distilled = False,
     find: Annotated[
         float, Option(min=0.0, max=1.0, help="Of two classes, how much of the second a threshold is to find.")
     ] = 0.8,
@@ -300,7 +300,7 @@ def evaluate(
     """
     with reported(as_json) as report:
         report.facts = _opened(folder, passphrase_file).evaluate(
-            table, using=_using(combined, local, collaboration, learned), find=find
+            table, using=_using(combined, local, collaboration, distilled), find=find
         )
         show_scores(report.facts, report)
         show_adjusted(report.facts["adjusted"], report, details=details)
@@ -347,8 +347,8 @@ def _login_name() -> str:
         return "unknown"
 
 
-def _using(combined: bool, local: bool, collaboration: bool, learned: bool) -> str | None:
-    given = {"combined": combined, "local": local, "collaboration": collaboration, "learned": learned}
+def _using(combined: bool, local: bool, collaboration: bool, distilled: bool) -> str | None:
+    given = {"combined": combined, "local": local, "collaboration": collaboration, "distilled": distilled}
     chosen = [name for name, is_set in given.items() if is_set]
     if len(chosen) > 1:
         raise typer.BadParameter("Choose one.", param_hint=" / ".join(f"--{name}" for name in chosen))

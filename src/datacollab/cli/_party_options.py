@@ -20,12 +20,12 @@ __all__ = [
     "Combined",
     "Components",
     "Details",
+    "Distilled",
     "Epsilon",
     "File",
     "FitOnAnchor",
     "Folder",
     "GroupSize",
-    "Learned",
     "Local",
     "Noise",
     "Obfuscator",
@@ -94,6 +94,6 @@ FitOnAnchor = Annotated[bool, Option("--fit-on-anchor", help="Learn the map from
 Combined = Annotated[bool, Option("--combined", help="Your own models and the collaboration's together: the default.")]
 Local = Annotated[bool, Option("--local", help="Your own models, without the others.")]
 Collaboration = Annotated[bool, Option("--collaboration", help="The collaboration's model, without your own.")]
-Learned = Annotated[bool, Option("--learned", help="What you learned from answers on the anchor.")]
+Distilled = Annotated[bool, Option("--distilled", help="What you distilled from anchor predictions.")]
 Audit = Annotated[bool, Option(help="Attack the share first, to show the risk.")]
 TimeBudget = Annotated[float | None, Option(min=0, metavar="S", help="Seconds after which no attack is begun.")]

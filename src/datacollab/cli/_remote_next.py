@@ -9,7 +9,7 @@ from pathlib import Path
 __all__ = ["next_commands", "sending"]
 
 _TOGETHER = {"share": ("analyst", "integrate"), "sums": ("analyst", "integrate")}
-_ALONE = {"model": ("party", "install"), "sums-model": ("party", "install"), "answers": ("party", "learn")}
+_ALONE = {"model": ("party", "install"), "sums-model": ("party", "install"), "answers": ("party", "distil")}
 
 
 def next_commands(folder: Path, lying: Mapping[str, str], *, is_analyst: bool) -> list[str]:

@@ -5,11 +5,17 @@ Files by what they are for:
 * g_k and h together, and their file: `_party_model`; integration functions: `_maps`.
 * Models that an analyst trains: `_landmark_ridge`, `_calibration`, `_averaged`, `_left_out`; how
   they are written and read: `_heads`, `_from_elsewhere`; any other model as a chain of steps: `predictors`.
-* Answers on the anchor in place of a model: `_answers`.
+* Answers on the anchor in place of a model: `_anchor_predictions`.
 * Predicting in batches: `_batches`.
 """
 
-from ._answers import ANSWERS_KIND, AnchorAnswers, anchor_answers, answers_contents, answers_from
+from ._anchor_predictions import (
+    PREDICTIONS_KIND,
+    AnchorPredictions,
+    anchor_predictions,
+    predictions_contents,
+    predictions_from,
+)
 from ._averaged import AveragedClassifier, AveragedRegressor, probabilities_of
 from ._calibration import CalibratedForestClassifier, log_loss_of
 from ._heads import estimator_kind, head_from, head_to
@@ -29,10 +35,10 @@ from .predictors import (
 
 __all__ = [
     "ALPHAS",
-    "ANSWERS_KIND",
     "MODEL_KIND",
+    "PREDICTIONS_KIND",
     "SENDABLE",
-    "AnchorAnswers",
+    "AnchorPredictions",
     "AveragedClassifier",
     "AveragedRegressor",
     "CalibratedForestClassifier",
@@ -45,9 +51,7 @@ __all__ = [
     "ReceivedClassifier",
     "ReceivedRegressor",
     "ReceivedSurvival",
-    "anchor_answers",
-    "answers_contents",
-    "answers_from",
+    "anchor_predictions",
     "estimator_kind",
     "fit_left_out",
     "fit_weighted",
@@ -62,6 +66,8 @@ __all__ = [
     "model_from",
     "nearest_centre",
     "plain_facts",
+    "predictions_contents",
+    "predictions_from",
     "probabilities_of",
     "task_of",
 ]

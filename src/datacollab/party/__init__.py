@@ -7,7 +7,7 @@ Files by what they are for:
 * Defences: `_defence`, `_microaggregation`, `_gaussian_noise`.
 * What is released, and what is promised of it: `_release`, `_basis`, `_guarantee`.
 * Own models and the common one together: `_personal_model`, `_own_models`, `_table_encoder`, `_blend`.
-* A model learnt from answers on the anchor: `_learning`, `_learn`.
+* A model learnt from answers on the anchor: `_distilling`, `_distil`.
 * What it brought: `_benefit`, `_paired_intervals`, `_utility_plots`.
 * What the common model does with own columns: `_predictor`, `_explanation_agreement`.
 * On disk, and in batches: `_state`, `_personal_state`, `_batches`.
@@ -16,11 +16,11 @@ Files by what they are for:
 from ._benefit import Benefit, Side
 from ._common_space import CommonSpace
 from ._defence import Defence, Promise, Published
+from ._distil import AnchorRidge, DistilledModel, distil_predictions, fit_to_predictions
 from ._explanation_agreement import ExplanationAgreement, explanation_agreement
 from ._gaussian_noise import GaussianMechanism, GaussianNoise
 from ._guarantee import PrivacyGuarantee
 from ._kernel_pca import KernelPCAObfuscator
-from ._learn import AnswerRidge, LearnedModel, fit_to_answers, learn_answers
 from ._local_party import LocalParty
 from ._microaggregation import Microaggregation
 from ._obfuscator import OBFUSCATORS, obfuscator
@@ -37,16 +37,16 @@ __all__ = [
     "OBFUSCATORS",
     "PRESETS",
     "UNDEFENDED",
-    "AnswerRidge",
+    "AnchorRidge",
     "Benefit",
     "CommonSpace",
     "Defence",
+    "DistilledModel",
     "Estimate",
     "ExplanationAgreement",
     "GaussianMechanism",
     "GaussianNoise",
     "KernelPCAObfuscator",
-    "LearnedModel",
     "LocalParty",
     "Microaggregation",
     "Party",
@@ -58,9 +58,9 @@ __all__ = [
     "SharingPlan",
     "Side",
     "UMAPObfuscator",
+    "distil_predictions",
     "explanation_agreement",
-    "fit_to_answers",
-    "learn_answers",
+    "fit_to_predictions",
     "local_party",
     "obfuscator",
     "party_state",

@@ -28,8 +28,8 @@ from ..targets import TargetKind, coarsened, named_target, no_target, target_kin
 from ._basis import Basis
 from ._batches import TableForm
 from ._defence import Defence
+from ._distilling import DistillingParty
 from ._guarantee import PrivacyGuarantee, obstacle_before, obstacle_in
-from ._learning import LearningParty
 from ._public_fit import public_subsample, random_rotation
 from ._release import Ledger, Release, RowDigests, TableDigest
 
@@ -274,7 +274,7 @@ def _warn_of_seed(party: PartyName, who: str, what: str) -> None:
 _SUBSAMPLE, _ROTATION, _DEFENCES = range(3)
 
 
-class Party(LearningParty, ShownParty):
+class Party(DistillingParty, ShownParty):
     """One party, with its private rows behind a secret map f_k.
 
     Parameters

@@ -238,7 +238,7 @@ def test_objects_of_no_library_are_neither_kept_nor_read(both):
     for data in (b"", skops.io.dumps(HomeMade().fit([[0.0], [1.0]], [0, 1]))):
         file.write_bytes(pack(kept.kind, kept.facts, kept.members | {"h.skops": data}))
         with refused("STATE_DAMAGED"):
-            both.folder.export(answers=True)
+            both.folder.export(anchor_predictions=True)
 
 
 def test_the_score_is_of_rows_left_out(place):

@@ -249,7 +249,7 @@ def test_clusters_by_files_are_clusters_in_memory(tmp_path):
     result = opened.integrate(n_clusters=3)
     assert (result.method, result.score) == ("AnchorScaled", None)
     with pytest.raises(AgreementError, match="classes and numbers alone"):
-        opened.export(answers=True)
+        opened.export(anchor_predictions=True)
     (file, _) = opened.export()
     a.install(file)
     found = pd.concat(a.predict_batches(world.root / "b.csv"))["prediction"]

@@ -165,7 +165,7 @@ def test_steps_of_the_other_way_are_refused(world):
         with pytest.raises(AgreementError, match="shares sums"):
             step()
     with pytest.raises(AgreementError, match="answers"):
-        world.analyst.export(answers=True)
+        world.analyst.export(anchor_predictions=True)
 
 
 def test_a_second_file_of_a_party_is_refused_by_name(world, tmp_path):

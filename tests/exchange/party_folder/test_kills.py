@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from answers_world import answers_file, world_of
+from anchor_predictions_world import predictions_file, world_of
 
 from datacollab.bundle import unpack
 from datacollab.errors import ExchangeError
@@ -146,10 +146,10 @@ def copied(world, folder):
 def test_learning_that_kills_itself_at_every_step(commands, tmp_path):
     world = world_of(tmp_path)
     a, b = world.shared("a"), world.shared("b")
-    files = [answers_file(world, a, b).rename(world.root / f"{number}.dcanswers") for number in range(2)]
-    a.learn(files[0])
+    files = [predictions_file(world, a, b).rename(world.root / f"{number}.dcanswers") for number in range(2)]
+    a.distil(files[0])
     outcomes, before = set(), (a.path / "learned.dcstate").read_bytes()
-    for _ in until_it_ends(lambda step: commands.run(a.path, "learn", files[step % 2], step=step), least=5):
+    for _ in until_it_ends(lambda step: commands.run(a.path, "distil", files[step % 2], step=step), least=5):
         check(world)
         entries = [entry["facts"]["state"] for entry in a.log.entries() if entry["event"] == "learn"]
         after = (a.path / "learned.dcstate").read_bytes()
@@ -157,7 +157,7 @@ def test_learning_that_kills_itself_at_every_step(commands, tmp_path):
         outcomes.add(after == before)
         before = after
     assert outcomes == {True, False}
-    assert a.evaluate(world.root / "new.csv")["using"] == "learned"
+    assert a.evaluate(world.root / "new.csv")["using"] == "distilled"
 
 
 def test_forgetting_that_kills_itself_at_every_step(commands, world):

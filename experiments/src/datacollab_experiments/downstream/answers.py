@@ -14,8 +14,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import datacollab as dc
 from datacollab.errors import AnchorError
-from datacollab.model import AnchorAnswers
-from datacollab.party._learn import AnswerRidge, remoteness
+from datacollab.model import AnchorPredictions
+from datacollab.party._distil import AnchorRidge, remoteness
 from datacollab.risk.attacks import membership
 
 from .measuring import Measured, Wanted
@@ -140,18 +140,18 @@ def _learned(
     table: Table, who: str, anchor: Rows, parties: list[Any], collaboration: Any
 ) -> Iterator[tuple[str, str, str, float]]:
     X_test, y_test = table.test
-    answers = [collaboration.anchor_answers(party.name) for party in parties]
+    answers = [collaboration.anchor_predictions(party.name) for party in parties]
     models = [collaboration.party_model(party.name) for party in parties]
     by_model = [_score(party.predict(X_test, model), y_test) for party, model in zip(parties, models, strict=True)]
     yield table.name, f"{who}: model", _ACCURACY, float(np.mean(by_model))
     refused = 0
     for party, (X, _), each in zip(parties, table.parties, answers, strict=True):
         try:
-            party.learn(anchor, each, rows=X)
+            party.distil(anchor, each, rows=X)
         except AnchorError:
             refused += 1
     yield table.name, f"{who}: ridge on answers", _REFUSED, refused / len(parties)
-    ridges = [AnswerRidge().fit(anchor, each.values) for each in answers]
+    ridges = [AnchorRidge().fit(anchor, each.values) for each in answers]
     said = [_said(ridge, each, X_test) for ridge, each in zip(ridges, answers, strict=True)]
     yield table.name, f"{who}: ridge on answers", _ACCURACY, float(np.mean([_score(told, y_test) for told in said]))
     yield table.name, f"{who}: ridge on answers", _R2, float(np.mean([ridge.r2_ for ridge in ridges]))
@@ -159,14 +159,14 @@ def _learned(
     yield table.name, f"{who}: ridge on answers", _REMOTE, float(np.mean(near))
     if table.name != DIGITS:
         return
-    mean = AnchorAnswers(
+    mean = AnchorPredictions(
         party="all", values=np.mean([each.values for each in answers], axis=0), classes=answers[0].classes
     )
-    told = _said(AnswerRidge().fit(anchor, mean.values), mean, X_test)
+    told = _said(AnchorRidge().fit(anchor, mean.values), mean, X_test)
     yield table.name, f"{who}: ridge on the mean of all answers", _ACCURACY, _score(told, y_test)
     if who == REAL:
         trees = [
-            party.learn(anchor, each, DecisionTreeClassifier(max_depth=8, random_state=0))
+            party.distil(anchor, each, DecisionTreeClassifier(max_depth=8, random_state=0))
             for party, each in zip(parties, answers, strict=True)
         ]
         yield (
@@ -178,13 +178,13 @@ def _learned(
     yield from _membership(table, who, parties[0], models[0], ridges[0], answers[0])
 
 
-def _said(ridge: Any, answers: AnchorAnswers, X: Rows) -> NDArray[Any]:
+def _said(ridge: Any, answers: AnchorPredictions, X: Rows) -> NDArray[Any]:
     told = ridge.predict(X)
     return np.asarray(told if answers.classes is None else answers.classes[told.argmax(axis=1)])
 
 
 def _membership(
-    table: Table, who: str, party: Any, model: Any, ridge: Any, answers: AnchorAnswers
+    table: Table, who: str, party: Any, model: Any, ridge: Any, answers: AnchorPredictions
 ) -> Iterator[tuple[str, str, str, float]]:
     """How well the first party tells the others' rows, with their targets, from strangers', by what it was sent."""
     X, y = (np.concatenate([each[i] for each in table.parties[1:]]) for i in range(2))

@@ -275,15 +275,15 @@ def export_parts(desk: AnalystDesk, pages: Pages) -> Iterator[Page | Action]:
             place=desk.outbox,
             is_effect=desk.folder.project.task.kind == "effect",
             remote=remote_commands(desk.path),
-            has_answers=desk.folder.project.task.is_single and not desk.of_sums,
+            has_predictions=desk.folder.project.task.is_single and not desk.of_sums,
             command=desk.command("export"),
         )
 
     def export(form: FormData) -> Response:
-        answers = checked(form, "answers")
+        anchor_predictions = checked(form, "anchor_predictions")
 
         def work(job: Job) -> None:
-            desk.folder.export(answers=answers, progress=lambda party: job.say(f"For {party}"))
+            desk.folder.export(anchor_predictions=anchor_predictions, progress=lambda party: job.say(f"For {party}"))
 
         desk.jobs.start("Writing a file for each party", EXPORT, work)
         return RedirectResponse("/work", 303)

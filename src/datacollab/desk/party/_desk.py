@@ -118,8 +118,8 @@ class PartyDesk:
     evaluated : dict of str to object or None
         What `PartyFolder.evaluate` gave.
     explained : Explained or None
-    learned : dict of str to object or None
-        What `PartyFolder.learn` gave.
+    distilled : dict of str to object or None
+        What `PartyFolder.distil` gave.
     """
 
     def __init__(self, path: Path, *, passphrase: str | None = None) -> None:
@@ -139,7 +139,7 @@ class PartyDesk:
         self.predicted: tuple[Path, int, dict[str, Any]] | None = None
         self.evaluated: dict[str, Any] | None = None
         self.explained: Explained | None = None
-        self.learned: dict[str, Any] | None = None
+        self.distilled: dict[str, Any] | None = None
         keys = self.path / "keys.json"
         if self.is_joined or not keys.is_file():
             self.key: PublicKey = self.opened().key.public
@@ -152,8 +152,8 @@ class PartyDesk:
         return (self.path / "project.toml").is_file()
 
     @property
-    def has_learned(self) -> bool:
-        """Whether a model was learned from answers."""
+    def has_distilled(self) -> bool:
+        """Whether a model was distilled from anchor predictions."""
         return (self.path / "learned.dcstate").is_file()
 
     @property

@@ -23,7 +23,7 @@ SIDES = {
     "collaboration": "the collaboration's model",
     "local": "you and the public rows",
     "own": "you alone",
-    "learned": "learned from answers",
+    "distilled": "distilled from anchor predictions",
 }
 
 
@@ -92,7 +92,7 @@ USING = (
     ("", "the usual: both together, where they were pooled"),
     ("local", "your own models, without the others"),
     ("collaboration", "the collaboration's model, without your own"),
-    ("learned", "what was learned from answers on the anchor"),
+    ("distilled", "what was distilled from anchor predictions"),
 )
 USING_SUMS = (("", "the one model of all parties' sums"),)
 _WITH_PROBABILITIES = "classification"

@@ -11,9 +11,9 @@ from starlette.types import ASGIApp
 
 from ..web import Page, Pages, Session, Step, create_app, remote_commands
 from ._desk import PartyDesk
+from ._distil import DISTIL, FORGET, distil_parts, forget_parts
 from ._explain import EXPLAIN, explain_parts
 from ._join import JOIN, join_parts
-from ._learn import FORGET, LEARN, forget_parts, learn_parts
 from ._model import EVALUATE, MODEL, PREDICT, evaluate_parts, model_parts, predict_parts
 from ._release import APPROVE, OUTBOX, RELEASE, approval_parts, release_parts
 from ._sums import SUMS, sums_parts
@@ -66,7 +66,7 @@ def party_app(desk: PartyDesk, session: Session) -> ASGIApp:
             *predict_parts(desk, pages),
             *evaluate_parts(desk, pages),
             *explain_parts(desk, pages),
-            *learn_parts(desk, pages),
+            *distil_parts(desk, pages),
             *forget_parts(desk, pages),
         ],
     )
@@ -138,12 +138,12 @@ def _beside(desk: PartyDesk) -> Sequence[Step]:
     steps = [
         Step(path=EVALUATE, name="How good on known rows", is_done=desk.evaluated is not None, is_beside=True),
         Step(path=EXPLAIN, name="What columns do", is_done=desk.explained is not None, is_beside=True),
-        Step(path=LEARN, name="Learn from answers", is_done=desk.has_learned, is_beside=True),
+        Step(path=DISTIL, name="Distil anchor predictions", is_done=desk.has_distilled, is_beside=True),
         Step(path=FORGET, name="Forget the map", is_done=desk.has_forgotten(), is_beside=True),
     ]
     # Of an effect no model comes back, and without targets there is nothing to be held against.
-    models = (EVALUATE, EXPLAIN, LEARN)
-    without = {"effect": models, "none": models, "survival": (LEARN,)}.get(project.task.kind, ())
+    models = (EVALUATE, EXPLAIN, DISTIL)
+    without = {"effect": models, "none": models, "survival": (DISTIL,)}.get(project.task.kind, ())
     if project.sharing is not None:
-        without = (EXPLAIN, LEARN, FORGET)
+        without = (EXPLAIN, DISTIL, FORGET)
     return [step for step in steps if step.path not in without]

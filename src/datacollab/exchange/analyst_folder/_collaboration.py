@@ -15,17 +15,17 @@ from ..._validation import require
 from ...bundle import Bundle, KeyPair, arrays_to_bytes, bytes_to_arrays, pack, seal, unpack
 from ...errors import ExchangeError
 from ...model import (
-    ANSWERS_KIND,
     MODEL_KIND,
+    PREDICTIONS_KIND,
     PartyModel,
-    anchor_answers,
-    answers_contents,
+    anchor_predictions,
     estimator_kind,
     head_from,
     head_to,
     map_from,
     map_to,
     model_contents,
+    predictions_contents,
 )
 from ...survival import SurvivalModel
 from ..project import Project
@@ -39,8 +39,8 @@ __all__ = [
     "COLLABORATION_KIND",
     "pack_collaboration",
     "refuse_training_rows",
-    "signed_answers",
     "signed_model",
+    "signed_predictions",
     "unpack_collaboration",
 ]
 
@@ -237,7 +237,7 @@ def signed_model(
     )
 
 
-def signed_answers(
+def signed_predictions(
     model: PartyModel, anchor_representation: FloatArray, result: Integration, project: Project, key: KeyPair
 ) -> bytes:
     """A `.dcanswers` file for one party, sealed to it: what its model says of the anchor, and no model.
@@ -249,13 +249,13 @@ def signed_answers(
     """
     party = str(model.party)
     try:
-        inner, members = answers_contents(anchor_answers(model, anchor_representation))
+        inner, members = predictions_contents(anchor_predictions(model, anchor_representation))
     except (TypeError, ArithmeticError) as error:
         raise ExchangeError("MODEL_UNSUPPORTED", f"{error} Integrate with another model.") from None
     purpose = f"answers for {party} in {project.digest}"
-    sealed = seal(pack(ANSWERS_KIND, inner, members), [project.parties[party]], purpose=purpose)
+    sealed = seal(pack(PREDICTIONS_KIND, inner, members), [project.parties[party]], purpose=purpose)
     facts = {name: inner[name] for name in ("task", "n_anchors", "versions")} | _about(party, result, project)
-    return pack(ANSWERS_KIND, facts | {"estimator": estimator_kind(model.estimator)}, {SEALED: sealed}, key=key)
+    return pack(PREDICTIONS_KIND, facts | {"estimator": estimator_kind(model.estimator)}, {SEALED: sealed}, key=key)
 
 
 def _about(party: str, result: Integration, project: Project) -> dict[str, Any]:

@@ -17,7 +17,13 @@ from ...sums import SumsModel
 from ..log import AuditLog, locked
 from ..project import Project, load_project, read_project
 from ..sums import model_to_bytes
-from ._collaboration import pack_collaboration, refuse_training_rows, signed_answers, signed_model, unpack_collaboration
+from ._collaboration import (
+    pack_collaboration,
+    refuse_training_rows,
+    signed_model,
+    signed_predictions,
+    unpack_collaboration,
+)
 from ._integration import Integration, describe
 from ._methods import clustered, survival_defaults
 from ._shares import PartyStatus, ReceivedShare, check_newer, check_same_anchor, receive
@@ -28,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AnalystFolder"]
 
-_MODEL, _ANSWERS = ".dcmodel", ".dcanswers"
+_MODEL, _ANCHOR_PREDICTIONS = ".dcmodel", ".dcanswers"
 
 
 class AnalystFolder:
@@ -329,7 +335,7 @@ class AnalystFolder:
     def export(
         self,
         *,
-        answers: bool = False,
+        anchor_predictions: bool = False,
         allow_training_rows: str | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> list[Path]:
@@ -337,7 +343,7 @@ class AnalystFolder:
 
         Parameters
         ----------
-        answers : bool, default=False
+        anchor_predictions : bool, default=False
             Whether answers leave and no model, so that the other option has no meaning.
         allow_training_rows : str, optional
             Who takes it on themselves that a model carries training rows; recorded in the models and in the log.
@@ -352,27 +358,29 @@ class AnalystFolder:
             When answers are wanted of times to an event, or of clusters.
         """
         if self.project.sharing is not None:
-            if answers:
+            if anchor_predictions:
                 raise AgreementError(
                     f"Project {self.project.name!r} shares sums, of which models are sent and no answers. Leave out "
-                    "--answers."
+                    "--anchor-predictions."
                 )
             return self._export_sums(progress)
         with locked(self.path):
             models, result = self.integrated()
-            if not answers:
+            if not anchor_predictions:
                 refuse_training_rows(result, allow_training_rows)
             elif not self.project.task.is_single:
-                raise AgreementError("Answers are given for classes and numbers alone. Export models (no --answers).")
+                raise AgreementError(
+                    "Answers are given for classes and numbers alone. Export models (no --anchor-predictions)."
+                )
             anchors = {each.party: each.share.anchor_representation for each in self.shares()}
             options: dict[str, Any] = {"overridden_by": allow_training_rows}
 
             def data_for(party: str) -> bytes:
-                if answers:
-                    return signed_answers(models[party], anchors[party], result, self.project, self._key)
+                if anchor_predictions:
+                    return signed_predictions(models[party], anchors[party], result, self.project, self._key)
                 return signed_model(models[party], result, self.project, self._key, **options)
 
-            ending, facts = (_ANSWERS, {"answers": True}) if answers else (_MODEL, options)
+            ending, facts = (_ANCHOR_PREDICTIONS, {"answers": True}) if anchor_predictions else (_MODEL, options)
             return self._release(list(models), ending, data_for, facts, progress)
 
     def _export_sums(self, progress: Callable[[str], None] | None) -> list[Path]:
@@ -464,7 +472,7 @@ class AnalystFolder:
         """Whether a file in the outbox says this of what it was made of."""
         from ...bundle import unpack
 
-        for ending in (_MODEL, _ANSWERS):
+        for ending in (_MODEL, _ANCHOR_PREDICTIONS):
             file = self.path / "outbox" / f"{party}{ending}"
             with suppress(ExchangeError):
                 if file.is_file() and unpack(file, signed_by=self.project.analyst).facts.get(fact) == value:

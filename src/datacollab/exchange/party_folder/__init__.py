@@ -5,7 +5,7 @@ Files by what they are for:
 * The folder: `_party_folder`, `_workplace`, `_files`, `_stored`, `_commit`, `_outbox`, `_mask_key`.
 * What may leave: `_policy`, `_prepare`, `_release_check`, `_release_summary`, `_risk`.
 * What may leave of sums: `_sums_map`, `_sums_share`, `_sums_summary`, `_sums_commit`.
-* The analyst's model, or its answers: `_installation`, `_learning`.
+* The analyst's model, or its answers: `_installation`, `_distilling`.
 * Predictions: `_predictions`, `_prediction`, `_sides`, `_sums_model`, `_scores`.
 * What columns do in the model: `_explaining`.
 """

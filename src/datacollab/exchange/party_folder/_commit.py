@@ -58,8 +58,8 @@ from ._outbox import open_outbox
 from ._sums_commit import recover_sum
 
 __all__ = [
+    "commit_distilled",
     "commit_forgetting",
-    "commit_learned",
     "commit_model",
     "commit_share",
     "has_forgotten",
@@ -129,7 +129,7 @@ def commit_model(
     _finish_model(files)
 
 
-def commit_learned(
+def commit_distilled(
     files: Files, own: OwnFiles, entry: Mapping[str, Any], *, facts: Mapping[str, Any], members: Mapping[str, bytes]
 ) -> None:
     """Keep answers and what was learned from them.
@@ -143,9 +143,9 @@ def commit_learned(
     facts, members
         Of the file.
     """
-    own.write(files.next_learned, facts, members)
-    AuditLog(files.log).append("learn", **entry, state=own.read(files.next_learned).digest)
-    _move(files.next_learned, files.learned)
+    own.write(files.next_distilled, facts, members)
+    AuditLog(files.log).append("learn", **entry, state=own.read(files.next_distilled).digest)
+    _move(files.next_distilled, files.learned)
 
 
 def commit_forgetting(files: Files, party: str, share_digest: str) -> None:
@@ -171,8 +171,8 @@ def has_forgotten(files: Files) -> bool:
 def recover(files: Files, own: OwnFiles, party: str) -> None:
     """Finish or undo what a killed command left; the folder must be locked."""
     recover_sum(files, own)
-    if files.next_learned.exists():
-        _finish_learned(files, own)
+    if files.next_distilled.exists():
+        _finish_distilled(files, own)
     if has_forgotten(files):
         _destroy(files, party)
         return
@@ -211,12 +211,12 @@ def _finish_model(files: Files) -> None:
     _move(files.next_model, files.model)
 
 
-def _finish_learned(files: Files, own: OwnFiles) -> None:
+def _finish_distilled(files: Files, own: OwnFiles) -> None:
     learned = [entry["facts"].get("state") for entry in AuditLog(files.log).entries() if entry["event"] == "learn"]
-    if learned[-1:] == [own.read(files.next_learned).digest]:
-        _move(files.next_learned, files.learned)
+    if learned[-1:] == [own.read(files.next_distilled).digest]:
+        _move(files.next_distilled, files.learned)
     else:
-        files.next_learned.unlink()
+        files.next_distilled.unlink()
 
 
 def _destroy(files: Files, party: str) -> None:

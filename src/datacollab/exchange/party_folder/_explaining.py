@@ -18,7 +18,7 @@ from ..._typing import FloatArray
 from ...bundle import write_atomically
 from ...errors import AgreementError, DataCollabError, ExchangeError
 from ..project import Column, Project, encode_table, read_table, table_format, write_table
-from ._learning import Learning
+from ._distilling import Distilling
 from ._prediction import check_output
 from ._rows_only import check_shares_rows
 from ._sides import CommonSide
@@ -102,7 +102,7 @@ class Explained:
         return f"Explained({len(self.rows)} of {self.n_rows} rows, {len(self.explanation.feature_names)} columns)"
 
 
-class Explaining(Learning):
+class Explaining(Distilling):
     """What a party asks of the installed model about its own columns."""
 
     @one_thread

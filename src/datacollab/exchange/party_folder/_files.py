@@ -77,7 +77,7 @@ class Files:
         return self.root / "learned.dcstate"
 
     @property
-    def next_learned(self) -> Path:
+    def next_distilled(self) -> Path:
         """The same on its way to the disk."""
         return self.root / ".learned.dcstate.next"
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from ..._typing import FloatArray
 from ...errors import ExchangeError
 from ...model import PartyModel, estimator_kind
-from ...party import LearnedModel, LocalParty, PersonalModel
+from ...party import DistilledModel, LocalParty, PersonalModel
 from ..project import Project
 
-__all__ = ["SIDES", "AtHome", "LearnedSide", "Side", "agreed_times", "survival_names", "times_within"]
+__all__ = ["SIDES", "AtHome", "DistilledSide", "Side", "agreed_times", "survival_names", "times_within"]
 
 _PARTS = 4
 
@@ -52,7 +52,7 @@ def times_within(model: PartyModel, times: Sequence[float]) -> list[float]:
     return [time for time in times if time <= baseline.times[-1]]
 
 
-SIDES = ("combined", "local", "own", "collaboration", "learned")
+SIDES = ("combined", "local", "own", "collaboration", "distilled")
 
 
 class Side(Protocol):
@@ -123,26 +123,26 @@ class PersonalSide:
         return self.personal.predict_proba(X, using=self.using)
 
 
-class LearnedSide:
-    """What the party learned from answers on the anchor, which takes no f_k.
+class DistilledSide:
+    """What the party distilled from anchor predictions, which takes no f_k.
 
     Parameters
     ----------
-    learned : LearnedModel
+    distilled : DistilledModel
     """
 
-    def __init__(self, learned: LearnedModel) -> None:
-        self.learned = learned
-        self.name = estimator_kind(learned.estimator)
-        self.classes: NDArray[Any] | None = learned.classes_
+    def __init__(self, distilled: DistilledModel) -> None:
+        self.distilled = distilled
+        self.name = estimator_kind(distilled.estimator)
+        self.classes: NDArray[Any] | None = distilled.classes_
 
     def predict(self, X: FloatArray) -> NDArray[Any]:
         """Predicted targets, of shape (n_rows,)."""
-        return self.learned.predict(X)
+        return self.distilled.predict(X)
 
     def predict_proba(self, X: FloatArray) -> FloatArray:
         """Class probabilities, of shape (n_rows, n_classes)."""
-        return self.learned.predict_proba(X)
+        return self.distilled.predict_proba(X)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -153,11 +153,11 @@ class AtHome:
     ----------
     party : LocalParty or None
     model : PartyModel or None
-        Both None where no model is installed, and all there is was learned from answers.
+        Both None where no model is installed, and all there is was distilled from anchor predictions.
     personal : PersonalModel or None
         None where nothing was pooled.
-    learned : LearnedSide or None
-        None where nothing was learned from answers.
+    distilled : DistilledSide or None
+        None where nothing was distilled from anchor predictions.
     sentence : str
         What collaboration brought, or why that cannot be said.
     """
@@ -166,7 +166,7 @@ class AtHome:
     model: PartyModel | None
     personal: PersonalModel | None
     sentence: str
-    learned: LearnedSide | None = None
+    distilled: DistilledSide | None = None
 
     def side(self, using: str | None = None) -> Side:
         """Whose predictions are taken; by default the pool's, the collaboration's, or what was learned, in this order.
@@ -180,12 +180,13 @@ class AtHome:
         """
         if using not in (None, *SIDES):
             raise ValueError(f"Unknown predictions {using!r}; choose one of {', '.join(SIDES)}.")
-        if using == "learned" or (using is None and self.model is None):
-            if self.learned is None:
+        if using == "distilled" or (using is None and self.model is None):
+            if self.distilled is None:
                 raise ExchangeError(
-                    "NOT_INSTALLED", "Nothing was learned from answers. Run `datacollab party learn FILE` first."
+                    "NOT_INSTALLED",
+                    "Nothing was distilled from anchor predictions. Run `datacollab party distil FILE` first.",
                 )
-            return self.learned
+            return self.distilled
         if self.party is None or self.model is None:
             raise ExchangeError(
                 "NOT_INSTALLED",
@@ -208,4 +209,4 @@ class AtHome:
         names: tuple[str, ...] = () if self.model is None else ("collaboration",)
         if self.personal is not None:
             names = tuple(self.personal.sides)
-        return {name: self.side(name) for name in (*names, *(("learned",) if self.learned is not None else ()))}
+        return {name: self.side(name) for name in (*names, *(("distilled",) if self.distilled is not None else ()))}

@@ -162,7 +162,7 @@ def load_party(files: Files, own: OwnFiles) -> StoredParty:
         raise ExchangeError(
             "FORGOTTEN",
             f"The party in {files.root} has forgotten its map f_k, which sharing and models need. Predict with what "
-            "was learned from answers; to share again, use a new folder with the same keys.",
+            "was distilled from anchor predictions; to share again, use a new folder with the same keys.",
         )
     if not files.state.exists():
         if any(entry["event"] == "share" for entry in AuditLog(files.log).entries()):

@@ -18,9 +18,9 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_t
 
 import datacollab as dc
 from datacollab.errors import AgreementError, AnchorError, ForgottenError, UnknownPartyError
-from datacollab.model import AnchorAnswers
+from datacollab.model import AnchorPredictions
 from datacollab.party import GaussianMechanism, Microaggregation, local_party, party_state
-from datacollab.party._learn import remoteness
+from datacollab.party._distil import remoteness
 
 
 def digits(seed=0, n_parties=4, n_rows=60, n_anchors=300):
@@ -52,29 +52,29 @@ def world():
 def test_answers_are_what_the_partys_model_says_of_the_anchor(world):
     *_, anchor, _, parties, collaboration = world
     for party in parties:
-        answers, model = collaboration.anchor_answers(party.name), collaboration.party_model(party.name)
+        answers, model = collaboration.anchor_predictions(party.name), collaboration.party_model(party.name)
         h, g = collaboration.estimator_, collaboration.integrator_.integration_functions_[party.name]
         np.testing.assert_array_equal(answers.values, h.predict_proba(g(party.obfuscate(anchor))))
         np.testing.assert_array_equal(answers.predicted, party.predict(anchor, model))
         np.testing.assert_array_equal(answers.classes, h.classes_)
     with pytest.raises(UnknownPartyError, match="'z' took no part"):
-        collaboration.anchor_answers("z")
+        collaboration.anchor_predictions("z")
 
 
 def test_a_collaboration_without_shares_has_no_answers(world):
     *_, collaboration = world
     bare = dc.Collaboration(collaboration.integrator_, collaboration.estimator_, {})
     with pytest.raises(UnknownPartyError, match="not at hand"):
-        bare.anchor_answers("a")
+        bare.anchor_predictions("a")
 
 
 def test_the_nearest_anchor_row_gives_back_its_answer(world):
     *_, anchor, _, parties, collaboration = world
-    answers = collaboration.anchor_answers("a")
-    learned = parties[0].learn(anchor, answers, KNeighborsRegressor(1))
+    answers = collaboration.anchor_predictions("a")
+    learned = parties[0].distil(anchor, answers, KNeighborsRegressor(1))
     np.testing.assert_array_equal(learned.predict_proba(anchor), answers.values)
     np.testing.assert_array_equal(learned.predict(anchor), answers.predicted)
-    named = parties[0].learn(anchor, answers, KNeighborsClassifier(1))
+    named = parties[0].distil(anchor, answers, KNeighborsClassifier(1))
     np.testing.assert_array_equal(named.predict(anchor), answers.predicted)
 
 
@@ -83,7 +83,7 @@ def test_it_predicts_as_well_as_the_model_and_asks_for_no_map(world):
     party = copy.deepcopy(parties[0])
     by_model = np.mean(party.predict(X[rest], collaboration.party_model("a")) == y[rest])
     party.forget()
-    learned = party.learn(anchor, collaboration.anchor_answers("a"), rows=X[own[0]])
+    learned = party.distil(anchor, collaboration.anchor_predictions("a"), rows=X[own[0]])
     assert np.mean(learned.predict(X[rest]) == y[rest]) > by_model - 0.03
     assert 0.8 < learned.r2 < 1
     assert 0.7 < learned.agreement < 1
@@ -94,48 +94,48 @@ def test_it_predicts_as_well_as_the_model_and_asks_for_no_map(world):
 
 def test_what_is_said_of_rows_left_out_is_what_folds_say(world):
     *_, anchor, _, parties, collaboration = world
-    answers = collaboration.anchor_answers("a")
-    numbers = AnchorAnswers(party="a", values=answers.values[:, 3])
+    answers = collaboration.anchor_predictions("a")
+    numbers = AnchorPredictions(party="a", values=answers.values[:, 3])
     left_out = cross_val_predict(Ridge(10.0), anchor, numbers.values, cv=KFold(5, shuffle=True, random_state=0))
     expected = 1 - ((numbers.values - left_out) ** 2).sum() / ((numbers.values - numbers.values.mean()) ** 2).sum()
-    assert_allclose(parties[0].learn(anchor, numbers, Ridge(10.0)).r2, expected)
+    assert_allclose(parties[0].distil(anchor, numbers, Ridge(10.0)).r2, expected)
 
 
 def test_numbers_are_learned_as_numbers(rng):
     X = rng.uniform(-2, 2, size=(300, 3))
     values = np.sin(X[:, 0]) + X[:, 1]
-    party, answers = dc.Party("a", None), AnchorAnswers(party="a", values=values[:200])
+    party, answers = dc.Party("a", None), AnchorPredictions(party="a", values=values[:200])
     for estimator in (None, RandomForestRegressor(50, random_state=0), make_pipeline(StandardScaler(), Ridge())):
-        learned = party.learn(X[:200], answers, estimator)
+        learned = party.distil(X[:200], answers, estimator)
         assert np.corrcoef(learned.predict(X[200:]), values[200:])[0, 1] > 0.9
         assert (learned.classes_, learned.agreement, learned.remoteness) == (None, None, None)
     with pytest.raises(AttributeError, match="no probabilities"):
         learned.predict_proba(X)
     with pytest.raises(TypeError, match="numbers"):
-        party.learn(X[:200], answers, LogisticRegression())
+        party.distil(X[:200], answers, LogisticRegression())
 
 
 def test_a_classifier_learns_the_probabilities_and_not_the_winners(rng):
     """Of answers that a logistic model gave, a logistic model finds that model again."""
     X = rng.normal(size=(400, 2))
     probability = 1 / (1 + np.exp(-(0.5 + X @ [1.0, -0.7])))
-    answers = AnchorAnswers(party="a", values=np.column_stack([1 - probability, probability]), classes=[0, 1])
+    answers = AnchorPredictions(party="a", values=np.column_stack([1 - probability, probability]), classes=[0, 1])
     plain = LogisticRegression(C=1e8, tol=1e-10, max_iter=1000)
-    learned = dc.Party("a", None).learn(X, answers, plain)
+    learned = dc.Party("a", None).distil(X, answers, plain)
     assert_allclose(learned.estimator.coef_, [[1.0, -0.7]], atol=1e-3)
     assert_allclose(learned.estimator.intercept_, [0.5], atol=1e-3)
     assert_allclose(learned.predict_proba(X), answers.values, atol=1e-3)
-    scaled = dc.Party("a", None).learn(X, answers, make_pipeline(StandardScaler(), plain))
+    scaled = dc.Party("a", None).distil(X, answers, make_pipeline(StandardScaler(), plain))
     assert_allclose(scaled.predict_proba(X), answers.values, atol=1e-3)
 
 
 def test_a_class_that_is_never_likely_keeps_its_column(rng):
     X = rng.normal(size=(100, 2))
     first = (X[:, 0] > 0).astype(float)
-    answers = AnchorAnswers(
+    answers = AnchorPredictions(
         party="a", values=np.column_stack([first, np.zeros(100), 1 - first]), classes=["x", "y", "z"]
     )
-    learned = dc.Party("a", None).learn(X, answers, DecisionTreeClassifier())
+    learned = dc.Party("a", None).distil(X, answers, DecisionTreeClassifier())
     np.testing.assert_array_equal(learned.predict_proba(X), answers.values)
 
 
@@ -146,8 +146,8 @@ def test_a_regressor_that_says_nothing_of_a_row_holds_all_classes_alike(rng):
 
     X = rng.normal(size=(100, 2))
     probability = 1 / (1 + np.exp(-3 * X[:, 0]))
-    answers = AnchorAnswers(party="a", values=np.column_stack([probability, 1 - probability]), classes=["x", "y"])
-    learned = dc.Party("a", None).learn(X, answers, Negative())
+    answers = AnchorPredictions(party="a", values=np.column_stack([probability, 1 - probability]), classes=["x", "y"])
+    learned = dc.Party("a", None).distil(X, answers, Negative())
     assert_allclose(learned.predict_proba(np.array([[101.0, 0.0], [1e4, 0.0]])), 0.5)
 
 
@@ -155,7 +155,7 @@ def test_a_tree_names_the_original_columns(world):
     *_, anchor, _, parties, collaboration = world
     names = [f"pixel {number}" for number in range(64)]
     frame = pd.DataFrame(anchor, columns=names)
-    learned = parties[0].learn(frame, collaboration.anchor_answers("a"), DecisionTreeRegressor(max_depth=4))
+    learned = parties[0].distil(frame, collaboration.anchor_predictions("a"), DecisionTreeRegressor(max_depth=4))
     assert "pixel" in export_text(learned.estimator, feature_names=names)
     assert learned.predict(frame).shape == (300,)
 
@@ -170,28 +170,28 @@ def test_anchors_of_real_rows_and_interpolated_ones_are_learned_from_and_uniform
     else:
         anchor = np.random.default_rng(seed).uniform(X.min(axis=0), X.max(axis=0), size=(300, 64))
     parties, collaboration = collaboration_of(X, y, own, anchor)
-    answers = collaboration.anchor_answers("a")
+    answers = collaboration.anchor_predictions("a")
     if kind == "uniform":
         with pytest.raises(AnchorError, match="times as far"):
-            parties[0].learn(anchor, answers, rows=X[own[0]])
+            parties[0].distil(anchor, answers, rows=X[own[0]])
         with pytest.raises(AnchorError, match="of what the answers vary by"):
-            parties[0].learn(anchor, answers)
+            parties[0].distil(anchor, answers)
     else:
-        learned = parties[0].learn(anchor, answers, rows=X[own[0]])
+        learned = parties[0].distil(anchor, answers, rows=X[own[0]])
         assert np.mean(learned.predict(X[rest]) == y[rest]) > 0.85
 
 
 def test_a_poor_estimator_says_nothing_against_the_anchor(world):
     *_, anchor, _, parties, collaboration = world
-    learned = parties[0].learn(anchor, collaboration.anchor_answers("a"), DecisionTreeRegressor(max_depth=1))
+    learned = parties[0].distil(anchor, collaboration.anchor_predictions("a"), DecisionTreeRegressor(max_depth=1))
     assert learned.r2 < 0.3
 
 
 def test_what_does_not_belong_together_is_refused(world):
     X, _, own, anchor, _, parties, collaboration = world
-    answers, party = collaboration.anchor_answers("a"), parties[0]
+    answers, party = collaboration.anchor_predictions("a"), parties[0]
     refusals = [
-        (AgreementError, "made for 'b'", (anchor, collaboration.anchor_answers("b")), {}),
+        (AgreementError, "made for 'b'", (anchor, collaboration.anchor_predictions("b")), {}),
         (AgreementError, "300 anchor rows, and the anchor has 299", (anchor[1:], answers), {}),
         (TypeError, "got ndarray", (anchor, answers.values), {}),
         (TypeError, "PCA", (anchor, answers, dc.obfuscator("pca")), {}),
@@ -204,13 +204,13 @@ def test_what_does_not_belong_together_is_refused(world):
     ]
     for kind, words, arguments, options in refusals:
         with pytest.raises(kind, match=words) as found:
-            party.learn(*arguments, **options)
+            party.distil(*arguments, **options)
         assert "'a'" in str(found.value) or kind is TypeError
-    few = AnchorAnswers(party="a", values=np.arange(10.0))
+    few = AnchorPredictions(party="a", values=np.arange(10.0))
     with pytest.raises(AnchorError, match="at least 20"):
-        party.learn(np.eye(10), few)
+        party.distil(np.eye(10), few)
     with pytest.raises(AnchorError, match="nothing to learn"):
-        party.learn(anchor, AnchorAnswers(party="a", values=np.ones(300)))
+        party.distil(anchor, AnchorPredictions(party="a", values=np.ones(300)))
 
 
 def naive_remoteness(own, anchor):
@@ -319,7 +319,7 @@ def test_what_needs_the_map_is_refused_in_words(world):
     for call in calls:
         with pytest.raises(ForgottenError, match="Party 'b' has forgotten its map"):
             call()
-    assert party.learn(anchor, collaboration.anchor_answers("b")).predict(X[:3]).shape == (3,)
+    assert party.distil(anchor, collaboration.anchor_predictions("b")).predict(X[:3]).shape == (3,)
     assert party.forget().startswith("Party 'b' has forgotten")
     # Copies made before, and files, are another matter; the message says so.
     assert local_party(*state).predict(X[:3], model).shape == (3,)

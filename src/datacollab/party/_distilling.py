@@ -7,27 +7,27 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from ..errors import ForgottenError
-from ..model import AnchorAnswers
+from ..model import AnchorPredictions
 from ._combining import CombiningParty
-from ._learn import LearnedModel, learn_answers
+from ._distil import DistilledModel, distil_predictions
 from ._release import Ledger
 
-__all__ = ["LearningParty"]
+__all__ = ["DistillingParty"]
 
 
-class LearningParty(CombiningParty):
+class DistillingParty(CombiningParty):
     """What a `Party` does with answers in place of a model, and after it has forgotten all else."""
 
     _forgotten = False
 
-    def learn(
+    def distil(
         self,
         anchor: ArrayLike,
-        answers: AnchorAnswers,
+        answers: AnchorPredictions,
         estimator: Any = None,
         *,
         rows: ArrayLike | None = None,
-    ) -> LearnedModel:
+    ) -> DistilledModel:
         """Learn a model of one's own from the analyst's answers on the anchor; it takes raw rows.
 
         No f_k is needed, here or later, so this works after `forget`, too.
@@ -36,19 +36,19 @@ class LearningParty(CombiningParty):
         ----------
         anchor : array-like or dataframe of shape (n_anchors, n_features)
             The rows that were shared, in their order.
-        answers : AnchorAnswers
-            What the analyst made for this party, by `Collaboration.anchor_answers`.
+        answers : AnchorPredictions
+            What the analyst made for this party, by `Collaboration.anchor_predictions`.
         estimator : estimator, optional
             Any regressor, of several numbers at once where answers are probabilities, or classifier of scikit-learn;
             cloned before it is fitted.  A classifier learns each row with every class, weighted by its probability,
             or, if it takes no weights, the most probable class alone.  By default kernel ridge regression whose width
-            and penalty are chosen by leave-one-out (`datacollab.party.AnswerRidge`).
+            and penalty are chosen by leave-one-out (`datacollab.party.AnchorRidge`).
         rows : array-like or dataframe of shape (n_rows, n_features), optional
             Rows of one's own, at least ten, to see whether the anchor has rows like them.  They are not learned from.
 
         Returns
         -------
-        LearnedModel
+        DistilledModel
 
         Raises
         ------
@@ -81,11 +81,11 @@ class LearningParty(CombiningParty):
         >>> parties = [dc.Party(k, f).fit(X[k:300:5], y[k:300:5]) for k in range(5)]
         >>> anchor, analyst = X[300:600], dc.Analyst(dc.KTI(16), RandomForestClassifier(random_state=0))
         >>> collaboration = analyst.fit([party.share(anchor) for party in parties])
-        >>> model = parties[0].learn(anchor, collaboration.anchor_answers(0), rows=X[:300:5])
+        >>> model = parties[0].distil(anchor, collaboration.anchor_predictions(0), rows=X[:300:5])
         >>> bool((model.predict(X[600:]) == y[600:]).mean() > 0.8)
         True
         """
-        return learn_answers(self.name, anchor, answers, estimator, rows=rows)
+        return distil_predictions(self.name, anchor, answers, estimator, rows=rows)
 
     def forget(self) -> str:
         """Destroy f_k, its rotation, the order of the rows, targets, digests and noise, for good.

@@ -6,7 +6,7 @@ import stat
 import numpy as np
 import pandas as pd
 import pytest
-from answers_world import answers_file, world_of
+from anchor_predictions_world import predictions_file, world_of
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import datacollab as dc
@@ -14,7 +14,7 @@ from datacollab.bundle import KeyPair
 from datacollab.exchange.party_folder import PartyFolder
 from datacollab.exchange.party_folder._files import Files, OwnFiles
 from datacollab.exchange.project import Anchor, encode_table
-from datacollab.model import AnchorAnswers
+from datacollab.model import AnchorPredictions
 from party_world import contents, events, new_world, refused
 
 
@@ -23,10 +23,10 @@ def world(tmp_path):
     return world_of(tmp_path)
 
 
-def learned(world, **options):
+def distilled(world, **options):
     a, b = world.shared("a"), world.shared("b")
-    file = answers_file(world, a, b)
-    return a, a.learn(file, **options)
+    file = predictions_file(world, a, b)
+    return a, a.distil(file, **options)
 
 
 def predicted(folder, world, **options):
@@ -38,12 +38,12 @@ def predicted(folder, world, **options):
 @pytest.mark.parametrize("tree", [None, 4])
 def test_what_is_learned_predicts_as_in_memory(tmp_path, task, tree):
     world = world_of(tmp_path, task)
-    folder, facts = learned(world, tree=tree)
+    folder, facts = distilled(world, tree=tree)
     assert facts["r2"] > 0.6
     assert 0.7 < facts["remoteness"] < 1.4
     opened = [world.open_share(PartyFolder(world.root / name))[0] for name in "ab"]
     estimator = LogisticRegression() if task == "classification" else LinearRegression()
-    answers = dc.Analyst(dc.LTI(3), estimator).fit(opened).anchor_answers("a")
+    answers = dc.Analyst(dc.LTI(3), estimator).fit(opened).anchor_predictions("a")
     kind = None
     if tree is not None:
         from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -52,7 +52,7 @@ def test_what_is_learned_predicts_as_in_memory(tmp_path, task, tree):
             max_depth=tree, random_state=0
         )
         assert any(name in facts["tree"] for name in world.project.feature_names)
-    model = dc.Party("a", None).learn(world.anchor.rows, answers, kind)
+    model = dc.Party("a", None).distil(world.anchor.rows, answers, kind)
     X = encode_table(world.project, world.table, where="new").X
     table = predicted(PartyFolder(folder.path), world, proba=task == "classification")
     if task == "classification":
@@ -62,22 +62,22 @@ def test_what_is_learned_predicts_as_in_memory(tmp_path, task, tree):
         np.testing.assert_allclose(table["prediction"], model.predict(X), rtol=1e-9)
     assert facts["r2"] == model.r2
     score = folder.evaluate(world.root / "new.csv")
-    assert (score["using"], list(score["sides"])) == ("learned", ["learned"])
+    assert (score["using"], list(score["sides"])) == ("distilled", ["distilled"])
     assert score.get("accuracy", 1) > 0.7
     assert "no model is installed" in folder.sentence
 
 
 def test_a_model_and_what_was_learned_stand_side_by_side(world):
     folder = world.installed()
-    folder.learn(answers_file(world, folder, PartyFolder(world.root / "b")))
+    folder.distil(predictions_file(world, folder, PartyFolder(world.root / "b")))
     score = folder.evaluate(world.root / "new.csv")
-    assert (score["using"], list(score["sides"])) == ("collaboration", ["collaboration", "learned"])
-    assert folder.evaluate(world.root / "new.csv", using="learned")["using"] == "learned"
+    assert (score["using"], list(score["sides"])) == ("collaboration", ["collaboration", "distilled"])
+    assert folder.evaluate(world.root / "new.csv", using="distilled")["using"] == "distilled"
     assert events(folder) == ["join", "share", "install", "learn", "evaluate", "evaluate"]
 
 
 def test_the_log_tells_and_the_file_is_closed(world):
-    folder, _ = learned(world)
+    folder, _ = distilled(world)
     assert events(folder) == ["join", "share", "learn"]
     folder.log.verify()
     path = folder.path / "learned.dcstate"
@@ -92,24 +92,24 @@ def test_the_log_tells_and_the_file_is_closed(world):
 
 def test_nothing_was_learned_yet(world):
     with refused("NOT_SHARED"):
-        world.join("a").learn(world.root / "a.csv")
+        world.join("a").distil(world.root / "a.csv")
     with refused("NOT_SHARED"):
         world.join("a").forget()
     folder = world.installed()
     with refused("NOT_INSTALLED"):
-        folder.evaluate(world.root / "new.csv", using="learned")
+        folder.evaluate(world.root / "new.csv", using="distilled")
 
 
 def test_answers_that_do_not_belong_here_are_refused(world):
     a, b = world.shared("a"), world.shared("b")
 
     def values(change):
-        return lambda answers: AnchorAnswers(
+        return lambda answers: AnchorPredictions(
             party=answers.party, values=change(answers.values), classes=answers.classes
         )
 
     def other(**fields):
-        return lambda answers: AnchorAnswers(
+        return lambda answers: AnchorPredictions(
             **{"party": answers.party, "values": answers.values, "classes": answers.classes} | fields
         )
 
@@ -133,13 +133,13 @@ def test_answers_that_do_not_belong_here_are_refused(world):
     ]
     for code, changes in cases:
         with refused(code):
-            a.learn(answers_file(world, a, b, **changes))
+            a.distil(predictions_file(world, a, b, **changes))
     with refused("BUNDLE_MALFORMED"):
-        a.learn(world.root / "a.csv")
+        a.distil(world.root / "a.csv")
     with refused("WRONG_KIND"):
-        a.learn(world.model_file(a, b))
+        a.distil(world.model_file(a, b))
     with refused("WRONG_KIND"):
-        a.install(answers_file(world, a, b))
+        a.install(predictions_file(world, a, b))
     assert contents(a) == before
 
 
@@ -147,7 +147,7 @@ def test_a_uniform_anchor_is_refused(tmp_path):
     world = new_world(tmp_path)
     a, b = world.shared("a"), world.shared("b")
     with refused("ANSWERS_UNFIT") as found:
-        a.learn(answers_file(world, a, b))
+        a.distil(predictions_file(world, a, b))
     assert "times as far" in str(found.value)
 
 
@@ -160,9 +160,9 @@ def secrets_in(folder):
 
 def test_a_forgotten_map_is_in_no_file(world):
     folder = world.installed()
-    file = answers_file(world, folder, PartyFolder(world.root / "b"))
-    folder.learn(file)
-    expected = predicted(folder, world, using="learned")
+    file = predictions_file(world, folder, PartyFolder(world.root / "b"))
+    folder.distil(file)
+    expected = predicted(folder, world, using="distilled")
     secret = secrets_in(folder)
     held = b"".join(contents(folder).values())
     assert len(secret) > 20
@@ -175,7 +175,7 @@ def test_a_forgotten_map_is_in_no_file(world):
     )
     again = PartyFolder(folder.path)
     assert predicted(again, world).equals(expected)
-    assert again.learn(file, tree=3)["remoteness"] is None
+    assert again.distil(file, tree=3)["remoteness"] is None
     assert events(again) == ["join", "share", "install", "learn", "predict", "forget", "predict", "learn"]
     again.log.verify()
 
@@ -218,7 +218,7 @@ def test_files_are_written_over_before_they_go(world):
 
 
 def test_another_anchor_is_noticed(world):
-    folder, _ = learned(world)
+    folder, _ = distilled(world)
     folder.forget()
     world.anchor = Anchor(rows=world.anchor.rows[::-1].copy())
     world.write_project(world.project)
@@ -229,13 +229,13 @@ def test_another_anchor_is_noticed(world):
 
 def test_under_a_passphrase_it_is_encrypted(world):
     a, b = world.shared("a"), world.shared("b")
-    file = answers_file(world, a, b)
+    file = predictions_file(world, a, b)
     own = OwnFiles(KeyPair.generate(), "open sesame")
     a._own = OwnFiles(a.key, "open sesame")
     assert own.passphrase == a._own.passphrase
     for name in ("party.dcstate", "anchor.dcstate"):
         kept = OwnFiles(a.key, None).read(a.path / name)
         a._own.write(a.path / name, kept.facts, kept.members)
-    a.learn(file)
+    a.distil(file)
     assert b"recipe" not in (a.path / "learned.dcstate").read_bytes()
     assert a.evaluate(world.root / "new.csv")["accuracy"] > 0.8

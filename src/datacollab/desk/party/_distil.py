@@ -1,4 +1,4 @@
-"""A model of one's own from answers on the anchor, and forgetting the map: `party learn`, `party forget`."""
+"""A model of one's own from answers on the anchor, and forgetting the map: `party distil`, `party forget`."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from starlette.responses import RedirectResponse, Response
 from ..web import Action, Job, Page, Pages, chosen_file, text, whole_number
 from ._desk import PartyDesk
 
-__all__ = ["FORGET", "LEARN", "forget_parts", "learn_parts"]
+__all__ = ["DISTIL", "FORGET", "distil_parts", "forget_parts"]
 
-LEARN = "/learn"
+DISTIL = "/distil"
 _ENDINGS = (".dcanswers",)
 _DEEPEST = 20
 
 
-def learn_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
+def distil_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
     """The page and the form."""
 
     def show(request: Request) -> Response:
         return pages.page(
-            "learn.html",
-            path=LEARN,
+            "distil.html",
+            path=DISTIL,
             endings=_ENDINGS,
             inbox=desk.files.in_inbox(_ENDINGS),
-            found=desk.learned,
-            is_there=desk.has_learned,
-            command=desk.command("learn", shlex.quote(f"{desk.opened().name}.dcanswers")),
+            found=desk.distilled,
+            is_there=desk.has_distilled,
+            command=desk.command("distil", shlex.quote(f"{desk.opened().name}.dcanswers")),
         )
 
-    def learn(form: FormData) -> Response:
+    def distil(form: FormData) -> Response:
         depth = whole_number(form, "tree")
         if depth is not None and depth > _DEEPEST:
             raise ValueError(f"Tree: {depth} is not allowed; a whole number from 1 to {_DEEPEST} is wanted.")
@@ -44,13 +44,13 @@ def learn_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
 
         def work(job: Job) -> None:
             job.say("Checking the answers, and learning from them")
-            desk.learned = opened.learn(answers.path, tree=depth)
+            desk.distilled = opened.distil(answers.path, tree=depth)
 
-        desk.jobs.start("Learning from answers", LEARN, work, at_end=answers.discard)
+        desk.jobs.start("Distilling anchor predictions", DISTIL, work, at_end=answers.discard)
         return RedirectResponse("/work", 303)
 
-    yield Page(LEARN, show)
-    yield Action(LEARN, learn)
+    yield Page(DISTIL, show)
+    yield Action(DISTIL, distil)
 
 
 FORGET = "/forget"
@@ -66,7 +66,7 @@ def forget_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
             name=desk.opened().name,
             shared=desk.shared_entry(),
             is_forgotten=desk.has_forgotten(),
-            has_learned=desk.has_learned,
+            has_distilled=desk.has_distilled,
             copies=desk.files.lasting(),
             command=desk.command("forget"),
         )

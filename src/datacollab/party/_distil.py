@@ -24,16 +24,16 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 from .._validation import FloatArray, Interval, PartyName
 from ..errors import AgreementError, AnchorError
 from ..linalg import Kernel, centred_ridge, left_out_errors, median_gamma
-from ..model import AnchorAnswers
+from ..model import AnchorPredictions
 
 __all__ = [
     "MOST_REMOTE",
     "SMALLEST_R2",
-    "AnswerRidge",
-    "LearnedModel",
+    "AnchorRidge",
+    "DistilledModel",
     "as_probabilities",
-    "fit_to_answers",
-    "learn_answers",
+    "distil_predictions",
+    "fit_to_predictions",
     "remoteness",
 ]
 
@@ -51,7 +51,7 @@ class _Settings(NamedTuple):
     standardize: bool
 
 
-class AnswerRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class AnchorRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     r"""RBF kernel ridge regression with a free intercept, of one or several numbers at once.
 
     What is not given is chosen by the squared error on rows left out, one by one and in closed form: whether columns
@@ -84,9 +84,9 @@ class AnswerRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from datacollab.party import AnswerRidge
+    >>> from datacollab.party import AnchorRidge
     >>> X = np.random.default_rng(0).uniform(-3, 3, size=(200, 2))
-    >>> ridge = AnswerRidge().fit(X[:150], np.sin(X[:150]))
+    >>> ridge = AnchorRidge().fit(X[:150], np.sin(X[:150]))
     >>> ridge.r2_ > 0.99 and ridge.score(X[150:], np.sin(X[150:])) > 0.99
     True
     """
@@ -242,8 +242,8 @@ _ONE = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class LearnedModel:
-    """What `Party.learn` gives: an estimator that was fitted on the anchor's raw columns and its answers.
+class DistilledModel:
+    """What `Party.distil` gives: an estimator that was fitted on the anchor's raw columns and its answers.
 
     Attributes
     ----------
@@ -294,7 +294,7 @@ class LearnedModel:
 
     def __repr__(self) -> str:
         name = getattr(self.estimator, "steps", [("", self.estimator)])[-1][1]
-        return f"LearnedModel(party={self.party!r}, {type(name).__name__}, r2={self.r2:.3f})"
+        return f"DistilledModel(party={self.party!r}, {type(name).__name__}, r2={self.r2:.3f})"
 
 
 def as_probabilities(estimator: Any, classes: NDArray[Any], X: ArrayLike) -> FloatArray:
@@ -323,21 +323,21 @@ _FEWEST_ROWS = 10
 _FOLDS = 5
 
 
-def learn_answers(
+def distil_predictions(
     party: PartyName,
     anchor: ArrayLike,
-    answers: AnchorAnswers,
+    answers: AnchorPredictions,
     estimator: Any = None,
     *,
     rows: ArrayLike | None = None,
-) -> LearnedModel:
-    """Fit an estimator to answers on an anchor; see `Party.learn`, where parameters and errors are described."""
+) -> DistilledModel:
+    """Fit an estimator to answers on an anchor; see `Party.distil`, where parameters and errors are described."""
     columns = _checked(party, anchor, answers)
     far = None if rows is None else _checked_remoteness(party, rows, columns)
     _check_estimator(party, estimator, answers)
-    ridge = AnswerRidge().fit(columns, answers.values)
+    ridge = AnchorRidge().fit(columns, answers.values)
     if estimator is None:
-        estimator = AnswerRidge(gamma=ridge.gamma_, alpha=ridge.alpha_, standardize=ridge.standardize_)
+        estimator = AnchorRidge(gamma=ridge.gamma_, alpha=ridge.alpha_, standardize=ridge.standardize_)
     left_out = _left_out(estimator, anchor, answers)
     r2 = _r2(answers.values, left_out)
     # An estimator that suits the answers less than a smooth function does says nothing against the anchor.
@@ -348,9 +348,9 @@ def learn_answers(
             f"{SMALLEST_R2:.0%} are wanted. The anchor's rows lie too far from one another, or in another order than "
             "when they were shared",
         )
-    return LearnedModel(
+    return DistilledModel(
         party=party,
-        estimator=fit_to_answers(estimator, anchor, answers.values, answers.classes),
+        estimator=fit_to_predictions(estimator, anchor, answers.values, answers.classes),
         classes_=answers.classes,
         r2=r2,
         agreement=None
@@ -360,11 +360,11 @@ def learn_answers(
     )
 
 
-def _checked(party: PartyName, anchor: ArrayLike, answers: AnchorAnswers) -> FloatArray:
+def _checked(party: PartyName, anchor: ArrayLike, answers: AnchorPredictions) -> FloatArray:
     """The anchor as numbers, which the answers have to belong to."""
-    if not isinstance(answers, AnchorAnswers):
+    if not isinstance(answers, AnchorPredictions):
         raise TypeError(
-            f"AnchorAnswers are wanted, as Collaboration.anchor_answers gives; got {type(answers).__name__}."
+            f"AnchorPredictions are wanted, as Collaboration.anchor_predictions gives; got {type(answers).__name__}."
         )
     if answers.party != party:
         raise AgreementError(
@@ -410,7 +410,7 @@ def _numbers(table: ArrayLike, what: str) -> FloatArray:
     return columns
 
 
-def _check_estimator(party: PartyName, estimator: Any, answers: AnchorAnswers) -> None:
+def _check_estimator(party: PartyName, estimator: Any, answers: AnchorPredictions) -> None:
     if estimator is None or is_regressor(estimator):
         return
     if not is_classifier(estimator):
@@ -423,11 +423,13 @@ def _check_estimator(party: PartyName, estimator: Any, answers: AnchorAnswers) -
         )
 
 
-def _left_out(estimator: Any, anchor: ArrayLike, answers: AnchorAnswers) -> FloatArray:
+def _left_out(estimator: Any, anchor: ArrayLike, answers: AnchorPredictions) -> FloatArray:
     """What the estimator says of anchor rows that it was not fitted on, by five folds, as the answers are laid out."""
     left_out = np.empty(answers.values.shape)
     for learned, rest in KFold(_FOLDS, shuffle=True, random_state=0).split(answers.values):
-        fitted = fit_to_answers(estimator, _safe_indexing(anchor, learned), answers.values[learned], answers.classes)
+        fitted = fit_to_predictions(
+            estimator, _safe_indexing(anchor, learned), answers.values[learned], answers.classes
+        )
         left_out[rest] = _said(fitted, _safe_indexing(anchor, rest), answers.classes)
     return left_out
 
@@ -440,7 +442,7 @@ def _said(fitted: Any, rows: ArrayLike, classes: NDArray[Any] | None) -> FloatAr
     return as_probabilities(fitted, classes, rows)
 
 
-def fit_to_answers(estimator: Any, anchor: ArrayLike, values: FloatArray, classes: NDArray[Any] | None) -> Any:
+def fit_to_predictions(estimator: Any, anchor: ArrayLike, values: FloatArray, classes: NDArray[Any] | None) -> Any:
     """A fitted clone: a regressor of the answers, or a classifier of each row with every class by its probability.
 
     Parameters

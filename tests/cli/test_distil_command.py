@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
-from answers_world import world_of
+from anchor_predictions_world import world_of
 
 from datacollab.bundle import unpack
 from datacollab.exchange.analyst_folder import AnalystFolder
@@ -33,24 +33,24 @@ def place(integrated, tmp_path):
 
 def test_from_answers_to_predictions_without_a_map(place):
     analyst, a = place / "analyst", place / "a"
-    files = told("analyst", "export", "--answers", "-C", analyst)["answers"]
+    files = told("analyst", "export", "--anchor-predictions", "-C", analyst)["anchor_predictions"]
     assert [file.rpartition("/")[2] for file in files] == ["a.dcanswers", "b.dcanswers"]
     bundle = unpack(analyst / "outbox" / "a.dcanswers")
     assert bundle.kind == "datacollab.answers"
     assert list(bundle.members) == ["sealed.bin"]
     status = told("analyst", "status", "-C", analyst)
     assert [each["exported"] for each in status["parties"]] == [True, True]
-    facts = told("party", "learn", analyst / "outbox" / "a.dcanswers", "-C", a)
+    facts = told("party", "distil", analyst / "outbox" / "a.dcanswers", "-C", a)
     assert facts["r2"] > 0.8
     assert (facts["n_parties"], facts["n_anchors"], facts["tree"]) == (2, 60, None)
     run("party", "predict", place / "new.csv", "-o", place / "before.csv", "-C", a)
     shown = run("party", "forget", "--yes", "-C", a)
     assert "has forgotten its map" in shown.stdout
-    run("party", "predict", place / "new.csv", "-o", place / "after.csv", "--learned", "-C", a)
+    run("party", "predict", place / "new.csv", "-o", place / "after.csv", "--distilled", "-C", a)
     assert (place / "before.csv").read_bytes() == (place / "after.csv").read_bytes()
     accuracy = np.mean(pd.read_csv(place / "after.csv")["prediction"] == pd.read_csv(place / "new.csv")["ill"])
     assert accuracy > 0.8
-    assert "learned from answers" not in run("party", "evaluate", place / "new.csv", "-C", a).stdout
+    assert "distilled from anchor predictions" not in run("party", "evaluate", place / "new.csv", "-C", a).stdout
     run("log", "verify", "-C", a)
     run("log", "verify", "-C", analyst)
     # The analyst's file tells of the share, so the end of the party's log cannot be cut off unseen.
@@ -63,8 +63,8 @@ def test_from_answers_to_predictions_without_a_map(place):
 
 def test_a_tree_is_shown(place):
     file = place / "analyst" / "outbox" / "a.dcanswers"
-    run("analyst", "export", "--answers", "-C", place / "analyst")
-    shown = run("party", "learn", file, "--tree", 3, "-C", place / "a").stdout
+    run("analyst", "export", "--anchor-predictions", "-C", place / "analyst")
+    shown = run("party", "distil", file, "--tree", 3, "-C", place / "a").stdout
     assert "age" in shown
     assert "class: yes" in shown
     assert "met on anchor rows left out" in shown
@@ -80,8 +80,10 @@ def test_nobody_forgets_by_mistake(place):
 
 
 def test_options_of_models_have_no_meaning_for_answers(place):
-    refused = run("analyst", "export", "--answers", "--allow-training-rows", "me", "-C", place / "analyst", code=2)
-    assert "--answers" in refused.stderr
+    refused = run(
+        "analyst", "export", "--anchor-predictions", "--allow-training-rows", "me", "-C", place / "analyst", code=2
+    )
+    assert "--anchor-predictions" in refused.stderr
 
 
 def test_a_model_that_carries_rows_may_answer(place):
@@ -92,6 +94,6 @@ def test_a_model_that_carries_rows_may_answer(place):
     folder = AnalystFolder(place / "analyst")
     folder.integrate(dc.LTI(4), SVC())
     run("analyst", "export", "-C", place / "analyst", code=12)
-    folder.export(answers=True)
-    facts = told("party", "learn", place / "analyst" / "outbox" / "a.dcanswers", "-C", place / "a")
+    folder.export(anchor_predictions=True)
+    facts = told("party", "distil", place / "analyst" / "outbox" / "a.dcanswers", "-C", place / "a")
     assert facts["r2"] > 0.6

@@ -15,13 +15,13 @@ from sklearn.svm import LinearSVC
 from datacollab.bundle import Bundle, KeyPair, arrays_to_bytes, unpack
 from datacollab.errors import ExchangeError, NumericalError
 from datacollab.model import (
-    ANSWERS_KIND,
-    AnchorAnswers,
+    PREDICTIONS_KIND,
+    AnchorPredictions,
     LinearMap,
     PartyModel,
-    anchor_answers,
-    answers_contents,
-    answers_from,
+    anchor_predictions,
+    predictions_contents,
+    predictions_from,
 )
 from refusals import each
 
@@ -29,17 +29,17 @@ CLASSES = np.array(["no", "perhaps", "yes"])
 
 
 def answers(values=((0.2, 0.3, 0.5), (1.0, 0.0, 0.0)), classes=CLASSES, party="north"):
-    return AnchorAnswers(party=party, values=np.asarray(values), classes=classes)
+    return AnchorPredictions(party=party, values=np.asarray(values), classes=classes)
 
 
 def bundle_of(given):
-    facts, members = answers_contents(given)
-    return Bundle(kind=ANSWERS_KIND, facts=facts, members=members, signer=None, digest="")
+    facts, members = predictions_contents(given)
+    return Bundle(kind=PREDICTIONS_KIND, facts=facts, members=members, signer=None, digest="")
 
 
 def refused(bundle, code="ANSWERS_MALFORMED"):
     with pytest.raises(ExchangeError, check=lambda error: error.code == code) as found:
-        answers_from(bundle)
+        predictions_from(bundle)
     return str(found.value)
 
 
@@ -86,21 +86,21 @@ def test_they_are_what_the_model_says(rng):
     X = rng.normal(size=(40, 3))
     classes = CLASSES[(X[:, 0] > 0).astype(int) + (X[:, 1] > 0)]
     classifier, regressor = model(LogisticRegression(), X, classes), model(Ridge(), X, X[:, 0])
-    np.testing.assert_array_equal(anchor_answers(classifier, X).values, classifier.predict_proba(X))
-    np.testing.assert_array_equal(anchor_answers(classifier, X).predicted, classifier.predict(X))
-    np.testing.assert_array_equal(anchor_answers(regressor, X).values, regressor.predict(X))
-    assert anchor_answers(regressor, X).classes is None
+    np.testing.assert_array_equal(anchor_predictions(classifier, X).values, classifier.predict_proba(X))
+    np.testing.assert_array_equal(anchor_predictions(classifier, X).predicted, classifier.predict(X))
+    np.testing.assert_array_equal(anchor_predictions(regressor, X).values, regressor.predict(X))
+    assert anchor_predictions(regressor, X).classes is None
     without = model(LinearSVC(), X, classes)
-    np.testing.assert_array_equal(anchor_answers(without, X).predicted, without.predict(X))
-    assert set(anchor_answers(without, X).values.ravel()) == {0.0, 1.0}
+    np.testing.assert_array_equal(anchor_predictions(without, X).predicted, without.predict(X))
+    assert set(anchor_predictions(without, X).values.ravel()) == {0.0, 1.0}
 
 
 def test_other_models_give_none(rng):
     X = rng.normal(size=(40, 3))
     with pytest.raises(TypeError, match="KMeans"):
-        anchor_answers(model(KMeans(2, n_init=1), X, None), X)
+        anchor_predictions(model(KMeans(2, n_init=1), X, None), X)
     with pytest.raises(NumericalError, match="Ridge"):
-        anchor_answers(model(Ridge(), X, X[:, :2]), X)
+        anchor_predictions(model(Ridge(), X, X[:, :2]), X)
 
 
 PROBABILITIES = hnp.arrays(np.float64, (5, 3), elements=st.floats(0.01, 1)).map(
@@ -110,7 +110,7 @@ PROBABILITIES = hnp.arrays(np.float64, (5, 3), elements=st.floats(0.01, 1)).map(
 
 @given(PROBABILITIES, st.sampled_from([CLASSES, CLASSES.astype(object), np.arange(3), np.array([0.5, 1.5, 2.5])]))
 def test_probabilities_are_the_same_after_a_bundle(values, classes):
-    given_, back = answers(values, classes), answers_from(bundle_of(answers(values, classes)))
+    given_, back = answers(values, classes), predictions_from(bundle_of(answers(values, classes)))
     np.testing.assert_array_equal(given_.values, back.values)
     np.testing.assert_array_equal(given_.classes, back.classes)
     assert given_.classes.dtype == back.classes.dtype
@@ -119,7 +119,7 @@ def test_probabilities_are_the_same_after_a_bundle(values, classes):
 
 @given(hnp.arrays(np.float64, 6, elements=st.floats(-1e30, 1e30)), st.integers(0, 9))
 def test_numbers_are_the_same_after_a_bundle(values, party):
-    back = answers_from(bundle_of(answers(values, None, party)))
+    back = predictions_from(bundle_of(answers(values, None, party)))
     np.testing.assert_array_equal(back.values, values)
     assert (back.classes, back.party) == (None, party)
 
@@ -128,19 +128,19 @@ def test_a_file_is_signed_and_closed_to_others(tmp_path):
     key, path = KeyPair.generate(), tmp_path / "north.dcanswers"
     answers().save(path, key=key)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    np.testing.assert_array_equal(AnchorAnswers.load(path, signed_by=key.public).values, answers().values)
+    np.testing.assert_array_equal(AnchorPredictions.load(path, signed_by=key.public).values, answers().values)
     with pytest.raises(ExchangeError, check=lambda error: error.code == "SIGNATURE_INVALID"):
-        AnchorAnswers.load(path, signed_by=KeyPair.generate().public)
+        AnchorPredictions.load(path, signed_by=KeyPair.generate().public)
     changed = path.read_bytes()
     for place in range(0, len(changed), 7):
         path.write_bytes(changed[:place] + bytes([changed[place] ^ 1]) + changed[place + 1 :])
         with pytest.raises(ExchangeError):
-            AnchorAnswers.load(path)
+            AnchorPredictions.load(path)
 
 
 def test_equal_answers_are_equal_files_but_for_the_time(tmp_path):
-    facts, members = answers_contents(answers())
-    again, same = answers_contents(answers())
+    facts, members = predictions_contents(answers())
+    again, same = predictions_contents(answers())
     assert members == same
     assert facts | {"created": ""} == again | {"created": ""}
     assert sorted(facts) == ["classes", "classes_dtype", "created", "n_anchors", "party", "task", "versions"]
@@ -194,12 +194,12 @@ def test_a_model_is_no_answer(tmp_path):
     answers().save(path)
     with pytest.raises(ExchangeError, check=lambda error: error.code == "WRONG_KIND"):
         PartyModel.load(path)
-    assert unpack(path).kind == ANSWERS_KIND
+    assert unpack(path).kind == PREDICTIONS_KIND
 
 
 def test_memory_that_is_not_there_is_a_refusal(monkeypatch):
     def too_much(*arguments, **options):
         raise MemoryError
 
-    monkeypatch.setattr("datacollab.model._answers.bytes_to_arrays", too_much)
+    monkeypatch.setattr("datacollab.model._anchor_predictions.bytes_to_arrays", too_much)
     refused(bundle_of(answers()), "TOO_LARGE")

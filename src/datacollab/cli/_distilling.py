@@ -1,4 +1,4 @@
-"""``datacollab party learn`` and ``forget``: a model of one's own from answers, and no map any more."""
+"""``datacollab party distil`` and ``forget``: a model of one's own from anchor predictions, and no map any more."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ from ._options import PassphraseFile, passphrase_for
 from ._output import reported
 from ._party_options import HERE, AsJson, File, Folder
 
-__all__ = ["forget", "learn"]
+__all__ = ["distil", "forget"]
 
 
-def learn(
-    answers: Annotated[Path, File(help="The answers that the analyst sent.")],
+def distil(
+    answers: Annotated[Path, File(help="The anchor predictions that the analyst sent.")],
     tree: Annotated[
         int | None,
-        Option(min=1, max=20, metavar="DEPTH", help="Learn a decision tree, to be read. Default: ridge regression."),
+        Option(min=1, max=20, metavar="DEPTH", help="Distil a decision tree, to be read. Default: ridge regression."),
     ] = None,
     folder: Folder = HERE,
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check the analyst's answers on the anchor, and learn a model of your own.
+    """Check the analyst's anchor predictions, and distil a model of your own.
 
     It takes your columns as they are, and needs no secret map: `datacollab party forget` may follow.
 
-    Example: datacollab party learn hospital-a.dcanswers -C hospital-a
+    Example: datacollab party distil hospital-a.dcanswers -C hospital-a
     """
     with reported(as_json) as report:
         from ..exchange.party_folder import PartyFolder
 
         opened = PartyFolder(folder, passphrase=passphrase_for(folder, passphrase_file))
-        facts = opened.learn(answers, tree=tree)
+        facts = opened.distil(answers, tree=tree)
         names = ("party", "project", "method", "estimator", "n_parties", "n_rows", "n_anchors", "created")
         report.facts = {name: facts.get(name) for name in (*names, "r2", "agreement", "remoteness", "tree")}
         report.line(
-            f"Learned from {facts['n_anchors']} answers of a model over {facts.get('n_rows')} rows of "
+            f"Distilled from {facts['n_anchors']} predictions of a model over {facts.get('n_rows')} rows of "
             f"{facts.get('n_parties')} parties."
         )
         report.line(f"Of what they vary by, {facts['r2']:.1%} is met on anchor rows left out.")
         if facts["agreement"] is not None:
-            report.line(f"{facts['agreement']:.1%} of these get the class that their answer names.")
+            report.line(f"{facts['agreement']:.1%} of these get the predicted class.")
         if facts["remoteness"] is not None:
             report.line(
                 f"The nearest anchor row is {facts['remoteness']:.2f} times as far from a row of yours as the nearest "
@@ -65,7 +65,7 @@ def forget(
     """Destroy the secret map, and all that was made by it: nothing brings it back.
 
     Your rows in this folder, which row was shared where, the share in the outbox and the installed model go with it.
-    What was learned from answers stays. Backups, and what was sent, are not reached.
+    What was distilled from anchor predictions stays. Backups, and what was sent, are not reached.
 
     Example: datacollab party forget -C hospital-a
     """

@@ -17,9 +17,9 @@ from ..errors import ExchangeError, NumericalError
 from ._from_elsewhere import check_classes, class_names
 from ._party_model import PartyModel, plain_facts
 
-__all__ = ["ANSWERS_KIND", "AnchorAnswers", "anchor_answers", "answers_contents", "answers_from"]
+__all__ = ["PREDICTIONS_KIND", "AnchorPredictions", "anchor_predictions", "predictions_contents", "predictions_from"]
 
-ANSWERS_KIND = "datacollab.answers"
+PREDICTIONS_KIND = "datacollab.answers"
 
 _TOLERANCE = 1e-6
 _MOST_ENTRY = 1e30
@@ -27,10 +27,10 @@ _MOST_ENTRY = 1e30
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class AnchorAnswers(SignedFile):
+class AnchorPredictions(SignedFile):
     """What h says of each row of the anchor, as one party's g_k and f_k show it: h(g_k(f_k(a))).
 
-    A party learns a model of its own from them, on the raw columns of the anchor, by `Party.learn`.  That needs no
+    A party learns a model of its own from them, on the raw columns of the anchor, by `Party.distil`.  That needs no
     f_k, so the party may forget it; and nothing comes back that would have to be run.
 
     Parameters
@@ -55,15 +55,15 @@ class AnchorAnswers(SignedFile):
     Examples
     --------
     >>> import numpy as np
-    >>> from datacollab.model import AnchorAnswers
-    >>> answers = AnchorAnswers(party="a", values=[[0.9, 0.1], [0.2, 0.8]], classes=["ill", "well"])
+    >>> from datacollab.model import AnchorPredictions
+    >>> answers = AnchorPredictions(party="a", values=[[0.9, 0.1], [0.2, 0.8]], classes=["ill", "well"])
     >>> answers
-    AnchorAnswers(party='a', 2 rows, probabilities of 2 classes)
+    AnchorPredictions(party='a', 2 rows, probabilities of 2 classes)
     >>> answers.predicted.tolist()
     ['ill', 'well']
     """
 
-    kind = ANSWERS_KIND
+    kind = PREDICTIONS_KIND
 
     party: PartyName
     values: FloatArray
@@ -117,11 +117,11 @@ class AnchorAnswers(SignedFile):
         return f"{type(self).__name__}(party={self.party!r}, {self.n_anchors} rows, {kind})"
 
     def _contents(self) -> tuple[dict[str, Any], dict[str, bytes]]:
-        return answers_contents(self)
+        return predictions_contents(self)
 
     @classmethod
-    def _from_bundle(cls, bundle: Bundle) -> AnchorAnswers:
-        return answers_from(bundle)
+    def _from_bundle(cls, bundle: Bundle) -> AnchorPredictions:
+        return predictions_from(bundle)
 
 
 def _are_probabilities(values: FloatArray) -> bool:
@@ -133,12 +133,12 @@ _MEMBER = "answers.safetensors"
 _ARRAY = "values"
 
 
-def answers_contents(answers: AnchorAnswers) -> tuple[dict[str, Any], dict[str, bytes]]:
+def predictions_contents(answers: AnchorPredictions) -> tuple[dict[str, Any], dict[str, bytes]]:
     """What a `.dcanswers` file says and holds.
 
     Parameters
     ----------
-    answers : AnchorAnswers
+    answers : AnchorPredictions
 
     Returns
     -------
@@ -164,7 +164,7 @@ def answers_contents(answers: AnchorAnswers) -> tuple[dict[str, Any], dict[str, 
     return facts, {_MEMBER: arrays_to_bytes({_ARRAY: answers.values})}
 
 
-def answers_from(bundle: Bundle) -> AnchorAnswers:
+def predictions_from(bundle: Bundle) -> AnchorPredictions:
     """The answers in a bundle, after checks of every part.
 
     Parameters
@@ -177,7 +177,7 @@ def answers_from(bundle: Bundle) -> AnchorAnswers:
     ExchangeError
         WRONG_KIND, TOO_LARGE or ANSWERS_MALFORMED.
     """
-    if bundle.kind != ANSWERS_KIND:
+    if bundle.kind != PREDICTIONS_KIND:
         raise ExchangeError("WRONG_KIND", f"Answers are wanted, but this is a bundle of kind {bundle.kind!r}.")
     try:
         return _answers_of(bundle)
@@ -187,7 +187,7 @@ def answers_from(bundle: Bundle) -> AnchorAnswers:
         ) from None
 
 
-def _answers_of(bundle: Bundle) -> AnchorAnswers:
+def _answers_of(bundle: Bundle) -> AnchorPredictions:
     try:
         facts = plain_facts(bundle)
     except ExchangeError as error:
@@ -206,7 +206,7 @@ def _answers_of(bundle: Bundle) -> AnchorAnswers:
     if facts.get("task") != ("regression" if classes is None else "classification"):
         raise _malformed("they say something else of their task than they hold")
     try:
-        answers = AnchorAnswers(party=facts["party"], values=arrays[_ARRAY], classes=classes)
+        answers = AnchorPredictions(party=facts["party"], values=arrays[_ARRAY], classes=classes)
     except ValueError as error:
         raise _malformed(str(error)) from None
     n_anchors = facts.get("n_anchors")
@@ -222,7 +222,7 @@ def _malformed(what: str) -> ExchangeError:
     )
 
 
-def anchor_answers(model: PartyModel, anchor_representation: ArrayLike) -> AnchorAnswers:
+def anchor_predictions(model: PartyModel, anchor_representation: ArrayLike) -> AnchorPredictions:
     """What a party's model says of its representation of the anchor.
 
     Probabilities where h gives them; of a classifier that gives none, 1 for the class that it names.
@@ -253,7 +253,7 @@ def anchor_answers(model: PartyModel, anchor_representation: ArrayLike) -> Ancho
             f"{type(estimator).__name__}."
         )
     try:
-        return AnchorAnswers(party=model.party, values=values, classes=classes)
+        return AnchorPredictions(party=model.party, values=values, classes=classes)
     except ValueError as error:
         raise NumericalError(f"{error} The model is a {type(estimator).__name__}; train another one.") from None
 

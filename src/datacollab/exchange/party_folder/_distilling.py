@@ -1,4 +1,4 @@
-"""Learn from answers on the anchor in place of a model, and forget the map that the share was made by."""
+"""Distil anchor predictions in place of a model, and forget the map that the share was made by."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_t
 
 from ...bundle import Bundle, KeyPair, digest, is_container, is_encrypted, read_regular, unpack, unseal
 from ...errors import AnchorError, ExchangeError
-from ...model import ANSWERS_KIND, AnchorAnswers, answers_contents, answers_from
-from ...party import AnswerRidge, LearnedModel, fit_to_answers, learn_answers
+from ...model import PREDICTIONS_KIND, AnchorPredictions, predictions_contents, predictions_from
+from ...party import AnchorRidge, DistilledModel, distil_predictions, fit_to_predictions
 from ..project import Anchor, Project
-from ._commit import commit_forgetting, commit_learned, has_forgotten
+from ._commit import commit_distilled, commit_forgetting, has_forgotten
 from ._installation import NOT_SAID, are_targets, check_addressed
 from ._predictions import Predictions
 from ._prepare import SEALED
 from ._rows_only import check_shares_rows
-from ._sides import AtHome, LearnedSide
+from ._sides import AtHome, DistilledSide
 from ._stored import OwnRows, load_party
 
-__all__ = ["Learning", "learned", "learned_from", "learned_state", "open_answers"]
+__all__ = ["Distilling", "distilled", "distilled_from", "distilled_state", "open_predictions"]
 
 
-def open_answers(
+def open_predictions(
     data: bytes, source: Path, project: Project, key: KeyPair, party: str, share_digest: str | None, n_anchors: int
-) -> tuple[AnchorAnswers, Bundle]:
+) -> tuple[AnchorPredictions, Bundle]:
     """Read answers, and check that they were made for this party from its last share, on this anchor.
 
     Parameters
@@ -55,7 +55,7 @@ def open_answers(
             "BUNDLE_MALFORMED",
             f"{source} is no bundle; the .dcanswers that the analyst sent is wanted. Give that file.",
         )
-    bundle = unpack(data, kind=ANSWERS_KIND, signed_by=project.analyst, what=str(source))
+    bundle = unpack(data, kind=PREDICTIONS_KIND, signed_by=project.analyst, what=str(source))
     try:
         check_addressed(bundle, source, project, party, share_digest)
     except ExchangeError as error:
@@ -68,13 +68,13 @@ def open_answers(
         inner = unseal(bundle.members[SEALED], key, purpose=f"answers for {party} in {project.digest}")
     except ExchangeError as error:
         raise ExchangeError(error.code, f"{source}: {error}") from None
-    answers = answers_from(unpack(inner, kind=ANSWERS_KIND, what=f"What is sealed in {source}"))
+    answers = predictions_from(unpack(inner, kind=PREDICTIONS_KIND, what=f"What is sealed in {source}"))
     _check_fits(answers, bundle, source, project, party, n_anchors)
     return answers, bundle
 
 
 def _check_fits(
-    answers: AnchorAnswers, bundle: Bundle, source: Path, project: Project, party: str, n_anchors: int
+    answers: AnchorPredictions, bundle: Bundle, source: Path, project: Project, party: str, n_anchors: int
 ) -> None:
     task = "regression" if answers.classes is None else "classification"
     told = {"party": answers.party, "task": task, "n_anchors": answers.n_anchors}
@@ -88,7 +88,7 @@ def _check_fits(
         raise _malformed(f"{source} holds something other than the targets of project {project.name!r}")
 
 
-def learned(answers: AnchorAnswers, anchor: Anchor, own: OwnRows | None, tree: int | None) -> LearnedModel:
+def distilled(answers: AnchorPredictions, anchor: Anchor, own: OwnRows | None, tree: int | None) -> DistilledModel:
     """Learn kernel ridge regression, or a decision tree of at most this depth, and check that it would hold.
 
     Raises
@@ -98,29 +98,29 @@ def learned(answers: AnchorAnswers, anchor: Anchor, own: OwnRows | None, tree: i
     """
     rows = None if own is None or len(own.X) < 10 else own.X
     try:
-        return learn_answers(
+        return distil_predictions(
             answers.party, anchor.rows, answers, None if tree is None else _tree(tree, answers), rows=rows
         )
     except AnchorError as error:
         raise ExchangeError("ANSWERS_UNFIT", str(error)) from None
 
 
-def learned_state(
-    model: LearnedModel, answers: AnchorAnswers, anchor: Anchor
+def distilled_state(
+    model: DistilledModel, answers: AnchorPredictions, anchor: Anchor
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Facts and members of the file in which the party keeps them: the answers, and how to learn from them again."""
-    if isinstance(model.estimator, AnswerRidge):
+    if isinstance(model.estimator, AnchorRidge):
         ridge = model.estimator
         recipe = {"gamma": ridge.gamma_, "alpha": ridge.alpha_, "standardize": ridge.standardize_}
     else:
         recipe = {"tree": model.estimator.max_depth}
-    facts, members = answers_contents(answers)
+    facts, members = predictions_contents(answers)
     figures = {"r2": model.r2, "agreement": model.agreement, "remoteness": model.remoteness}
     return {"answers": facts, "recipe": recipe, "figures": figures, "anchor": _identity(anchor)}, members
 
 
-def learned_from(facts: Mapping[str, Any], members: Mapping[str, bytes], anchor: Anchor) -> LearnedModel:
-    """The model of `learned_state` once more: the same to the last bits of its sums.
+def distilled_from(facts: Mapping[str, Any], members: Mapping[str, bytes], anchor: Anchor) -> DistilledModel:
+    """The model of `distilled_state` once more: the same to the last bits of its sums.
 
     Raises
     ------
@@ -134,13 +134,13 @@ def learned_from(facts: Mapping[str, Any], members: Mapping[str, bytes], anchor:
             "shared again, or learn from answers on this one.",
         )
     try:
-        inner = Bundle(ANSWERS_KIND, dict(facts["answers"]), dict(members), None, "")
-        answers = answers_from(inner)
+        inner = Bundle(PREDICTIONS_KIND, dict(facts["answers"]), dict(members), None, "")
+        answers = predictions_from(inner)
         recipe = facts["recipe"]
-        estimator = _tree(recipe["tree"], answers) if "tree" in recipe else AnswerRidge(**recipe)
-        return LearnedModel(
+        estimator = _tree(recipe["tree"], answers) if "tree" in recipe else AnchorRidge(**recipe)
+        return DistilledModel(
             party=answers.party,
-            estimator=fit_to_answers(estimator, anchor.rows, answers.values, answers.classes),
+            estimator=fit_to_predictions(estimator, anchor.rows, answers.values, answers.classes),
             classes_=answers.classes,
             **facts["figures"],
         )
@@ -148,7 +148,7 @@ def learned_from(facts: Mapping[str, Any], members: Mapping[str, bytes], anchor:
     except (ExchangeError, KeyError, TypeError, ValueError) as error:
         raise ExchangeError(
             "STATE_DAMAGED",
-            f"What this party learned cannot be read ({type(error).__name__}). Run `datacollab party learn` again with "
+            f"The distilled model cannot be read ({type(error).__name__}). Run `datacollab party distil` again with "
             "the file that the analyst sent.",
         ) from None
 
@@ -157,7 +157,7 @@ def _identity(anchor: Anchor) -> str:
     return digest(np.ascontiguousarray(anchor.rows, dtype=np.float64).tobytes())
 
 
-def _tree(depth: int, answers: AnchorAnswers) -> Any:
+def _tree(depth: int, answers: AnchorPredictions) -> Any:
     kind = DecisionTreeRegressor if answers.classes is None else DecisionTreeClassifier
     return kind(max_depth=depth, random_state=0)
 
@@ -166,17 +166,17 @@ def _malformed(sentence: str) -> ExchangeError:
     return ExchangeError("ANSWERS_MALFORMED", f"{sentence}. Do not use it; ask the analyst.")
 
 
-class Learning(Predictions):
+class Distilling(Predictions):
     """What a party does in its folder with answers in place of a model, and after it has forgotten its map."""
 
-    def learn(self, answers_file: Path, *, tree: int | None = None) -> dict[str, Any]:
+    def distil(self, predictions_file: Path, *, tree: int | None = None) -> dict[str, Any]:
         """Check the analyst's answers on the anchor, and learn a model of one's own from them.
 
         It takes rows of the project's matrix, and no f_k: it works before and after `forget`.
 
         Parameters
         ----------
-        answers_file : Path
+        predictions_file : Path
         tree : int, optional
             Most questions of a decision tree for one row; by default kernel ridge regression.
 
@@ -184,7 +184,7 @@ class Learning(Predictions):
         -------
         dict of str to object
             What the answers say of themselves; "r2", "agreement" and "remoteness" as in
-            `datacollab.party.LearnedModel`, the last None where the rows are not in the folder any more; and "tree",
+            `datacollab.party.DistilledModel`, the last None where the rows are not in the folder any more; and "tree",
             its questions in words, or None.
 
         Raises
@@ -194,22 +194,22 @@ class Learning(Predictions):
             ANSWERS_UNFIT where nothing can be learned that would hold.
         """
         check_shares_rows(self.project)
-        answers_file = Path(answers_file)
+        predictions_file = Path(predictions_file)
         self._settle()
         anchor, share_digest = self.anchor, self._logged_share()
         own = None if has_forgotten(self._files) else load_party(self._files, self._own).own
-        answers, bundle = open_answers(
-            read_regular(answers_file),
-            answers_file,
+        answers, bundle = open_predictions(
+            read_regular(predictions_file),
+            predictions_file,
             self.project,
             self.key,
             self.name,
             share_digest,
             len(anchor.rows),
         )
-        model = learned(answers, anchor, own, tree)
-        facts, members = learned_state(model, answers, anchor)
-        entry = {"digest": bundle.digest, "file": answers_file.name, "created": bundle.facts.get("created")}
+        model = distilled(answers, anchor, own, tree)
+        facts, members = distilled_state(model, answers, anchor)
+        entry = {"digest": bundle.digest, "file": predictions_file.name, "created": bundle.facts.get("created")}
         with self._locked():
             if self._logged_share() != share_digest:
                 raise ExchangeError(
@@ -217,7 +217,7 @@ class Learning(Predictions):
                     f"{self.path} shared again while this command ran, and the answers are on the share before. Send "
                     "the new share, and learn from what is made of it.",
                 )
-            commit_learned(self._files, self._own, entry, facts=facts, members=members)
+            commit_distilled(self._files, self._own, entry, facts=facts, members=members)
         told = None if tree is None else _in_words(model.estimator, self.project.feature_names)
         figures = {"r2": model.r2, "agreement": model.agreement, "remoteness": model.remoteness}
         return bundle.facts | figures | {"tree": told}
@@ -225,8 +225,8 @@ class Learning(Predictions):
     def forget(self) -> None:
         """Destroy the map f_k and all that was made by it: rows, order, own models, the installed model, the share.
 
-        What was learned from answers, the anchor, the keys and the log stay.  Files are written over before they are
-        removed; backups, snapshots, what a disk keeps of old blocks, and what was sent, are not reached.
+        The distilled model, the anchor, the keys and the log stay.  Files are written over before they are removed;
+        backups, snapshots, what a disk keeps of old blocks, and what was sent, are not reached.
 
         Raises
         ------
@@ -255,19 +255,19 @@ class Learning(Predictions):
             load_party(self._files, self._own)
 
     def _at_home(self) -> AtHome:
-        """What was learned from answers, beside what was installed, or alone."""
+        """What was distilled from anchor predictions, beside what was installed, or alone."""
         self._settle()
-        side = self._learned_side()
+        side = self._distilled_side()
         if side is None or self._files.model.exists():
-            return replace(super()._at_home(), learned=side)
+            return replace(super()._at_home(), distilled=side)
         sentence = f"{NOT_SAID}: no model is installed, and answers say nothing of your rows left out."
-        return AtHome(party=None, model=None, personal=None, sentence=sentence, learned=side)
+        return AtHome(party=None, model=None, personal=None, sentence=sentence, distilled=side)
 
-    def _learned_side(self) -> LearnedSide | None:
+    def _distilled_side(self) -> DistilledSide | None:
         if not self._files.learned.exists():
             return None
         kept = self._own.read(self._files.learned)
-        return LearnedSide(learned_from(kept.facts, kept.members, self.anchor))
+        return DistilledSide(distilled_from(kept.facts, kept.members, self.anchor))
 
 
 def _in_words(tree: Any, names: tuple[str, ...]) -> str:
