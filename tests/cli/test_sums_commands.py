@@ -72,7 +72,9 @@ def test_from_check_to_predictions(place):
     assert "for north alone" in done(analyst("export", *at))
     assert analyst("export", "--anchor-predictions", *at).exit_code == 1
     model = place / "analyst" / "outbox" / "north.dcmodel"
-    assert "3 parties" in done(party("install", model, "-C", place / "north"))
+    text = done(party("install", model, "-C", place / "north"))
+    assert "3 parties" in text
+    assert told["model_digest"] in text
     told_file = place / "told.csv"
     done(party("predict", place / "new.csv", "-o", told_file, "--proba", "-C", place / "north"))
     assert list(pd.read_csv(told_file)) == ["prediction", "proba_no", "proba_yes"]

@@ -69,7 +69,9 @@ def test_from_a_table_to_predictions(world):
 
     with (world.root / "analyst" / "outbox" / "north.dcmodel").open("rb") as file:
         send(place, "/model", files={"upload": ("north.dcmodel", file)})
-    assert "A model is installed." in plain(finished(place))
+    shown = plain(finished(place))
+    assert "A model is installed." in shown
+    assert folder.log.entries()[-1]["facts"]["model_digest"] in shown
     send(place, "/predict", {"path": str(world.root / "new.csv"), "proba": "yes"})
     assert "400 predictions." in plain(finished(place))
     send(place, "/evaluate", {"path": str(world.root / "new.csv")})

@@ -226,12 +226,15 @@ def install(
         with shown_progress(quiet=as_json) as progress:
             facts = opened.install(model, older=older, public=public, random_state=seed, progress=progress)
         names = ("party", "project", "method", "n_components", "estimator", "n_parties", "n_rows", "created")
-        report.facts = {name: facts.get(name) for name in (*names, "benefit", "sentence")}
+        digest = facts.get("model_digest")
+        report.facts = {name: facts.get(name) for name in (*names, "benefit", "sentence", "model_digest")}
         report.line(
             f"Installed: {facts.get('estimator')} over {facts.get('n_rows')} rows of {facts.get('n_parties')} parties, "
             "signed by the project's analyst."
         )
         report.line(facts["sentence"])
+        if digest is not None:
+            report.line(f"Compare the model's digest with other parties: all have to have the same. {digest}")
 
 
 @app.command("predict")

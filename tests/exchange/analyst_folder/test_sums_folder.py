@@ -107,6 +107,23 @@ def test_every_party_gets_the_same_model_sealed_to_it(played):
     assert digest(data) == played.result.model_digest
 
 
+def test_parties_see_by_the_digest_if_the_analyst_lies_to_one(played, tmp_path):
+    """The same total gives everybody the same digest; another model, though it can be installed, has another."""
+    world = played.copied(tmp_path)
+    outbox = tmp_path / "analyst" / "outbox"
+    honest = {name: world.folder(name).install(outbox / f"{name}.dcmodel", older=True) for name in PARTIES}
+    assert {facts["model_digest"] for facts in honest.values()} == {played.result.model_digest}
+    # Made anew from the same total, as for a party whose file was lost.
+    assert {unpack(file).facts["model_digest"] for file in world.analyst.export()} == {played.result.model_digest}
+    turned = of_fit(coefficients=lambda fit: -fit.coefficients)
+    lie = world.folder("south").install(model_file(world, turned, party="south"), older=True)
+    assert lie["model_digest"] != played.result.model_digest
+    assert events(world.folder("south"))[-1] == "install"
+    for name, facts in (("north", honest["north"]), ("south", lie)):
+        logged = world.folder(name).log.entries()[-1]["facts"]
+        assert logged["model_digest"] == facts["model_digest"]
+
+
 def test_all_parties_predict_alike_and_their_logs_know(played, tmp_path):
     predicted = []
     for name in ("north", "centre"):
