@@ -12,10 +12,10 @@ from sklearn.linear_model import LinearRegression
 
 from .._validation import FloatArray
 from ..errors import EffectError
-from ..linalg import PROPENSITY_CLIP, treatment_weights
 from ._learners import Folds, WhitenedLogisticRegression, cross_fitted, predicted
 
 __all__ = [
+    "PROPENSITY_CLIP",
     "Estimated",
     "clipped",
     "doubly_robust",
@@ -28,8 +28,24 @@ __all__ = [
     "survival_at",
     "survival_difference",
     "survival_score",
+    "treatment_weights",
     "weighting_score",
 ]
+
+
+PROPENSITY_CLIP = 0.02
+"""Propensities are taken to be this far from 0 and 1, so that no row weighs more than 50."""
+
+
+def treatment_weights(treatment: NDArray[np.int64], propensity: FloatArray, target: str) -> FloatArray:
+    r"""Return weights, shape (n_rows,), under which both arms look like all rows, or like the treated ones.
+
+    For the target "ATE" :math:`T / e + (1 - T) / (1 - e)`, for "ATT" :math:`T + (1 - T)\, e / (1 - e)`, with the
+    treatment T, 0 or 1, and the propensity e, between 0 and 1, both excluded.
+    """
+    if target == "ATT":
+        return np.where(treatment == 1, 1.0, propensity / (1.0 - propensity))
+    return np.where(treatment == 1, 1.0 / propensity, 1.0 / (1.0 - propensity))
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray, require
-from ..linalg import PROPENSITY_CLIP, treatment_weights
+from ._estimators import PROPENSITY_CLIP, clipped, treatment_weights
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,7 +66,7 @@ def overlap_of(propensity: FloatArray, treatment: NDArray[np.int64], target: str
     """
     edges = np.linspace(0.0, 1.0, _BINS + 1)
     counts = [np.histogram(propensity[treatment == arm], edges)[0] for arm in (0, 1)]
-    weights = treatment_weights(treatment, np.clip(propensity, PROPENSITY_CLIP, 1.0 - PROPENSITY_CLIP), target)
+    weights = treatment_weights(treatment, clipped(propensity), target)
     effective = [float(w.sum() ** 2 / (w @ w)) for w in (weights[treatment == arm] for arm in (0, 1))]
     return Overlap(
         edges=tuple(np.round(edges, 6).tolist()),

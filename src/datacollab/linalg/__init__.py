@@ -18,12 +18,15 @@ from ._gaussian_mechanism import SMALLEST_DELTA, gaussian_delta, gaussian_epsilo
 from ._kernel_product import kernel_expansion, kernel_product
 from ._kernel_ridge import (
     RidgePath,
+    WeightedRidgePath,
     add_to_lower,
     centred_ridge,
-    left_out_errors,
+    full_ridge_path,
+    groups_of_several,
     ridge_coefficients,
     ridge_inverse,
     ridge_path,
+    weighted_ridge_path,
 )
 from ._kernels import Kernel, KernelBlocks, median_gamma, scale_gamma, symmetric_product
 from ._krylov import LeadingEigenpairs, basis_capacity, leading_eigenpairs
@@ -40,11 +43,9 @@ from ._restricted_ridge import (
     smoother_trace,
 )
 from ._rpcholesky import PivotedCholesky, extend_pivots, start_pivots
-from ._weighted_ridge import PROPENSITY_CLIP, WeightedRidgePath, treatment_weights, weighted_ridge_path
 
 __all__ = [
     "ARRAY_KERNELS",
-    "PROPENSITY_CLIP",
     "SMALLEST_DELTA",
     "ColumnSpace",
     "Kernel",
@@ -70,9 +71,11 @@ __all__ = [
     "extend_pivots",
     "feature_dtype",
     "fix_signs",
+    "full_ridge_path",
     "gaussian_delta",
     "gaussian_epsilon",
     "gaussian_sigma",
+    "groups_of_several",
     "hstack",
     "kernel_expansion",
     "kernel_product",
@@ -81,7 +84,6 @@ __all__ = [
     "largest_of_pencil",
     "leading_eigenpairs",
     "leading_left_singular",
-    "left_out_errors",
     "like",
     "median_gamma",
     "metric_scaling",
@@ -100,7 +102,6 @@ __all__ = [
     "smoother_trace",
     "start_pivots",
     "symmetric_product",
-    "treatment_weights",
     "weighted_ridge_path",
     "zeros",
 ]

@@ -1,50 +1,53 @@
-r"""Multi-output kernel ridge regression through one Cholesky factor (eq. kernel-fixed-Z-problem).
+r"""Ridge regression: solved once, or decomposed for many penalties, with the errors of rows left out in closed form.
 
-* Ridge regressions on one kernel matrix for many penalties :math:`\lambda`, from one eigendecomposition.
+On a kernel matrix :math:`\Sigma = U \mathrm{diag}(s) U^\top`, a fit without the rows G misses them by
+:math:`(Q_{GG})^{-1} (Q T)_G`, exactly.  Without an intercept :math:`Q = (\Sigma + \lambda I)^{-1}`; with a free one,
+and :math:`u = (\Sigma + \lambda I)^{-1} 1`, it is the block
 
-Kernel ridge regression with a free intercept: what it says of each row when that row is left out.
+.. math:: Q = (\Sigma + \lambda I)^{-1} - u u^\top / (1^\top u)
 
-For :math:`\Sigma = U \mathrm{diag}(s) U^\top` and :math:`u = (\Sigma + \lambda I)^{-1} 1`, coefficients and intercept
-solve a bordered system, whose inverse has the block
+of the inverse of the bordered system that coefficients and intercept solve.
 
-.. math:: Q = (\Sigma + \lambda I)^{-1} - u u^\top / (1^\top u) , \qquad \Gamma = Q T .
+On features :math:`\Phi` with weights s and a free intercept, :math:`\bar\varphi, \bar t` are the weighted means and
+:math:`P = (\Phi - 1\bar\varphi^\top) V` for
+:math:`(\Phi - 1\bar\varphi^\top)^\top \mathrm{diag}(s) (\Phi - 1\bar\varphi^\top) = V \mathrm{diag}(e) V^\top`.  The
+fit with penalty :math:`\alpha` is :math:`\hat T = H T`,
 
-A fit without row i misses it by :math:`\Gamma_i / Q_{ii}`, exactly.
+.. math:: H_{ij} = s_j / \textstyle\sum s + P_i \,\mathrm{diag}(e + \alpha)^{-1} P_j^\top s_j ,
+
+and a fit without the rows G misses them by :math:`(I - H_{GG})^{-1} (T - \hat T)_G`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
-from .._validation import FloatArray
+from .._typing import FloatArray
 
 __all__ = [
     "RidgePath",
+    "WeightedRidgePath",
     "add_to_lower",
     "centred_ridge",
-    "left_out_errors",
+    "full_ridge_path",
+    "groups_of_several",
     "ridge_coefficients",
     "ridge_inverse",
     "ridge_path",
+    "weighted_ridge_path",
 ]
-
 
 _BLOCK = 256
 
 
 def _ridge_factor(gram: FloatArray, alpha: float) -> FloatArray:
-    r"""Lower Cholesky factor of :math:`\Sigma + \lambda I`, written over ``gram``.
-
-    Raises
-    ------
-    scipy.linalg.LinAlgError
-        When the matrix is not numerically positive definite.
-    """
     # The matrix is symmetric, so the transpose of a C-ordered array is the same matrix in Fortran order, uncopied.
     symmetric = gram if gram.flags.f_contiguous else gram.T
     symmetric[np.diag_indices_from(symmetric)] += alpha
@@ -55,9 +58,9 @@ def _ridge_factor(gram: FloatArray, alpha: float) -> FloatArray:
 
 
 def ridge_inverse(gram: FloatArray, alpha: float) -> FloatArray:
-    r"""Lower triangle of :math:`S = (\Sigma + \lambda I)^{-1}` (eq. Sk-Mlambda-definition), written over ``gram``.
+    r"""Return the lower triangle of :math:`S = (\Sigma + \lambda I)^{-1}` (eq. Sk-Mlambda-definition).
 
-    The upper triangle holds no meaning.
+    Overwrites ``gram``.  The upper triangle holds no meaning.
     """
     inverse, info = dpotri(_ridge_factor(gram, alpha), lower=True, overwrite_c=True)
     if info != 0:
@@ -66,20 +69,33 @@ def ridge_inverse(gram: FloatArray, alpha: float) -> FloatArray:
 
 
 def ridge_coefficients(gram: FloatArray, alpha: float, Z: FloatArray) -> FloatArray:
-    r"""Coefficients :math:`\Gamma = (\Sigma + \lambda I)^{-1} Z` (eq. gk-vector-solution).  Overwrites ``gram``.
+    r"""Return :math:`\Gamma = (\Sigma + \lambda I)^{-1} Z` of shape (n, m) (eq. gk-vector-solution).
 
     Parameters
     ----------
     gram : ndarray of shape (n, n)
+        Overwritten.
     alpha : float
     Z : ndarray of shape (n, m)
 
-    Returns
-    -------
-    ndarray of shape (n, m)
+    Raises
+    ------
+    scipy.linalg.LinAlgError
+        If the matrix is not numerically positive definite.
     """
     coefficients, _ = dpotrs(_ridge_factor(gram, alpha), Z, lower=True)
     return np.ascontiguousarray(coefficients)
+
+
+def centred_ridge(gram: FloatArray, alpha: float, T: FloatArray) -> tuple[FloatArray, FloatArray]:
+    r"""Fit with a free intercept: return coefficients of shape (n, m) and intercepts of shape (m,).
+
+    Parameters and errors are those of `ridge_coefficients`.
+    """
+    solved = ridge_coefficients(gram, alpha, np.column_stack([np.ones(len(T)), T]))
+    u, rest = solved[:, 0], solved[:, 1:]
+    intercepts = rest.sum(axis=0) / u.sum()
+    return rest - np.outer(u, intercepts), intercepts
 
 
 def add_to_lower(M: FloatArray, S: FloatArray, factor: float) -> None:
@@ -90,60 +106,16 @@ def add_to_lower(M: FloatArray, S: FloatArray, factor: float) -> None:
         M[start:, start:stop] += factor * S[start:, start:stop]
 
 
-def left_out_errors(eigenvalues: FloatArray, vectors: FloatArray, alpha: float, T: FloatArray) -> FloatArray:
-    r"""What the regression misses each row by when that row is left out, shape (n, m).
-
-    Parameters
-    ----------
-    eigenvalues : ndarray of shape (n,)
-        s, of the kernel matrix; rounding below 0 counts as 0.
-    vectors : ndarray of shape (n, n)
-        U.
-    alpha : float
-        :math:`\lambda`, above 0.
-    T : ndarray of shape (n, m)
-        Targets.
-    """
-    scaled = vectors / (np.maximum(eigenvalues, 0.0) + alpha)
-    u = scaled @ vectors.sum(axis=0)
-    diagonal = np.einsum("ij,ij->i", scaled, vectors) - u**2 / u.sum()
-    coefficients = scaled @ (vectors.T @ T) - np.outer(u, u @ T / u.sum())
-    return np.asarray(coefficients / diagonal[:, None])
-
-
-def centred_ridge(gram: FloatArray, alpha: float, T: FloatArray) -> tuple[FloatArray, FloatArray]:
-    r"""Coefficients :math:`\Gamma`, shape (n, m), and intercepts, shape (m,).  Overwrites ``gram``.
-
-    Parameters
-    ----------
-    gram : ndarray of shape (n, n)
-    alpha : float
-        :math:`\lambda`, above 0.
-    T : ndarray of shape (n, m)
-
-    Raises
-    ------
-    scipy.linalg.LinAlgError
-        When the matrix is not numerically positive definite.
-    """
-    solved = ridge_coefficients(gram, alpha, np.column_stack([np.ones(len(T)), T]))
-    u, rest = solved[:, 0], solved[:, 1:]
-    intercepts = rest.sum(axis=0) / u.sum()
-    return rest - np.outer(u, intercepts), intercepts
-
-
-_NEGLIGIBLE = 1e-10
-"""Eigenvalues up to this part of the smallest penalty change no solution by more than that part."""
-
-
 @dataclass(frozen=True, eq=False)
 class RidgePath:
-    r"""A kernel matrix as :math:`\Sigma = U \mathrm{diag}(s) U^\top`.
+    r"""A kernel matrix :math:`\Sigma = U \mathrm{diag}(s) U^\top`, decomposed once for all penalties.
+
+    `ridge_path` leaves out negligible directions; `full_ridge_path` keeps all, which `left_out_errors` needs.
 
     Attributes
     ----------
     eigenvalues : ndarray of shape (rank,)
-        s, without those that are negligible.
+        s.
     vectors : ndarray of shape (n, rank)
         U.
     """
@@ -154,12 +126,7 @@ class RidgePath:
     def add_smoother(self, M: FloatArray, alpha: float) -> None:
         r"""Add :math:`\Sigma (\Sigma + \lambda I)^{-1} = U \mathrm{diag}(s/(s+\lambda)) U^\top` to ``M``, in place.
 
-        Parameters
-        ----------
-        M : ndarray of shape (n, n)
-            Fortran-ordered; only its lower triangle is written.
-        alpha : float
-            One of the penalties that `ridge_path` was told of, or a larger one.
+        ``M`` is Fortran-ordered, of shape (n, n); only its lower triangle is written.
         """
         weights = self.eigenvalues / (self.eigenvalues + alpha)
         for sign in (1.0, -1.0):  # a kernel that is only nearly semidefinite has negative ones too
@@ -169,48 +136,166 @@ class RidgePath:
                 dsyrk(sign, self.vectors[:, kept] * roots, beta=1.0, c=M, lower=1, overwrite_c=1)
 
     def coefficients(self, alpha: float, Z: FloatArray) -> FloatArray:
-        r"""Coefficients :math:`(\Sigma + \lambda I)^{-1} Z`.
-
-        Parameters
-        ----------
-        alpha : float
-            One of the penalties that `ridge_path` was told of, or a larger one.
-        Z : ndarray of shape (n, m)
-
-        Returns
-        -------
-        ndarray of shape (n, m)
-        """
+        r"""Return :math:`(\Sigma + \lambda I)^{-1} Z`, shape (n, m)."""
         shrinkage = self.eigenvalues / (self.eigenvalues + alpha)
         # Written as a correction to Z / alpha, it holds outside the span of the kept eigenvectors too.
         correction: FloatArray = self.vectors @ (shrinkage[:, None] * (self.vectors.T @ Z))
         return (Z - correction) / alpha
 
+    def left_out_errors(
+        self, alpha: float, T: FloatArray, *, intercept: bool = False, groups: NDArray[np.intp] | None = None
+    ) -> FloatArray:
+        """Return by how much a fit without a row, or its group, misses the row: shape (n, m).
+
+        Parameters
+        ----------
+        alpha : float
+            Above 0.
+        T : ndarray of shape (n, m)
+            Targets.
+        intercept : bool, default=False
+            Whether the fit has a free intercept.
+        groups : ndarray of shape (n,), optional
+            Rows of one number are left out together; None leaves out each by itself.
+        """
+        scaled = self.vectors / (self.eigenvalues + alpha)
+        coefficients = scaled @ (self.vectors.T @ T)
+        diagonal = np.einsum("ij,ij->i", scaled, self.vectors)
+        if intercept:
+            u = scaled @ self.vectors.sum(axis=0)
+            diagonal -= u**2 / u.sum()
+            coefficients -= np.outer(u, u @ T / u.sum())
+        errors: FloatArray = coefficients / diagonal[:, None]
+        for rows in groups_of_several(groups):
+            block = scaled[rows] @ self.vectors[rows].T
+            if intercept:
+                block -= np.outer(u[rows], u[rows]) / u.sum()
+            errors[rows] = scipy.linalg.solve(block, coefficients[rows], assume_a="pos")
+        return errors
+
+    def left_out_errors_of_centred(self, alpha: float, T: FloatArray) -> FloatArray:
+        """Return the same for a centred kernel matrix and a free intercept, each row left out by itself."""
+        weights = self.eigenvalues / (self.eigenvalues + alpha)
+        fitted = self.vectors @ (weights[:, np.newaxis] * (self.vectors.T @ T))
+        freedom = 1 - 1 / len(T) - (self.vectors**2) @ weights
+        errors: FloatArray = (T - fitted) / np.maximum(freedom, np.finfo(np.float64).eps)[:, np.newaxis]
+        return errors
+
 
 def ridge_path(gram: FloatArray, smallest_alpha: float) -> RidgePath:
-    r"""Decompose a kernel matrix once, for all penalties from ``smallest_alpha`` upwards.  Overwrites ``gram``.
-
-    Parameters
-    ----------
-    gram : ndarray of shape (n, n)
-        Symmetric.
-    smallest_alpha : float
-        Smallest :math:`\lambda`.
-
-    Returns
-    -------
-    RidgePath
+    r"""Decompose a kernel matrix, shape (n, n), for all penalties from ``smallest_alpha`` upwards.  Overwrites it.
 
     Raises
     ------
     scipy.linalg.LinAlgError
-        When :math:`\Sigma + \lambda I` is not positive definite for the smallest :math:`\lambda`.
+        If :math:`\Sigma + \lambda I` is not positive definite for the smallest :math:`\lambda`.
     """
     symmetric = gram if gram.flags.f_contiguous else gram.T
     eigenvalues, U = scipy.linalg.eigh(symmetric, lower=True, driver="evd", overwrite_a=True, check_finite=False)
     if eigenvalues[0] <= -smallest_alpha:
         raise scipy.linalg.LinAlgError("not positive definite")
+    # Eigenvalues up to 1e-10 of the smallest penalty change no solution by more than that part.
     # Beyond the rank of the matrix are rounding errors, which a small penalty would take for directions.
     rounding = np.finfo(np.float64).eps * len(eigenvalues) * np.abs(eigenvalues).max()
-    kept = np.abs(eigenvalues) > max(_NEGLIGIBLE * smallest_alpha, rounding)
+    kept = np.abs(eigenvalues) > max(1e-10 * smallest_alpha, rounding)
     return RidgePath(eigenvalues=eigenvalues[kept], vectors=np.asfortranarray(U[:, kept]))
+
+
+def full_ridge_path(gram: FloatArray) -> RidgePath:
+    """Decompose a kernel matrix, shape (n, n), with all its directions."""
+    eigenvalues, U = scipy.linalg.eigh(gram, check_finite=False)
+    # Rounding leaves eigenvalues just below zero, which no kernel has.
+    return RidgePath(np.maximum(eigenvalues, 0.0), U)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedRidgePath:
+    """A weighted regression problem, decomposed once for all penalties and targets.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n,)
+        s, none negative.
+    mean : ndarray of shape (r,)
+        Weighted mean of the features.
+    vectors : ndarray of shape (r, q)
+        V.
+    eigenvalues : ndarray of shape (q,)
+        e, without those that are negligible.
+    scores : ndarray of shape (n, q)
+        P.
+    """
+
+    weights: FloatArray
+    mean: FloatArray
+    vectors: FloatArray
+    eigenvalues: FloatArray
+    scores: FloatArray
+
+    def solve(self, alpha: float, T: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return coefficients of the features, shape (r, m), and intercepts, shape (m,)."""
+        centre = self.weights @ T / self.weights.sum()
+        coefficients = self.vectors @ self._moments(alpha, T - centre)
+        return coefficients, centre - self.mean @ coefficients
+
+    def left_out(self, alpha: float, T: FloatArray, groups: NDArray[np.intp]) -> FloatArray:
+        """Return each row's prediction by a fit without the rows of its group, shape (n, m).
+
+        Parameters
+        ----------
+        alpha : float
+            Above 0.
+        T : ndarray of shape (n, m)
+        groups : ndarray of shape (n,)
+            Rows of one number are left out together.
+        """
+        centre = self.weights @ T / self.weights.sum()
+        residuals = T - centre - self.scores @ self._moments(alpha, T - centre)
+        scaled = self.scores / (self.eigenvalues + alpha)
+        leverage = self.weights * (1 / self.weights.sum() + np.einsum("ij,ij->i", scaled, self.scores))
+        left = residuals / (1 - leverage)[:, None]
+        for rows in groups_of_several(groups):
+            ones = np.ones((len(rows), 1))
+            U = np.hstack([ones / self.weights.sum(), scaled[rows]])
+            V = np.hstack([ones, self.scores[rows]]).T * self.weights[rows]
+            left[rows] = _solve_identity_less(U, V, residuals[rows])
+        return np.asarray(T - left)
+
+    def _moments(self, alpha: float, centred: FloatArray) -> FloatArray:
+        moments: FloatArray = self.scores.T @ (self.weights[:, None] * centred)
+        return moments / (self.eigenvalues + alpha)[:, None]
+
+
+def weighted_ridge_path(features: FloatArray, weights: FloatArray) -> WeightedRidgePath:
+    """Decompose a weighted regression problem.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n, r)
+    weights : ndarray of shape (n,)
+        None negative, some positive.  A row of weight 0 takes no part; its left-out output is a prediction.
+    """
+    mean = weights @ features / weights.sum()
+    centred = features - mean
+    rooted = centred * np.sqrt(weights)[:, None]
+    eigenvalues, vectors = scipy.linalg.eigh(rooted.T @ rooted, overwrite_a=True, check_finite=False)
+    # Smaller ones are rounding.
+    kept = eigenvalues > 1e-12 * max(float(eigenvalues[-1]), np.finfo(float).tiny)
+    V = vectors[:, kept]
+    return WeightedRidgePath(weights, mean, V, eigenvalues[kept], centred @ V)
+
+
+def _solve_identity_less(U: FloatArray, V: FloatArray, R: FloatArray) -> FloatArray:
+    """Return :math:`(I - U V)^{-1} R`, through the smaller of I - U V and I - V U."""
+    if U.shape[0] <= U.shape[1]:
+        return np.asarray(scipy.linalg.solve(np.eye(len(U)) - U @ V, R))
+    return np.asarray(R + U @ scipy.linalg.solve(np.eye(len(V)) - V @ U, V @ R))
+
+
+def groups_of_several(groups: NDArray[np.intp] | None) -> Iterator[NDArray[np.intp]]:
+    """Yield the row numbers of each group of several rows; none without groups."""
+    if groups is None:
+        return
+    order = np.argsort(groups, kind="stable")
+    starts = np.flatnonzero(np.diff(groups[order])) + 1
+    yield from (rows for rows in np.split(order, starts) if len(rows) > 1)

@@ -12,7 +12,6 @@ from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone, is_classifier, is_regressor
 from sklearn.model_selection import KFold
@@ -23,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from .._validation import FloatArray, Interval, PartyName
 from ..errors import AgreementError, AnchorError
-from ..linalg import Kernel, centred_ridge, left_out_errors, median_gamma
+from ..linalg import Kernel, centred_ridge, full_ridge_path, median_gamma
 from ..model import AnchorPredictions
 
 __all__ = [
@@ -163,10 +162,9 @@ class AnchorRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
             centre, scale = _centre_and_scale(rows, standardize)
             used = (rows - centre) / scale
             for gamma in self._widths(used):
-                gram = Kernel(metric="rbf", parameters={"gamma": gamma}).gram(used)
-                eigenvalues, U = scipy.linalg.eigh(gram, overwrite_a=True, check_finite=False)
+                path = full_ridge_path(Kernel(metric="rbf", parameters={"gamma": gamma}).gram(used))
                 for alpha in _ALPHAS if self.alpha is None else (float(self.alpha),):
-                    missed = float((left_out_errors(eigenvalues, U, alpha, T) ** 2).sum())
+                    missed = float((path.left_out_errors(alpha, T, intercept=True) ** 2).sum())
                     # Targets that are all equal are met by any setting.
                     error = missed / spread if spread > 0 else 0.0
                     if best is None or error < best.error:

@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from .._validation import FloatArray
-from ..linalg import Kernel, median_gamma, ridge_coefficients
+from ..linalg import Kernel, full_ridge_path, groups_of_several, median_gamma, ridge_coefficients
 
 __all__ = [
     "FLOOR",
@@ -33,7 +33,6 @@ __all__ = [
     "SpreadScorer",
     "equal_rows",
     "fold_numbers",
-    "left_out_ridge",
     "left_out_spreading",
     "log_of_shares",
     "nearest_weights",
@@ -164,38 +163,6 @@ def fold_numbers(
     return np.asarray(folds[np.unique(groups, return_inverse=True)[1].ravel()])
 
 
-def left_out_ridge(
-    eigenvalues: FloatArray, U: FloatArray, T: FloatArray, alpha: float, groups: NDArray[np.intp] | None = None
-) -> FloatArray:
-    r"""Kernel ridge regression's output for every row when the row, or its group, is left out.
-
-    With :math:`S = \Sigma + \lambda I = U \mathrm{diag}(s + \lambda) U^\top`, a group B has
-    :math:`F_B = T_B - ([S^{-1}]_{BB})^{-1} [S^{-1} T]_B`.
-
-    Parameters
-    ----------
-    eigenvalues : ndarray of shape (n,)
-    U : ndarray of shape (n, n)
-    T : ndarray of shape (n, m)
-        Targets.
-    alpha : float
-        The penalty.
-    groups : ndarray of shape (n,), optional
-        Rows of one number are left out together; None leaves out each by itself.
-
-    Returns
-    -------
-    ndarray of shape (n, m)
-    """
-    weighted = U / (eigenvalues + alpha)
-    residual = weighted @ (U.T @ T)
-    F: FloatArray = T - residual / np.einsum("ij,ij->i", weighted, U)[:, None]
-    for members in _groups_of_many(groups):
-        block = weighted[members] @ U[members].T
-        F[members] = T[members] - scipy.linalg.solve(block, residual[members], assume_a="pos")
-    return F
-
-
 def spreading_matrix(W: FloatArray, alpha: float) -> FloatArray:
     r"""The matrix that label spreading multiplies labels with, :math:`(1-\alpha)(I - \alpha D^{-1/2} W D^{-1/2})^{-1}`.
 
@@ -238,19 +205,11 @@ def left_out_spreading(M: FloatArray, Y: FloatArray, groups: NDArray[np.intp] | 
     ndarray of shape (n, n_classes)
     """
     F = M @ Y - np.diag(M)[:, None] * Y
-    for members in _groups_of_many(groups):
+    for members in groups_of_several(groups):
         others = [np.delete(members, place) for place in range(len(members))]
         for member, rest in zip(members, others, strict=True):
             F[member] -= M[member, rest] @ Y[rest]
     return F
-
-
-def _groups_of_many(groups: NDArray[np.intp] | None) -> list[NDArray[np.intp]]:
-    """Positions of each group's rows, of groups of two rows or more."""
-    if groups is None:
-        return []
-    counts = np.bincount(groups)
-    return [np.flatnonzero(groups == number) for number in np.flatnonzero(counts > 1)]
 
 
 Scorer = Callable[[FloatArray], FloatArray]
@@ -377,12 +336,10 @@ def _kernel_ridges(data: OwnData, groups: NDArray[np.intp], widths: tuple[float,
         for factors, units in data.units():
             for kernel, scaled, kind in _kernels(data.rows[:n], factors, widths):
                 gram = kernel.gram(data.rows[: len(data.target)] * scaled) + 1.0
-                eigenvalues, U = scipy.linalg.eigh(gram[:n, :n])
-                # Rounding leaves eigenvalues just below zero, which no kernel has.
-                eigenvalues = np.maximum(eigenvalues, 0.0)
+                path = full_ridge_path(gram[:n, :n])
                 for alpha in RIDGES:
-                    coefficients = U @ ((U.T @ T) / (eigenvalues + alpha)[:, None])
-                    left_out = left_out_ridge(eigenvalues, U, T, alpha, groups[:n])
+                    coefficients = path.vectors @ ((path.vectors.T @ T) / (path.eigenvalues + alpha)[:, None])
+                    left_out = T - path.left_out_errors(alpha, T, groups=groups[:n])
                     yield Candidate(
                         family="kernel ridge",
                         name=f"kernel ridge regression ({kind}, ridge {alpha:.2g}, columns {units}), {name}",

@@ -187,7 +187,7 @@ def _choose(X: FloatArray, Y: FloatArray, settings: Settings) -> tuple[Setting, 
     error, setting, path = min(
         (_best_penalty(X, leading, one, settings.alphas) for one in candidates), key=lambda one: one[0]
     )
-    return setting, error, _left_out(path, setting.alpha, Y)
+    return setting, error, path.left_out_errors_of_centred(setting.alpha, Y)
 
 
 def _best_penalty(
@@ -199,17 +199,9 @@ def _best_penalty(
     path = ridge_path(K, min(alphas))
     # From the largest penalty on, so that of equals the smoothest is kept.
     descending = sorted(alphas, reverse=True)
-    errors = [float((_left_out(path, alpha, Y) ** 2).sum() / len(X)) for alpha in descending]
+    errors = [float((path.left_out_errors_of_centred(alpha, Y) ** 2).sum() / len(X)) for alpha in descending]
     best = int(np.argmin(errors))
     return errors[best], replace(setting, alpha=float(descending[best])), path
-
-
-def _left_out(path: RidgePath, alpha: float, Y: FloatArray) -> FloatArray:
-    weights = path.eigenvalues / (path.eigenvalues + alpha)
-    fitted = path.vectors @ (weights[:, np.newaxis] * (path.vectors.T @ Y))
-    freedom = 1 - 1 / len(Y) - (path.vectors**2) @ weights
-    left_out: FloatArray = (Y - fitted) / np.maximum(freedom, np.finfo(np.float64).eps)[:, np.newaxis]
-    return left_out
 
 
 def _kernel(inputs: FloatArray, setting: Setting) -> Kernel:
