@@ -18,7 +18,7 @@ from datacollab.exchange.project import (
     project_text,
     read_table,
 )
-from datacollab.exchange.project._parsing import parse_project
+from datacollab.exchange.project._file import parse_project
 from datacollab.targets import TargetKind, effect_target, survival_target, target_kind
 from named_world import ARMS, EVENT, TASKS, TIME, project_of, table_of
 from party_world import refusal as refused

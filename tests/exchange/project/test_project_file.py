@@ -27,7 +27,7 @@ from datacollab.exchange.project import (
     read_project,
     sign_project_text,
 )
-from datacollab.exchange.project._parsing import check_keys
+from datacollab.exchange.project._file import check_keys
 from party_world import refusal as refused
 
 FROM_FIXTURES = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -226,10 +226,10 @@ WRONG = {
     "twice": ("[rules]", "[rules]\nquorum = 2", "line"),
     "missing": ('kind = "classification"', "", "kind is missing"),
     "missing table": ("[anchor]", "[anchors]", "anchor is missing"),
-    "text for a number": ("quorum = 2", 'quorum = "2"', "a whole number is wanted, not text"),
-    "point for a whole number": ("quorum = 2", "quorum = 2.0", "not a number with a point"),
-    "truth for a number": ("quorum = 2", "quorum = true", "not true or false"),
-    "number for a truth": ("seal_shares = true", "seal_shares = 0", "true or false is wanted"),
+    "text for a number": ("quorum = 2", 'quorum = "2"', "expected a whole number, got text"),
+    "point for a whole number": ("quorum = 2", "quorum = 2.0", "got a number with a point"),
+    "truth for a number": ("quorum = 2", "quorum = true", "got true or false"),
+    "number for a truth": ("seal_shares = true", "seal_shares = 0", "expected true or false"),
     "time": ("quorum = 2", "quorum = 2\ndeadline = 2027-01-31T12:00:00", "a date with a time"),
     "text for a date": ("quorum = 2", 'quorum = 2\ndeadline = "2027-01-31"', "without quotes"),
     "impossible date": ("quorum = 2", "quorum = 2\ndeadline = 2027-02-31", "no TOML"),
@@ -245,8 +245,8 @@ WRONG = {
     "bidirectional": ('name = "heart"', 'name = "he\\u202eart"', "invisible"),
     "version 0": ("format_version = 1", "format_version = 0", "format_version"),
     "a table for a column": ("[[columns]]", "[columns]", "line"),
-    "method": ('method = "smote"', 'method = "gan"', "smote, uniform, gaussian, sample"),
-    "kind": ('kind = "classification"', 'kind = "ranking"', "classification or regression"),
+    "method": ('method = "smote"', 'method = "gan"', "smote, uniform, gaussian or sample"),
+    "kind": ('kind = "classification"', 'kind = "ranking"', "expected classification, regression"),
 }
 
 
@@ -275,9 +275,9 @@ def test_files_that_are_no_project(text, write):
 def test_a_bundle_in_place_of_the_project_is_called_what_it_is(keys, write):
     anchor = write("anchor.dcanchor", pack("datacollab.anchor", {}, {"sealed.bin": b"x" * 999}, key=keys["a"]))
     message = refused("WRONG_KIND", load_project, anchor)
-    assert message.startswith(f"{anchor} is a bundle (datacollab.anchor); the project file is wanted first")
+    assert message.startswith(f"{anchor} is a bundle (datacollab.anchor); expected the project file first")
     damaged = write("anchor.dcanchor", anchor.read_bytes()[:-9])
-    assert "a ZIP archive or a damaged bundle; the project" in refused("WRONG_KIND", load_project, damaged)
+    assert "a ZIP archive or a damaged bundle; expected the project" in refused("WRONG_KIND", load_project, damaged)
 
 
 def number(**changes):
@@ -474,7 +474,7 @@ def test_what_was_verified_is_what_is_kept(project, text, write, monkeypatch):
         reads.append(file)
         return io.BytesIO(text.encode() if len(reads) == 1 else b"another project")
 
-    monkeypatch.setattr("datacollab.exchange.project._signing.open_regular", swapped)
+    monkeypatch.setattr("datacollab.exchange.project._file.open_regular", swapped)
     loaded, data = read_project(path)
     assert (loaded, data) == (project, text.encode())
     assert len(reads) == 1

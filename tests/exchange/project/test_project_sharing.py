@@ -99,7 +99,7 @@ def test_what_has_no_default_is_wanted(project, keys, tmp_path, name):
         ({"labelled_by": "nobody"}, "none of the parties"),
         ({"entities": entities_of(THREE)}, "is missing"),
         ({"entities": entities_of(PARTIES) | {"moon": "The Moon"}}, "no member"),
-        ({"entities": dict.fromkeys(entities_of(PARTIES), "Hospital")}, "at least 3 are wanted"),
+        ({"entities": dict.fromkeys(entities_of(PARTIES), "Hospital")}, "at least 3 different"),
         ({"entities": entities_of(PARTIES) | {"north": "Hos\npital"}}, "invisible"),
     ],
 )
@@ -111,12 +111,12 @@ def test_impossible_entries_are_refused_with_what_to_do(project, changes, words)
 def test_entities_count_and_not_keys(keys):
     """Two invented parties of one institution do not make three; neither case nor spaces tell institutions apart."""
     invented = {"north": "Hospital A", "south": "hospital  a ", "east": "Hospital B", "analyst": "Institute"}
-    with refused("SPEC_INVALID", "2 different legal entities"):
+    with refused("SPEC_INVALID", "at least 3 different legal entities as parties, got 2"):
         project_of(keys, THREE, cards_of(keys, THREE), sharing={"entities": invented})
 
 
 def test_fewer_than_three_parties_are_refused(keys):
-    with refused("SPEC_INVALID", "at least 3 are wanted"):
+    with refused("SPEC_INVALID", "at least 3 different"):
         project_of(keys, PARTIES[:2], cards_of(keys, PARTIES[:2]))
 
 

@@ -3,7 +3,7 @@
 Files by what they are for:
 
 * The agreement: `_project`, `_column`, `_task`, `_sharing`, `_refusals`; in words, `_describing`.
-* Its file: `_parsing`, `_signing`; a first one, `_draft`.
+* Its file: `_file`; a first one, `_draft`.
 * From a table to the matrix: `_encoding`, `_numbers`, `_adjusted`.
 * Reading and writing tables, within limits: `_tables`.
 * The anchor: `_anchor`.
@@ -25,9 +25,9 @@ from ._column import Column
 from ._describing import Change, anchor_lines, column_rows, compare_projects, rules_line, sharing_lines, task_lines
 from ._draft import draft_project, like_record_numbers, usual_components
 from ._encoding import EncodedTable, encode_table
+from ._file import load_project, project_text, read_project, read_project_text, sign_project_text
 from ._project import AnchorRecipe, Project, check_party_name, is_device_name, project_content
 from ._sharing import Sharing, declared_alike, sharing_sentences
-from ._signing import load_project, project_text, read_project, read_project_text, sign_project_text
 from ._tables import read_table, table_batches, table_format, write_table
 from ._task import Task
 

@@ -1,9 +1,10 @@
-"""What parties and analyst agree on before anything is exchanged: entries, checks, contents and digest."""
+"""The agreement of parties and analyst: its entries, their checks, its contents and digest."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
@@ -13,18 +14,22 @@ from typing import Any
 from ...bundle import PublicKey, canonical_json, digest, spelt
 from ...errors import ExchangeError
 from ._column import Column
-from ._refusals import check_text, invalid, listed
+from ._refusals import check_choice, check_limits, check_text, invalid, listed
 from ._sharing import Sharing, check_sharing, sharing_content
 from ._task import Task, task_entries
 
 __all__ = ["FORMAT_VERSION", "AnchorRecipe", "Project", "check_party_name", "is_device_name", "project_content"]
 
-ANCHOR_METHODS = ("smote", "uniform", "gaussian", "sample")
+FORMAT_VERSION = 1
+"""Of the project file."""
+_METHODS = ("smote", "uniform", "gaussian", "sample")
+_PARTY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
+_DEVICES = re.compile(r"(con|conin\$|conout\$|prn|aux|nul|(com|lpt)[0-9\u00b9\u00b2\u00b3]) *([.:].*)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnchorRecipe:
-    """How the owner makes the anchor from public rows.
+    """The owner's recipe for the anchor, from public rows.
 
     Attributes
     ----------
@@ -33,12 +38,12 @@ class AnchorRecipe:
     n_rows : int
         The rows of the anchor.
     source : str
-        Where the public rows come from, in words.
+        The origin of the public rows, in words.
 
     Raises
     ------
     ExchangeError
-        When the method is unknown, or there are too few rows.
+        If the method is unknown, or there are too few rows.
     """
 
     method: str = "smote"
@@ -46,15 +51,9 @@ class AnchorRecipe:
     source: str = ""
 
     def __post_init__(self) -> None:
-        if self.method not in ANCHOR_METHODS:
-            raise invalid("[anchor], method", f"{self.method!r}; one of {', '.join(ANCHOR_METHODS)} is wanted.")
-        if self.n_rows < 2:
-            raise invalid("[anchor], n_rows", f"{self.n_rows}; at least 2 are wanted.")
+        check_choice("[anchor], method", self.method, _METHODS)
+        check_limits("[anchor], n_rows", self.n_rows, 2)
         check_text("[anchor], source", self.source, most=500, empty=True)
-
-
-_PARTY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
-_DEVICES = re.compile(r"(con|conin\$|conout\$|prn|aux|nul|(com|lpt)[0-9\u00b9\u00b2\u00b3]) *([.:].*)?", re.IGNORECASE)
 
 
 def is_device_name(name: str) -> bool:
@@ -69,31 +68,53 @@ def is_device_name(name: str) -> bool:
 
 
 def check_party_name(name: str) -> None:
-    """Check that files can be named after a party on every system.
+    """Raise SPEC_INVALID if files cannot be named after a party on every system."""
+    if not _PARTY_NAME.fullmatch(name):
+        sentence = f"{name!r} cannot name files. Expected 1 to 64 letters, digits, - and _, not - first."
+        raise invalid("[members.parties]", sentence)
+    if is_device_name(name):
+        sentence = f"{name!r} cannot name files: on Windows it names a device. Choose another name."
+        raise invalid("[members.parties]", sentence)
 
-    Parameters
+
+@dataclass(frozen=True, kw_only=True)
+class Project:
+    """The agreement: columns, task, anchor, rules and members.
+
+    Attributes
     ----------
     name : str
+    purpose : str
+        The purpose of the model, in words.
+    revision : int
+        Raised at each change of a signed agreement, so that an older one is not taken for a newer.
+    columns : tuple of Column
+        In the order of the columns of the matrix.
+    task : Task
+    anchor : AnchorRecipe
+    max_components : int
+        The most columns that a party's representation may have.
+    min_rows, min_class_rows : int
+        The fewest rows of a party, and of each class that it has.
+    quorum : int
+        The fewest parties for an integration.
+    deadline : date or None
+        The last day on which shares are made.
+    seal_shares : bool
+        Whether only the analyst can read shares, and no carrier.
+    owner, analyst : PublicKey
+        The owner signs this and makes the anchor; the analyst integrates.  They differ, as the analyst must not know
+        the anchor.
+    parties : dict of str to PublicKey
+        In the order of their names.
+    sharing : Sharing or None
+        None if the parties share rows.
 
     Raises
     ------
     ExchangeError
-        SPEC_INVALID.
+        If the entries contradict one another.
     """
-    if not _PARTY_NAME.fullmatch(name):
-        raise invalid(
-            "[members.parties]",
-            f"{name!r} cannot name files. Expected 1 to 64 letters, digits, - and _, not - first.",
-        )
-    if is_device_name(name):
-        raise invalid(
-            "[members.parties]", f"{name!r} cannot name files: on Windows it names a device. Choose another name."
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Agreement:
-    """The entries and their checks; `Project`, where they are described, is this with its digest."""
 
     name: str
     purpose: str
@@ -115,13 +136,54 @@ class Agreement:
     def __post_init__(self) -> None:
         check_text("[project], name", self.name)
         check_text("[project], purpose", self.purpose, most=5000, lines=True)
+        check_limits("[project], revision", self.revision, 1)
         # One order for all, whatever the file's: whether a file was reordered must not show anywhere.
         object.__setattr__(self, "parties", dict(sorted(self.parties.items())))
         self._check_columns()
         self._check_members()
-        self._check_rules()
+        most = {"max_components": self.n_features, "quorum": len(self.parties)}
+        for name in ("max_components", "min_rows", "min_class_rows", "quorum"):
+            check_limits(f"[rules], {name}", getattr(self, name), 1, most.get(name))
         if self.sharing is not None:
             check_sharing(self.sharing, self.parties, self.task, self.anchor.method)
+
+    def _check_columns(self) -> None:
+        if not self.columns:
+            raise invalid("[[columns]]", "there is none. Declare at least one column.")
+        names = [column.name for column in self.columns]
+        if repeated := _repeated(names):
+            raise invalid("[[columns]]", f"declared twice: {repeated}. Declare each column once.")
+        for target in self.task.columns:
+            if target in names:
+                raise invalid("[[columns]]", f"{target!r} is the target too. Remove it from the columns.")
+        if repeated := _repeated(self.feature_names):
+            raise invalid("[[columns]]", f"columns of the matrix get the same name: {repeated}. Rename one.")
+
+    def _check_members(self) -> None:
+        check_limits("[members.parties], number", len(self.parties), 2)
+        for name in self.parties:
+            check_party_name(name)
+        if repeated := _repeated(name.casefold() for name in self.parties):
+            raise invalid("[members.parties]", f"names differ by capital letters alone: {repeated}. Rename one.")
+        if len(set(self.parties.values())) < len(self.parties):
+            raise invalid("[members.parties]", "two parties have the same key. Each needs its own.")
+        if self.analyst in self.parties.values():
+            raise invalid("[members]", "a party's key is the analyst's too. No one may be both; make another key.")
+        keys = {self.owner, self.analyst, *self.parties.values()}
+        for what, halves in (("signing", {key.signing for key in keys}), ("sealing", {key.sealing for key in keys})):
+            # One of the two members presents another's.
+            if len(halves) < len(keys):
+                raise invalid(
+                    "[members]",
+                    f"two different keys have the same {what} half, which only one of them can hold. Ask both by "
+                    "another way for their public keys.",
+                )
+        if self.analyst == self.owner:
+            raise invalid(
+                "[members]",
+                "owner and analyst have the same key, but the owner makes the anchor, which the analyst must not "
+                "know. Let a party own the project.",
+            )
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -130,22 +192,26 @@ class Agreement:
 
     @property
     def n_features(self) -> int:
-        """Columns of the matrix."""
+        """Number of columns of the matrix."""
         return sum(column.n_features for column in self.columns)
 
     @property
     def n_free(self) -> int:
-        """How many numbers tell a row; as many components of a linear map hide nothing."""
+        """Numbers that determine a row; as many components of a linear map hide nothing."""
         return sum(column.n_free for column in self.columns)
 
-    def check_deadline(self, today: date) -> None:
-        """Refuse what comes after the last day.
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the agreement itself: neither comments, layout, the order of entries nor the signature count."""
+        return digest(canonical_json(project_content(self)))
 
-        Raises
-        ------
-        ExchangeError
-            When it is over.
-        """
+    @property
+    def fingerprint(self) -> str:
+        """Twenty letters and digits, that is 100 bits, of the digest, to compare on the telephone."""
+        return spelt(bytes.fromhex(self.digest), 20)
+
+    def check_deadline(self, today: date) -> None:
+        """Raise DEADLINE_PASSED after the last day."""
         if self.deadline is not None and today > self.deadline:
             raise ExchangeError(
                 "DEADLINE_PASSED",
@@ -153,58 +219,15 @@ class Agreement:
                 "a changed project file is signed again, and everyone needs it.",
             )
 
-    def _check_columns(self) -> None:
-        if not self.columns:
-            raise invalid("[[columns]]", "there is none. Declare at least one column.")
-        names = [column.name for column in self.columns]
-        if repeated := sorted(_repeated(names)):
-            raise invalid("[[columns]]", f"declared twice: {listed(repeated)}. Declare each column once.")
-        for target in self.task.columns:
-            if target in names:
-                raise invalid("[[columns]]", f"{target!r} is the target too. Remove it from the columns.")
-        if repeated := sorted(_repeated(self.feature_names)):
-            raise invalid("[[columns]]", f"columns of the matrix get the same name: {listed(repeated)}. Rename one.")
-
-    def _check_members(self) -> None:
-        if len(self.parties) < 2:
-            raise invalid("[members.parties]", f"{len(self.parties)} parties; at least 2 are wanted.")
-        for name in self.parties:
-            check_party_name(name)
-        if repeated := sorted(_repeated(name.casefold() for name in self.parties)):
-            raise invalid(
-                "[members.parties]", f"names differ by capital letters alone: {listed(repeated)}. Rename one."
-            )
-        if len(set(self.parties.values())) < len(self.parties):
-            raise invalid("[members.parties]", "two parties have the same key. Each needs its own.")
-        if self.analyst in self.parties.values():
-            raise invalid("[members]", "a party's key is the analyst's too. No one may be both; make another key.")
-        self._check_halves()
-        if self.analyst == self.owner:
-            raise invalid(
-                "[members]", "owner and analyst have the same key, but the owner makes the anchor, which the analyst "
-                "must not know. Let a party own the project."
-            )  # fmt: skip
-
-    def _check_halves(self) -> None:
-        """Refuse two keys that share a half: one of the two members presents what is another's."""
-        keys = {self.owner, self.analyst, *self.parties.values()}
-        for what, halves in (("signing", {key.signing for key in keys}), ("sealing", {key.sealing for key in keys})):
-            if len(halves) < len(keys):
-                raise invalid(
-                    "[members]",
-                    f"two different keys have the same {what} half, which only one of them can hold. Ask both by "
-                    "another way for their public keys.",
-                )
-
-    def check_not_older(self, than: Agreement, where: Path) -> None:
+    def check_not_older(self, than: Project, where: Path) -> None:
         """Refuse this agreement in place of a later one of the same owner.
 
-        Whoever can make an old file look new, such as one that still names a key that was stolen, could undo a change.
+        An old file that looks new could undo a change, such as the removal of a stolen key.
 
         Parameters
         ----------
-        than : Agreement
-            The one that is there.
+        than : Project
+            The present one.
         where : Path
             Its folder, for errors.
 
@@ -220,40 +243,20 @@ class Agreement:
                 "Do not use the older one; if the owner means it, they sign it again with a higher revision.",
             )
 
-    def _check_rules(self) -> None:
-        if self.revision < 1:
-            raise invalid("[project], revision", f"{self.revision}; 1 or more is wanted.")
-        most = {"max_components": self.n_features, "quorum": len(self.parties)}
-        for name in ("max_components", "min_rows", "min_class_rows", "quorum"):
-            number = getattr(self, name)
-            if not 1 <= number <= most.get(name, number):
-                limit = f"1 to {most[name]}" if name in most else "1 or more"
-                raise invalid(f"[rules], {name}", f"{number}; {limit} is wanted.")
+
+def _repeated(names: Iterable[str]) -> str:
+    return listed(sorted(name for name, count in Counter(names).items() if count > 1))
 
 
-def _repeated(names: Iterator[str] | list[str] | tuple[str, ...]) -> set[str]:
-    seen: set[str] = set()
-    return {name for name in names if name in seen or seen.add(name)}  # type: ignore[func-returns-value]
-
-
-FORMAT_VERSION = 1
-"""Of the project file."""
-
-
-def project_content(project: Agreement) -> dict[str, Any]:
-    """All entries but the signature, with every default written out, so that equal agreements have equal contents."""
-    rules: dict[str, Any] = {
-        "max_components": project.max_components,
-        "min_rows": project.min_rows,
-        "min_class_rows": project.min_class_rows,
-        "quorum": project.quorum,
-        "seal_shares": project.seal_shares,
-    }
+def project_content(project: Project) -> dict[str, Any]:
+    """Return all entries but the signature, with every default written out: equal agreements have equal contents."""
+    rules = {name: getattr(project, name) for name in ("max_components", "min_rows", "min_class_rows", "quorum")}
+    rules["seal_shares"] = project.seal_shares
     if project.deadline is not None:
         rules["deadline"] = project.deadline.isoformat()
     recipe = project.anchor
     general: dict[str, Any] = {"format_version": FORMAT_VERSION}
-    # Left out where it is the first, so that an agreement has one spelling.
+    # Left out of a first revision, so that an agreement has one spelling; as is sharing, if rows are shared.
     general |= {"revision": project.revision} if project.revision > 1 else {}
     return {
         "project": general | {"name": project.name, "purpose": project.purpose},
@@ -266,87 +269,26 @@ def project_content(project: Agreement) -> dict[str, Any]:
             "analyst": project.analyst.text,
             "parties": {name: key.text for name, key in project.parties.items()},
         },
-        # Left out where rows are shared, so that an agreement has one spelling.
         **({} if project.sharing is None else {"sharing": sharing_content(project.sharing)}),
     }
 
 
 def _task_content(task: Task) -> dict[str, Any]:
-    content: dict[str, Any] = {"kind": task.kind}
-    for name in task_entries(task.kind, has_time=bool(task.time)):
-        value = getattr(task, name)
-        if isinstance(value, tuple):
-            content[name] = list(value)
-        else:
-            content[name] = value if isinstance(value, str) else _number(value)
-    return content
+    names = task_entries(task.kind, has_time=bool(task.time))
+    return {"kind": task.kind} | {name: _plain(getattr(task, name)) for name in names}
 
 
 def _column_content(column: Column) -> dict[str, Any]:
-    content: dict[str, Any] = {"name": column.name, "kind": column.kind}
-    if column.kind == "number":
-        content |= {"unit": column.unit, "minimum": _number(column.minimum), "maximum": _number(column.maximum)}
-    else:
-        content["categories"] = list(column.categories)
-    content["missing"] = column.missing
-    if column.missing == "fill":
-        fill = column.fill if isinstance(column.fill, str) else _number(column.fill)
-        content |= {"fill": fill, "flag_missing": column.flag_missing}
-    # Left out where they refuse, so that an agreement has one spelling.
-    content |= {name: rule for name in ("outside", "unknown") if (rule := getattr(column, name)) != "refuse"}
-    return content
+    names = ["name", "kind", *(("unit", "minimum", "maximum") if column.kind == "number" else ("categories",))]
+    names += ["missing", *(("fill", "flag_missing") if column.missing == "fill" else ())]
+    # Left out if they refuse, so that an agreement has one spelling.
+    names += [name for name in ("outside", "unknown") if getattr(column, name) != "refuse"]
+    return {name: _plain(getattr(column, name)) for name in names}
 
 
-def _number(value: float | None) -> float:
-    """As a float, so that 1 and 1.0 are the same agreement; 0 is added to lose the sign of -0.0."""
-    assert value is not None  # the constructors refuse a range with a bound missing
-    return float(value) + 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Project(Agreement):
-    """The agreement: columns, task, anchor, rules and members.
-
-    Attributes
-    ----------
-    name : str
-    purpose : str
-        What the model is for, in words.
-    revision : int
-        Raised whenever a signed agreement is changed, so that an older one is not taken for a newer.
-    columns : tuple of Column
-        In the order of the columns of the matrix.
-    task : Task
-    anchor : AnchorRecipe
-    max_components : int
-        The most columns that a party's representation may have.
-    min_rows, min_class_rows : int
-        The fewest rows of a party, and of each class that it has.
-    quorum : int
-        The fewest parties for an integration.
-    deadline : date or None
-        The last day on which shares are made.
-    seal_shares : bool
-        Whether shares can be read by the analyst alone, and not by whoever carries them.
-    owner, analyst : PublicKey
-        Who signs this and makes the anchor; who integrates.  They differ, as the analyst must not know the anchor.
-    parties : dict of str to PublicKey
-        In the order of their names.
-    sharing : Sharing or None
-        None if the parties share rows.
-
-    Raises
-    ------
-    ExchangeError
-        When the entries contradict one another.
-    """
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of the agreement itself: neither comments, layout, the order of entries nor the signature count."""
-        return digest(canonical_json(project_content(self)))
-
-    @property
-    def fingerprint(self) -> str:
-        """Twenty letters and digits, that is 100 bits, of the digest, to compare on the telephone."""
-        return spelt(bytes.fromhex(self.digest), 20)
+def _plain(value: Any) -> Any:
+    """Return a list for a tuple, and a float for a number, so that 1 and 1.0 are the same agreement."""
+    if isinstance(value, tuple):
+        return list(value)
+    # 0 is added to lose the sign of -0.0.
+    return value if isinstance(value, str | bool) else float(value) + 0.0

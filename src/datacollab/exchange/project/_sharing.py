@@ -1,4 +1,4 @@
-"""What parties agree on that share sums under masks: the noise, the common map's size, mask keys and legal entities."""
+"""The agreement on sums under masks: the noise, the common map's size, mask keys and legal entities."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..._recommended import TABLE, columns_alike, recommended
 from ...bundle import PublicKey
 from ...errors import ExchangeError
 from ._column import Column
-from ._refusals import check_text, invalid, listed
+from ._refusals import check_limits, check_text, invalid, listed
 from ._task import Task
 
 __all__ = [
@@ -25,19 +25,17 @@ __all__ = [
 ]
 
 ANALYST = "analyst"
-"""What `Sharing.entities` calls the analyst."""
+"""The analyst's name in `Sharing.entities`."""
 ENTITIES_WITHOUT_WARNING = 5
 _FEWEST_ENTITIES = 3
-_LEAST_NOISE, _MOST_NOISE = 0.03, 100.0
-_LEAST_EPSILON, _MOST_EPSILON = 0.01, 100.0
-_MOST_COMPONENTS = 1000
+_LIMITS = {"noise": (0.03, 100.0), "epsilon": (0.01, 100.0), "n_components": (2, 1000), "run": (1, None)}
 _METHODS = ("sample", "uniform")
 _TASKS = ("classification", "regression")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sharing:
-    """How parties share, if they share sums under masks; a project without it shares rows.
+    """The settings of sums under masks; a project without it shares rows.
 
     Attributes
     ----------
@@ -45,11 +43,11 @@ class Sharing:
     noise : float, default=0.1
         Standard deviation of the noise on the diagonal of the total; from .03, below which totals tell rows.
     epsilon : float or None
-        If given, there is as much noise as (epsilon, 1e-5)-differential privacy of one row takes, and `noise` at least.
+        If given, the noise is enough for (epsilon, 1e-5)-differential privacy of one row, and `noise` at least.
     n_components : int, default=128
         The most columns of the common map.
     run : int, default=1
-        Raised with new mask keys if the same agreement is to be played again.
+        Raised, with new mask keys, to share again under the same agreement.
     mask_keys : dict of str to str
         Cards (`datacollab.sums.mask_card`), by party.
     entities : dict of str to str
@@ -76,20 +74,11 @@ class Sharing:
         object.__setattr__(self, "mask_keys", dict(sorted(self.mask_keys.items())))
         object.__setattr__(self, "entities", dict(sorted(self.entities.items())))
         if self.way != "sums":
-            raise invalid("[sharing], way", f'{self.way!r}; "sums" is wanted. To share rows, remove the table.')
-        if not _LEAST_NOISE <= self.noise <= _MOST_NOISE:
-            raise invalid(
-                "[sharing], noise",
-                f"{self.noise:g}; {_LEAST_NOISE:g} to {_MOST_NOISE:g} is wanted. With less, a total tells rows.",
-            )
-        if self.epsilon is not None and not _LEAST_EPSILON <= self.epsilon <= _MOST_EPSILON:
-            raise invalid(
-                "[sharing], epsilon", f"expected {_LEAST_EPSILON:g} to {_MOST_EPSILON:g}, got {self.epsilon:g}."
-            )
-        if not 2 <= self.n_components <= _MOST_COMPONENTS:
-            raise invalid("[sharing], n_components", f"{self.n_components}; 2 to {_MOST_COMPONENTS} is wanted.")
-        if self.run < 1:
-            raise invalid("[sharing], run", f"{self.run}; 1 or more is wanted.")
+            raise invalid("[sharing], way", f'expected "sums", got {self.way!r}. To share rows, remove the table.')
+        for name, (least, most) in _LIMITS.items():
+            if (value := getattr(self, name)) is not None:
+                why = " With less, a total tells rows." if name == "noise" else ""
+                check_limits(f"[sharing], {name}", value, least, most, why=why)
         for name, entity in self.entities.items():
             check_text(f"[sharing.entities], {name}", entity)
 
@@ -107,16 +96,7 @@ def declared_alike(columns: Sequence[Column]) -> bool:
 def drafted_sharing(
     mask_keys: Mapping[str, str], columns: Sequence[Column], *, labelled_by: str | None = None
 ) -> Sharing:
-    """Return the table of a first project file: what is recommended for such columns, and names for legal entities.
-
-    Parameters
-    ----------
-    mask_keys : mapping of str to str
-        Cards, by party.
-    columns : sequence of Column
-    labelled_by : str, optional
-        The party that adds labelled public rows.
-    """
+    """Return the table of a first project file: recommended settings, and parties' names as legal entities."""
     usual = recommended(alike=declared_alike(columns))
     return Sharing(
         mask_keys=dict(mask_keys),
@@ -128,7 +108,7 @@ def drafted_sharing(
 
 
 def sharing_content(sharing: Sharing) -> dict[str, Any]:
-    """Return all entries, every default written out; optional ones only if they are given."""
+    """Return all entries, with every default written out; optional ones only if they are given."""
     optional = {"labelled_by": sharing.labelled_by, "epsilon": sharing.epsilon}
     return {
         "way": sharing.way,
@@ -142,20 +122,7 @@ def sharing_content(sharing: Sharing) -> dict[str, Any]:
 
 
 def check_sharing(sharing: Sharing, parties: Mapping[str, PublicKey], task: Task, anchor_method: str) -> None:
-    """Refuse entries that contradict the rest of the project.
-
-    Parameters
-    ----------
-    sharing : Sharing
-    parties : mapping of str to PublicKey
-    task : Task
-    anchor_method : str
-
-    Raises
-    ------
-    ExchangeError
-        SPEC_INVALID, which says what to do.
-    """
+    """Refuse entries that contradict the rest of the project."""
     if task.kind not in _TASKS:
         raise invalid(
             "[sharing], way",
@@ -169,13 +136,15 @@ def check_sharing(sharing: Sharing, parties: Mapping[str, PublicKey], task: Task
         )
     if ANALYST in parties:
         raise invalid("[members.parties]", f"[sharing.entities] keeps {ANALYST!r} for the analyst. Rename the party.")
-    _check_names("[sharing.mask_keys]", sharing.mask_keys, parties, "Each party sends its own: public.key, third line.")
+    _check_names(
+        "[sharing.mask_keys]", sharing.mask_keys, [*parties], "Each party sends its own: public.key, third line."
+    )
     _check_names("[sharing.entities]", sharing.entities, [*parties, ANALYST], "Name the legal entity of each.")
     n_entities = len({sharing.entity(name) for name in parties})
     if n_entities < _FEWEST_ENTITIES:
         raise invalid(
             "[sharing.entities]",
-            f"{n_entities} different legal entities are parties; at least {_FEWEST_ENTITIES} are wanted, or each "
+            f"expected at least {_FEWEST_ENTITIES} different legal entities as parties, got {n_entities}: each of two "
             "learns what the other added. Find a further institution, or remove the table [sharing].",
         )
     if sharing.labelled_by is not None and sharing.labelled_by not in parties:
@@ -186,12 +155,7 @@ def check_sharing(sharing: Sharing, parties: Mapping[str, PublicKey], task: Task
 
 
 def sharing_sentences(sharing: Sharing) -> list[str]:
-    """Return what people have to know of who takes part, before they sign or share; empty if there is nothing.
-
-    Parameters
-    ----------
-    sharing : Sharing
-    """
+    """Return warnings about the legal entities that take part, for people who sign or share."""
     parties = list(sharing.mask_keys)
     by_entity: dict[str, list[str]] = {}
     for name in parties:
@@ -216,10 +180,10 @@ def sharing_sentences(sharing: Sharing) -> list[str]:
     return sentences
 
 
-def _check_names(where: str, found: Mapping[str, str], wanted: Mapping[str, Any] | list[str], advice: str) -> None:
-    if missing := [name for name in wanted if name not in found]:
+def _check_names(where: str, found: Mapping[str, str], expected: list[str], advice: str) -> None:
+    if missing := [name for name in expected if name not in found]:
         raise invalid(where, f"{listed(missing)} is missing. {advice}")
-    if further := [name for name in found if name not in wanted]:
+    if further := [name for name in found if name not in expected]:
         raise invalid(where, f"{listed(map(repr, further))} is no member of the project. Remove it.")
 
 
