@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 from scipy.spatial.distance import cdist
+from scipy.stats import binom
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 
 from datacollab.anchor import anchor_fit
@@ -36,6 +38,36 @@ def test_rows_planted_around_people_do_not(table, width, n_people, rng):
     assert anchor_fit(planted, own).is_crowded
     # Nor if they are hidden among honest rows.
     assert anchor_fit(np.vstack([honest, planted]), own).is_crowded
+
+
+def test_so_do_shapes_that_single_a_person_out(rng):
+    """A cloud of one standard deviation, half of one of .5, and the person's direction stretched: nine in ten or more."""
+    refused = np.zeros(3)
+    for _ in range(30):
+        own, honest = rng.normal(size=(150, 10)), rng.normal(size=(300, 10))
+        person = own[0]
+        direction = person / np.linalg.norm(person)
+        along = np.outer(honest @ direction, direction)
+        half = honest.copy()
+        half[::2] = person + 0.5 * honest[::2]
+        crafted = (half, person + 0.9 * honest, 0.6 * (honest - along) + 2 * along)
+        refused += [anchor_fit(rows, own).density > 1.2 for rows in crafted]
+        assert anchor_fit(honest, own).density < 1
+    assert (refused >= [30, 24, 24]).all()
+
+
+def test_density_is_the_ratio_of_counts_within_a_ball(rng):
+    own, anchor = rng.normal(size=(60, 2)), 0.4 * rng.normal(size=(80, 2))
+    units = own.std(axis=0)
+    ratios = []
+    for i, row in enumerate(own):
+        among = np.sort([np.linalg.norm((row - other) / units) for j, other in enumerate(own) if j != i])
+        inside = sum(np.linalg.norm((row - other) / units) <= among[2] * (1 + 1e-9) for other in anchor)
+        # Clopper and Pearson's ends: where 3 of 59, and that many of 80, are as unlikely as one in a thousand.
+        most = brentq(lambda p: binom.cdf(3, 59, p) - 1e-3, 1e-9, 1 - 1e-9)
+        least = brentq(lambda p, k=inside: binom.sf(k - 1, 80, p) - 1e-3, 1e-9, 1 - 1e-9) if inside else 0.0
+        ratios.append(least / most)
+    assert anchor_fit(anchor, own).density == pytest.approx(max(ratios), rel=1e-6)
 
 
 def test_a_narrow_anchor_sees_little_of_the_table(table, rng):

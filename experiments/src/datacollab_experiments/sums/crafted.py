@@ -111,11 +111,16 @@ def _from_total(statistic: RidgeSums, total: Array, v: Array, noise: float) -> A
 
 
 def rows(n_draws: int) -> Iterator[dict[str, object]]:
-    """Return a row for each way and kind of person, means over draws."""
+    """Yield a row for each way and kind of person: means over draws, and over those in which the anchor passes.
+
+    Beside the latter stands what the honest anchor gives in the same draws.
+    """
     for outlier in (False, True):
+        honest: list[dict[str, float]] = []
         for craft in CRAFTS:
             draws = [played(craft, outlier, seed) for seed in range(n_draws)]
-            means = {name: float(np.mean([each[name] for each in draws])) for name in draws[0]}
+            honest = honest or draws
+            passed = [seed for seed, each in enumerate(draws) if not each["refused"]]
             yield {
                 "person": f"{OUTLIER:g} sd from the mean" if outlier else "one of the rows",
                 "anchor": craft.name,
@@ -123,9 +128,17 @@ def rows(n_draws: int) -> Iterator[dict[str, object]]:
                 "D at most": craft.components or recommended().n_components,
                 "s": recommended().noise,
                 "draws": n_draws,
-                **{name: round(value, 3) for name, value in means.items()},
+                **{name: _mean(draws, name) for name in draws[0]},
+                "passed": len(passed),
+                "party, passed": _mean([draws[seed] for seed in passed], "party"),
+                "together, passed": _mean([draws[seed] for seed in passed], "together"),
+                "together, honest": _mean([honest[seed] for seed in passed], "together"),
                 "two standard errors": round(2 * math.sqrt(0.25 / n_draws), 3),
             }
+
+
+def _mean(draws: list[dict[str, float]], name: str) -> float | None:
+    return round(float(np.mean([each[name] for each in draws])), 3) if draws else None
 
 
 def main() -> None:

@@ -252,8 +252,9 @@ def crafted_anchor(party: PartyName, fit: AnchorFit | None) -> list[ExchangeErro
     found = f"the anchor's columns vary {fit.spread:.2f} times as much as those of its table, where .7 is the least"
     if fit.is_crowded:
         found = (
-            f"{fit.n_near} of the {fit.n_anchors} anchor rows crowd around rows of its table, {fit.n_crowded} of which "
-            "have ten of them or more"
+            f"the {fit.n_anchors} anchor rows crowd around single rows of its table: {fit.n_near} are much nearer to one "
+            f"than its neighbours are, and up to {fit.density:.1f} times as much of the anchor as of the table lies around "
+            "one, where 1.2 is the most"
         )
     return [
         ExchangeError(
