@@ -171,7 +171,7 @@ def test_a_target_that_was_told_is_held_against_the_public_rows(draft, table):
     assert "5 of 60 public rows are out of" in refused(
         draft, table.assign(ill=[9.0] * 5 + [1.0] * 55), target_range=(0.0, 2.0)
     )
-    assert "numbers are wanted" in refused(draft, table, target_range=(0.0, 2.0))
+    assert "expected numbers" in refused(draft, table, target_range=(0.0, 2.0))
     assert "at least 2" in refused(draft, bare, classes=["no"])
     assert "twice" in refused(draft, bare, classes=["no", "no"])
     assert "one of the two" in refused(draft, bare, classes=["no", "yes"], target_range=(0.0, 1.0))

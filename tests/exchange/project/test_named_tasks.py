@@ -151,7 +151,7 @@ REFUSALS = {
     "time of 0": ("days", 0.0, "0 or less in 2 of 9 rows (the first: row 3)"),
     "time before 0": ("days", -SECRET, "0 or less"),
     "time too long": ("days", 9 * SECRET, "0 to 1000 days"),
-    "time that is text": ("days", "SECRET", "numbers are wanted"),
+    "time that is text": ("days", "SECRET", "expected numbers"),
 }
 
 

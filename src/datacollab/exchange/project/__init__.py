@@ -4,12 +4,11 @@ Files by what they are for:
 
 * The agreement: `_project`, `_column`, `_task`, `_sharing`, `_refusals`; in words, `_describing`.
 * Its file: `_file`; a first one, `_draft`.
-* From a table to the matrix: `_encoding`, `_numbers`, `_adjusted`.
+* From a table to the matrix: `_encoding`, `_numbers`.
 * Reading and writing tables, within limits: `_tables`.
 * The anchor: `_anchor`.
 """
 
-from ._adjusted import MOST_OUTSIDE, Adjustments, adjusted_details, adjusted_text
 from ._anchor import (
     Anchor,
     Guessing,
@@ -24,7 +23,7 @@ from ._anchor import (
 from ._column import Column
 from ._describing import Change, anchor_lines, column_rows, compare_projects, rules_line, sharing_lines, task_lines
 from ._draft import draft_project, like_record_numbers, usual_components
-from ._encoding import EncodedTable, encode_table
+from ._encoding import MOST_OUTSIDE, Adjustments, EncodedTable, adjusted_details, adjusted_text, encode_table
 from ._file import load_project, project_text, read_project, read_project_text, sign_project_text
 from ._project import AnchorRecipe, Project, check_party_name, is_device_name, project_content
 from ._sharing import Sharing, declared_alike, sharing_sentences

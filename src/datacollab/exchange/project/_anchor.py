@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..._typing import FloatArray
 from ...bundle import KeyPair, arrays_to_bytes, bytes_to_arrays, canonical_json, pack, seal, unpack, unseal
 from ...errors import ExchangeError
-from ._encoding import encode_table, encode_target
+from ._encoding import Place, encode_table, target_column
 from ._numbers import NotNumericError, as_numbers
 from ._project import Project
 
@@ -324,7 +324,8 @@ def anchor_of_rows(project: Project, table: Any, *, where: str) -> Anchor:
     target = None
     if _has_target(project, table):
         entries = table.iloc[:, found.index(project.task.target)]
-        target = encode_target(project.task, {project.task.target: entries}, where, n_rows=len(table))
+        name = project.task.target
+        target = target_column(project.task, name, entries, Place(f"{where}: target {name!r}"))
     return check_anchor(Anchor(rows=np.column_stack(features), target=target), project, what=where)
 
 

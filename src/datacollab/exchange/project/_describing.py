@@ -1,8 +1,8 @@
-"""A project in words: what it says, and what differs from another."""
+"""A project in words, and its differences from another."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from ...bundle import PublicKey
 from ._anchor import guessing
 from ._column import Column
+from ._numbers import range_words
 from ._project import Project, project_content
 from ._sharing import ANALYST, sharing_sentences
 from ._task import Task
@@ -20,17 +21,17 @@ _MOST_ALIKE = 4
 
 
 def task_lines(task: Task) -> list[str]:
-    """What is learned, and from which entries of which columns."""
+    """Return lines on the task: its kind, and the entries of its columns."""
+    possible = range_words(task.minimum, task.maximum, task.unit) if task.minimum is not None else ""
     if task.is_single:
-        what = f"classes {_listed(task.classes)}" if task.classes else _range(task.minimum, task.maximum, task.unit)
-        return [f"{task.words}: {what}"]
+        return [f"{task.words}: {f'classes {_listed(task.classes)}' if task.classes else possible}"]
     lines = [task.words]
     if task.treatment:
         lines.append(f"{task.treatment}: treated {_listed(task.treated)}; not {_listed(task.untreated)}")
     if task.event:
         lines.append(f"{task.event}: seen {_listed(task.seen)}; not {_listed(task.not_seen)}")
     if task.outcome:
-        lines.append(f"{task.outcome}: {_range(task.minimum, task.maximum, task.unit)}")
+        lines.append(f"{task.outcome}: {possible}")
     if task.time:
         rounded = f"rounded up to {task.rounding:.10g} before they leave" if task.rounding else "NOT rounded"
         lines.append(f"{task.time}: at most {task.maximum:.10g}{task.unit and ' ' + task.unit}, {rounded}")
@@ -40,7 +41,7 @@ def task_lines(task: Task) -> list[str]:
 
 
 def anchor_lines(project: Project) -> list[str]:
-    """How the anchor is made, and what it takes to guess it."""
+    """Return lines on the anchor's recipe, and on how hard the anchor is to guess."""
     recipe = project.anchor
     found = guessing(recipe.method, n_features=project.n_features)
     return [
@@ -50,7 +51,7 @@ def anchor_lines(project: Project) -> list[str]:
 
 
 def rules_line(project: Project) -> str:
-    """What parties may share, and from how many of them."""
+    """Return a line on the rules of sharing."""
     deadline = "none" if project.deadline is None else project.deadline.isoformat()
     return (
         f"at most {project.max_components} components; at least {project.min_rows} rows, "
@@ -60,7 +61,7 @@ def rules_line(project: Project) -> str:
 
 
 def sharing_lines(project: Project) -> list[str]:
-    """How parties share, if not by rows, who is behind their keys, and what people have to know of that."""
+    """Return lines on sharing by sums: settings, legal entities and warnings; none if rows are shared."""
     sharing = project.sharing
     if sharing is None:
         return []
@@ -75,44 +76,30 @@ def sharing_lines(project: Project) -> list[str]:
 
 
 def column_rows(columns: Sequence[Column]) -> list[tuple[str, str, str]]:
-    """Name, values and rules of each column; one row for several that follow one another and are alike."""
+    """Return name, values and rules of each column; one row for several that follow one another and are alike."""
     rows: list[tuple[str, str, str]] = []
-    for words, group in groupby(columns, key=_alike):
+    for (values, _), group in groupby(columns, key=lambda column: (_values(column), _rules(column, "filled in"))):
         alike = list(group)
-        names = [column.name for column in alike]
-        if len(names) > _MOST_ALIKE:
+        if len(alike) > _MOST_ALIKE:
             fill = alike[0].fill if len({column.fill for column in alike}) == 1 else "filled in"
-            rows.append((f"{names[0]} ... {names[-1]} ({len(names)} columns)", words[0], _rules(alike[0], fill)))
+            name = f"{alike[0].name} ... {alike[-1].name} ({len(alike)} columns)"
+            rows.append((name, values, _rules(alike[0], fill)))
         else:
-            rows += [(column.name, words[0], column_rules(column)) for column in alike]
+            rows += [(column.name, values, _rules(column, column.fill)) for column in alike]
     return rows
 
 
-def column_values(column: Column) -> str:
-    """What may stand in a column."""
+def _values(column: Column) -> str:
     if column.kind == "number":
-        return _range(column.minimum, column.maximum, column.unit)
+        return range_words(column.minimum, column.maximum, column.unit)
     return _listed(column.categories)
 
 
-def column_rules(column: Column) -> str:
-    """What becomes of entries that do not fit; nothing where all are refused."""
-    return _rules(column, column.fill)
-
-
-def _alike(column: Column) -> tuple[str, str]:
-    """What columns have in common that are shown as one, whatever is filled in."""
-    return column_values(column), _rules(column, "filled in")
-
-
 def _rules(column: Column, fill: object) -> str:
+    """Return the rules for entries that do not fit; empty if all are refused."""
     missing = [] if column.missing == "refuse" else [f"missing: {fill}{' and a flag' * column.flag_missing}"]
     others = [f"{name}: {rule}" for name in ("outside", "unknown") if (rule := getattr(column, name)) != "refuse"]
     return ", ".join(missing + others)
-
-
-def _range(minimum: float | None, maximum: float | None, unit: str) -> str:
-    return f"{minimum:.10g} to {maximum:.10g}{unit and ' ' + unit}"
 
 
 def _listed(names: Iterable[object]) -> str:
@@ -120,7 +107,7 @@ def _listed(names: Iterable[object]) -> str:
     return ", ".join(texts[:8]) + (f", ... ({len(texts)})" if len(texts) > 8 else "")
 
 
-_WORDS = {
+_NAMES = {
     ("project", "name"): "Name",
     ("project", "purpose"): "Purpose",
     ("project", "format_version"): "Version of the format",
@@ -144,9 +131,9 @@ class Change:
     Attributes
     ----------
     where : str
-        Which one, in words.
+        Its name, in words.
     before, after : str or None
-        What it says; None where it is not there.
+        Its values; None if there is none.
     """
 
     where: str
@@ -155,86 +142,62 @@ class Change:
 
 
 def compare_projects(before: Project, after: Project) -> list[Change]:
-    """Entries that differ, by what they are about; the revision's number is none of them.
+    """Return the entries that differ, by their subjects; empty if both say the same.
+
+    The number of the revision is not compared.
 
     Parameters
     ----------
     before, after : Project
-
-    Returns
-    -------
-    list of Change
-        Empty where both say the same.
     """
     changes = [
-        *(*_general(before, after), *_members(before, after)),
-        *(*_sharing(before, after), *_columns(before, after)),
+        _change(where, old.get(where), new.get(where))
+        for old, new in zip(_sections(before), _sections(after), strict=True)
+        for where in dict.fromkeys([*old, *new])
     ]
+    one, other = ([column.name for column in project.columns] for project in (before, after))
+    common = [[name for name in names if name in others] for names, others in ((one, set(other)), (other, set(one)))]
+    changes.append(Change("Order of the columns", *(", ".join(names) for names in common)))
     return [change for change in changes if change.before != change.after]
 
 
-def _general(before: Project, after: Project) -> Iterator[Change]:
-    old, new = project_content(before), project_content(after)
-    for section in ("project", "task", "anchor", "rules"):
-        for name in dict.fromkeys([*old[section], *new[section]]):
-            if name != "revision":
-                where = _WORDS.get((section, name), f"{section.capitalize()}: {name.replace('_', ' ')}")
-                yield Change(where, _said(old[section].get(name)), _said(new[section].get(name)))
-
-
-def _sharing(before: Project, after: Project) -> Iterator[Change]:
-    old, new = (project_content(each).get("sharing", {}) for each in (before, after))
-    for name in dict.fromkeys([*old, *new]):
-        if name in ("mask_keys", "entities"):
-            what = {"mask_keys": "Mask key of", "entities": "Legal entity of"}[name]
-            first, second = old.get(name, {}), new.get(name, {})
-            for member in dict.fromkeys([*first, *second]):
-                yield Change(f"{what} {member}", first.get(member), second.get(member))
-        else:
-            yield Change(f"Sharing: {name.replace('_', ' ')}", _said(old.get(name)), _said(new.get(name)))
-
-
-def _members(before: Project, after: Project) -> Iterator[Change]:
-    old, new = _keys(before), _keys(after)
-    for who in dict.fromkeys([*old, *new]):
-        yield _of_keys(who, old.get(who), new.get(who))
-
-
-def _keys(project: Project) -> dict[str, PublicKey]:
-    return {"Owner": project.owner, "Analyst": project.analyst} | {
-        f"Party {name}": key for name, key in project.parties.items()
+def _sections(project: Project) -> list[dict[str, Any]]:
+    """Return the entries by their names in words, in four groups."""
+    content = project_content(project)
+    general = {
+        _NAMES.get((section, name), f"{section.capitalize()}: {name.replace('_', ' ')}"): _words(value)
+        for section in ("project", "task", "anchor", "rules")
+        for name, value in content[section].items()
+        if name != "revision"
     }
+    members = {"Owner": project.owner, "Analyst": project.analyst}
+    members |= {f"Party {name}": key for name, key in project.parties.items()}
+    sharing = content.get("sharing", {})
+    mask_keys, entities = sharing.pop("mask_keys", {}), sharing.pop("entities", {})
+    settings = {f"Sharing: {name.replace('_', ' ')}": _words(value) for name, value in sharing.items()}
+    settings |= {f"Mask key of {name}": key for name, key in mask_keys.items()}
+    settings |= {f"Legal entity of {name}": entity for name, entity in entities.items()}
+    return [general, members, settings, {f"Column {column.name}": _column_words(column) for column in project.columns}]
 
 
-def _of_keys(who: str, before: PublicKey | None, after: PublicKey | None) -> Change:
-    said = [None if key is None else key.fingerprint for key in (before, after)]
-    if said[0] == said[1] and before != after:
-        # Fingerprints are hashes cut short: two keys that share one are told apart in full.
-        said = [None if key is None else key.text for key in (before, after)]
-    return Change(who, *said)
+def _change(where: str, before: PublicKey | str | None, after: PublicKey | str | None) -> Change:
+    shown = [each.fingerprint if isinstance(each, PublicKey) else each for each in (before, after)]
+    if shown[0] == shown[1] and before != after:
+        # Fingerprints are hashes cut short: two keys that share one are shown in full.
+        shown = [each.text if isinstance(each, PublicKey) else each for each in (before, after)]
+    return Change(where, *shown)
 
 
-def _columns(before: Project, after: Project) -> Iterator[Change]:
-    old, new = ({column.name: column for column in project.columns} for project in (before, after))
-    for name in dict.fromkeys([*old, *new]):
-        yield Change(f"Column {name}", _described(old.get(name)), _described(new.get(name)))
-    common = [[name for name in one if name in other] for one, other in ((old, new), (new, old))]
-    yield Change("Order of the columns", *(", ".join(names) for names in common))
-
-
-def _described(column: Column | None) -> str | None:
-    if column is None:
-        return None
+def _column_words(column: Column) -> str:
     # All categories, as one of many may be what changed.
-    values = column_values(column) if column.kind == "number" else ", ".join(column.categories)
-    return "; ".join(part for part in (f"{column.kind}, {values}", column_rules(column)) if part)
+    values = _values(column) if column.kind == "number" else ", ".join(column.categories)
+    rules = _rules(column, column.fill)
+    return f"{column.kind}, {values}" + (f"; {rules}" if rules else "")
 
 
-def _said(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
+def _words(value: Any) -> str:
+    if isinstance(value, str):
         return value
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, list):
-        return ", ".join(str(each) for each in value)
-    return f"{value:.10g}"
+    return ", ".join(map(str, value)) if isinstance(value, list) else f"{value:.10g}"

@@ -1,11 +1,11 @@
-"""From a table to the matrix that a project makes of it."""
+"""From a table to the matrix that a project makes of it, with a count of the entries that its rules changed."""
 
 from __future__ import annotations
 
 import difflib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -14,77 +14,196 @@ from numpy.typing import NDArray
 from ..._typing import FloatArray
 from ...errors import ExchangeError
 from ...targets import effect_target, no_target, survival_target
-from ._adjusted import FEW_ENTRIES, MOST_OUTSIDE, Adjustments, ColumnCounts, affected_rows, too_many
 from ._column import OTHER, Column
-from ._numbers import MISSING, UNKNOWN, NotNumericError, as_numbers, label_codes, spelling_hint, unit_hint
+from ._numbers import (
+    MISSING,
+    UNKNOWN,
+    NotNumericError,
+    affected_rows,
+    as_numbers,
+    label_codes,
+    range_words,
+    spelling_hint,
+    unit_hint,
+)
 from ._project import Project
 from ._refusals import listed
 from ._task import Task
 
-__all__ = ["EncodedTable", "encode_table", "encode_target"]
+__all__ = [
+    "MOST_OUTSIDE",
+    "Adjustments",
+    "EncodedTable",
+    "Place",
+    "adjusted_details",
+    "adjusted_text",
+    "encode_table",
+    "target_column",
+]
+
+MOST_OUTSIDE = 0.05
+"""The largest share of a column's entries that may be outside of what was agreed; one entry always may."""
+_FEW_ENTRIES = 20
+"""Below that, one number is more than the share, and may be in another unit as well as an exception."""
+_RULE_WORDS = {"clip": "clipped", "missing": "set missing", "other": "counted as other"}
 
 
-def missing_columns(where: str, lacking: Sequence[str], found: Sequence[str], wanted: Sequence[str]) -> str:
-    """The sentence on missing columns, with what each might be called in the table.
+@dataclass(frozen=True, kw_only=True)
+class ColumnCounts:
+    """Counts of a column's entries, and of those that became something else.
 
-    Parameters
-    ----------
-    where : str
-        What the table is called.
-    lacking : sequence of str
-        Columns that are missing.
-    found, wanted : sequence of str
-        All columns of the table, and of the project.
+    `far_outside` counts the numbers that are farther outside than the range is wide, `filled` all missing entries that
+    were filled in, with those that were set missing.
     """
-    taken = set(wanted)
-    candidates = {_plain(name): name for name in reversed(found) if name not in taken}
-    described = []
-    for name in lacking:
-        near = difflib.get_close_matches(_plain(name), candidates, n=1, cutoff=0.7)
-        described.append(f"{name!r} (there is {candidates[near[0]]!r})" if near else repr(name))
-    return (
-        f"{where} lacks {len(lacking)} of {len(wanted)} columns of the project: {listed(described, most=20)}. Add or "
-        "rename them."
-    )
+
+    n_entries: int = 0
+    clipped_below: int = 0
+    clipped_above: int = 0
+    set_missing: int = 0
+    to_other: int = 0
+    far_outside: int = 0
+    filled: int = 0
+
+    @property
+    def n_outside(self) -> int:
+        """Entries outside of what was agreed."""
+        return self.clipped_below + self.clipped_above + self.set_missing + self.to_other
+
+    @property
+    def are_too_many(self) -> bool:
+        """Whether more entries are outside than can be exceptions: more than one, and more than one in twenty."""
+        return self.n_outside > 1 and self.n_outside / self.n_entries > MOST_OUTSIDE
+
+    def __add__(self, other: ColumnCounts) -> ColumnCounts:
+        return ColumnCounts(
+            **{each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(self)}
+        )
+
+    def to_dict(self) -> dict[str, int]:
+        """Return the counts that are not 0, for JSON."""
+        return {name: count for name, count in asdict(self).items() if count or name == "n_entries"}
 
 
-def _plain(name: str) -> str:
-    return "".join(letter for letter in name.casefold() if letter.isalnum())
+@dataclass(frozen=True, kw_only=True)
+class Adjustments:
+    """Counts of a table's entries that became something else, or of those in all its batches so far.
+
+    Attributes
+    ----------
+    n_rows, n_rows_outside : int
+        All rows, and those with an entry outside of what was agreed.
+    columns : mapping of str to ColumnCounts
+        Counts by column.
+    """
+
+    n_rows: int = 0
+    n_rows_outside: int = 0
+    columns: Mapping[str, ColumnCounts] = field(default_factory=dict)
+
+    def of(self, column: str) -> ColumnCounts:
+        """Return the counts of one column."""
+        return self.columns.get(column, ColumnCounts())
+
+    def __add__(self, other: Adjustments) -> Adjustments:
+        names = dict.fromkeys([*self.columns, *other.columns])
+        return Adjustments(
+            n_rows=self.n_rows + other.n_rows,
+            n_rows_outside=self.n_rows_outside + other.n_rows_outside,
+            columns={name: self.of(name) + other.of(name) for name in names},
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts for JSON, without the columns in which nothing was changed."""
+        changed = {name: counts.to_dict() for name, counts in self.columns.items() if counts.n_outside or counts.filled}
+        return {"n_rows": self.n_rows, "n_rows_outside": self.n_rows_outside, "columns": changed}
+
+
+def adjusted_text(counted: Mapping[str, Any]) -> str:
+    """Return the result of `Adjustments.to_dict` as one line for people.
+
+    Examples
+    --------
+    >>> from datacollab.exchange.project import Adjustments, adjusted_text
+    >>> adjusted_text(Adjustments(n_rows=110).to_dict())
+    'none'
+    """
+    columns = [ColumnCounts(**counts) for counts in counted["columns"].values()]
+    total = sum(columns, ColumnCounts())
+    parts = []
+    if total.n_outside:
+        n_columns = sum(counts.n_outside > 0 for counts in columns)
+        clipped = total.clipped_below + total.clipped_above
+        found = ", ".join([f"{_counted(clipped, 'number')} clipped"] * (clipped > 0) + _words_besides(total))
+        rows = f"{counted['n_rows_outside']} of {_counted(counted['n_rows'], 'row')}"
+        parts.append(f"{rows} in {_counted(n_columns, 'column')}: {found}")
+    if total.far_outside:
+        parts.append(f"{_counted(total.far_outside, 'number')} far outside")
+    if n_missing := total.filled - total.set_missing:
+        n_columns = sum(counts.filled > counts.set_missing for counts in columns)
+        entries = "missing entry" if n_missing == 1 else "missing entries"
+        parts.append(f"{n_missing} {entries} filled in, in {_counted(n_columns, 'column')}")
+    return "; ".join(parts) or "none"
+
+
+def adjusted_details(counted: Mapping[str, Any]) -> list[str]:
+    """Return a line for each column in which something was changed, from the result of `Adjustments.to_dict`."""
+    lines = []
+    for name, found in counted["columns"].items():
+        counts, parts = ColumnCounts(**found), []
+        clipped = [(counts.clipped_below, "clipped below"), (counts.clipped_above, "clipped above")]
+        if words := [f"{count} {word}" for count, word in clipped if count] + _words_besides(counts):
+            parts.append(f"of {counts.n_entries} entries {', '.join(words)}")
+        if counts.far_outside:
+            parts.append(f"{counts.far_outside} far outside")
+        if n_missing := counts.filled - counts.set_missing:
+            parts.append(f"{n_missing} missing filled in")
+        lines.append(f"{name}: {'; '.join(parts)}")
+    return lines
+
+
+def _words_besides(counts: ColumnCounts) -> list[str]:
+    found = [(counts.set_missing, "set missing"), (counts.to_other, "counted as other")]
+    return [f"{count} {word}" for count, word in found if count]
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 @dataclass(frozen=True)
 class Place:
-    """A column in a file: what an error calls it, and what came before in the file."""
+    """A column in a file: its name in errors, how many rows of the file came before, and their counts."""
 
     name: str
-    first_row: int | None
-    before: ColumnCounts
+    first_row: int | None = None
+    before: ColumnCounts = field(default_factory=ColumnCounts)
 
     def affected(self, rows: NDArray[np.bool_], *, earlier: int = 0) -> str:
-        """Count rows in the words of a refusal; see `affected_rows`."""
+        """Count rows in the words of a refusal."""
         return affected_rows(rows, self.first_row, earlier=earlier)
 
+    def numbers(self, entries: Any, code: str) -> FloatArray:
+        """Return the entries as numbers, or refuse them with the code."""
+        try:
+            return as_numbers(entries)
+        except NotNumericError as error:
+            raise ExchangeError(
+                code,
+                f"{self.name} {error.words(self.first_row)}; expected numbers. Write numbers with decimal points and "
+                "nothing else.",
+            ) from None
 
-def fill_block(block: FloatArray, column: Column, entries: Any, place: Place) -> tuple[NDArray[np.bool_], ColumnCounts]:
-    """Write one column's part of the matrix, of shape (n_rows, column.n_features).
-
-    Returns
-    -------
-    outside : ndarray of shape (n_rows,)
-        Where an entry was outside of what was agreed.
-    counts : ColumnCounts
-    """
-    fill = _fill_numbers if column.kind == "number" else _fill_categories
-    outside, missing, counts = fill(block, column, entries, place)
-    if column.flag_missing:
-        block[:, -1] = missing
-    return outside, counts
+    def outside_words(self, values: FloatArray, outside: NDArray[np.bool_], low: float, high: float, unit: str) -> str:
+        """Count the numbers outside their range, with a possible reason."""
+        hint = unit_hint(values[~np.isnan(values)], low, high, unit)
+        affected = self.affected(outside, earlier=self.before.n_outside)
+        return f"numbers outside the agreed range, {range_words(low, high, unit)}, in {affected}.{hint}"
 
 
 def _fill_numbers(
     block: FloatArray, column: Column, entries: Any, place: Place
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], ColumnCounts]:
-    values = _numbers(entries, place.name, place.first_row)
+    values = place.numbers(entries, "SCHEMA_DTYPE")
     missing = np.isnan(values)
     _check_missing(missing, column, place)
     low, high = column.minimum, column.maximum
@@ -93,15 +212,20 @@ def _fill_numbers(
     below, above = values < low, values > high
     outside = below | above
     is_clipped = column.outside == "clip"
+    with np.errstate(over="ignore"):
+        beyond = np.maximum(low - values, values - high)
     counts = ColumnCounts(
         n_entries=values.size - int(np.count_nonzero(missing)),
         clipped_below=int(np.count_nonzero(below)) * is_clipped,
         clipped_above=int(np.count_nonzero(above)) * is_clipped,
         set_missing=int(np.count_nonzero(outside)) * (not is_clipped),
-        far_outside=int(np.count_nonzero(_beyond(values, low, high) > high - low)),
+        far_outside=int(np.count_nonzero(beyond > high - low)),
     )
-    if outside.any():
-        _check_outside(values, outside, column, place, place.before + counts)
+    if outside.any() and (why := _why_refused(column.outside, place.before + counts)) is not None:
+        found = place.outside_words(values, outside, low, high, column.unit)
+        raise ExchangeError(
+            "SCHEMA_RANGE", f"{place.name} has {found}{why} Check the unit; correct or leave out the rows."
+        )
     if is_clipped:
         values = np.clip(values, low, high)
     else:
@@ -110,50 +234,26 @@ def _fill_numbers(
     return outside, missing, replace(counts, filled=int(np.count_nonzero(missing)))
 
 
-def _check_outside(
-    values: FloatArray, outside: NDArray[np.bool_], column: Column, place: Place, counts: ColumnCounts
-) -> None:
-    """Refuse numbers outside of the range, but for exceptions where the project allows them."""
-    rule, why = _RULE_WORDS.get(column.outside, ""), ""
-    if column.outside != "refuse" and too_many(counts):
-        why = f" More than {100 * MOST_OUTSIDE:g} % of a column are no exceptions that could be {rule}."
-    elif column.outside != "refuse" and counts.far_outside and counts.n_entries < FEW_ENTRIES:
-        why = (
-            f" It is farther outside than the range is wide, and among fewer than {FEW_ENTRIES} entries nobody can "
-            f"tell whether that is an exception, which could be {rule}, or another unit."
-        )
-    elif column.outside != "refuse":
-        return
-    minimum, maximum = column.minimum, column.maximum
-    assert minimum is not None
-    assert maximum is not None
-    found = outside_words(values, outside, (minimum, maximum), column.unit, place)
-    raise ExchangeError("SCHEMA_RANGE", f"{place.name} has {found}{why} Check the unit; correct or leave out the rows.")
-
-
-def _beyond(values: FloatArray, low: float, high: float) -> FloatArray:
-    """How far each number is outside; NaN where there is none."""
-    with np.errstate(over="ignore"):
-        return np.asarray(np.maximum(low - values, values - high))
-
-
-_RULE_WORDS = {"clip": "clipped", "missing": "set missing", "other": "counted as other"}
-
-
 def _fill_categories(
     block: FloatArray, column: Column, entries: Any, place: Place
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], ColumnCounts]:
     codes = label_codes(entries, column.levels)
     missing, unknown = codes == MISSING, codes == UNKNOWN
     _check_missing(missing, column, place)
-    n_unknown, is_other = int(np.count_nonzero(unknown)), column.unknown == "other"
+    n_unknown, is_other = int(np.count_nonzero(unknown)), column.unknown == OTHER
     counts = ColumnCounts(
         n_entries=codes.size - int(np.count_nonzero(missing)),
         to_other=n_unknown * is_other,
         set_missing=n_unknown * (not is_other),
     )
-    if n_unknown:
-        _check_unknown(entries, unknown, column, place, place.before + counts)
+    if n_unknown and (why := _why_refused(column.unknown, place.before + counts)) is not None:
+        raise ExchangeError(
+            "SCHEMA_CATEGORY_UNKNOWN",
+            f"{place.name} holds categories that were not agreed in "
+            f"{place.affected(unknown, earlier=place.before.n_outside)}.{spelling_hint(entries, column.categories)} "
+            f"Agreed: {listed(column.categories)}.{why} If they are new, ask the owner to add them to the project and "
+            "to sign it again; if they are agreed ones spelt otherwise, write them as agreed.",
+        )
     if is_other:
         codes[unknown] = column.levels.index(OTHER) if column.other is None else column.other
     else:
@@ -164,23 +264,18 @@ def _fill_categories(
     return unknown, missing, replace(counts, filled=int(np.count_nonzero(missing)))
 
 
-def _check_unknown(
-    entries: Any, unknown: NDArray[np.bool_], column: Column, place: Place, counts: ColumnCounts
-) -> None:
-    """Refuse categories that were not agreed, but for exceptions where the project allows them."""
-    why = ""
-    if column.unknown != "refuse":
-        if not too_many(counts):
-            return
-        rule = _RULE_WORDS[column.unknown]
-        why = f" More than {100 * MOST_OUTSIDE:g} % of a column are no exceptions that could be {rule}."
-    raise ExchangeError(
-        "SCHEMA_CATEGORY_UNKNOWN",
-        f"{place.name} holds categories that were not agreed in "
-        f"{place.affected(unknown, earlier=place.before.n_outside)}.{spelling_hint(entries, column.categories)} "
-        f"Agreed: {listed(column.categories)}.{why} If they are new, ask the owner to add them to the project and to "
-        "sign it again; if they are agreed ones spelt otherwise, write them as agreed.",
-    )
+def _why_refused(rule: str, counts: ColumnCounts) -> str | None:
+    """Return a sentence on why entries outside are refused in spite of the rule; None if they are exceptions."""
+    if rule == "refuse":
+        return ""
+    if counts.are_too_many:
+        return f" More than {100 * MOST_OUTSIDE:g} % of a column are no exceptions that could be {_RULE_WORDS[rule]}."
+    if counts.far_outside and counts.n_entries < _FEW_ENTRIES:
+        return (
+            f" It is farther outside than the range is wide, and among fewer than {_FEW_ENTRIES} entries nobody can "
+            f"tell whether that is an exception, which could be {_RULE_WORDS[rule]}, or another unit."
+        )
+    return None
 
 
 def _check_missing(missing: NDArray[np.bool_], column: Column, place: Place) -> None:
@@ -192,142 +287,47 @@ def _check_missing(missing: NDArray[np.bool_], column: Column, place: Place) -> 
         )
 
 
-def _numbers(entries: Any, place: str, first_row: int | None) -> FloatArray:
-    try:
-        return as_numbers(entries)
-    except NotNumericError as error:
-        raise ExchangeError(
-            "SCHEMA_DTYPE",
-            f"{place} {error.said(first_row=first_row)}; numbers are wanted. Write numbers with decimal points and "
-            "nothing else.",
-        ) from None
-
-
-def outside_words(
-    values: FloatArray, outside: NDArray[np.bool_], bounds: tuple[float, float], unit: str, place: Place
-) -> str:
-    """How many numbers lie outside their range, and why that might be.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows,)
-    outside : ndarray of shape (n_rows,)
-        Which of them are.
-    bounds : (float, float)
-    unit : str
-    place : Place
-    """
-    minimum, maximum = bounds
-    agreed = f"{minimum:.10g} to {maximum:.10g}{unit and ' ' + unit}"
-    hint = unit_hint(values[~np.isnan(values)], minimum, maximum, unit)
-    affected = place.affected(outside, earlier=place.before.n_outside)
-    return f"numbers outside the agreed range, {agreed}, in {affected}.{hint}"
-
-
-def encode_target(
-    task: Task, columns: Mapping[str, Any], where: str, *, n_rows: int, first_row: int | None = None
-) -> NDArray[Any]:
-    """Make the targets from their columns, as `encode_table` does; shape (n_rows,).
-
-    Parameters
-    ----------
-    task : Task
-    columns : mapping of str to Series
-        By name.
-    where : str
-        What an error calls the table.
-    n_rows : int
-    first_row : int, optional
-        As in `encode_table`.
-
-    Raises
-    ------
-    ExchangeError
-        TARGET_INVALID.
-    """
-    encoded = {name: target_column(task, name, columns[name], where, first_row=first_row) for name in task.columns}
-    return assembled_target(task, encoded, n_rows)
-
-
-def assembled_target(task: Task, encoded: Mapping[str, NDArray[Any]], n_rows: int) -> NDArray[Any]:
-    """One array of shape (n_rows,) from what `target_column` made of each column."""
-    parts = {name: encoded[column] for name, column in task.fields.items()}
-    if task.is_single:
-        return parts["target"]
-    if not parts:
-        return no_target(n_rows)
-    return effect_target(**parts) if "treatment" in parts else survival_target(**parts)
-
-
-def target_column(task: Task, name: str, entries: Any, where: str, *, first_row: int | None = None) -> NDArray[Any]:
-    """One column of targets: classes, numbers, or 1 and 0 for what was seen or treated and what was not.
-
-    Parameters
-    ----------
-    task : Task
-    name : str
-        Of the column, one of `task.columns`.
-    entries : Series of length n_rows
-    where, first_row
-        As in `encode_target`.
-
-    Raises
-    ------
-    ExchangeError
-        TARGET_INVALID.
-    """
-    place = f"{where}: target {name!r}"
+def target_column(task: Task, name: str, entries: Any, place: Place) -> NDArray[Any]:
+    """Return one column of targets, shape (n_rows,): classes, numbers, or 1 for seen or treated and 0 for not."""
     labels = task.labels[name]
     if not labels:
-        return _target_numbers(task, name, entries, place, first_row)
-    codes = _codes(entries, labels, place, first_row)
-    if name == task.event:
-        return (codes >= len(task.not_seen)).astype(np.int64)
-    if name == task.treatment:
-        return (codes >= len(task.untreated)).astype(np.int64)
-    return task.class_array[codes]
-
-
-def _target_numbers(task: Task, name: str, entries: Any, place: str, first_row: int | None) -> FloatArray:
-    try:
-        values = as_numbers(entries)
-    except NotNumericError as error:
-        said = error.said(first_row=first_row)
-        raise ExchangeError("TARGET_INVALID", f"{place} {said}; numbers are wanted. Correct them.") from None
-    _check_there(np.isnan(values), place, first_row)
-    assert task.maximum is not None  # a regression, a time and an outcome have a range
-    if name == task.time and (low := values <= 0).any():
-        raise ExchangeError(
-            "TARGET_INVALID",
-            f"{place} is 0 or less in {affected_rows(low, first_row)}. Times begin after 0: correct them; all "
-            "parties alike may count an event on the first day as half a day.",
-        )
-    minimum = 0.0 if task.minimum is None else task.minimum
-    outside = (values < minimum) | (values > task.maximum)
-    if outside.any():
-        bounds, file = (minimum, task.maximum), Place(place, first_row, ColumnCounts())
-        found = outside_words(values, outside, bounds, task.unit, file)
-        raise ExchangeError("TARGET_INVALID", f"{place} has {found} Correct them, or leave out the rows.")
-    return values
-
-
-def _codes(entries: Any, labels: tuple[str | int, ...], place: str, first_row: int | None) -> NDArray[np.int64]:
+        return _target_numbers(task, name, entries, place)
     codes = label_codes(entries, labels)
-    _check_there(codes == MISSING, place, first_row)
+    _check_target_there(codes == MISSING, place)
     if (unknown := codes == UNKNOWN).any():
         raise ExchangeError(
             "TARGET_INVALID",
-            f"{place} holds classes that were not agreed in {affected_rows(unknown, first_row)}."
+            f"{place.name} holds classes that were not agreed in {place.affected(unknown)}."
             f"{spelling_hint(entries, labels)} Agreed: {listed(labels)}. Correct them, or leave out the rows.",
         )
-    return codes
+    if name in (task.event, task.treatment):
+        return (codes >= len(task.not_seen if name == task.event else task.untreated)).astype(np.int64)
+    return task.class_array[codes]
 
 
-def _check_there(missing: NDArray[np.bool_], place: str, first_row: int | None) -> None:
+def _target_numbers(task: Task, name: str, entries: Any, place: Place) -> FloatArray:
+    values = place.numbers(entries, "TARGET_INVALID")
+    _check_target_there(np.isnan(values), place)
+    if name == task.time and (low := values <= 0).any():
+        raise ExchangeError(
+            "TARGET_INVALID",
+            f"{place.name} is 0 or less in {place.affected(low)}. Times begin after 0: correct them; all parties alike "
+            "may count an event on the first day as half a day.",
+        )
+    minimum, maximum = 0.0 if task.minimum is None else task.minimum, task.maximum
+    assert maximum is not None  # a regression, a time and an outcome have a range
+    outside = (values < minimum) | (values > maximum)
+    if outside.any():
+        found = place.outside_words(values, outside, minimum, maximum, task.unit)
+        raise ExchangeError("TARGET_INVALID", f"{place.name} has {found} Correct them, or leave out the rows.")
+    return values
+
+
+def _check_target_there(missing: NDArray[np.bool_], place: Place) -> None:
     if missing.any():
         raise ExchangeError(
             "TARGET_INVALID",
-            f"{place} has no entry in {affected_rows(missing, first_row)}. Leave out rows without a target.",
+            f"{place.name} has no entry in {place.affected(missing)}. Leave out rows without a target.",
         )
 
 
@@ -341,10 +341,10 @@ class EncodedTable:
         In float64, in the order of `Project.feature_names`.
     target : ndarray of shape (n_rows,) or None
         Classes as declared, text or int64; float64 for a regression; with the fields of `datacollab.targets` for
-        times to events, effects and where there is nothing to predict; None where it was not wanted.
+        times to events, effects and if there is nothing to predict; None if it was not asked for.
     n_rows : int
     adjusted : Adjustments
-        How many entries became something else, in this table and the batches before it.
+        Counts of the entries that became something else, in this table and the batches before it.
     """
 
     X: FloatArray = field(repr=False)
@@ -364,32 +364,32 @@ def encode_table(
 ) -> EncodedTable:
     """Make the project's matrix from a table; nothing is learnt from its rows.
 
-    Numbers stay as they are, a category becomes columns of zeros and ones in the declared order, and entries that are
-    missing, outside their range or unknown become what the project says: what a row becomes depends on no other row.
-    Columns that the project does not name are left out.
+    Numbers stay as they are, and a category becomes columns of zeros and ones in the declared order.  Entries that are
+    missing, outside their range or unknown are changed by the project's rules, each row by itself.  Columns that the
+    project does not name are left out.
 
-    Where more than one entry of a column, and more than one in twenty, is outside of what was agreed, or one in so few
-    that nobody can tell an exception from another unit, all is refused: that is no exception.
+    All is refused if more than one entry of a column, and more than one in twenty, is outside of what was agreed, or
+    one in so few that nobody can tell an exception from another unit.
 
     Parameters
     ----------
     project : Project
     table : DataFrame
     where : str
-        What an error calls the table: its file.
+        Name of the table in errors: its file.
     with_target : bool, default=True
-        Whether the target is wanted; for predictions it is not.
+        Whether targets are encoded; for predictions they are not.
     first_row : int, optional
-        Where the table is a batch of a file: how many rows of it came before, so that an error counts them too and
-        names the row of the file.  Rows count from 1, the header not included.
+        How many rows of a file came before, if the table is a batch of it, so that an error counts them too and names
+        the row of the file.  Rows count from 1, without the header.
     before : Adjustments, optional
-        Where the table is a batch: what was adjusted in those before it.
+        Counts of the batches before, if the table is one.
 
     Raises
     ------
     ExchangeError
-        When a column is missing or holds what the project does not allow.  The message counts rows and names columns,
-        and quotes no entry.
+        If a column is missing or holds something that the project does not allow.  The message counts rows and names
+        columns, and quotes no entry.
 
     Examples
     --------
@@ -417,44 +417,69 @@ def encode_table(
     for column in project.columns:
         block = X[:, start : start + column.n_features]
         start += column.n_features
+        fill = _fill_numbers if column.kind == "number" else _fill_categories
+        place = Place(f"{where}: column {column.name!r}", first_row, before.of(column.name))
         try:
             entries = table.iloc[:, position_of[column.name]]
-            file = Place(f"{where}: column {column.name!r}", first_row, before.of(column.name))
-            outside, counts[column.name] = fill_block(block, column, entries, file)
-            outside_rows |= outside
+            outside, missing, counts[column.name] = fill(block, column, entries, place)
         except ExchangeError as error:
             refused.append((column.name, error))
+            continue
+        if column.flag_missing:
+            block[:, -1] = missing
+        outside_rows |= outside
     parts: dict[str, NDArray[Any]] = {}
-    for name in project.task.columns if with_target else ():
+    for part, name in project.task.fields.items() if with_target else ():
         try:
-            entries = table.iloc[:, position_of[name]]
-            parts[name] = target_column(project.task, name, entries, where, first_row=first_row)
+            place = Place(f"{where}: target {name!r}", first_row)
+            parts[part] = target_column(project.task, name, table.iloc[:, position_of[name]], place)
         except ExchangeError as error:
             refused.append((name, error))
     if refused:
-        raise _all_refused(refused)
-    target = assembled_target(project.task, parts, len(table)) if with_target else None
+        # The other columns are named too, so that all can be mended at once.
+        first, others = refused[0][1], [name for name, _ in refused[1:]]
+        more = f" Look at these columns too: {listed(others)}." if others else ""
+        raise ExchangeError(first.code, f"{first}{more}")
+    target = _assembled(project.task, parts, len(table)) if with_target else None
     here = Adjustments(n_rows=len(table), n_rows_outside=int(np.count_nonzero(outside_rows)), columns=counts)
     return EncodedTable(X=X, target=target, n_rows=len(table), adjusted=before + here)
 
 
+def _assembled(task: Task, parts: Mapping[str, NDArray[Any]], n_rows: int) -> NDArray[Any]:
+    if task.is_single:
+        return parts["target"]
+    if not parts:
+        return no_target(n_rows)
+    return effect_target(**parts) if "treatment" in parts else survival_target(**parts)
+
+
 def _positions(project: Project, table: Any, where: str, with_target: bool) -> dict[str, int]:
-    wanted = [column.name for column in project.columns]
-    wanted += project.task.columns if with_target else ()
+    expected = [column.name for column in project.columns]
+    expected += project.task.columns if with_target else ()
     found = [str(name) for name in table.columns]
-    if lacking := [name for name in wanted if name not in set(found)]:
-        raise ExchangeError("SCHEMA_MISSING_COLUMN", missing_columns(where, lacking, found, wanted))
+    if lacking := [name for name in expected if name not in set(found)]:
+        raise ExchangeError("SCHEMA_MISSING_COLUMN", _missing_columns(where, lacking, found, expected))
     counts = Counter(found)
-    if repeated := [name for name in wanted if counts[name] > 1]:
+    if repeated := [name for name in expected if counts[name] > 1]:
         raise ExchangeError(
             "TABLE_UNREADABLE", f"{where} has more than one column named {listed(repeated)}. Rename or remove them."
         )
     return {name: position for position, name in enumerate(found)}
 
 
-def _all_refused(refused: list[tuple[str, ExchangeError]]) -> ExchangeError:
-    """The first refusal, which also names the other columns, so that all can be mended at once."""
-    _, first = refused[0]
-    others = [name for name, _ in refused[1:]]
-    more = f" Look at these columns too: {listed(others)}." if others else ""
-    return ExchangeError(first.code, f"{first}{more}")
+def _missing_columns(where: str, lacking: Sequence[str], found: Sequence[str], expected: Sequence[str]) -> str:
+    """Return the sentence on missing columns, with their possible names in the table."""
+    taken = set(expected)
+    candidates = {_plain(name): name for name in reversed(found) if name not in taken}
+    described = []
+    for name in lacking:
+        near = difflib.get_close_matches(_plain(name), candidates, n=1, cutoff=0.7)
+        described.append(f"{name!r} (there is {candidates[near[0]]!r})" if near else repr(name))
+    return (
+        f"{where} lacks {len(lacking)} of {len(expected)} columns of the project: {listed(described, most=20)}. Add or "
+        "rename them."
+    )
+
+
+def _plain(name: str) -> str:
+    return "".join(letter for letter in name.casefold() if letter.isalnum())

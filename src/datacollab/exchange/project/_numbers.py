@@ -15,39 +15,47 @@ from numpy.typing import NDArray
 
 from ..._require import require
 from ..._typing import FloatArray
-from ._adjusted import affected_rows
 
-__all__ = [
-    "MISSING",
-    "UNKNOWN",
-    "NotNumericError",
-    "as_numbers",
-    "label_codes",
-    "label_text",
-    "spelling_hint",
-    "unit_hint",
-]
+__all__ = ["MISSING", "UNKNOWN", "NotNumericError", "affected_rows", "as_numbers", "label_codes", "label_text"]
+__all__ += ["range_words", "spelling_hint", "unit_hint"]
 
 MISSING, UNKNOWN = -1, -2
 _NO_LABEL = object()
 _DECIMAL = re.compile(r"[+-]?\d+(\.\d+)?", re.ASCII)
 
 
+def affected_rows(rows: NDArray[np.bool_], first_row: int | None, *, earlier: int = 0) -> str:
+    """Count the rows that are True, in the words of a refusal.
+
+    `first_row` rows of the file came before, of which `earlier` are counted too; it is None if these are all.
+
+    >>> rows = np.array([False, True, True])
+    >>> affected_rows(rows, None)
+    '2 of 3 rows (the first: row 2)'
+    >>> affected_rows(rows, 16384)
+    '2 of the first 16387 rows (the first: row 16386)'
+    >>> affected_rows(rows, 16384, earlier=5)
+    '7 of the first 16387 rows'
+    """
+    before = first_row or 0
+    counted = (
+        f"{earlier + np.count_nonzero(rows)} of {'' if first_row is None else 'the first '}{before + rows.size} rows"
+    )
+    if earlier or (not before and rows.all()):
+        return counted
+    return f"{counted} (the first: row {before + int(np.argmax(rows)) + 1})"
+
+
+def range_words(minimum: float | None, maximum: float | None, unit: str) -> str:
+    """Return a range in words."""
+    return f"{minimum:.10g} to {maximum:.10g}{unit and ' ' + unit}"
+
+
 def label_codes(column: Any, labels: Sequence[str | int]) -> NDArray[np.int64]:
-    """Position of every entry among the labels.
+    """Return the position of every entry among the labels, `MISSING` for no entry, `UNKNOWN` for no label.
 
     An entry is a label that it equals as text.  Failing that, numbers are compared as numbers, so that the label "1" is
     found in a file that holds 1, 1.0 or "1.0", and truth values are 1 and 0.
-
-    Parameters
-    ----------
-    column : Series of length n_rows
-    labels : sequence of str or int
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        `MISSING` where there is no entry, `UNKNOWN` where it is none of the labels.
     """
     pandas = require("pandas", "cli")
     if type(column.dtype).__name__ == "CategoricalDtype":
@@ -62,7 +70,7 @@ def label_codes(column: Any, labels: Sequence[str | int]) -> NDArray[np.int64]:
 
 
 def spelling_hint(column: Any, labels: Sequence[str | int]) -> str:
-    """A sentence where unknown entries differ from labels by capital letters and spaces alone; else nothing."""
+    """Return a sentence if unknown entries differ from labels by capital letters and spaces alone."""
     relaxed = column.astype(object).map(lambda entry: _relax(entry) if isinstance(entry, str) else entry)
     unknown = np.count_nonzero(label_codes(column, labels) == UNKNOWN)
     left = np.count_nonzero(
@@ -87,7 +95,7 @@ def _finder(labels: Sequence[str | int]) -> Callable[[object], int]:
         values[value] = UNKNOWN if value in values else position
 
     def find(entry: object) -> int:
-        if is_missing_text(entry):
+        if isinstance(entry, str) and not entry.strip():
             return MISSING
         text = label_text(entry)
         return exact.get(text, values.get(_value(text), UNKNOWN))
@@ -96,7 +104,7 @@ def _finder(labels: Sequence[str | int]) -> Callable[[object], int]:
 
 
 def label_text(entry: object) -> str:
-    """An entry as the text of a label: whole numbers without a point, truth values as 1 and 0."""
+    """Return an entry as the text of a label: whole numbers without a point, truth values as 1 and 0."""
     if isinstance(entry, numbers.Integral | np.bool_):
         return str(int(entry))
     if isinstance(entry, float | np.floating | Decimal) and math.isfinite(entry) and int(entry) == entry:
@@ -105,7 +113,7 @@ def label_text(entry: object) -> str:
 
 
 def _value(text: str) -> str:
-    """One text for all that say the same number or truth value; 01 is not 1, as leading zeros tell codes apart."""
+    """Return one text for all spellings of a number or truth value; 01 is not 1, as leading zeros tell codes apart."""
     if text.lower() in ("true", "false"):
         return str(int(text.lower() == "true"))
     if not _DECIMAL.fullmatch(text):
@@ -117,50 +125,27 @@ def _value(text: str) -> str:
 
 
 class NotNumericError(Exception):
-    """Some entries are no numbers; the words say how many of which kind, and quote none.
-
-    Parameters
-    ----------
-    what : str
-        What the column holds instead.
-    rows : ndarray of shape (n_rows,), optional
-        Where; by default everywhere.
-    """
+    """Some entries are no numbers; the words count them, and quote none."""
 
     def __init__(self, what: str, rows: NDArray[np.bool_] | None = None) -> None:
         super().__init__(what, rows)
         self.what, self.rows = what, rows
 
     def __str__(self) -> str:
-        return self.said()
+        return self.words(None)
 
-    def said(self, *, first_row: int | None = None) -> str:
-        """The words, for rows of which `first_row` others of the file came before; None when these are all."""
+    def words(self, first_row: int | None) -> str:
+        """Return the words, for rows that came after `first_row` others of the file; None if these are all."""
         return f"holds {self.what}" + ("" if self.rows is None else f" in {affected_rows(self.rows, first_row)}")
 
 
-def is_missing_text(value: object) -> bool:
-    """Whether an entry is text with nothing in it, which files use for a missing entry."""
-    return isinstance(value, str) and not value.strip()
-
-
 def as_numbers(column: Any) -> FloatArray:
-    """The entries of a column in float64; missing ones are NaN.
-
-    Truth values are 0 and 1.
-
-    Parameters
-    ----------
-    column : Series of length n_rows
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
+    """Return the entries of a column in float64, missing ones as NaN and truth values as 0 and 1.
 
     Raises
     ------
     NotNumericError
-        When some entries are text, dates or anything else.
+        If some entries are text, dates or anything else.
     """
     dtype = column.dtype
     kind = getattr(dtype, "kind", "O")
@@ -185,21 +170,16 @@ def _from_objects(entries: list[Any]) -> FloatArray:
             except (OverflowError, ValueError):
                 others.append(position)
         elif isinstance(entry, str):
-            if not is_missing_text(entry):
+            if entry.strip():
                 texts[position] = entry
-        elif not _is_missing(entry):
+        elif entry is not None and type(entry).__name__ not in ("NAType", "NaTType"):
             others.append(position)
     if texts or others:
         raise _not_numeric(texts, others, len(entries))
     return converted
 
 
-def _is_missing(entry: object) -> bool:
-    return entry is None or type(entry).__name__ in ("NAType", "NaTType")
-
-
 def _not_numeric(texts: dict[int, str], others: list[int], n_rows: int) -> NotNumericError:
-    """What stands there instead of numbers, and in which rows."""
     unread = {position: text for position, text in texts.items() if not _is_number(text)}
     if others:
         what, positions = "something other than numbers", [*others, *texts]
@@ -221,14 +201,14 @@ def _is_number(text: str) -> bool:
 
 
 _NEARLY_ALL = 0.9
-"""Share of the numbers that must lie outside before another unit is thought of."""
+"""Share of the numbers outside from which another unit is considered."""
 _BROUGHT_INSIDE = 0.95
 """Share of the numbers that a conversion must bring inside to be named."""
 
 
 @dataclass(frozen=True)
 class _Conversion:
-    """A conversion, and the units that it leads to, case folded; none where it may lead to any."""
+    """A conversion, and the units that it leads to, case folded; none if it may lead to any."""
 
     words: str
     apply: Callable[[FloatArray], FloatArray]
@@ -241,8 +221,7 @@ def _times(factor: float, words: str = "", *units: str) -> _Conversion:
 
 
 def _over(divisor: float, words: str, *units: str) -> _Conversion:
-    described = f"divided by {divisor:g} ({words})"
-    return _Conversion(described, lambda numbers: numbers / divisor, frozenset(units))
+    return _Conversion(f"divided by {divisor:g} ({words})", lambda numbers: numbers / divisor, frozenset(units))
 
 
 _CONVERSIONS = (
@@ -263,18 +242,10 @@ _CONVERSIONS = (
 
 
 def unit_hint(numbers: FloatArray, minimum: float, maximum: float, unit: str) -> str:
-    """A sentence on the conversion that would bring the numbers inside; empty where most are inside.
+    """Return a sentence on the conversion that would bring the numbers inside; empty if most are inside.
 
-    One is named: of those that lead to the agreed unit, or else of all, that which brings the median nearest to the
+    Among the conversions to the agreed unit, or else among all, it names the one that brings the median nearest to the
     middle of the range.  A conversion is no entry of the data: it tells the unit only.
-
-    Parameters
-    ----------
-    numbers : ndarray of shape (n,)
-        Without NaN.
-    minimum, maximum : float
-    unit : str
-        The agreed one; empty where none is named.
     """
     if np.count_nonzero(_inside(numbers, minimum, maximum)) > (1 - _NEARLY_ALL) * numbers.size:
         return ""
