@@ -13,7 +13,7 @@ from datacollab.linalg import (
     Kernel,
     extend_pivots,
     landmark_root,
-    restricted_ridge,
+    nested_ridges,
     restricted_ridge_of_features,
     start_pivots,
 )
@@ -23,6 +23,10 @@ RBF = Kernel(metric="rbf", parameters={"gamma": 0.3})
 
 def pivoted(kernel, A, rank, seed=0):
     return extend_pivots(start_pivots(kernel, A), kernel, A, rank, np.random.default_rng(seed))
+
+
+def restricted_ridge(kernel, A, S, root, alpha):
+    return nested_ridges(kernel, A, S, root, alpha, len(S))[0]
 
 
 def nystroem(K, S):

@@ -1,6 +1,6 @@
 """Pure mathematics: arrays in, arrays out.  No estimators, no logging, no files."""
 
-from ._array_api import ARRAY_KERNELS, as_precise_as, cast, column_norms, device_memory, hstack, like, zeros
+from ._array_api import ARRAY_KERNELS, as_precise_as, cast, device_memory, hstack, like, zeros
 from ._eigen import (
     ColumnSpace,
     add_sparse_to_lower,
@@ -15,7 +15,7 @@ from ._eigen import (
     smallest_eigenpairs_centred,
 )
 from ._gaussian_mechanism import SMALLEST_DELTA, gaussian_delta, gaussian_epsilon, gaussian_sigma
-from ._kernel_product import kernel_expansion, kernel_product
+from ._kernel_product import kernel_expansion
 from ._kernel_ridge import (
     RidgePath,
     WeightedRidgePath,
@@ -30,19 +30,20 @@ from ._kernel_ridge import (
 )
 from ._kernels import Kernel, KernelBlocks, median_gamma, scale_gamma, symmetric_product
 from ._krylov import LeadingEigenpairs, basis_capacity, leading_eigenpairs
-from ._panels import PanelCholesky, panel_cholesky, refined_solution
-from ._ranking import auc_with_interval, ranking_figures
-from ._restricted_ridge import (
+from ._nystroem import (
+    PivotedCholesky,
     RestrictedRidge,
+    extend_pivots,
     feature_dtype,
     landmark_moments,
     landmark_root,
     nested_ridges,
-    restricted_ridge,
     restricted_ridge_of_features,
     smoother_trace,
+    start_pivots,
 )
-from ._rpcholesky import PivotedCholesky, extend_pivots, start_pivots
+from ._panels import PanelCholesky, panel_cholesky, refined_solution
+from ._ranking import auc_with_interval, ranking_figures
 
 __all__ = [
     "ARRAY_KERNELS",
@@ -65,7 +66,6 @@ __all__ = [
     "centre_lower",
     "centred_columns",
     "centred_ridge",
-    "column_norms",
     "column_space",
     "device_memory",
     "extend_pivots",
@@ -78,7 +78,6 @@ __all__ = [
     "groups_of_several",
     "hstack",
     "kernel_expansion",
-    "kernel_product",
     "landmark_moments",
     "landmark_root",
     "largest_of_pencil",
@@ -91,7 +90,6 @@ __all__ = [
     "panel_cholesky",
     "ranking_figures",
     "refined_solution",
-    "restricted_ridge",
     "restricted_ridge_of_features",
     "ridge_coefficients",
     "ridge_inverse",

@@ -1,7 +1,7 @@
 """The few steps that NumPy and the array API standard do differently, so that one code serves both.
 
-The standard has no output arguments, no products into an array that is there, and neither triangular solves nor sparse
-matrices.  Where that costs speed, NumPy and LAPACK go a way of their own here.
+The standard has no output arguments, no products into an existing array, and neither triangular solves nor sparse
+matrices.  If that costs speed, NumPy and LAPACK go a way of their own here.  Data types are given as NumPy's.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ __all__ = [
     "add_gram",
     "add_tall_product",
     "add_wide_product",
-    "array_kernel",
     "as_precise_as",
     "cast",
     "column_norms",
@@ -49,7 +48,7 @@ _COPIED_PRODUCT = 4 * 10**6
 
 
 def cast(X: Array, dtype: DTypeLike) -> Array:
-    """``X`` with another data type, given as NumPy's; uncopied if it has it."""
+    """Return ``X`` with another data type; uncopied if it has it."""
     if isinstance(X, np.ndarray):
         return X.astype(dtype, copy=False)
     xp = array_namespace(X)
@@ -57,28 +56,28 @@ def cast(X: Array, dtype: DTypeLike) -> Array:
 
 
 def matching(X: Array, Y: Array, *, copy: bool = False) -> Array:
-    """``X`` with the data type of ``Y``, an array of the same library; uncopied if it has it, unless asked for."""
+    """Return ``X`` with the data type of ``Y``, of the same library; uncopied if it has it, unless asked for."""
     if isinstance(X, np.ndarray):
         return np.array(X, dtype=Y.dtype, order="C") if copy else X.astype(Y.dtype, copy=False)
     return array_namespace(X).astype(X, Y.dtype, copy=copy)
 
 
 def as_precise_as(values: Array, X: Array) -> Array:
-    """Results of another library than NumPy in the floating-point type of the rows they are for, if that is one."""
+    """Return results of another library in the floating-point type of the rows they are for, if that is one."""
     if array_library(values) is None or not array_namespace(X).isdtype(X.dtype, "real floating"):
         return values
     return matching(values, X)
 
 
 def like(values: Array, X: Array) -> Array:
-    """NumPy values as an array of the library and on the device of ``X``; other values as they are."""
+    """Return NumPy values as an array of the library and on the device of ``X``; other values as they are."""
     if isinstance(X, np.ndarray) or not isinstance(values, np.ndarray):
         return values
     return array_namespace(X).asarray(np.array(values), device=X.device)
 
 
 def zeros(shape: tuple[int, ...], X: Array, dtype: DTypeLike = np.float64) -> Array:
-    """Zeros of the library and on the device of ``X``, with a data type given as NumPy's."""
+    """Return zeros of the library and on the device of ``X``."""
     if isinstance(X, np.ndarray):
         return np.zeros(shape, dtype=dtype)
     xp = array_namespace(X)
@@ -86,20 +85,20 @@ def zeros(shape: tuple[int, ...], X: Array, dtype: DTypeLike = np.float64) -> Ar
 
 
 def hstack(arrays: list[Array]) -> Array:
-    """Columns side by side."""
+    """Return columns side by side."""
     if isinstance(arrays[0], np.ndarray):
         return np.hstack(arrays)
     return array_namespace(arrays[0]).concat(arrays, axis=1)
 
 
 def column_norms(X: Array) -> FloatArray:
-    """Euclidean norm of each column, as a NumPy array."""
+    """Return the Euclidean norm of each column, as a NumPy array."""
     xp = array_namespace(X)
     return to_numpy(xp.sqrt(xp.sum(X * X, axis=0)))
 
 
 def exp_of_nonpositive(X: Array) -> Array:
-    """Exponentials of entries that nothing but rounding makes positive; may be written over ``X``."""
+    """Return exponentials of entries that nothing but rounding makes positive; may be written over ``X``."""
     if isinstance(X, np.ndarray):
         # Changing signs is much faster than np.minimum with a number, and no larger an error.
         np.negative(np.abs(X, out=X), out=X)
@@ -156,7 +155,7 @@ def _has_small_kernels() -> bool:
 
 
 def add_gram(gram: Array, F: Array) -> Array:
-    r""":math:`G + F^\top F`, of the lower triangle at least; may be written over ``gram``, in float64 and F-ordered."""
+    r"""Return the lower triangle, at least, of :math:`G + F^\top F`; may overwrite ``gram``, float64 and F-ordered."""
     if isinstance(F, np.ndarray):
         syrk = ssyrk if F.dtype == np.float32 else dsyrk
         gram += syrk(1.0, F.T, lower=1)
@@ -165,7 +164,7 @@ def add_gram(gram: Array, F: Array) -> Array:
 
 
 def times_upper(X: Array, U: Array) -> Array:
-    """X U for an upper triangular U of the same data type; written over ``X`` if that is NumPy's and C-ordered."""
+    """Return X U for an upper triangular U of the same type; written over ``X`` if that is NumPy's and C-ordered."""
     if isinstance(X, np.ndarray):
         (trmm,) = scipy.linalg.get_blas_funcs(("trmm",), (X, U))
         return np.asarray(trmm(1.0, U.T, X.T, lower=1, overwrite_b=1).T)
@@ -173,12 +172,12 @@ def times_upper(X: Array, U: Array) -> Array:
 
 
 def inverse_cholesky(A: Array) -> Array:
-    r""":math:`L^{-1}`, lower triangular, of a small matrix :math:`A = L L^\top`.
+    r"""Return :math:`L^{-1}`, lower triangular, of a small matrix :math:`A = L L^\top`.
 
     Raises
     ------
     scipy.linalg.LinAlgError
-        When the matrix is not positive definite in its precision.
+        If the matrix is not positive definite in its precision.
     """
     if isinstance(A, np.ndarray):
         potrf, trtri = scipy.linalg.get_lapack_funcs(("potrf", "trtri"), (A,))
@@ -202,27 +201,13 @@ def inverse_cholesky(A: Array) -> Array:
 
 
 def device_memory(X: Array) -> int | None:
-    """Free memory of the graphics processor that holds ``X``, in bytes; None where it lies in main memory."""
+    """Return the free memory, in bytes, of the graphics processor that holds ``X``; None for main memory."""
     library = array_library(X)
     if library == "torch" and X.device.type == "cuda":
         return int(importlib.import_module("torch").cuda.mem_get_info(X.device)[0])
     if library == "cupy":
         return int(X.device.mem_info[0])
     return None
-
-
-def array_kernel(metric: str, X: Array, Y: Array, parameters: Mapping[str, Any]) -> Array:
-    """One of `ARRAY_KERNELS` between the rows of two arrays of the same library, shape (n_X, n_Y).
-
-    Parameters
-    ----------
-    metric : str
-    X : array of shape (n_X, d)
-    Y : array of shape (n_Y, d)
-    parameters : mapping
-        ``gamma``, ``degree`` and ``coef0``, as far as the kernel takes them.
-    """
-    return ARRAY_KERNELS[metric](X, Y, parameters)
 
 
 def _linear(X: Array, Y: Array, parameters: Mapping[str, Any]) -> Array:

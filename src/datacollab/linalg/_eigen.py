@@ -1,10 +1,7 @@
-"""Eigenvectors of symmetric matrices held in their lower triangle.
+"""Eigenvectors of symmetric matrices, and orthonormal bases of column spaces.
 
 Symmetric n x n matrices are Fortran-ordered and only their lower triangle is read: half the writes, and LAPACK works
 in place.
-
-* Orthonormal bases of column spaces that survive bad scaling, duplicated columns and rank deficiency.
-* A common space in which distances mean something again, after orthonormal columns took their lengths away.
 """
 
 from __future__ import annotations
@@ -38,16 +35,7 @@ _BLOCK = 256
 
 
 def fix_signs(Z: FloatArray) -> FloatArray:
-    """Signs (+1 or -1) that make the entry of largest magnitude in each column of ``Z`` positive.
-
-    Parameters
-    ----------
-    Z : ndarray of shape (n, m)
-
-    Returns
-    -------
-    ndarray of shape (m,)
-    """
+    """Return signs, shape (m,), that make the entry of largest magnitude in each column of ``Z`` positive."""
     largest = np.take_along_axis(Z, np.abs(Z).argmax(axis=0)[None, :], axis=0)[0]
     return np.where(largest < 0, -1.0, 1.0)
 
@@ -69,14 +57,7 @@ def centre_lower(M: FloatArray) -> None:
 
 
 def smallest_eigenpairs(M: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
-    r"""The ``k`` smallest eigenvalues of ``M``, and orthonormal eigenvectors.  Overwrites ``M``.
-
-    Returns
-    -------
-    eigenvalues : ndarray of shape (k,)
-        Ascending.
-    Z : ndarray of shape (n, k)
-    """
+    """Return the ``k`` smallest eigenvalues of ``M``, ascending, and eigenvectors, shape (n, k).  Overwrites ``M``."""
     eigenvalues, Z = scipy.linalg.eigh(
         M, lower=True, subset_by_index=(0, k - 1), driver="evr", overwrite_a=True, check_finite=False
     )
@@ -84,7 +65,7 @@ def smallest_eigenpairs(M: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
 
 
 def smallest_eigenpairs_centred(M: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
-    r"""The ``k`` smallest eigenpairs of ``M`` restricted to :math:`1^\top z = 0` (eq. reduced-Y).  Overwrites ``M``.
+    r"""Return the ``k`` smallest eigenpairs of ``M`` where :math:`1^\top z = 0` (eq. reduced-Y).  Overwrites ``M``.
 
     The paper substitutes Z = TY with a basis T of the centred subspace.  Here M is projected instead, and the constant
     direction is shifted above the spectrum, so that no n x (n-1) matrix is formed.
@@ -97,7 +78,7 @@ def smallest_eigenpairs_centred(M: FloatArray, k: int) -> tuple[FloatArray, Floa
 
 
 def _bound_of_lower(M: FloatArray) -> float:
-    """Largest absolute row sum of ``M``, or a little more; no eigenvalue exceeds it."""
+    """Return the largest absolute row sum of ``M``, or a little more; no eigenvalue exceeds it."""
     sums = np.zeros(M.shape[0])
     for start in range(0, M.shape[0], _BLOCK):
         stop = min(start + _BLOCK, M.shape[0])
@@ -109,7 +90,7 @@ def _bound_of_lower(M: FloatArray) -> float:
 
 
 def largest_of_pencil(C: FloatArray, A: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
-    r"""The ``k`` largest :math:`\nu` of :math:`C u = \nu A u`, scaled to :math:`U^\top A U = I`.  Overwrites both.
+    r"""Solve :math:`C u = \nu A u` for the ``k`` largest :math:`\nu`; :math:`U^\top A U = I`.  Overwrites both.
 
     For a positive definite A and a positive semidefinite C this is eq. kernel-graph-gep with :math:`\nu = 1/\gamma`.
     A well conditioned A keeps it accurate although a graph Laplacian C is always singular.
@@ -150,21 +131,13 @@ class ColumnSpace:
 
     @property
     def rank(self) -> int:
-        """Numerical rank of A."""
+        """Return the numerical rank of A."""
         return int(self.basis.shape[1])
 
     def coefficients(self, coordinates: FloatArray) -> FloatArray:
-        r"""Minimum-norm G with ``A @ G = basis @ coordinates``.
+        r"""Return the minimum-norm G, shape (d, m), with ``A @ G = basis @ coordinates``.
 
-        With ``coordinates = basis.T @ Z`` this is :math:`A^\dagger Z`.
-
-        Parameters
-        ----------
-        coordinates : ndarray of shape (rank, m)
-
-        Returns
-        -------
-        ndarray of shape (d, m)
+        With ``coordinates = basis.T @ Z``, shape (rank, m), this is :math:`A^\dagger Z`.
         """
         # Columns of A may differ in scale by many orders of magnitude, which grades the rows of rows.T.  Householder
         # QR is accurate row by row if the rows are sorted and the columns pivoted (Cox and Higham 1998).
@@ -177,20 +150,11 @@ class ColumnSpace:
 
 
 def column_space(A: FloatArray) -> ColumnSpace:
-    """Split ``A`` into an orthonormal basis of its column space and the coordinates of its columns.
+    """Split ``A``, shape (n, d) and not all zero, into an orthonormal basis of its column space and coordinates.
 
     The columns are brought to unit length before the rank is judged, so a column in other units is not mistaken for
     rounding error.  Only a column shorter than ``max(n, d) * eps`` times the longest is, such as a principal component
     beyond the rank.  Singular values up to ``max(n, d) * eps`` times the largest count as zero.
-
-    Parameters
-    ----------
-    A : ndarray of shape (n, d)
-        Not all zero.
-
-    Returns
-    -------
-    ColumnSpace
     """
     unit = np.abs(A).max()
     lengths = np.linalg.norm(A / unit, axis=0)
@@ -205,18 +169,9 @@ def column_space(A: FloatArray) -> ColumnSpace:
 
 
 def centred_columns(A: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Columns less their means, those that are constant but for rounding exactly zero.
+    """Return the columns of ``A`` less their means, and the means; constant columns become exactly zero.
 
     Otherwise `column_space`, which brings columns to unit length, would take the rounding error for a direction.
-
-    Parameters
-    ----------
-    A : ndarray of shape (n, d)
-
-    Returns
-    -------
-    centred : ndarray of shape (n, d)
-    means : ndarray of shape (d,)
     """
     means = A.mean(axis=0)
     centred = A - means
@@ -226,17 +181,13 @@ def centred_columns(A: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def leading_left_singular(W: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Singular value decomposition of ``W``, cut at its numerical rank.
-
-    Parameters
-    ----------
-    W : ndarray of shape (n, m)
+    """Decompose ``W``, shape (n, m), into singular values and vectors, cut at its numerical rank.
 
     Returns
     -------
     U : ndarray of shape (n, rank)
     singular_values : ndarray of shape (rank,)
-        In descending order.
+        Descending.
     V : ndarray of shape (m, rank)
     """
     U, singular_values, Vt = scipy.linalg.svd(W, full_matrices=False, check_finite=False)
@@ -246,19 +197,21 @@ def leading_left_singular(W: FloatArray) -> tuple[FloatArray, FloatArray, FloatA
 
 
 def metric_scaling(common: FloatArray, representations: Sequence[FloatArray]) -> tuple[FloatArray, float]:
-    r"""Matrix W for which distances between rows of ``common @ W`` are those that the representations have on average.
+    r"""Return a matrix W: distances between rows of ``common @ W`` are the mean ones between the representations' rows.
 
     With :math:`C = [\tilde A_1 - \bar a_1, \ldots, \tilde A_K - \bar a_K] / \sqrt K`, squared distances between rows
     of C are the means over the representations.  W is the least-squares map from the centred common space to C, turned
-    to its principal axes, which no distance sees: with :math:`Z - \bar z = QR` and :math:`Q^\top C = U \Sigma V^\top`,
-    :math:`W = R^+ U \Sigma` and :math:`(Z - \bar z) W = Q Q^\top C V`.
+    to its principal axes, which changes no distance: with :math:`Z - \bar z = QR` and
+    :math:`Q^\top C = U \Sigma V^\top`, :math:`W = R^+ U \Sigma` and :math:`(Z - \bar z) W = Q Q^\top C V`.  It is
+    classical scaling (principal coordinates) of the mean squared distances [1]_, confined to what is linear in the
+    common space.
 
     Parameters
     ----------
     common : ndarray of shape (n, m)
-        Z, rows in the common space; not all equal.
+        Z, not all rows equal.
     representations : sequence of ndarray of shape (n, d_k)
-        The same rows as each party sees them; not all zero once centred.
+        The same rows in each party's representation; not all zero once centred.
 
     Returns
     -------
@@ -267,11 +220,6 @@ def metric_scaling(common: FloatArray, representations: Sequence[FloatArray]) ->
         positive.
     kept : float
         Part of the sum of squares of C that the common space keeps, from 0 to 1.  At 1 all distances are kept.
-
-    Notes
-    -----
-    It is classical scaling (principal coordinates) of the parties' mean squared distances [1]_, confined to what is
-    linear in the common space.
 
     References
     ----------

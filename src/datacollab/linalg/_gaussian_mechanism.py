@@ -1,4 +1,4 @@
-"""How much Gaussian noise keeps a promise of differential privacy."""
+"""Calibration of Gaussian noise to a promise of differential privacy."""
 
 from __future__ import annotations
 
@@ -14,15 +14,11 @@ SMALLEST_DELTA = 1e-12
 
 
 def gaussian_delta(sigma: float, epsilon: float) -> float:
-    r"""Smallest delta for which Gaussian noise is (epsilon, delta)-differentially private [1]_, theorem 8.
+    r"""Return the smallest delta for which Gaussian noise is (epsilon, delta)-differentially private [1]_, theorem 8.
 
     .. math:: \delta = \Phi(1/(2\sigma) - \varepsilon\sigma) - e^\varepsilon \Phi(-1/(2\sigma) - \varepsilon\sigma)
 
-    Parameters
-    ----------
-    sigma : float
-        Standard deviation of the noise over the sensitivity.
-    epsilon : float
+    ``sigma`` is the standard deviation of the noise over the sensitivity.
 
     References
     ----------
@@ -36,7 +32,7 @@ def gaussian_delta(sigma: float, epsilon: float) -> float:
 
 
 def gaussian_sigma(epsilon: float, delta: float) -> float:
-    """Smallest noise that is (epsilon, delta)-differentially private, over the sensitivity; see `gaussian_delta`.
+    """Return the smallest noise, over the sensitivity, that is (epsilon, delta)-differentially private.
 
     Parameters
     ----------
@@ -45,15 +41,10 @@ def gaussian_sigma(epsilon: float, delta: float) -> float:
     delta : float
         From 1e-12 on, and below 1.
 
-    Returns
-    -------
-    float
-        Rounded up, if at all.
-
     Raises
     ------
     ValueError
-        When a number is outside its range.
+        If a number is outside its range.
 
     Examples
     --------
@@ -77,19 +68,7 @@ def gaussian_sigma(epsilon: float, delta: float) -> float:
 
 
 def gaussian_epsilon(sigma: float, delta: float) -> float:
-    """Smallest epsilon for which Gaussian noise is (epsilon, delta)-differentially private; see `gaussian_delta`.
-
-    Parameters
-    ----------
-    sigma : float
-        Standard deviation of the noise over the sensitivity.
-    delta : float
-
-    Returns
-    -------
-    float
-        0 where the noise is so large that delta alone covers it.
-    """
+    """Return the smallest epsilon that Gaussian noise of this size promises; 0 if delta alone covers it."""
     if gaussian_delta(sigma, 0.0) <= delta:
         return 0.0
     high = 1.0

@@ -1,12 +1,6 @@
-r"""Products of a kernel matrix with coefficients, in blocks and in single precision where that is good enough.
+r"""Products of a kernel matrix with coefficients, in blocks, and in single precision if that is good enough.
 
-* Kernel expansions :math:`\kappa(X, A)\,\Gamma` without the kernel matrix.
-* Sums :math:`\sum_j \phi(p \cdot q_j)\,w_j` over many anchor rows, a tile of them at a time.
-* Rows in blocks whose columns lie in one piece, in memory that begins with a line of the cache.
-
-RBF expansions :math:`\kappa(X, A)\,\Gamma` in tiles, in double and in single precision.
-
-With rows scaled to :math:`\bar x = \sqrt{2\gamma}\,(x - m)`, m the mean of the anchor rows,
+With rows scaled to :math:`\bar x = \sqrt{2\gamma}\,(x - m)`, m the mean of the anchor rows, an RBF expansion is
 
 .. math::
     \kappa(x, A)\,\Gamma
@@ -15,7 +9,8 @@ With rows scaled to :math:`\bar x = \sqrt{2\gamma}\,(x - m)`, m the mean of the 
     \qquad \Gamma'_j = e^{-|\bar a_j|^2/2}\,\Gamma_j .
 
 Double precision takes the first form.  Single precision takes the second: the sum of :math:`\Gamma'`, where the
-coefficients cancel, is done once in double precision, and what is left is small where the exponents are.
+coefficients cancel, is done once in double precision, and what is left is small where the exponents are.  Rows lie in
+blocks whose columns are contiguous, in memory that begins with a line of the cache.
 """
 
 from __future__ import annotations
@@ -33,21 +28,7 @@ from .._validation import Array, FloatArray, array_library
 from ._array_api import zeros
 from ._kernels import Kernel
 
-__all__ = [
-    "BLOCK",
-    "PRECISIONS",
-    "SINGLE_TOLERANCE",
-    "TILE_BYTES",
-    "RadialExpansion",
-    "TiledSum",
-    "aligned",
-    "block_squares",
-    "copy_rows",
-    "empty",
-    "in_blocks",
-    "kernel_expansion",
-    "kernel_product",
-]
+__all__ = ["kernel_expansion"]
 
 
 PRECISIONS = ("auto", "float32", "float64")
@@ -61,30 +42,8 @@ _DEVICE_ENTRIES = 2**24
 Expansion = Callable[[FloatArray], FloatArray]
 
 
-def kernel_product(
-    X: FloatArray, A: FloatArray, coefficients: FloatArray, kernel: Kernel, *, precision: str = "auto"
-) -> FloatArray:
-    r"""Kernel expansion :math:`\kappa(X, A)\,\Gamma` (eq. nki-optimal-function) in constant extra memory.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_rows, n_intermediate)
-    A : ndarray of shape (n_anchors, n_intermediate)
-    coefficients : ndarray of shape (n_anchors, n_components)
-        :math:`\Gamma`.
-    kernel : Kernel
-    precision : {"auto", "float32", "float64"}, default="auto"
-        See `kernel_expansion`.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_components)
-    """
-    return kernel_expansion(A, coefficients, kernel, precision=precision)(X)
-
-
 def kernel_expansion(A: FloatArray, coefficients: FloatArray, kernel: Kernel, *, precision: str = "auto") -> Expansion:
-    r"""Prepare :math:`x \mapsto \kappa(x, A)\,\Gamma` for any number of calls.
+    r"""Prepare :math:`x \mapsto \kappa(x, A)\,\Gamma` (eq. nki-optimal-function), without the kernel matrix.
 
     Parameters
     ----------
@@ -97,7 +56,7 @@ def kernel_expansion(A: FloatArray, coefficients: FloatArray, kernel: Kernel, *,
 
         * "float64" errs by about 1e-14 times the sum of the terms' magnitudes.
         * "float32" uses single precision for every row that is not too far for its range, whatever the error.
-        * "auto" uses single precision, from 1024 anchor rows on, where it errs by about 2e-6 of the row's largest
+        * "auto" uses single precision, from 1024 anchor rows on, if it errs by about 2e-6 of the row's largest
           entry at most.  The error is estimated from `A` and the coefficients, before any row is seen; large
           coefficients that cancel (a small ridge penalty) or a narrow kernel give double precision.  With single
           precision, rows that are far away, or whose result is too small for that error, are done again in double
@@ -106,13 +65,13 @@ def kernel_expansion(A: FloatArray, coefficients: FloatArray, kernel: Kernel, *,
     Returns
     -------
     callable
-        Takes rows of shape (n_rows, n_intermediate), gives shape (n_rows, n_components), both float64.  What it gives
-        for a row does not depend on the other rows, but for rounding.
+        Takes rows of shape (n_rows, n_intermediate), gives shape (n_rows, n_components), both float64.  A row's result
+        depends on no other row, but for rounding.
 
     Raises
     ------
     ValueError
-        When `precision` is none of the three.
+        If `precision` is none of the three.
     """
     if precision not in PRECISIONS:
         raise ValueError(f"precision must be one of {', '.join(map(repr, PRECISIONS))}; got {precision!r}.")
@@ -123,7 +82,7 @@ def kernel_expansion(A: FloatArray, coefficients: FloatArray, kernel: Kernel, *,
 
 
 def _rbf_gamma(kernel: Kernel, n_features: int) -> float | None:
-    """Width of an RBF kernel; None for other kernels."""
+    """Return the width of an RBF kernel; None for other kernels."""
     if kernel.metric != "rbf":
         return None
     gamma = kernel.parameters.get("gamma")
@@ -166,7 +125,7 @@ _CLAMP_FROM = 1e3
 
 
 def _has_vector_expm1() -> bool:
-    """Whether NumPy computes expm1 of float32 with vector instructions here; from NumPy 2.1 on it can tell."""
+    """Return whether NumPy computes expm1 of float32 with vector instructions here; from NumPy 2.1 on it can tell."""
     introspect = getattr(np.lib, "introspect", None)
     if introspect is None:
         return False
@@ -271,17 +230,13 @@ class RadialExpansion:
 
 
 def _single_precision_error(A: FloatArray, weights: FloatArray) -> float:
-    r"""Standard error of the worst entry in single precision, over a sample of the anchor rows.
+    """Estimate the standard error of the worst entry in single precision, over a sample of the anchor rows.
 
-    Rounding errors are taken as independent, so their variances add up [1]_, in units of the roundoff u.  A term
-    :math:`(e^t - 1) w` carries those of exponential and coefficient (2), of adding up `BLOCK` terms one by one, which
-    rounds partial sums that grow like a random walk (`BLOCK`/6), and likewise of the parts of a tile; its exponent t
-    errs by :math:`|x| |a| u`.  Where one is subtracted from the exponential, that errs by u of itself.
-
-    References
-    ----------
-    .. [1] Higham and Mary (2019). A new approach to probabilistic rounding error analysis. SIAM Journal on
-       Scientific Computing 41(5), A2815-A2835.
+    Rounding errors are taken as independent, so their variances add up (Higham and Mary 2019, A new approach to
+    probabilistic rounding error analysis), in units of the roundoff u.  A term :math:`(e^t - 1) w` carries those of
+    exponential and coefficient (2), of adding up `BLOCK` terms one by one, which rounds partial sums that grow like a
+    random walk (`BLOCK`/6), and likewise of the parts of a tile; its exponent t errs by :math:`|x| |a| u`.  If one is
+    subtracted from the exponential, that errs by u of itself.
     """
     X = _probes(A)
     squares, exponents = _squares(X), X @ A.T
@@ -293,7 +248,7 @@ def _single_precision_error(A: FloatArray, weights: FloatArray) -> float:
 
 
 def _largest(result: FloatArray) -> FloatArray:
-    """Largest magnitude of each row's entries, shape (n_blocks, BLOCK)."""
+    """Return the largest magnitude of each row's entries, shape (n_blocks, BLOCK)."""
     return np.asarray(np.maximum(result.max(axis=1), -result.min(axis=1)))
 
 
@@ -379,7 +334,7 @@ _CACHE_LINE = 64
 
 
 def in_blocks(X: FloatArray) -> FloatArray:
-    """Rows (n_rows, n_columns) as float64 of shape (n_blocks, n_columns, BLOCK), filled up with the last row.
+    """Return rows (n_rows, n_columns) as float64 of shape (n_blocks, n_columns, BLOCK), filled up with the last row.
 
     Columns of a block lie in one piece, and products with them are twice as fast.
     """
@@ -394,7 +349,7 @@ def in_blocks(X: FloatArray) -> FloatArray:
 
 
 def copy_rows(X: FloatArray, blocks: FloatArray) -> None:
-    """Write into ``X`` (n_rows, n_columns) what `in_blocks` would have made such blocks of."""
+    """Write blocks that `in_blocks` made back into ``X`` (n_rows, n_columns)."""
     n_rows, n_columns = X.shape
     n_whole, rest = divmod(n_rows, BLOCK)
     X[: n_rows - rest].reshape(n_whole, BLOCK, n_columns)[...] = blocks[:n_whole].transpose(0, 2, 1)
@@ -403,14 +358,14 @@ def copy_rows(X: FloatArray, blocks: FloatArray) -> None:
 
 
 def block_squares(X: FloatArray) -> FloatArray:
-    """Squared lengths, shape (n_blocks, BLOCK), of rows in blocks."""
+    """Return squared lengths, shape (n_blocks, BLOCK), of rows in blocks."""
     # That of a row far out may be infinite; its kernel values are then zero, as they should be.
     with np.errstate(over="ignore"):
         return np.asarray(np.einsum("bjr,bjr->br", X, X))
 
 
 def empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-    """An array that begins with a line of the cache."""
+    """Return an array that begins with a line of the cache."""
     n_bytes = prod(shape) * np.dtype(dtype).itemsize
     memory = np.empty(n_bytes + _CACHE_LINE, np.uint8)
     start = -memory.ctypes.data % _CACHE_LINE
@@ -418,7 +373,7 @@ def empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
 
 
 def aligned(values: NDArray[Any], dtype: DTypeLike | None = None) -> NDArray[Any]:
-    """A contiguous copy that begins with a line of the cache, with another data type if one is given."""
+    """Return a contiguous copy that begins with a line of the cache, with another data type if one is given."""
     copy = empty(values.shape, values.dtype if dtype is None else dtype)
     copy[...] = values
     return copy

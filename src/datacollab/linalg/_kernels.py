@@ -1,7 +1,4 @@
-"""Kernels between rows, in float64, and data-driven widths.
-
-* Blocks of a kernel matrix between anchor rows, made when they are needed and never kept.
-"""
+"""Kernels between rows, in float64, and data-driven widths; blocks of a kernel matrix, made when they are needed."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from .._validation import Array, FloatArray, array_library, array_namespace
-from ._array_api import array_kernel, cast, exp_of_nonpositive, hstack
+from ._array_api import ARRAY_KERNELS, cast, exp_of_nonpositive, hstack
 
 __all__ = ["Kernel", "KernelBlocks", "median_gamma", "rbf_operands", "scale_gamma", "symmetric_product"]
 
@@ -46,11 +43,11 @@ class Kernel:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def gram(self, A: FloatArray) -> FloatArray:
-        r"""Kernel matrix :math:`\Sigma` between the rows of ``A`` (eq. kernel-matrix-definition), shape (n, n)."""
+        r"""Return the kernel matrix :math:`\Sigma` between the rows of ``A`` (eq. kernel-matrix-definition)."""
         return self._evaluate(self._centred(A, A), None)
 
     def between(self, X: Array, A: Array, dtype: DTypeLike = np.float64) -> Array:
-        r"""Kernel vectors :math:`\kappa(x)` (eq. kernel-vector-definition), one row for each row of ``X``.
+        r"""Return kernel vectors :math:`\kappa(x)` (eq. kernel-vector-definition), one row for each row of ``X``.
 
         Both arrays are NumPy's, or of another library with one of `ARRAY_KERNELS`, and so is the result.
         """
@@ -58,11 +55,11 @@ class Kernel:
             left, right = rbf_operands(X, A, self.parameters["gamma"], dtype)
             return exp_of_nonpositive(cast(left @ right.T, dtype))
         if array_library(A) is not None:
-            return cast(array_kernel(str(self.metric), X, A, self.parameters), dtype)
+            return cast(ARRAY_KERNELS[str(self.metric)](X, A, self.parameters), dtype)
         return self._evaluate(self._centred(X, A), self._centred(A, A)).astype(dtype, copy=False)
 
     def diagonal(self, A: FloatArray) -> FloatArray:
-        r"""Diagonal of the kernel matrix of the rows of ``A``, without the matrix, shape (n,)."""
+        """Return the diagonal of the kernel matrix of the rows of ``A``, shape (n,), without the matrix."""
         if self.metric in _UNIT_DIAGONAL:
             return np.ones(A.shape[0])
         return np.array([self.gram(row[None, :])[0, 0] for row in A])
@@ -78,7 +75,7 @@ class Kernel:
 
 
 def rbf_operands(X: Array, A: Array, gamma: float, dtype: DTypeLike) -> tuple[Array, Array]:
-    r"""Two arrays whose rows' inner products are the exponents :math:`-\gamma |x - a|^2` of the RBF kernel.
+    r"""Return two arrays whose rows' inner products are the exponents :math:`-\gamma |x - a|^2` of the RBF kernel.
 
     One matrix product is three times as fast as distances.  About the mean of ``A`` it cancels least.
     """
@@ -95,11 +92,9 @@ def rbf_operands(X: Array, A: Array, gamma: float, dtype: DTypeLike) -> tuple[Ar
 
 
 def median_gamma(A: FloatArray, metric: str | Callable[..., Any] = "rbf") -> float:
-    """One over the median distance between two rows: squared Euclidean, or Manhattan for the Laplacian kernel.
+    """Return one over the median distance between two rows: squared Euclidean, or Manhattan for the Laplacian kernel.
 
-    Of more than 2,000 rows, 2,000 are looked at: always the same ones, drawn at random.
-
-    Returns 0 or infinity where the data give no width; the caller decides what to say.
+    Beyond 2,000 rows it takes 2,000, always the same ones.  0 or infinity means that the data give no width.
     """
     if A.shape[0] > _MEDIAN_ROWS:
         A = A[np.random.default_rng(0).choice(A.shape[0], size=_MEDIAN_ROWS, replace=False)]
@@ -109,7 +104,7 @@ def median_gamma(A: FloatArray, metric: str | Callable[..., Any] = "rbf") -> flo
 
 
 def scale_gamma(A: FloatArray) -> float:
-    """One over the number of columns times the variance of all entries, as ``gamma="scale"`` in scikit-learn."""
+    """Return one over the number of columns times the variance of all entries, as ``gamma="scale"`` in scikit-learn."""
     variance = float(A.var())
     return 1.0 / (A.shape[1] * variance) if variance > 0 else np.inf
 
@@ -133,7 +128,7 @@ class KernelBlocks:
     kernel : Kernel
     A : array of shape (n, d)
     dtype : numpy.float32 or numpy.float64
-        Precision of the blocks; they are of the library of ``A`` and on its device.
+        Precision of the blocks, which have the library and device of ``A``.
     """
 
     def __init__(self, kernel: Kernel, A: Array, dtype: DTypeLike = np.float64) -> None:
@@ -146,19 +141,19 @@ class KernelBlocks:
             self._right = array_namespace(right).asarray(right.T, copy=True)
 
     def block(self, rows: slice, columns: slice) -> Array:
-        """One block, written anew, of shape (rows, columns)."""
+        """Return one block, written anew."""
         if self.kernel.metric != "rbf":
             return cast(self.kernel.between(self._A[rows, :], self._A[columns, :]), self.dtype)
         return exp_of_nonpositive(cast(self._left[rows, :] @ self._right[:, columns], self.dtype))
 
     def rows(self, chosen: NDArray[np.intp]) -> Array:
-        """Some rows, written anew, of shape (rows, n)."""
+        """Return some rows, written anew, of shape (rows, n)."""
         if self.kernel.metric != "rbf":
             return cast(self.kernel.between(self._A[chosen], self._A), self.dtype)
         return exp_of_nonpositive(cast(self._left[chosen] @ self._right, self.dtype))
 
     def each(self, places: Sequence[Place]) -> Iterator[Array]:
-        """Blocks, made one after the other; NumPy's lie side by side in memory that is taken at once."""
+        """Yield blocks, made one after the other; NumPy's lie side by side in memory that is taken at once."""
         if not isinstance(self._A, np.ndarray):
             yield from (self.block(*place) for place in places)
             return
@@ -169,7 +164,7 @@ class KernelBlocks:
             yield out
 
     def lower_tiles(self) -> list[tuple[slice, slice, Array]]:
-        """The lower triangle as square tiles: rows, columns, values."""
+        """Return the lower triangle as square tiles: rows, columns, values."""
         size = _TILE if isinstance(self._A, np.ndarray) else _DEVICE_TILE
         edges = [slice(start, min(start + size, self.n_rows)) for start in range(0, self.n_rows, size)]
         places = [(rows, columns) for i, rows in enumerate(edges) for columns in edges[: i + 1]]
@@ -192,7 +187,7 @@ def _in_one_piece(places: Sequence[Place], dtype: DTypeLike) -> list[FloatArray]
 
 
 def symmetric_product(tiles: list[tuple[slice, slice, Array]], X: Array) -> Array:
-    r""":math:`\Sigma X` from the lower triangle of :math:`\Sigma` in tiles."""
+    r"""Return :math:`\Sigma X` from the lower triangle of :math:`\Sigma` in tiles."""
     total = array_namespace(X).zeros_like(X)
     for rows, columns, tile in tiles:
         total[rows, :] += tile @ X[columns, :]

@@ -1,7 +1,7 @@
 r"""Leading eigenvectors of a symmetric operator by a block Krylov method with Rayleigh-Ritz, in mixed precision.
 
-The wanted end of the spectrum of :math:`\sum_k P_k` is its largest, and its bulk lies near zero, which is what Krylov
-subspaces find fast; the smallest of :math:`M_\lambda = K I - \sum_k P_k` are the same vectors.
+KTI looks for the largest eigenvalues of :math:`\sum_k P_k`, whose bulk lies near zero, as Krylov subspaces like it;
+the smallest of :math:`M_\lambda = K I - \sum_k P_k` have the same vectors.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Operator = Callable[[Array], Array]
 
 @dataclass(frozen=True, eq=False)
 class LeadingEigenpairs:
-    """The largest eigenvalues of a symmetric operator and what bounds their error.
+    """The largest eigenvalues of a symmetric operator, and a bound of their error.
 
     Attributes
     ----------
@@ -52,11 +52,11 @@ class LeadingEigenpairs:
     residual : float
         Frobenius norm of ``operator(vectors) - vectors * values``.
     gap : float
-        Last wanted eigenvalue less the first unwanted one, as found.
+        The last of the k values less the next one, as found.
     certain_gap : float
-        The same less the residual of the unwanted one; 0 where that is not positive.
+        The same less the residual of the next one; at least 0.
     following : ndarray of shape (n, m)
-        Approximate eigenvectors beyond those wanted, in the order of their eigenvalues.
+        Approximate eigenvectors beyond the k, in the order of their eigenvalues.
     columns : int
         Right-hand sides the operator was applied to.
     converged : bool
@@ -79,7 +79,7 @@ class LeadingEigenpairs:
 
     @property
     def angle(self) -> float:
-        """Bound on the sine of the largest angle to the exact subspace: residual over eigengap (Davis and Kahan)."""
+        """Bound the sine of the largest angle to the exact subspace: residual over eigengap (Davis and Kahan)."""
         return min(1.0, self.residual / self.certain_gap) if self.certain_gap > 0 else 1.0
 
 
@@ -116,12 +116,12 @@ class _Basis:
         self.size += V.shape[1]
 
     def ritz(self) -> tuple[FloatArray, FloatArray]:
-        """All Ritz values, descending, and their coordinates in the basis."""
+        """Return all Ritz values, descending, and their coordinates in the basis."""
         values, coordinates = np.linalg.eigh(self._restricted[: self.size, : self.size])
         return values[::-1], coordinates[:, ::-1]
 
     def new_directions(self, V: Array, project: Operator) -> Array:
-        """Orthonormal columns that span what ``V`` adds to the basis, if anything."""
+        """Return orthonormal columns that span the part of ``V`` outside the basis."""
         lengths = column_norms(V)
         V = V / like(np.where(lengths > 0, lengths, 1.0), V)
         for _ in range(2):
@@ -132,7 +132,7 @@ class _Basis:
         return V
 
     def combined(self, coordinates: FloatArray) -> tuple[Array, Array]:
-        """Combinations of the columns, and their images."""
+        """Return combinations of the columns, and their images."""
         factors = like(coordinates, self._columns)
         return self.columns @ factors, self.images @ factors
 
@@ -172,17 +172,17 @@ def leading_eigenpairs(
     n_following: int = 0,
     max_columns: int | None = None,
 ) -> LeadingEigenpairs:
-    r"""The ``k`` largest eigenpairs of a symmetric operator.
+    """Find the ``k`` largest eigenpairs of a symmetric operator.
 
     Parameters
     ----------
     operator : callable
         Takes and returns arrays of shape (n, m), of the library of `start` and on its device.
     start : array of shape (n, m)
-        What to start from: approximate eigenvectors, or random columns.  Random ones are added where these are few.
+        Approximate eigenvectors, or random columns.  Random ones are added if these are few.
     k : int
     tol : float
-        Stop when the residual is at most ``tol`` times the eigengap, or times ``small_gap`` times the largest
+        Stop if the residual is at most ``tol`` times the eigengap, or times ``small_gap`` times the largest
         eigenvalue if that is more.  This bounds the sine of the angle to the exact subspace.
     exact : callable, optional
         The same operator without the rounding errors of single precision.  It is applied to k columns, mostly once.
@@ -191,19 +191,15 @@ def leading_eigenpairs(
     small_gap : float, default=1e-3
         Eigengap, relative to the largest eigenvalue, that is not resolved any better.
     project : callable, optional
-        Projection onto the subspace in which eigenvectors are looked for; commutes with the operator.
+        Projection onto the subspace in which to search; commutes with the operator.
     n_following : int, default=0
-        Approximate eigenvectors to return beyond those wanted, if there are so many.
+        Approximate eigenvectors to return beyond the k, if there are so many.
     max_columns : int, optional
-        Right-hand sides after which to stop, whatever is reached.
-
-    Returns
-    -------
-    LeadingEigenpairs
+        Right-hand sides after which to stop in any case.
 
     Notes
     -----
-    With `exact`, the residual is formed from exact images of the wanted vectors and approximate images of the small
+    With `exact`, the residual is formed from exact images of the k vectors and approximate images of the small
     correction to them, so that the rounding of the operator enters multiplied by the size of the correction.
     """
     n = start.shape[0]
@@ -275,7 +271,7 @@ def leading_eigenpairs(
 
 
 def basis_capacity(n: int, k: int) -> int:
-    """Columns of n rows that a search for k eigenvectors may hold, and as many images of them."""
+    """Return how many columns of n rows, and images of them, a search for k eigenvectors may hold."""
     return min(n, max(_MAX_COLUMNS, _MAX_BLOCKS * _block(n, k)))
 
 
@@ -284,7 +280,7 @@ def _block(n: int, k: int) -> int:
 
 
 def _full_start(basis: _Basis, start: Array, block: int, project: Operator) -> Array:
-    """Orthonormal columns to start from; random ones where those given are fewer than a block or say nothing new."""
+    """Return orthonormal columns to start from, with random ones if those given say too little."""
     V = basis.new_directions(start, project)
     missing = block - V.shape[1]
     if missing > 0:
@@ -294,11 +290,11 @@ def _full_start(basis: _Basis, start: Array, block: int, project: Operator) -> A
 
 
 def _orthonormal(X: Array) -> Array:
-    """Columns that are orthonormal but for rounding, without that."""
+    """Return orthonormal columns for columns that are orthonormal but for rounding."""
     Q, R = array_namespace(X).linalg.qr(X)
     return Q * like(np.sign(np.diag(to_numpy(R))), Q)
 
 
 def _chosen(X: Array, mask: NDArray[np.bool_]) -> Array:
-    """The columns that a mask marks."""
+    """Return the columns that a mask marks."""
     return array_namespace(X).take(X, like(np.flatnonzero(mask), X), axis=1)

@@ -1,8 +1,8 @@
 r"""Cholesky factors of :math:`\Sigma + \lambda I` in column panels, made from kernel blocks as they are needed.
 
 LAPACK's triangular solves with a few right-hand sides run at a fraction of the speed of matrix products.  Here each
-diagonal block is replaced by its inverse, so that a solve is nothing but products; the panels hold the lower triangle
-alone, n^2 / 2 numbers; and the kernel matrix itself is never there as a whole.
+diagonal block is replaced by its inverse, so that a solve is nothing but products.  The panels hold the lower
+triangle alone, n^2 / 2 numbers; the kernel matrix itself is never there as a whole.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ _ENOUGH = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class PanelCholesky:
-    r"""Lower Cholesky factor of a symmetric positive definite n x n matrix.
+    """A lower Cholesky factor of a symmetric positive definite n x n matrix.
 
     Attributes
     ----------
     panels : tuple of arrays
-        Columns of the factor from the diagonal downwards, as many at a time as the diagonal block is wide; that block
-        (the rows at the top) is replaced by its inverse.
+        Columns of the factor from the diagonal downwards, as many at a time as the diagonal block is wide.  That block,
+        the rows at the top, is replaced by its inverse.
     """
 
     panels: tuple[Array, ...]
 
     @property
     def nbytes(self) -> int:
-        """Memory held, in bytes."""
+        """Return the memory held, in bytes."""
         return sum(panel.nbytes for panel in self.panels)
 
     @property
     def inverse_trace(self) -> float:
-        """Trace of the inverse matrix: the squared norm of the inverse factor, some columns at a time."""
+        """Return the trace of the inverse matrix: the squared norm of the inverse factor, some columns at a time."""
         total = 0.0
         for index, panel in enumerate(self.panels):
             width = panel.shape[1]
@@ -70,7 +70,7 @@ class PanelCholesky:
         return total
 
     def solve(self, X: Array) -> Array:
-        """Solution of the linear system with the right-hand sides ``X``, shape (n, m), in the factor's precision."""
+        """Solve the linear system with the right-hand sides ``X``, shape (n, m), in the factor's precision."""
         solution = matching(X, self.panels[0], copy=True)
         start = 0
         for panel in self.panels:
@@ -89,18 +89,12 @@ class PanelCholesky:
 
 
 def panel_cholesky(blocks: KernelBlocks, alpha: float) -> PanelCholesky:
-    r"""Factorise :math:`\Sigma + \lambda I` panel by panel, in n^3 / 3 operations and n^2 / 2 numbers.
-
-    Parameters
-    ----------
-    blocks : KernelBlocks
-        The kernel matrix of shape (n, n), in the precision to factorise in.
-    alpha : float
+    r"""Factorise :math:`\Sigma + \lambda I` panel by panel, in n^3 / 3 operations and the precision of the blocks.
 
     Raises
     ------
     scipy.linalg.LinAlgError
-        When the matrix is not positive definite in this precision.
+        If the matrix is not positive definite in this precision.
     """
     n = blocks.n_rows
     places = [(slice(start, n), slice(start, min(start + _WIDTH, n))) for start in range(0, n, _WIDTH)]
@@ -119,24 +113,14 @@ def panel_cholesky(blocks: KernelBlocks, alpha: float) -> PanelCholesky:
 
 
 def refined_solution(factor: PanelCholesky, multiply: Callable[[Array], Array], alpha: float, Z: Array) -> Array:
-    r"""Solve :math:`(\Sigma + \lambda I) T = Z` to float64's accuracy with a factor of lower precision.
+    r"""Solve :math:`(\Sigma + \lambda I) T = Z`, shape (n, m), to float64's accuracy with a factor of lower precision.
 
-    Parameters
-    ----------
-    factor : PanelCholesky
-    multiply : callable
-        :math:`\Sigma X` in float64.
-    alpha : float
-    Z : array of shape (n, m)
-
-    Returns
-    -------
-    array of shape (n, m)
+    ``multiply`` returns :math:`\Sigma X` in float64.
 
     Raises
     ------
     scipy.linalg.LinAlgError
-        When the refinement does not converge: the factor is too inaccurate for this matrix.
+        If the refinement does not converge: the factor is too inaccurate for this matrix.
     """
     norms = column_norms(Z)
     scale = like(norms, Z)

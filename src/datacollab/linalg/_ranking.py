@@ -1,4 +1,4 @@
-"""How well probabilities of one of two classes rank rows and say how many there are, with 95 % intervals."""
+"""Measures of ranking and calibration for probabilities of one of two classes, with 95 % intervals."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ TOP = 0.1
 
 
 def ranking_figures(target: NDArray[np.bool_], probabilities: FloatArray, find: float) -> dict[str, Any]:
-    """Figures of the probabilities of a class, which say something where it is rare.
+    """Return figures of a class's probabilities that stay informative if the class is rare.
 
-    Where one row in twenty is of it, "no" for every row is right in nineteen of twenty; how well rows are ranked,
-    whether the probabilities are right on the whole and among the highest, and from which probability on most of the
-    class is found, are other matters.
+    If one row in twenty has the class, "no" for every row is right in nineteen of twenty.  These figures say instead
+    how well rows are ranked, whether the probabilities are right on the whole and among the highest, and which
+    threshold finds most of the class.
 
     Parameters
     ----------
     target : ndarray of shape (n_rows,)
-        Whether a row is of the class.
+        Whether a row has the class.
     probabilities : ndarray of shape (n_rows,)
     find : float
         The share of the class's rows that a threshold is to find.
@@ -38,27 +38,26 @@ def ranking_figures(target: NDArray[np.bool_], probabilities: FloatArray, find: 
     -------
     dict of str to object
         "prevalence", "expected" (the mean probability), "brier" and "brier_baseline" (of answering the prevalence);
-        "top": of the tenth of the rows with the highest probabilities, and those as high as the last of it, "n_rows",
-        "expected" and "found"; "auc" with "auc_interval" (DeLong), "average_precision", and "threshold": from "least"
-        on, "n_found" of "n_positive" are found, among "n_called" rows.  None for what rows of one class only, or no
-        rows, do not tell.
+        "top", the tenth of the rows with the highest probabilities and their equals: "n_rows", "expected", "found";
+        "auc" with "auc_interval" (DeLong), "average_precision", and "threshold": from "least" on, "n_found" of
+        "n_positive" are found, among "n_called" rows.  None for figures that no rows, or rows of one class, give.
     """
-    told: dict[str, Any] = dict.fromkeys(
+    figures: dict[str, Any] = dict.fromkeys(
         ("prevalence", "expected", "brier", "brier_baseline", "top", "auc", "auc_interval", "average_precision")
     )
-    told |= {"threshold": None}
+    figures |= {"threshold": None}
     if not len(target):
-        return told
+        return figures
     prevalence = float(target.mean())
-    told |= {"prevalence": prevalence, "expected": float(probabilities.mean())}
-    told["brier"] = float(brier_score_loss(target, np.clip(probabilities, 0, 1), pos_label=True))
-    told["brier_baseline"] = prevalence * (1 - prevalence)
+    figures |= {"prevalence": prevalence, "expected": float(probabilities.mean())}
+    figures["brier"] = float(brier_score_loss(target, np.clip(probabilities, 0, 1), pos_label=True))
+    figures["brier_baseline"] = prevalence * (1 - prevalence)
     if target.all() or not target.any():
-        return told
-    told["top"] = _highest(target, probabilities)
-    told["auc"], told["auc_interval"] = auc_with_interval(target, probabilities)
-    told["average_precision"] = float(average_precision_score(target, probabilities))
-    return told | {"threshold": _threshold(target, probabilities, find)}
+        return figures
+    figures["top"] = _highest(target, probabilities)
+    figures["auc"], figures["auc_interval"] = auc_with_interval(target, probabilities)
+    figures["average_precision"] = float(average_precision_score(target, probabilities))
+    return figures | {"threshold": _threshold(target, probabilities, find)}
 
 
 def _highest(target: NDArray[np.bool_], probabilities: FloatArray) -> dict[str, Any]:
@@ -73,7 +72,7 @@ def _highest(target: NDArray[np.bool_], probabilities: FloatArray) -> dict[str, 
 
 
 def _threshold(target: NDArray[np.bool_], probabilities: FloatArray, find: float) -> dict[str, Any]:
-    """From which probability on so many are found, and how many rows are called for that."""
+    """Return the probability from which on so many are found, and how many rows are called."""
     wanted = max(1, int(np.ceil(find * target.sum())))
     least = np.sort(probabilities[target])[-wanted]
     called = probabilities >= least
@@ -87,14 +86,7 @@ def _threshold(target: NDArray[np.bool_], probabilities: FloatArray, find: float
 
 
 def auc_with_interval(target: NDArray[np.bool_], scores: FloatArray) -> tuple[float, list[float]]:
-    """Area under the curve, and DeLong's interval by midranks (Sun and Xu 2014).
-
-    Parameters
-    ----------
-    target : ndarray of shape (n_rows,)
-        Some true, and some not.
-    scores : ndarray of shape (n_rows,)
-    """
+    """Return the area under the curve, and DeLong's interval by midranks (Sun and Xu 2014); both classes occur."""
     n_positive, n_negative = int(target.sum()), int((~target).sum())
     ranks = rankdata(scores)
     # For each row the share of the other class's rows that it is ranked rightly against.
