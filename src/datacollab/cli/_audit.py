@@ -267,7 +267,7 @@ def _print_summary(result: AuditResult) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from ..risk.audit._sentences import proven_text
+    from ..risk.audit._result import proven_text
 
     console = Console()
     console.print(Text(f"Privacy audit of party {result.party!r}", style="bold"))

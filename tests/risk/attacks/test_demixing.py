@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from datacollab.errors import AgreementError
-from datacollab.risk.attacks import AffineEstimate, demix, equal_rows, membership
+from datacollab.risk.attacks import AffineEstimate, demix, membership
 
 
 def world(noise=0.0, n_columns=8, size=5, n_groups=4, seed=0):
@@ -33,7 +33,7 @@ def test_planted_groups_are_found_exactly(size):
 def test_groups_of_others_are_not_solved():
     shared, order, people, estimate = world(size=3)
     found = demix(shared, np.zeros(len(shared), dtype=int), people[len(order) :], estimate)
-    assert found.applies
+    assert found.groups
     assert found.n_solved == 0
     assert_allclose(np.ptp(found.scores(np.zeros(100))), 0)
 
@@ -69,8 +69,7 @@ def test_a_map_that_is_not_affine_is_left_alone():
     anchor = rng.normal(size=(100, 20))
     estimate = AffineEstimate(anchor, np.sin(3 * anchor[:, :4]))
     found = demix(rng.normal(size=(10, 4)), np.zeros(10, dtype=int), anchor, estimate)
-    assert not found.applies
-    assert "not affine" in found.obstacle
+    assert not found.groups
 
 
 def test_errors_are_those_of_rows_left_out(rng):
@@ -83,11 +82,6 @@ def test_errors_are_those_of_rows_left_out(rng):
     assert_allclose(AffineEstimate(anchor, Z).errors[out], np.linalg.norm(A[out] @ fitted - Z[out], axis=1) / scale)
     with pytest.raises(AgreementError, match="40 rows but its representation 39"):
         AffineEstimate(anchor, Z[1:])
-
-
-def test_equal_rows_are_grouped():
-    groups = equal_rows(np.array([[1.0, 2.0], [0.0, 0.0], [1.0, 2.0]]))
-    assert sorted(group.tolist() for group in groups) == [[0, 2], [1]]
 
 
 def test_groups_of_twelve_close_rows_are_found_too():

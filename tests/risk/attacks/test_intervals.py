@@ -1,5 +1,4 @@
 import dataclasses
-import math
 
 import numpy as np
 import pytest
@@ -8,15 +7,15 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from datacollab.risk.attacks import Rate, clustered_interval, mean_interval, wilson_interval
+from datacollab.risk.attacks import Rate, clustered_interval, wilson_interval
 
 RATES = st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
 
-@given(rate=RATES, confidence=st.floats(0.5, 0.999))
-def test_wilson_is_scipys(rate, confidence):
-    expected = stats.binomtest(*rate).proportion_ci(confidence, method="wilson")
-    assert_allclose(wilson_interval(*rate, confidence), expected, atol=1e-12)
+@given(rate=RATES)
+def test_wilson_is_scipys(rate):
+    expected = stats.binomtest(*rate).proportion_ci(0.95, method="wilson")
+    assert_allclose(wilson_interval(*rate), expected, atol=1e-12)
 
 
 @given(rate=RATES)
@@ -33,36 +32,12 @@ def test_the_ends_are_exact():
     assert Rate(0, 10).high > 0.2  # ten rows that were not linked show little
 
 
-@given(values=st.lists(st.floats(-10, 10), min_size=2, max_size=12).filter(lambda v: np.std(v) > 1e-6))
-def test_mean_interval_is_scipys(values):
-    mean, low, high = mean_interval(values)
-    expected = stats.t.interval(0.95, len(values) - 1, np.mean(values), stats.sem(values))
-    assert_allclose([mean, low, high], [np.mean(values), *expected], atol=1e-9)
-
-
-def test_one_seed_has_no_interval():
-    mean, low, high = mean_interval([0.3])
-    assert mean == 0.3
-    assert math.isnan(low)
-    assert math.isnan(high)
-
-
 @pytest.mark.parametrize(("hits", "n"), [(1, 0), (0, 0), (3, 2), (-1, 2)])
 def test_no_rate(hits, n):
     with pytest.raises(ValueError, match="no rate"):
         Rate(hits, n)
     with pytest.raises(ValueError, match="no rate"):
         wilson_interval(hits, n)
-
-
-def test_bad_parameters():
-    with pytest.raises(ValueError, match="no values"):
-        mean_interval([])
-    for confidence in (0.0, 1.0, 95.0):
-        with pytest.raises(ValueError, match="between 0 and 1"):
-            Rate(1, 2, confidence)
-        with pytest.raises(ValueError, match="between 0 and 1"):
-            mean_interval([1.0, 2.0], confidence)
 
 
 def test_a_rate_cannot_be_changed():

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit_example import audit_result, finding
-from datacollab.risk.audit._criteria import criterion_of, rating_of
+from datacollab.risk.audit._findings import criterion_of, rating_of
 
 STRONGEST = ("red", "amber", "green", "inconclusive")
 CRITERIA = ("singling out", "linkability", "inference", "membership")

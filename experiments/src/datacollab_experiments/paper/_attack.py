@@ -14,16 +14,12 @@ from sklearn.ensemble import RandomForestClassifier
 from datacollab._validation import FloatArray, PartyName
 from datacollab.datasets import Dataset
 from datacollab.party import Party
-from datacollab.risk.attacks import (
-    LinearRegressionAttack,
-    PseudoinverseAttack,
-    ReconstructionAttack,
-    label_match,
-)
+from datacollab.risk.attacks import LinearRegressionAttack, PseudoinverseAttack, ReconstructionAttack
 
 from ._condition import Condition
 from ._defended import published_rows
 from ._definition import Attacks
+from ._judge import label_match
 from ._mlp import MLPAttack
 from ._trial import Trial, make_obfuscator
 

@@ -45,7 +45,7 @@ from ._desk import Looked, PartyDesk
 
 if TYPE_CHECKING:
     from ...exchange.party_folder import Prepared
-    from ...risk.audit._criteria import Rating
+    from ...risk.audit._findings import Rating
 
 __all__ = [
     "APPROVE",

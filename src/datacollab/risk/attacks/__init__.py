@@ -1,44 +1,42 @@
-"""Attacks on what the parties share.  Whoever runs one needs original rows: a party on its own, or an experiment.
+"""Attacks on what the parties share, which need original rows: a party on its own makes them, or an experiment.
 
-Files by what they are for:
-
-* From leaked rows: `_attack` (the base class), `_linear`, `_kernels`, `_neighbors`; without them: `_procrustes`.
-* Membership: `_membership`, `_shadows`.
-* Defended shares taken apart: `_demixing`; other parties: `_collaboration`; rows in files: `_artefacts`.
+* With leaked rows: `_paired`, and their base class in `_attack`; without them: `_procrustes`.
+* Membership and added rows: `_membership`.
+* Means of groups: `_demixing`; rows in files: `_artefacts`.
 * Measures: `_measures`.
 """
 
 from ._artefacts import StoredRows, find_training_rows
 from ._attack import ReconstructionAttack
-from ._collaboration import attribute_inference, invert_collaboration, label_only
-from ._demixing import AffineEstimate, Demixing, demix, equal_rows
-from ._kernels import EmulatorAttack, GaussianPriorAttack, KernelRidgeAttack
-from ._linear import LinearRegressionAttack, PseudoinverseAttack
+from ._demixing import AffineEstimate, Demixing, demix
 from ._measures import (
-    LabelMatch,
     Rate,
     class_means,
     clustered_interval,
     confused,
-    explained,
-    label_match,
     link_chances,
-    linked,
     match_margins,
-    mean_interval,
     nearest_ranks,
     wilson_interval,
 )
 from ._membership import (
     Membership,
+    ShadowAttack,
+    added_row_scores,
     membership,
     reconstruction_distance_scores,
     representation_distance_scores,
     subspace_scores,
 )
-from ._neighbors import NearestNeighborsAttack
+from ._paired import (
+    EmulatorAttack,
+    GaussianPriorAttack,
+    KernelRidgeAttack,
+    LinearRegressionAttack,
+    NearestNeighborsAttack,
+    PseudoinverseAttack,
+)
 from ._procrustes import ProcrustesAttack
-from ._shadows import ShadowAttack, added_row_scores
 
 __all__ = [
     "AffineEstimate",
@@ -46,7 +44,6 @@ __all__ = [
     "EmulatorAttack",
     "GaussianPriorAttack",
     "KernelRidgeAttack",
-    "LabelMatch",
     "LinearRegressionAttack",
     "Membership",
     "NearestNeighborsAttack",
@@ -57,21 +54,13 @@ __all__ = [
     "ShadowAttack",
     "StoredRows",
     "added_row_scores",
-    "attribute_inference",
     "class_means",
     "clustered_interval",
     "confused",
     "demix",
-    "equal_rows",
-    "explained",
     "find_training_rows",
-    "invert_collaboration",
-    "label_match",
-    "label_only",
     "link_chances",
-    "linked",
     "match_margins",
-    "mean_interval",
     "membership",
     "nearest_ranks",
     "reconstruction_distance_scores",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,12 @@ from scipy.stats import rankdata
 from ..._validation import FloatArray
 from ...errors import AgreementError
 from ...linalg import leading_left_singular
-from ._attack import check_rows, check_targets
+from ._attack import IntArray, check_rows, check_targets
 
 __all__ = [
     "AffineEstimate",
     "Demixing",
     "demix",
-    "equal_rows",
     "find_subset",
     "find_subset_by_programme",
 ]
@@ -137,7 +136,6 @@ _PIVOTS = 120
 _LARGEST_MEETING = 30_000_000
 """Pairs of halves that agree along one direction; with more, the tolerance tells too little apart to go on."""
 _BLOCK = 2_000_000
-IntArray = NDArray[np.intp]
 
 
 def find_subset(
@@ -348,27 +346,18 @@ class AffineEstimate:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Demixing:
-    """Which candidates each published mean was taken apart into.
+    """Candidates into which each published mean was taken apart.
 
     Attributes
     ----------
     groups : tuple of ndarray
-        Positions of the shared rows that are equal, group by group.
+        Positions of the shared rows that are equal, group by group; empty if f is not known well enough to try.
     members : tuple of (ndarray or None)
-        Positions of the candidates whose mean a group is; None where none were found.
-    obstacle : str or None
-        Why the attack does not apply.
+        Positions of the candidates whose mean a group is; None if none were found.
     """
 
     groups: tuple[IntArray, ...]
     members: tuple[IntArray | None, ...]
-    obstacle: str | None = None
-    seconds: float = field(default=0.0, compare=False)
-
-    @property
-    def applies(self) -> bool:
-        """Whether f was known well enough to try."""
-        return bool(self.groups)
 
     @property
     def n_solved(self) -> int:
@@ -395,7 +384,7 @@ class Demixing:
         return np.asarray(scores)
 
 
-def equal_rows(rows: FloatArray) -> tuple[IntArray, ...]:
+def _equal_rows(rows: FloatArray) -> tuple[IntArray, ...]:
     """Positions of rows that equal each other, group by group; a row like no other is a group of its own."""
     _, group = np.unique(rows, axis=0, return_inverse=True)
     group = group.reshape(-1)
@@ -454,14 +443,10 @@ def demix(
     X = check_rows(candidates, "The table of candidates")
     started = time.monotonic()
     if not estimate.is_close:
-        return Demixing(
-            groups=(),
-            members=(),
-            obstacle="Demixing does not apply: f is not affine, or too few anchor rows are known to recover it.",
-        )
+        return Demixing(groups=(), members=())
     shown = np.asarray(target)
     known = None if candidate_target is None else CandidateTargets(candidate_target, len(X), shown, estimate.scale)
-    groups = equal_rows(Z)
+    groups = _equal_rows(Z)
     images = estimate(X)
     likelihood = _Likelihood(anchor_representation, anchor_target)
     tolerances = sorted({_ROUNDING, max(_ROUNDING, float(estimate.errors.max()))})
@@ -487,11 +472,7 @@ def demix(
             if found is not None:
                 members[number] = np.sort(order[found])
                 free[members[number]] = False
-    return Demixing(
-        groups=groups,
-        members=tuple(members),
-        seconds=time.monotonic() - started,
-    )
+    return Demixing(groups=groups, members=tuple(members))
 
 
 class _Search:

@@ -3,27 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special, stats
+from scipy.spatial.distance import cdist
+from scipy.special import logsumexp
 from scipy.stats import rankdata
-from sklearn.utils import gen_batches
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_random_state, gen_batches
 
 from ..._validation import FloatArray
 from ...errors import AgreementError, RepresentationError
 from ...linalg import column_space, leading_left_singular
-from ._attack import check_rows
+from ...share import Share
+from ._attack import IntArray, check_rows, check_targets, learn_target_code
 from ._measures import clustered_interval, wilson_interval
 
 __all__ = [
     "Membership",
+    "Reference",
+    "ShadowAttack",
+    "View",
+    "added_row_scores",
     "membership",
     "reconstruction_distance_scores",
     "representation_distance_scores",
+    "share_statistics",
     "subspace_scores",
 ]
 
@@ -253,7 +265,6 @@ def membership(
     fpr: float = 0.01,
     *,
     groups: ArrayLike | None = None,
-    confidence: float = 0.95,
 ) -> Membership:
     """Measure how well a score, high for supposed members, tells members from others.
 
@@ -267,7 +278,6 @@ def membership(
     groups : array-like of shape (n_members,), optional
         Numbers of groups of members whose scores rise and fall together, such as rows that share a published mean.
         Intervals then count groups, not members.
-    confidence : float, default=0.95
 
     Returns
     -------
@@ -303,15 +313,15 @@ def membership(
     (0.875, 0.6666666666666666)
     """
     members, others = _checked(member_scores, "member_scores"), _checked(other_scores, "other_scores")
-    if not 0 <= fpr <= 1 or not 0 < confidence < 1:
-        raise ValueError(f"fpr={fpr!r} must lie in [0, 1] and confidence={confidence!r} between 0 and 1.")
+    if not 0 <= fpr <= 1:
+        raise ValueError(f"fpr={fpr!r} must lie in [0, 1].")
     group = _numbered(groups, len(members))
-    auc, low, high = _auc_interval(members, others, group, confidence)
+    auc, low, high = _auc_interval(members, others, group)
     # Rounded, lest 0.07 * 100 allow six; above this score there are no more others than allowed.
     allowed = math.floor(round(fpr * len(others), 9))
     threshold = np.sort(others)[::-1][allowed] if allowed < len(others) else -np.inf
     found = members > threshold
-    tpr_low, tpr_high = clustered_interval(found, group, confidence)
+    tpr_low, tpr_high = clustered_interval(found, group)
     return Membership(
         auc=auc,
         low=low,
@@ -325,7 +335,7 @@ def membership(
     )
 
 
-def _numbered(groups: ArrayLike | None, n_members: int) -> NDArray[np.intp]:
+def _numbered(groups: ArrayLike | None, n_members: int) -> IntArray:
     if groups is None:
         return np.arange(n_members)
     given = np.asarray(groups)
@@ -334,9 +344,7 @@ def _numbered(groups: ArrayLike | None, n_members: int) -> NDArray[np.intp]:
     return np.unique(given, return_inverse=True)[1].astype(np.intp)
 
 
-def _auc_interval(
-    members: FloatArray, others: FloatArray, group: NDArray[np.intp], confidence: float
-) -> tuple[float, float, float]:
+def _auc_interval(members: FloatArray, others: FloatArray, group: IntArray) -> tuple[float, float, float]:
     """AUC with an interval by its log odds, from ranks in place of all pairs."""
     m, n = len(members), len(others)
     ranks = rankdata(np.concatenate([members, others]))
@@ -350,8 +358,8 @@ def _auc_interval(
         return auc, 0.0, 1.0
     variance = float(len(sums) / (len(sums) - 1) * (sums**2).sum() / m**2 + below.var(ddof=1) / n)
     if auc in (0.0, 1.0):
-        return auc, *wilson_interval(round(auc) * smaller, smaller, confidence)
-    half_width = stats.t.ppf((1 + confidence) / 2, smaller - 1) * math.sqrt(variance) / (auc * (1 - auc))
+        return auc, *wilson_interval(round(auc) * smaller, smaller)
+    half_width = stats.t.ppf(0.975, smaller - 1) * math.sqrt(variance) / (auc * (1 - auc))
     low, high = special.expit(special.logit(auc) + np.array([-half_width, half_width]))
     return auc, min(auc, float(low)), max(auc, float(high))
 
@@ -364,3 +372,388 @@ def _checked(scores: ArrayLike, name: str) -> FloatArray:
             f"{int((~np.isfinite(values)).sum())} entries that are not finite."
         )
     return values
+
+
+_NEIGHBOURS = 5
+_RIDGE = 0.1
+_MODEL_ROWS = 600
+"""Shared rows at most that the model learns from: its time grows with their cube."""
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A share as an attacker sees it.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_shared, n_intermediate)
+    group : ndarray of shape (n_shared,)
+        Class of each row, or its group of similar numeric targets.
+    """
+
+    rows: FloatArray
+    group: IntArray
+
+
+class Reference:
+    """What rows of each class are usually like, from the anchor's or public rows' images.
+
+    Parameters
+    ----------
+    images : ndarray of shape (n_rows, n_intermediate)
+    group : ndarray of shape (n_rows,)
+    n_groups : int
+    """
+
+    def __init__(self, images: FloatArray, group: IntArray, n_groups: int) -> None:
+        d = images.shape[1]
+        within, self.means, self.clips, spread = images.copy(), np.empty((n_groups, d)), np.empty(n_groups), []
+        for label in range(n_groups):
+            rows = images[group == label] if (group == label).any() else images
+            self.means[label] = rows.mean(axis=0)
+            self.clips[label] = np.median(np.linalg.norm(rows - self.means[label], axis=1))
+            spread.append(np.cov(rows, rowvar=False).reshape(d, d) if len(rows) > 1 else np.eye(d))
+        within -= self.means[group]
+        self.pooled = within.T @ within / max(1, len(within) - n_groups) + 1e-9 * np.eye(d) * (within**2).mean()
+        self.precisions = [np.linalg.pinv(0.8 * own + 0.2 * self.pooled) for own in spread]
+        self.n_groups = n_groups
+        distances = cdist(images[:500], images[:500])
+        self.width = float(np.median(distances[distances > 0])) if (distances > 0).any() else 1.0
+
+    def towards(self, images: FloatArray, group: IntArray) -> FloatArray:
+        """Rows less their class's mean, no longer than the median row of the class is; shape of `images`."""
+        gaps = images - self.means[group]
+        lengths = np.linalg.norm(gaps, axis=1)
+        return np.asarray(gaps * np.minimum(1.0, self.clips[group] / np.maximum(lengths, 1e-300))[:, None])
+
+
+def share_statistics(view: View, reference: Reference, images: FloatArray, group: IntArray) -> FloatArray:
+    """Figures about each record, larger where it is likelier to be in the share.
+
+    Parameters
+    ----------
+    view : View
+    reference : Reference
+    images : ndarray of shape (n_records, n_intermediate)
+        The records through the attacker's estimate of f.
+    group : ndarray of shape (n_records,)
+        Their classes.
+
+    Returns
+    -------
+    ndarray of shape (n_records, n_statistics)
+        How near the nearest shared row is, of the class and of all; how near the five nearest are; how well the rest of
+        a group would be usual rows of the class, if the record were in it; how far the class's mean is off in the
+        record's direction, and the same in units of the rows' spread; how a model of the share judges the record's
+        target, and how often its nearest rows have it.
+    """
+    distances = cdist(images, view.rows)
+    same = group[:, None] == view.group[None, :]
+    of_class = np.where(same, distances, np.inf)
+    far = distances.max(initial=0.0)
+    near = np.sort(of_class, axis=1)[:, :_NEIGHBOURS]
+    near = np.where(np.isfinite(near), near, far)
+    direction = reference.towards(images, group)
+    shift = _shifts(view, reference)[group]
+    nearest = np.argsort(distances, axis=1)[:, :_NEIGHBOURS]
+    return np.column_stack(
+        [
+            -near[:, 0],
+            -distances.min(axis=1),
+            -near.mean(axis=1),
+            _group_likelihood(view, reference, images, group),
+            (shift * direction).sum(axis=1),
+            (shift * np.linalg.solve(reference.pooled, direction.T).T).sum(axis=1),
+            _model_scores(view, reference, images, group),
+            np.take_along_axis(same, nearest, axis=1).mean(axis=1),
+        ]
+    )
+
+
+def _shifts(view: View, reference: Reference) -> FloatArray:
+    """How far each class's shared rows are off on average, shape (n_groups, n_intermediate)."""
+    counts = np.bincount(view.group, minlength=reference.n_groups)
+    sums = np.zeros_like(reference.means)
+    np.add.at(sums, view.group, view.rows - reference.means[view.group])
+    return np.asarray(sums / np.maximum(counts, 1)[:, None])
+
+
+def _group_likelihood(view: View, reference: Reference, images: FloatArray, group: IntArray) -> FloatArray:
+    """Log of the mean, over the class's shared means, of how much likelier each is with the record than without."""
+    found = np.zeros(len(images))
+    for label in np.unique(group):
+        records = group == label
+        rows, counts = np.unique(view.rows[view.group == label], axis=0, return_counts=True)
+        if not len(rows):
+            continue
+        precision, centre = reference.precisions[label], reference.means[label]
+        without = counts * np.einsum("ij,jk,ik->i", rows - centre, precision, rows - centre)
+        ratios = np.empty((records.sum(), len(rows)))
+        for column, (row, m) in enumerate(zip(rows, counts, strict=True)):
+            if m == 1:
+                gaps = (images[records] - row) / 0.3
+                ratios[:, column] = -0.5 * np.einsum("ij,jk,ik->i", gaps, precision, gaps)
+                continue
+            rest = (m * row - images[records]) / (m - 1) - centre
+            ratios[:, column] = -0.5 * ((m - 1) * np.einsum("ij,jk,ik->i", rest, precision, rest) - without[column])
+            ratios[:, column] += 0.5 * rows.shape[1] * np.log(m / (m - 1))
+        found[records] = logsumexp(ratios, axis=1)
+    return found
+
+
+def _model_scores(view: View, reference: Reference, images: FloatArray, group: IntArray) -> FloatArray:
+    """What kernel ridge regression on the share gives for the record's own target."""
+    every = -(-len(view.rows) // _MODEL_ROWS)
+    rows, group_of = view.rows[::every], view.group[::every]
+
+    def kernel(others: FloatArray) -> FloatArray:
+        return np.asarray(np.exp(-cdist(others, rows, "sqeuclidean") / reference.width**2))
+
+    wanted = np.eye(reference.n_groups)[group_of]
+    fitted = np.linalg.solve(kernel(rows) + _RIDGE * np.eye(len(rows)), wanted)
+    return np.asarray((kernel(images) @ fitted)[np.arange(len(images)), group])
+
+
+def added_row_scores(before: Sequence[Share], after: Sequence[Share], images: ArrayLike) -> FloatArray:
+    r"""Score records by how well each would explain what is new in a share, had it been added to the table.
+
+    Means of groups keep the sum over their rows, so the sum of a class grows by the image of the new row:
+    :math:`\sum_i z_i' - \sum_i z_i = f(x)`.  Of several shares of a table with noise drawn anew, the mean counts.
+
+    Parameters
+    ----------
+    before : sequence of Share
+        Of the table without the row, with the same f; several where it was shared several times.
+    after : sequence of Share
+        Of the table with the row.
+    images : array-like of shape (n_records, n_intermediate)
+        Records that may have been added, through the attacker's estimate of f.
+
+    Returns
+    -------
+    ndarray of shape (n_records,)
+        Minus the distance of each from what is new.
+
+    Raises
+    ------
+    AgreementError
+        When there are no shares.
+
+    Notes
+    -----
+    The new row's class is the one with more rows than before.  Where none has more, or targets are numbers, the sum
+    over all rows is taken.
+
+    Examples
+    --------
+    >>> from datacollab.risk.attacks import added_row_scores
+    >>> from datacollab.share import Share
+    >>> before = Share(party="a", representation=[[1.0], [1.0]], anchor_representation=[[0.0]], target=[0, 0])
+    >>> after = Share(party="a", representation=[[3.0]] * 3, anchor_representation=[[0.0]], target=[0, 0, 0])
+    >>> added_row_scores([before], [after], [[7.0], [4.0]])
+    array([-0., -3.])
+    """
+    if not before or not after:
+        raise AgreementError("Shares from before and after the row was added are wanted; give one of each at least.")
+    X = check_rows(images, "The images")
+    grown = _grown(before[0], after[0])
+    new = np.mean([_sum(share, grown) for share in after], axis=0)
+    new -= np.mean([_sum(share, grown) for share in before], axis=0)
+    return np.asarray(-np.linalg.norm(X - new, axis=1))
+
+
+def _grown(before: Share, after: Share) -> object:
+    """The class that has more rows than before; None where there is none."""
+    if after.target.dtype.kind == "f":
+        return None
+    labels, counts = np.unique(after.target, return_counts=True)
+    grown = [
+        label for label, count in zip(labels, counts, strict=True) if count > np.count_nonzero(before.target == label)
+    ]
+    return grown[0] if grown else None
+
+
+def _sum(share: Share, label: object) -> FloatArray:
+    chosen = slice(None) if label is None else share.target == label
+    return np.asarray(share.representation[chosen].sum(axis=0))
+
+
+_LEAST_SHADOWS = 8
+_LEAST_SPREAD = 1e-9
+_RECORDS = 1500
+"""Public rows at most that are learnt from; each is in some of the tables."""
+
+
+class ShadowAttack:
+    """Tell from one share whether a record is in its table, by shares made for the purpose [1]_.
+
+    The attacker knows how the party shares, and makes many shares of tables of its own with as many rows of each class.
+    On these it learns how figures about a record differ where the record is in the table; each figure is compared with
+    what it is for the same record in tables without it.  No list of candidates is needed: every record is judged by
+    itself.
+
+    Parameters
+    ----------
+    make_share : callable
+        The party's way of sharing: takes images (n_rows, n_intermediate) under f, their targets and a RandomState, and
+        returns a `Share` of them.
+    n_shadows : int, default=64
+    seconds : float, default=inf
+        After which no further share is made; eight at least are.
+    random_state : int, RandomState or None, default=None
+
+    References
+    ----------
+    .. [1] Carlini, Chien, Nasr, Song, Terzis and Tramer (2022). Membership inference attacks from first principles.
+       IEEE Symposium on Security and Privacy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from datacollab.risk.attacks import ShadowAttack, membership
+    >>> from datacollab.share import Share
+    >>> rng = np.random.default_rng(0)
+    >>> def share_means(images, target, random):
+    ...     return Share(party="a", representation=images.reshape(-1, 2, 6).mean(axis=1),
+    ...                  anchor_representation=images, target=target[::2])
+    >>> own, others, public = rng.normal(size=(20, 6)), rng.normal(size=(200, 6)), rng.normal(size=(1000, 6))
+    >>> labels = np.zeros(1000, dtype=int)
+    >>> attack = ShadowAttack(share_means, random_state=0).fit(public, labels, labels[:20])
+    >>> share = share_means(own, labels[:20], None)
+    >>> scores = [attack.score(share, rows, labels[: len(rows)]) for rows in (own, others)]
+    >>> membership(*scores).auc > 0.7
+    True
+    """
+
+    def __init__(
+        self,
+        make_share: Callable[[FloatArray, NDArray[Any], np.random.RandomState], Share],
+        n_shadows: int = 64,
+        *,
+        seconds: float = math.inf,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.make_share = make_share
+        self.n_shadows = n_shadows
+        self.seconds = seconds
+        self.random_state = random_state
+
+    def fit(self, images: ArrayLike, target: ArrayLike, table_target: ArrayLike) -> Self:
+        """Make shares, and learn what a record changes.
+
+        Parameters
+        ----------
+        images : array-like of shape (n_public, n_intermediate)
+            Public rows through the attacker's estimate of f.
+        target : array-like of shape (n_public,)
+        table_target : array-like of shape (n_samples,)
+            Targets of the table under attack, whose classes the shadow tables follow.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        AgreementError
+            When there are fewer than twice as many public rows as the table has.
+        """
+        random = check_random_state(self.random_state)
+        pool = check_rows(images, "The public images")
+        labels = check_targets(target, len(pool), "The public rows' target")
+        wanted = check_targets(table_target, np.size(table_target), "The table's target", like=labels)
+        if len(pool) < 2 * len(wanted):
+            raise AgreementError(
+                f"Shadow tables of {len(wanted)} rows need at least {2 * len(wanted)} public rows; got {len(pool)}."
+            )
+        self._code = learn_target_code(labels)
+        groups = np.maximum(self._code.groups(labels), 0)
+        counts = np.bincount(np.maximum(self._code.groups(wanted), 0), minlength=self._code.n_groups)
+        self._reference = Reference(pool, groups, self._code.n_groups)
+        tables: list[IntArray] = []
+        self._views: list[View] = []
+        started = time.monotonic()
+        while len(tables) < self.n_shadows:
+            if len(tables) >= _LEAST_SHADOWS and time.monotonic() - started > self.seconds:
+                break
+            rows = _drawn(groups, counts, random)
+            share = self.make_share(pool[rows], labels[rows], np.random.RandomState(random.randint(2**31)))
+            tables.append(rows)
+            self._views.append(self._view(share))
+        used = random.permutation(np.unique(np.concatenate(tables)))[:_RECORDS]
+        inside = np.array([np.isin(used, rows) for rows in tables])
+        statistics = self._statistics(self._views, pool[used], groups[used])
+        self._model = _fitted(statistics, inside, random)
+        return self
+
+    def score(self, share: Share, images: ArrayLike, target: ArrayLike) -> FloatArray:
+        """Score records: log odds of having been in the table.
+
+        Parameters
+        ----------
+        share : Share
+            Under attack.
+        images : array-like of shape (n_records, n_intermediate)
+            The records through the attacker's estimate of f; none of them among the public rows.
+        target : array-like of shape (n_records,)
+            Their targets, or what the attacker takes for these.
+
+        Returns
+        -------
+        ndarray of shape (n_records,)
+        """
+        rows = check_rows(images, "The images")
+        groups = np.maximum(self._code.groups(np.asarray(target)), 0)
+        without = self._statistics(self._views, rows, groups)
+        found = self._statistics([self._view(share)], rows, groups)[0]
+        features = _compared(found, without.mean(axis=0), without.std(axis=0))
+        return np.asarray(self._model.decision_function(features))
+
+    def _view(self, share: Share) -> View:
+        return View(share.representation, np.maximum(self._code.groups(share.target), 0))
+
+    def _statistics(self, views: list[View], images: FloatArray, groups: IntArray) -> FloatArray:
+        """Shape (n_views, n_records, n_statistics)."""
+        return np.stack([share_statistics(view, self._reference, images, groups) for view in views])
+
+
+def _drawn(groups: IntArray, counts: IntArray, random: np.random.RandomState) -> IntArray:
+    """Rows of a shadow table, so many of each class; where a class has too few, others instead."""
+    order = random.permutation(len(groups))
+    chosen = [order[groups[order] == label][:count] for label, count in enumerate(counts)]
+    rows = np.concatenate(chosen)
+    missing = int(counts.sum()) - len(rows)
+    return np.concatenate([rows, order[~np.isin(order, rows)][:missing]]) if missing else rows
+
+
+def _compared(found: FloatArray, mean: FloatArray, spread: FloatArray) -> FloatArray:
+    """Figures less what they are without the record, as they are and in units of their spread."""
+    difference = found - mean
+    return np.hstack([difference, difference / np.maximum(spread, _LEAST_SPREAD)])
+
+
+def _fitted(statistics: FloatArray, inside: NDArray[np.bool_], random: np.random.RandomState) -> Any:
+    """A model that tells shares with a record from those without.
+
+    Parameters
+    ----------
+    statistics : ndarray of shape (n_shadows, n_records, n_statistics)
+    inside : ndarray of shape (n_shadows, n_records)
+        Which tables have which record.
+    random : numpy.random.RandomState
+    """
+    weights = (~inside)[:, :, None].astype(np.float64)
+    examples, truth = [], []
+    for shadow, rows in enumerate(inside):
+        # A share of its own table would otherwise count among those that it is compared with.
+        others = weights.copy()
+        others[shadow] = 0
+        n = np.maximum(others.sum(axis=0), 1)
+        mean = (others * statistics).sum(axis=0) / n
+        spread = np.sqrt(np.maximum((others * statistics**2).sum(axis=0) / n - mean**2, 0))
+        outside = random.choice(np.flatnonzero(~rows), min(int(rows.sum()), int((~rows).sum())), replace=False)
+        chosen = np.concatenate([np.flatnonzero(rows), outside])
+        examples.append(_compared(statistics[shadow][chosen], mean[chosen], spread[chosen]))
+        truth.append(rows[chosen])
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=1000))
+    return model.fit(np.clip(np.vstack(examples), -1e6, 1e6), np.concatenate(truth))

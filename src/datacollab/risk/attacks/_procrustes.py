@@ -19,14 +19,13 @@ from ..._notebooks import FittedUnseen
 from ..._validation import FloatArray
 from ...errors import AgreementError, RepresentationError
 from ._attack import (
-    Components,
     IntArray,
     TargetCode,
     check_rows,
     check_targets,
+    check_targets_given,
+    column_scale,
     learn_target_code,
-    mean_rest,
-    principal_components,
 )
 
 __all__ = ["ProcrustesAttack"]
@@ -45,6 +44,75 @@ THOROUGH = (1200, 25)
 """The same, in the end."""
 Groups = Sequence[tuple[IntArray, IntArray]]
 """For each group the numbers of its rows in one cloud and in the other."""
+
+
+MAX_DIRECTIONS = 100
+"""Directions, at most, that are computed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """Principal components.
+
+    Attributes
+    ----------
+    mean, scale : ndarray of shape (n_columns,)
+        What is taken off the columns, and what they are then divided by.
+    directions : ndarray of shape (n_columns, n_directions)
+        Orthonormal, by descending variance.
+    """
+
+    mean: FloatArray
+    scale: FloatArray
+    directions: FloatArray
+
+    def scores(self, X: FloatArray) -> FloatArray:
+        """Coordinates of rows, shape (n_rows, n_directions)."""
+        scores: FloatArray = ((X - self.mean) / self.scale) @ self.directions
+        return scores
+
+    def rows(self, scores: FloatArray) -> FloatArray:
+        """Rows with these coordinates and without all else, shape (n_rows, n_columns)."""
+        rows: FloatArray = self.mean + (scores @ self.directions.T) * self.scale
+        return rows
+
+    def leading(self, number: int) -> Components:
+        """Without the directions beyond a number."""
+        return replace(self, directions=self.directions[:, :number])
+
+
+def principal_components(X: FloatArray, most: int, standardize: bool) -> Components:
+    """Leading components of rows: `most` at most, and none that does not vary but one.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_columns)
+    most : int
+    standardize : bool
+        Whether columns are divided by their standard deviations.
+    """
+    most = min(most, MAX_DIRECTIONS, *X.shape)
+    factors = column_scale(X, standardize)
+    scale = np.divide(1.0, factors, out=np.ones_like(factors), where=factors > 0)
+    centred = (X - X.mean(axis=0)) / scale
+    wide = X.shape[1] > X.shape[0]
+    gram = centred @ centred.T if wide else centred.T @ centred
+    eigenvalues, V = scipy.linalg.eigh(gram, subset_by_index=(len(gram) - most, len(gram) - 1))
+    eigenvalues, V = eigenvalues[::-1], V[:, ::-1]
+    kept = eigenvalues > len(gram) * np.finfo(np.float64).eps * max(eigenvalues[0], np.finfo(np.float64).tiny)
+    kept[0] = True
+    V = V[:, kept]
+    if wide:
+        V, _ = scipy.linalg.qr(centred.T @ V, mode="economic")
+    return Components(X.mean(axis=0), scale, V)
+
+
+def mean_rest(components: Components, public: FloatArray, groups: IntArray | None) -> dict[int, FloatArray]:
+    """What the components leave out of the mean public row of each group."""
+    if groups is None:
+        return {}
+    means = {int(group): public[groups == group].mean(axis=0)[np.newaxis] for group in np.unique(groups)}
+    return {group: (mean - components.rows(components.scores(mean)))[0] for group, mean in means.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -341,7 +409,8 @@ class ProcrustesAttack(FittedUnseen, BaseEstimator):
     _overlay: Overlay
     _own: Components
     _public: Components
-    _targets: _Targets
+    _code: TargetCode | None
+    _target_like: NDArray[Any] | None
     _rest: dict[int, FloatArray]
 
     def __init__(self, *, random_state: int | np.random.RandomState | None = None) -> None:
@@ -392,8 +461,18 @@ class ProcrustesAttack(FittedUnseen, BaseEstimator):
             raise RepresentationError(
                 f"ProcrustesAttack wants at least 2 private and 2 public rows; got {len(Z)} and {len(P)}."
             )
-        targets = _Targets.read(target, public_target, len(Z), len(P))
-        cloud, cloud_groups = Z, targets.groups
+        cloud, cloud_groups, public_groups = Z, None, None
+        self._code = self._target_like = None
+        if target is not None:
+            if public_target is None:
+                raise AgreementError(
+                    "ProcrustesAttack was given targets of the private rows but not of the public ones; pass "
+                    "public_target, or leave target out."
+                )
+            y = check_targets(target, len(Z), "The rows' target")
+            y_public = check_targets(public_target, len(P), "The public rows' target", like=y)
+            self._code, self._target_like = learn_target_code(y, y_public), y[:0]
+            cloud_groups, public_groups = self._code.groups(y), self._code.groups(y_public)
         if anchor_representation is not None:
             anchors = check_rows(anchor_representation, "The anchor representation")
             if anchors.shape[1] != Z.shape[1]:
@@ -402,8 +481,14 @@ class ProcrustesAttack(FittedUnseen, BaseEstimator):
                     f"{Z.shape[1]}; give what one obfuscator made of both."
                 )
             cloud = np.vstack([Z, anchors])
-            cloud_groups = targets.with_anchors(anchor_target, len(anchors))
-        groups = matched_groups(cloud_groups, targets.public_groups, len(cloud), len(P))
+            if self._code is not None and cloud_groups is not None:
+                # -1 stands for an anchor row without a target.
+                of_anchors = np.full(len(anchors), -1)
+                if anchor_target is not None:
+                    known = check_targets(anchor_target, len(anchors), "The anchor's target", like=self._target_like)
+                    of_anchors = self._code.groups(known)
+                cloud_groups = np.append(cloud_groups, of_anchors)
+        groups = matched_groups(cloud_groups, public_groups, len(cloud), len(P))
         random = np.random.RandomState() if self.random_state is None else check_random_state(self.random_state)
         seed = random.randint(2**31)
         tried = []
@@ -422,8 +507,7 @@ class ProcrustesAttack(FittedUnseen, BaseEstimator):
         best = min(tried, key=lambda one: one[0].misfit)
         self._overlay, self.whiten_, self.standardize_, self._own, self._public = best
         self.misfit_ = self._overlay.misfit
-        self._targets = targets.without_rows()
-        self._rest = mean_rest(self._public, P, targets.public_groups)
+        self._rest = mean_rest(self._public, P, public_groups)
         self.n_features_in_ = Z.shape[1]
         self.n_features_out_ = P.shape[1]
         return self
@@ -457,55 +541,8 @@ class ProcrustesAttack(FittedUnseen, BaseEstimator):
                 f"The representation has {Z.shape[1]} columns but the one in fit had {self.n_features_in_}; attack "
                 "rows from the same obfuscator."
             )
-        groups = self._targets.of_rows(target, len(Z))
+        y = check_targets_given(type(self).__name__, target, len(Z), self._target_like)
         rows = self._public.rows(self._overlay.apply(self._own.scores(Z)))
-        if groups is not None:
-            rows += np.array([self._rest.get(int(group), np.zeros(rows.shape[1])) for group in groups])
+        if y is not None and self._code is not None:
+            rows += np.array([self._rest.get(int(group), np.zeros(rows.shape[1])) for group in self._code.groups(y)])
         return rows
-
-
-@dataclass(frozen=True, eq=False)
-class _Targets:
-    """The groups that targets make; all None without targets."""
-
-    code: TargetCode | None
-    like: NDArray[Any] | None
-    groups: IntArray | None
-    public_groups: IntArray | None
-
-    @classmethod
-    def read(cls, target: ArrayLike | None, public_target: ArrayLike | None, n_rows: int, n_public: int) -> _Targets:
-        if target is None:
-            return cls(None, None, None, None)
-        if public_target is None:
-            raise AgreementError(
-                "ProcrustesAttack was given targets of the private rows but not of the public ones; pass "
-                "public_target, or leave target out."
-            )
-        y = check_targets(target, n_rows, "The rows' target")
-        y_public = check_targets(public_target, n_public, "The public rows' target", like=y)
-        code = learn_target_code(y, y_public)
-        return cls(code, y[:0], code.groups(y), code.groups(y_public))
-
-    def with_anchors(self, anchor_target: ArrayLike | None, n_anchors: int) -> IntArray | None:
-        """Groups of the private rows and the anchor's; -1 for anchors without a target."""
-        if self.code is None or self.groups is None:
-            return None
-        if anchor_target is None:
-            return np.append(self.groups, np.full(n_anchors, -1))
-        y = check_targets(anchor_target, n_anchors, "The anchor's target", like=self.like)
-        return np.append(self.groups, self.code.groups(y))
-
-    def without_rows(self) -> _Targets:
-        return replace(self, groups=None, public_groups=None)
-
-    def of_rows(self, target: ArrayLike | None, n_rows: int) -> IntArray | None:
-        if (target is None) != (self.code is None):
-            given, fitted = ("no", "with") if target is None else ("a", "without")
-            raise AgreementError(
-                f"ProcrustesAttack got {given} target to reconstruct with, but was fitted {fitted} targets. Give "
-                "targets to both or to neither."
-            )
-        if target is None or self.code is None:
-            return None
-        return self.code.groups(check_targets(target, n_rows, "The target", like=self.like))

@@ -21,12 +21,9 @@ from ..attacks import (
     ProcrustesAttack,
     ReconstructionAttack,
     find_training_rows,
-    invert_collaboration,
     match_margins,
 )
-from ._criteria import shown
-from ._demixing import demixing_findings
-from ._findings import Finding
+from ._findings import Finding, shown
 from ._levels import (
     AVERAGED,
     AVERAGED_NAME,
@@ -45,20 +42,19 @@ from ._measure import (
     Attribute,
     ForwardMap,
     Score,
+    demixing_findings,
     forward_chances,
     forward_maps,
     linked_by_targets,
     matched_representations,
     measure,
     measure_control,
-    strongest_of,
-)
-from ._membership import (
     membership_of_share,
     membership_of_subspace,
     second_share_findings,
     shadow_findings,
     shadow_rows,
+    strongest_of,
 )
 from ._scenario import Scenario
 
@@ -88,8 +84,8 @@ class Collusion:
         own = f_j.fit(scenario.public).transform(scenario.anchor)
         integrator = KTI(n_components).fit({"attacked": scenario.anchor_representation, "other": own})
         common = integrator.transform({"attacked": Z})["attacked"]
-        rows: FloatArray = invert_collaboration(integrator.transform({"other": own})["other"], scenario.anchor, common)
-        return rows
+        pairs = integrator.transform({"other": own})["other"]
+        return KernelRidgeAttack().fit(pairs, scenario.anchor).reconstruct(common)
 
 
 NO_LEAK = "nothing"

@@ -1,120 +1,231 @@
-"""Attacks that learn to undo f_k, or f_k itself, by kernels; and the one that takes rows for normal."""
+"""Attacks that learn from leaked pairs: linear maps, nearest rows, kernels, and a library of public rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
+from sklearn.covariance import ledoit_wolf
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import gen_batches
 
 from ..._validation import FloatArray, StrOptions
-from ...linalg import Kernel, RidgePath, ridge_coefficients, ridge_path
-from ._attack import IntArray, ReconstructionAttack, SideInformation, column_scale, noise_covariance
+from ...linalg import Kernel, RidgePath, leading_left_singular, ridge_coefficients, ridge_path
+from ._attack import IntArray, ReconstructionAttack, SideInformation, column_scale
 
 __all__ = [
     "EmulatorAttack",
     "GaussianPriorAttack",
     "KernelRidgeAttack",
-    "Settings",
+    "LinearRegressionAttack",
+    "NearestNeighborsAttack",
+    "PseudoinverseAttack",
+    "Setting",
     "kernel_regression",
     "leading_directions",
 ]
+
+
+class _LinearAttack(ReconstructionAttack):
+    coefficients_: FloatArray
+
+    def _fit(self, Z: FloatArray, A: FloatArray, side: SideInformation) -> None:
+        self.coefficients_ = self._solve(Z, A)
+
+    def _reconstruct(self, Z: FloatArray, groups: IntArray | None) -> FloatArray:
+        return Z @ self.coefficients_
+
+    @abstractmethod
+    def _solve(self, Z: FloatArray, A: FloatArray) -> FloatArray:
+        """Return the map from centred representations to centred originals, shape (n_intermediate, n_features)."""
+
+
+class LinearRegressionAttack(_LinearAttack):
+    r"""Least squares from the representation to the original, the attack "LR" of [1]_.
+
+    With the centred leaked pairs :math:`\tilde A^c` and :math:`A^c`, a representation z becomes
+    :math:`\bar A + (z - \bar{\tilde A}) (\tilde A^c)^\dagger A^c`: of all maps that fit the pairs best, the one of
+    minimum norm.
+
+    Attributes
+    ----------
+    coefficients_ : ndarray of shape (n_intermediate, n_features)
+        :math:`(\tilde A^c)^\dagger A^c`.
+
+    References
+    ----------
+    .. [1] Suetake, Kawakami, Ikeda and Takano. Nonlinear data integration via kernel methods for data collaboration
+       analysis.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from datacollab.risk.attacks import LinearRegressionAttack
+    >>> rng = np.random.default_rng(0)
+    >>> leaked, private, obfuscation = rng.normal(size=(20, 4)), rng.normal(size=(5, 4)), rng.normal(size=(4, 4))
+    >>> attack = LinearRegressionAttack().fit(leaked @ obfuscation, leaked)
+    >>> np.allclose(attack.reconstruct(private @ obfuscation), private)
+    True
+    """
+
+    def _solve(self, Z: FloatArray, A: FloatArray) -> FloatArray:
+        U, singular_values, V = leading_left_singular(Z)
+        return (V / singular_values) @ (U.T @ A)
+
+
+class PseudoinverseAttack(_LinearAttack):
+    r"""Inverse of the obfuscator estimated as a linear map, the attack "PINV" of the same paper.
+
+    Of the linear maps that fit the centred leaked pairs best, :math:`F = (A^c)^\dagger \tilde A^c` has minimum norm.
+    A representation z becomes :math:`\bar A + (z - \bar{\tilde A}) F^\dagger`.
+
+    Attributes
+    ----------
+    coefficients_ : ndarray of shape (n_intermediate, n_features)
+        :math:`F^\dagger`.
+
+    Notes
+    -----
+    An obfuscator that is not linear may make all reconstructions nearly equal.  A judge then puts them all into one
+    class: the attack has failed, which shows nothing about the obfuscator.
+    """
+
+    def _solve(self, Z: FloatArray, A: FloatArray) -> FloatArray:
+        U, singular_values, V = leading_left_singular(A)
+        F = (V / singular_values) @ (U.T @ Z)
+        U, singular_values, V = leading_left_singular(F)
+        return (V / singular_values) @ U.T
+
+
+CANDIDATES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+
+
+class NearestNeighborsAttack(ReconstructionAttack):
+    """Mean of the leaked rows whose representations are nearest.
+
+    The errors of leaked rows left out choose how many these are (up to 64), whether a neighbour at distance d weighs
+    1 - (d / h)^2, with h the distance of the first row beyond them, and whether columns are standardised.
+
+    Parameters
+    ----------
+    standardize : {"auto"} or bool, default="auto"
+        Whether columns are divided by their standard deviations.  Only with False is the attack indifferent to a
+        rotation of the representation.
+
+    Attributes
+    ----------
+    n_neighbors_ : int
+    weights_ : {"uniform", "kernel"}
+    standardize_ : bool
+        The choices made.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"standardize": [StrOptions({"auto"}), "boolean"]}
+
+    n_neighbors_: int
+    weights_: str
+    standardize_: bool
+
+    def __init__(self, *, standardize: str | bool = "auto") -> None:
+        self.standardize = standardize
+
+    def _fit(self, Z: FloatArray, A: FloatArray, side: SideInformation) -> None:
+        most = max(1, len(Z) - 2)
+        numbers = sorted({min(number, most) for number in CANDIDATES})
+        scalings = _scalings(self.standardize)
+        outputs = leading_directions(A)
+        best: tuple[float, int, str, bool] = np.inf, numbers[0], "uniform", scalings[0]
+        for standardize in scalings:
+            scaled = Z * column_scale(Z, standardize)
+            # Of two rows each has one other only, and there is nothing to choose.
+            reach = min(numbers[-1] + 1, len(Z) - 1)
+            distances, neighbors = NearestNeighbors(n_neighbors=reach).fit(scaled).kneighbors()
+            for number in numbers if reach > 1 else ():
+                for kind in ("uniform", "kernel"):
+                    guesses = _weighted_mean(outputs, distances, neighbors, number, kind)
+                    error = float(((outputs - guesses) ** 2).sum())
+                    best = min(best, (error, number, kind, standardize), key=lambda one: one[0])
+        _, self.n_neighbors_, self.weights_, self.standardize_ = best
+        self._multiplier = column_scale(Z, self.standardize_)
+        self._search = NearestNeighbors(n_neighbors=self.n_neighbors_ + 1).fit(Z * self._multiplier)
+        self._originals = A
+
+    def _reconstruct(self, Z: FloatArray, groups: IntArray | None) -> FloatArray:
+        distances, neighbors = self._search.kneighbors(Z * self._multiplier)
+        return _weighted_mean(self._originals, distances, neighbors, self.n_neighbors_, self.weights_)
+
+
+def _scalings(standardize: str | bool) -> tuple[bool, ...]:
+    return (False, True) if isinstance(standardize, str) else (standardize,)
+
+
+def _weighted_mean(rows: FloatArray, distances: FloatArray, neighbors: IntArray, number: int, kind: str) -> FloatArray:
+    """Average the first neighbours of each row, shape (n_rows, rows.shape[1])."""
+    weights = np.ones((len(distances), number))
+    if kind == "kernel":
+        width = distances[:, number : number + 1]
+        weights -= np.divide(distances[:, :number], width, out=np.ones_like(weights), where=width > 0) ** 2
+        # Where all neighbours are as far as the next row, none counts less.
+        weights[weights.sum(axis=1) <= 0] = 1.0
+    weights /= weights.sum(axis=1, keepdims=True)
+    mean = np.zeros((len(distances), rows.shape[1]))
+    for weight, neighbor in zip(weights.T, neighbors.T[:number], strict=True):
+        mean += weight[:, np.newaxis] * rows[neighbor]
+    return mean
+
 
 MAX_FIRST = 400
 """Rows on which all settings are compared: each kernel takes the eigenvectors of a matrix of this order."""
 MAX_CHOICE = 1000
 """Rows on which the best few are compared again."""
 FINALISTS = 2
-"""How many these are, each with all penalties."""
 MAX_PAIRS = 5000
 """Rows that the coefficients are fitted to: more would hardly help, and take memory with their square."""
 DIRECTIONS = 64
-"""Principal directions of the outputs on which the errors are computed; the rest cannot be told from noise."""
+"""Principal directions of the outputs on which the errors are computed; the rest cannot be distinguished from noise."""
 BLOCK_ENTRIES = 2**22
 """Entries of the kernel matrix between new rows and pairs that are in memory at a time (32 MiB)."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One way to regress.
-
-    Attributes
-    ----------
-    kernel : {"linear", "rbf"}
-    gamma : float
-        Of the RBF kernel, as a multiple of one over the mean squared distance between rows.
-    standardize : bool
-        Whether columns are divided by their standard deviations.
-    alpha : float
-        Penalty for a kernel that is 1, on average, of a row with itself.
-    """
+    """Choices of a regression: gamma is a multiple of one over the mean squared distance between rows."""
 
     kernel: str
     gamma: float
     standardize: bool
-    alpha: float
+    alpha: float = 0.0
+    """Penalty for a kernel that is 1, on average, of a row with itself."""
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What to choose from: all combinations."""
-
-    kernels: Sequence[str]
-    gammas: Sequence[float]
-    standardize: Sequence[bool]
-    alphas: Sequence[float]
-
-    def __post_init__(self) -> None:
-        for name in ("gammas", "alphas"):
-            values = np.asarray(getattr(self, name), dtype=np.float64)
-            if values.ndim != 1 or not values.size or not (np.isfinite(values) & (values > 0)).all():
-                raise ValueError(f"{name} must be a sequence of positive numbers, at least one.")
-
-    def __iter__(self) -> Iterator[Setting]:
-        """All but the penalties, which share a decomposition; the smallest penalty stands for them."""
-        for standardize in self.standardize:
-            for kernel in self.kernels:
-                for gamma in self.gammas if kernel == "rbf" else (1.0,):
-                    yield Setting(kernel, gamma, standardize, min(self.alphas))
+def _settings(gammas: Sequence[float], scalings: Sequence[bool] = (False, True)) -> list[Setting]:
+    """List a linear kernel and RBF kernels, without and with standardised columns."""
+    kernels = [("linear", 1.0), *(("rbf", gamma) for gamma in gammas)]
+    return [Setting(kernel, gamma, standardize) for standardize in scalings for kernel, gamma in kernels]
 
 
 @dataclass(frozen=True, eq=False)
 class KernelRegression:
-    """A fitted regression on centred inputs and outputs.
-
-    Attributes
-    ----------
-    setting : Setting
-    scale : ndarray of shape (n_inputs,)
-        What inputs are multiplied with.
-    inputs : ndarray of shape (n_pairs, n_inputs)
-        Scaled.
-    kernel : Kernel
-    coefficients : ndarray of shape (n_pairs, n_outputs)
-    intercept : ndarray of shape (n_outputs,)
-    error : float
-        Mean over rows of the squared leave-one-out error, on the outputs' leading directions.
-    residuals : ndarray of shape (n_chosen_on, n_outputs)
-        Leave-one-out errors of the rows that the choice was made on.
-    chosen_on : ndarray of shape (n_chosen_on,)
-        Numbers of these rows.
-    """
+    """Fitted regression on centred inputs and outputs."""
 
     setting: Setting
     scale: FloatArray
     inputs: FloatArray
+    """Multiplied with the scale, shape (n_pairs, n_inputs)."""
     kernel: Kernel
     coefficients: FloatArray
     intercept: FloatArray
     error: float
+    """Mean over rows of the squared leave-one-out error, on the outputs' leading directions."""
     residuals: FloatArray
+    """Leave-one-out errors of the rows that made the choice, shape (n_chosen_on, n_outputs)."""
     chosen_on: IntArray
 
     def predict(self, X: FloatArray) -> FloatArray:
-        """Outputs of centred inputs, shape (n_rows, n_outputs)."""
         step = max(1, BLOCK_ENTRIES // len(self.inputs))
         return np.concatenate(
             [
@@ -124,33 +235,23 @@ class KernelRegression:
         )
 
     def linear_map(self) -> FloatArray:
-        """For a linear kernel the matrix that inputs are multiplied with, shape (n_inputs, n_outputs)."""
+        """Return a linear kernel's matrix of shape (n_inputs, n_outputs)."""
         gamma = float(self.kernel.parameters["gamma"])
         return gamma * self.scale[:, np.newaxis] * (self.inputs.T @ self.coefficients)
 
 
-def kernel_regression(X: FloatArray, Y: FloatArray, settings: Settings) -> KernelRegression:
-    r"""Fit :math:`y = b + \sum_i \gamma_i \kappa(x, x_i)`, the intercept b unpenalised.
+def kernel_regression(
+    X: FloatArray, Y: FloatArray, settings: Sequence[Setting], alphas: Sequence[float]
+) -> KernelRegression:
+    r"""Fit :math:`y = b + \sum_i \gamma_i \kappa(x, x_i)`, the intercept b unpenalised, to centred pairs.
 
     For each kernel one eigendecomposition of the centred kernel matrix serves all penalties: with the smoother
     :math:`H = 11^\top/n + U \mathrm{diag}(s/(s+\lambda)) U^\top`, the error of a row left out is
     :math:`(y_i - (HY)_i)/(1 - h_{ii})`, exactly, for a given kernel and scaling.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_pairs, n_inputs)
-        Centred.  At most 400 compare all kernels, 1,000 the best two; 5,000 are used.
-    Y : ndarray of shape (n_pairs, n_outputs)
-        Centred.
-    settings : Settings
-
-    Returns
-    -------
-    KernelRegression
     """
     order = np.random.default_rng(0).permutation(len(X))
     chosen_on = np.sort(order[:MAX_CHOICE])
-    setting, error, residuals = _choose(X[chosen_on], Y[chosen_on], settings)
+    setting, error, residuals = _choose(X[chosen_on], Y[chosen_on], settings, alphas)
     used = np.sort(order[:MAX_PAIRS])
     X, Y = X[used], Y[used]
     scale = column_scale(X, setting.standardize)
@@ -163,7 +264,7 @@ def kernel_regression(X: FloatArray, Y: FloatArray, settings: Settings) -> Kerne
 
 
 def leading_directions(Y: FloatArray, n_directions: int = DIRECTIONS) -> FloatArray:
-    """Coordinates of centred rows along their leading principal directions, or the rows if they are as few."""
+    """Return coordinates of centred rows along their leading principal directions, or the rows if they are as few."""
     if min(Y.shape) <= n_directions:
         return Y
     wide = Y.shape[1] > Y.shape[0]
@@ -173,27 +274,26 @@ def leading_directions(Y: FloatArray, n_directions: int = DIRECTIONS) -> FloatAr
     return leading
 
 
-def _choose(X: FloatArray, Y: FloatArray, settings: Settings) -> tuple[Setting, float, FloatArray]:
-    """The setting of the least leave-one-out error, that error, and the errors row by row."""
+def _choose(
+    X: FloatArray, Y: FloatArray, candidates: Sequence[Setting], alphas: Sequence[float]
+) -> tuple[Setting, float, FloatArray]:
+    """Return the setting of the least leave-one-out error, that error, and the errors row by row."""
     Y = Y - Y.mean(axis=0)
     leading = leading_directions(Y)
-    candidates = list(settings)
     if len(X) > MAX_FIRST:
         first = np.random.default_rng(1).choice(len(X), MAX_FIRST, replace=False)
         of_first = leading[first] - leading[first].mean(axis=0)
-        compared = [_best_penalty(X[first], of_first, one, settings.alphas) for one in candidates]
+        compared = [_best_penalty(X[first], of_first, one, alphas) for one in candidates]
         order = np.argsort([error for error, _, _ in compared], kind="stable")
         candidates = [candidates[number] for number in order[:FINALISTS]]
-    error, setting, path = min(
-        (_best_penalty(X, leading, one, settings.alphas) for one in candidates), key=lambda one: one[0]
-    )
+    error, setting, path = min((_best_penalty(X, leading, one, alphas) for one in candidates), key=lambda one: one[0])
     return setting, error, path.left_out_errors_of_centred(setting.alpha, Y)
 
 
 def _best_penalty(
     X: FloatArray, Y: FloatArray, setting: Setting, alphas: Sequence[float]
 ) -> tuple[float, Setting, RidgePath]:
-    """Least mean squared leave-one-out error over the penalties, the setting with that one, and the eigenvectors."""
+    """Return the least mean squared leave-one-out error over the penalties, its setting, and the eigenvectors."""
     scaled = X * column_scale(X, setting.standardize)
     K, _ = _centred(_kernel(scaled, setting).between(scaled, scaled))
     path = ridge_path(K, min(alphas))
@@ -205,7 +305,7 @@ def _best_penalty(
 
 
 def _kernel(inputs: FloatArray, setting: Setting) -> Kernel:
-    """The kernel on the scale of scaled inputs; of rows that coincide it is constant."""
+    """Return the kernel on the scale of scaled inputs; of rows that coincide it is constant."""
     spread = float(((inputs - inputs.mean(axis=0)) ** 2).sum() / len(inputs))
     unit = 1.0 / spread if spread > 0 else 1.0
     if setting.kernel == "linear":
@@ -215,13 +315,27 @@ def _kernel(inputs: FloatArray, setting: Setting) -> Kernel:
 
 
 def _centred(K: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Kernel matrix of rows centred in feature space, and the means over its rows before."""
+    """Return the kernel matrix of rows centred in feature space, and the means over its rows before."""
     mean = K.mean(axis=0)
     return K - mean - mean[:, np.newaxis] + mean.mean(), mean
 
 
-GAMMAS = (0.1, 0.3, 1.0, 3.0, 10.0)
-ALPHAS = tuple(10.0 ** (power / 2) for power in range(-12, 3))
+FLOOR = 1e-10
+"""Least variance of the noise, as a part of the representation's."""
+
+
+def _noise_covariance(residuals: FloatArray, Z: FloatArray) -> FloatArray:
+    """Estimate the covariance of a forward map's errors for rows that it was not fitted to, positive definite."""
+    # Ledoit and Wolf's shrinkage turns with the representation, so attacks do not depend on its axes.
+    covariance: FloatArray = ledoit_wolf(residuals, assume_centered=True)[0]
+    floor = FLOOR * float((Z**2).mean())
+    covariance[np.diag_indices_from(covariance)] += floor if floor > 0 else 1.0
+    return covariance
+
+
+def _alphas(first: int, last: int) -> tuple[float, ...]:
+    """List powers of ten, two to a decade."""
+    return tuple(10.0 ** (power / 2) for power in range(first, last))
 
 
 class KernelRidgeAttack(ReconstructionAttack):
@@ -233,13 +347,6 @@ class KernelRidgeAttack(ReconstructionAttack):
 
     Parameters
     ----------
-    kernel : {"auto", "linear", "rbf"}, default="auto"
-        "auto" chooses between the other two.
-    gammas : sequence of float, default=(0.1, 0.3, 1, 3, 10)
-        Widths of the RBF kernel to choose from, as multiples of one over the mean squared distance between leaked
-        representations.
-    alphas : sequence of float, default=1e-6 to 10, two to a decade
-        Penalties to choose from, for a kernel that is 1, on average, of a row with itself.
     standardize : {"auto"} or bool, default="auto"
         Whether columns are divided by their standard deviations; "auto" chooses.  Only with False is the attack
         indifferent to a rotation of the representation.
@@ -247,16 +354,10 @@ class KernelRidgeAttack(ReconstructionAttack):
     Attributes
     ----------
     regression_ : KernelRegression
-        ``regression_.setting`` is what was chosen.
-    mean_representation_ : ndarray of shape (n_intermediate,)
-    mean_original_ : ndarray of shape (n_features,)
-    n_features_in_, n_features_out_ : int
-        n_intermediate and n_features.
+        ``regression_.setting`` is the choice made.
 
     Notes
     -----
-    With targets, they are further columns that vary as much, in all, as the representation.
-
     Of more than 400 leaked pairs, 400 drawn at random, always by the same seed, compare all kernels and scalings; the
     best two are compared again on up to 1,000.  Of more than 5,000 pairs, 5,000 are learnt from.
 
@@ -271,49 +372,23 @@ class KernelRidgeAttack(ReconstructionAttack):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "kernel": [StrOptions({"auto", "linear", "rbf"})],
-        "gammas": ["array-like"],
-        "alphas": ["array-like"],
-        "standardize": [StrOptions({"auto"}), "boolean"],
-    }
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"standardize": [StrOptions({"auto"}), "boolean"]}
 
     regression_: KernelRegression
 
-    def __init__(
-        self,
-        kernel: str = "auto",
-        *,
-        gammas: Sequence[float] = GAMMAS,
-        alphas: Sequence[float] = ALPHAS,
-        standardize: str | bool = "auto",
-    ) -> None:
-        self.kernel = kernel
-        self.gammas = gammas
-        self.alphas = alphas
+    def __init__(self, *, standardize: str | bool = "auto") -> None:
         self.standardize = standardize
 
     def _fit(self, Z: FloatArray, A: FloatArray, side: SideInformation) -> None:
-        self.regression_ = kernel_regression(
-            Z,
-            A,
-            Settings(
-                kernels=("linear", "rbf") if self.kernel == "auto" else (self.kernel,),
-                gammas=self.gammas,
-                standardize=(False, True) if isinstance(self.standardize, str) else (self.standardize,),
-                alphas=self.alphas,
-            ),
-        )
+        settings = _settings((0.1, 0.3, 1.0, 3.0, 10.0), _scalings(self.standardize))
+        self.regression_ = kernel_regression(Z, A, settings, _alphas(-12, 3))
 
     def _reconstruct(self, Z: FloatArray, groups: IntArray | None) -> FloatArray:
         return self.regression_.predict(Z)
 
 
-_PRIOR_ALPHAS = tuple(10.0 ** (power / 2) for power in range(-16, 5))
-
-
 class GaussianPriorAttack(ReconstructionAttack):
-    r"""The most probable original under a linear obfuscator with noise and a Gaussian prior from public rows.
+    r"""Most probable original under a linear obfuscator with noise and a Gaussian prior from public rows.
 
     The leaked pairs give a forward map, :math:`z \approx b + F^\top x`, by ridge regression, and its error covariance R
     by leaving rows out; the public rows give the mean :math:`\mu` and the covariance S of the originals.  Then
@@ -325,50 +400,33 @@ class GaussianPriorAttack(ReconstructionAttack):
     Attributes
     ----------
     forward_ : KernelRegression
-        The forward map; ``forward_.setting`` is what was chosen.
+        The forward map; ``forward_.setting`` is the choice made.
     noise_ : ndarray of shape (n_intermediate, n_intermediate)
         R.
-    mean_representation_ : ndarray of shape (n_intermediate,)
-    mean_original_ : ndarray of shape (n_features,)
-    n_features_in_, n_features_out_ : int
-        n_intermediate and n_features.
 
     Notes
     -----
     The covariance of a group is shrunk towards that within all groups as if n_intermediate more rows had been seen.
     A row of a class without public rows gets the prior over all public rows.
-
-    A rotation of the representation does not change the reconstruction.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from datacollab.risk.attacks import GaussianPriorAttack
-    >>> rng = np.random.default_rng(0)
-    >>> mixing = rng.normal(size=(2, 6))  # six columns that two numbers determine
-    >>> leaked, public, private = (rng.normal(size=(n, 2)) @ mixing for n in (4, 100, 3))
-    >>> f = rng.normal(size=(6, 2))
-    >>> attack = GaussianPriorAttack().fit(leaked @ f, leaked, public=public)
-    >>> bool(np.abs(attack.reconstruct(private @ f) - private).max() < 0.01)
-    True
     """
 
     needs_public: ClassVar[bool] = True
     _targets_as_columns: ClassVar[bool] = False
-    _parameter_constraints: ClassVar[dict[str, Any]] = {}
 
     forward_: KernelRegression
     noise_: FloatArray
 
     def _fit(self, Z: FloatArray, A: FloatArray, side: SideInformation) -> None:
         assert side.public is not None  # as needs_public says
-        settings = Settings(kernels=("linear",), gammas=(1.0,), standardize=(False, True), alphas=_PRIOR_ALPHAS)
-        forward = kernel_regression(A, Z, settings)
-        noise = noise_covariance(forward.residuals, Z)
+        forward = kernel_regression(A, Z, _settings(()), _alphas(-16, 5))
+        noise = _noise_covariance(forward.residuals, Z)
         F = forward.linear_map()
         self._priors = {-1: _posterior(side.public, F, noise, None, 0.0)}
         if side.public_groups is not None:
-            within = _within(side.public, side.public_groups)
+            within = side.public.copy()
+            for group in np.unique(side.public_groups):
+                of_group = side.public_groups == group
+                within[of_group] -= side.public[of_group].mean(axis=0)
             spread = within.T @ (within @ F) / len(within)
             for group in np.unique(side.public_groups):
                 rows = side.public[side.public_groups == group]
@@ -389,7 +447,7 @@ class GaussianPriorAttack(ReconstructionAttack):
 def _posterior(
     rows: FloatArray, F: FloatArray, noise: FloatArray, spread: FloatArray | None, weight: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Prior mean, and the gain (F'SF + R)^-1 F'S of shape (n_intermediate, n_features)."""
+    """Return the prior mean, and the gain (F'SF + R)^-1 F'S of shape (n_intermediate, n_features)."""
     mean = rows.mean(axis=0)
     centred = rows - mean
     SF = centred.T @ (centred @ F) / len(rows)
@@ -400,16 +458,6 @@ def _posterior(
     return mean, gain
 
 
-def _within(rows: FloatArray, groups: IntArray) -> FloatArray:
-    """Rows without the mean of their group."""
-    centred = rows.copy()
-    for group in np.unique(groups):
-        centred[groups == group] -= rows[groups == group].mean(axis=0)
-    return centred
-
-
-_EMULATOR_GAMMAS = (0.1, 0.3, 1.0, 3.0)
-_EMULATOR_ALPHAS = tuple(10.0 ** (power / 2) for power in range(-12, 5))
 TEMPERATURES = (0.1, 0.2, 0.35, 0.6, 1.0, 1.7, 3.0, 6.0)
 """Factors of the noise covariance to choose from."""
 MAX_TEMPERED = 300
@@ -417,7 +465,7 @@ MAX_TEMPERED = 300
 
 
 class EmulatorAttack(ReconstructionAttack):
-    r"""The mean of a library of rows, weighted by how likely each gives the representation.
+    r"""Mean of a library of rows, weighted by how likely each gives the representation.
 
     Kernel ridge regression on the leaked pairs emulates the obfuscator.  It is applied to the library, which are the
     public rows and the leaked ones; R is the covariance of its leave-one-out errors.  A representation z becomes
@@ -426,53 +474,29 @@ class EmulatorAttack(ReconstructionAttack):
         w_j \propto \exp\bigl(-\tfrac{1}{2 \tau} (z - \hat f(x_j))^\top R^{-1} (z - \hat f(x_j))\bigr),
 
     an approximation to the posterior mean.  The temperature :math:`\tau` is the one that reconstructs leaked rows best,
-    each taken out of the library in turn.
+    each left out of the library in turn.
 
-    With targets, the library is restricted to the row's class, or to rows with similar numeric targets.
+    With targets, the library is restricted to the row's class, or to rows with similar numeric targets; a row of a
+    class that is not in the library is looked for in all of it.
 
     Attributes
     ----------
     emulator_ : KernelRegression
-        ``emulator_.setting`` is what was chosen.
+        ``emulator_.setting`` is the choice made.
     temperature_ : float
         :math:`\tau`.
-    mean_representation_ : ndarray of shape (n_intermediate,)
-    mean_original_ : ndarray of shape (n_features,)
-    n_features_in_, n_features_out_ : int
-        n_intermediate and n_features.
-
-    Notes
-    -----
-    A row of a class that is not in the library is looked for in all of it.
-
-    Reconstructions are means of real rows: where they can all be told apart, they look like real rows, but no
-    direction can be recovered in which the library does not vary.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from datacollab.risk.attacks import EmulatorAttack
-    >>> rng = np.random.default_rng(0)
-    >>> leaked, public = rng.uniform(-1, 1, size=(100, 2)), rng.uniform(-1, 1, size=(3000, 2))
-    >>> attack = EmulatorAttack().fit(np.tanh(leaked), leaked, public=public)
-    >>> bool(np.abs(attack.reconstruct([[np.tanh(0.5), np.tanh(-0.2)]]) - [0.5, -0.2]).max() < 0.1)
-    True
     """
 
     needs_public: ClassVar[bool] = True
     _targets_as_columns: ClassVar[bool] = False
-    _parameter_constraints: ClassVar[dict[str, Any]] = {}
 
     emulator_: KernelRegression
     temperature_: float
 
     def _fit(self, Z: FloatArray, A: FloatArray, side: SideInformation) -> None:
         assert side.public is not None  # as needs_public says
-        settings = Settings(
-            kernels=("linear", "rbf"), gammas=_EMULATOR_GAMMAS, standardize=(False, True), alphas=_EMULATOR_ALPHAS
-        )
-        emulator = kernel_regression(A, Z, settings)
-        root = scipy.linalg.cholesky(noise_covariance(emulator.residuals, Z), lower=True)
+        emulator = kernel_regression(A, Z, _settings((0.1, 0.3, 1.0, 3.0)), _alphas(-12, 5))
+        root = scipy.linalg.cholesky(_noise_covariance(emulator.residuals, Z), lower=True)
         emulated = np.vstack([emulator.predict(side.public), emulator.predict(A)])
         # A leaked row must stand where the emulator would put it unseen, as the public ones do.
         leaked = len(side.public) + emulator.chosen_on
@@ -480,9 +504,9 @@ class EmulatorAttack(ReconstructionAttack):
         self._root = root
         self._library = np.vstack([side.public, A])
         self._emulated = _whitened(emulated, root)
-        self._groups = None
+        self._library_groups = None
         if side.groups is not None and side.public_groups is not None:
-            self._groups = np.concatenate([side.public_groups, side.groups])
+            self._library_groups = np.concatenate([side.public_groups, side.groups])
         self.emulator_ = emulator
         self.temperature_ = self._choose_temperature(Z, emulator.chosen_on, len(side.public))
 
@@ -494,18 +518,18 @@ class EmulatorAttack(ReconstructionAttack):
         return guesses
 
     def _exponents(self, Z: FloatArray, groups: IntArray | None) -> FloatArray:
-        """Logarithms of the weights at temperature one, shape (n_rows, n_library)."""
+        """Return logarithms of the weights at temperature one, shape (n_rows, n_library)."""
         rows, columns = _whitened(Z, self._root), self._emulated
         squares = (columns**2).sum(axis=1)
         exponents: FloatArray = rows @ columns.T - squares / 2
-        if groups is not None and self._groups is not None:
-            same = groups[:, np.newaxis] == self._groups
+        if groups is not None and self._library_groups is not None:
+            same = groups[:, np.newaxis] == self._library_groups
             exponents[~same & same.any(axis=1, keepdims=True)] = -np.inf
         return exponents
 
     def _choose_temperature(self, Z: FloatArray, candidates: IntArray, n_public: int) -> float:
         rows = candidates[:: -(-len(candidates) // MAX_TEMPERED)]
-        groups = None if self._groups is None else self._groups[n_public + rows]
+        groups = None if self._library_groups is None else self._library_groups[n_public + rows]
         exponents = self._exponents(Z[rows], groups)
         exponents[np.arange(len(rows)), n_public + rows] = -np.inf
         found = np.isfinite(exponents).any(axis=1)
@@ -521,7 +545,7 @@ class EmulatorAttack(ReconstructionAttack):
 
 
 def _whitened(Z: FloatArray, root: FloatArray) -> FloatArray:
-    """Rows as they are where the noise has the identity for its covariance."""
+    """Transform rows so that the noise has the identity for its covariance."""
     whitened: FloatArray = scipy.linalg.solve_triangular(root, Z.T, lower=True).T
     return whitened
 

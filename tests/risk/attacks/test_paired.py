@@ -1,0 +1,347 @@
+"""Attacks that learn from leaked pairs: each against its formula written out, and what it must and cannot do."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.spatial.distance import cdist
+from sklearn.decomposition import PCA
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.metrics.pairwise import rbf_kernel
+
+import datacollab as dc
+from datacollab.risk.attacks import (
+    EmulatorAttack,
+    GaussianPriorAttack,
+    KernelRidgeAttack,
+    LinearRegressionAttack,
+    NearestNeighborsAttack,
+    Rate,
+    _paired,
+    link_chances,
+)
+from datacollab.risk.attacks._paired import Setting, kernel_regression, leading_directions
+
+
+def naive_mean(Z, A, rows, number, kind):
+    D = cdist(rows, Z)
+    guesses = []
+    for distances in D:
+        order = np.argsort(distances, kind="stable")
+        if kind == "uniform":
+            weights = np.ones(number)
+        else:
+            weights = 1 - (distances[order[:number]] / distances[order[number]]) ** 2
+        guesses.append(weights @ A[order[:number]] / weights.sum())
+    return np.array(guesses)
+
+
+@given(seed=st.integers(0, 1000), standardize=st.booleans())
+def test_neighbours_are_the_weighted_mean_written_out(seed, standardize):
+    rng = np.random.default_rng(seed)
+    Z, A, rows = rng.normal(size=(12, 3)), rng.normal(size=(12, 4)), rng.normal(size=(5, 3))
+    unit = Z.std(axis=0) if standardize else 1.0
+    attack = NearestNeighborsAttack(standardize=standardize).fit(Z, A)
+    expected = naive_mean(Z / unit, A, rows / unit, attack.n_neighbors_, attack.weights_)
+    assert_allclose(attack.reconstruct(rows), expected, atol=1e-10)
+
+
+def test_the_neighbours_chosen_have_the_least_error_on_rows_left_out(rng):
+    Z, A = rng.normal(size=(30, 2)), rng.normal(size=(30, 3))
+    A[:, :2] += 3 * Z
+    errors = {}
+    for standardize in (False, True):
+        scaled = Z / Z.std(axis=0) if standardize else Z
+        for number in [n for n in _paired.CANDIDATES if n <= 28] + [28]:
+            for kind in ("uniform", "kernel"):
+                left_out = [
+                    A[i] - naive_mean(np.delete(scaled, i, 0), np.delete(A, i, 0), scaled[i : i + 1], number, kind)[0]
+                    for i in range(30)
+                ]
+                errors[number, kind, standardize] = np.sum(np.square(left_out))
+    attack = NearestNeighborsAttack().fit(Z, A)
+    assert errors[attack.n_neighbors_, attack.weights_, attack.standardize_] == pytest.approx(min(errors.values()))
+
+
+def test_noise_wants_more_neighbours_than_none(rng):
+    Z = rng.uniform(size=(400, 1))
+    exact, noisy = np.sin(6 * Z), np.sin(6 * Z) + rng.normal(size=(400, 1))
+    few, many = (NearestNeighborsAttack().fit(Z, A).n_neighbors_ for A in (exact, noisy))
+    assert few < many
+
+
+def test_equal_distances_weigh_the_same():
+    """Every corner of a simplex is as far from the others as from the next row."""
+    attack = NearestNeighborsAttack(standardize=False).fit(np.eye(6), np.arange(6.0)[:, np.newaxis])
+    assert np.isfinite(attack.reconstruct(np.full((1, 6), 1 / 6))).all()
+
+
+def curved(rng, n):
+    A = rng.uniform(-1, 1, size=(n, 2))
+    return np.column_stack([np.exp(A[:, 0]) * np.cos(2 * A[:, 1]), np.exp(A[:, 0]) * np.sin(2 * A[:, 1])]), A
+
+
+def rotation(seed, d):
+    return np.linalg.qr(np.random.default_rng(seed).normal(size=(d, d)))[0]
+
+
+def one(kernel, gamma, alpha, standardize=False):
+    return [Setting(kernel, gamma, standardize)], (alpha,)
+
+
+def naive(X, Y, rows, kernel, alpha):
+    """Ridge with an unpenalised intercept, from the normal equations of the dual."""
+    n = len(X)
+    system = np.block([[kernel(X, X) + alpha * np.eye(n), np.ones((n, 1))], [np.ones((1, n)), np.zeros((1, 1))]])
+    solution = np.linalg.solve(system, np.vstack([Y, np.zeros((1, Y.shape[1]))]))
+    return kernel(rows, X) @ solution[:n] + solution[n]
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@given(seed=st.integers(0, 1000), n=st.integers(3, 20), alpha=st.floats(1e-3, 10))
+def test_leave_one_out_errors_are_those_of_fits_without_the_row(kernel, seed, n, alpha):
+    rng = np.random.default_rng(seed)
+    X, Y = rng.normal(size=(n, 3)), rng.normal(size=(n, 2))
+    spread = ((X - X.mean(axis=0)) ** 2).sum() / n
+
+    def evaluate(left, right):
+        if kernel == "linear":
+            return left @ right.T / spread
+        return rbf_kernel(left, right, gamma=0.7 / spread / 2)
+
+    fitted = kernel_regression(X, Y, *one(kernel, 0.7, alpha))
+    kept = [np.delete(np.arange(n), i) for i in range(n)]
+    expected = np.array(
+        [Y[i] - naive(X[rest], Y[rest], X[i : i + 1], evaluate, alpha)[0] for i, rest in enumerate(kept)]
+    )
+    assert_allclose(fitted.residuals, expected, atol=1e-7 * np.abs(expected).max())
+    assert fitted.error == pytest.approx((expected**2).sum() / n)
+    assert_allclose(fitted.predict(X), naive(X, Y, X, evaluate, alpha), atol=1e-8)
+
+
+def test_is_scikit_learns_kernel_ridge_up_to_the_intercept(rng):
+    """On a kernel whose rows sum to zero the intercept is the mean."""
+    X = rng.normal(size=(30, 4))
+    X -= X.mean(axis=0)
+    Y = rng.normal(size=(30, 2))
+    Y -= Y.mean(axis=0)
+    oracle = KernelRidge(alpha=0.3 * (X**2).sum() / 30, kernel="linear").fit(X, Y)
+    fitted = kernel_regression(X, Y, *one("linear", 1.0, 0.3))
+    assert_allclose(fitted.predict(X), oracle.predict(X), atol=1e-10)
+    assert_allclose(X @ fitted.linear_map() + fitted.intercept, oracle.predict(X), atol=1e-10)
+
+
+def test_the_regression_chosen_has_the_least_error_of_all(rng):
+    X, Y = curved(rng, 60)
+    gammas, alphas = (0.1, 1.0, 10.0), (1e-4, 1e-2, 1.0)
+    kernels = [("linear", 1.0), *(("rbf", gamma) for gamma in gammas)]
+    settings = [Setting(*kernel, standardize) for standardize in (False, True) for kernel in kernels]
+    chosen = kernel_regression(X, Y, settings, alphas)
+    errors = {
+        (kernel, gamma, standardize, alpha): kernel_regression(X, Y, *one(kernel, gamma, alpha, standardize)).error
+        for kernel in ("linear", "rbf")
+        for gamma in (gammas if kernel == "rbf" else (1.0,))
+        for standardize in (False, True)
+        for alpha in alphas
+    }
+    setting = chosen.setting
+    assert chosen.error == pytest.approx(min(errors.values()))
+    found = (setting.kernel, setting.gamma, setting.standardize, setting.alpha)
+    assert errors[found] == pytest.approx(chosen.error)
+    assert max(errors.values()) > 2 * chosen.error
+
+
+def test_columns_in_other_units_are_scaled_where_that_helps(rng):
+    Z, A = curved(rng, 150)
+    noisy = np.column_stack([Z, 100 * rng.normal(size=150)])
+    attack = KernelRidgeAttack().fit(noisy[:100], A[:100])
+    assert attack.regression_.setting.standardize
+    errors = [
+        np.mean((KernelRidgeAttack(standardize=s).fit(noisy[:100], A[:100]).reconstruct(noisy[100:]) - A[100:]) ** 2)
+        for s in (True, False)
+    ]
+    assert errors[0] < 0.5 * errors[1]
+
+
+def test_bends_where_lr_cannot(rng):
+    Z, A = curved(rng, 300)
+    errors = [
+        np.mean((attack.fit(Z[:200], A[:200]).reconstruct(Z[200:]) - A[200:]) ** 2)
+        for attack in (KernelRidgeAttack(), LinearRegressionAttack())
+    ]
+    assert errors[0] < 0.05 * errors[1]
+
+
+def test_a_linear_kernel_without_penalty_is_lr(rng):
+    Z, A = rng.normal(size=(40, 5)), rng.normal(size=(40, 7))
+    expected = LinearRegressionAttack().fit(Z, A).reconstruct(Z)
+    centred, mean = Z - Z.mean(axis=0), A.mean(axis=0)
+    linear = kernel_regression(centred, A - mean, *one("linear", 1.0, 1e-9))
+    assert_allclose(mean + linear.predict(centred), expected, atol=1e-5)
+
+
+def test_rotating_the_originals_rotates_the_reconstruction(rng):
+    Z, A = curved(rng, 40)
+    R = rotation(1, 2)
+    before = KernelRidgeAttack().fit(Z, A).reconstruct(Z)
+    assert_allclose(KernelRidgeAttack().fit(Z, A @ R).reconstruct(Z), before @ R, atol=1e-8)
+
+
+def test_of_many_pairs_some_choose_and_all_are_learnt_from(rng, monkeypatch):
+    X, Y = curved(rng, 120)
+    given = one("rbf", 1.0, 1e-2)
+    everything = kernel_regression(X, Y, *given)
+    monkeypatch.setattr(_paired, "MAX_CHOICE", 60)
+    some = kernel_regression(X, Y, *given)
+    assert some.residuals.shape == (60, 2)
+    assert_allclose(some.predict(X), everything.predict(X), atol=1e-8)
+    monkeypatch.setattr(_paired, "MAX_PAIRS", 80)
+    assert kernel_regression(X, Y, *given).coefficients.shape == (80, 2)
+
+
+@pytest.mark.parametrize("shape", [(30, 90), (90, 30)])
+def test_leading_directions_keep_most_of_the_distances(rng, shape):
+    Y = rng.normal(size=shape) * np.geomspace(10, 0.01, shape[1])
+    Y -= Y.mean(axis=0)
+    U, s, _ = np.linalg.svd(Y, full_matrices=False)
+    assert_allclose(
+        leading_directions(Y, 8) @ leading_directions(Y, 8).T, (U[:, :8] * s[:8] ** 2) @ U[:, :8].T, atol=1e-8
+    )
+
+
+def ring(rng, n):
+    """Rows on a curve in six columns, and one nonlinear number about each."""
+    angle = rng.uniform(-np.pi, np.pi, size=n)
+    A = np.column_stack([f(k * angle) for k in (1, 2, 3) for f in (np.sin, np.cos)])
+    return np.column_stack([np.exp(A[:, 0]), np.tanh(2 * A[:, 1])]), A
+
+
+def test_public_rows_fill_in_what_few_leaked_ones_cannot_tell(rng):
+    (Z, A), (_, public), (rows, private) = ring(rng, 25), ring(rng, 3000), ring(rng, 100)
+    attacks = (EmulatorAttack().fit(Z, A, public=public), KernelRidgeAttack().fit(Z, A))
+    errors = [np.mean((attack.reconstruct(rows) - private) ** 2) for attack in attacks]
+    assert errors[0] < 0.7 * errors[1]
+
+
+def test_is_the_posterior_mean_of_a_gaussian_where_everything_is_gaussian(rng):
+    """A linear map with noise, a library so large that its weighted mean is an integral."""
+    F = rng.normal(size=(3, 2))
+    leaked, public, private = (rng.normal(size=(n, 3)) for n in (900, 30_000, 40))
+    Z, rows = (X @ F + 0.7 * rng.normal(size=(len(X), 2)) for X in (leaked, private))
+    exact = rows @ np.linalg.solve(F.T @ F + 0.49 * np.eye(2), F.T)
+    attack = EmulatorAttack().fit(Z, leaked, public=public)
+    # The grid of temperatures may miss one by a step.
+    assert attack.temperature_ in (0.6, 1.0, 1.7)
+    assert np.mean((attack.reconstruct(rows) - exact) ** 2) < 0.05
+    gaussian = GaussianPriorAttack().fit(Z, leaked, public=public).reconstruct(rows)
+    assert np.mean((gaussian - exact) ** 2) < 0.01
+
+
+def test_private_rows_in_the_library_are_found(rng):
+    (Z, A), (_, public), (rows, private) = ring(rng, 300), ring(rng, 300), ring(rng, 40)
+    guesses = EmulatorAttack().fit(Z, A, public=np.vstack([public, private])).reconstruct(rows)
+    assert np.median(np.abs(guesses - private).max(axis=1)) < 0.15
+
+
+def test_known_classes_restrict_the_library(rng):
+    """Reconstructions are means of rows of the class, and of all rows where there are none of it."""
+    A, public = rng.normal(size=(30, 4)), rng.normal(size=(200, 4))
+    y, y_public = np.arange(30) % 2, np.arange(200) % 2
+    A[:, 0], public[:, 0] = y, y_public
+    attack = EmulatorAttack().fit(A[:, 1:3], A, target=y, public=public, public_target=y_public)
+    rows = rng.normal(size=(8, 2))
+    assert_allclose(attack.reconstruct(rows, target=np.arange(8) % 2)[:, 0], np.arange(8) % 2, atol=1e-12)
+    unknown = attack.reconstruct(rows, target=np.full(8, 7))
+    blind = EmulatorAttack().fit(A[:, 1:3], A, public=public)
+    blind.temperature_ = attack.temperature_
+    assert_allclose(unknown, blind.reconstruct(rows), atol=1e-10)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_units_of_the_representation_do_not_matter(rng, scale):
+    (Z, A), (_, public), (rows, _) = ring(rng, 30), ring(rng, 60), ring(rng, 10)
+    expected = EmulatorAttack().fit(Z, A, public=public).reconstruct(rows)
+    guesses = EmulatorAttack().fit(Z * scale, A, public=public).reconstruct(rows * scale)
+    assert_allclose(guesses, expected, atol=1e-6)
+
+
+@pytest.fixture
+def linear_map(rng):
+    return rng.normal(size=(8, 3))
+
+
+def gaussian(rng, n, mixing):
+    return rng.normal(size=(n, 8)) @ mixing + np.arange(8.0)
+
+
+def test_is_nearly_the_conditional_mean_of_the_true_gaussian(rng, linear_map):
+    mixing = rng.normal(size=(8, 8)) * np.geomspace(3, 0.1, 8)[:, np.newaxis]
+    S, noise = mixing.T @ mixing, 0.5
+    leaked, public, private = (gaussian(rng, n, mixing) for n in (2000, 20_000, 50))
+    Z, rows = (X @ linear_map + noise * rng.normal(size=(len(X), 3)) for X in (leaked, private))
+    attack = GaussianPriorAttack().fit(Z, leaked, public=public)
+    gain = np.linalg.solve(linear_map.T @ S @ linear_map + noise**2 * np.eye(3), linear_map.T @ S)
+    exact = np.arange(8.0) + (rows - np.arange(8.0) @ linear_map) @ gain
+    assert_allclose(attack.reconstruct(rows), exact, atol=0.1)
+    assert_allclose(attack.noise_, noise**2 * np.eye(3), atol=0.03)
+
+
+def test_the_prior_gives_away_what_few_leaked_rows_do_not(rng, linear_map):
+    """Least squares from five noisy pairs knows nothing of how the other columns go with those it saw."""
+    mixing = rng.normal(size=(8, 8)) * np.geomspace(3, 0.1, 8)[:, np.newaxis]
+    leaked, public, private = (gaussian(rng, n, mixing) for n in (5, 2000, 200))
+    Z, rows = (X @ linear_map + 0.5 * rng.normal(size=(len(X), 3)) for X in (leaked, private))
+    attacks = (GaussianPriorAttack().fit(Z, leaked, public=public), LinearRegressionAttack().fit(Z, leaked))
+    errors = [np.mean((attack.reconstruct(rows) - private) ** 2) for attack in attacks]
+    assert errors[0] < 0.8 * errors[1]
+
+
+def test_each_class_has_a_prior_of_its_own(rng, linear_map):
+    y = np.arange(600) % 3
+    bases = rng.normal(size=(3, 3, 8))
+    X = np.einsum("ni,nij->nj", rng.normal(size=(600, 3)), bases[y]) + 5 * y[:, None]
+    Z = X @ linear_map
+    attack = GaussianPriorAttack().fit(Z[:60], X[:60], target=y[:60], public=X[60:500], public_target=y[60:500])
+    guesses = attack.reconstruct(Z[500:], target=y[500:])
+    assert np.mean((guesses - X[500:]) ** 2) < 0.02 * X[500:].var()
+    blind = GaussianPriorAttack().fit(Z[:60], X[:60], public=X[60:500]).reconstruct(Z[500:])
+    assert np.mean((guesses - X[500:]) ** 2) < 0.2 * np.mean((blind - X[500:]) ** 2)
+
+
+def test_an_identity_is_undone(rng):
+    leaked, public, private = (rng.normal(size=(n, 8)) for n in (40, 100, 10))
+    assert_allclose(GaussianPriorAttack().fit(leaked, leaked, public=public).reconstruct(private), private, atol=1e-3)
+
+
+@pytest.fixture
+def parties(rng):
+    """Two parties of a linear collaboration, and what each knows."""
+    X, _ = dc.datasets.load("digits")
+    rows = np.asarray(X)[rng.permutation(len(X))]
+    anchor, own, others = rows[:300], rows[300:360], rows[360:420]
+    f = {"own": PCA(16).fit(own), "others": PCA(16).fit(others)}
+    integrator = dc.LTI(16).fit({name: f[name].transform(anchor) for name in f})
+    common = {
+        "anchor": integrator.integration_functions_["own"](f["own"].transform(anchor)),
+        "own": integrator.integration_functions_["own"](f["own"].transform(own)),
+        "others": integrator.integration_functions_["others"](f["others"].transform(others)),
+    }
+    return anchor, own, others, common
+
+
+def test_a_party_links_another_partys_rows(parties):
+    """Without a single row of the other party's representation of the anchor."""
+    anchor, _, others, common = parties
+    guesses = KernelRidgeAttack().fit(common["anchor"], anchor).reconstruct(common["others"])
+    assert Rate(int(link_chances(others, guesses).sum()), len(others)).low > 0.5
+
+
+def test_own_rows_are_further_pairs(parties):
+    anchor, own, others, common = parties
+    pairs = [
+        (common["anchor"][:10], anchor[:10]),
+        (np.vstack([common["anchor"][:10], common["own"]]), np.vstack([anchor[:10], own])),
+    ]
+    few, more = (KernelRidgeAttack().fit(*known).reconstruct(common["others"]) for known in pairs)
+    assert link_chances(others, more).mean() > link_chances(others, few).mean()
