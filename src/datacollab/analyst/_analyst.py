@@ -299,15 +299,7 @@ class Analyst:
 
 
 def by_party(shares: Iterable[Share]) -> dict[PartyName, Share]:
-    """Shares by the names of their parties.
-
-    Raises
-    ------
-    TypeError
-        When something else than shares is given.
-    AgreementError
-        When there is none, or two carry one name.
-    """
+    """Shares by the names of their parties."""
     if isinstance(shares, Share | Mapping):
         raise TypeError(f"A list of shares is wanted, one from each party; got one {type(shares).__name__}.")
     named: dict[PartyName, Share] = {}
@@ -326,13 +318,6 @@ def rounded(left_out: FloatArray, target: NDArray[Any]) -> FloatArray:
     """What is said of rows left out, no finer than a party needs it.
 
     Exact numbers would give away leverages, and with them and the model sums over the other parties' rows.
-
-    Parameters
-    ----------
-    left_out : ndarray of shape (n_rows,) or (n_rows, n_classes)
-        Numbers, or probabilities, which become hundredths that add up to one.
-    target : ndarray of shape (n_rows,)
-        Of the party's own rows; numbers are rounded to multiples of half the root mean squared error on them.
     """
     if left_out.ndim == 2:
         return _hundredths(left_out)

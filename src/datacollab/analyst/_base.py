@@ -51,28 +51,7 @@ Representations = Mapping[Any, ArrayLike] | Sequence[ArrayLike]
 def check_anchors(
     anchors: Representations, *, keep_library: bool = False, alone: str = "there is nothing to align"
 ) -> dict[PartyName, FloatArray]:
-    """Check what all parties sent for the same anchor rows.
-
-    Parameters
-    ----------
-    anchors : mapping of party to array-like, or sequence of array-like
-    keep_library : bool, default=False
-        Whether arrays of torch or CuPy stay what and where they are; they become NumPy arrays otherwise.
-    alone : str
-        What is warned of where there is one party only.
-
-    Raises
-    ------
-    AgreementError
-        When the row counts differ.
-    RepresentationError
-        When a representation is not finite, empty, or the same in every row.
-
-    Warns
-    -----
-    SinglePartyWarning
-        When there is one party only.
-    """
+    """Check what all parties sent for the same anchor rows."""
     checked = check_parties(anchors, keep_library=keep_library)
     rows = {party: A.shape[0] for party, A in checked.items()}
     if len(set(rows.values())) > 1:
@@ -98,13 +77,7 @@ def check_anchors(
 
 
 def check_n_components(n_components: int, largest: int, reason: str) -> None:
-    """Refuse more components than the data allow.
-
-    Raises
-    ------
-    ValueError
-        Naming the largest possible value and the reason for it.
-    """
+    """Refuse more components than the data allow."""
     if n_components > largest:
         raise ValueError(
             f"n_components={n_components} is more than the data allow: at most {largest}, because {reason}. "

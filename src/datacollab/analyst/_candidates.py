@@ -71,13 +71,6 @@ def default_integrators(shares: Mapping[PartyName, Share], *, cautious: bool = F
     """Integration methods for these shares, simple ones first.
 
     As many components as the widest share has columns, where the anchor has more rows than that.
-
-    Parameters
-    ----------
-    shares : mapping of party to Share
-    cautious : bool, default=False
-        Only those that do not follow the anchor's rows closely: where these judge, they cannot tell what a method makes
-        of rows that are unlike them, as LTI may multiply directions in which the anchor hardly extends.
     """
     columns = [share.representation.shape[1] for share in shares.values()]
     first = next(iter(shares.values()))
@@ -96,18 +89,7 @@ def default_integrators(shares: Mapping[PartyName, Share], *, cautious: bool = F
 def kernel_models(
     anchor: FloatArray, *, is_classification: bool, cautious: bool = False, interpolated: bool = False
 ) -> list[NamedModel]:
-    """Linear and kernel ridge regressions whose landmarks are made of anchor rows.
-
-    Parameters
-    ----------
-    anchor : ndarray of shape (n_anchors, n_components)
-        As the integration method sees it.
-    is_classification : bool
-    cautious : bool, default=False
-        Only large penalties, and no wide kernels; see `default_integrators`.
-    interpolated : bool, default=False
-        Only very large penalties, since the smaller ones look best on interpolated rows whatever they are worth.
-    """
+    """Linear and kernel ridge regressions whose landmarks are made of anchor rows."""
     alphas = _VERY_LARGE_ALPHAS if interpolated else _LARGE_ALPHAS if cautious else ALPHAS
     ridge = LandmarkRidgeClassifier if is_classification else LandmarkRidgeRegressor
     models = [NamedModel(name="ridge", estimator=ridge(kernel="linear", alphas=alphas))]
@@ -164,15 +146,6 @@ def landmarks(anchor: FloatArray, most: int) -> FloatArray:
 
     Half are anchor rows; the others are :math:`a_i + \tau (a_j - a_k)`, since parties' rows lie beyond the anchor's,
     above all where these were interpolated.  Always the same ones.
-
-    Parameters
-    ----------
-    anchor : ndarray of shape (n_anchors, n_components)
-    most : int
-
-    Returns
-    -------
-    ndarray of shape (most, n_components)
     """
     generator = np.random.default_rng(0)
     n_kept = min(len(anchor), most // 2)

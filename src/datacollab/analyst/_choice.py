@@ -94,31 +94,7 @@ class _Ledger:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Search:
-    """Candidates, to be tried one after the other.
-
-    Attributes
-    ----------
-    integrators : sequence of BaseIntegrator
-        Unfitted, simple ones first.
-    model : NamedModel or None
-        The only one to try.  None tries ridge and kernel ridge regressions on anchor rows with every weight, a random
-        forest with the weight that was best for these, and the average of the ridge regressions.
-    anchor_weights : sequence of float
-    is_classification : bool
-    cautious : bool
-        Whether rows judge that cannot tell how a model does on rows unlike them; then there is no forest and no
-        average, and the default models are few.
-    interpolated : bool
-        Whether these rows were made between others.  They flatter what follows them closely, so a later candidate must
-        then be better by far.
-    class_weight : "balanced", mapping of class to float, or None
-    budget : float or None
-        Seconds after which no further candidate is begun.
-    n_jobs : int or None
-    random_state : int
-    progress : callable or None
-        Called with the number of candidates tried, of all, and the name of the next.
-    """
+    """Candidates, to be tried one after the other."""
 
     integrators: Sequence[BaseIntegrator]
     model: NamedModel | None
@@ -133,13 +109,7 @@ class Search:
     progress: Callable[[int, int, str], None] | None
 
     def run(self, shares: Mapping[PartyName, Share], training: TrainingRows) -> tuple[Choice, Selection]:
-        """Try all candidates; the smallest loss wins.
-
-        Raises
-        ------
-        DataCollabError, ValueError
-            The first candidate's, when none could be fitted.
-        """
+        """Try all candidates; the smallest loss wins."""
         weights = tuple(self.anchor_weights) if training.has_anchor else (0.0,)
         n_models, n_refined = self._counts(len(weights))
         total = len(self.integrators) * n_models + n_refined
@@ -343,15 +313,7 @@ _LEAST = 0.02
 
 
 def averaged(choices: Sequence[Choice], training: TrainingRows, counts: FloatArray) -> Choice | None:
-    """The average of candidates, all of one integration method; None where there is one alone, or one is all of it.
-
-    Parameters
-    ----------
-    choices : sequence of Choice
-    training : TrainingRows
-    counts : ndarray of shape (n_rows,)
-        How much each row counts in judging.
-    """
+    """The average of candidates, all of one integration method; None where there is one alone, or one is all of it."""
     if not choices:
         return None
     weights = tempered_weights([each.losses for each in choices], squared=not hasattr(choices[0].estimator, "classes_"))
@@ -390,19 +352,7 @@ def averaged(choices: Sequence[Choice], training: TrainingRows, counts: FloatArr
 
 
 def tempered_weights(losses: Sequence[FloatArray], *, squared: bool) -> FloatArray:
-    """Weights of candidates by their losses on the same rows, those of next to none set to 0.
-
-    Parameters
-    ----------
-    losses : sequence of ndarray of shape (n_judges,)
-    squared : bool
-        Whether they are squared errors, which become log losses of normal errors as large as the best candidate's.
-
-    Returns
-    -------
-    ndarray of shape (n_candidates,)
-        They add up to one.
-    """
+    """Weights of candidates by their losses on the same rows, those of next to none set to 0."""
     totals = np.array([each.sum() for each in losses])
     if squared:
         variance = totals.min() / len(losses[0])
@@ -419,20 +369,7 @@ _FLOOR = 1e-6
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Choice:
-    """A candidate, fitted.
-
-    Attributes
-    ----------
-    candidate : Candidate
-    integrator, estimator : fitted estimators
-    rows : ndarray of shape (n_rows, n_components)
-        All rows as the integrator sees them.
-    weights : ndarray of shape (n_rows,)
-    left_out : ndarray of shape (n_rows,) or (n_rows, n_classes)
-    losses : ndarray of shape (n_judges,)
-    averaged : tuple of Choice
-        Of an average its parts, which all have the integrator and the rows in common.
-    """
+    """A candidate, fitted."""
 
     candidate: Candidate
     integrator: BaseIntegrator
@@ -445,20 +382,7 @@ class Choice:
 
 
 def trained_again(choice: Choice, training: TrainingRows, there: FloatArray) -> Any | None:
-    """A model with the same settings, those chosen on rows left out among them, trained on some of the rows.
-
-    Parameters
-    ----------
-    choice : Choice
-    training : TrainingRows
-    there : ndarray of shape (n_rows,)
-        1 for rows that train, and 0 for the others.
-
-    Returns
-    -------
-    fitted estimator or None
-        None where no row is left that has a weight.
-    """
+    """A model with the same settings, those chosen on rows left out among them, trained on some of the rows."""
     if choice.averaged:
         weights = choice.estimator.weights_
         again = [
@@ -485,16 +409,7 @@ def trained_again(choice: Choice, training: TrainingRows, there: FloatArray) -> 
 def judged_losses(
     classes: NDArray[Any] | None, left_out: FloatArray, training: TrainingRows, counts: FloatArray
 ) -> FloatArray:
-    """Log loss or squared error of each row that judges, as much as it counts, shape (n_judges,).
-
-    Parameters
-    ----------
-    classes : ndarray of shape (n_classes,) or None
-        None of numbers.
-    left_out : ndarray of shape (n_rows,) or (n_rows, n_classes)
-    training : TrainingRows
-    counts : ndarray of shape (n_rows,)
-    """
+    """Log loss or squared error of each row that judges, as much as it counts, shape (n_judges,)."""
     judged = training.judges > 0
     losses = _losses(classes, left_out[judged], training.target[judged])
     return np.asarray(losses * counts[judged] / counts[judged].mean())

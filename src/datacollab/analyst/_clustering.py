@@ -142,13 +142,7 @@ def cluster(
 
 
 def check_not_repeated(integrated: Integrated, estimator: Any, by_neighbours: tuple[type, ...]) -> None:
-    """Refuse what goes by neighbours where these are copies.
-
-    Raises
-    ------
-    RepresentationError
-        Naming the parties.
-    """
+    """Refuse what goes by neighbours where these are copies."""
     if integrated.repeated and isinstance(estimator, by_neighbours):
         raise RepresentationError(
             f"Nearly all rows that parties {list(integrated.repeated)!r} shared equal others, as with "

@@ -54,19 +54,7 @@ _PROBE = 768
 
 @dataclass(frozen=True, kw_only=True)
 class FitCost:
-    """Estimated cost of a fit.
-
-    Attributes
-    ----------
-    solver : {"dense", "streamed", "nystroem"}
-        "dense" and "streamed" are the two ways of ``solver="exact"``.
-    operations : float
-        Floating-point operations, those in float32 counted half, those on a few columns about three times.
-    memory : int
-        Bytes beyond the anchor representations, at most.
-    limit : float
-        Bytes that may be taken.
-    """
+    """Estimated cost of a fit."""
 
     solver: str
     operations: float
@@ -93,19 +81,7 @@ def fit_cost(
     n_landmarks: int | None = None,
     has_penalty: bool = False,
 ) -> FitCost:
-    """Estimate what a solver takes.
-
-    Parameters
-    ----------
-    solver : {"dense", "streamed", "nystroem"}
-    n_anchors, n_parties, n_components : int
-    alpha : float, default=1.0
-        A small penalty asks for features in float64; for "nystroem".
-    n_landmarks : int, optional
-        For "nystroem"; None where it chooses.
-    has_penalty : bool, default=False
-        Whether there is a penalty graph; for "dense".
-    """
+    """Estimate what a solver takes."""
     n, K = float(n_anchors), float(n_parties)
     columns = _COLUMNS * max(1.0, n_components / 16)
     if solver == "dense":
@@ -178,24 +154,7 @@ def choose_solver(
     memory_limit: float | None,
     beside: Array | None = None,
 ) -> FitCost:
-    """Solver for `KTI`'s parameter of that name, and its cost.
-
-    Parameters
-    ----------
-    solver, n_anchors, n_parties, n_components, alpha, n_landmarks, memory_limit
-        As for `KTI`.
-    has_penalty : bool
-        Whether there is a penalty graph.
-    beside : array, optional
-        An array that is computed with.  If it is not NumPy's, no dense solver can, and its device's memory counts.
-
-    Raises
-    ------
-    ValueError
-        When landmarks are asked for together with a penalty graph.
-    NotEnoughMemoryError
-        When no solver that is allowed fits into the memory.
-    """
+    """Solver for `KTI`'s parameter of that name, and its cost."""
     dense = array_library(beside) is None
     limit = memory_limit if memory_limit is not None else _LARGE_SHARE * (device_memory(beside) or available_memory())
 

@@ -170,25 +170,7 @@ class _Group:
 
 
 class DaskEngine:
-    """Holds the states of all parties on the workers of a Dask cluster; see `Engine`.
-
-    Parameters
-    ----------
-    engine : dask.distributed.Client or "dask"
-        "dask" is the client made last in this process.
-
-    Attributes
-    ----------
-    bytes_moved : int
-        Size of all arrays sent to workers, once for each, and of all results.
-
-    Raises
-    ------
-    ClusterError
-        When there is no client, or its cluster has no workers.
-    MissingExtraError
-        When Dask is not installed.
-    """
+    """Holds the states of all parties on the workers of a Dask cluster; see `Engine`."""
 
     def __init__(self, engine: Any) -> None:
         self._distributed = require("distributed", "dask")
@@ -350,12 +332,7 @@ class DaskEngine:
 
 
 def cluster_memory(engine: Any) -> float:
-    """Bytes that all workers together may use; infinite where one of them has no limit.
-
-    Parameters
-    ----------
-    engine : dask.distributed.Client or "dask"
-    """
+    """Bytes that all workers together may use; infinite where one of them has no limit."""
     limits: list[int] = _client(engine).run_on_scheduler(_memory_limits)
     return float(sum(limits)) if all(limits) else np.inf
 

@@ -66,16 +66,6 @@ def sum_over_parties(problem: TargetProblem, engine: LocalEngine) -> FloatArray:
     r""":math:`M_\lambda`, one party's term after the other, in the lower triangle; each has eigenvalues in [0, 1].
 
     Of some of the parties, as a group of them has it, it is their part of the whole sum.
-
-    Returns
-    -------
-    ndarray of shape (n_anchors, n_anchors)
-        Fortran-ordered.
-
-    Raises
-    ------
-    NumericalError
-        When a kernel is not positive definite; the message names the party.
     """
     M = np.zeros((problem.n_anchors, problem.n_anchors), order="F")
     for S in engine.each(_inverse, _of_parties(problem)):
@@ -105,26 +95,7 @@ def normalise(M: FloatArray, intrinsic: sparse.csr_array | None, graph_weight: f
 def dense_target(
     M: FloatArray, n_components: int, *, penalty: sparse.csr_array | None = None, center: bool
 ) -> tuple[FloatArray, FloatArray, float | None, float | None]:
-    """Z of the sum over all parties.  Overwrites ``M``.
-
-    Parameters
-    ----------
-    M : ndarray of shape (n_anchors, n_anchors)
-        Its lower triangle is read.
-    n_components : int
-    penalty : sparse array, optional
-        C.
-    center : bool
-
-    Returns
-    -------
-    eigenvalues : ndarray of shape (n_components,)
-        Ascending.
-    Z : ndarray of shape (n_anchors, n_components)
-    gap : float or None
-    angle : float or None
-        As in `Solution`.
-    """
+    """Z of the sum over all parties.  Overwrites ``M``."""
     n, k = len(M), n_components
     if penalty is None and n > DENSE_UP_TO and (found := _by_inverse(M, k, center)) is not None:
         return found
@@ -210,22 +181,6 @@ def solve_streamed(
 
     Factors in float32 take the memory of K n_a^2 / 2 such numbers.  With ``precision="float64"``, exact products with
     the few vectors wanted, by iterative refinement, correct what float32 rounds away.
-
-    Parameters
-    ----------
-    problem : TargetProblem
-        Without a penalty graph.
-    engine : Engine
-    precision : {"float64", "float32"}
-    seed : int
-        Of the vectors that the eigensolver starts from; they leave rounding alone.
-    max_columns : int, optional
-        Right-hand sides after which to give up.
-
-    Raises
-    ------
-    NotConvergedError
-        When the eigenvectors are not found: they lie too close to others, mostly because alpha is small.
     """
     start = coarse_start(problem, engine, np.random.default_rng(seed))
     try:

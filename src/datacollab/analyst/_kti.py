@@ -424,13 +424,7 @@ def regularised_penalty(
     epsilon: float,
     center: bool,
 ) -> sparse.csr_array:
-    r"""Penalty Laplacian C, as :math:`C_\varepsilon` where it is singular on the feasible subspace.
-
-    Raises
-    ------
-    ValueError
-        When its rank is less than the number of components.
-    """
+    r"""Penalty Laplacian C, as :math:`C_\varepsilon` where it is singular on the feasible subspace."""
     C = graph.laplacian(anchors, y)
     n_anchors = C.shape[0]
     # Weights are not negative, so the null space is spanned by the indicators of the connected components.
@@ -445,13 +439,7 @@ def regularised_penalty(
 def check_library(
     A: Array, *, kernel: str | Callable[..., Any], penalty_graph: NeighborGraph | None, engine: Any
 ) -> None:
-    """Refuse parameters that ask for what is done with NumPy arrays only.
-
-    Raises
-    ------
-    ValueError
-        Naming the parameter.
-    """
+    """Refuse parameters that ask for what is done with NumPy arrays only."""
     library = array_library(A)
     if library is None:
         return
@@ -470,21 +458,7 @@ def check_library(
 
 
 def check_rank(problem: TargetProblem, solution: Solution, *, single: bool, by_landmarks: bool) -> None:
-    """Refuse more components than the kernels tell apart.
-
-    Parameters
-    ----------
-    problem : TargetProblem
-    solution : Solution
-    single : bool
-        Whether eigenvalues of a solver that iterates are rounded to single precision.
-    by_landmarks : bool
-        Whether a number of landmarks was asked for, by which the rank may be less.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse more components than the kernels tell apart."""
     if problem.normalised:
         return
     rounded = single and solution.angle is not None
@@ -524,23 +498,7 @@ def kernel_widths(
     gamma: GammaRule | Mapping[Any, GammaRule],
     factor: float = 1.0,
 ) -> dict[PartyName, float]:
-    """Kernel width of each party; empty where the kernel has none.
-
-    Parameters
-    ----------
-    anchors : mapping of party to ndarray of shape (n_anchors, n_intermediate)
-    kernel : str or callable
-    gamma : float, "median", "scale", callable or mapping of party to any of these
-    factor : float, default=1.0
-        Multiplies every width.
-
-    Raises
-    ------
-    UnknownPartyError
-        When `gamma` is a mapping that leaves a party out.
-    NumericalError
-        When a rule gives no positive number; the message names the party.
-    """
+    """Kernel width of each party; empty where the kernel has none."""
     if not has_width(kernel):
         return {}
     if isinstance(gamma, Mapping):

@@ -382,19 +382,7 @@ def anchor_folds(
     is_classification: bool,
     random_state: np.random.RandomState,
 ) -> Iterator[Fold]:
-    """Cut the anchor rows into folds.
-
-    Parameters
-    ----------
-    anchors : dict of party to ndarray of shape (n_anchors, n_intermediate)
-    target : ndarray of shape (n_anchors,) or None
-    cv : int or cross-validation generator
-        A number means so many random folds, stratified by class where there are classes.
-    graph : NeighborGraph or None
-        Whose Laplacian between the rows fitted to each fold gets.
-    is_classification : bool
-    random_state : RandomState
-    """
+    """Cut the anchor rows into folds."""
     n_anchors = next(iter(anchors.values())).shape[0]
     for train, test in _splitter(cv, is_classification, random_state).split(np.zeros((n_anchors, 1)), target):
         seen = {party: A[train] for party, A in anchors.items()}
@@ -418,13 +406,7 @@ def _splitter(cv: Any, is_classification: bool, random_state: np.random.RandomSt
 
 
 def check_values(name: str, values: Sequence[Any], parameter: str) -> None:
-    """Refuse what `KTI` would refuse, before any work.
-
-    Raises
-    ------
-    ValueError
-        When a list is empty, or holds what `KTI` does not take as this parameter.
-    """
+    """Refuse what `KTI` would refuse, before any work."""
     if not values:
         raise ValueError(f"KTICV: {name} is empty; at least one value to try is wanted.")
     for value in values:
@@ -433,17 +415,7 @@ def check_values(name: str, values: Sequence[Any], parameter: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """All combinations of some values.
-
-    Attributes
-    ----------
-    numbers : list of int
-        Of components, ascending.
-    kernels : sequence of str or callable
-    gamma_factors, alphas : sequence of float
-    graph_weights : sequence of float or None
-        None without a graph.
-    """
+    """All combinations of some values."""
 
     numbers: list[int]
     kernels: Sequence[str | Callable[..., Any]]

@@ -34,17 +34,7 @@ __all__ = ["Fold", "View", "concordance", "default_predictor", "halves", "held_o
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fold:
-    """Anchor rows that candidates are fitted to, and others that they are scored on.
-
-    Attributes
-    ----------
-    train, held_out : dict of party to ndarray of shape (n_rows, n_intermediate)
-    train_target, held_out_target : ndarray of shape (n_rows,) or None
-    laplacian : sparse array of shape (n_train, n_train) or None
-        Of the intrinsic graph between the rows that candidates are fitted to.
-    parts : two ndarrays of row numbers, or None
-        Of the held-out rows: one trains the model that predicts the other.
-    """
+    """Anchor rows that candidates are fitted to, and others that they are scored on."""
 
     train: dict[PartyName, FloatArray]
     train_target: NDArray[Any] | None
@@ -61,17 +51,7 @@ class Fold:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class View:
-    """Held-out anchor rows under one candidate.
-
-    Attributes
-    ----------
-    alpha : float
-    graph_weight : float or None
-        None without a graph.
-    representations : ndarray of shape (n_parties, n_held_out, n_components)
-        As every party sees the rows.  Leading columns are the candidate with fewer components; fewer columns than
-        asked for are all that the kernels tell apart.
-    """
+    """Held-out anchor rows under one candidate."""
 
     alpha: float
     graph_weight: float | None
@@ -93,28 +73,6 @@ def held_out_views(
 
     One eigendecomposition per party serves all candidates: with :math:`\Sigma_k = U_k \mathrm{diag}(s_k) U_k^\top`,
     :math:`M_\lambda = K I - \sum_k U_k \mathrm{diag}(s_k / (s_k + \lambda)) U_k^\top`.
-
-    Parameters
-    ----------
-    train, held_out : mapping of party to ndarray of shape (n_rows, n_intermediate)
-    kernels : mapping of party to Kernel
-    alphas : sequence of float
-    n_components : int
-        The largest number wanted.
-    center : bool
-    laplacian : sparse array of shape (n_train, n_train), optional
-        Of the intrinsic graph.
-    graph_weights : sequence of float
-        Looked at where there is a graph.
-
-    Yields
-    ------
-    View
-
-    Raises
-    ------
-    NumericalError
-        When a kernel is not positive semidefinite; the message names the party.
     """
     paths = {party: _path(party, kernels[party].gram(A), min(alphas)) for party, A in train.items()}
     between = {party: kernels[party].between(held_out[party], A) for party, A in train.items()}
@@ -170,18 +128,7 @@ def _target(
 
 
 def halves(target: NDArray[Any], random_state: np.random.RandomState) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Split rows at random into two halves in which the target is distributed alike.
-
-    Parameters
-    ----------
-    target : ndarray of shape (n_rows,)
-        Classes or numbers.
-    random_state : RandomState
-
-    Returns
-    -------
-    two ndarrays of row numbers
-    """
+    """Split rows at random into two halves in which the target is distributed alike."""
     shuffled = random_state.permutation(len(target))
     order = shuffled[np.argsort(target[shuffled], kind="stable")]
     return order[::2], order[1::2]
@@ -209,15 +156,6 @@ def prediction_score(
     """How well targets of one part of the rows are predicted by a model trained on the other; the mean of both ways.
 
     Both parts are new to the integration functions, as the parties' own rows are that the model is trained on later.
-
-    Parameters
-    ----------
-    representations : ndarray of shape (n_parties, n_rows, n_components)
-        The same rows as every party sees them; all of them train, and all of them are predicted.
-    target : ndarray of shape (n_rows,)
-    parts : two ndarrays of row numbers
-    estimator : estimator
-        With `fit` and `score`; a clone of it is fitted.
     """
     n_parties, _, n_components = representations.shape
 
@@ -230,13 +168,7 @@ def prediction_score(
 
 
 def concordance(representations: Iterable[FloatArray]) -> float:
-    """Share of each component's variance that all parties agree on (eq. anchor-concordance), averaged over components.
-
-    Parameters
-    ----------
-    representations : iterable of ndarray of shape (n_rows, n_components)
-        The same rows as each party sees them.
-    """
+    """Share of each component's variance on which all parties agree (eq. anchor-concordance), averaged."""
     stacked = np.stack(list(representations))
     total = stacked.reshape(-1, stacked.shape[2]).var(axis=0)
     agreed = stacked.mean(axis=0).var(axis=0)

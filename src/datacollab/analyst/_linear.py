@@ -85,31 +85,13 @@ class LinearIntegrator(BaseIntegrator):
 
     @abstractmethod
     def _align(self, anchors: dict[PartyName, FloatArray]) -> dict[PartyName, FloatArray]:
-        """Compute every party's matrix, of shape (n_intermediate, n_components), and set the other learnt attributes.
-
-        Parameters
-        ----------
-        anchors : dict of party to ndarray of shape (n_anchors, n_intermediate)
-            Checked.
-        """
+        """Compute every party's matrix, of shape (n_intermediate, n_components), and set the other attributes."""
 
 
 def common_directions(
     anchors: Mapping[PartyName, FloatArray], n_components: int
 ) -> tuple[dict[PartyName, ColumnSpace], FloatArray, FloatArray, FloatArray]:
-    """The column space of every party's anchor, and the leading singular triplets of all bases side by side.
-
-    Returns
-    -------
-    spaces : dict of party to ColumnSpace
-    U, singular_values, V : ndarray
-        All of them; there are at least `n_components`.
-
-    Raises
-    ------
-    ValueError
-        When the spaces span fewer dimensions together.
-    """
+    """The column space of every party's anchor, and the leading singular triplets of all bases side by side."""
     spaces = {party: column_space(A) for party, A in anchors.items()}
     U, singular_values, V = leading_left_singular(np.hstack([space.basis for space in spaces.values()]))
     check_n_components(n_components, U.shape[1], "that is the dimension the representations span together")

@@ -102,23 +102,6 @@ def solve_nystroem(
     component, whose share of it is 1 at most.  On all rows the target is then that of the first landmarks, 256 for few
     components, whose features are kept; more of them would hardly change it.  Its functions are the ridge regressions
     on all landmarks, whose features are made block by block, twice, and never kept.
-
-    Parameters
-    ----------
-    problem : TargetProblem
-        Without a penalty graph.
-    engine : Engine
-    seed : int
-    tol : float
-    n_landmarks : int, optional
-        Landmarks per party; None lets ``tol`` decide.
-    most : int, default=1024
-        Landmarks per party up to which ``tol`` decides; fewer where memory does not permit so many.
-
-    Raises
-    ------
-    IncompressibleKernelError
-        When the kernels are too narrow for landmarks to stand for the other rows.
     """
     rng = np.random.default_rng(seed)
     n, k = problem.n_anchors, problem.n_components
@@ -210,13 +193,7 @@ def _warn(rank: int, most: int, missed: float, drop: float | None, tol: float) -
 
 
 def coarse_start(problem: TargetProblem, engine: Engine, rng: np.random.Generator) -> Array:
-    """Columns that nearly span the leading eigenvectors, from a few landmarks and a sample of the anchor rows.
-
-    Returns
-    -------
-    array of shape (n_anchors, m)
-        With m at least `n_components`, unless there are fewer such directions.
-    """
+    """Columns that nearly span the leading eigenvectors, from a few landmarks and a sample of the anchor rows."""
     n = problem.n_anchors
     size = min(n, _START_SAMPLE)
     sample = np.sort(rng.choice(n, size=size, replace=False))

@@ -45,13 +45,7 @@ class Solving:
         has_penalty: bool,
         beside: Array | None = None,
     ) -> FitCost:
-        """Solver to take, and its cost; ``beside`` is an array that is computed with.
-
-        Raises
-        ------
-        NotEnoughMemoryError
-            When no solver that is allowed fits into the memory.
-        """
+        """Solver to take, and its cost; ``beside`` is an array that is computed with."""
         return choose_solver(
             self.solver,
             n_anchors,

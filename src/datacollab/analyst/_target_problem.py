@@ -23,24 +23,7 @@ VANISHING = 1e-8
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TargetProblem:
-    r"""Minimise :math:`\mathrm{tr}(Z^\top M_\lambda Z)` over targets Z (eq. reduced_KNI), or with graphs.
-
-    Attributes
-    ----------
-    anchors : dict of party to array of shape (n_anchors, n_intermediate)
-        All NumPy's, or all of another library and on one device; all else is NumPy's.
-    kernels : dict of party to Kernel
-    alpha : float
-        :math:`\lambda`.
-    n_components : int
-    intrinsic : sparse array or None
-        The Laplacian B.
-    graph_weight : float
-        :math:`\mu`.
-    penalty : sparse array or None
-        C, regularised where it is singular.
-    center : bool
-    """
+    r"""Minimise :math:`\mathrm{tr}(Z^\top M_\lambda Z)` over targets Z (eq. reduced_KNI), or with graphs."""
 
     anchors: dict[PartyName, Array]
     kernels: dict[PartyName, Kernel]
@@ -67,13 +50,7 @@ class TargetProblem:
         return replace(self, anchors=anchors, intrinsic=None, penalty=None)
 
     def operator(self, trace: float | None) -> TargetOperator:
-        r"""The symmetric operator whose largest eigenvectors solve the problem without a penalty graph.
-
-        Parameters
-        ----------
-        trace : float or None
-            Trace of :math:`M_\lambda`, where both terms are normalised.
-        """
+        r"""The symmetric operator whose largest eigenvectors solve the problem without a penalty graph."""
         n_parties = len(self.anchors)
         unit = 1.0 / trace if trace is not None else 1.0
         if self.intrinsic is None:
@@ -124,27 +101,7 @@ class TargetOperator:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Solution:
-    """A target and the functions that lead to it.
-
-    Attributes
-    ----------
-    solver : str
-        "exact" or "nystroem".
-    eigenvalues : ndarray of shape (n_components,)
-        Ascending.
-    target : array of shape (n_anchors, n_components)
-        Z, its signs not yet fixed.
-    maps : dict of party to KernelMap
-    angle : float or None
-        Bound on the sine of the largest angle between Z and the exact minimiser of the problem solved; None where a
-        direct solver leaves rounding alone.
-    gap : float or None
-        First eigenvalue not taken less the last one taken.
-    rank : int or None
-        Landmarks per party, at most, where there are any.
-    error : float or None
-        Estimated relative excess of the objective over the exact minimum.
-    """
+    """A target and the functions that lead to it."""
 
     solver: str
     eigenvalues: FloatArray

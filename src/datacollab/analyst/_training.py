@@ -37,31 +37,7 @@ _MEANS = 0.9
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TrainingRows:
-    """Targets of the parties' rows and the anchor's, and which of them may be judged by, whatever they are mapped to.
-
-    Attributes
-    ----------
-    parties : dict of party to slice
-        Where each party's rows are; the anchor's follow them.
-    are_own : dict of party to bool
-        Whether a party's shared rows are its own rows, one by one.
-    anchor : slice
-        Empty where the anchor has no targets.
-    anchor_target : ndarray of shape (n_anchors,) or None
-        For integration methods: as the parties sent it, or numbers of classes.
-    target : ndarray of shape (n_rows,)
-    groups : ndarray of shape (n_rows,)
-        Rows of one number come from the same own row, or from the same anchor row, as far as can be seen; they are
-        left out together.
-    judges : ndarray of shape (n_rows,)
-        How much each row counts in judging models: 1 or 0.
-    interpolated : bool
-        Whether the anchor's rows judge and look as if made between few others, which flatters what follows them
-        closely.
-    judged_on : {"rows", "anchor", "groups"}
-        "rows" where parties' own rows judge; "anchor" where there are none, but anchor rows with targets; "groups"
-        where only rows changed by defences are there.
-    """
+    """Targets of the parties' rows and the anchor's, and which rows judge a model, whatever maps them."""
 
     parties: dict[PartyName, slice]
     are_own: dict[PartyName, bool]
@@ -142,13 +118,7 @@ def mean_anchor(integrator: BaseIntegrator, shares: Mapping[PartyName, Share]) -
 
 
 def _mapped(integrator: BaseIntegrator, tables: Mapping[PartyName, FloatArray]) -> dict[PartyName, FloatArray]:
-    """What parties' functions make of their rows; a model would fail on some without a name.
-
-    Raises
-    ------
-    NumericalError
-        Naming the party whose rows become too large.
-    """
+    """What parties' functions make of their rows; a model would fail on some without a name."""
     with np.errstate(over="ignore", invalid="ignore"):
         mapped = integrator.transform(tables)
     for party, rows in mapped.items():
@@ -162,19 +132,7 @@ def _mapped(integrator: BaseIntegrator, tables: Mapping[PartyName, FloatArray]) 
 
 
 def training_rows(shares: Mapping[PartyName, Share], *, as_classes: bool = False) -> TrainingRows:
-    """Targets, groups and judges of these shares.
-
-    Parameters
-    ----------
-    shares : mapping of party to Share
-    as_classes : bool, default=False
-        Whether targets are classes even where they are floating-point numbers, which graphs would read as numbers.
-
-    Raises
-    ------
-    AgreementError
-        When targets do not agree in kind, no model can be trained on them, or anchor targets differ.
-    """
+    """Targets, groups and judges of these shares."""
     check_trainable(shares)
     target, anchor_target = combined_target(shares), common_anchor_target(shares)
     n_anchors = next(iter(shares.values())).anchor_representation.shape[0]
@@ -220,13 +178,7 @@ def training_rows(shares: Mapping[PartyName, Share], *, as_classes: bool = False
 
 
 def common_kind(shares: Mapping[PartyName, Share]) -> TargetKind:
-    """What all parties' targets are.
-
-    Raises
-    ------
-    AgreementError
-        When they are of several kinds.
-    """
+    """What all parties' targets are."""
     kinds = {party: share.target_kind for party, share in shares.items()}
     if len(set(kinds.values())) > 1:
         found = {party: kind.value for party, kind in kinds.items()}
@@ -235,13 +187,7 @@ def common_kind(shares: Mapping[PartyName, Share]) -> TargetKind:
 
 
 def check_trainable(shares: Mapping[PartyName, Share]) -> None:
-    """Refuse shares from which no model of a target is to be learnt.
-
-    Raises
-    ------
-    AgreementError
-        When targets are effects, missing, or of several kinds.
-    """
+    """Refuse shares from which no model of a target is to be learnt."""
     kind = common_kind(shares)
     if kind is TargetKind.NONE:
         raise AgreementError(
@@ -273,10 +219,6 @@ def looks_interpolated(anchor: FloatArray) -> bool:
     A row on a segment has others from its ends very near, and its tenth neighbour far.  Rows of few dimensions are
     like that by themselves.  Of twelve tables, real rows had a median ratio of these distances of .40 and more,
     interpolated ones of .34 and less (``python -m datacollab_experiments.risks.cited neighbours``).
-
-    Parameters
-    ----------
-    anchor : ndarray of shape (n_anchors, n_intermediate)
     """
     rows = anchor[np.random.default_rng(0).permutation(len(anchor))[:_MOST_LOOKED_AT]]
     n_neighbors = min(10, len(anchor) - 1)
@@ -286,15 +228,7 @@ def looks_interpolated(anchor: FloatArray) -> bool:
 
 
 def _related(numbers: NDArray[np.intp], anchor: FloatArray) -> NDArray[np.intp]:
-    """Numbers in which near anchor rows go together: interpolated ones have close relatives that would give them away.
-
-    Parameters
-    ----------
-    numbers : ndarray of shape (n_rows,)
-        Those below the number of anchor rows are of anchor rows.
-    anchor : ndarray of shape (n_anchors, n_intermediate)
-        As one party sees it.
-    """
+    """Numbers in which near anchor rows go together: close relatives would give interpolated ones away."""
     n_clusters = min(_MOST_CLUSTERS, max(2, len(anchor) // _CLUSTER))
     clusters = KMeans(n_clusters, n_init=1, random_state=0).fit_predict(anchor)
     made = numbers < len(anchor)
@@ -308,13 +242,7 @@ def _equal_rows(share: Share) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def common_anchor_target(shares: Mapping[PartyName, Share]) -> NDArray[Any] | None:
-    """The anchor targets, which every party that sends them must send alike.
-
-    Raises
-    ------
-    AgreementError
-        When two parties' differ.
-    """
+    """The anchor targets, which every party that sends them must send alike."""
     senders = {party: share.anchor_target for party, share in shares.items() if share.anchor_target is not None}
     if not senders:
         return None
@@ -329,13 +257,7 @@ def common_anchor_target(shares: Mapping[PartyName, Share]) -> NDArray[Any] | No
 
 
 def combined_target(shares: Mapping[PartyName, Share]) -> NDArray[Any]:
-    """Targets of all parties' rows, in the order of the shares.
-
-    Raises
-    ------
-    AgreementError
-        When some are numbers and others text.
-    """
+    """Targets of all parties' rows, in the order of the shares."""
     text = {party: share.target.dtype.kind in "OSU" for party, share in shares.items()}
     if len(set(text.values())) > 1:
         kinds = {party: "text" if is_text else "numbers" for party, is_text in text.items()}

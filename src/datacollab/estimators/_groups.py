@@ -18,21 +18,7 @@ __all__ = ["by_party", "is_scikit_learn", "owners", "predict_by_party", "warn_of
 
 
 def owners(X: Any, groups: ArrayLike | None, party_column: str | int | None) -> tuple[Any, NDArray[Any]]:
-    """Rows without the column that names their owner, and the owners.
-
-    Parameters
-    ----------
-    X : array-like or dataframe of shape (n_samples, n_features)
-    groups : array-like of shape (n_samples,), optional
-        Owner of each row.
-    party_column : str or int, optional
-        Column of `X` that names the owner.
-
-    Raises
-    ------
-    ValueError
-        When neither is given, they differ, an owner is missing, or the lengths differ.
-    """
+    """Rows without the column that names their owner, and the owners."""
     if party_column is not None:
         X, column = _without_column(X, party_column)
         if groups is not None and not np.array_equal(np.asarray(groups), column):
@@ -65,13 +51,6 @@ def warn_of_scorer(groups: ArrayLike | None, party_column: str | int | None, *, 
 
     It turns the error that follows into a score of nan, and its words into a traceback for each fold.  Whoever predicts
     without scikit-learn in between gets the error itself.
-
-    Parameters
-    ----------
-    groups : array-like of shape (n_samples,), optional
-    party_column : str or int, optional
-    depth : int
-        Frames from here to what has called the estimator's `predict`.
     """
     if groups is None and party_column is None and is_scikit_learn(depth + 1):
         warnings.warn(

@@ -19,38 +19,7 @@ __all__ = ["PlayedSums"]
 
 
 class PlayedSums:
-    """A common model from masked sums, and what parties need to predict with it.
-
-    Parameters
-    ----------
-    X : array-like or dataframe of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,)
-    rows : mapping of party to ndarray of int
-        Row numbers of each party.
-    anchor : array-like or dataframe of shape (n_anchors, n_features)
-        Public rows.
-    anchor_target : ndarray of shape (n_anchors,) or None
-        Their targets: the first party adds these rows to its own.
-    classes : ndarray or None
-    limits : (float, float) or None
-        The range of numeric targets.
-    random_state : RandomState or None
-        For experiments; None leaves secrets and noise to the operating system.
-
-    Attributes
-    ----------
-    space : CommonSpace
-        What parties alone know.
-    plan : SumsPlan
-        What parties and analyst agree on.
-    model : SumsModel
-        What goes back.
-
-    Raises
-    ------
-    AgreementError
-        If there are fewer than three parties.
-    """
+    """A common model from masked sums, and what parties need to predict with it."""
 
     def __init__(
         self,

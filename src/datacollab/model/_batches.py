@@ -15,18 +15,7 @@ _MOST_NUMBERS = 2**23
 def row_batches(
     rows: FloatArray, width: int, *, most_numbers: int = _MOST_NUMBERS, least_rows: int = 1
 ) -> Iterator[FloatArray]:
-    """Cut rows into batches, one of them at least.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_features)
-    width : int
-        Columns of the widest table that is made of a batch.
-    most_numbers : int
-        Of that table.
-    least_rows : int, default=1
-        Of a batch that is not the last one.
-    """
+    """Cut rows into batches, one of them at least."""
     size = max(least_rows, most_numbers // max(width, 1))
     for start in range(0, max(len(rows), 1), size):
         yield rows[start : start + size]

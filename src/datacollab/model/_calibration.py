@@ -34,20 +34,6 @@ def calibrate(scores: FloatArray, codes: NDArray[np.intp], weights: FloatArray) 
 
     One scale keeps the classes' order but for the offsets, which have a Gaussian prior, so that a class that is hardly
     there moves little.  The problem is convex.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_rows, n_classes)
-        Of rows that the scores were not trained on.
-    codes : ndarray of shape (n_rows,)
-        The class of each row.
-    weights : ndarray of shape (n_rows,)
-
-    Returns
-    -------
-    scale : float
-    offsets : ndarray of shape (n_classes,)
-        With mean 0.
     """
     n_classes = scores.shape[1]
     one_hot = np.eye(n_classes)[codes]

@@ -39,13 +39,7 @@ _MOST_TEXT = 200
 
 
 def class_names(classes: NDArray[Any]) -> tuple[list[Any], str]:
-    """A list that JSON can hold, and the name of NumPy's type.
-
-    Raises
-    ------
-    ExchangeError
-        MODEL_UNSUPPORTED, for classes that are neither texts nor numbers.
-    """
+    """A list that JSON can hold, and the name of NumPy's type."""
     dtype = "str" if classes.dtype.kind == "U" else classes.dtype.name
     if dtype not in _TYPES or (dtype == "object" and not all(isinstance(name, str) for name in classes)):
         raise ExchangeError(
@@ -56,13 +50,7 @@ def class_names(classes: NDArray[Any]) -> tuple[list[Any], str]:
 
 
 def check_classes(names: Any, dtype: Any) -> NDArray[Any] | None:
-    """Classes of shape (n_classes,) from what `class_names` gave; None where there are none.
-
-    Raises
-    ------
-    ExchangeError
-        MODEL_MALFORMED.
-    """
+    """Classes of shape (n_classes,) from what `class_names` gave; None where there are none."""
     if names is None:
         return None
     plain = isinstance(names, list) and names and all(isinstance(name, str | int | float) for name in names)
@@ -89,13 +77,7 @@ def _malformed(what: str) -> ExchangeError:
 
 
 class FromElsewhere(BaseEstimator):
-    """An estimator that predicts, and cannot be trained.
-
-    Attributes
-    ----------
-    name : str
-        Of the class that was trained.
-    """
+    """An estimator that predicts, and cannot be trained."""
 
     name: str
 
@@ -103,11 +85,5 @@ class FromElsewhere(BaseEstimator):
         return True
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Not possible: only what predicts was sent.
-
-        Raises
-        ------
-        NotImplementedError
-            Always.
-        """
+        """Not possible: only what predicts was sent."""
         raise NotImplementedError(f"{type(self).__name__} came from elsewhere as it predicts, and cannot be trained.")

@@ -237,16 +237,6 @@ def _try_prediction(model: PartyModel, *, n_rows: int = 8, seed: int = 0) -> Flo
 
     A linear map says nothing of the scale of its rows, and far from those that it was trained on an estimator may well
     fail; so smaller rows are tried too.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_intermediate)
-        Rows for which the model has answers.
-
-    Raises
-    ------
-    ExchangeError
-        MODEL_MALFORMED, where an error comes of all, or what comes is neither finite numbers nor known classes.
     """
     rows = _made_up_rows(model.integration_function, n_rows, seed)
     scales = _SCALES[:1] if isinstance(model.integration_function, KernelMap) else _SCALES
@@ -328,13 +318,7 @@ def _left_out_to(left_out: ArrayLike) -> bytes:
 
 
 def _left_out_from(data: bytes) -> FloatArray:
-    """The array that `_left_out_to` wrote; what is in it is left to `_check_left_out`.
-
-    Raises
-    ------
-    ExchangeError
-        MODEL_MALFORMED.
-    """
+    """The array that `_left_out_to` wrote; what is in it is left to `_check_left_out`."""
     try:
         arrays = bytes_to_arrays(data, what="The predictions for rows left out")
     except ExchangeError:
@@ -345,13 +329,7 @@ def _left_out_from(data: bytes) -> FloatArray:
 
 
 def _check_left_out(left_out: FloatArray, classes: NDArray[Any] | None) -> None:
-    """Refuse what is neither numbers, one for each row, nor a probability of each class.
-
-    Raises
-    ------
-    ExchangeError
-        MODEL_MALFORMED.
-    """
+    """Refuse what is neither numbers, one for each row, nor a probability of each class."""
     wanted = left_out.shape[:1] if classes is None else (*left_out.shape[:1], len(classes))
     if left_out.ndim < 1 or left_out.shape != wanted or not left_out.size or not np.isfinite(left_out).all():
         raise malformed("its predictions for rows left out do not have the shape of its targets, or are not finite")

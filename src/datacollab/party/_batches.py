@@ -21,17 +21,7 @@ BATCH_ROWS = 16_384
 
 @dataclass(frozen=True)
 class TableForm:
-    """How the table was laid out that a party's obfuscator was fitted on.
-
-    Attributes
-    ----------
-    n_columns : int or None
-        None where the table was not two-dimensional.
-    columns : list of str or None
-        None where it had no names.
-    library : str or None
-        "pandas" or "polars", where it was a frame of theirs.
-    """
+    """How the table was laid out that a party's obfuscator was fitted on."""
 
     n_columns: int | None
     columns: list[str] | None
@@ -52,11 +42,6 @@ class TableForm:
         """The same rows in this form: columns chosen and ordered by name; Arrow as the frame or array of fit.
 
         Arrays stay as they are, and so do frames where fit saw no names.
-
-        Raises
-        ------
-        ObfuscationError
-            When columns are missing.
         """
         if self.columns is not None and (names := _names(batch)) is not None and names != self.columns:
             self.check_names(names, party)
@@ -88,28 +73,7 @@ class TableForm:
 
 
 def row_batches(source: Any, form: TableForm, *, party: PartyName, batch_rows: int) -> Iterator[Any]:
-    """Cut a source into batches of at most `batch_rows` rows, none of them empty.
-
-    Parameters
-    ----------
-    source : path, pyarrow object, two-dimensional array or frame, or iterable of these
-    form : TableForm
-        Of the table in fit; of a Parquet file, only its columns are read.
-    party : str or int
-        Whom an error names.
-    batch_rows : int
-
-    Raises
-    ------
-    MissingExtraError
-        When `source` is a path, and pyarrow is not installed.
-    DatasetError
-        When a file is missing or cannot be read.
-    ObfuscationError
-        When columns are missing, as far as this is seen before the first batch.
-    TypeError
-        When `source` is nothing to read rows from.
-    """
+    """Cut a source into batches of at most `batch_rows` rows, none of them empty."""
     return _cut(_pieces(source, form, party, batch_rows), batch_rows, party)
 
 

@@ -178,17 +178,7 @@ class Benefit:
 
 
 def benefit_for_classes(opinions: Opinions, codes: NDArray[np.intp], **facts: Any) -> Benefit:
-    """Compare log probabilities of the judged rows.
-
-    Parameters
-    ----------
-    opinions : Opinions
-        Of the judged rows.
-    codes : ndarray of shape (n_judged,)
-        Columns of their classes.
-    **facts
-        The other fields of a `Benefit`.
-    """
+    """Compare log probabilities of the judged rows."""
     sides: dict[str, Any] = {name: _class_side(getattr(opinions, name), codes) for name in _SIDES}
     right = {name: getattr(opinions, name).argmax(axis=1) == codes for name in sides}
     return Benefit(
@@ -202,18 +192,7 @@ def benefit_for_classes(opinions: Opinions, codes: NDArray[np.intp], **facts: An
 
 
 def benefit_for_numbers(opinions: Opinions, target: FloatArray, unit: float, **facts: Any) -> Benefit:
-    """Compare standardised numbers of the judged rows.
-
-    Parameters
-    ----------
-    opinions : Opinions
-    target : ndarray of shape (n_judged,)
-        Standardised alike.
-    unit : float
-        One standard deviation in units of the target.
-    **facts
-        The other fields of a `Benefit`.
-    """
+    """Compare standardised numbers of the judged rows."""
     squares = {name: ((getattr(opinions, name) - target) * unit) ** 2 for name in _SIDES}
     sides: dict[str, Any] = {name: Side(loss=float(each.mean()), score=rmse_of(each)) for name, each in squares.items()}
     return Benefit(
@@ -227,18 +206,7 @@ def benefit_for_numbers(opinions: Opinions, target: FloatArray, unit: float, **f
 
 
 def nothing_to_say(local: FloatArray, target: NDArray[Any], unit: float | None, **facts: Any) -> Benefit:
-    """The report where the common model cannot be judged: only what the party has alone.
-
-    Parameters
-    ----------
-    local : ndarray of shape (n_own, n_classes) or (n_own,)
-        Left-out log probabilities, or standardised numbers.
-    target : ndarray of shape (n_own,)
-    unit : float or None
-        As for `benefit_for_numbers`; None for classes.
-    **facts
-        The other fields of a `Benefit`.
-    """
+    """The report where the common model cannot be judged: only what the party has alone."""
     if unit is None:
         return Benefit(metric="accuracy", n_judged=0, local=_class_side(local, target), **facts)
     squares = ((local - target) * unit) ** 2

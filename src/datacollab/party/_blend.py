@@ -43,19 +43,7 @@ def weights_by_loss(losses: FloatArray) -> FloatArray:
 
 
 def log_pool(logs: FloatArray, weights: FloatArray, bias: FloatArray | None = None) -> FloatArray:
-    r"""Log probabilities of the pool, :math:`\log p = \sum_m \beta_m \log p_m + c - \mathrm{const}`.
-
-    Parameters
-    ----------
-    logs : ndarray of shape (n_opinions, n_rows, n_classes)
-        Log probabilities.
-    weights : ndarray of shape (n_opinions,)
-    bias : ndarray of shape (n_classes,), optional
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_classes)
-    """
+    r"""Log probabilities of the pool, :math:`\log p = \sum_m \beta_m \log p_m + c - \mathrm{const}`."""
     scores = np.tensordot(weights, logs, axes=1) + (0.0 if bias is None else bias)
     return np.asarray(scores - logsumexp(scores, axis=1, keepdims=True))
 
@@ -68,21 +56,7 @@ def penalised_log_loss(
     tau: float,
     bias_ridge: float | None = None,
 ) -> tuple[float, FloatArray]:
-    r"""Value and gradient of :math:`-\sum_i \log p_{i,y_i} + \tfrac\tau2 \|\beta-\beta_0\|^2 + \tfrac\rho2 \|c\|^2`.
-
-    Parameters
-    ----------
-    parameters : ndarray of shape (n_opinions,) or (n_opinions + n_classes,)
-        :math:`\beta`, and c behind it where there is a `bias_ridge`.
-    logs : ndarray of shape (n_opinions, n_rows, n_classes)
-    codes : ndarray of shape (n_rows,)
-        Column of each row's class.
-    prior : ndarray of shape (n_opinions,)
-        :math:`\beta_0`.
-    tau : float
-    bias_ridge : float, optional
-        :math:`\rho`.
-    """
+    r"""Value and gradient of :math:`-\sum_i \log p_{i,y_i} + \tfrac\tau2 \|\beta-\beta_0\|^2 + \tfrac\rho2 \|c\|^2`."""
     n = len(logs)
     weights, bias = parameters[:n], None if bias_ridge is None else parameters[n:]
     combined = log_pool(logs, weights, bias)
@@ -107,20 +81,7 @@ def fit_log_pool(
     bias_ridge: float | None = None,
     start: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Weights of the pool, none of them negative, and class biases where these are wanted; the problem is convex.
-
-    Parameters
-    ----------
-    logs, codes, prior, tau, bias_ridge
-        As in `penalised_log_loss`.
-    start : ndarray, optional
-        Parameters to start from.
-
-    Returns
-    -------
-    weights : ndarray of shape (n_opinions,)
-    bias : ndarray of shape (n_classes,) or None
-    """
+    """Weights of the pool, none of them negative, and class biases where these are wanted; the problem is convex."""
     n, n_classes = len(logs), logs.shape[2]
     n_biases = 0 if bias_ridge is None else n_classes
     if start is None:
@@ -138,22 +99,7 @@ def fit_log_pool(
 
 
 def fit_convex_pool(opinions: FloatArray, target: FloatArray, *, prior: FloatArray, tau: float) -> FloatArray:
-    r"""Weights :math:`w \ge 0`, :math:`\sum w = 1`, of least :math:`\tfrac12\|y - Pw\|^2 + \tfrac\tau2\|w-w_0\|^2`.
-
-    Parameters
-    ----------
-    opinions : ndarray of shape (n_rows, n_opinions)
-        P.
-    target : ndarray of shape (n_rows,)
-        y, in units of its standard deviation, as P.
-    prior : ndarray of shape (n_opinions,)
-        :math:`w_0`.
-    tau : float
-
-    Returns
-    -------
-    ndarray of shape (n_opinions,)
-    """
+    r"""Weights :math:`w \ge 0`, :math:`\sum w = 1`, of least :math:`\tfrac12\|y - Pw\|^2 + \tfrac\tau2\|w-w_0\|^2`."""
     # With sum 1, Pw - y = (P - y) w: weights of residuals, so that where the target lies does not matter.
     residuals = opinions - target[:, None]
     Q = residuals.T @ residuals + tau * np.eye(len(prior))
@@ -192,16 +138,7 @@ class Opinions:
 
 
 class Blend(ABC):
-    """What was chosen and how it is weighed.
-
-    Attributes
-    ----------
-    own : tuple of int
-        Positions of the candidates, one of each family.
-    own_weights : ndarray of shape (n_families,)
-    weights : ndarray of shape (2,)
-        Of alone and collaboration.
-    """
+    """What was chosen and how it is weighed."""
 
     own: tuple[int, ...]
     own_weights: FloatArray
@@ -214,22 +151,7 @@ class Blend(ABC):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClassBlend(Blend):
-    """A log-opinion pool of log-opinion pools.
-
-    Attributes
-    ----------
-    own, own_weights, weights
-        As for `Blend`.
-    own_scales : tuple of float
-    collaboration_scale : float
-    biases : dict of str to ndarray of shape (n_classes,)
-        Of "local", "collaboration" and "combined", where the party's own class mix counts; else empty.
-    columns : ndarray of shape (n_own_classes,)
-        Where the classes of the candidates stand among all.
-    n_classes : int
-    own_mix : bool
-        Whether the party's own mix of classes counts; if not, its own models have no say on classes it has no row of.
-    """
+    """A log-opinion pool of log-opinion pools."""
 
     own: tuple[int, ...]
     own_weights: FloatArray
@@ -256,13 +178,7 @@ class ClassBlend(Blend):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NumberBlend(Blend):
-    """A weighted mean of weighted means.
-
-    Attributes
-    ----------
-    own, own_weights, weights
-        As for `Blend`.
-    """
+    """A weighted mean of weighted means."""
 
     own: tuple[int, ...]
     own_weights: FloatArray
@@ -280,19 +196,6 @@ class Blender(ABC):
 
     Choosing among many candidates flatters the one that is chosen.  So each row's own opinion comes from a choice that
     was made without it, and the weights of the two sides are fitted to these.
-
-    Parameters
-    ----------
-    candidates : sequence of Candidate
-    collaboration : ndarray of shape (n_own, n_outputs)
-        Left-out outputs of the collaboration for the own rows, NaN where there is none.
-    target : ndarray of shape (n_own,)
-        Columns of the classes, or standardised numbers.
-    tau : float
-        How much the weights are held to those by loss.
-    public : ndarray of shape (n_public,)
-        Targets of labelled public rows.  Together they count as much as the own rows, at most, in the choice of own
-        models, and not at all in the weights of the sides.
     """
 
     def __init__(
@@ -316,12 +219,7 @@ class Blender(ABC):
         ]
 
     def settle(self, folds: NDArray[np.intp]) -> tuple[Blend, Opinions]:
-        """The blend, and opinions on each own row by one that was settled without the row's fold.
-
-        Parameters
-        ----------
-        folds : ndarray of shape (n_own,)
-        """
+        """The blend, and opinions on each own row by one that was settled without the row's fold."""
         everything = np.ones(len(self.target), dtype=bool)
         own = self._own(everything)
         parts = [(out, self._own(~out)) for out in (folds == fold for fold in np.unique(folds))]
@@ -359,17 +257,7 @@ class Blender(ABC):
 
 
 class ClassBlender(Blender):
-    """For classes: log-opinion pools.
-
-    Parameters
-    ----------
-    candidates, collaboration, target, tau, public
-        As for `Blender`; `collaboration` holds logarithms of shares of all classes.
-    columns : ndarray of shape (n_own_classes,)
-        Where the classes of the candidates stand among all.
-    own_mix : bool
-        Whether class biases are fitted.
-    """
+    """For classes: log-opinion pools."""
 
     def __init__(
         self,

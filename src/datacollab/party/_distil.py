@@ -196,28 +196,6 @@ def remoteness(own: FloatArray, anchor: FloatArray) -> float:
 
     The ratio of the two mean distances, between as many rows of each; it is 1 for rows of one distribution, whatever
     their number, and near 1 for rows that were interpolated between such.  Columns count by their spread over both.
-
-    Parameters
-    ----------
-    own : ndarray of shape (n_rows, n_features)
-        At least two.
-    anchor : ndarray of shape (n_anchors, n_features)
-
-    Returns
-    -------
-    float
-        Infinity where the own rows are all equal and the anchor's are elsewhere; 0 where these are among the own.
-
-    Notes
-    -----
-    The mean over five random halves or draws; always the same ones.  A two-sample test by nearest neighbours
-    [1]_ counts how often the nearest row is an own one; of rows in many dimensions that is soon always, though an
-    anchor may still be learned from.
-
-    References
-    ----------
-    .. [1] M. F. Schilling. "Multivariate Two-Sample Tests Based on Nearest Neighbors". Journal of the American
-       Statistical Association, 81(395), 1986.
     """
     scale = np.vstack([own, anchor]).std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)

@@ -55,16 +55,7 @@ def log_of_shares(shares: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class KernelScorer:
-    """Kernel ridge regression, with a constant in the kernel for an intercept.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n_train, n_encoded)
-        The rows learnt from, multiplied by `factors`.
-    coefficients : ndarray of shape (n_train, n_outputs)
-    kernel : Kernel
-    factors : ndarray of shape (n_encoded,)
-    """
+    """Kernel ridge regression, with a constant in the kernel for an intercept."""
 
     rows: FloatArray
     coefficients: FloatArray
@@ -78,15 +69,7 @@ class KernelScorer:
 
 @dataclass(frozen=True, eq=False)
 class EstimatorScorer:
-    """A scikit-learn estimator.
-
-    Attributes
-    ----------
-    estimator : estimator
-        Classifiers are fitted on positions of classes.
-    n_classes : int or None
-        None for numbers.
-    """
+    """A scikit-learn estimator."""
 
     estimator: Any
     n_classes: int | None
@@ -102,17 +85,7 @@ class EstimatorScorer:
 
 @dataclass(frozen=True, eq=False)
 class SpreadScorer:
-    """What the nearest rows were told when labels were spread.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n_train, n_encoded)
-        Multiplied by `factors`.
-    labels : ndarray of shape (n_train, n_classes)
-    gamma : float
-    n_neighbors : int
-    factors : ndarray of shape (n_encoded,)
-    """
+    """What the nearest rows were told when labels were spread."""
 
     rows: FloatArray
     labels: FloatArray
@@ -142,20 +115,7 @@ def equal_rows(rows: FloatArray) -> NDArray[np.intp]:
 def fold_numbers(
     groups: NDArray[np.intp], strata: FloatArray | NDArray[np.intp], n_folds: int, generator: np.random.RandomState
 ) -> NDArray[np.intp]:
-    """Fold of each row: groups stay together, and each fold has its part of every stratum.
-
-    Parameters
-    ----------
-    groups : ndarray of shape (n_rows,)
-    strata : ndarray of shape (n_rows,)
-        Classes as numbers, or numeric targets.
-    n_folds : int
-    generator : RandomState
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-    """
+    """Fold of each row: groups stay together, and each fold has its part of every stratum."""
     first = np.unique(groups, return_index=True)[1]
     order = np.lexsort([generator.uniform(size=len(first)), strata[first]])
     folds = np.empty(len(first), dtype=np.intp)
@@ -164,24 +124,7 @@ def fold_numbers(
 
 
 def spreading_matrix(W: FloatArray, alpha: float) -> FloatArray:
-    r"""The matrix that label spreading multiplies labels with, :math:`(1-\alpha)(I - \alpha D^{-1/2} W D^{-1/2})^{-1}`.
-
-    Parameters
-    ----------
-    W : ndarray of shape (n, n)
-        Symmetric affinities with a zero diagonal.
-    alpha : float
-        Between 0 and 1: how much a row takes from its neighbours.
-
-    Returns
-    -------
-    ndarray of shape (n, n)
-
-    References
-    ----------
-    .. [1] Zhou, Bousquet, Lal, Weston and Schölkopf (2003). Learning with local and global consistency. Advances in
-       Neural Information Processing Systems 16.
-    """
+    r"""Return the factor of label spreading, :math:`(1-\alpha)(I - \alpha D^{-1/2} W D^{-1/2})^{-1}`."""
     roots = np.sqrt(np.maximum(W.sum(axis=1), np.finfo(np.float64).tiny))
     S = W / roots[:, None] / roots
     return np.asarray(scipy.linalg.solve(np.eye(len(W)) - alpha * S, (1 - alpha) * np.eye(len(W)), assume_a="pos"))
@@ -191,18 +134,6 @@ def left_out_spreading(M: FloatArray, Y: FloatArray, groups: NDArray[np.intp] | 
     """Labels spread to each row when its own label, and those of its group, are hidden.
 
     Spreading is linear in the labels, so a row's own part is taken off.
-
-    Parameters
-    ----------
-    M : ndarray of shape (n, n)
-        From `spreading_matrix`.
-    Y : ndarray of shape (n, n_classes)
-        One-hot labels; zeros where there is none.
-    groups : ndarray of shape (n,), optional
-
-    Returns
-    -------
-    ndarray of shape (n, n_classes)
     """
     F = M @ Y - np.diag(M)[:, None] * Y
     for members in groups_of_several(groups):
@@ -230,19 +161,7 @@ MOST_LOGISTIC_WORK = 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class OwnData:
-    """Encoded rows that a party may learn from without the others; its own come first.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n_all, n_encoded)
-    target : ndarray of shape (n_labelled,)
-        Positions of classes, or standardised numbers; of own and labelled public rows.
-    n_own : int
-    n_classes : int or None
-        None for numbers.
-    common_units : ndarray of shape (n_encoded,) or None
-        See `TableEncoder`.
-    """
+    """Encoded rows that a party may learn from without the others; its own come first."""
 
     rows: FloatArray
     target: NDArray[Any]
@@ -269,21 +188,7 @@ class OwnData:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """One way to learn.
-
-    Attributes
-    ----------
-    family : str
-    name : str
-    left_out : ndarray of shape (n_labelled, n_outputs)
-        Scores of classes up to a factor, or numbers, for each own and labelled public row when it is not learnt from.
-    scales : ndarray of shape (n_scales,)
-        Factors to choose from.
-    fit : callable
-        Learns from all rows.
-    own_only : bool
-        Whether these are the party's own, without public ones.
-    """
+    """One way to learn."""
 
     family: str
     name: str
@@ -301,23 +206,7 @@ def own_candidates(
     n_jobs: int | None = None,
     thorough: bool = True,
 ) -> list[Candidate]:
-    """All candidates for a party's own model.
-
-    Parameters
-    ----------
-    data : OwnData
-    generator : RandomState
-        Of forests and folds.
-    n_trees : int, default=300
-    n_jobs : int, optional
-        Of forests.
-    thorough : bool, default=True
-        Whether to try logistic regression and label spreading too, and twice as many kernels.
-
-    Returns
-    -------
-    list of Candidate
-    """
+    """All candidates for a party's own model."""
     groups = equal_rows(data.rows)
     candidates = list(_kernel_ridges(data, groups, WIDTHS if thorough else WIDTHS[:1]))
     candidates += _forests(data, groups, generator, n_trees, n_jobs)

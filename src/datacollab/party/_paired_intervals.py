@@ -34,17 +34,7 @@ class Estimate:
 
 
 def accuracy_of(right: NDArray[np.bool_]) -> Estimate:
-    """Share of right predictions with Wilson's interval.
-
-    Parameters
-    ----------
-    right : ndarray of shape (n_rows,)
-
-    References
-    ----------
-    .. [1] Wilson (1927). Probable inference, the law of succession, and statistical inference. Journal of the American
-       Statistical Association 22(158), 209-212.
-    """
+    """Share of right predictions with Wilson's interval."""
     interval = stats.binomtest(int(right.sum()), len(right)).proportion_ci(_CONFIDENCE, method="wilson")
     return Estimate(value=float(right.mean()), low=float(interval.low), high=float(interval.high))
 
@@ -55,15 +45,6 @@ def accuracy_gain(right: NDArray[np.bool_], right_before: NDArray[np.bool_]) -> 
     With b rows that only the other one gets right, and c that only this one does, half a row is added to each of the
     four cells: :math:`(c - b)/(n+2) \pm z \sqrt{b + c + 1 - (c-b)^2/(n+2)}/(n+2)`, which is never of no width.  Where
     the two agree on every row, that is narrow for few rows, and the exact limits for no event in n rows are taken.
-
-    Parameters
-    ----------
-    right, right_before : ndarray of shape (n_rows,)
-
-    References
-    ----------
-    .. [1] Agresti and Min (2005). Simple improved confidence intervals for comparing matched proportions. Statistics in
-       Medicine 24(5), 729-740.
     """
     n = len(right) + 2
     won, lost = int((right & ~right_before).sum()), int((~right & right_before).sum())
@@ -77,13 +58,7 @@ def accuracy_gain(right: NDArray[np.bool_], right_before: NDArray[np.bool_]) -> 
 
 
 def rmse_of(squares: FloatArray) -> Estimate:
-    """Root mean squared error, with a jackknife interval of its logarithm.
-
-    Parameters
-    ----------
-    squares : ndarray of shape (n_rows,)
-        Squared errors; two or more.
-    """
+    """Root mean squared error, with a jackknife interval of its logarithm."""
     value = float(np.sqrt(squares.mean()))
     if value == 0:
         return Estimate(value=0.0, low=0.0, high=0.0)
@@ -95,15 +70,6 @@ def error_reduction(squares: FloatArray, squares_before: FloatArray) -> Estimate
     r"""By which part one model's root mean squared error is below another's on the same rows.
 
     The jackknife of :math:`\log(\mathrm{RMSE}/\mathrm{RMSE}_0)`, with a quantile of Student's t.
-
-    Parameters
-    ----------
-    squares, squares_before : ndarray of shape (n_rows,)
-        Squared errors of both; two rows or more.
-
-    References
-    ----------
-    .. [1] Efron and Stein (1981). The jackknife estimate of variance. The Annals of Statistics 9(3), 586-596.
     """
     tiny = np.finfo(np.float64).tiny
     ratio = float(0.5 * np.log(max(squares.mean(), tiny) / max(squares_before.mean(), tiny)))

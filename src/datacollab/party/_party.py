@@ -49,15 +49,7 @@ __all__ = [
 
 
 def generator_for(purpose: int, random_state: int | np.random.RandomState | None) -> np.random.RandomState:
-    """A generator for one of several purposes, whose numbers have nothing to do with those of the others.
-
-    Parameters
-    ----------
-    purpose : int
-        0 or above.
-    random_state : int, RandomState or None
-        None draws from the operating system; a RandomState moves on.
-    """
+    """A generator for one of several purposes, whose numbers have nothing to do with those of the others."""
     if random_state is None:
         return fresh_generator()
     if isinstance(random_state, np.random.RandomState):
@@ -132,27 +124,7 @@ class ShownParty:
 def check_parameters(
     party: PartyName, obfuscator: Any, defences: Any, random_state: Any, *, on_public_rows: bool
 ) -> None:
-    """Check a party's parameters; called by its `fit`.
-
-    Parameters
-    ----------
-    party : str or int
-    obfuscator : transformer
-    defences : sequence of Defence
-    random_state : int, RandomState or None
-    on_public_rows : bool
-        Whether the obfuscator is fitted on public rows, and a secret half of them.
-
-    Raises
-    ------
-    TypeError
-        When the obfuscator is no transformer, or `defences` no sequence of defences.
-
-    Warns
-    -----
-    RepeatableSecretWarning
-        When a secret comes from a known number.
-    """
+    """Check a party's parameters; called by its `fit`."""
     if not (hasattr(obfuscator, "fit") and hasattr(obfuscator, "transform")):
         raise TypeError(
             f"Party {party!r}: the obfuscator must be a transformer with fit and transform, such as "
@@ -171,13 +143,7 @@ def check_parameters(
 
 
 def checked_target(party: PartyName, X: Any, y: ArrayLike | None) -> NDArray[Any]:
-    """Targets as an array of shape (n_samples,), with fields where there are none or several values each.
-
-    Raises
-    ------
-    AgreementError
-        When there is not one for each row, or fields are of no kind.
-    """
+    """Targets as an array of shape (n_samples,), with fields where there are none or several values each."""
     n_samples = _num_samples(X)
     target = no_target(n_samples) if y is None else np.asarray(y)
     if target.dtype.names is None:
@@ -198,12 +164,7 @@ def checked_target(party: PartyName, X: Any, y: ArrayLike | None) -> NDArray[Any
 
 
 def check_defences(party: PartyName, defences: Sequence[Defence], target: NDArray[Any]) -> None:
-    """Refuse defences that have no way with these targets, before anything is fitted.
-
-    Raises
-    ------
-    ObfuscationError
-    """
+    """Refuse defences that have no way with these targets, before anything is fitted."""
     for defence in defences:
         try:
             defence.check_kind(target)
@@ -215,11 +176,6 @@ def time_step_for(party: PartyName, target: NDArray[Any], time_step: float | str
     """To multiples of what times are rounded up before they are shared; None where they are not, or there are none.
 
     "auto" takes the largest of 1, 2, 3 and 5 times a power of ten of which the longest time has sixty.
-
-    Raises
-    ------
-    ValueError
-        When `time_step` is neither "auto", None nor a number above 0.
     """
     step = np.nan if isinstance(time_step, str) else time_step
     if time_step != "auto" and step is not None and not 0 < step < np.inf:
@@ -235,13 +191,7 @@ def time_step_for(party: PartyName, target: NDArray[Any], time_step: float | str
 
 
 def checked_anchor_target(party: PartyName, anchor_target: ArrayLike, n_anchors: int) -> NDArray[Any]:
-    """Targets of the anchor, of shape (n_anchors,).
-
-    Raises
-    ------
-    ShareError
-        When there is not one for each row.
-    """
+    """Targets of the anchor, of shape (n_anchors,)."""
     targets = np.array(anchor_target)
     if targets.dtype.names is None:
         check_single_targets(targets, f"Party {party!r}: anchor_target", ShareError)

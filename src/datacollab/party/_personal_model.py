@@ -28,26 +28,7 @@ __all__ = ["TAU", "CollaborationOpinion", "PersonalModel", "personalise"]
 
 
 class CollaborationOpinion:
-    """The common model's output in columns of all classes, or as numbers.
-
-    Parameters
-    ----------
-    model : PartyModel
-    labels : sequence of ndarray
-        Classes that the party knows of besides those of the model; empty for numbers.
-    unit : tuple of float, default=(0, 1)
-        Mean and standard deviation by which numbers are standardised.
-
-    Attributes
-    ----------
-    classes : ndarray of shape (n_classes,) or None
-        None for numbers.
-
-    Raises
-    ------
-    AgreementError
-        When some classes are texts and others numbers.
-    """
+    """The common model's output in columns of all classes, or as numbers."""
 
     def __init__(
         self, model: PartyModel, labels: tuple[NDArray[Any], ...], unit: tuple[float, float] = (0.0, 1.0)
@@ -74,24 +55,7 @@ class CollaborationOpinion:
         return self._output(self._model.estimator, self._model.transform(representation))
 
     def of_own_rows(self, representation: FloatArray, order: NDArray[np.intp] | None) -> tuple[FloatArray, str | None]:
-        """Output for the own rows without their help, and how it was come by.
-
-        Parameters
-        ----------
-        representation : ndarray of shape (n_own, n_intermediate)
-        order : ndarray of shape (n_shared,) or None
-
-        Returns
-        -------
-        outputs : ndarray of shape (n_own, n_classes) or (n_own, 1)
-            NaN where there is none.
-        basis : {"left out", "without the party"} or None
-
-        Raises
-        ------
-        AgreementError
-            When left-out predictions and order do not fit the rows.
-        """
+        """Output for the own rows without their help, and how it was come by."""
         n_own = len(representation)
         if self._model.left_out is not None:
             places, told = self._checked(np.asarray(self._model.left_out, dtype=np.float64), order, n_own)

@@ -102,15 +102,7 @@ class PartyPredictor:
         return np.asarray(np.log(found) - np.log1p(-found))
 
     def __call__(self, X: Any) -> FloatArray:
-        """Numbers to be explained: probabilities, shape (n_rows, n_classes), or predictions, shape (n_rows,).
-
-        Raises
-        ------
-        AgreementError
-            When the model predicts names of classes without probabilities.
-        NumericalError
-            When an answer is not finite.
-        """
+        """Numbers to be explained: probabilities, shape (n_rows, n_classes), or predictions, shape (n_rows,)."""
         found = np.asarray(self.predict(X) if self.classes_ is None else self.predict_proba(X))
         if found.dtype.kind not in "biuf":
             raise AgreementError(

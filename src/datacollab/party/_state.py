@@ -32,11 +32,6 @@ def gaps(estimator: Any) -> dict[str, list[int]]:
 
     A file holds arrays without them.  The linear algebra below NumPy adds in another order then, and the last bits
     of what is computed differ.
-
-    Returns
-    -------
-    dict of str to list of int
-        By the array's number, as `_arrays` counts them.
     """
     found = {}
     for number, (attributes, name) in enumerate(_arrays(estimator)):
@@ -47,13 +42,7 @@ def gaps(estimator: Any) -> dict[str, list[int]]:
 
 
 def with_gaps(estimator: Any, strides: dict[str, list[int]]) -> None:
-    """Put the gaps back into the arrays of an estimator, in place.
-
-    Raises
-    ------
-    ValueError
-        When the strides do not fit the arrays.
-    """
+    """Put the gaps back into the arrays of an estimator, in place."""
     places = list(_arrays(estimator))
     for number, wanted in strides.items():
         attributes, name = places[int(number)]

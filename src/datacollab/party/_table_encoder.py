@@ -22,34 +22,7 @@ __all__ = ["TableEncoder"]
 
 
 class TableEncoder:
-    """Columns of mean 0 and variance 1, gaps filled with the median, categories one column each.
-
-    Parameters
-    ----------
-    X : array-like or dataframe of shape (n_samples, n_features)
-        The party's own rows.
-    public : array-like or dataframe of shape (n_public, n_features), optional
-        Rows that count for means, medians and categories too.
-    party : str or int
-        Whom an error names.
-
-    Attributes
-    ----------
-    common_units : ndarray of shape (n_encoded,) or None
-        What to multiply encoded columns by so that they vary as in the table, up to one factor for all; None where
-        there are categories.
-    common_centre : ndarray of shape (n_encoded,) or None
-        What to add then, so that columns have the table's origin.
-
-    Raises
-    ------
-    AgreementError
-        When the tables do not have the same columns, or cannot be read.
-
-    Notes
-    -----
-    Leaves the party: nothing.  Means and medians are facts of the private table.
-    """
+    """Columns of mean 0 and variance 1, gaps filled with the median, categories one column each."""
 
     def __init__(self, X: Any, public: Any | None, party: PartyName) -> None:
         self.party = party
@@ -73,13 +46,7 @@ class TableEncoder:
             self.common_units, self.common_centre = scaler.scale_ / factor, scaler.mean_ / factor
 
     def encode(self, X: Any) -> FloatArray:
-        """Rows as an array of shape (n_rows, n_encoded).
-
-        Raises
-        ------
-        AgreementError
-            When the columns are not those of the party's table, or cannot be read.
-        """
+        """Rows as an array of shape (n_rows, n_encoded)."""
         return np.asarray(self._call(self._columns.transform, self._brought(X)), dtype=np.float64)
 
     def _brought(self, X: Any) -> Any:

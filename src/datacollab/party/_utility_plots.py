@@ -17,13 +17,7 @@ BLUE = "#0072B2"
 
 
 def new_axes(width: float, height: float) -> Axes:
-    """Axes of a figure of their own, which no window shows.
-
-    Raises
-    ------
-    MissingExtraError
-        When matplotlib is not installed.
-    """
+    """Axes of a figure of their own, which no window shows."""
     figure = require("matplotlib.figure", "plots").Figure(figsize=(width, height), layout="constrained")
     axes: Axes = figure.subplots()
     return axes

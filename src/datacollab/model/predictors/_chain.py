@@ -75,15 +75,7 @@ class Chain:
 
 
 class Mean(Step):
-    """Σ w_j h_j(x) over chains h_j.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_chains,)
-        They add up to one.
-    chains : sequence of Chain
-        Of one number of columns each way.
-    """
+    """Σ w_j h_j(x) over chains h_j."""
 
     kind = "mean"
 

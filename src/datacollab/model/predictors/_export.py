@@ -65,19 +65,7 @@ class NotSendableError(Exception):
 
 @dataclass(frozen=True)
 class Sent:
-    """A model as steps.
-
-    Attributes
-    ----------
-    scores : tuple of Step
-        To what `predict` decides by; of a regressor, to its prediction.
-    link : tuple of Step or None
-        From there to probabilities; None where the model has none.
-    zero_is_second : bool
-        Whether a single score of 0 means the second class.
-    response : bool
-        Whether the scores are what `decision_function` gives.
-    """
+    """A model as steps."""
 
     scores: tuple[Step, ...]
     link: tuple[Step, ...] | None = None
@@ -112,24 +100,14 @@ def picked(n_columns: int, columns: Any) -> Affine:
 
 
 def transformer(fitted: Any) -> tuple[Step, ...]:
-    """The steps of a transformer.
-
-    Raises
-    ------
-    NotSendableError
-    """
+    """The steps of a transformer."""
     if type(fitted) not in TRANSFORMERS:
         raise NotSendableError(f"a {type(fitted).__name__}")
     return TRANSFORMERS[type(fitted)](fitted)
 
 
 def inverse_of_target(fitted: Any) -> tuple[Step, ...]:
-    """From what a regressor of a transformed target says to the target.
-
-    Raises
-    ------
-    NotSendableError
-    """
+    """From what a regressor of a transformed target says to the target."""
     if isinstance(fitted, preprocessing.FunctionTransformer):
         if fitted.inverse_func is np.exp:
             return (Elementwise(1, "exp"),)

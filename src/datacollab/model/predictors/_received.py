@@ -206,13 +206,7 @@ def read_predictor(
 
 
 def checked_name(facts: Mapping[str, Any]) -> str:
-    """Class of the estimator that was trained.
-
-    Raises
-    ------
-    ExchangeError
-        MODEL_MALFORMED.
-    """
+    """Class of the estimator that was trained."""
     name = facts.get("name")
     if not isinstance(name, str) or not name.isidentifier() or not name.isascii() or len(name) > _MOST_NAME:
         raise bad_predictor("does not have a name that is one")

@@ -190,10 +190,4 @@ class Step(ABC):
     @classmethod
     @abstractmethod
     def read(cls, parts: Parts, n_in: int) -> Self:
-        """The step that facts and arrays describe.
-
-        Raises
-        ------
-        ExchangeError
-            MODEL_MALFORMED or TOO_LARGE.
-        """
+        """The step that facts and arrays describe."""

@@ -228,15 +228,7 @@ class Binary(Complement):
 
 
 class Isotonic(Step):
-    """A rising line through knots for each column, level beyond them.
-
-    Parameters
-    ----------
-    lengths : ndarray of shape (n_in,)
-        Knots of each column.
-    knots, heights : ndarray of shape (n_knots,)
-        Of all columns, one after the other.
-    """
+    """A rising line through knots for each column, level beyond them."""
 
     kind = "isotonic"
 
@@ -285,13 +277,7 @@ def _check_one_column(n_in: int) -> None:
 
 
 class NormalDensities(Step):
-    """log p(class) + log p(x | class), with columns independent and normal in each class.
-
-    Parameters
-    ----------
-    means, variances : ndarray of shape (n_out, n_in)
-    log_priors : ndarray of shape (n_out,)
-    """
+    """log p(class) + log p(x | class), with columns independent and normal in each class."""
 
     kind = "normal"
 

@@ -23,17 +23,7 @@ MOST_DEPTH = 1_000
 
 @dataclass(frozen=True)
 class Structure:
-    """Of the trees in a list of nodes.
-
-    Attributes
-    ----------
-    ends : ndarray of shape (n_trees,)
-        Place behind the last node of each tree.
-    right : ndarray of shape (n_nodes,)
-        Place of the right child of each split; undefined for leaves.  The left child follows its parent.
-    depth : int
-        Splits on the longest way from a root to a leaf.
-    """
+    """Of the trees in a list of nodes."""
 
     ends: NDArray[np.int64]
     right: NDArray[np.int64]
@@ -49,15 +39,6 @@ def structure_of(feature: NDArray[Any]) -> Structure:
 
     A tree has one leaf more than it has splits, and nothing that begins it has.  So with +1 for a split and -1 for a
     leaf, a subtree is over where the sum since its beginning is -1 for the first time.
-
-    Parameters
-    ----------
-    feature : ndarray of shape (n_nodes,)
-
-    Raises
-    ------
-    ExchangeError
-        MODEL_MALFORMED, where the last tree is not complete; TOO_LARGE, where one is too deep.
     """
     n_nodes = len(feature)
     splits = np.flatnonzero(feature != LEAF)
@@ -97,18 +78,7 @@ def _depth(feature: NDArray[Any], right: NDArray[np.int64], ends: NDArray[np.int
 
 
 def places_in_order(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.int64]:
-    """Nodes of one tree from its root down, left before right.
-
-    Parameters
-    ----------
-    left, right : ndarray of shape (n_nodes,)
-        Children, -1 where there are none; the root is node 0.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes,)
-        The node that comes at each place.
-    """
+    """Nodes of one tree from its root down, left before right."""
     levels = [np.array([0])]
     while len(splits := levels[-1][left[levels[-1]] != LEAF]):
         levels.append(np.concatenate([left[splits], right[splits]]).astype(np.int64))
@@ -220,21 +190,6 @@ class Trees(Step):
     -1 where it is a leaf; behind a node comes its left child, and behind that one's last descendant its right child.
     So the list of features alone says where trees end and which nodes are whose children, and there is no index that
     could be wrong.
-
-    Parameters
-    ----------
-    n_in : int
-    feature : ndarray of shape (n_nodes,)
-        Column by which a node splits, -1 for a leaf.
-    threshold : ndarray of shape (n_splits,)
-        Rows whose column is at most this go left.
-    value : ndarray of shape (n_leaves, n_values)
-    precision : {"float32", "float64"}
-        In which columns are compared.
-    base : ndarray of shape (n_out,), optional
-        b, where values are added up; their mean is taken otherwise.
-    output : ndarray of shape (n_trees,), optional
-        Of a sum, the column that each tree adds to, where a leaf has one value; trees add to all columns otherwise.
     """
 
     kind = "trees"
