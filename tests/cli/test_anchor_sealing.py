@@ -77,14 +77,14 @@ def test_facts_as_json(place):
 
 
 def test_rows_of_a_table_are_warned_of(place, table):
-    """Whoever has the table knows each row but for which; what is drawn, nobody has."""
+    """The table gives each row away; drawn rows are nowhere."""
     assert json.loads(seal(place, "--json").stdout)["guessing"]["level"] == "ok"
     agreed = load_project(place / "project.toml")
     encode = encode_table(agreed, table, where="public").X[:60]
     pd.DataFrame(encode, columns=agreed.feature_names).to_csv(place / "rows.csv", index=False)
     result = seal(place, "--rows-from", place / "rows.csv", source=None, output="given.dcanchor")
     assert result.exit_code == 0, result.output
-    assert "Whoever has the table has the anchor" in result.stdout
+    assert "Anybody with the table has the anchor" in result.stdout
     sampled = replace(agreed, anchor=AnchorRecipe(method="sample", n_rows=60))
     (place / "project.toml").write_text(project_text(sampled, KeyPair.load(place / "a" / "keys.json")))
     assert "one of the 80 public rows, 6 bits" in seal(place, output="sample.dcanchor").stdout

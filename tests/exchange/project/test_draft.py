@@ -142,7 +142,7 @@ def test_the_task_can_be_told(draft, table):
     assert broken.classes == ("0.5", "1.5")
     assert "numbers" in refused(draft, table, task="regression")
     assert "60 classes" in refused(draft, table.assign(ill=range(60)), task="classification")
-    assert "classification or regression" in refused(draft, table, task="ranking")
+    assert "expected classification, regression" in refused(draft, table, task="ranking")
 
 
 def test_public_rows_need_no_targets_where_these_are_told(draft, table, keys):

@@ -226,14 +226,14 @@ def test_a_draft_does_not_guess_what_entries_mean(keys):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({}, "--target is wanted"),
-        ({"event": "died"}, "--event, --time is wanted"),
+        ({}, "expected --target;"),
+        ({"event": "died"}, "expected --event, --time;"),
         ({"treatment": "drug"}, "--outcome, --treatment or --event, --time, --treatment"),
         ({"target": "died", "event": "died", "time": "days"}, "got --event, --target, --time"),
-        ({"task": "none", "target": "died"}, "no column is wanted"),
-        ({"task": "regression", "event": "died", "time": "days"}, "--target is wanted"),
+        ({"task": "none", "target": "died"}, "expected no column;"),
+        ({"task": "regression", "event": "died", "time": "days"}, "expected --target;"),
         ({"target": "died", "seen": ["yes"]}, "--seen"),
-        ({"task": "ranking", "target": "died"}, "survival or effect or none"),
+        ({"task": "ranking", "target": "died"}, "survival, effect or none"),
     ],
 )
 def test_a_draft_wants_the_columns_of_one_kind(keys, given, words):

@@ -24,26 +24,13 @@ from ._project import Project
 if TYPE_CHECKING:
     from ...anchor import AnchorSampler
 
-__all__ = [
-    "Anchor",
-    "Guessing",
-    "anchor_arrays",
-    "anchor_from_arrays",
-    "anchor_from_bytes",
-    "anchor_of_rows",
-    "anchor_to_bytes",
-    "check_anchor",
-    "declared_widths",
-    "guessing",
-    "make_anchor",
-    "open_anchor",
-    "seal_anchor",
-]
+__all__ = ["Anchor", "Guessing", "anchor_from_bytes", "anchor_of_rows", "anchor_to_bytes", "guessing", "make_anchor"]
+__all__ += ["open_anchor", "seal_anchor"]
 
-SECRET_BYTES = 32
+_SECRET_BYTES = 32
 _SLACK, _ROUNDING = 3.0, 1e-9
-"""How far rows may lie outside of a range, in its widths."""
-_KIND, _MEMBER = "datacollab.anchor", "anchor.safetensors"
+"""The most that rows may lie outside of a range, in its widths: by the recipe "gaussian", and otherwise."""
+_KIND, _MEMBER, _SEALED = "datacollab.anchor", "anchor.safetensors", "sealed.bin"
 _COMMITMENT = b"datacollab anchor commitment 1\n"
 
 
@@ -59,14 +46,14 @@ class Anchor:
         In the columns of the project's matrix, so that a generated row may lie between categories.
     target : ndarray of shape (n_anchors,) or None
     secret : bytes of length 32
-        What the commitment is keyed with; drawn afresh for every anchor.
+        Key of the commitment; drawn afresh for every anchor.
     sealed_at : str
-        When the owner sealed it, in ISO 8601; empty where that is not known.  No part of what parties commit to.
+        Time of sealing by the owner, in ISO 8601; empty if it is not known.  The commitment does not depend on it.
     """
 
     rows: FloatArray
     target: NDArray[Any] | None = None
-    secret: bytes = field(default_factory=lambda: secrets.token_bytes(SECRET_BYTES))
+    secret: bytes = field(default_factory=lambda: secrets.token_bytes(_SECRET_BYTES))
     sealed_at: str = ""
 
     def __repr__(self) -> str:
@@ -74,17 +61,9 @@ class Anchor:
         return f"Anchor({self.rows.shape[0]} rows, {self.rows.shape[1]} columns, {with_target} targets)"
 
     def commitment(self, project: Project) -> str:
-        """What parties tell the analyst of their anchor: equal where anchor and project are equal to the last bit.
+        """Return 64 hexadecimal digits for the analyst, equal if anchor and project are equal to the last bit.
 
-        HMAC-SHA256 under the secret, so that whoever lacks it can test no guess of the rows.
-
-        Parameters
-        ----------
-        project : Project
-
-        Returns
-        -------
-        str of 64 hexadecimal digits
+        They are HMAC-SHA256 under the secret, so that nobody without it can test a guess of the rows.
         """
         arrays = {name: array for name, array in anchor_arrays(self).items() if name != "secret"}
         keyed = hmac.new(self.secret, _COMMITMENT, sha256)
@@ -96,10 +75,9 @@ class Anchor:
 
 
 def anchor_to_bytes(anchor: Anchor) -> bytes:
-    """The anchor for a party's own disk: in the clear, so the file must be readable by its owner alone."""
-    return pack(
-        _KIND, {"sealed": False, "sealed_at": anchor.sealed_at}, {_MEMBER: arrays_to_bytes(anchor_arrays(anchor))}
-    )
+    """Return the anchor for a party's own disk: in the clear, so the file must be readable by its owner alone."""
+    facts = {"sealed": False, "sealed_at": anchor.sealed_at}
+    return pack(_KIND, facts, {_MEMBER: arrays_to_bytes(anchor_arrays(anchor))})
 
 
 def anchor_from_bytes(data: bytes, *, what: str = "anchor.dcstate") -> Anchor:
@@ -108,7 +86,7 @@ def anchor_from_bytes(data: bytes, *, what: str = "anchor.dcstate") -> Anchor:
     Raises
     ------
     ExchangeError
-        When a bit of it was changed, or it is something else.
+        If a bit of it was changed, or it is something else.
     """
     try:
         bundle = unpack(data, kind=_KIND)
@@ -126,7 +104,7 @@ def anchor_from_bytes(data: bytes, *, what: str = "anchor.dcstate") -> Anchor:
 
 
 def anchor_arrays(anchor: Anchor) -> dict[str, NDArray[Any]]:
-    """Little-endian arrays that say all of an anchor; text becomes code points."""
+    """Return an anchor as little-endian arrays; text becomes code points."""
     arrays: dict[str, NDArray[Any]] = {
         "rows": np.ascontiguousarray(anchor.rows, dtype="<f8"),
         "secret": np.frombuffer(anchor.secret, dtype="<i4").copy(),
@@ -144,20 +122,14 @@ def anchor_arrays(anchor: Anchor) -> dict[str, NDArray[Any]]:
 
 
 def anchor_from_arrays(arrays: dict[str, NDArray[Any]], *, what: str) -> Anchor:
-    """The anchor that `anchor_arrays` described.
-
-    Raises
-    ------
-    ExchangeError
-        When arrays are missing or do not fit together.
-    """
+    """Return the anchor of `anchor_arrays`, or refuse arrays that are missing or do not fit together."""
     target_names = [name for name in ("target", "target_text") if name in arrays]
     if set(arrays) - set(target_names) != {"rows", "secret"} or len(target_names) > 1:
         raise _malformed(what, "other arrays than an anchor's")
     rows, secret = arrays["rows"], arrays["secret"]
     if rows.ndim != 2 or rows.dtype != np.float64 or 0 in rows.shape or not np.isfinite(rows).all():
         raise _malformed(what, "its rows are no table of finite numbers")
-    if secret.dtype != np.int32 or secret.nbytes != SECRET_BYTES or secret.ndim != 1:
+    if secret.dtype != np.int32 or secret.nbytes != _SECRET_BYTES or secret.ndim != 1:
         raise _malformed(what, "it has no secret")
     target = _target(target_names[0], arrays[target_names[0]], len(rows), what) if target_names else None
     return Anchor(rows=rows, target=target, secret=secret.astype("<i4").tobytes())
@@ -181,8 +153,8 @@ def _malformed(what: str, reason: str) -> ExchangeError:
     return ExchangeError("BUNDLE_MALFORMED", f"{what} cannot be used: {reason}. Have it sent again.")
 
 
-GENERATOR_BITS = 128
-"""Of the operating system's randomness in the generator that anchors are drawn by."""
+_GENERATOR_BITS = 128
+"""The operating system's randomness in the generator that draws anchors."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,7 +165,7 @@ class Guessing:
     ----------
     level : {"ok", "warning"}
     bits : float
-        Of a row, for whoever has the public table and knows the recipe, but at most those of the generator.
+        Of a row, for an attacker who has the public table and knows the recipe, but at most those of the generator.
     sentence : str
     """
 
@@ -203,17 +175,17 @@ class Guessing:
 
 
 def guessing(method: str, *, n_public: int | None = None, n_features: int = 1) -> Guessing:
-    """What protects an anchor by one of the recipes, or of rows that somebody gave.
+    """Return what protects an anchor by one of the recipes, or of given rows.
 
-    Linear maps are told by as many rows as the matrix has columns, and one; with another one a guess is tested.  Bits
-    are those of one row, because rows of a known table need not be guessed together: they can be matched one after
-    another.  "ok" says that trying out is hopeless, not that nobody can compute anything.
+    As many rows as the matrix has columns, and one, determine a linear map; another row tests a guess.  Bits are those
+    of one row, because rows of a known table can be matched one after another.  "ok" means that an exhaustive search is
+    hopeless, not that no computation succeeds.
 
     Parameters
     ----------
     method : {"smote", "uniform", "gaussian", "sample", "given"}
     n_public : int, optional
-        Rows of the public table; None where it is not known yet.
+        Rows of the public table; None if it is not known yet.
     n_features : int, default=1
         Columns of the matrix.
 
@@ -225,26 +197,26 @@ def guessing(method: str, *, n_public: int | None = None, n_features: int = 1) -
     'ok'
     """
     if method == "given":
-        return Guessing(level="warning", bits=0.0, sentence="Whoever has the table has the anchor: keep it secret.")
+        return Guessing(level="warning", bits=0.0, sentence="Anybody with the table has the anchor: keep it secret.")
     if method == "sample":
         bits = math.log2(n_public) if n_public else 0.0
-        size, told = (f"{n_public} ", f", {bits:.0f} bits") if n_public else ("", "")
+        size, shown = (f"{n_public} ", f", {bits:.0f} bits") if n_public else ("", "")
         return Guessing(
             level="warning",
             bits=bits,
-            sentence=f"Each row is one of the {size}public rows{told}: keep from the analyst "
+            sentence=f"Each row is one of the {size}public rows{shown}: keep from the analyst "
             "which table that is, or agree on another method.",
         )
     if method == "smote":
-        # Where between two rows of the table it lies is drawn with 53 bits.
-        bits = min(GENERATOR_BITS, 53 + (math.log2(n_public) if n_public else 0.0))
+        # The place between two rows of the table is drawn with 53 bits.
+        bits = min(_GENERATOR_BITS, 53 + (math.log2(n_public) if n_public else 0.0))
         return Guessing(
             level="ok",
             bits=bits,
             sentence=f"Each row lies at a random place between two public rows, {bits:.0f} bits; the table gives the "
             "lines away, not the places.",
         )
-    bits = float(min(GENERATOR_BITS, 53 * n_features))
+    bits = float(min(_GENERATOR_BITS, 53 * n_features))
     return Guessing(
         level="ok", bits=bits, sentence=f"Each number is drawn anew, {bits:.0f} bits a row; no table gives it away."
     )
@@ -253,47 +225,42 @@ def guessing(method: str, *, n_public: int | None = None, n_features: int = 1) -
 def make_anchor(project: Project, table: Any, *, where: str, random_state: int | None = None) -> Anchor:
     """Make the anchor from public rows, with a fresh secret.
 
-    The rows are first made the project's matrix; the anchor is made in its columns, so that a row of SMOTE may lie
-    between two categories.  For SMOTE, numbers count in units of their declared range, or the neighbours of a row would
-    be those in its largest column.
+    The anchor is made in the columns of the project's matrix, so that a row of SMOTE may lie between two categories.
+    SMOTE scales numbers by their declared range, or the largest column alone would decide
+    which rows are neighbours.
 
     Parameters
     ----------
     project : Project
     table : DataFrame
-        Public rows.  Targets are used, and are in the anchor, where the table and the method have them.
+        Public rows.  If the table and the method have targets, the anchor has them too.
     where : str
-        What an error calls the table.
+        Name of the table in errors.
     random_state : int, optional
         For a repeatable anchor; the secret stays fresh.
 
     Raises
     ------
     ExchangeError
-        When the rows are not as the project says.
+        If the rows do not fit the project.
     AnchorError
-        When the recipe cannot be followed, such as too few public rows.
+        If the recipe cannot be followed, such as with too few public rows.
     """
     encoded = encode_table(project, table, where=where, with_target=_has_target(project, table))
     recipe = project.anchor
-    scale = declared_widths(project) if recipe.method == "smote" else np.ones(project.n_features)
-    sampler = _sampler(project)
-    rows, target = sampler.sample(encoded.X / scale, encoded.target, random_state=random_state)
-    return check_anchor(Anchor(rows=rows * scale, target=target), project, what=where)
-
-
-def _sampler(project: Project) -> AnchorSampler:
+    low, high = _bounds(project)
+    scale = high - low if recipe.method == "smote" else np.ones(project.n_features)
     # Here, as the commands that only read a project should start at once.
     from ...anchor import GaussianAnchor, SampleAnchor, SMOTEAnchor, UniformAnchor
 
-    recipe = project.anchor
     samplers: dict[str, AnchorSampler] = {
         "smote": SMOTEAnchor(recipe.n_rows, task=project.task.kind if project.task.is_single else "auto"),
         "uniform": UniformAnchor(recipe.n_rows),
         "gaussian": GaussianAnchor(recipe.n_rows),
         "sample": SampleAnchor(recipe.n_rows),
     }
-    return samplers[recipe.method]
+    rows, target = samplers[recipe.method].sample(encoded.X / scale, encoded.target, random_state=random_state)
+    return _fitting(Anchor(rows=rows * scale, target=target), project, where)
 
 
 def anchor_of_rows(project: Project, table: Any, *, where: str) -> Anchor:
@@ -306,50 +273,42 @@ def anchor_of_rows(project: Project, table: Any, *, where: str) -> Anchor:
         With the columns of the project's matrix (`Project.feature_names`), which are taken as they are, or else with
         the project's own columns.
     where : str
-        What an error calls the table.
+        Name of the table in errors.
 
     Raises
     ------
     ExchangeError
-        When the rows do not fit the project.
+        If the rows do not fit the project.
     """
     found = [str(name) for name in table.columns]
     if set(project.feature_names) - set(found):
         encoded = encode_table(project, table, where=where, with_target=_has_target(project, table))
-        return check_anchor(Anchor(rows=encoded.X, target=encoded.target), project, what=where)
+        return _fitting(Anchor(rows=encoded.X, target=encoded.target), project, where)
     try:
         features = [as_numbers(table.iloc[:, found.index(name)]) for name in project.feature_names]
     except NotNumericError as error:
-        raise _unfit(where, f"a column {error}, and numbers are wanted") from None
+        raise _unfit(where, f"a column {error}; expected numbers") from None
     target = None
     if _has_target(project, table):
         entries = table.iloc[:, found.index(project.task.target)]
         name = project.task.target
         target = target_column(project.task, name, entries, Place(f"{where}: target {name!r}"))
-    return check_anchor(Anchor(rows=np.column_stack(features), target=target), project, what=where)
+    return _fitting(Anchor(rows=np.column_stack(features), target=target), project, where)
 
 
-def check_anchor(anchor: Anchor, project: Project, *, what: str) -> Anchor:
-    """Check that an anchor fits the project; its targets get the type that the project's have.
-
-    Raises
-    ------
-    ExchangeError
-        When it does not.
-    """
-    wanted = (project.anchor.n_rows, project.n_features)
-    if anchor.rows.shape != wanted:
+def _fitting(anchor: Anchor, project: Project, what: str) -> Anchor:
+    """Return an anchor that fits the project, with targets of the project's type, or refuse it."""
+    expected = (project.anchor.n_rows, project.n_features)
+    if anchor.rows.shape != expected:
         raise _unfit(
             what,
-            f"{anchor.rows.shape[0]} rows in {anchor.rows.shape[-1]} columns; the project wants {wanted[0]} rows in "
-            f"{wanted[1]}",
+            f"{anchor.rows.shape[0]} rows in {anchor.rows.shape[-1]} columns; the project wants {expected[0]} rows in "
+            f"{expected[1]}",
         )
     if not np.isfinite(anchor.rows).all():
         raise _unfit(what, "entries are missing or infinite")
     _check_ranges(anchor.rows, project, what)
-    if anchor.target is None:
-        return anchor
-    return replace(anchor, target=_checked_target(anchor.target, project, what))
+    return anchor if anchor.target is None else replace(anchor, target=_checked_target(anchor.target, project, what))
 
 
 def _check_ranges(rows: FloatArray, project: Project, what: str) -> None:
@@ -382,18 +341,12 @@ def _checked_target(target: NDArray[Any], project: Project, what: str) -> NDArra
 
 
 def _has_target(project: Project, table: Any) -> bool:
-    """Whether anchor rows get targets: of times to events and effects nobody makes any use, so they stay without."""
+    """Return whether anchor rows get targets; times to events and effects are of no use there."""
     return project.task.is_single and project.task.target in map(str, table.columns)
 
 
-def declared_widths(project: Project) -> FloatArray:
-    """For each column of the matrix, the width of its declared range; 1 for zeros and ones."""
-    low, high = _bounds(project)
-    return high - low
-
-
 def _bounds(project: Project) -> tuple[FloatArray, FloatArray]:
-    """For each column of the matrix, the least and the largest number that rows can have."""
+    """Return the least and the largest number that rows can have, for each column of the matrix."""
     low, high = np.zeros(project.n_features), np.ones(project.n_features)
     start = 0
     for column in project.columns:
@@ -407,11 +360,8 @@ def _unfit(what: str, reason: str) -> ExchangeError:
     return ExchangeError("ANCHOR_UNFIT", f"The anchor from {what} does not fit the project: {reason}. Make it again.")
 
 
-_SEALED = "sealed.bin"
-
-
 def seal_anchor(anchor: Anchor, project: Project, key: KeyPair) -> bytes:
-    """Seal an anchor to all parties of a project: the bytes of a `.dcanchor` file.
+    """Seal an anchor to all parties of a project, and return the bytes of a `.dcanchor` file.
 
     Parameters
     ----------
@@ -423,7 +373,7 @@ def seal_anchor(anchor: Anchor, project: Project, key: KeyPair) -> bytes:
     Raises
     ------
     ExchangeError
-        When the key is not the owner's, or the anchor does not fit the project.
+        If the key is not the owner's, or the anchor does not fit the project.
     """
     if key.public != project.owner:
         raise ExchangeError(
@@ -431,7 +381,7 @@ def seal_anchor(anchor: Anchor, project: Project, key: KeyPair) -> bytes:
             f"The key {key.public.fingerprint} is not the owner's ({project.owner.fingerprint}), and only the owner "
             "seals the anchor. Seal it in the owner's folder.",
         )
-    checked = check_anchor(anchor, project, what="the owner")
+    checked = _fitting(anchor, project, "the owner")
     sealed = seal(arrays_to_bytes(anchor_arrays(checked)), list(project.parties.values()), purpose=_purpose(project))
     # To the microsecond, so that of two anchors the later one is known.
     now = datetime.now(UTC).isoformat(timespec="microseconds")
@@ -452,7 +402,7 @@ def open_anchor(path: Path, project: Project, key: KeyPair) -> Anchor:
     Raises
     ------
     ExchangeError
-        When the file is not the owner's, belongs to another version of the project, was changed, is not for this key,
+        If the file is not the owner's, belongs to another version of the project, was changed, is not for this key,
         or holds an anchor that does not fit the project.
     """
     bundle = unpack(path, kind=_KIND, signed_by=project.owner)
@@ -466,20 +416,15 @@ def open_anchor(path: Path, project: Project, key: KeyPair) -> Anchor:
         raise ExchangeError("BUNDLE_MALFORMED", f"{path} holds no sealed anchor. Have it sent again.")
     data = unseal(bundle.members[_SEALED], key, purpose=_purpose(project))
     anchor = anchor_from_arrays(bytes_to_arrays(data, what=str(path)), what=str(path))
-    sealed_at = _time(bundle.facts.get("sealed_at"), path)
-    return replace(check_anchor(anchor, project, what=str(path)), sealed_at=sealed_at)
-
-
-def _time(said: Any, path: Path) -> str:
-    """When the owner sealed an anchor, as anchors are written."""
+    sealed_at: Any = bundle.facts.get("sealed_at")
     try:
-        if datetime.fromisoformat(said).utcoffset() != timedelta(0):
+        if datetime.fromisoformat(sealed_at).utcoffset() != timedelta(0):
             raise ValueError
     except (TypeError, ValueError):
         raise ExchangeError(
             "BUNDLE_MALFORMED", f"{path} does not say when the anchor was sealed. Have it sent again."
         ) from None
-    return str(said)
+    return replace(_fitting(anchor, project, str(path)), sealed_at=str(sealed_at))
 
 
 def _purpose(project: Project) -> str:

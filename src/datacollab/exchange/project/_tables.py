@@ -6,14 +6,13 @@ import contextlib
 import csv
 import os
 import re
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 from ..._require import require
+from ...bundle import replaced
 from ...errors import ExchangeError
 from ._refusals import listed
 
@@ -33,34 +32,68 @@ _FORMATS = {
 
 
 def table_format(path: Path, *, default: str | None = None) -> str:
-    """CSV, Parquet or Arrow.
+    """Return CSV, Parquet or Arrow, by the end of a file's name.
 
     Raises
     ------
     ExchangeError
-        When the end of the name is none of the known ones, and there is no default.
+        If the end is unknown, and there is no default.
     """
     found = _FORMATS.get(path.suffix.lower(), default)
     if found is None:
-        raise ExchangeError(
-            "TABLE_UNREADABLE", f"{path} ends in {path.suffix!r}; name it with one of {', '.join(_FORMATS)}."
-        )
+        raise _unreadable(path, f"ends in {path.suffix!r}; name it with one of {', '.join(_FORMATS)}.")
     return found
 
 
-def unreadable(path: Path, kind: str, error: BaseException) -> ExchangeError:
-    """The error for a Parquet or Arrow file that cannot be read, without the reader's words, which may quote data."""
-    wanted = "an Arrow or Feather file" if kind == "Arrow" else f"a {kind} file"
-    return ExchangeError(
-        "TABLE_UNREADABLE",
-        f"{path} cannot be read as {wanted} ({type(error).__name__}). Export it again, or save the table as CSV.",
-    )
+def read_table(path: Path, *, project: Project | None = None) -> Any:
+    """Read a CSV, Parquet or Arrow (Feather) file into a data frame, numbers to the last digit.
+
+    Parameters
+    ----------
+    path : Path
+        A name that ends in none of .parquet, .pq, .arrow, .feather and .ipc is read as CSV.
+    project : Project, optional
+        Determines the columns of a CSV file that are text: its categories, and those it does not name.  Without it,
+        pandas guesses, and 007 may become 7.
+
+    Raises
+    ------
+    ExchangeError
+        If the file is not of the format that its name says.  The message quotes no entry.
+    MissingExtraError
+        If pandas, or for Parquet and Arrow pyarrow, is not installed.
+    """
+    pandas, kind = require("pandas", "cli"), table_format(path, default="CSV")
+    if kind == "CSV":
+        return next(_csv_frames(path, None, project))
+    return pandas.concat(list(_arrow_batches(path, kind, _ROWS_AT_ONCE, project)), ignore_index=True)
 
 
-def settled(table: Any, project: Project | None) -> Any:
-    """Make numbers of the project float64, lest a type change after a first batch that has whole ones only.
+def table_batches(path: Path, *, batch_rows: int = 16384, project: Project | None = None) -> Iterator[Any]:
+    """Read a table in batches of rows, so that it need not fit into memory.
 
-    What holds no numbers stays, for `encode_table` to refuse.
+    Every batch has the same columns, and with a project the same types.  A table without rows is one empty batch.
+
+    Parameters
+    ----------
+    path, project
+        As in `read_table`.
+    batch_rows : int, default=16384
+        The most rows of a batch.
+
+    Raises
+    ------
+    ExchangeError, MissingExtraError
+        As `read_table` does; also after some batches, if a later row is malformed.
+    """
+    kind = table_format(path, default="CSV")
+    return _csv_frames(path, batch_rows, project) if kind == "CSV" else _arrow_batches(path, kind, batch_rows, project)
+
+
+def _settled(table: Any, project: Project | None) -> Any:
+    """Make numbers of the project float64, or a type could change after a first batch that has whole ones only.
+
+    Other entries stay, for `encode_table` to refuse.
     """
     if project is None:
         return table
@@ -68,6 +101,10 @@ def settled(table: Any, project: Project | None) -> Any:
     numeric |= {name for name, labels in project.task.labels.items() if not labels}
     kinds = {name: dtype.kind for name, dtype in table.dtypes.items() if name in numeric}
     return table.astype({name: "float64" for name, kind in kinds.items() if kind in "biu"})
+
+
+def _unreadable(path: Path, sentence: str) -> ExchangeError:
+    return ExchangeError("TABLE_UNREADABLE", f"{path} {sentence}")
 
 
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -81,50 +118,32 @@ _NO_TABLE = "is no CSV, Parquet or Arrow file (an Excel file? save it as CSV UTF
 _MISSING_TEXTS = frozenset(
     ("", "#N/A", "#NA", "-NaN", "-nan", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
 )
-"""What stands for a missing entry in a CSV file."""
+"""Texts for a missing entry in a CSV file."""
 
 
-def read_csv(path: Path, project: Project | None) -> Any:
-    """Read a CSV file into a data frame.
+def _csv_frames(path: Path, batch_rows: int | None, project: Project | None) -> Iterator[Any]:
+    """Read a CSV file in batches of rows, or at once; a file without rows is one empty batch.
 
-    Raises
-    ------
-    ExchangeError
-        When it is no CSV file with a header.
+    All rows are counted before the first batch, so that nothing is made of a file that was cut off.
     """
     pandas = require("pandas", "cli")
-    options = _options(path, project)
-    _check_rows(path)
+    options = _options(path, project) | {"low_memory": False, "compression": None}
     try:
-        table = pandas.read_csv(path, low_memory=False, compression=None, **options)
-    except ValueError as error:
-        raise _unreadable_csv(path, error) from None
-    return settled(table, project)
-
-
-def csv_batches(path: Path, batch_rows: int, project: Project | None) -> Iterator[Any]:
-    """Read a CSV file in batches of rows; a file without rows is one empty batch.
-
-    All rows are counted through before the first batch, so that nothing is made of a file that was cut off.
-
-    Raises
-    ------
-    ExchangeError
-        When it is no CSV file with a header, or its rows are not whole.
-    """
-    pandas = require("pandas", "cli")
-    options = _options(path, project)
-    _check_rows(path)
-    try:
-        with pandas.read_csv(path, chunksize=batch_rows, low_memory=False, compression=None, **options) as chunks:
+        _check_widths(path)
+        if batch_rows is None:
+            yield _settled(pandas.read_csv(path, **options), project)
+            return
+        with pandas.read_csv(path, chunksize=batch_rows, **options) as chunks:
             for chunk in chunks:
-                yield settled(chunk.reset_index(drop=True), project)
+                yield _settled(chunk.reset_index(drop=True), project)
+    except ExchangeError:
+        raise
     except ValueError as error:
         raise _unreadable_csv(path, error) from None
 
 
 def _options(path: Path, project: Project | None) -> dict[str, Any]:
-    """What pandas is told, so that an entry is read alike in every batch and by every version."""
+    """Return options for pandas with which an entry is read alike in every batch and by every version."""
     pandas = require("pandas", "cli")
     names = _header(path)
     # A copy of a row must stay one on its way through a file: numbers are read to the last digit, as pandas 3.1 does.
@@ -145,7 +164,7 @@ def _options(path: Path, project: Project | None) -> dict[str, Any]:
 
 
 def _header(path: Path) -> list[str]:
-    """Names of the columns, as they stand in the file."""
+    """Return the names of the columns, as they stand in the file."""
     pandas = require("pandas", "cli")
     _check_text_file(path)
     try:
@@ -154,16 +173,10 @@ def _header(path: Path) -> list[str]:
         raise _unreadable_csv(path, error) from None
     names = [str(name) for name in first.iloc[0]]
     if len(names) == 1 and any(mark in names[0] for mark in (";", "\t")):
-        raise ExchangeError(
-            "TABLE_UNREADABLE",
-            f"{path} has semicolons or tabs between its columns; commas are wanted, and decimal points.",
-        )
+        raise _unreadable(path, "has semicolons or tabs between its columns; expected commas, and decimal points.")
     if _is_row_of_numbers(names):
-        raise ExchangeError(
-            "TABLE_UNREADABLE",
-            f"{path} has no header: its first row holds numbers. Add a row with the columns' names.",
-        )
-    # Without a header these would be entries, so their places are told. Columns without a name hold nothing as a rule.
+        raise _unreadable(path, "has no header: its first row holds numbers. Add a row with the columns' names.")
+    # Without a header these would be entries, so only their places are shown. Nameless columns are empty as a rule.
     if repeated := [place for place, name in enumerate(names, start=1) if name and names.count(name) > 1]:
         raise ExchangeError(
             "TABLE_UNREADABLE", f"{path}: columns {listed(repeated)} share names with others. Rename or remove them."
@@ -172,7 +185,7 @@ def _header(path: Path) -> list[str]:
 
 
 def _is_row_of_numbers(names: list[str]) -> bool:
-    """Whether column names are rather the first row of a table.  0, 1, 2, ... are names."""
+    """Return whether column names are rather the first row of a table.  0, 1, 2, ... are names."""
     if names == [str(position) for position in range(len(names))]:
         return False
     try:
@@ -182,21 +195,8 @@ def _is_row_of_numbers(names: list[str]) -> bool:
     return True
 
 
-def _check_rows(path: Path) -> None:
-    """Check that every row has as many entries as the header; one pass, in which a single row is in memory.
-
-    Raises
-    ------
-    ExchangeError
-        With the line of the first row that has fewer or more; also when the file is not UTF-8.
-    """
-    try:
-        _check_widths(path)
-    except UnicodeDecodeError as error:
-        raise _unreadable_csv(path, error) from None
-
-
 def _check_widths(path: Path) -> None:
+    """Check that every row has as many entries as the header; one pass, in which a single row is in memory."""
     width = None
     with open(path, encoding="utf-8-sig", newline="") as file:
         for line, n_entries in _rows(path, file):
@@ -217,7 +217,7 @@ def _check_widths(path: Path) -> None:
 
 
 def _rows(path: Path, file: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """The line in which each row begins, from 1, and how many entries it has; blank lines are no rows."""
+    """Yield the line in which each row begins, from 1, and its number of entries; blank lines are no rows."""
     number, lines = 1, iter(file)
     for line in lines:
         # Counting commas takes a quarter of the time, and most lines have no quotation mark.
@@ -240,110 +240,48 @@ def _rows(path: Path, file: Iterable[str]) -> Iterator[tuple[int, int]]:
 
 
 def _check_text_file(path: Path) -> None:
-    """Look at the first bytes, which tell most files that hold no text.
-
-    Raises
-    ------
-    ExchangeError
-        When there are none, or they are no text.
-    """
+    """Refuse a file that is empty, or holds no text by its first bytes."""
     with open(path, "rb") as file:
         start = file.read(4096)
     if not start:
-        raise _refusal(path, "is empty.")
+        raise _unreadable(path, "is empty.")
     if start.startswith(_UTF_16):
-        raise _refusal(path, _NO_UTF_8)
+        raise _unreadable(path, _NO_UTF_8)
     for magic, sentence in _BY_CONTENTS.items():
         if start.startswith(magic):
-            raise _refusal(path, sentence)
+            raise _unreadable(path, sentence)
     if start.startswith(b"PK\x03\x04") or b"\0" in start:
-        raise _refusal(path, _NO_TABLE)
+        raise _unreadable(path, _NO_TABLE)
 
 
 def _unreadable_csv(path: Path, error: ValueError) -> ExchangeError:
-    """The error for a file that pandas cannot read; its own words may quote an entry, so only a number is taken."""
-    if isinstance(error, UnicodeDecodeError):
-        return _refusal(path, _NO_UTF_8)
+    """Return the error for a file that pandas cannot read; its own words may quote an entry, so a number is taken."""
     kind = type(error).__name__
+    if isinstance(error, UnicodeDecodeError):
+        return _unreadable(path, _NO_UTF_8)
     if kind == "EmptyDataError":
-        return _refusal(path, "is empty.")
-    line = _line(str(error))
+        return _unreadable(path, "is empty.")
+    # The C parser counts rows from 0, the header's included.
+    found = re.search(r"\b(line|row) (\d+)", str(error))
+    line = f" in line {int(found[2]) + (found[1] == 'row')}" if found else ""
     if "EOF inside string" in str(error):
-        return _refusal(
-            path,
-            f"has a quotation mark{line} that is not closed; the file may be cut off. Export it again, or close it.",
+        sentence = (
+            f"has a quotation mark{line} that is not closed; the file may be cut off. Export it again, or close it."
         )
-    return _refusal(
+        return _unreadable(path, sentence)
+    return _unreadable(
         path,
-        f"cannot be read as a CSV file{line} ({kind}). Wanted: UTF-8 text, commas between columns, a header, and as "
+        f"cannot be read as a CSV file{line} ({kind}). Expected UTF-8 text, commas between columns, a header, and as "
         "many entries in every row.",
     )
 
 
-def _line(words: str) -> str:
-    """The line that the C parser names; its rows count from 0, the header's included."""
-    found = re.search(r"\b(line|row) (\d+)", words)
-    return f" in line {int(found[2]) + (found[1] == 'row')}" if found else ""
-
-
-def _refusal(path: Path, sentence: str) -> ExchangeError:
-    return ExchangeError("TABLE_UNREADABLE", f"{path} {sentence}")
-
-
 _MOST_BYTES = 2**35
-"""Of a Parquet or Arrow file."""
+"""The largest Parquet or Arrow file."""
 _LEAST_MEMORY, _MOST_UNPACKED = 2**29, 100
 """A table may take 100 times the bytes of its file, and 512 MiB in any case."""
 _ROWS_AT_ONCE = 2**14
 _OBJECT = 8
-
-
-def read_table(path: Path, *, project: Project | None = None) -> Any:
-    """Read a CSV, Parquet or Arrow (Feather) file into a data frame, numbers to the last digit.
-
-    Parameters
-    ----------
-    path : Path
-        What ends in none of .parquet, .pq, .arrow, .feather and .ipc is read as CSV.
-    project : Project, optional
-        Says which columns of a CSV file are text: its categories, and what it does not name.  Without, pandas guesses,
-        and 007 may become 7.
-
-    Raises
-    ------
-    ExchangeError
-        When the file is not what its name says.  The message quotes no entry.
-    MissingExtraError
-        When pandas, or for Parquet and Arrow pyarrow, is not installed.
-    """
-    kind = table_format(path, default="CSV")
-    return read_csv(path, project) if kind == "CSV" else _read_arrow(path, kind, project)
-
-
-def table_batches(path: Path, *, batch_rows: int = 16384, project: Project | None = None) -> Iterator[Any]:
-    """Read a table in batches of rows, so that it need not fit into memory.
-
-    Every batch has the same columns, and with a project of the same types.  A table without rows is one empty batch.
-
-    Parameters
-    ----------
-    path, project
-        As `read_table` takes them.
-    batch_rows : int, default=16384
-        The most rows of a batch.
-
-    Raises
-    ------
-    ExchangeError, MissingExtraError
-        As `read_table` does; also after some batches, where a later row is malformed.
-    """
-    kind = table_format(path, default="CSV")
-    return csv_batches(path, batch_rows, project) if kind == "CSV" else _arrow_batches(path, kind, batch_rows, project)
-
-
-def _read_arrow(path: Path, kind: str, project: Project | None) -> Any:
-    pandas = require("pandas", "cli")
-    return pandas.concat(list(_arrow_batches(path, kind, _ROWS_AT_ONCE, project)), ignore_index=True)
 
 
 def _arrow_batches(path: Path, kind: str, batch_rows: int, project: Project | None) -> Iterator[Any]:
@@ -354,7 +292,13 @@ def _arrow_batches(path: Path, kind: str, batch_rows: int, project: Project | No
     pyarrow = require("pyarrow", "tables")
     try:
         with open(path, "rb") as file:
-            limit = _memory_limit(path, os.fstat(file.fileno()).st_size)
+            n_bytes = os.fstat(file.fileno()).st_size
+            if n_bytes > _MOST_BYTES:
+                raise ExchangeError(
+                    "TOO_LARGE",
+                    f"{path} has {n_bytes:,} bytes; {_MOST_BYTES:,} are allowed. Split it, or save it as CSV.",
+                )
+            limit = max(_LEAST_MEMORY, _MOST_UNPACKED * n_bytes)
             schema, batches, taken = (_parquet_batches if kind == "Parquet" else _ipc_batches)(file, batch_rows)
             _check_memory(path, taken, limit)
             taken = n_batches = 0
@@ -375,11 +319,18 @@ def _arrow_batches(path: Path, kind: str, batch_rows: int, project: Project | No
             "TOO_LARGE", f"{path} does not fit into memory. Read it where there is more, or save the table as CSV."
         ) from None
     except (pyarrow.ArrowException, ValueError, OSError) as error:
-        raise unreadable(path, kind, error) from None
+        raise _unreadable_arrow(path, error) from None
+
+
+def _unreadable_arrow(path: Path, error: BaseException) -> ExchangeError:
+    """Return the error for a Parquet or Arrow file, without the reader's words, which may quote data."""
+    sort = "a Parquet" if table_format(path) == "Parquet" else "an Arrow or Feather"
+    sentence = f"cannot be read as {sort} file ({type(error).__name__}). Export it again, or save the table as CSV."
+    return _unreadable(path, sentence)
 
 
 def _parquet_batches(file: IO[bytes], batch_rows: int) -> tuple[Any, Iterator[Any], int]:
-    """The columns of a Parquet file, batches of its rows, and the bytes that it says its pages take unpacked."""
+    """Return the columns of a Parquet file, batches of its rows, and the declared bytes of its pages unpacked."""
     opened = require("pyarrow.parquet", "tables").ParquetFile(file)
     about = opened.metadata
     n_bytes = sum(about.row_group(place).total_byte_size for place in range(about.num_row_groups))
@@ -387,24 +338,15 @@ def _parquet_batches(file: IO[bytes], batch_rows: int) -> tuple[Any, Iterator[An
 
 
 def _ipc_batches(file: IO[bytes], batch_rows: int) -> tuple[Any, Iterator[Any], int]:
-    """The same of the Arrow file format, which Feather is as well; the file says how large its batches are."""
+    """Return the same of an Arrow or Feather file, which declares the size of each batch."""
     opened = require("pyarrow.ipc", "tables").open_file(file)
     return opened.schema, map(opened.get_batch, range(opened.num_record_batches)), 0
-
-
-def _memory_limit(path: Path, n_bytes: int) -> int:
-    """Return the bytes that the table of a file may take, after a look at the file's own size."""
-    if n_bytes > _MOST_BYTES:
-        raise ExchangeError(
-            "TOO_LARGE", f"{path} has {n_bytes:,} bytes; {_MOST_BYTES:,} are allowed. Split it, or save it as CSV."
-        )
-    return max(_LEAST_MEMORY, _MOST_UNPACKED * n_bytes)
 
 
 def _memory_of(batch: Any) -> int:
     """Return the bytes of a batch as a data frame; one more for each row."""
     types = require("pyarrow", "tables").types
-    # These take next to nothing in Arrow, whatever their length.
+    # These take next to nothing in Arrow, at any length.
     n_short = sum(types.is_null(kind) or types.is_run_end_encoded(kind) for kind in batch.schema.types)
     return int(batch.nbytes + batch.num_rows * (1 + _OBJECT * n_short))
 
@@ -419,50 +361,43 @@ def _check_memory(path: Path, taken: int, limit: int) -> None:
 
 
 def _frame(batch: Any, project: Project | None, path: Path) -> Any:
-    """A batch as a data frame, whose types do not depend on whether entries are missing in it."""
+    """Return a batch as a data frame, whose types do not depend on whether entries are missing in it."""
     pandas, pyarrow = require("pandas", "cli"), require("pyarrow", "tables")
-    nullable = {} if project is None else {pyarrow.from_numpy_dtype(t.numpy_dtype): t for t in _nullable(pandas)}
+    whole = [f"{sign}Int{bits}Dtype" for sign in ("", "U") for bits in (8, 16, 32, 64)]
+    types = [] if project is None else [getattr(pandas, name)() for name in (*whole, "BooleanDtype")]
+    nullable = {pyarrow.from_numpy_dtype(each.numpy_dtype): each for each in types}
     carried = _carried(batch, project, path)
     # Objects of Python would take many times as much.
     others = batch.select([at for at in range(batch.num_columns) if at not in carried])
-    frame = settled(_to_pandas(others, nullable, path).reset_index(drop=True), project)
+    try:
+        frame = others.to_pandas(types_mapper=nullable.get)
+    # A file's description of the frame that it was written from may be anything, and is believed.
+    except (AttributeError, KeyError, TypeError) as error:
+        raise _unreadable_arrow(path, error) from None
+    frame = _settled(frame.reset_index(drop=True), project)
     for at, array in carried.items():
         frame.insert(min(at, frame.shape[1]), batch.schema.names[at], array)
     return frame
 
 
-def _to_pandas(batch: Any, nullable: dict[Any, Any], path: Path) -> Any:
-    try:
-        return batch.to_pandas(types_mapper=nullable.get)
-    # What a file says of the frame that it was written from may be anything, and is believed.
-    except (AttributeError, KeyError, TypeError) as error:
-        raise unreadable(path, "Parquet or Arrow", error) from None
-
-
 def _carried(batch: Any, project: Project | None, path: Path) -> dict[int, Any]:
-    """Columns of types that pandas has no own for, as they are: a batch without entries would not tell their type.
+    """Return columns of types that pandas lacks, as they are: a batch without entries would not tell their type.
 
     Only those that the project does not name, which are at most carried along.
     """
-    pandas, pyarrow = require("pandas", "cli"), require("pyarrow", "tables")
-    is_foreign = (
-        pyarrow.types.is_date,
-        pyarrow.types.is_time,
-        pyarrow.types.is_decimal,
-        pyarrow.types.is_binary,
-        pyarrow.types.is_large_binary,
-        pyarrow.types.is_fixed_size_binary,
-    )
-    named = (
-        () if project is None else (*project.task.columns, *(c.name for c in project.columns), *project.feature_names)
-    )
+    pandas, types = require("pandas", "cli"), require("pyarrow", "tables").types
+    binary = (types.is_binary, types.is_large_binary, types.is_fixed_size_binary)
+    is_foreign = (types.is_date, types.is_time, types.is_decimal, *binary)
+    named: tuple[str, ...] = ()
+    if project is not None:
+        named = (*project.task.columns, *(column.name for column in project.columns), *project.feature_names)
     carried = {}
     for at, field in enumerate(batch.schema):
-        is_nested = pyarrow.types.is_nested(field.type)
+        is_nested = types.is_nested(field.type)
         if is_nested and field.name in named:
             raise ExchangeError(
                 "SCHEMA_DTYPE",
-                f"{path}: column {field.name!r} holds lists or records; numbers or texts are wanted, one in each row.",
+                f"{path}: column {field.name!r} holds lists or records; expected a number or text in each row.",
             )
         is_carried = project is not None and field.name not in named and any(is_(field.type) for is_ in is_foreign)
         if (is_nested or is_carried) and batch.schema.names.count(field.name) == 1:
@@ -470,15 +405,10 @@ def _carried(batch: Any, project: Project | None, path: Path) -> dict[int, Any]:
     return carried
 
 
-def _nullable(pandas: Any) -> list[Any]:
-    whole = [f"{sign}Int{bits}Dtype" for sign in ("", "U") for bits in (8, 16, 32, 64)]
-    return [getattr(pandas, name)() for name in [*whole, "BooleanDtype"]]
-
-
 def write_table(path: Path, batches: Iterable[Any], *, mode: int = 0o666) -> int:
     """Write data frames one after another into a CSV, Parquet or Arrow file, by the end of its name.
 
-    The file appears when all of it is on the disk; if anything goes wrong, what was there before is still there.
+    The file appears when all of it is on the disk; if anything goes wrong, an earlier file is unchanged.
 
     Parameters
     ----------
@@ -491,78 +421,37 @@ def write_table(path: Path, batches: Iterable[Any], *, mode: int = 0o666) -> int
     Returns
     -------
     int
-        Rows written.
+        Number of rows.
 
     Raises
     ------
     ExchangeError
-        When the end of the name is unknown.
+        If the end of the name is unknown.
     MissingExtraError
-        When pyarrow is wanted and not installed.
+        If pyarrow is needed and not installed.
     """
-    path = Path(path)
-    open_writer = {"CSV": _csv_writer, "Parquet": _parquet_writer, "Arrow": _arrow_writer}[table_format(path)]
-    part = path.with_name(f".{path.name[:80]}.{secrets.token_hex(8)}.part")
-    n_rows = 0
-    try:
-        with open(part, "xb", opener=partial(os.open, mode=mode)) as file:
-            _claim(file)
-            with contextlib.ExitStack() as stack:
-                write: Callable[[Any], None] | None = None
-                for batch in batches:
-                    write = write or open_writer(file, batch, stack)
-                    write(batch)
-                    n_rows += len(batch)
-                if write is None:
-                    raise ValueError(f"There is nothing to write into {path}: no batch, not even one without rows.")
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except OSError as error:
-        if error.filename != str(part):
-            raise
-        # The name in the error is to be the one that was asked for.
-        raise OSError(error.errno, error.strerror, str(path)) from None
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink()
+    path, n_rows = Path(path), 0
+    kind = table_format(path)
+    with replaced(path, mode=mode) as file, contextlib.ExitStack() as stack:
+        write: Callable[[Any], object] | None = None
+        for batch in batches:
+            write = write or _writer(file, kind, batch, stack)
+            write(batch)
+            n_rows += len(batch)
+        if write is None:
+            raise ValueError(f"There is nothing to write into {path}: no batch, not even one without rows.")
     return n_rows
 
 
-def _claim(file: IO[bytes]) -> None:
-    """Keep other commands from taking the file for what a killed one left behind; see `exchange.log.locked`."""
-    if os.name == "posix":
-        import fcntl
-
-        # Some file systems know no locks; there, nobody else may work in the folder.
-        with contextlib.suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def _csv_writer(file: IO[bytes], first: Any, stack: contextlib.ExitStack) -> Callable[[Any], None]:
-    file.write(first.iloc[:0].to_csv(index=False, lineterminator="\n").encode())
-    return lambda batch: _discard(file.write(batch.to_csv(index=False, header=False, lineterminator="\n").encode()))
-
-
-def _parquet_writer(file: IO[bytes], first: Any, stack: contextlib.ExitStack) -> Callable[[Any], None]:
-    parquet, schema = require("pyarrow.parquet", "tables"), _schema(first)
-    writer = stack.enter_context(parquet.ParquetWriter(file, schema))
-    return lambda batch: writer.write_table(_arrow_table(batch, schema))
-
-
-def _arrow_writer(file: IO[bytes], first: Any, stack: contextlib.ExitStack) -> Callable[[Any], None]:
-    ipc, schema = require("pyarrow.ipc", "tables"), _schema(first)
-    writer = stack.enter_context(ipc.new_file(file, schema))
-    return lambda batch: writer.write_table(_arrow_table(batch, schema))
-
-
-def _schema(first: Any) -> Any:
-    return require("pyarrow", "tables").Schema.from_pandas(first, preserve_index=False)
-
-
-def _arrow_table(batch: Any, schema: Any) -> Any:
-    return require("pyarrow", "tables").Table.from_pandas(batch, schema=schema, preserve_index=False)
-
-
-def _discard(_: object) -> None:
-    pass
+def _writer(file: BinaryIO, kind: str, first: Any, stack: contextlib.ExitStack) -> Callable[[Any], object]:
+    """Return a function that writes one batch after another, with the columns and types of the first."""
+    if kind == "CSV":
+        file.write(first.iloc[:0].to_csv(index=False, lineterminator="\n").encode())
+        return lambda batch: file.write(batch.to_csv(index=False, header=False, lineterminator="\n").encode())
+    pyarrow = require("pyarrow", "tables")
+    schema = pyarrow.Schema.from_pandas(first, preserve_index=False)
+    if kind == "Parquet":
+        writer = stack.enter_context(require("pyarrow.parquet", "tables").ParquetWriter(file, schema))
+    else:
+        writer = stack.enter_context(require("pyarrow.ipc", "tables").new_file(file, schema))
+    return lambda batch: writer.write_table(pyarrow.Table.from_pandas(batch, schema=schema, preserve_index=False))
