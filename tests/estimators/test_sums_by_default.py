@@ -13,6 +13,8 @@ from sklearn.utils import estimator_html_repr
 
 import datacollab as dc
 from datacollab.errors import AgreementError, AnchorError
+from datacollab.party import Microaggregation
+from datacollab.sums import RidgeSums
 
 PARTIES = np.array(["north", "south", "west", "east", "centre"])
 
@@ -98,6 +100,39 @@ def test_what_says_how_rows_are_shared_makes_them_be_shared(digits):
 def test_what_sums_have_no_use_for_is_refused(digits, given):
     with pytest.raises(ValueError, match=f"sharing='sums' has no use for {next(iter(given))}"):
         digits.fit(dc.DataCollaborationClassifier(sharing="sums", **given))
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 8.0, 1e4])
+def test_epsilon_takes_the_noise_that_its_proof_wants(digits, fitted, epsilon):
+    """Recommended noise stays the least; what reaches the total is that noise."""
+    model = digits.fit(clone(fitted).set_params(epsilon=epsilon))
+    plan = model.sums_.plan
+    statistic = RidgeSums(plan.n_components, classes=range(10))
+    assert plan.noise == max(model.sums_.space.recommended.noise, statistic.noise_for(epsilon))
+    assert (plan.noise > fitted.sums_.plan.noise) == (epsilon < 1e4)
+    assert (model.score(digits.new, digits.answers) < fitted.score(digits.new, digits.answers)) == (epsilon < 1e4)
+    # Its standard deviation is 4 s, times what colluding parties add.
+    n_off = abs(model.sums_.model.fit.n_rows - 200)
+    assert n_off < 4 * 4 * plan.noise * plan.agreed.excess
+    assert (n_off > 1) == (epsilon < 1e4)
+
+
+def test_epsilon_of_numbers_goes_by_their_own_sensitivity():
+    X, y = dc.datasets.load("diabetes")
+    plan = World(X, y, 200, 100).fit(dc.DataCollaborationRegressor(epsilon=4.0, random_state=0)).sums_.plan
+    assert plan.noise == RidgeSums(plan.n_components, limits=plan.limits).noise_for(4.0)
+
+
+@pytest.mark.parametrize("given", [{"sharing": "rows"}, {"obfuscator": PCA(8)}, {"defences": [Microaggregation()]}])
+def test_epsilon_and_rows_are_refused_together(digits, given):
+    with pytest.raises(ValueError, match="epsilon is a bound for sums"):
+        digits.fit(dc.DataCollaborationClassifier(epsilon=8.0, **given))
+
+
+@pytest.mark.parametrize("epsilon", [0, -1.0, "8"])
+def test_an_epsilon_that_is_none_is_refused(digits, epsilon):
+    with pytest.raises(ValueError, match="epsilon"):
+        digits.fit(dc.DataCollaborationClassifier(epsilon=epsilon))
 
 
 def test_two_parties_and_no_anchor_are_refused(digits):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from .._validation import FloatArray, StrOptions
+from .._validation import FloatArray, Interval, StrOptions
 from ..analyst import BaseIntegrator
 from ..party import Defence
 from ._groups import by_party, owners
@@ -36,6 +37,7 @@ class _Supervised(BaseDataCollaboration):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BaseDataCollaboration._parameter_constraints,
         "sharing": [StrOptions({"sums", "rows"}), None],
+        "epsilon": [Interval(Real, 0, None, closed="neither"), None],
     }
 
     sums_: PlayedSums
@@ -47,6 +49,7 @@ class _Supervised(BaseDataCollaboration):
         estimator: Any = None,
         *,
         sharing: str | None = None,
+        epsilon: float | None = None,
         fit_on: Any = None,
         defences: Sequence[Defence] = (),
         shuffle: bool = True,
@@ -66,6 +69,7 @@ class _Supervised(BaseDataCollaboration):
             random_state=random_state,
         )
         self.sharing = sharing
+        self.epsilon = epsilon
 
     @property
     def _given_of_rows(self) -> list[str]:
@@ -80,9 +84,14 @@ class _Supervised(BaseDataCollaboration):
         Raises
         ------
         ValueError
-            If sums are asked for, and such a parameter is given.
+            If sums are asked for, and such a parameter is given; or if rows are shared, and `epsilon` is given.
         """
         given = self._given_of_rows
+        if self.epsilon is not None and (given or self.sharing == "rows"):
+            raise ValueError(
+                f"{type(self).__name__}: epsilon is a bound for sums, and {', '.join(given) or 'sharing'} has rows "
+                "shared. Leave one of them out, or pass defences=[GaussianMechanism(epsilon)] in place of epsilon."
+            )
         if self.sharing == "sums" and given:
             raise ValueError(
                 f"{type(self).__name__}: sharing='sums' has no use for {', '.join(given)}. Leave these out, or pass "
@@ -105,7 +114,10 @@ class _Supervised(BaseDataCollaboration):
         if self._shares_sums:
             options = self._target_options(target)
             self.sums_ = PlayedSums(
-                X, target, by_party(names), anchor, anchor_target, random_state=random_state, **options
+                *(X, target, by_party(names), anchor, anchor_target),
+                epsilon=self.epsilon,
+                random_state=random_state,
+                **options,
             )
         else:
             super()._play(X, target, names, anchor, anchor_target, random_state)
@@ -175,6 +187,11 @@ class DataCollaborationClassifier(ClassifierMixin, _Supervised):
     sharing : {"sums", "rows"}, default=None
         What parties share.  None takes rows if `obfuscator`, `integrator`, `estimator`, `fit_on` or `defences` is
         given, and sums otherwise.  Sums need three parties or more.
+    epsilon : float, default=None
+        Makes the total of sums (epsilon, 1e-5)-differentially private for replacing one row.  The noise is what
+        `RidgeSums.noise_for` says, and at least the recommended one.  The bound holds if at most half of the parties
+        work with the analyst, and takes the classes of y as known.  Smaller is
+        safer, and costs accuracy.
     fit_on : "anchor", array-like or dataframe of shape (n_public, n_features), default=None
         Public rows that every party fits its own obfuscator on, a secret half of them with a secret rotation after it,
         instead of its private rows; see `Party`.  "anchor" takes the anchor given to `fit`.
@@ -289,6 +306,11 @@ class DataCollaborationRegressor(RegressorMixin, _Supervised):
     sharing : {"sums", "rows"}, default=None
         What parties share.  None takes rows if `obfuscator`, `integrator`, `estimator`, `fit_on` or `defences` is
         given, and sums otherwise.  Sums need three parties or more.
+    epsilon : float, default=None
+        Makes the total of sums (epsilon, 1e-5)-differentially private for replacing one row.  The noise is what
+        `RidgeSums.noise_for` says, and at least the recommended one.  The bound holds if at most half of the parties
+        work with the analyst, and takes the range of y as known.  Smaller is
+        safer, and costs accuracy.
     fit_on : "anchor", array-like or dataframe of shape (n_public, n_features), default=None
         Public rows that every party fits its own obfuscator on, a secret half of them with a secret rotation after it,
         instead of its private rows; see `Party`.  "anchor" takes the anchor given to `fit`.

@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 from .._validation import FloatArray, PartyName
 from ..errors import AgreementError
 from ..party import CommonSpace
-from ..sums import FEWEST_PARTIES, MaskKey, SumsPlan
+from ..sums import FEWEST_PARTIES, MaskKey, RidgeSums, SumsPlan
 
 __all__ = ["PlayedSums"]
 
@@ -31,6 +31,7 @@ class PlayedSums:
         *,
         classes: NDArray[Any] | None,
         limits: tuple[float, float] | None,
+        epsilon: float | None,
         random_state: np.random.RandomState | None,
     ) -> None:
         if len(rows) < FEWEST_PARTIES:
@@ -41,21 +42,24 @@ class PlayedSums:
         draw = secrets.token_bytes if random_state is None else random_state.bytes
         keys = {party: MaskKey(draw(32)) for party in rows}
         self.space = CommonSpace(anchor, draw(32))
+        target: dict[str, Any] = {"classes": None if classes is None else tuple(classes.tolist()), "limits": limits}
+        noise = self.space.recommended.noise
+        if epsilon is not None:
+            noise = max(noise, RidgeSums(self.space.n_components, **target).noise_for(epsilon))
         self.plan = SumsPlan(
             {party: key.public for party, key in keys.items()},
             n_components=self.space.n_components,
-            classes=None if classes is None else tuple(classes.tolist()),
-            limits=limits,
-            noise=self.space.recommended.noise,
+            **target,
+            noise=noise,
             least_penalty=self.space.recommended.least_penalty,
         )
         messages = []
         for place, (party, index) in enumerate(rows.items()):
-            v, target = self.transform(_safe_indexing(X, index)), y[index]
+            v, t = self.transform(_safe_indexing(X, index)), y[index]
             if place == 0 and anchor_target is not None:
-                v, target = np.vstack([v, self.space.anchor]), np.concatenate([target, anchor_target])
+                v, t = np.vstack([v, self.space.anchor]), np.concatenate([t, anchor_target])
             noise_key = None if random_state is None else draw(32)
-            messages.append(self.plan.message(party, v, target, keys[party], noise_key=noise_key))
+            messages.append(self.plan.message(party, v, t, keys[party], noise_key=noise_key))
         self.model = self.plan.solve(messages)
 
     def transform(self, X: Any) -> FloatArray:
