@@ -9,9 +9,9 @@ signed project, the sealed anchor, a share of each party, and a model for each::
     python play_030_files_that_cross.py                                    # handwritten digits, from scikit-learn
     python play_030_files_that_cross.py ujiindoorloc --data-dir DIRECTORY  # where a phone is, from radio signals
 
-With ``--keep-order`` the parties share their own rows, undefended and in the order of their tables, and the analyst is
-told what to do, so that the predictions of the collaboration can be held against those of
-``datacollab.DataCollaborationClassifier`` to the last digit.  In life none of that is a good idea.
+With ``--keep-order`` the parties share their own rows, undefended and in the order of their tables.  Method and model
+are named, so that predictions are those of ``datacollab.DataCollaborationClassifier`` to the last digit.  In life none
+of that is a good idea.
 """
 
 import argparse
@@ -27,11 +27,11 @@ PARTIES = {"clinic-a": 0o077, "clinic-b": 0o022, "clinic-c": 0o002}
 ANALYST_UMASK = 0o027
 
 SIZES = ["--rows=100", "--columns=400"]
-"""Of the parties' tables.  Of wider ones, PCA takes the leading directions by a random method, a secret of its own."""
+"""Sizes of the parties' tables.  In wider ones, PCA takes the leading directions by a random, secret method."""
 
 TARGETS = {"digits": "digit", "ujiindoorloc": "latitude"}
 RANGES = {"digits": ("0", "1"), "ujiindoorloc": ("-110", "100")}
-"""Of all columns but the target.  In UJIIndoorLoc 100 stands for an access point that was not received."""
+"""Range of all columns but the target.  In UJIIndoorLoc 100 stands for an access point that was not received."""
 
 
 def main() -> None:
@@ -106,7 +106,7 @@ def play(output: Path, dataset: str, data_dir: Path | None, *, shuffle: bool) ->
     run("analyst", "analyst", "integrate", *shares, "--project=project.toml", "--seed=0", *named)
     run("analyst", "analyst", "export")
 
-    # Each party installs its model, is told what collaboration brought, and predicts alone from now on.
+    # Each party installs its model, reads what collaboration brought, and predicts alone from now on.
     for party in PARTIES:
         send(f"outbox/{party}.dcmodel", "analyst", party)
         run(party, "party", "install", f"{party}.dcmodel")

@@ -36,7 +36,7 @@ print("own rows in the anchor:", sum(len(dc.find_private_rows(X_public, own)) fo
 
 # %%
 # **Agree with the analyst.**  Each clinic makes a mask key for this sum and sends its public half.  The plan names the
-# clinics, the classes and the noise.  Whatever is in it goes into the masks, so that no message fits another plan.
+# clinics, the classes and the noise.  All of it goes into the masks, so that no message fits another plan.
 
 keys = {name: dc.MaskKey.generate() for name in split}
 plan = dc.SumsPlan({name: key.public for name, key in keys.items()}, n_components=space.n_components, classes=range(10))
@@ -80,7 +80,7 @@ for way in ("Local", "Local+Public", "sums under masks"):
 print(f"Central {central:.3f}")
 
 # %%
-# Every clinic gains, also against what it would have with the public rows.  What the message tells, and what the
+# Every clinic gains, also against what it would have with the public rows.  What the message reveals, and what the
 # analyst could learn together with a clinic, is on the page about sums under masks.
 
 figure, axes = plt.subplots(figsize=(8, 3.8), layout="constrained")

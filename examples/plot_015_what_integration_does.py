@@ -69,7 +69,7 @@ for name, accuracy in accuracies.items():
     print(f"{name:31} {accuracy:.3f}")
 
 # %%
-# Collaboration comes near to all rows in one place, of which nobody had to give one away.  But 300 *labelled* public
+# Collaboration comes near to all rows in one place, and nobody gave one away.  But 300 *labelled* public
 # rows would do more than both: see ``plot_035_when_it_pays.py``.
 #
 # **The picture** has three digits in colours, and hospitals as markers.  All panels are drawn by a projection that the

@@ -63,8 +63,8 @@ for name, level in levels.items():
     print(f"{name:27} {level:7.3f}")
 
 # %%
-# Few columns tell less to both.  Where accuracy is good, nearly every row is linked, whatever the kind: **an obfuscator
-# is no defence** against whoever holds the anchor.  Choose it for accuracy, and add a defence:
+# Few columns reveal less to both.  Where accuracy is good, nearly every row is linked, for each kind: **an obfuscator
+# is no defence** against an attacker who holds the anchor.  Choose it for accuracy, and add a defence:
 # ``plot_055_defences.py``.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 4.2), layout="constrained")

@@ -3,7 +3,7 @@ When collaboration pays, and when not
 =====================================
 
 Collaboration costs agreements, work and some privacy.  It pays where a party has few rows, and not where it has many,
-or enough labelled public ones.  Nobody can tell beforehand for sure; here both are measured.
+or enough labelled public ones.  Nobody knows beforehand for sure; here both are measured.
 """
 
 import matplotlib.pyplot as plt
@@ -25,7 +25,7 @@ f = dc.obfuscator("pca", n_components=24)
 
 
 def accuracies(n_rows: int, n_public: int) -> dict[str, float]:
-    """Of all ways, means over parties, on rows that nobody has."""
+    """Return accuracies of all ways, means over parties, on rows that nobody has."""
     split = dc.datasets.split_parties(X, y, n_parties=6, n_per_party=n_rows, random_state=0)
     X_own, y_own, owner = split.pooled()
     X_rest, y_rest = split.remaining()

@@ -35,7 +35,7 @@ def dealt(concentration: float, seed: int) -> dc.datasets.PartySplit:
 
 
 def accuracies(concentration: float, seed: int) -> dict[str, float]:
-    """Of all ways, means over clinics."""
+    """Return accuracies of all ways, means over clinics."""
     split = dealt(concentration, seed)
     X_own, y_own, owner = split.pooled()
     X_rest, y_rest = split.remaining()

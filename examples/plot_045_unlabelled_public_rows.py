@@ -29,7 +29,7 @@ h = make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000))
 
 # %%
 # **Alone**: a model of the 25 own rows, or labels spread from these to the public rows and on to the new ones.  Which
-# of both is better a laboratory would have to find out; here it is told.  **If somebody labels** all public rows, a
+# of both is better a laboratory would have to find out; here it is given.  **If somebody labels** all public rows, a
 # model learns from them and the own rows.
 
 
@@ -40,7 +40,7 @@ def spread(rows: np.ndarray, labels: np.ndarray, public: np.ndarray) -> float:
 
 
 def accuracies(n_public: int) -> dict[str, float]:
-    """Of all ways, means over laboratories."""
+    """Return accuracies of all ways, means over laboratories."""
     public, labels = X_rest[:n_public], y_rest[:n_public]
     anchor, _ = dc.SMOTEAnchor(500, include_sources=True).sample(public, random_state=0)
     f, g = dc.obfuscator("pca", n_components=24), dc.KTI(24)

@@ -88,7 +88,7 @@ for name, accuracy in accuracies.items():
     print(f"{name:26} {accuracy:.3f}")
 
 # %%
-# **The picture**: what the strongest attack reaches, with its 95 % interval, beside what the labels alone would tell.
+# **The picture**: what the strongest attack reaches, with its 95 % interval, beside what the labels alone would reveal.
 # An attack that does no better than that shows nothing; a stronger one may come.
 
 figure, axes = plt.subplots(figsize=(8.4, 4.2), layout="constrained")

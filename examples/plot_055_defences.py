@@ -2,7 +2,7 @@
 Defences: accuracy against risk
 ===============================
 
-Undefended shares are the most accurate, and their rows are linked by whoever holds the anchor.  A defence changes what
+Undefended shares are the most accurate, and an attacker who holds the anchor links their rows.  A defence changes what
 is published, and costs accuracy.  Here five ways of sharing the same rows stand side by side, by both measures.
 """
 
@@ -43,7 +43,7 @@ f, first = dc.obfuscator("pca", n_components=16), next(iter(split))
 
 
 def tried(defences: tuple[dc.party.Defence, ...]) -> tuple[float, float, float]:
-    """Accuracy, the share of a laboratory's rows that attackers link, and how well they tell members from others."""
+    """Return the accuracy, the share of a laboratory's rows that attackers link, and how well they recognise members."""
     made = dc.DataCollaborationClassifier(f, dc.KTI(16), h, fit_on="anchor", defences=defences, random_state=0)
     made.fit(X_own, y_own, groups=owner, anchor=anchor, anchor_target=labels)
     found = dc.audit(

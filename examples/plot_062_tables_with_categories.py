@@ -3,7 +3,7 @@ Tables with categories and gaps
 ===============================
 
 Tables of hospitals have words in them, and entries that nobody has filled in.  Both are a matter of the obfuscator: a
-pipeline fills gaps, turns categories into columns, and only then maps.  Whatever it learns for that stays at the party.
+pipeline fills gaps, turns categories into columns, and only then maps.  What it learns for that stays at the party.
 """
 
 import matplotlib.pyplot as plt
@@ -66,7 +66,7 @@ g = make_pipeline(StandardScaler(), LogisticRegression(C=0.1))
 
 
 def areas(seed: int) -> dict[str, float]:
-    """Of all ways, means over hospitals."""
+    """Return scores of all ways, means over hospitals."""
     order = np.random.default_rng(seed).permutation(len(table))
     own, public, new = order[:180], order[180:280], order[280:]
     hospital = np.repeat([f"hospital {k}" for k in range(6)], 30)

@@ -45,7 +45,7 @@ X_own, y_own, X_public, X_new, y_new = X.iloc[own], y[own], X.iloc[public], X.il
 names = np.unique(hospital)
 
 # %%
-# **What an exact time gives away.**  It is nearly a name, whatever f_k does to the rest of the row.  The audit says so
+# **What an exact time gives away.**  It is nearly a name, and f_k does not hide it.  The audit says so
 # before anything leaves.  So hospitals share months, rounded up: ``time_step=1.0``.  Of fifty rows spread over nearly
 # twenty years most are still alone with theirs; who fears that takes longer steps.
 

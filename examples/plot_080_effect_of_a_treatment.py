@@ -81,7 +81,7 @@ for name, (estimate, error) in found.items():
 # %%
 # Collaboration and Central differ by who is in which fold, as shares come in a secret order, and by nothing else.  No
 # clinic alone can say much.  The average of all their estimates can, and where outcomes are about linear in the
-# columns and each clinic has rows enough, it is nearly as good as collaboration, and tells less.
+# columns and each clinic has rows enough, it is nearly as good as collaboration, and reveals less.
 
 # %%
 # **Pictures**: how scores overlap, and the estimates.

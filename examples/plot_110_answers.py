@@ -1,10 +1,10 @@
 """
-Answers in place of a model: a tree that can be read
-====================================================
+Anchor predictions in place of a model: a tree that can be read
+===============================================================
 
-Six clinics hold 60 handwritten digits each.  The analyst sends no model back, but what its model says of the public
-rows.  Each clinic learns from these answers, on the original columns, whatever it likes to read or keep; and may forget
-its map f_k.
+Six clinics hold 60 handwritten digits each.  The analyst sends back no model, but what its model predicts for the
+public rows.  Each clinic distils a model of its own from these anchor predictions, on the original columns, such as a
+tree that people can read.  It may then forget its map f_k.
 """
 
 import matplotlib.pyplot as plt

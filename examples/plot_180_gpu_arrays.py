@@ -79,7 +79,7 @@ print(f"new rows, relative difference to NumPy   {np.abs(expected - signs * foun
 
 
 def accuracy(functions: Mapping[str, Callable[[np.ndarray], np.ndarray]]) -> float:
-    """Of a model of all parties' rows, mean over parties."""
+    """Return the accuracy of a model of all parties' rows, mean over parties."""
     rows = {name: functions[name](party.obfuscate(split[name].X)) for name, party in together.parties_.items()}
     h.fit(np.concatenate(list(rows.values())), y_own)
     return float(

@@ -2,8 +2,8 @@
 Files that cross
 ================
 
-Between organisations nothing crosses but files.  They are signed by whoever sends them and sealed to whoever may read
-them, hold numbers and no code, and are checked before anything is made of them.  Here one share goes the whole way, and
+Between organisations nothing crosses but files.  They are signed by their sender and sealed to their readers,
+hold numbers and no code, and are checked before anything is made of them.  Here one share goes the whole way, and
 so do an altered one and one that the wrong reader opens.
 
 .. note:: Signatures are an extra: ``pip install 'datacollab[exchange,plots]'``.  The whole exchange by commands, in
@@ -55,7 +55,7 @@ for name in parties:
     print(shares[-1])
 
 # %%
-# **What is refused**: the seal, for any other key; and a file of which a single bit was changed on its way.
+# **What is refused**: the seal, for any other key; and a file with a single bit changed on its way.
 
 first, second = list(parties)[:2]
 sealed = (folder / f"{first}.sealed").read_bytes()

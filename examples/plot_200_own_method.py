@@ -104,7 +104,7 @@ for name, values in results.items():
     print(f"{name:26} {values.mean():.3f}   from {values.min():.3f} to {values.max():.3f}")
 
 # %%
-# Before it leaves your hands: whoever is the first party gives its map's view of the anchor away to all others, as they
+# Before it leaves your hands: the first party gives its map's view of the anchor away to all others, as they
 # learn maps onto it.  That is why the library's methods have a target that mixes all parties.
 
 figure, axes = plt.subplots(figsize=(8, 3.8), layout="constrained")
