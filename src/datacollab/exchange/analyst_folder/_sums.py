@@ -12,7 +12,7 @@ from ...bundle import KeyPair, digest, unpack
 from ...errors import AgreementError, DataCollabError, ExchangeError, ShareError
 from ...sums import MASKED_SUM_KIND, MaskedMessage, SumsModel, SumsPlan, read_message
 from ..project import Project
-from ..sums import Told, fewest_rows, plan_of, told_by
+from ..sums import SumsFacts, fewest_rows, plan_of, read_sums_facts
 from ._shares import check_same_anchor, check_signer
 
 __all__ = ["FEWEST_IN_TOTAL", "ReceivedSum", "SumsIntegration", "check_new_sum", "receive_sum", "solve_sums"]
@@ -31,14 +31,14 @@ class ReceivedSum:
     Attributes
     ----------
     message : MaskedMessage
-    told : Told
+    told : SumsFacts
         What the file says on its outside.
     digest : str
         Identity of the bundle.
     """
 
     message: MaskedMessage = field(repr=False)
-    told: Told
+    told: SumsFacts
     digest: str
 
     @property
@@ -115,7 +115,7 @@ def receive_sum(source: bytes, project: Project, key: KeyPair, *, where: str) ->
             f"{list(project.parties)!r}. Ask the project's owner.",
         )
     check_signer(bundle, project.parties[party], party, where)
-    told = told_by(bundle.facts, project, party, where)
+    told = read_sums_facts(bundle.facts, project, party, where)
     try:
         message = read_message(source, key, signed_by=project.parties[party])
         plan_of(project, anchor_commitment=told.anchor_commitment, n_components=told.n_components).agreed.check(message)

@@ -18,7 +18,7 @@ from ...errors import ExchangeError
 from ...sums import MaskKey, SumsPlan, measured_membership
 from ..ledger import Ledger
 from ..project import Anchor, EncodedTable, Project, declared_alike
-from ..sums import Told, Withdrawal, fewest_rows, plan_of
+from ..sums import SumsFacts, Withdrawal, fewest_rows, plan_of
 from ._files import Files, OwnFiles
 from ._mask_key import load_mask_key
 from ._policy import Policy
@@ -43,7 +43,7 @@ class PreparedSum:
     Attributes
     ----------
     plan : SumsPlan
-    told : Told
+    told : SumsFacts
         What its file says on the outside.
     part : ndarray of shape (n_numbers,)
         The party's sums; as sensitive as its rows.
@@ -58,7 +58,7 @@ class PreparedSum:
     """
 
     plan: SumsPlan
-    told: Told
+    told: SumsFacts
     part: FloatArray = field(repr=False)
     rows: NDArray[np.uint64] = field(repr=False)
     void: frozenset[str]
@@ -171,7 +171,7 @@ def prepare_sum(
         adjusted=adjusted.to_dict(),
     )
     created = datetime.now(UTC).isoformat(timespec="seconds")
-    told = Told(
+    told = SumsFacts(
         project_digest=project.digest,
         anchor_commitment=commitment,
         n_components=common.n_components,

@@ -1,7 +1,7 @@
-"""A ledger of totals that an institution's rows went into.
+"""The ledger of the totals that contain an institution's rows.
 
-Two totals over nearly the same rows tell the difference: one patient's record, if one was added in between.  A folder
-of one project cannot see that.  So the ledger belongs to the institution and lies outside of all folders.
+Two totals over nearly the same rows reveal their difference: one patient's record, if one was added in between.  A
+folder of one project cannot see that, so the ledger belongs to the institution and lies outside of all folders.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...bundle import canonical_json, parse_json, write_atomically
-from ...errors import ExchangeError
-from ..log import locked
+from ..bundle import canonical_json, parse_json, write_atomically
+from ..errors import ExchangeError
+from .log import locked
 
 __all__ = ["Ledger", "LedgerEntry"]
 
 FEWEST_DIFFERENT = 10
 """Totals over row sets that differ by fewer rows are refused."""
 
-_VERSION = 1
+_FORMAT, _VERSION = "datacollab.ledger", 1
 _HASH = np.dtype("<u8")
 _KEYS = {"context", "purpose", "noise", "time", "agreement", "parties", "rows"}
 
@@ -44,11 +44,11 @@ class LedgerEntry:
     noise : float
         Standard deviation of the total's noise.
     time : str
-        When, in ISO 8601.
+        Time of the entry, in ISO 8601.
     agreement : str
         Digest of the project: of one run.
     parties : dict of str to str
-        Whose rows are in the total: public keys, by party.
+        Public keys of the parties with rows in the total, by name.
     rows : ndarray of uint64, shape (n_rows,)
         Keyed hashes of the rows, in ascending order.
     """
@@ -132,7 +132,7 @@ class Ledger:
     def check(
         self, rows: NDArray[np.uint64], *, context: str, agreement: str, void: Collection[str] = frozenset()
     ) -> None:
-        """Refuse a total that would tell single rows, beside those that there are.
+        """Refuse a total that, beside the earlier ones, would reveal single rows.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class Ledger:
             Fingerprints of all rows.
         context, agreement : str
         void : collection of str
-            Agreements whose totals will never be made, as a party of them has left.
+            Agreements whose totals will never be made, as one of their parties has left.
 
         Raises
         ------
@@ -164,8 +164,8 @@ class Ledger:
                 raise ExchangeError(
                     "ALREADY_SHARED",
                     f"Nearly the same rows went into the total {entry.purpose!r} on {when}: fewer than "
-                    f"{FEWEST_DIFFERENT} differ. Two totals would tell these rows. Put all targets into one study, or "
-                    "wait for more rows. If a party has left that run, give its withdrawal (--withdrawal).",
+                    f"{FEWEST_DIFFERENT} differ. Two totals would reveal these rows. Put all targets into one study, "
+                    "or wait for more rows. If a party has left that run, give its withdrawal (--withdrawal).",
                 )
 
     def enter(
@@ -179,21 +179,17 @@ class Ledger:
         parties: Mapping[str, str],
         void: Collection[str] = frozenset(),
     ) -> None:
-        """Check a total and write it down, before any message of it leaves.
-
-        The entry is on the disk when this returns.
+        """Check a total and write it down, before any message of it leaves; on the disk when this returns.
 
         Parameters
         ----------
-        rows, context, agreement
-            As in `check`.
+        rows, context, agreement, void
+            As in `check`; no sum of the void agreements is entered from now on.
         purpose : str
         noise : float
             Above 0.
         parties : mapping of str to str
             Public keys, by party.
-        void : collection of str
-            As in `check`; no sum of these agreements is entered from now on.
 
         Raises
         ------
@@ -210,44 +206,22 @@ class Ledger:
             self._write((*self.entries, entry), {*self.closed, *void})
 
     def close(self, agreement: str) -> None:
-        """Enter no sum of an agreement any more.
-
-        Raises
-        ------
-        ExchangeError
-            ``BUSY`` if another command has the ledger.
-        """
+        """Enter no sum of an agreement any more, or raise ``BUSY`` if another command has the ledger."""
         with locked(self.path.parent):
             self._load()
             self._write(self.entries, {*self.closed, agreement})
 
     def noise_left(self, rows: NDArray[np.uint64]) -> float:
-        """Return the noise that all totals with any of these rows have together: 1 over the root of the sum of 1/s².
-
-        Infinity if there is none.
-        """
+        """Return the joint noise of all totals with any of these rows, (Σ 1/s²)^(-1/2); infinity if there is none."""
         spent = sum(entry.noise**-2 for entry in self.entries if entry.shares_rows(rows))
         return math.inf if spent == 0 else float(spent**-0.5)
 
     def _write(self, entries: tuple[LedgerEntry, ...], closed: Collection[str]) -> None:
-        listed = [
-            {
-                "context": entry.context,
-                "purpose": entry.purpose,
-                "noise": entry.noise,
-                "time": entry.time,
-                "agreement": entry.agreement,
-                "parties": entry.parties,
-                "rows": base64.b64encode(entry.rows.astype(_HASH).tobytes()).decode(),
-            }
-            for entry in entries
-        ]
-        contents = {
-            "format": "datacollab.ledger",
-            "format_version": _VERSION,
-            "entries": listed,
-            "closed": sorted(closed),
-        }
+        listed = []
+        for entry in entries:
+            plain = {name: getattr(entry, name) for name in _KEYS - {"rows"}}
+            listed.append(plain | {"rows": base64.b64encode(entry.rows.astype(_HASH).tobytes()).decode()})
+        contents = {"format": _FORMAT, "format_version": _VERSION, "entries": listed, "closed": sorted(closed)}
         write_atomically(self.path, canonical_json(contents) + b"\n", mode=0o600)
         self.entries, self.closed = entries, tuple(sorted(closed))
 
@@ -258,7 +232,7 @@ class Ledger:
             return
         try:
             contents = parse_json(data, what=str(self.path))
-            if (contents["format"], contents["format_version"]) != ("datacollab.ledger", _VERSION):
+            if (contents["format"], contents["format_version"]) != (_FORMAT, _VERSION):
                 raise ValueError
             entries, closed = tuple(self._entry(entry) for entry in contents["entries"]), contents["closed"]
             if not all(isinstance(each, str) for each in closed):

@@ -1,0 +1,361 @@
+"""The log of a folder: its entries, chained by their hashes, its witnesses, and one command at a time."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import secrets
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ..bundle import (
+    Bundle,
+    KeyFile,
+    canonical_json,
+    digest,
+    open_unlinked,
+    parse_json,
+    remove_leftovers,
+    sync_folder,
+    unpack,
+    write_atomically,
+)
+from ..errors import ExchangeError
+
+__all__ = ["CHAIN_START", "AuditLog", "Chain", "check_log_against", "locked", "log_witnesses"]
+
+CHAIN_START = "0" * 64
+"""The previous hash of a first entry."""
+
+
+@dataclass(frozen=True)
+class Chain:
+    r"""A form of entries, each with the hash of the one before it: one changed, removed, inserted or moved is found.
+
+    The chain itself cannot show that its end was cut off, or that all was written anew.
+
+    Attributes
+    ----------
+    domain : bytes
+        Hashed before each entry, so that none of another chain can stand for it.
+    broken : callable
+        Makes the error from the number of the first entry that does not follow.
+    number, hash : str
+        Keys of an entry's number, from 1, and its hash.
+    others : tuple of str
+        Further keys of an entry, whose values are texts, and ``facts``, which is an object.
+    besides : mapping of str to str
+        Hashed with each entry and not written into it.
+
+    Examples
+    --------
+    >>> chain = Chain(b"weather 1\n", lambda number: ValueError(number), others=("day",))
+    >>> first = chain.entry(1, CHAIN_START, day="Monday", facts={"rain": 3})
+    >>> second = chain.entry(2, first["hash"], day="Tuesday", facts={})
+    >>> chain.check([first, second]) == second["hash"]
+    True
+    """
+
+    domain: bytes
+    broken: Callable[[int], Exception]
+    number: str = "number"
+    hash: str = "hash"
+    others: tuple[str, ...] = ()
+    besides: Mapping[str, str] = field(default_factory=dict)
+
+    def entry(self, number: int, previous: str, **contents: Any) -> dict[str, Any]:
+        """Return an entry with its hash, after the entry of the previous hash, or `CHAIN_START`."""
+        entry = {self.number: number, **contents, "previous": previous}
+        return {**entry, self.hash: digest(self.domain + canonical_json({**self.besides, **entry}))}
+
+    def check_form(self, entry: Any, number: int) -> None:
+        """Raise the error of ``broken`` if an object has not the form of an entry."""
+        texts = (*self.others, "previous", self.hash)
+        if not (
+            isinstance(entry, Mapping)
+            and entry.keys() == {self.number, "facts", *texts}
+            and all(isinstance(entry[key], str) for key in texts)
+            and isinstance(entry["facts"], dict)
+            and type(entry[self.number]) is int
+        ):
+            raise self.broken(number)
+
+    def check(self, entries: Iterable[Any], *, after: int = 0, previous: str = CHAIN_START) -> str:
+        """Check that entries follow from those seen before, and return the hash of the last one.
+
+        Parameters
+        ----------
+        entries : iterable
+        after : int, default=0
+            Number of the last entry that was seen.
+        previous : str
+            Its hash, which is returned if there are no entries.
+
+        Raises
+        ------
+        Exception
+            The error of ``broken``, for the first entry that does not follow.
+        """
+        for number, entry in enumerate(entries, start=after + 1):
+            self.check_form(entry, number)
+            contents = {key: entry[key] for key in (*self.others, "facts")}
+            try:
+                expected = self.entry(number, previous, **contents)
+            except (TypeError, ValueError, ExchangeError):
+                expected = None
+            if entry != expected:
+                raise self.broken(number)
+            previous = str(entry[self.hash])
+        return previous
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep other commands out of a folder, and clear away half-written files of killed ones.
+
+    The system releases the lock when the process ends, in any way.
+
+    Raises
+    ------
+    ExchangeError
+        ``FOLDER_MISSING`` if there is no such folder; ``BUSY``, at once, if another command holds it;
+        ``STATE_DAMAGED`` if its file ``.lock`` is a link.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise ExchangeError("FOLDER_MISSING", f"{folder} is no folder. Give the folder that was set up, with -C.")
+    handle = open_unlinked(folder / ".lock", os.O_RDWR | os.O_CREAT, code="STATE_DAMAGED")
+    try:
+        try:
+            _lock(handle)
+        except (BlockingIOError, PermissionError):
+            raise ExchangeError(
+                "BUSY", f"Another command works in {folder}. Wait until it has ended, then run this one again."
+            ) from None
+        remove_leftovers(folder)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int) -> None:
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+class AuditLog:
+    """An append-only list of what was done in a folder; it holds counts, names and hashes, never data.
+
+    Each entry names the hash of the one before it, so that an entry edited, removed, inserted or moved is found.  There
+    is no key in the log, so it cannot show itself that its end was cut off, or that all was written anew.  Therefore
+    its head, the hash of the last entry, goes into the files that are sent, and `contains` finds a head that others
+    have seen.  The first entry holds a random number, the fact ``nonce``, so that a head confirms no guess of entries.
+
+    One command at a time may append; callers hold the lock of `locked`.
+
+    Parameters
+    ----------
+    path : Path
+        File, made with the first entry, readable by its owner alone.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> log = AuditLog(Path(folder.name) / "log.jsonl")
+    >>> log.append("shared", rows=100, components=5)
+    >>> log.append("looked", columns=3)
+    >>> [(entry["number"], entry["event"]) for entry in log.entries()]
+    [(1, 'shared'), (2, 'looked')]
+    >>> log.verify() == log.head
+    True
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+
+    def append(self, event: str, **facts: Any) -> None:
+        """Add an entry, on the disk when this returns.
+
+        A last line that a kill cut off is removed first, and an entry ``log-repaired`` says so.
+
+        Raises
+        ------
+        ExchangeError
+            ``LOG_BROKEN`` if the last line is no entry, or the file is a link.
+        TypeError, ValueError
+            If JSON cannot hold the facts.
+        """
+        whole, cut = self._lines()
+        last = _entry(whole[-1], len(whole)) if whole else None
+        number, previous = (last["number"], last["hash"]) if last else (0, CHAIN_START)
+        added = [("log-repaired", {"bytes_cut": cut})] if cut else []
+        lines = b""
+        for name, what in [*added, (event, facts)]:
+            what = what if number else {**what, "nonce": secrets.token_hex(16)}
+            number += 1
+            time = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            entry = _CHAIN.entry(number, previous, time=time, event=name, facts=what)
+            line, previous = canonical_json(entry) + b"\n", str(entry["hash"])
+            # An entry that cannot be read again would break the log for good.
+            parse_json(line, what="The entry")
+            lines += line
+        new = not self.path.exists()
+        handle = open_unlinked(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, code="LOG_BROKEN")
+        with open(handle, "ab") as file:
+            if cut:
+                os.truncate(handle, os.fstat(handle).st_size - cut)
+            file.write(lines)
+            file.flush()
+            os.fsync(handle)
+        if new:
+            sync_folder(self.path.parent)
+
+    def entries(self) -> list[dict[str, Any]]:
+        """Return all entries, unverified (see `verify`), or raise ``LOG_BROKEN`` if a line is no entry."""
+        return [_entry(line, number) for number, line in enumerate(self._lines()[0], start=1)]
+
+    @property
+    def head(self) -> str:
+        """Hash of the last entry; zeros if there is none."""
+        whole, _ = self._lines()
+        return str(_entry(whole[-1], len(whole))["hash"]) if whole else CHAIN_START
+
+    def verify(self) -> str:
+        """Check the whole chain, and return the head.
+
+        Raises
+        ------
+        ExchangeError
+            ``LOG_BROKEN``, naming the first entry that does not fit the one before it.
+        """
+        return _CHAIN.check(self.entries())
+
+    def contains(self, head: str) -> bool:
+        """Return whether this was the head once: entries that others have seen are still there."""
+        return head == CHAIN_START or any(entry["hash"] == head for entry in self.entries())
+
+    def export(self, path: Path) -> None:
+        """Verify the log and write it for others to read, into a file that is closed to all but its owner.
+
+        Parameters
+        ----------
+        path : Path
+            ``.jsonl`` for the entries as they are, ``.csv`` for a table.
+
+        Raises
+        ------
+        ExchangeError
+            ``LOG_BROKEN``.
+        ValueError
+            If the file has another suffix.
+        """
+        path = Path(path)
+        self.verify()
+        if path.suffix == ".jsonl":
+            write_atomically(path, b"".join(line + b"\n" for line in self._lines()[0]), mode=0o600)
+        elif path.suffix == ".csv":
+            table = io.StringIO()
+            writer = csv.writer(table)
+            writer.writerow(["number", "time", "event", "facts", "hash"])
+            for entry in self.entries():
+                facts = canonical_json(entry["facts"]).decode()
+                writer.writerow([entry["number"], entry["time"], entry["event"], facts, entry["hash"]])
+            write_atomically(path, table.getvalue().encode(), mode=0o600)
+        else:
+            raise ValueError(f"Expected a name that ends with .jsonl or .csv, got {path}.")
+
+    def _lines(self) -> tuple[list[bytes], int]:
+        """Return whole lines, and the number of bytes after the last of them."""
+        try:
+            data = self.path.read_bytes()
+        except FileNotFoundError:
+            return [], 0
+        *whole, rest = data.split(b"\n")
+        return whole, len(rest)
+
+
+def _entry(line: bytes, number: int) -> dict[str, Any]:
+    try:
+        entry: dict[str, Any] = parse_json(line, what="The entry")
+    except ExchangeError:
+        raise _broken(number) from None
+    _CHAIN.check_form(entry, number)
+    return entry
+
+
+def _broken(number: int) -> ExchangeError:
+    return ExchangeError(
+        "LOG_BROKEN",
+        f"Entry {number} of the log does not follow from the one before it: entries were changed, moved or removed. "
+        "Keep the file, and compare it with a copy.",
+    )
+
+
+_CHAIN = Chain(b"datacollab log 1\n", _broken, others=("time", "event"))
+
+_SHARE, _MODEL, _ANSWERS = "datacollab.share", "datacollab.model", "datacollab.answers"
+_SUFFIXES = (".dcshare", ".dcmodel", ".dcanswers")
+_INSTALLED = "model.dcmodel"
+
+
+def log_witnesses(folder: Path) -> list[Path]:
+    """Return the files of a folder that its log has to name."""
+    there = [*folder.glob("outbox/*.dc*"), *folder.glob("shares/*.dc*"), folder / _INSTALLED]
+    return sorted(path for path in there if path.is_file() and path.suffix in _SUFFIXES)
+
+
+def check_log_against(log: AuditLog, files: Iterable[Path], *, keys: Path | None = None) -> None:
+    """Refuse a log that lacks entries to which files testify.
+
+    A share names the log's head when it was made, and the log then names the share; a model, or answers in its place,
+    name the share that they were made of.  Entries after the last of the files have no witness.
+
+    Parameters
+    ----------
+    log : AuditLog
+    files : iterable of Path
+        Shares, models and answers.
+    keys : Path, optional
+        Keys of the log's owner: shares of others testify to other logs.
+
+    Raises
+    ------
+    ExchangeError
+        ``LOG_BROKEN``, or an error of reading a file.
+    """
+    owner = KeyFile.read(keys).public if keys is not None and keys.is_file() else None
+    known = {value for entry in log.entries() for value in entry["facts"].values() if isinstance(value, str)}
+    for path in files:
+        bundle = unpack(path)
+        named = set(_digests(bundle, path))
+        is_own = owner is None or bundle.signer == owner
+        head = bundle.facts.get("log_head")
+        lacks_head = bundle.kind == _SHARE and is_own and isinstance(head, str) and not log.contains(head)
+        if lacks_head or not named <= known:
+            raise ExchangeError(
+                "LOG_BROKEN",
+                f"{log.path} does not know of {path}, or of what was in the log when it was made: entries are missing. "
+                "Keep the file, and compare it with a copy.",
+            )
+
+
+def _digests(bundle: Bundle, path: Path) -> Iterable[str]:
+    """Yield the digests that have to be in the log."""
+    if bundle.kind == _SHARE or path.name == _INSTALLED:
+        yield bundle.digest
+    if bundle.kind in (_MODEL, _ANSWERS) and isinstance(bundle.facts.get("share_digest"), str):
+        yield bundle.facts["share_digest"]

@@ -1,0 +1,274 @@
+"""Sums by files: the plan that a project and an anchor make, the file of the model, and a party's withdrawal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from typing import Any
+
+from .._version import __version__
+from ..bundle import Bundle, KeyPair, digest, pack, seal, unpack, unseal
+from ..errors import ExchangeError
+from ..sums import SUMS_MODEL_KIND, RidgeSums, SumsModel, SumsPlan, read_mask_card, recommended
+from .project import Project, declared_alike
+
+__all__ = ["DELTA", "SumsFacts", "Withdrawal", "fewest_rows", "model_to_bytes", "plan_of", "read_model"]
+__all__ += ["read_sums_facts", "read_withdrawal", "withdrawal_to_bytes"]
+
+_FEWEST_OWN_ROWS = 20
+"""With fewer rows a party hides nobody, so no project may allow them."""
+DELTA = 1e-5
+"""Delta of the differential privacy that a project may ask for."""
+_DIGITS, _HASH_DIGITS = set("0123456789abcdef"), 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class SumsFacts:
+    """The facts outside of a file of a party's sums.
+
+    Attributes
+    ----------
+    project_digest : str
+    anchor_commitment : str
+        Of the party's anchor (`Anchor.commitment`); equal in all files of one sum.
+    n_components : int
+        Columns of the common map: those of the project, or fewer if the anchor's rank is smaller.
+    created : str
+        Time, in ISO 8601.
+    """
+
+    project_digest: str
+    anchor_commitment: str
+    n_components: int
+    created: str
+
+    def facts(self) -> dict[str, Any]:
+        """Return the facts for JSON."""
+        return asdict(self)
+
+
+def fewest_rows(project: Project) -> int:
+    """Return the fewest own rows that a party may add."""
+    return max(_FEWEST_OWN_ROWS, project.min_rows)
+
+
+def read_sums_facts(facts: Mapping[str, Any], project: Project, party: str, where: str) -> SumsFacts:
+    """Read the facts outside of a file of sums, and check them against the project.
+
+    Parameters
+    ----------
+    facts : mapping of str to object
+    project : Project
+    party, where : str
+        Names of the party and of the file in errors.
+
+    Raises
+    ------
+    ExchangeError
+        SHARE_MALFORMED, PROJECT_HASH_MISMATCH or DEADLINE_PASSED.
+    """
+    assert project.sharing is not None
+    try:
+        said = SumsFacts(**{each.name: facts[each.name] for each in fields(SumsFacts)})
+        if not (set(said.anchor_commitment) <= _DIGITS and len(said.anchor_commitment) == _HASH_DIGITS):
+            raise ValueError
+        if type(said.n_components) is not int or not 1 <= said.n_components <= project.sharing.n_components:
+            raise ValueError
+        created = datetime.fromisoformat(said.created)
+        if created.tzinfo is None or created.astimezone(UTC).isoformat(timespec="seconds") != said.created:
+            raise ValueError
+    except (KeyError, TypeError, ValueError):
+        raise ExchangeError(
+            "SHARE_MALFORMED",
+            f"{where} of party {party!r} does not say what it should of project, anchor, columns and time. Have it "
+            "sent again.",
+        ) from None
+    if said.project_digest != project.digest:
+        raise ExchangeError(
+            "PROJECT_HASH_MISMATCH",
+            f"Party {party!r} made {where} for another version of project {project.name!r}, or another run. Compare "
+            "what `datacollab project show` prints on both sides.",
+        )
+    project.check_deadline(created.date())
+    return said
+
+
+def plan_of(project: Project, *, anchor_commitment: str, n_components: int) -> SumsPlan:
+    """Return the plan of a project that shares sums; its context depends on the whole agreement.
+
+    Parameters
+    ----------
+    project : Project
+        With `sharing`.
+    anchor_commitment : str
+    n_components : int
+        Columns of the common map.
+    """
+    sharing, task = project.sharing, project.task
+    assert sharing is not None
+    limits = None if task.minimum is None or task.maximum is None else (float(task.minimum), float(task.maximum))
+    target: dict[str, Any] = {"classes": task.classes} if task.classes else {"limits": limits}
+    noise = sharing.noise
+    if sharing.epsilon is not None:
+        noise = max(noise, RidgeSums(n_components, **target).noise_for(sharing.epsilon, DELTA))
+    return SumsPlan(
+        {name: read_mask_card(card, project.parties[name]) for name, card in sharing.mask_keys.items()},
+        n_components=n_components,
+        **target,
+        noise=noise,
+        least_penalty=recommended(alike=declared_alike(project.columns)).least_penalty,
+        facts={
+            "project_digest": project.digest,
+            "anchor_commitment": anchor_commitment,
+            "run": sharing.run,
+            "purpose": project.purpose,
+            "columns": list(project.feature_names),
+        },
+    )
+
+
+_SEALED = "sealed.bin"
+_FACTS = {
+    *("party", "project", "project_digest", "context", "model_digest", "estimator", "n_components"),
+    *("n_parties", "n_rows", "created", "versions"),
+}
+
+
+def model_to_bytes(model: SumsModel, project: Project, party: str, key: KeyPair) -> bytes:
+    """Return the bytes of a `.dcmodel` file for one party.
+
+    The sealed part is the same for all parties, so that they can compare its digest.
+
+    Parameters
+    ----------
+    model : SumsModel
+    project : Project
+    party : str
+    key : KeyPair
+        The analyst's.
+    """
+    data = model.to_bytes(key=key)
+    outside = {
+        "party": party,
+        "project": project.name,
+        "project_digest": project.digest,
+        "context": model.context.hex(),
+        "model_digest": digest(data),
+        "estimator": "ridge regression on sums",
+        "n_components": len(model.fit.coefficients),
+        "n_parties": len(project.parties),
+        "n_rows": round(model.fit.n_rows),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"datacollab": __version__},
+    }
+    sealed = seal(data, [project.parties[party]], purpose=_purpose(party, project))
+    return pack(SUMS_MODEL_KIND, outside, {_SEALED: sealed}, key=key)
+
+
+def read_model(data: bytes, project: Project, party: str, key: KeyPair, *, where: str) -> tuple[SumsModel, Bundle]:
+    """Read a `.dcmodel` file of unknown origin: the model within, and the bundle outside.
+
+    Parameters
+    ----------
+    data : bytes
+    project : Project
+        Its analyst is the expected signer, outside and within.
+    party : str
+    key : KeyPair
+        The party's.
+    where : str
+        Name of the file in errors.
+
+    Raises
+    ------
+    ExchangeError
+        Of the kinds "verification" and "model".
+    """
+    bundle = unpack(data, kind=SUMS_MODEL_KIND, signed_by=project.analyst, what=where)
+    if bundle.facts.keys() != _FACTS or bundle.members.keys() != {_SEALED}:
+        raise _malformed(f"{where} has other facts or parts than a model for one party")
+    if bundle.facts["party"] != party:
+        raise ExchangeError(
+            "WRONG_RECIPIENT",
+            f"{where} was made for party {bundle.facts['party']!r}, and this is {party!r}. Ask the analyst for your "
+            "own.",
+        )
+    if bundle.facts["project_digest"] != project.digest:
+        raise ExchangeError(
+            "PROJECT_HASH_MISMATCH",
+            f"{where} was made for another version of project {project.name!r}, or another run. Compare what "
+            "`datacollab project show` prints on both sides, and ask for a new one.",
+        )
+    try:
+        inner = unseal(bundle.members[_SEALED], key, purpose=_purpose(party, project))
+    except ExchangeError as error:
+        raise ExchangeError(error.code, f"{where}: {error}") from None
+    if digest(inner) != bundle.facts["model_digest"]:
+        raise _malformed(f"{where} holds another model than it says")
+    model = SumsModel.from_bytes(inner, signed_by=project.analyst)
+    said = {"context": model.context.hex(), "n_components": len(model.fit.coefficients)}
+    if any(bundle.facts[name] != value for name, value in said.items()):
+        raise _malformed(f"{where} holds a model of which it says something else")
+    return model, bundle
+
+
+def _purpose(party: str, project: Project) -> str:
+    return f"model of {party} in {project.digest}"
+
+
+def _malformed(sentence: str) -> ExchangeError:
+    return ExchangeError("MODEL_MALFORMED", f"{sentence}. Do not use it; ask the analyst.")
+
+
+_WITHDRAWAL = "datacollab.withdrawal"
+_TYPES = {"party": str, "project": str, "project_digest": str, "had_shared": bool, "created": str}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Withdrawal:
+    """A party's signed statement that it has left a run; without it, a run of the others could reveal its sums.
+
+    Attributes
+    ----------
+    party, project, project_digest : str
+        Of the run: another run is another digest.
+    had_shared : bool
+        Whether the party's message had been released.
+    created : str
+        Time, in ISO 8601.
+    signer : str
+        The party's public key, as text.
+    """
+
+    party: str
+    project: str
+    project_digest: str
+    had_shared: bool
+    created: str
+    signer: str
+
+
+def withdrawal_to_bytes(party: str, project: str, project_digest: str, had_shared: bool, key: KeyPair) -> bytes:
+    """Return the bytes of a `.dcwithdrawal` file, signed with the party's key."""
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    facts = {"party": party, "project": project, "project_digest": project_digest, "had_shared": had_shared}
+    return pack(_WITHDRAWAL, {**facts, "created": created}, {}, key=key)
+
+
+def read_withdrawal(data: bytes, *, where: str) -> Withdrawal:
+    """Read a withdrawal of unknown origin; the caller compares its signer with the run's key of that party.
+
+    Raises
+    ------
+    ExchangeError
+        SHARE_MALFORMED, and what `datacollab.bundle.unpack` raises.
+    """
+    bundle = unpack(data, kind=_WITHDRAWAL, what=where)
+    facts = bundle.facts
+    whole = facts.keys() == _TYPES.keys() and all(type(facts[name]) is kind for name, kind in _TYPES.items())
+    if bundle.signer is None or bundle.members or not whole:
+        raise ExchangeError(
+            "SHARE_MALFORMED", f"{where} is no signed withdrawal. Ask the party to run `datacollab party withdraw`."
+        )
+    return Withdrawal(**facts, signer=bundle.signer.text)
