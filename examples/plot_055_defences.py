@@ -43,7 +43,7 @@ f, first = dc.obfuscator("pca", n_components=16), next(iter(split))
 
 
 def tried(defences: tuple[dc.party.Defence, ...]) -> tuple[float, float, float]:
-    """Return the accuracy, the share of a laboratory's rows that attackers link, and how well they recognise members."""
+    """Return accuracy, the share of a laboratory's rows that attackers link, and how well they recognise members."""
     made = dc.DataCollaborationClassifier(f, dc.KTI(16), h, fit_on="anchor", defences=defences, random_state=0)
     made.fit(X_own, y_own, groups=owner, anchor=anchor, anchor_target=labels)
     found = dc.audit(
