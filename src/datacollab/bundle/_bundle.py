@@ -218,12 +218,7 @@ def read_envelope(
     size : int
         Bytes of the file.
     signed_by, limits, what
-        As in `unpack`.
-
-    Raises
-    ------
-    ExchangeError
-        As `unpack`.
+        As in `unpack`, and with its errors.
     """
     pieces = _walk(stream, size, _PIECE, limits or Limits(), what)
     return _verified(pieces, None, signed_by, what, keep=False)[0]
@@ -243,13 +238,13 @@ def _verified(
             kept[name] = kept.get(name, b"") + piece
     order = [name for name in (_MANIFEST, _SIGNATURE) if name in found]
     if list(found) != order + sorted(set(found) - set(order)):
-        raise ExchangeError("BUNDLE_MALFORMED", f"{what} has its parts in another order. Have it sent again.")
+        raise _malformed(what, "has its parts in another order")
     manifest, signature = kept.pop(_MANIFEST, None), kept.pop(_SIGNATURE, None)
     if manifest is None:
-        raise ExchangeError("BUNDLE_MALFORMED", f"{what} has no {_MANIFEST}. Have it sent again.")
+        raise _malformed(what, f"has no {_MANIFEST}")
     envelope = _envelope(manifest, kind, what)
     if envelope.members.keys() != found.keys() - {_MANIFEST, _SIGNATURE}:
-        raise ExchangeError("BUNDLE_MALFORMED", f"{what} lacks parts, or has others than it lists. Have it sent again.")
+        raise _malformed(what, "lacks parts, or has others than it lists")
     for name, described in envelope.members.items():
         if described != (found[name][0], found[name][1].hexdigest()):
             raise ExchangeError("HASH_MISMATCH", f"{what}: {name} was changed on its way. Have it sent again.")
@@ -258,53 +253,55 @@ def _verified(
 
 
 def _envelope(manifest: bytes, kind: str | None, what: str) -> Envelope:
+    fault = "has a manifest that does not say what it has to say"
     value = parse_json(manifest, what=f"{what}: {_MANIFEST}")
     if not isinstance(value, dict) or not isinstance(value.get("format"), str):
-        raise _malformed_manifest(what)
-    _check_format(value["format"], value.get("format_version"), kind, what)
-    if value.keys() != _KEYS or not isinstance(value["facts"], dict):
-        raise _malformed_manifest(what)
-    signer = value["signer"]
-    if not (signer is None or isinstance(signer, str)):
-        raise _malformed_manifest(what)
-    try:
-        key = None if signer is None else PublicKey.from_text(signer)
-    except ExchangeError:
-        raise _malformed_manifest(what) from None
-    return Envelope(value["format"], value["facts"], _members(value["members"], what), key, digest(manifest))
-
-
-def _check_format(found: str, version: object, wanted: str | None, what: str) -> None:
-    if found not in KINDS or wanted not in (None, found):
+        raise _malformed(what, fault)
+    found, version = value["format"], value.get("format_version")
+    if found not in KINDS or kind not in (None, found):
         # The kind in a file is the sender's text; only names of this program are repeated.
         is_ = found if found in KINDS else "of a kind that this version does not know"
         raise ExchangeError(
-            "WRONG_KIND", f"{what} is {is_}; expected {wanted or ' or '.join(KINDS)}. Give the right file."
+            "WRONG_KIND", f"{what} is {is_}; expected {kind or ' or '.join(KINDS)}. Give the right file."
         )
-    if type(version) is not int or version < 1:
-        raise _malformed_manifest(what)
-    if version != _VERSION:
+    if type(version) is int and version > _VERSION:
         raise ExchangeError(
             "FORMAT_TOO_NEW",
             f"{what} has format version {version}; this program reads version {_VERSION} of {found}. Upgrade "
             "datacollab, then read it again.",
         )
+    members = _members(value.get("members"))
+    if (
+        type(version) is not int
+        or version != _VERSION
+        or value.keys() != _KEYS
+        or not isinstance(value["facts"], dict)
+        or members is None
+        or not isinstance(value["signer"], str | None)
+    ):
+        raise _malformed(what, fault)
+    try:
+        key = None if value["signer"] is None else PublicKey.from_text(value["signer"])
+    except ExchangeError:
+        raise _malformed(what, fault) from None
+    return Envelope(found, value["facts"], members, key, digest(manifest))
 
 
 def _is_member_name(name: str) -> bool:
     return name != _MANIFEST and _MEMBER_NAME.fullmatch(name) is not None
 
 
-def _members(value: object, what: str) -> dict[str, tuple[int, str]]:
+def _members(value: object) -> dict[str, tuple[int, str]] | None:
+    """Return the members that a manifest lists; None if it is no such list."""
     if not isinstance(value, dict) or len(value) > _MOST_MEMBERS:
-        raise _malformed_manifest(what)
+        return None
     members = {}
     for name, entry in value.items():
         if not (_is_member_name(name) and isinstance(entry, dict) and entry.keys() == {"bytes", "sha256"}):
-            raise _malformed_manifest(what)
+            return None
         size, sha256 = entry["bytes"], entry["sha256"]
         if type(size) is not int or not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):
-            raise _malformed_manifest(what)
+            return None
         members[name] = (size, sha256)
     return members
 
@@ -318,7 +315,7 @@ def _check_signature(
     if signature is None:
         return
     if signer is None:
-        raise ExchangeError("BUNDLE_MALFORMED", f"{what} has a signature but no signer. Have it sent again.")
+        raise _malformed(what, "has a signature but no signer")
     try:
         signer.verify(signature, signed)
     except ExchangeError as error:
@@ -329,12 +326,6 @@ def _check_signature(
             f"{what} is signed by {signer.fingerprint}; expected {signed_by.fingerprint}. Do not use the file; ask "
             "the sender by another way.",
         )
-
-
-def _malformed_manifest(what: str) -> ExchangeError:
-    return ExchangeError(
-        "BUNDLE_MALFORMED", f"{what} has a manifest that does not say what it has to say. Have it sent again."
-    )
 
 
 _LOCAL, _CENTRAL, _END = struct.Struct("<4s5H3I2H"), struct.Struct("<4s6H3I5H2I"), struct.Struct("<4s4H2IH")
@@ -414,8 +405,8 @@ def _directory(entries: list[tuple[str, int, int]]) -> bytes:
     return central + _END.pack(b"PK\x05\x06", 0, 0, len(entries), len(entries), len(central), offset, 0)
 
 
-def _malformed(what: str) -> ExchangeError:
-    return ExchangeError("BUNDLE_MALFORMED", f"{what} is not a whole bundle of this program. Have it sent again.")
+def _malformed(what: str, fault: str = "is not a whole bundle of this program") -> ExchangeError:
+    return ExchangeError("BUNDLE_MALFORMED", f"{what} {fault}. Have it sent again.")
 
 
 def _too_large(what: str, found: str) -> ExchangeError:
@@ -445,14 +436,7 @@ class SignedFile(ABC):
         """Return the message in a bundle, after checks of every part."""
 
     def save(self, path: str | Path, *, key: KeyPair | None = None) -> None:
-        """Write the message to a file (no pickle); anybody who has the file can read it.
-
-        Parameters
-        ----------
-        path : str or Path
-            A file there is replaced.
-        key : KeyPair, optional
-            The signer's.
+        """Write the message to a file (no pickle), signed if a key is given; anybody who has the file can read it.
 
         Raises
         ------
@@ -468,13 +452,7 @@ class SignedFile(ABC):
 
     @classmethod
     def load(cls, path: str | Path, *, signed_by: PublicKey | None = None) -> Self:
-        """Read a file that `save` wrote.
-
-        Parameters
-        ----------
-        path : str or Path
-        signed_by : PublicKey, optional
-            The signer that is expected.
+        """Read a file that `save` wrote, by the signer that is expected if one is given.
 
         Raises
         ------

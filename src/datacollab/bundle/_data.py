@@ -74,17 +74,11 @@ def _check_keys(value: Any) -> None:
 def parse_json(data: bytes, *, what: str) -> Any:
     """Read JSON of unknown origin.
 
-    Parameters
-    ----------
-    data : bytes
-    what : str
-        Name of the source in errors.
-
     Raises
     ------
     ExchangeError
-        ``BUNDLE_MALFORMED``: not UTF-8, not JSON, a key given twice, a number that is not finite, nested more deeply
-        than 32.
+        ``BUNDLE_MALFORMED``, which names `what`: not UTF-8, not JSON, a key given twice, a number that is not finite,
+        nested more deeply than 32.
     """
     try:
         text = data.decode("utf-8")
@@ -176,16 +170,10 @@ def arrays_to_bytes(arrays: Mapping[str, NDArray[Any]]) -> bytes:
 def bytes_to_arrays(data: bytes, *, what: str) -> dict[str, NDArray[Any]]:
     """Read what `arrays_to_bytes` wrote; the arrays can be written to.
 
-    Parameters
-    ----------
-    data : bytes
-    what : str
-        Name of the source in errors.
-
     Raises
     ------
     ExchangeError
-        ``BUNDLE_MALFORMED`` if the bytes are no arrays, arrays of other types, or more than arrays.
+        ``BUNDLE_MALFORMED``, which names `what`, if the bytes are no arrays, of other types, or more than arrays.
     """
     safetensors = require("safetensors", "exchange")
     length = int.from_bytes(data[:8], "little")

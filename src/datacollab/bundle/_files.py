@@ -61,18 +61,7 @@ def replaced(path: Path, *, mode: int, overwrite: bool = True) -> Iterator[Binar
 
     The bytes go to ``.NAME.RANDOM.part`` in the same folder, which is renamed once it is on the disk.
 
-    Parameters
-    ----------
-    path : Path
-    mode : int
-        Permissions from the first moment on; the umask takes away from them.
-    overwrite : bool, default=True
-        Whether a file of the name may be replaced.
-
-    Raises
-    ------
-    ExchangeError, OSError
-        As `write_atomically`.
+    It has the permissions `mode`, less the umask, from the first moment on.  Errors are those of `write_atomically`.
     """
     if not overwrite and os.path.lexists(path):
         raise _already_there(path)

@@ -111,16 +111,10 @@ class PublicKey:
     def from_text(cls, text: str, *, what: str = "The text") -> PublicKey:
         """Read a key; spaces and line ends around it do not matter.
 
-        Parameters
-        ----------
-        text : str
-        what : str
-            Name of the text in errors.
-
         Raises
         ------
         ExchangeError
-            ``KEY_MALFORMED`` if the text is no key, or was changed or cut.
+            ``KEY_MALFORMED``, which names `what`, if the text is no key, or was changed or cut.
         """
         stripped = text.strip()
         letters = stripped.removeprefix(_PREFIX)
@@ -139,13 +133,7 @@ class PublicKey:
 
     @classmethod
     def load(cls, path: Path, *, proven: bool = False) -> PublicKey:
-        """Read a key from a file, and check its owner's signature if there is one.
-
-        Parameters
-        ----------
-        path : Path
-        proven : bool, default=False
-            Whether the signature must be there: the key is new here, not compared with a known one.
+        """Read a key from a file, and check its owner's signature, which a proven key must have.
 
         Raises
         ------
@@ -168,13 +156,7 @@ class PublicKey:
         return key
 
     def verify(self, signature: bytes, data: bytes) -> None:
-        """Check a signature.
-
-        Raises
-        ------
-        ExchangeError
-            ``SIGNATURE_INVALID`` if it is not this key's signature of these bytes.
-        """
+        """Raise SIGNATURE_INVALID if this is not the key's signature of these bytes."""
         try:
             ed25519.Ed25519PublicKey.from_public_bytes(self.signing).verify(signature, data)
         except (InvalidSignature, ValueError):
@@ -203,13 +185,7 @@ class PublicKey:
 
 
 def mask_card_in(path: Path) -> str | None:
-    """Return the card of a mask key in a file ``public.key``, unchecked; None if there is none.
-
-    Raises
-    ------
-    ExchangeError
-        ``KEY_MISSING`` or ``KEY_MALFORMED``, as `PublicKey.load`.
-    """
+    """Return the card of a mask key in a file ``public.key``, unchecked; None if there is none."""
     cards = [word for word in _words_in(path)[2:] if word.startswith(MASK_CARD_PREFIX)]
     return cards[0] if cards else None
 
@@ -350,18 +326,12 @@ class KeyPair:
         return self._sealing.exchange(other)
 
     def save(self, path: Path, passphrase: str | None = None) -> None:
-        """Write the keys, readable by their owner alone.
-
-        Parameters
-        ----------
-        path : Path
-        passphrase : str, optional
-            For encryption, of eight letters or more.
+        """Write the keys, readable by their owner alone, and encrypted if a passphrase is given.
 
         Raises
         ------
         ExchangeError
-            ``PASSPHRASE_WEAK``; ``ALREADY_THERE`` if there is a file already, as a lost key cannot be made again.
+            ``PASSPHRASE_WEAK`` below eight letters; ``ALREADY_THERE``, as a lost key cannot be made again.
         """
         if passphrase is not None and len(passphrase) < _LEAST_LETTERS:
             raise ExchangeError(

@@ -54,13 +54,6 @@ def encrypt(data: bytes, passphrase: str) -> bytes:
 def decrypt(data: bytes, passphrase: str, *, what: str = "the file") -> bytes:
     """Decrypt the bytes of `encrypt`.
 
-    Parameters
-    ----------
-    data : bytes
-    passphrase : str
-    what : str, default="the file"
-        Name of the data in errors.
-
     Raises
     ------
     ExchangeError

@@ -39,14 +39,12 @@ def seal(data: bytes, recipients: Sequence[PublicKey], *, purpose: str) -> bytes
     ----------
     data : bytes
     recipients : sequence of PublicKey
-        At least one.
+        From 1 to 1000.
     purpose : str
         Purpose of the bytes; the seal opens for the same purpose only.
 
     Raises
     ------
-    ValueError
-        If there are no recipients, or too many.
     ExchangeError
         ``KEY_MALFORMED`` if a key cannot be sealed to; ``TOO_LARGE`` from 2 GiB on.
     """
@@ -103,13 +101,7 @@ def unseal(data: bytes, key: KeyPair, *, purpose: str) -> bytes:
 
 
 def sealed_to(data: bytes) -> list[str]:
-    """Return the fingerprints of the keys that bytes are sealed to; anybody can see them.
-
-    Raises
-    ------
-    ExchangeError
-        ``SEAL_DAMAGED`` if the bytes are no seal.
-    """
+    """Return the fingerprints of the keys that bytes are sealed to, which anybody can see, or raise SEAL_DAMAGED."""
     _, _, slots, _ = _parts(data)
     return [spelt(fingerprint, 16) for fingerprint in slots]
 

@@ -113,13 +113,9 @@ class Ledger:
         self._load()
 
     def fingerprints(self, table: ArrayLike) -> NDArray[np.uint64]:
-        """Return a keyed hash of each row, shape (n_rows,).
+        """Return a keyed hash of each row of a party's matrix, shape (n_rows,).
 
-        Parameters
-        ----------
-        table : array-like of shape (n_rows, n_columns)
-            A party's matrix or some rows of it, without targets: another target of the same rows is another total of
-            them.
+        Targets are not part of it: another target of the same rows is another total of them.
         """
         # Zero is added to lose the sign of -0.0.
         table = np.ascontiguousarray(np.asarray(table, dtype="<f8") + 0.0)
@@ -132,15 +128,9 @@ class Ledger:
     def check(
         self, rows: NDArray[np.uint64], *, context: str, agreement: str, void: Collection[str] = frozenset()
     ) -> None:
-        """Refuse a total that, beside the earlier ones, would reveal single rows.
+        """Refuse a total of rows, by their fingerprints, that beside the earlier ones would reveal single rows.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (n_rows,)
-            Fingerprints of all rows.
-        context, agreement : str
-        void : collection of str
-            Agreements whose totals will never be made, as one of their parties has left.
+        Totals of `void` agreements are left out: they will never be made, as one of their parties has left.
 
         Raises
         ------
@@ -181,15 +171,7 @@ class Ledger:
     ) -> None:
         """Check a total and write it down, before any message of it leaves; on the disk when this returns.
 
-        Parameters
-        ----------
-        rows, context, agreement, void
-            As in `check`; no sum of the void agreements is entered from now on.
-        purpose : str
-        noise : float
-            Above 0.
-        parties : mapping of str to str
-            Public keys, by party.
+        No sum of `void` agreements is entered from now on.
 
         Raises
         ------

@@ -87,15 +87,7 @@ class Chain:
             raise self.broken(number)
 
     def check(self, entries: Iterable[Any], *, after: int = 0, previous: str = CHAIN_START) -> str:
-        """Check that entries follow from those seen before, and return the hash of the last one.
-
-        Parameters
-        ----------
-        entries : iterable
-        after : int, default=0
-            Number of the last entry that was seen.
-        previous : str
-            Its hash, which is returned if there are no entries.
+        """Check that entries follow from entry `after`, of hash `previous`, and return the hash of the last one.
 
         Raises
         ------
@@ -251,10 +243,7 @@ class AuditLog:
     def export(self, path: Path) -> None:
         """Verify the log and write it for others to read, into a file that is closed to all but its owner.
 
-        Parameters
-        ----------
-        path : Path
-            ``.jsonl`` for the entries as they are, ``.csv`` for a table.
+        The name ends with ``.jsonl`` for the entries as they are, or with ``.csv`` for a table.
 
         Raises
         ------
@@ -328,7 +317,7 @@ def check_log_against(log: AuditLog, files: Iterable[Path], *, keys: Path | None
     ----------
     log : AuditLog
     files : iterable of Path
-        Shares, models and answers.
+        As of `log_witnesses`.
     keys : Path, optional
         Keys of the log's owner: shares of others testify to other logs.
 

@@ -54,14 +54,7 @@ def fewest_rows(project: Project) -> int:
 
 
 def read_sums_facts(facts: Mapping[str, Any], project: Project, party: str, where: str) -> SumsFacts:
-    """Read the facts outside of a file of sums, and check them against the project.
-
-    Parameters
-    ----------
-    facts : mapping of str to object
-    project : Project
-    party, where : str
-        Names of the party and of the file in errors.
+    """Read the facts outside of a party's file of sums, and check them against the project.
 
     Raises
     ------
@@ -95,16 +88,7 @@ def read_sums_facts(facts: Mapping[str, Any], project: Project, party: str, wher
 
 
 def plan_of(project: Project, *, anchor_commitment: str, n_components: int) -> SumsPlan:
-    """Return the plan of a project that shares sums; its context depends on the whole agreement.
-
-    Parameters
-    ----------
-    project : Project
-        With `sharing`.
-    anchor_commitment : str
-    n_components : int
-        Columns of the common map.
-    """
+    """Return the plan of a project that shares sums; its context depends on the whole agreement."""
     sharing, task = project.sharing, project.task
     assert sharing is not None
     limits = None if task.minimum is None or task.maximum is None else (float(task.minimum), float(task.maximum))
@@ -138,15 +122,7 @@ _FACTS = {
 def model_to_bytes(model: SumsModel, project: Project, party: str, key: KeyPair) -> bytes:
     """Return the bytes of a `.dcmodel` file for one party.
 
-    The sealed part is the same for all parties, so that they can compare its digest.
-
-    Parameters
-    ----------
-    model : SumsModel
-    project : Project
-    party : str
-    key : KeyPair
-        The analyst's.
+    The sealed part is the same for all parties, so that they can compare its digest.  `key` is the analyst's.
     """
     data = model.to_bytes(key=key)
     outside = {
@@ -167,18 +143,9 @@ def model_to_bytes(model: SumsModel, project: Project, party: str, key: KeyPair)
 
 
 def read_model(data: bytes, project: Project, party: str, key: KeyPair, *, where: str) -> tuple[SumsModel, Bundle]:
-    """Read a `.dcmodel` file of unknown origin: the model within, and the bundle outside.
+    """Read a party's `.dcmodel` file of unknown origin: the model within, and the bundle outside.
 
-    Parameters
-    ----------
-    data : bytes
-    project : Project
-        Its analyst is the expected signer, outside and within.
-    party : str
-    key : KeyPair
-        The party's.
-    where : str
-        Name of the file in errors.
+    The project's analyst has to have signed both.
 
     Raises
     ------
@@ -231,14 +198,10 @@ class Withdrawal:
 
     Attributes
     ----------
-    party, project, project_digest : str
-        Of the run: another run is another digest.
+    party, project, project_digest, created, signer : str
+        The run (another run is another digest), the time in ISO 8601, and the party's public key as text.
     had_shared : bool
         Whether the party's message had been released.
-    created : str
-        Time, in ISO 8601.
-    signer : str
-        The party's public key, as text.
     """
 
     party: str
@@ -257,13 +220,7 @@ def withdrawal_to_bytes(party: str, project: str, project_digest: str, had_share
 
 
 def read_withdrawal(data: bytes, *, where: str) -> Withdrawal:
-    """Read a withdrawal of unknown origin; the caller compares its signer with the run's key of that party.
-
-    Raises
-    ------
-    ExchangeError
-        SHARE_MALFORMED, and what `datacollab.bundle.unpack` raises.
-    """
+    """Read a withdrawal of unknown origin; the caller compares its signer with the run's key of that party."""
     bundle = unpack(data, kind=_WITHDRAWAL, what=where)
     facts = bundle.facts
     whole = facts.keys() == _TYPES.keys() and all(type(facts[name]) is kind for name, kind in _TYPES.items())
