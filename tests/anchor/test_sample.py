@@ -49,7 +49,7 @@ def test_every_row_of_a_class_is_as_likely():
 
 
 def test_too_few_rows_are_refused():
-    with pytest.raises(AnchorError, match="5 rows but n_samples=6"):
+    with pytest.raises(AnchorError, match="5 rows, too few for n_samples=6"):
         SampleAnchor(6).sample(np.eye(5))
     with pytest.raises(AnchorError, match=r"1 of 2 classes.*at most 2"):
         SampleAnchor(4, balanced=True).sample(np.eye(5), [0, 1, 1, 1, 1])

@@ -11,10 +11,8 @@ import numpy as np
 import pytest
 
 from datacollab.datasets import available, fetch
-from datacollab.datasets._fetch import fetch_spec
-from datacollab.datasets._load import load_spec
-from datacollab.datasets._places import find
-from datacollab.datasets._spec import DatasetSpec, FileSpec, IdxContent, TableContent
+from datacollab.datasets._catalogue import DatasetSpec, FileSpec, IdxContent, TableContent
+from datacollab.datasets._load import fetch_spec, find, load_spec
 from datacollab.errors import DatasetError, MissingExtraError
 
 PIXELS = bytes([0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 3, *range(12)])
@@ -101,7 +99,7 @@ def alone(monkeypatch, tmp_path):
     monkeypatch.delenv("DATACOLLAB_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("pooch.os_cache", lambda project: tmp_path / "cache" / project)
-    monkeypatch.setattr("datacollab.datasets._places.SYSTEM_DIRECTORY", str(tmp_path / "system"))
+    monkeypatch.setattr("datacollab.datasets._load.SYSTEM_DIRECTORY", str(tmp_path / "system"))
 
 
 @pytest.fixture

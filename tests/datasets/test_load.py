@@ -15,8 +15,8 @@ NAMES = ["digits", "diabetes", "mnist", "fashion-mnist", "ujiindoorloc", "slice-
 def nowhere(monkeypatch, tmp_path):
     """No place of this machine has data sets."""
     monkeypatch.delenv("DATACOLLAB_DATA", raising=False)
-    monkeypatch.setattr("datacollab.datasets._places.SYSTEM_DIRECTORY", str(tmp_path / "system"))
-    monkeypatch.setattr("datacollab.datasets._places.cache_directory", lambda: tmp_path / "cache")
+    monkeypatch.setattr("datacollab.datasets._load.SYSTEM_DIRECTORY", str(tmp_path / "system"))
+    monkeypatch.setattr("datacollab.datasets._load.cache_directory", lambda: tmp_path / "cache")
     return tmp_path
 
 
@@ -33,7 +33,7 @@ def real(real_data_dir):
 
 
 def test_digits_are_scikit_learns_on_the_unit_interval():
-    X, y = load("digits", return_X_y=True)
+    X, y = load("digits")
     pixels, digits = load_digits(return_X_y=True)
     np.testing.assert_array_equal(X * 16, pixels)
     np.testing.assert_array_equal(y, digits)

@@ -42,7 +42,7 @@ def test_parties_are_disjoint_of_equal_size_and_cover_all_with_the_rest(argument
 
 @pytest.fixture(scope="module")
 def digits():
-    return load("digits", return_X_y=True)
+    return tuple(load("digits"))
 
 
 def class_shares(split, n_classes=10):

@@ -129,7 +129,7 @@ def test_pseudo_values_are_close_to_the_jackknife():
 
 def test_a_survival_effect_wants_a_horizon_and_a_number_none():
     X, t, event, time, anchor = survival_world()
-    with pytest.raises(ValueError, match="a horizon above 0 is wanted"):
+    with pytest.raises(ValueError, match="give a horizon above 0"):
         estimate_effect(shared_survival(X, t, event, time, anchor), AFFINE)
     X, t, y, anchor = world()
     with pytest.raises(ValueError, match="horizon must be None"):

@@ -246,7 +246,7 @@ def test_what_is_no_survival_target_is_refused_without_showing_it():
         CoxRegression().fit(X, survival_target(np.zeros(20), y["time"]))
     with pytest.raises(AgreementError, match="got 19 for 20"):
         CoxRegression().fit(X, y[:19])
-    with pytest.raises(AgreementError, match="One stratum is wanted per row"):
+    with pytest.raises(AgreementError, match="Expected one stratum per row"):
         CoxRegression().fit(X, y, strata=[1, 2])
     with pytest.raises(ValueError, match="1 of 20 are not"):
         CoxRegression().fit(X, y, sample_weight=np.append(np.ones(19), -1))

@@ -153,7 +153,7 @@ def test_too_few_events_are_refused():
     X, y = made_up(30)
     y["event"][:] = False
     y["event"][:5] = True
-    with pytest.raises(AgreementError, match="There are 5 events, and two leaves of 3"):
+    with pytest.raises(AgreementError, match="There are 5 events, too few for two leaves of 3"):
         SurvivalForest().fit(X, y)
     with pytest.raises(ValueError, match="max_features"):
         SurvivalForest(max_features=0).fit(X, y)

@@ -17,7 +17,6 @@ from datacollab.survival import (
     brier_score,
     calibration,
     concordance_index,
-    concordance_index_ipcw,
     integrated_brier_score,
     kaplan_meier,
     log_rank_test,
@@ -71,21 +70,6 @@ def test_harrells_index_on_real_rows():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_unos_index_is_that_of_scikit_survival(seed):
-    train, test, _, _, risk = untied(seed=seed)
-    tau = float(np.quantile(train["time"], 0.8))
-    theirs = metrics.concordance_index_ipcw(train, test, risk, tau=tau)[0]
-    assert concordance_index_ipcw(train, test, risk, tau) == pytest.approx(theirs, abs=1e-12)
-
-
-def test_without_censoring_unos_index_is_harrells():
-    _, y = made_up(60, step=0.1)
-    y["event"] = True
-    risk = np.random.default_rng(0).normal(size=60)
-    assert concordance_index_ipcw(y, y, risk) == pytest.approx(concordance_index(y, risk), abs=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(3))
 def test_brier_scores_are_those_of_scikit_survival(seed):
     train, test, X_train, X_test, _ = untied(seed=seed)
     times = np.quantile(train["time"], [0.1, 0.3, 0.5, 0.7])
@@ -126,10 +110,8 @@ def test_the_brier_score_of_one_curve_for_all(y, survival):
 def test_times_that_nobody_reached_are_refused():
     y = survival_target([1, 0, 1, 0], [1.0, 2.0, 3.0, 4.0])
     later = survival_target([1, 1], [5.0, 6.0])
-    with pytest.raises(NumericalError, match="1 of 1 times are beyond"):
+    with pytest.raises(NumericalError, match="1 of 1 times are beyond the longest"):
         brier_score(y, later, np.full((2, 1), 0.5), [5.5])
-    with pytest.raises(NumericalError, match="beyond the longest"):
-        concordance_index_ipcw(y, later, [1.0, 2.0])
     ended = survival_target([1, 0], [1.0, 4.0])
     with pytest.raises(NumericalError, match="No training row is observed beyond"):
         brier_score(ended, later, np.full((2, 1), 0.5), [4.0])
@@ -208,9 +190,9 @@ def test_groups_of_risk():
     assert set(risk_groups(np.zeros(5))) == {0}
     with pytest.raises(ValueError, match="2 or more"):
         risk_groups(risk, 1)
-    with pytest.raises(AgreementError, match="Two groups or more"):
+    with pytest.raises(AgreementError, match="Expected two groups or more"):
         log_rank_test(made_up(5)[1], np.zeros(5))
-    with pytest.raises(AgreementError, match="One group is wanted"):
+    with pytest.raises(AgreementError, match="Expected one group per row"):
         log_rank_test(made_up(5)[1], np.zeros(4))
 
 
@@ -228,7 +210,7 @@ def test_calibration_compares_means_with_kaplan_and_meier():
         assert found.low[group] - 0.05 < found.predicted[group] < found.high[group] + 0.05
     np.testing.assert_array_equal(found.n_rows, 100)
     assert len(calibration(y, np.full(400, 0.5), 0.5).predicted) == 1
-    with pytest.raises(AgreementError, match="One probability is wanted"):
+    with pytest.raises(AgreementError, match="Expected one probability per row"):
         calibration(y, survival[:5], 0.5)
     with pytest.raises(AgreementError, match="No row was observed until"):
         calibration(y, survival, 1e9)

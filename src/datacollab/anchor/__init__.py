@@ -1,12 +1,8 @@
 """Making the anchor: rows that every party knows, the analyst never sees, and that are nobody's private rows."""
 
-from ._base import AnchorSampler
-from ._crafted import AnchorFit, anchor_fit
-from ._gaussian import GaussianAnchor
-from ._private_rows import check_anchor, find_private_rows
-from ._sample import SampleAnchor
+from ._checks import AnchorFit, anchor_fit, find_private_rows
+from ._samplers import AnchorSampler, GaussianAnchor, SampleAnchor, UniformAnchor
 from ._smote import SMOTEAnchor
-from ._uniform import UniformAnchor
 
 __all__ = [
     "AnchorFit",
@@ -16,6 +12,5 @@ __all__ = [
     "SampleAnchor",
     "UniformAnchor",
     "anchor_fit",
-    "check_anchor",
     "find_private_rows",
 ]

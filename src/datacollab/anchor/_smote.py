@@ -1,7 +1,4 @@
-"""Anchors by SMOTE: new rows on the segments between neighbouring sources.
-
-* Drawing rows on the segments between neighbouring sources.
-"""
+"""Anchors by SMOTE: new rows on the segments between neighbouring sources."""
 
 from __future__ import annotations
 
@@ -16,8 +13,8 @@ from sklearn.neighbors import NearestNeighbors
 
 from .._validation import FloatArray, Interval, StrOptions, require
 from ..errors import AnchorError
-from ._base import (
-    AnchorSampler,
+from ._samplers import AnchorSampler
+from ._sources import (
     as_given,
     as_numbers,
     balanced_totals,
@@ -29,16 +26,16 @@ from ._base import (
     rows_among,
 )
 
-__all__ = ["SMOTEAnchor", "between_neighbors", "redraw_copies", "within_classes"]
+__all__ = ["SMOTEAnchor"]
 
 
 class SMOTEAnchor(AnchorSampler):
-    """Anchor of rows interpolated between neighbouring sources, by SMOTE [1]_.
+    """An anchor of rows interpolated between neighbouring sources, by SMOTE [1]_.
 
     A generated row is :math:`s + w (t - s)`: s a source, t one of its `n_neighbors` nearest other sources, w uniform
-    on [0, 1).  What neighbours may be, and what target the row gets, depends on the task:
+    on [0, 1).  The task decides which rows may be neighbours, and which target the row gets:
 
-    * classification: t is of the class of s, and the row inherits the class.  Every class has the same total,
+    * classification: t has the class of s, and the row inherits the class.  Every class has the same total,
       ``n_samples / n_classes``; the first classes in sorted order take the remainder.  This needs imbalanced-learn
       (``pip install 'datacollab[anchors]'``);
     * regression: t is any source, and the target is interpolated with the same w.  The paper leaves this open;
@@ -49,13 +46,13 @@ class SMOTEAnchor(AnchorSampler):
     n_samples : int, default=1000
         The total number of anchor rows.
     n_neighbors : int, default=10
-        Neighbours in Euclidean distance, so scale the columns first where their units differ.  Where fewer other
-        sources are at hand than that, all of them are neighbours.
+        Neighbours in Euclidean distance, so scale the columns first if their units differ.  If there are fewer other
+        sources, all of them are neighbours.
     include_sources : bool, default=False
         Whether the sources themselves come first in the anchor, counted in the totals, as in the paper's experiments.
         Leave it off unless the sources are public: by default no returned row equals a source.
     task : {"auto", "classification", "regression"}, default="auto"
-        What `y_source` holds; "auto" reads floating-point numbers as regression and all else as class labels.
+        The kind of `y_source`; "auto" reads floating-point numbers as regression and all else as class labels.
 
     See Also
     --------
@@ -67,8 +64,8 @@ class SMOTEAnchor(AnchorSampler):
     but does not hide it.  Use sources that may be known to every party.
 
     Sources that occur several times count once when rows are generated, with the mean of their targets.  A class with
-    one distinct source has nothing to interpolate: with `include_sources=True` its rows are repeats of that source (the
-    paper's ten sources for ten classes), otherwise it is an error.
+    one distinct source has nothing to interpolate: with `include_sources=True` its rows are repeats of that source
+    (the paper's ten sources for ten classes), otherwise it is an error.
 
     The rows of the anchor are in order: sources if included, then generated rows class after class.
 
@@ -117,30 +114,17 @@ class SMOTEAnchor(AnchorSampler):
         y_source: ArrayLike | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> tuple[FloatArray, NDArray[Any] | None]:
-        """Draw an anchor from the sources.
+        """Draw an anchor from the sources; see `AnchorSampler.sample`.
 
-        Parameters
-        ----------
-        X_source : array-like of shape (n_sources, n_features)
-        y_source : array-like of shape (n_sources,), optional
-            Class labels or numbers; see `task`.
-        random_state : int, RandomState instance or None
-            The same int gives the same anchor; None draws from the operating system.
-
-        Returns
-        -------
-        anchor : ndarray of shape (n_samples, n_features)
-            A data frame with the same columns where `X_source` is one.
-        anchor_target : ndarray of shape (n_samples,) or None
-            Labels of the dtype of `y_source`, or float64 for regression; None without `y_source`.
+        Targets have the dtype of `y_source`, or float64 for regression.
 
         Raises
         ------
         AnchorError
-            When the sources or targets cannot be used, a class has more sources than rows in the anchor
+            If the sources or targets cannot be used, a class has more sources than rows in the anchor
             (`include_sources=True`) or only one distinct source (`include_sources=False`).
         MissingExtraError
-            When class labels are given and imbalanced-learn is not installed.
+            If class labels are given and imbalanced-learn is not installed.
         """
         self._validate_params()
         generator = drawing_generator(random_state)
@@ -163,7 +147,7 @@ class SMOTEAnchor(AnchorSampler):
     def _grow(
         self, table: FloatArray, n_features: int, codes: NDArray[np.intp], generator: np.random.RandomState
     ) -> tuple[FloatArray, NDArray[np.intp]]:
-        """Interpolate all columns of a table, features first, within its classes; rows and their classes."""
+        """Interpolate all columns of a table, features first, within its classes; return rows and their classes."""
         counts = balanced_totals(self.n_samples, codes.max() + 1)
         if self.include_sources:
             counts -= np.bincount(codes)
@@ -194,7 +178,7 @@ def _group_means(values: FloatArray, groups: NDArray[np.intp]) -> FloatArray:
 
 
 def _check_room(counts: NDArray[np.intp], codes: NDArray[np.intp]) -> None:
-    """Whether the sources fit into the totals of their classes."""
+    """Refuse sources that do not fit into the totals of their classes."""
     if counts.min() >= 0:
         return
     largest = int(np.bincount(codes).max())
@@ -206,7 +190,7 @@ def _check_room(counts: NDArray[np.intp], codes: NDArray[np.intp]) -> None:
 
 
 def _check_several(lone: NDArray[np.bool_]) -> None:
-    """Whether every class has two distinct sources at least."""
+    """Refuse classes with one distinct source."""
     if not lone.any():
         return
     where = "X_source has" if lone.size == 1 else f"{int(lone.sum())} of {lone.size} classes in y_source have"
@@ -247,10 +231,7 @@ def within_classes(
     n_neighbors: int,
     random_state: np.random.RandomState,
 ) -> FloatArray:
-    """Draw ``counts[c]`` rows between neighbouring sources of each class c, class after class.
-
-    The only source of a class is repeated.
-    """
+    """Draw ``counts[c]`` rows of each class c, class after class; a single source of a class is repeated."""
     smote = require("imblearn.over_sampling", "anchors").SMOTE
     sizes = np.bincount(codes, minlength=counts.size)
     widths = np.minimum(n_neighbors, sizes - 1)
@@ -284,20 +265,12 @@ def redraw_copies(
 ) -> FloatArray:
     """Draw again, class by class, the rows that rounding has put onto a source.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n_samples, n_columns)
-        What ``draw(counts)`` gave; its first columns are features.
-    codes : ndarray of shape (n_samples,)
-        The class of each row, ascending.
-    sources : ndarray of shape (n_sources, n_features)
-    draw : callable
-        Draws ``counts[c]`` rows of each class c, class after class.
+    ``draw(counts)`` draws ``counts[c]`` rows of each class c, class after class; it gave ``rows``.
 
     Raises
     ------
     AnchorError
-        When the sources lie so close together that no number fits between them.
+        If the sources lie so close together that no number fits between them.
     """
     n_features = sources.shape[1]
     for _ in range(_MAX_REDRAWS):

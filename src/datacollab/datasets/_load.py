@@ -1,44 +1,254 @@
-"""Loading a data set by name.
-
-* What `load` returns.
-* Which data sets there are, and where they are on this machine.
-"""
+"""Loading a data set by name: where its files are on this machine, and downloading them."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
-from collections.abc import Iterator
+import secrets
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, Literal, NamedTuple
 
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from .._validation import FloatArray
+from .._validation import FloatArray, require
 from ..errors import DatasetError, MissingExtraError
-from ._catalogue import CATALOGUE, find_spec
-from ._fetch import fetch_spec
-from ._places import ENVIRONMENT_VARIABLE, Found, find, find_file, find_files, places
-from ._spec import DatasetSpec
+from ._catalogue import CATALOGUE, DatasetSpec, FileSpec, find_spec, read_contents
 
-__all__ = ["Dataset", "DatasetInfo", "available", "load", "load_spec"]
-
+__all__ = ["Dataset", "DatasetInfo", "available", "fetch", "fetch_spec", "find", "load", "load_spec"]
 
 PathLike = str | os.PathLike[str]
+ENVIRONMENT_VARIABLE = "DATACOLLAB_DATA"
+# Debian's packages dataset-* install there.
+SYSTEM_DIRECTORY = "/usr/share/datasets"
 
 
-@overload
-def load(
-    name: str, *, data_dir: PathLike | None = ..., download: bool = ..., return_X_y: Literal[False] = ...
-) -> Dataset: ...
-@overload
-def load(
-    name: str, *, data_dir: PathLike | None = ..., download: bool = ..., return_X_y: Literal[True]
-) -> tuple[FloatArray, NDArray[Any]]: ...
-def load(
-    name: str, *, data_dir: PathLike | None = None, download: bool = True, return_X_y: bool = False
-) -> Dataset | tuple[FloatArray, NDArray[Any]]:
+class Found(NamedTuple):
+    """The files of a data set, or its excerpt."""
+
+    files: tuple[FileSpec, ...]
+    paths: tuple[Path, ...]
+    excerpt: bool
+
+
+def cache_directory() -> Path | None:
+    """Return the platform's cache directory, to which downloads go; None if pooch is not installed."""
+    if importlib.util.find_spec("pooch") is None:
+        return None
+    import pooch
+
+    return Path(pooch.os_cache("datacollab"))
+
+
+def places(data_dir: PathLike | None) -> list[tuple[str, Path]]:
+    """Return reasons and directories to look at, in order."""
+    candidates = (
+        ("data_dir", data_dir),
+        (ENVIRONMENT_VARIABLE, os.environ.get(ENVIRONMENT_VARIABLE)),
+        ("cache directory", cache_directory()),
+        ("system", SYSTEM_DIRECTORY),
+    )
+    return [(reason, Path(directory).expanduser()) for reason, directory in candidates if directory]
+
+
+def find_file(directory: Path, name: str, file: FileSpec) -> Path | None:
+    """Return ``<directory>/<data set>/<file>`` or ``<directory>/<file>``, under any of the file's names."""
+    candidates = (folder / file_name for folder in (directory / name, directory) for file_name in file.names)
+    return next((path for path in candidates if os.path.isfile(path)), None)
+
+
+def find_files(directory: Path, name: str, files: tuple[FileSpec, ...]) -> tuple[Path, ...] | None:
+    """Return all the files of a data set, or None if one is missing."""
+    paths = [find_file(directory, name, file) for file in files]
+    return None if None in paths else tuple(path for path in paths if path is not None)
+
+
+def find(spec: DatasetSpec, data_dir: PathLike | None) -> Found | None:
+    """Return the first place that has the whole data set, else the first that has its excerpt."""
+    choices = [(spec.files, False)]
+    if spec.excerpt is not None:
+        choices.append(((spec.excerpt,), True))
+    for files, excerpt in choices:
+        for _, directory in places(data_dir):
+            paths = find_files(directory, spec.name, files)
+            if paths is not None:
+                return Found(files, paths, excerpt)
+    return None
+
+
+def fetch(name: str, *, data_dir: PathLike | None = None, progressbar: bool = True) -> Path:
+    """Download the files of a data set, unless they are there and sound; replace files that are damaged.
+
+    Parameters
+    ----------
+    name : {"mnist", "fashion-mnist", "ujiindoorloc", "slice-localization"}
+    data_dir : path-like, optional
+        Where to put the folder of the data set; the platform's cache directory by default.
+    progressbar : bool, default=True
+        Whether to show the progress on the standard error stream; needs tqdm, which the extra ``data`` brings.
+
+    Returns
+    -------
+    directory : Path
+        `data_dir` or the cache directory, with new files in the folder ``<directory>/<name>``.
+
+    Raises
+    ------
+    ValueError
+        If there is no data set of that name, or it comes with scikit-learn.
+    DatasetError
+        If a file cannot be downloaded or written, or the download is not the data set.
+    MissingExtraError
+        If pooch is not installed.
+
+    Examples
+    --------
+    >>> from datacollab.datasets import fetch
+    >>> fetch("digits")
+    Traceback (most recent call last):
+        ...
+    ValueError: 'digits' comes with scikit-learn; there is nothing to download.
+    """
+    return fetch_spec(find_spec(name), data_dir, progressbar=progressbar)
+
+
+def fetch_spec(spec: DatasetSpec, data_dir: PathLike | None = None, *, progressbar: bool = True) -> Path:
+    """Download the files that a specification names; see `fetch`."""
+    if not spec.files:
+        raise ValueError(f"{spec.name!r} comes with scikit-learn; there is nothing to download.")
+    pooch = require("pooch", "data")
+    directory = Path(pooch.os_cache("datacollab") if data_dir is None else data_dir).expanduser()
+    show = progressbar and importlib.util.find_spec("tqdm") is not None
+    downloader = pooch.HTTPDownloader(progressbar=show, chunk_size=2**16)
+    for file in spec.files:
+        if not _is_sound(find_file(directory, spec.name, file), file):
+            _download(file, directory / spec.name / file.names[0], downloader)
+    return directory
+
+
+def _is_sound(path: Path | None, file: FileSpec) -> bool:
+    if path is None:
+        return False
+    try:
+        read_contents(path, file.contents)
+    except (ValueError, OSError):
+        return False
+    return True
+
+
+def _download(file: FileSpec, path: Path, downloader: Callable[[str, str, Any], None]) -> None:
+    # In the same directory, so that os.replace is one step; of a name that is never looked for, should this be killed.
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.touch()
+    except OSError as error:
+        raise DatasetError(f"{path.parent} cannot be written ({error.strerror}); choose another data_dir.") from error
+    try:
+        downloader(file.url, str(temporary), None)
+        read_contents(temporary, file.contents)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise DatasetError(f"{file.url} could not be downloaded to {path}: {error}") from error
+    except ValueError as error:
+        raise DatasetError(
+            f"What {file.url} sent is not {path.name}: {error}. The download was cut short, or a proxy or login page "
+            "answered instead; try again, or from another network."
+        ) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+class Dataset(Bunch):
+    """A data set: scikit-learn's `Bunch` that also unpacks as ``X, y``.
+
+    Entries are attributes and keys at once: ``dataset.X`` is ``dataset["X"]``.  Iterating gives `X` and `y`, not the
+    keys; ``keys()``, ``items()``, ``in`` and ``**`` are those of a dict.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Also under the name ``data``.
+    y : ndarray of shape (n_samples,)
+        Class labels (int64) or numbers (float64).  Also under the name ``target``.
+    feature_names : list of str
+        Names of the columns of `X`.
+    target_names : list of str
+        Names of the classes 0, 1, ...; classification only.
+    task : {"classification", "regression"}
+    name : str
+        The name it was loaded by.
+    DESCR : str
+        Origin, licence, citation and the meaning of the columns.
+
+    Examples
+    --------
+    >>> from datacollab.datasets import load
+    >>> dataset = load("digits")
+    >>> dataset.task, dataset.feature_names[:2], "DESCR" in dataset
+    ('classification', ['pixel_0_0', 'pixel_0_1'], True)
+    """
+
+    X: FloatArray
+    y: NDArray[Any]
+    data: FloatArray
+    target: NDArray[Any]
+    feature_names: list[str]
+    task: Literal["classification", "regression"]
+    name: str
+    DESCR: str
+
+    def __iter__(self) -> Iterator[Any]:
+        yield self["X"]
+        yield self["y"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetInfo:
+    """One line of the list of data sets.
+
+    Parameters
+    ----------
+    name : str
+    description : str
+        One line.
+    task : {"classification", "regression"}
+    n_samples, n_features : int
+        Shape of ``X`` of the whole data set.
+    licence : str
+    megabytes : float
+        About how much is downloaded; 0 if the data come with scikit-learn.
+    urls : tuple of str
+    path : Path or None
+        Directory of the files that `load` would read; None if there are none, or none are needed.
+    excerpt : bool
+        Whether only an excerpt was found.
+    """
+
+    name: str
+    description: str
+    task: Literal["classification", "regression"]
+    n_samples: int
+    n_features: int
+    licence: str
+    megabytes: float
+    urls: tuple[str, ...]
+    path: Path | None
+    excerpt: bool
+
+    @property
+    def where(self) -> str:
+        """Return in words where the data set is."""
+        if not self.urls:
+            return "comes with scikit-learn"
+        if self.path is None:
+            return "absent"
+        return f"{self.path} (excerpt only)" if self.excerpt else str(self.path)
+
+
+def load(name: str, *, data_dir: PathLike | None = None, download: bool = True) -> Dataset:
     """Load a data set: from a local directory if it is there, else from the internet.
 
     Parameters
@@ -46,12 +256,10 @@ def load(
     name : {"digits", "diabetes", "mnist", "fashion-mnist", "ujiindoorloc", "slice-localization"}
         Images are scaled to [0, 1]; tables are as in the files, neither scaled nor imputed.
     data_dir : path-like, optional
-        A directory that holds the files, as ``<data_dir>/<name>/<file>`` or ``<data_dir>/<file>``.  It is looked at
+        A directory that holds the files, as ``<data_dir>/<name>/<file>`` or ``<data_dir>/<file>``.  It is searched
         first, and a download goes there; without it, a download goes to the platform's cache directory.
     download : bool, default=True
-        Whether to download what is not found; needs pooch (``pip install 'datacollab[data]'``).
-    return_X_y : bool, default=False
-        Whether to return a plain tuple.
+        Whether to download missing files; needs pooch (``pip install 'datacollab[data]'``).
 
     Returns
     -------
@@ -63,28 +271,20 @@ def load(
         * for "ujiindoorloc", whose target is the latitude, ``extra``: dict of the arrays "LONGITUDE", "FLOOR" and
           "BUILDINGID", each of shape (n_samples,);
         * for "slice-localization", ``groups``: the patient of each row, shape (n_samples,); and ``excerpt``: True
-          where only the file with the first 682 rows was found, which is then used without a download.
-    (X, y) : tuple of ndarray
-        If ``return_X_y`` is True.
+          if only the file with the first 682 rows was found, which is then used without a download.
 
     Raises
     ------
     ValueError
-        When there is no data set of that name.
+        If there is no data set of that name.
     DatasetError
-        When the data are neither found nor downloaded, or a file that is found is damaged.
-
-    See Also
-    --------
-    available : What there is, and where it was found.
-    fetch : Download only.
+        If the data are neither found nor downloaded, or a file is damaged.
 
     Notes
     -----
-    Looked at in this order: `data_dir`, the directory that the environment variable ``DATACOLLAB_DATA`` names, the
-    platform's cache directory (if pooch is installed), and ``/usr/share/datasets``, where Debian puts data sets.
-
-    The content of every file is verified by its checksum each time.
+    It searches in this order: `data_dir`, the directory that the environment variable ``DATACOLLAB_DATA`` names, the
+    platform's cache directory (if pooch is installed), and ``/usr/share/datasets``, where Debian puts data sets.  The
+    content of every file is verified by its checksum each time.
 
     Examples
     --------
@@ -99,8 +299,7 @@ def load(
     1797 rows, 64 features, classification.
     ...
     """
-    dataset = load_spec(find_spec(name), data_dir=data_dir, download=download)
-    return (dataset.X, dataset.y) if return_X_y else dataset
+    return load_spec(find_spec(name), data_dir=data_dir, download=download)
 
 
 def load_spec(spec: DatasetSpec, *, data_dir: PathLike | None = None, download: bool = True) -> Dataset:
@@ -138,8 +337,8 @@ def _fetch_or_explain(spec: DatasetSpec, data_dir: PathLike | None, download: bo
 
 
 def _explain(spec: DatasetSpec, data_dir: PathLike | None, why_not_downloaded: str) -> str:
-    """What was looked for and where, and how to get it."""
-    looked = [f"  {place.reason}: {place.directory}, {_missing(spec, place.directory)}" for place in places(data_dir)]
+    """Say what was looked for and where, and how to get it."""
+    looked = [f"  {reason}: {directory}, {_missing(spec, directory)}" for reason, directory in places(data_dir)]
     if not os.environ.get(ENVIRONMENT_VARIABLE):
         looked.append(f"  {ENVIRONMENT_VARIABLE}: not set")
     ways = [
@@ -167,111 +366,8 @@ def _missing(spec: DatasetSpec, directory: Path) -> str:
     return f"without {', '.join(missing)}"
 
 
-class Dataset(Bunch):
-    """A data set: scikit-learn's `Bunch` that also unpacks as ``X, y``.
-
-    Entries are attributes and keys at once: ``dataset.X`` is ``dataset["X"]``.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Also under the name ``data``.
-    y : ndarray of shape (n_samples,)
-        Class labels (int64) or numbers (float64).  Also under the name ``target``.
-    feature_names : list of str
-        Names of the columns of `X`.
-    target_names : list of str
-        Names of the classes 0, 1, ...; classification only.
-    task : {"classification", "regression"}
-    name : str
-        The name it was loaded by.
-    DESCR : str
-        Origin, licence, citation and the meaning of the columns.
-
-    Notes
-    -----
-    Iterating gives `X` and `y`, not the keys; ``keys()``, ``items()``, ``in`` and ``**`` are those of a dict.
-
-    Examples
-    --------
-    >>> from datacollab.datasets import load
-    >>> X, y = load("digits")
-    >>> X.shape, y.shape
-    ((1797, 64), (1797,))
-    >>> dataset = load("digits")
-    >>> dataset.task, dataset.feature_names[:2], "DESCR" in dataset
-    ('classification', ['pixel_0_0', 'pixel_0_1'], True)
-    """
-
-    X: FloatArray
-    y: NDArray[Any]
-    data: FloatArray
-    target: NDArray[Any]
-    feature_names: list[str]
-    task: Literal["classification", "regression"]
-    name: str
-    DESCR: str
-
-    def __iter__(self) -> Iterator[Any]:
-        yield self["X"]
-        yield self["y"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class DatasetInfo:
-    """One line of the list of data sets.
-
-    Parameters
-    ----------
-    name : str
-    description : str
-        One line.
-    task : {"classification", "regression"}
-    n_samples, n_features : int
-        Shape of ``X`` of the whole data set.
-    licence : str
-    megabytes : float
-        About how much is downloaded; 0 where the data come with scikit-learn.
-    urls : tuple of str
-        Where the files are downloaded from.
-    path : Path or None
-        Directory of the files that `load` would read; None where there are none, or none are needed.
-    excerpt : bool
-        Whether only an excerpt was found.
-    """
-
-    name: str
-    description: str
-    task: Literal["classification", "regression"]
-    n_samples: int
-    n_features: int
-    licence: str
-    megabytes: float
-    urls: tuple[str, ...]
-    path: Path | None
-    excerpt: bool
-
-    @property
-    def where(self) -> str:
-        """Where the data set is, in words."""
-        if not self.urls:
-            return "comes with scikit-learn"
-        if self.path is None:
-            return "absent"
-        return f"{self.path} (excerpt only)" if self.excerpt else str(self.path)
-
-
-def available(*, data_dir: str | os.PathLike[str] | None = None) -> tuple[DatasetInfo, ...]:
-    """List the data sets.  Files are looked for, not read.
-
-    Parameters
-    ----------
-    data_dir : path-like, optional
-        A directory to look at first, as in `load`.
-
-    Returns
-    -------
-    datasets : tuple of DatasetInfo
+def available(*, data_dir: PathLike | None = None) -> tuple[DatasetInfo, ...]:
+    """List the data sets.  Files are looked for, first in `data_dir`, and not read.
 
     Examples
     --------
@@ -290,7 +386,7 @@ def available(*, data_dir: str | os.PathLike[str] | None = None) -> tuple[Datase
     return tuple(_describe(spec, data_dir) for spec in CATALOGUE.values())
 
 
-def _describe(spec: DatasetSpec, data_dir: str | os.PathLike[str] | None) -> DatasetInfo:
+def _describe(spec: DatasetSpec, data_dir: PathLike | None) -> DatasetInfo:
     found = find(spec, data_dir) if spec.files else None
     return DatasetInfo(
         name=spec.name,

@@ -1,8 +1,4 @@
-"""Splitting one table into several parties.
-
-* What `split_parties` returns.
-* Who gets which rows: pure functions of class or region codes.
-"""
+"""Splitting one table into several parties."""
 
 from __future__ import annotations
 
@@ -69,18 +65,18 @@ def split_parties(
     Raises
     ------
     ValueError
-        When there are not enough rows, lengths differ, a parameter is out of range, "stratified" or "label-skew" is
-        asked for a continuous `y`, or "feature-shift" for columns that are not finite numbers.
+        If there are not enough rows, lengths differ, a parameter is out of range, "stratified" or "label-skew" meets a
+        continuous `y`, or "feature-shift" columns that are not finite numbers.
 
     Notes
     -----
     With "label-skew", party k draws :math:`q_k \sim \mathrm{Dir}(\alpha C p)`, p the shares of the C classes in the
     table and :math:`\alpha` the `concentration`: for classes of equal size, this is the symmetric
     :math:`\mathrm{Dir}(\alpha)` that [2]_ writes with :math:`\beta`, and :math:`\alpha C` is the concentration of
-    [1]_.  The party then draws `n_per_party` rows, their classes by :math:`q_k`.  Where a class runs short, its rows
-    are raffled among the parties that drew it, and who went away short draws again from the classes that are left, by
-    the rest of :math:`q_k`.  So sizes are kept, and the mix gives way: with strong skew and most of the table dealt
-    out, parties are more alike than the concentration says.  [2]_ instead lets the sizes vary.
+    [1]_.  The party then draws `n_per_party` rows, their classes by :math:`q_k`.  If a class runs short, its rows are
+    raffled among the parties that drew it.  A party that went away short draws again from the classes that are left,
+    by the rest of :math:`q_k`.  So sizes are kept, and the mix gives way: with strong skew and most of the table
+    dealt out, parties are more alike than the concentration says.  [2]_ instead lets the sizes vary.
 
     "feature-shift" does the same with 10 regions instead of classes: slices with equally many rows along the first
     principal direction of the standardised columns.
@@ -180,7 +176,7 @@ def _numbers(X: Any) -> FloatArray:
 
 
 class PartyData(NamedTuple):
-    """One party's rows and targets, of the types of the whole table's."""
+    """One party's rows and targets, with the types of the whole table."""
 
     X: Any
     y: Any
@@ -190,7 +186,7 @@ class PartyData(NamedTuple):
 class PartySplit(Mapping[str, PartyData]):
     """A table split into parties: a mapping from ``"party-0"``, ``"party-1"``, ... to their rows.
 
-    The rows of a party are taken from the table whenever they are asked for; the split itself holds only indices.
+    The split itself holds only indices; each access takes the rows from the table.
 
     Parameters
     ----------
@@ -222,22 +218,16 @@ class PartySplit(Mapping[str, PartyData]):
         return f"PartySplit({len(self)} parties of {', '.join(map(str, sorted(sizes)))} rows, rest {len(self.rest)})"
 
     def pooled(self) -> tuple[Any, Any, NDArray[np.str_]]:
-        """All parties' rows together, as an estimator's ``fit(X, y, groups=groups)`` takes them.
+        """Return all parties' rows, targets and names together, for an estimator's ``fit(X, y, groups=groups)``.
 
-        Returns
-        -------
-        X : array or dataframe of shape (n_parties * n_per_party, n_features)
-            Party after party, of the type of the whole table.
-        y : array of shape (n_parties * n_per_party,)
-        groups : ndarray of str of shape (n_parties * n_per_party,)
-            The party of each row.
+        Parties follow one another, in the type of the whole table.
         """
         sizes = [len(rows) for rows in self.indices.values()]
         X, y = self._take(np.concatenate(list(self.indices.values())))
         return X, y, np.repeat(np.array(list(self.indices)), sizes)
 
     def remaining(self) -> PartyData:
-        """The rows that no party has, in the order of `rest`."""
+        """Return the rows that no party has, in the order of `rest`."""
         return self._take(self.rest)
 
     def _take(self, rows: NDArray[np.intp]) -> PartyData:
@@ -248,12 +238,12 @@ Codes = NDArray[np.intp]
 
 
 def iid(n_samples: int, n_parties: int, n_per_party: int, generator: np.random.RandomState) -> Codes:
-    """Equal random disjoint parties, as rows of shape (n_parties, n_per_party)."""
+    """Draw equal random disjoint parties, as rows of shape (n_parties, n_per_party)."""
     return generator.permutation(n_samples)[: n_parties * n_per_party].reshape(n_parties, n_per_party)
 
 
 def stratified(codes: Codes, n_parties: int, n_per_party: int, generator: np.random.RandomState) -> Codes:
-    """The same, each party with the class shares of the whole table.
+    """Draw parties with the class shares of the whole table.
 
     The rows of a class of size c are spread evenly, 1/c apart from a random start, over [0, 1); any run of consecutive
     rows in that order then has every class in its share, give or take one row at either end.
@@ -270,7 +260,7 @@ def stratified(codes: Codes, n_parties: int, n_per_party: int, generator: np.ran
 def mixed(
     codes: Codes, n_parties: int, n_per_party: int, concentration: float, generator: np.random.RandomState
 ) -> Codes:
-    """Each party draws its own mix of the classes from a Dirichlet distribution around the shares in the table."""
+    """Draw each party's own mix of the classes from a Dirichlet distribution around the shares in the table."""
     stock = np.bincount(codes)
     mixes = _dirichlet(concentration * stock.size * stock / codes.size, n_parties, generator)
     counts = _draw_counts(mixes, stock, n_per_party, generator)
@@ -298,10 +288,10 @@ def _dirichlet(alpha: FloatArray, size: int, generator: np.random.RandomState) -
 
 
 def _draw_counts(mixes: FloatArray, stock: Codes, n_per_party: int, generator: np.random.RandomState) -> Codes:
-    """How many rows of each class each party gets, shape (n_parties, n_classes).
+    """Draw how many rows of each class each party gets, shape (n_parties, n_classes).
 
-    All parties draw at once.  A class asked for more often than it has rows is raffled among those who asked; who went
-    away short draws again from the classes that are left.  Every round fills all parties or exhausts a class.
+    All parties draw at once.  A class in short supply is raffled among those that asked for it; parties left short
+    draw again from the classes that are left.  Every round fills all parties or exhausts a class.
     """
     counts = np.zeros(mixes.shape, dtype=np.intp)
     while (short := n_per_party - counts.sum(axis=1)).any():

@@ -1,4 +1,4 @@
-"""Rows of all parties in one space, with what is known of them; or why nothing can be estimated from them."""
+"""The combined rows of all parties in one space, or the reason why no effect can be estimated from them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..analyst import BaseIntegrator
 from ..errors import AgreementError, EffectError
 from ..share import Share
 from ..targets import TargetKind
-from ._learners import equal_rows
+from ._estimators import equal_rows
 
 __all__ = ["CombinedRows", "combined_rows"]
 
@@ -58,16 +58,16 @@ class CombinedRows:
 
     @property
     def is_survival(self) -> bool:
-        """Whether the outcome is a time to an event."""
+        """Return whether the outcome is a time to an event."""
         return "time" in (self.target.dtype.names or ())
 
     @property
     def treatment(self) -> NDArray[np.int64]:
-        """0 or 1, shape (n_rows,)."""
+        """Return 0 or 1, shape (n_rows,)."""
         return np.asarray(self.target["treatment"], dtype=np.int64)
 
     def kept(self, rows: NDArray[np.bool_]) -> CombinedRows:
-        """Some of the rows."""
+        """Return some of the rows."""
         groups = np.unique(self.groups[rows], return_inverse=True)[1]
         return replace(self, X=self.X[rows], target=self.target[rows], groups=groups)
 
@@ -75,19 +75,12 @@ class CombinedRows:
 def combined_rows(shares: Iterable[Share], integrator: BaseIntegrator) -> CombinedRows:
     """Align the parties' shares, after checks that an effect can be estimated from them.
 
-    Parameters
-    ----------
-    shares : iterable of Share
-        With targets of `effect_target`, all of one kind.
-    integrator : BaseIntegrator
-        Cloned before it is fitted.
-
     Raises
     ------
     AgreementError
-        When two shares carry one name, or targets are of no effects or of several kinds.
+        If two shares carry one name, or targets are of no effects or of several kinds.
     EffectError
-        When rows were changed in a way after which intervals do not hold.
+        If rows were changed in a way after which intervals do not hold.
     """
     named: dict[PartyName, Share] = {}
     for share in shares:
@@ -97,7 +90,7 @@ def combined_rows(shares: Iterable[Share], integrator: BaseIntegrator) -> Combin
     kinds = {party: share.target_kind.value for party, share in named.items()}
     if not named or len(set(kinds.values())) > 1 or not set(kinds.values()) <= _KINDS:
         raise AgreementError(
-            f"Treatments with their outcomes are wanted of all parties, of one kind; got {kinds}. Have the shares made "
+            f"Expected treatments with outcomes of one kind from all parties; got {kinds}. Have the shares made "
             "with effect_target of datacollab.targets."
         )
     groups, next_group = [], 0
@@ -122,9 +115,9 @@ def combined_rows(shares: Iterable[Share], integrator: BaseIntegrator) -> Combin
 
 
 def time_step_of(target: NDArray[Any]) -> float | None:
-    """The largest number of which all times are multiples, where they were rounded; None where they were not.
+    """Return the largest number that divides all times, if they were rounded; None if they were not.
 
-    Times count as rounded where there are at most half as many different ones as rows.
+    Times count as rounded if there are at most half as many different ones as rows.
     """
     if "time" not in (target.dtype.names or ()):
         return None
@@ -140,7 +133,7 @@ _KINDS = {TargetKind.EFFECT.value, TargetKind.SURVIVAL_EFFECT.value}
 
 
 def _groups_of(share: Share) -> NDArray[np.intp]:
-    """Which rows of a share are one mean, shape (n_rows,); raises where rows do not serve to estimate effects."""
+    """Number the rows of a share by the mean they are; raise if rows do not serve to estimate effects."""
     if share.one_to_one:
         return np.arange(len(share.target))
     who = f"Party {share.party!r}: "
@@ -169,7 +162,7 @@ def _groups_of(share: Share) -> NDArray[np.intp]:
 
 
 def _constant_by_design(values: NDArray[Any], treatment: NDArray[Any], numbers: NDArray[np.intp]) -> bool:
-    """Whether values are equal within every group, and chance would hardly have it so."""
+    """Return whether values are equal within every group, and chance would hardly have it so."""
     order = np.argsort(numbers, kind="stable")
     _, first = np.unique(numbers[order], return_index=True)
     codes = np.unique(values, return_inverse=True)[1][order]

@@ -1,42 +1,46 @@
-"""Estimate an effect from the parties' shares, and show it."""
+"""Effects of a treatment from the parties' shares: on average, or linear in the row."""
 
 from __future__ import annotations
 
 import html
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.stats import chi2, norm
 from sklearn.base import is_classifier
+from sklearn.linear_model import LinearRegression
 
 from .._notebooks import card, table
 from .._threads import one_thread
-from .._validation import FloatArray, PartyName
+from .._validation import FloatArray, PartyName, require
 from ..analyst import BaseIntegrator
-from ..errors import EffectError, EffectWarning
-from ..model import KernelMap
+from ..errors import AgreementError, EffectError, EffectWarning, UnknownPartyError
+from ..model import KernelMap, PartyModel
 from ..share import Share
 from ._combined import CombinedRows, combined_rows
 from ._estimators import (
+    PROPENSITY_CLIP,
+    clipped,
+    cross_fitted,
     doubly_robust,
+    effect_folds,
     inverse_probability_weighting,
     partially_linear,
     propensity_scores,
     pseudo_values,
     survival_difference,
+    treatment_weights,
 )
-from ._learners import effect_folds
-from ._overlap import Overlap, overlap_axes, overlap_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["METHODS", "TARGETS", "Effect", "estimate_effect"]
+__all__ = ["METHODS", "TARGETS", "ConditionalEffects", "Effect", "Overlap", "conditional_effects", "estimate_effect"]
 
 METHODS = {
     "plr": "partially linear regression",
@@ -45,35 +49,80 @@ METHODS = {
 }
 TARGETS = {"ATE": "all rows", "ATT": "the treated rows"}
 
+_BINS = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Overlap:
+    """Histograms of the propensity scores of both arms; they hold no single rows.
+
+    Attributes
+    ----------
+    edges : tuple of float
+        Bounds of the intervals of the score, from 0 to 1.
+    treated, untreated : tuple of int
+        Rows in each interval.
+    n_clipped : int
+        Rows with a score within 0.02 of 0 or 1, which weights take for 0.02 from there.
+    effective_treated, effective_untreated : float
+        Rows of equal weight with as much information as the weighted ones.
+    """
+
+    edges: tuple[float, ...]
+    treated: tuple[int, ...]
+    untreated: tuple[int, ...]
+    n_clipped: int
+    effective_treated: float
+    effective_untreated: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the same as JSON can hold it."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+
+def overlap_of(propensity: FloatArray, treatment: NDArray[np.int64], target: str) -> Overlap:
+    """Count unclipped scores by arm."""
+    edges = np.linspace(0.0, 1.0, _BINS + 1)
+    counts = [np.histogram(propensity[treatment == arm], edges)[0] for arm in (0, 1)]
+    weights = treatment_weights(treatment, clipped(propensity), target)
+    effective = [float(w.sum() ** 2 / (w @ w)) for w in (weights[treatment == arm] for arm in (0, 1))]
+    return Overlap(
+        edges=tuple(np.round(edges, 6).tolist()),
+        treated=tuple(counts[1].tolist()),
+        untreated=tuple(counts[0].tolist()),
+        n_clipped=int(((propensity < PROPENSITY_CLIP) | (propensity > 1.0 - PROPENSITY_CLIP)).sum()),
+        effective_treated=effective[1],
+        effective_untreated=effective[0],
+    )
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Effect:
-    """What treatment does to the outcome, given that all that matters for both is among the columns.
+    """An effect of treatment on the outcome, provided that the columns hold everything that matters for both.
 
     Attributes
     ----------
     estimate : float
-        Of the outcome with treatment less without; of times to an event, of the probability to be without it at the
-        horizon.
+        The outcome with treatment less without; for times to an event, the probability to be without it at the horizon.
     standard_error : float
     interval : tuple of float
     confidence : float
-        Of the interval.
+        Level of the interval.
     p_value : float
-        Two-sided, of no effect.
+        Two-sided, for no effect.
     target : {"ATE", "ATT"}
     method : {"plr", "aipw", "ipw"}
     horizon : float or None
         In the unit of the times.
     n_rows, n_treated : int
-        That were counted, and the treated among them.
+        Rows counted, and the treated ones among them.
     n_groups : int
         Rows, or means of rows, that are independent.
     n_trimmed : int
         Rows left out for scores beyond `trim`.
     trim : float or None
     misalignment : float
-        Part of the variance of the anchor's collaboration representation in which the parties differ; 0 where all are
+        Part of the variance of the anchor's collaboration representation in which the parties differ; 0 if all are
         aligned.
     overlap : Overlap
     parties : tuple of str or int
@@ -106,7 +155,7 @@ class Effect:
 
     @property
     def sentence(self) -> str:
-        """The estimate in words."""
+        """Return the estimate in words."""
         low, high = self.interval
         what = (
             "on the outcome"
@@ -125,7 +174,7 @@ class Effect:
             ("standard error", f"{self.standard_error:.4g}"),
             ("p-value", "below 0.001" if self.p_value < 0.001 else f"{self.p_value:.3f}"),
             ("parties", f"{len(self.parties)}"),
-            ("rows", f"{self.n_rows}, of which {self.n_treated} treated"),
+            ("rows", f"{self.n_rows}, {self.n_treated} of them treated"),
             (
                 "as many rows of equal weight",
                 f"{overlap.effective_treated:.0f} treated, {overlap.effective_untreated:.0f} not",
@@ -139,11 +188,11 @@ class Effect:
         return rows
 
     def to_text(self) -> str:
-        """All of it in lines."""
+        """Return all of it in lines."""
         return "\n".join([self.sentence, *(f"  {name}: {value}" for name, value in self._rows())])
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """All of it as a page, written to a file where a path is given."""
+        """Return all of it as a page, and write it to a file if a path is given."""
         rows = "".join(f"<tr><th>{html.escape(a)}</th><td>{html.escape(b)}</td></tr>" for a, b in self._rows())
         page = (
             '<!doctype html><html lang="en"><meta charset="utf-8"><title>Effect of treatment</title>'
@@ -155,7 +204,7 @@ class Effect:
         return page
 
     def to_dict(self) -> dict[str, Any]:
-        """All figures as JSON can hold them."""
+        """Return all figures as JSON can hold them."""
         names = (
             *("estimate", "standard_error", "confidence", "p_value", "target", "method", "horizon", "n_rows"),
             *("n_treated", "n_groups", "n_trimmed", "trim", "misalignment"),
@@ -168,19 +217,36 @@ class Effect:
         }
 
     def plot_overlap(self, ax: Axes | None = None) -> Axes:
-        """Draw how many rows of each arm have which score.
+        """Draw a histogram of the scores, the treated upwards and the others downwards.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            In which to draw; otherwise a figure is made, which no window shows.
+        Without axes, a new figure is made, which no window shows.
 
         Raises
         ------
         MissingExtraError
-            When matplotlib is not installed.
+            If matplotlib is not installed.
         """
-        return overlap_axes(self.overlap, ax)
+        if ax is None:
+            figure = require("matplotlib.figure", "plots").Figure(figsize=(6.4, 3.6), layout="constrained")
+            axes: Axes = figure.subplots()
+            axes.spines[["top", "right"]].set_visible(False)
+        else:
+            axes = ax
+        edges = np.asarray(self.overlap.edges)
+        width = edges[1] - edges[0]
+        axes.bar(
+            edges[:-1], self.overlap.treated, width, align="edge", color="#0072B2", edgecolor="white", label="treated"
+        )
+        down = -np.asarray(self.overlap.untreated)
+        axes.bar(edges[:-1], down, width, align="edge", color="#D55E00", edgecolor="white", label="not treated")
+        axes.axhline(0.0, color="0.3", linewidth=0.8)
+        axes.set_xlim(0.0, 1.0)
+        axes.set_xlabel("propensity score", fontsize=9)
+        axes.set_ylabel("rows", fontsize=9)
+        # Downwards is a side, and no negative number of rows.
+        axes.yaxis.set_major_formatter(lambda rows, _: f"{abs(rows):g}")
+        axes.legend(frameon=False, fontsize=8)
+        return axes
 
     def __str__(self) -> str:
         return self.to_text()
@@ -209,7 +275,7 @@ def estimate_effect(
     confidence: float = 0.95,
     random_state: int | np.random.RandomState | None = None,
 ) -> Effect:
-    """Effect of a treatment, from what the parties share: representations, treatments and outcomes.
+    """Estimate the effect of a treatment from the parties' shares: representations, treatments and outcomes.
 
     Parameters
     ----------
@@ -225,10 +291,10 @@ def estimate_effect(
         * "aipw", `doubly_robust`: for effects that differ.
         * "ipw", `inverse_probability_weighting`, or for times to events `survival_difference`.
 
-        "auto" is "plr" ("aipw" where the target is "ATT"), and "ipw" for times to events where rows are shared as they
-        are.  "plr" and "aipw" take times to events as pseudo-values.
+        "auto" is "plr" ("aipw" if the target is "ATT"), and "ipw" for times to events if rows are shared as they are.
+        "plr" and "aipw" take times to events as pseudo-values.
     folds : int, default=5
-        For models of which rows are left out.  Rows that are one mean are in one fold.
+        For models that predict left-out rows.  Rows that are one mean are in one fold.
     horizon : float, optional
         For times to events: when survival is compared, in the unit of the times.
     outcome_model : estimator, optional
@@ -236,39 +302,35 @@ def estimate_effect(
     propensity_model : classifier, optional
         `WhitenedLogisticRegression` by default.
     trim : float, optional
-        Rows with a score below `trim` or above ``1 - trim`` are left out; the effect is of the others then.
+        Leave out rows with a score below `trim` or above ``1 - trim``; the effect is that of the others then.
     confidence : float, default=0.95
-        Of the interval.
+        Level of the interval.
     random_state : int, RandomState or None, default=None
-        Of the folds.
-
-    Returns
-    -------
-    Effect
+        Draws the folds.
 
     Raises
     ------
     ValueError
-        When a parameter has no meaning.
+        If a parameter has no meaning.
     AgreementError
-        When targets are not treatments with outcomes.
+        If targets are not treatments with outcomes.
     EffectError
-        When rows were changed so that intervals would not hold: by noise, made of anchor rows, or grouped by anything
-        but the treatment; when an arm has too few rows; when a method does not serve for means of rows.
+        If rows were changed so that intervals would not hold: by noise, made of anchor rows, or grouped by anything
+        but the treatment; if an arm has too few rows; if a method does not serve for means of rows.
 
     Warns
     -----
     EffectWarning
-        When arms overlap little, parties are badly aligned, maps are of kernels and so lose part of the columns, or a
+        If arms overlap little, parties are badly aligned, maps use kernels and so lose part of the columns, or a
         horizon lies between the steps to which parties have rounded their times.
 
     Notes
     -----
-    Where all rows are shared by full-rank linear maps and aligned affinely, estimates are those of the pooled raw
-    columns.  What is lost on the way is not adjusted for.
+    If all rows are shared by full-rank linear maps and aligned affinely, estimates are those of the combined raw
+    columns.  Information lost on the way is not adjusted for.
 
-    Rows that were averaged within each arm are adjusted for without bias where outcomes are about linear in the
-    columns, and standard errors count groups.  Weighting needs the scores of single rows, and is refused.
+    Rows that were averaged within each arm are adjusted for without bias if outcomes are about linear in the columns,
+    and standard errors count groups.  Weighting needs the scores of single rows, and is refused.
 
     Examples
     --------
@@ -347,7 +409,7 @@ def _checked(
     trim: float | None,
     confidence: float,
 ) -> str:
-    """The method, where everything fits together."""
+    """Check that everything fits together, and return the method."""
     if target not in TARGETS or method not in {"auto", *METHODS}:
         raise ValueError(
             f"target must be one of {list(TARGETS)} and method 'auto' or one of {list(METHODS)}; got {target!r} and "
@@ -357,7 +419,7 @@ def _checked(
         raise ValueError(f"confidence must be in (0, 1) and trim None or in (0, 0.5); got {confidence!r}, {trim!r}.")
     if rows.is_survival != (horizon is not None) or (horizon is not None and not 0 < horizon < np.inf):
         raise ValueError(
-            "Outcomes are times to events, so a horizon above 0 is wanted, in the unit of the times."
+            "Outcomes are times to events; give a horizon above 0, in the unit of the times."
             if rows.is_survival
             else "Outcomes are numbers, so horizon must be None."
         )
@@ -392,7 +454,7 @@ def _trimmed(
 
 
 def _outcome(rows: CombinedRows, horizon: float | None) -> FloatArray:
-    """Numbers, or pseudo-values of survival at the horizon, arm by arm, shape (n_rows,)."""
+    """Return numbers, or pseudo-values of survival at the horizon, arm by arm, shape (n_rows,)."""
     if horizon is None:
         return np.asarray(rows.target["outcome"], dtype=np.float64)
     values, t = np.empty(len(rows.target)), rows.treatment
@@ -403,7 +465,7 @@ def _outcome(rows: CombinedRows, horizon: float | None) -> FloatArray:
 
 
 def _misalignment(rows: CombinedRows) -> float:
-    """Part of the variance of the mapped anchor that is between parties; see `Effect`."""
+    """Return the part of the variance of the mapped anchor that is between parties; see `Effect`."""
     mapped = rows.anchors
     between = ((mapped - mapped.mean(axis=0)) ** 2).sum()
     total = ((mapped - mapped.mean(axis=(0, 1))) ** 2).sum()
@@ -437,7 +499,7 @@ def _warn(rows: CombinedRows, overlap: Overlap, misalignment: float) -> None:
 
 
 def _warn_of_steps(rows: CombinedRows, horizon: float | None) -> None:
-    """Where times were rounded up, what happened between a step and the horizon counts as later."""
+    """Warn if times were rounded up: an event between a step and the horizon counts as later."""
     if horizon is None:
         return
     off = {
@@ -448,9 +510,130 @@ def _warn_of_steps(rows: CombinedRows, horizon: float | None) -> None:
     if off:
         seen = ", ".join(f"{at:g}" for at in sorted(set(off.values())))
         warnings.warn(
-            f"{len(off)} of {len(rows.parties)} parties have rounded times up to steps of which horizon={horizon:g} is "
-            f"no multiple; of theirs, survival is that at {seen}. Take a horizon that is a multiple of everybody's "
+            f"{len(off)} of {len(rows.parties)} parties have rounded times up to steps, and horizon={horizon:g} is no "
+            f"multiple of these; their survival is that at {seen}. Take a horizon that is a multiple of everybody's "
             "steps.",
             EffectWarning,
             stacklevel=4,
         )
+
+
+_RANK = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ConditionalEffects:
+    r"""Effects :math:`\tau(\hat x) = a + b^\top \hat x`, which each party computes for its rows.
+
+    Attributes
+    ----------
+    n_rows, n_groups : int
+        Rows, and rows or means of rows that are independent.
+    p_value : float
+        For an effect that is the same for all rows, by Wald's test.
+    estimator_ : LinearRegression
+        Predicts the effect from the collaboration representation.
+    integrator_ : BaseIntegrator
+        Fitted.
+    """
+
+    n_rows: int
+    n_groups: int
+    p_value: float
+    estimator_: LinearRegression = field(repr=False)
+    integrator_: BaseIntegrator = field(repr=False)
+
+    def party_model(self, party: PartyName) -> PartyModel:
+        """Return one party's model: ``party.predict(X, model)`` is the effect of treatment on each row then.
+
+        Raises
+        ------
+        UnknownPartyError
+            If the party took no part.
+        """
+        maps = self.integrator_.integration_functions_
+        if party not in maps:
+            raise UnknownPartyError(f"Party {party!r} took no part; the parties are {list(maps)!r}.")
+        return PartyModel(party=party, integration_function=maps[party], estimator=self.estimator_)
+
+
+@one_thread
+def conditional_effects(
+    shares: Iterable[Share],
+    integrator: BaseIntegrator,
+    *,
+    folds: int = 5,
+    outcome_model: Any | None = None,
+    propensity_model: Any | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> ConditionalEffects:
+    r"""Fit effects that are linear in the collaboration representation, by residuals on residuals [1]_ [2]_.
+
+    .. math:: \min_{a, b} \sum_i \bigl(r^Y_i - r^T_i (a + b^\top \hat x_i)\bigr)^2
+
+    The residuals r are outcome and treatment less their expectation given :math:`\hat x`, rows left out.  Parameters
+    and errors are those of `estimate_effect`; outcomes are numbers, and times to events an AgreementError.
+
+    References
+    ----------
+    .. [1] Robinson (1988). Root-N-consistent semiparametric regression. Econometrica 56(4), 931-954.
+    .. [2] Nie and Wager (2021). Quasi-oracle estimation of heterogeneous treatment effects. Biometrika 108(2), 299-319.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import datacollab as dc
+    >>> from datacollab.effects import conditional_effects
+    >>> from datacollab.targets import effect_target
+    >>> rng = np.random.default_rng(0)
+    >>> X, public = rng.normal(size=(600, 3)), rng.normal(size=(50, 3))
+    >>> t = (X[:, 0] + rng.logistic(size=600) > 0).astype(int)
+    >>> y = effect_target(t, (2 + X[:, 1]) * t + 3 * X[:, 0] + rng.normal(size=600))
+    >>> f = dc.obfuscator("pca", n_components=3)
+    >>> parties = [dc.Party(k, f).fit(X[k::3], y[k::3]) for k in range(3)]
+    >>> found = conditional_effects([p.share(public) for p in parties], dc.LTI(3, fit_intercept=True), random_state=0)
+    >>> parties[0].predict([[0.0, -1.0, 0.0], [0.0, 1.0, 0.0]], found.party_model(0)).round(0)
+    array([1., 3.])
+    """
+    rows = combined_rows(shares, integrator)
+    if rows.is_survival:
+        raise AgreementError("Conditional effects are on numbers; targets are times to events. Take estimate_effect.")
+    X, t = rows.X, rows.treatment
+    outcome = np.asarray(rows.target["outcome"], dtype=np.float64)
+    splits = effect_folds(t, rows.groups, folds, random_state)
+    model = LinearRegression() if outcome_model is None else outcome_model
+    r_y = outcome - cross_fitted(model, X, outcome, splits)
+    r_t = t - propensity_scores(X, t, splits, propensity_model)
+    estimator, p_value = _fitted(X, r_t, r_y, rows.groups)
+    return ConditionalEffects(
+        n_rows=len(t),
+        n_groups=len(np.unique(rows.groups)),
+        p_value=p_value,
+        estimator_=estimator,
+        integrator_=rows.integrator,
+    )
+
+
+def _fitted(
+    X: FloatArray, r_t: FloatArray, r_y: FloatArray, groups: NDArray[np.intp]
+) -> tuple[LinearRegression, float]:
+    """Return coefficients in the coordinates of X, and the p-value of b = 0 with errors by group."""
+    mean = X.mean(axis=0)
+    U, s, Vt = np.linalg.svd(X - mean, full_matrices=False)
+    kept = s > _RANK * max(float(s.max()), np.finfo(float).tiny)
+    whitened = U[:, kept] * np.sqrt(len(X))
+    D = r_t[:, None] * np.column_stack([np.ones(len(X)), whitened])
+    moment = D.T @ D
+    coefficients = np.linalg.lstsq(D, r_y, rcond=None)[0]
+    scores = D * (r_y - D @ coefficients)[:, None]
+    by_group = np.zeros((int(groups.max()) + 1, D.shape[1]))
+    np.add.at(by_group, groups, scores)
+    half = np.linalg.solve(moment, by_group.T)
+    covariance = half @ half.T
+    b = coefficients[1:]
+    statistic = float(b @ np.linalg.solve(covariance[1:, 1:], b)) if b.size else 0.0
+    plain = LinearRegression()
+    plain.coef_ = (b / s[kept] * np.sqrt(len(X))) @ Vt[kept]
+    plain.intercept_ = float(coefficients[0] - plain.coef_ @ mean)
+    plain.n_features_in_ = X.shape[1]
+    return plain, float(chi2.sf(statistic, max(b.size, 1)))

@@ -1,36 +1,179 @@
-"""Estimators of effects from arrays: their scores, standard errors, and curves of survival."""
+"""Estimators of effects from arrays: folds, the default propensity model, standard errors, and curves of survival."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from numbers import Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.linear_model import LinearRegression
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._validation import FloatArray
+from .._validation import FloatArray, Interval
 from ..errors import EffectError
-from ._learners import Folds, WhitenedLogisticRegression, cross_fitted, predicted
 
 __all__ = [
     "PROPENSITY_CLIP",
     "Estimated",
+    "WhitenedLogisticRegression",
     "clipped",
+    "cross_fitted",
     "doubly_robust",
-    "doubly_robust_score",
+    "effect_folds",
+    "equal_rows",
     "inverse_probability_weighting",
     "partially_linear",
-    "partially_linear_score",
     "propensity_scores",
     "pseudo_values",
     "survival_at",
     "survival_difference",
-    "survival_score",
     "treatment_weights",
-    "weighting_score",
 ]
+
+Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
+"""Positions that train and positions that are predicted, fold by fold."""
+
+
+def equal_rows(X: FloatArray) -> NDArray[np.intp]:
+    """Return a number for each row, the same for rows that are equal to the bit, shape (n_rows,)."""
+    return np.asarray(np.unique(X, axis=0, return_inverse=True)[1], dtype=np.intp).ravel()
+
+
+def effect_folds(
+    treatment: NDArray[np.int64],
+    groups: NDArray[np.intp],
+    n_folds: int,
+    random_state: int | np.random.RandomState | None,
+) -> Folds:
+    """Draw folds with about the same part of treated rows; rows of one group are in one fold.
+
+    Parameters
+    ----------
+    treatment : ndarray of shape (n_rows,)
+    groups : ndarray of shape (n_rows,)
+        Such as `equal_rows` gives; a group of both arms counts for the arm of most of its rows.
+    n_folds : int
+    random_state : int, RandomState or None
+
+    Returns
+    -------
+    list of (ndarray, ndarray)
+
+    Raises
+    ------
+    EffectError
+        If an arm has too few groups to be in every fold's training rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> groups = np.array([0, 0, 1, 1, 2, 2, 3, 3])
+    >>> folds = effect_folds(np.array([0, 0, 1, 1, 0, 0, 1, 1]), groups, 2, 0)
+    >>> [sorted(set(groups[test].tolist())) for _, test in folds]
+    [[1, 2], [0, 3]]
+    """
+    _, numbers = np.unique(groups, return_inverse=True)
+    arms = (np.bincount(numbers, weights=treatment) > 0.5 * np.bincount(numbers)).astype(np.intp)
+    fewest = int(np.bincount(arms, minlength=2).min())
+    if fewest < n_folds:
+        raise EffectError(
+            f"{n_folds} folds need {n_folds} distinct rows of either arm, treated and not; one arm has {fewest}. Ask "
+            "for fewer folds, or for more rows."
+        )
+    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
+    tests = [np.isin(numbers, test) for _, test in splitter.split(arms, arms)]
+    return [(np.flatnonzero(~test), np.flatnonzero(test)) for test in tests]
+
+
+_RANK = 1e-9
+"""Singular values below this part of the largest count as none."""
+
+
+class WhitenedLogisticRegression(ClassifierMixin, BaseEstimator):
+    """Logistic regression that is the same in all coordinates: for rows x and for rows xG + b, G invertible.
+
+    Rows are centred and brought to covariance I, and coefficients there have a small ridge penalty.  So scores of an
+    affine collaboration representation of full rank are those of the original columns, and they exist also if the arms
+    are completely separable.
+
+    Parameters
+    ----------
+    C : float, default=10.0
+        One over the penalty, as in scikit-learn's `LogisticRegression`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+    coef_ : ndarray of shape (1, n_features)
+        For rows as they are given.
+    intercept_ : ndarray of shape (1,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 2))
+    >>> t = (X[:, 0] + rng.logistic(size=100) > 0).astype(int)
+    >>> G, b = np.array([[1.0, 5.0], [0.0, 0.01]]), np.array([3.0, 7.0])
+    >>> there, here = X @ G + b, X
+    >>> first = WhitenedLogisticRegression().fit(here, t).predict_proba(here)
+    >>> bool(np.allclose(first, WhitenedLogisticRegression().fit(there, t).predict_proba(there)))
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"C": [Interval(Real, 0, None, closed="right")]}
+
+    def __init__(self, C: float = 10.0) -> None:
+        self.C = C
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Fit to rows and arms, which are two classes."""
+        self._validate_params()
+        rows, y = validate_data(self, X, y)
+        mean = rows.mean(axis=0)
+        U, s, Vt = np.linalg.svd(rows - mean, full_matrices=False)
+        kept = s > _RANK * max(float(s.max()), np.finfo(float).tiny)
+        scale = np.where(kept, np.sqrt(len(rows)), 0.0)
+        model = LogisticRegression(C=self.C, tol=1e-10, max_iter=1000).fit(U * scale, y)
+        coef = model.coef_ @ (Vt * (scale / np.where(kept, s, 1.0))[:, None])
+        self.classes_ = model.classes_
+        self.coef_ = coef
+        self.intercept_ = model.intercept_ - coef @ mean
+        return self
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Return probabilities of the classes, shape (n_samples, 2)."""
+        check_is_fitted(self)
+        second = expit(validate_data(self, X, reset=False) @ self.coef_[0] + self.intercept_[0])
+        return np.column_stack([1.0 - second, second])
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the likelier class of each row, shape (n_samples,)."""
+        return np.asarray(self.classes_[(self.predict_proba(X)[:, 1] > 0.5).astype(np.intp)])
+
+
+def predicted(model: Any, X: FloatArray) -> FloatArray:
+    """Return a classifier's probability of class 1, or a regressor's number, shape (n_rows,)."""
+    return np.asarray(model.predict_proba(X)[:, 1] if is_classifier(model) else model.predict(X), dtype=np.float64)
+
+
+def cross_fitted(
+    model: Any, X: FloatArray, y: NDArray[Any], folds: Folds, *, among: NDArray[np.bool_] | None = None
+) -> FloatArray:
+    """Return predictions of each row by a clone fitted without its fold, shape (n_rows,).
+
+    ``among`` marks rows that may train, such as those of one arm; all rows are predicted.
+    """
+    values = np.empty(len(X))
+    for train, test in folds:
+        rows = train if among is None else train[among[train]]
+        values[test] = predicted(clone(model).fit(X[rows], y[rows]), X[test])
+    return values
 
 
 PROPENSITY_CLIP = 0.02
@@ -63,7 +206,7 @@ class Estimated:
     influence: FloatArray
 
     def standard_error(self, groups: NDArray[np.intp] | None = None) -> float:
-        r"""Standard error, :math:`\sqrt{\sum_g (\sum_{i \in g} \varphi_i)^2} / n`.
+        r"""Return :math:`\sqrt{\sum_g (\sum_{i \in g} \varphi_i)^2} / n`.
 
         Parameters
         ----------
@@ -74,86 +217,6 @@ class Estimated:
         return float(np.sqrt(sums @ sums) / len(self.influence))
 
 
-def partially_linear_score(
-    outcome: FloatArray, treatment: NDArray[np.int64], outcome_hat: FloatArray, propensity: FloatArray
-) -> Estimated:
-    r"""Effect in :math:`Y = \theta T + u(x) + \varepsilon`, after Robinson (1988) and Chernozhukov et al. (2018).
-
-    .. math:: \hat\theta = \sum_i r^T_i r^Y_i / \sum_i (r^T_i)^2,
-       \quad \varphi_i = (r^Y_i - \hat\theta r^T_i) r^T_i / \overline{(r^T)^2}
-
-    Parameters
-    ----------
-    outcome, treatment : ndarray of shape (n_rows,)
-    outcome_hat : ndarray of shape (n_rows,)
-        Of the outcome, whatever the arm; rows left out.
-    propensity : ndarray of shape (n_rows,)
-        Of treatment; rows left out.
-    """
-    r_y, r_t = outcome - outcome_hat, treatment - propensity
-    value = float(r_t @ r_y / (r_t @ r_t))
-    return Estimated(value, (r_y - value * r_t) * r_t / np.mean(r_t**2))
-
-
-def doubly_robust_score(
-    outcome: FloatArray,
-    treatment: NDArray[np.int64],
-    control_hat: FloatArray,
-    treated_hat: FloatArray,
-    propensity: FloatArray,
-    target: str,
-) -> Estimated:
-    r"""Effect by augmented inverse probability weighting, after Robins, Rotnitzky and Zhao (1994).
-
-    .. math::
-       \psi^{ATE} &= m_1 - m_0 + T (Y - m_1) / e - (1 - T)(Y - m_0) / (1 - e) \\
-       \psi^{ATT} &= (T - (1 - T) e / (1 - e)) (Y - m_0) / p, \quad p = \overline{T}
-
-    Parameters
-    ----------
-    outcome, treatment : ndarray of shape (n_rows,)
-    control_hat, treated_hat : ndarray of shape (n_rows,)
-        Of the outcome without and with treatment; rows left out.  `treated_hat` is not used for "ATT".
-    propensity : ndarray of shape (n_rows,)
-        Between 0 and 1, both excluded.
-    target : {"ATE", "ATT"}
-    """
-    if target == "ATT":
-        share = treatment.mean()
-        signed = np.where(treatment == 1, 1.0, -propensity / (1.0 - propensity))
-        psi = signed * (outcome - control_hat) / share
-        value = float(psi.mean())
-        return Estimated(value, psi - value * treatment / share)
-    psi = (
-        treated_hat
-        - control_hat
-        + treatment * (outcome - treated_hat) / propensity
-        - (1 - treatment) * (outcome - control_hat) / (1.0 - propensity)
-    )
-    value = float(psi.mean())
-    return Estimated(value, psi - value)
-
-
-def weighting_score(
-    outcome: FloatArray, treatment: NDArray[np.int64], propensity: FloatArray, target: str
-) -> Estimated:
-    r"""Difference of the arms' weighted means, after Hájek; weights of `treatment_weights`, taken as known.
-
-    Parameters
-    ----------
-    outcome, treatment, propensity : ndarray of shape (n_rows,)
-    target : {"ATE", "ATT"}
-    """
-    weights = treatment_weights(treatment, propensity, target)
-    means, influence = [], np.zeros(len(outcome))
-    for arm, sign in ((0, -1.0), (1, 1.0)):
-        w = np.where(treatment == arm, weights, 0.0)
-        mean = float(w @ outcome / w.sum())
-        influence += sign * w * (outcome - mean) / w.mean()
-        means.append(mean)
-    return Estimated(means[1] - means[0], influence)
-
-
 _AT_RISK = 10
 """Rows of an arm that are watched until the horizon at least; of fewer a curve says nothing there."""
 
@@ -161,25 +224,14 @@ _AT_RISK = 10
 def survival_at(
     event: NDArray[np.bool_], time: FloatArray, weights: FloatArray, horizon: float
 ) -> tuple[float, FloatArray]:
-    r"""Weighted Kaplan-Meier curve at one time, and its derivative by the logarithms of the weights.
+    r"""Return the weighted Kaplan-Meier curve at one time, and its derivative by the logarithms of the weights.
 
     .. math:: S(h) = \prod_{u \le h} (1 - d_u / Y_u), \quad
        w_i \frac{\partial S}{\partial w_i} = - S(h) \sum_{u \le h} w_i
        \frac{dN_i(u) - Y_i(u) d_u / Y_u}{Y_u - d_u}
 
-    with :math:`d_u` the weight of the events at u and :math:`Y_u` of the rows at risk.
-
-    Parameters
-    ----------
-    event, time, weights : ndarray of shape (n_rows,)
-    horizon : float
-
-    Returns
-    -------
-    value : float
-        Where nothing is cut off before the horizon, the weighted part of rows with a time beyond it.
-    derivative : ndarray of shape (n_rows,)
-        Sums to zero.
+    with :math:`d_u` the weight of the events at u and :math:`Y_u` that of the rows at risk.  If nobody is censored
+    before the horizon, it is the weighted part of rows with a time beyond it.  The derivative sums to zero.
     """
     order = np.argsort(time, kind="stable")
     t, w, d = time[order], weights[order], weights[order] * event[order]
@@ -200,17 +252,12 @@ def survival_at(
 
 
 def pseudo_values(event: NDArray[np.bool_], time: FloatArray, horizon: float) -> FloatArray:
-    r"""Numbers that stand for being without the event at a time, also of rows cut off before, shape (n_rows,).
+    r"""Return pseudo-observations of being without the event at a time [1]_, also of censored rows.
 
     .. math:: S(h) + n \frac{\partial S}{\partial w_i}
 
-    Their mean is the Kaplan-Meier curve; of rows that were all watched, they are 1 beyond the horizon and 0 before.
-
-    Parameters
-    ----------
-    event, time : ndarray of shape (n_rows,)
-        Of one arm.
-    horizon : float
+    Their mean is the Kaplan-Meier curve; without censoring, they are 1 beyond the horizon and 0 before.  Rows are
+    those of one arm.
 
     References
     ----------
@@ -226,71 +273,22 @@ def _check_watched(time: FloatArray, horizon: float) -> None:
     watched = int((time >= horizon).sum())
     if watched < _AT_RISK:
         raise EffectError(
-            f"{watched} rows of an arm were watched until {horizon:g}; {_AT_RISK} are wanted for a difference of "
-            "survival. Take an earlier horizon."
+            f"{watched} rows of an arm were watched until {horizon:g}; a difference of survival needs {_AT_RISK}. Take "
+            "an earlier horizon."
         )
 
 
-def survival_score(
-    event: NDArray[np.bool_],
-    time: FloatArray,
-    treatment: NDArray[np.int64],
-    propensity: FloatArray,
-    target: str,
-    horizon: float,
-) -> Estimated:
-    """Difference of the probabilities to be without the event at a time, treated less untreated; weights as known.
-
-    Parameters
-    ----------
-    event, time, treatment, propensity : ndarray of shape (n_rows,)
-    target : {"ATE", "ATT"}
-    horizon : float
-        In the unit of the times.
-
-    Raises
-    ------
-    EffectError
-        When few rows of an arm were watched until then.
-
-    Notes
-    -----
-    That observation ends must have nothing to do with the event, given the arm.
-
-    References
-    ----------
-    .. [1] Xie and Liu (2005). Adjusted Kaplan-Meier estimator and log-rank test with inverse probability of treatment
-       weighting for survival data. Statistics in Medicine 24(20), 3089-3110.
-    """
-    weights = treatment_weights(treatment, propensity, target)
-    values, influence = [], np.zeros(len(time))
-    for arm, sign in ((0, -1.0), (1, 1.0)):
-        rows = np.flatnonzero(treatment == arm)
-        _check_watched(time[rows], horizon)
-        value, derivative = survival_at(event[rows], time[rows], weights[rows], horizon)
-        values.append(value)
-        influence[rows] = sign * derivative * len(time)
-    return Estimated(values[1] - values[0], influence)
-
-
 def clipped(propensity: FloatArray) -> FloatArray:
-    """Scores at least 0.02 from 0 and 1, shape (n_rows,)."""
+    """Return scores at least 0.02 from 0 and 1, shape (n_rows,)."""
     return np.clip(propensity, PROPENSITY_CLIP, 1.0 - PROPENSITY_CLIP)
 
 
 def propensity_scores(
     X: FloatArray, treatment: NDArray[np.int64], folds: Folds | None, model: Any | None = None
 ) -> FloatArray:
-    """Probability of each row to be treated, shape (n_rows,), not clipped.
+    """Return each row's probability of treatment, shape (n_rows,), not clipped.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_rows, n_components)
-    treatment : ndarray of shape (n_rows,)
-    folds : list of (ndarray, ndarray) or None
-        None fits and predicts all rows.
-    model : classifier, optional
-        `WhitenedLogisticRegression` by default.
+    Without folds, the model is fitted to all rows and predicts them.  It is `WhitenedLogisticRegression` by default.
     """
     model = WhitenedLogisticRegression() if model is None else model
     if folds is None:
@@ -307,10 +305,14 @@ def partially_linear(
     outcome_model: Any | None = None,
     propensity_model: Any | None = None,
 ) -> Estimated:
-    """Partially linear regression: the outcome less what x says of it, on the treatment less what x says of it.
+    r"""Estimate the effect in :math:`Y = \theta T + u(x) + \varepsilon`, after Robinson (1988) and [1]_.
 
-    The effect is taken to be the same for all rows.  Where it is not, rows count the more the less their treatment was
-    certain.  Rows without overlap count little, so that nothing is clipped.
+    .. math:: \hat\theta = \sum_i r^T_i r^Y_i / \sum_i (r^T_i)^2,
+       \quad \varphi_i = (r^Y_i - \hat\theta r^T_i) r^T_i / \overline{(r^T)^2}
+
+    The residuals r are outcome and treatment less their predictions from x.  The effect is taken to be the same for
+    all rows.  If it is not, rows count the more the less their treatment was certain.  Rows without overlap count
+    little, so that nothing is clipped.
 
     Parameters
     ----------
@@ -320,13 +322,9 @@ def partially_linear(
     outcome : ndarray of shape (n_rows,)
     folds : list of (ndarray, ndarray)
     outcome_model : estimator, optional
-        Of the outcome given x; linear regression by default.  Of a classifier the probability of 1 is taken.
+        Predicts the outcome from x; linear regression by default.  A classifier gives its probability of 1.
     propensity_model : classifier, optional
-        Of the treatment given x; `WhitenedLogisticRegression` by default.
-
-    Returns
-    -------
-    Estimated
+        Predicts the treatment from x; `WhitenedLogisticRegression` by default.
 
     References
     ----------
@@ -345,10 +343,10 @@ def partially_linear(
     >>> abs(found.value - 2) < 3 * found.standard_error()
     True
     """
-    outcome_hat = cross_fitted(_outcome_model(outcome_model), X, outcome, folds)
-    return partially_linear_score(
-        outcome, treatment, outcome_hat, propensity_scores(X, treatment, folds, propensity_model)
-    )
+    r_y = outcome - cross_fitted(LinearRegression() if outcome_model is None else outcome_model, X, outcome, folds)
+    r_t = treatment - propensity_scores(X, treatment, folds, propensity_model)
+    value = float(r_t @ r_y / (r_t @ r_t))
+    return Estimated(value, (r_y - value * r_t) * r_t / np.mean(r_t**2))
 
 
 def doubly_robust(
@@ -361,24 +359,39 @@ def doubly_robust(
     outcome_model: Any | None = None,
     propensity_model: Any | None = None,
 ) -> Estimated:
-    """Augmented inverse probability weighting: right where either the outcome's models or the propensity's are.
+    r"""Estimate by augmented inverse probability weighting, after Robins, Rotnitzky and Zhao (1994).
+
+    .. math::
+       \psi^{ATE} &= m_1 - m_0 + T (Y - m_1) / e - (1 - T)(Y - m_0) / (1 - e) \\
+       \psi^{ATT} &= (T - (1 - T) e / (1 - e)) (Y - m_0) / p, \quad p = \overline{T}
+
+    It is right if either the outcome's models m or the propensity's e are.
 
     Parameters
     ----------
     X, treatment, outcome, folds, outcome_model, propensity_model
-        As in `partially_linear`; the outcome has a model of each arm, and scores are clipped.
+        As in `partially_linear`; each arm has an outcome model, and scores are clipped.
     target : {"ATE", "ATT"}
-        Of all rows, or of the treated ones.
-
-    Returns
-    -------
-    Estimated
+        On average over all rows, or over the treated ones.
     """
-    model = _outcome_model(outcome_model)
+    model = LinearRegression() if outcome_model is None else outcome_model
     control_hat = cross_fitted(model, X, outcome, folds, among=treatment == 0)
     treated_hat = cross_fitted(model, X, outcome, folds, among=treatment == 1) if target == "ATE" else control_hat
     propensity = clipped(propensity_scores(X, treatment, folds, propensity_model))
-    return doubly_robust_score(outcome, treatment, control_hat, treated_hat, propensity, target)
+    if target == "ATT":
+        share = treatment.mean()
+        signed = np.where(treatment == 1, 1.0, -propensity / (1.0 - propensity))
+        psi = signed * (outcome - control_hat) / share
+        value = float(psi.mean())
+        return Estimated(value, psi - value * treatment / share)
+    psi = (
+        treated_hat
+        - control_hat
+        + treatment * (outcome - treated_hat) / propensity
+        - (1 - treatment) * (outcome - control_hat) / (1.0 - propensity)
+    )
+    value = float(psi.mean())
+    return Estimated(value, psi - value)
 
 
 def inverse_probability_weighting(
@@ -390,23 +403,26 @@ def inverse_probability_weighting(
     target: str = "ATE",
     propensity_model: Any | None = None,
 ) -> Estimated:
-    """Inverse probability weighting with weights that sum to one in each arm.
+    """Estimate by the difference of the arms' weighted means, after Hájek: weights sum to one in each arm.
 
     Parameters
     ----------
     X, treatment, outcome, folds, target
         As in `doubly_robust`.
     propensity_model : classifier, optional
-        By default `WhitenedLogisticRegression` of all rows; the standard error knows then that its coefficients were
-        estimated from the same rows.  Of any other model rows are left out, and scores are taken as known, which
+        By default `WhitenedLogisticRegression` on all rows; the standard error knows then that its coefficients were
+        estimated from the same rows.  Any other model predicts left-out rows, and its scores are taken as known, which
         mostly makes the standard error of the "ATE" too large; use `doubly_robust`.
-
-    Returns
-    -------
-    Estimated
     """
     propensity = clipped(propensity_scores(X, treatment, None if propensity_model is None else folds, propensity_model))
-    found = weighting_score(outcome, treatment, propensity, target)
+    weights = treatment_weights(treatment, propensity, target)
+    means, influence = [], np.zeros(len(outcome))
+    for arm, sign in ((0, -1.0), (1, 1.0)):
+        w = np.where(treatment == arm, weights, 0.0)
+        mean = float(w @ outcome / w.sum())
+        influence += sign * w * (outcome - mean) / w.mean()
+        means.append(mean)
+    found = Estimated(means[1] - means[0], influence)
     return found if propensity_model is not None else _of_estimated_scores(found, X, treatment, propensity, target)
 
 
@@ -421,44 +437,48 @@ def survival_difference(
     target: str = "ATE",
     propensity_model: Any | None = None,
 ) -> Estimated:
-    """Difference of survival at a time, between Kaplan-Meier curves under inverse probability weights.
+    """Estimate a difference of survival at a time: Kaplan-Meier curves under inverse probability weights [1]_.
 
     Parameters
     ----------
     X, treatment, folds, target, propensity_model
         As in `inverse_probability_weighting`.
     event, time : ndarray of shape (n_rows,)
-        That observation ends must have nothing to do with the event, given the arm.
+        The end of observation must have nothing to do with the event, given the arm.
     horizon : float
         In the unit of the times.
-
-    Returns
-    -------
-    Estimated
 
     Raises
     ------
     EffectError
-        When fewer than 10 rows of an arm were watched until then.
+        If fewer than 10 rows of an arm were watched until then.
+
+    References
+    ----------
+    .. [1] Xie and Liu (2005). Adjusted Kaplan-Meier estimator and log-rank test with inverse probability of treatment
+       weighting for survival data. Statistics in Medicine 24(20), 3089-3110.
     """
     propensity = clipped(propensity_scores(X, treatment, None if propensity_model is None else folds, propensity_model))
-    found = survival_score(event, time, treatment, propensity, target, horizon)
+    weights = treatment_weights(treatment, propensity, target)
+    values, influence = [], np.zeros(len(time))
+    for arm, sign in ((0, -1.0), (1, 1.0)):
+        rows = np.flatnonzero(treatment == arm)
+        _check_watched(time[rows], horizon)
+        value, derivative = survival_at(event[rows], time[rows], weights[rows], horizon)
+        values.append(value)
+        influence[rows] = sign * derivative * len(time)
+    found = Estimated(values[1] - values[0], influence)
     return found if propensity_model is not None else _of_estimated_scores(found, X, treatment, propensity, target)
-
-
-def _outcome_model(given: Any | None) -> Any:
-    return LinearRegression() if given is None else given
 
 
 def _of_estimated_scores(
     found: Estimated, X: FloatArray, treatment: NDArray[np.int64], propensity: FloatArray, target: str
 ) -> Estimated:
-    r"""The influence where the scores are a logistic regression's on the same rows, fitted by maximum likelihood.
+    r"""Correct the influence for scores of a logistic regression fitted to the same rows by maximum likelihood.
 
     .. math:: \varphi_i + s_i^\top I^{-1} A, \quad s_i = (T_i - e_i)\, b_i, \quad b_i = (1, x_i),
        \quad I = \sum_i e_i (1 - e_i)\, b_i b_i^\top,
        \quad A = \sum_i \varphi_i \frac{\partial \log w_i}{\partial \beta}
-
     """
     B = np.column_stack([np.ones(len(X)), X - X.mean(axis=0)])
     # Columns of unit length: their scales must not decide what counts as dependent.

@@ -1,4 +1,4 @@
-"""What every remote can do, and kinds of remote that plugins bring, by the schemes of their URLs."""
+"""The operations of every remote, and kinds of remote that plugins bring, by the schemes of their URLs."""
 
 from __future__ import annotations
 
@@ -12,33 +12,32 @@ from ..bundle import KeyPair
 from ..errors import ExchangeError
 from ..exchange.project import Project
 from ..plugins import REMOTES, missing, named
-from ._kept import Kept
-from ._parcels import Entry, Folder, Parcel, RemoteStatus
+from ._parcels import Entry, Folder, Kept, Parcel, RemoteStatus
 
 __all__ = ["Remote", "RemoteKind", "Tell", "check_kind", "kind_of_remote", "needs_plugin", "plugged", "silent"]
 
 
 class Tell(Protocol):
-    """Takes what is going on, and how much of it is done, from 0 to 1."""
+    """A callable that takes the current step, and the share of it that is done, from 0 to 1."""
 
     def __call__(self, step: str, share: float | None = None) -> None: ...
 
 
 def silent(step: str, share: float | None = None) -> None:
-    """Tells nobody."""
+    """Ignore the step."""
 
 
 class Remote(ABC):
-    """A place through which files of one project go; it opens none of them, and is believed nothing.
+    """A place through which files of one project go; it opens none of them, and nothing it says is trusted.
 
     Attributes
     ----------
     url : str
-        Whom an error names.
+        Shown in error messages.
     has_log : bool
         Whether it keeps a log that `witness` reads.
     stops : frozenset of str
-        Codes of what would go wrong with each of the other files, too.
+        Codes of errors that would meet each of the other files, too.
     """
 
     url: str
@@ -47,53 +46,51 @@ class Remote(ABC):
 
     @abstractmethod
     def list(self, folder: Folder) -> Sequence[Entry]:
-        """Files of the project that are for this folder or from it, the oldest first where that is known."""
+        """Return the project's files for this folder or from it, the oldest first if that is known."""
 
     @abstractmethod
     def send(self, parcel: Parcel, *, tell: Tell = silent) -> None:
-        """Have a file lie there, whole or not at all; what was begun is continued where it can be.
+        """Put a file there, whole or not at all; continue an interrupted transfer if possible.
 
         Raises
         ------
         ExchangeError
-            ALREADY_SHARED, DEADLINE_PASSED, REMOTE_UNREACHABLE, and what the remote refuses.
+            ALREADY_SHARED, DEADLINE_PASSED, REMOTE_UNREACHABLE, and other refusals of the remote.
         """
 
     @abstractmethod
     def fetch(self, entry: Entry, part: Path, *, folder: Folder, tell: Tell = silent) -> None:
-        """Write a file's bytes to `part`, after those that it holds already.
-
-        Whether they are what the entry says is for the caller to check.
+        """Write a file's bytes to `part`, after those that it holds already; the caller checks them.
 
         Raises
         ------
         ExchangeError
-            REMOTE_UNREACHABLE, TOO_LARGE, and what the remote refuses.
+            REMOTE_UNREACHABLE, TOO_LARGE, and other refusals of the remote.
         """
 
     @abstractmethod
     def status(self, folder: Folder) -> RemoteStatus:
-        """How the project stands."""
+        """Return the state of the project."""
 
     @abstractmethod
     def agreement(self, folder: Folder) -> bytes | None:
-        """The project file that lies there, unchecked; None where there is none for this folder."""
+        """Return the project file that lies there, unchecked; None if there is none for this folder."""
 
     @abstractmethod
     def agree(self, project: Project, text: bytes) -> None:
-        """Have the project file lie there; its owner's signature is checked."""
+        """Put the project file there; its owner's signature is checked."""
 
     @abstractmethod
     def withdraw(self, entry: Entry, *, folder: Folder) -> None:
-        """Take back a file of one's own: those who have fetched it keep it."""
+        """Take back a file of one's own; members who have fetched it keep it."""
 
     def witness(self, kept: Kept, folder: Folder) -> Kept:
-        """Read the remote's log from what was seen last, and return what is remembered then; a store has none.
+        """Read the remote's log from the last entry seen, and return what is remembered then; a store has none.
 
         Raises
         ------
         ExchangeError
-            LOG_BROKEN, when it does not go on from there.
+            LOG_BROKEN, if it does not go on from there.
         """
         return kept
 
@@ -107,18 +104,18 @@ class Remote(ABC):
         folder : Folder
             After the pull.
         before, seen : Kept
-            What was remembered before the pull; and after it and a look at the log.
+            The memory before the pull; and after it and a look at the log.
         refused : container of str
-            SHA-256 of what was refused, or "agreement": the caller says so.
+            SHA-256 of refused files, or "agreement": the caller reports these.
 
         Raises
         ------
         ExchangeError
-            When the remote does not give what its log says is there.
+            If the remote does not give what its log says is there.
         """
 
     def close(self) -> None:  # noqa: B027
-        """Let go of connections."""
+        """Close connections."""
 
 
 _OF_HUBS = ("https", "http")
@@ -126,17 +123,11 @@ _OF_HUBS = ("https", "http")
 
 
 class RemoteKind(ABC):
-    """What a plugin brings under the entry points ``datacollab.remotes``; its class is loaded and called."""
+    """A plugin under the entry points ``datacollab.remotes``; its class is loaded and called."""
 
     @abstractmethod
     def check(self, url: str, project: str | None) -> None:
-        """Check what a folder has written down of a remote of this kind.
-
-        Parameters
-        ----------
-        url : str
-        project : str or None
-            The remote's name of the project, where it is known.
+        """Check a folder's record of a remote of this kind; `project` is the remote's name of it, if known.
 
         Raises
         ------
@@ -161,30 +152,30 @@ class RemoteKind(ABC):
         ----------
         url : str
         key : callable
-            Gives the folder's keys, under their passphrase.
+            Returns the folder's keys, which asks for their passphrase.
         project : str or None
         ca : Path or None
-            File of certificates that are trusted besides.
+            File of further trusted certificates.
         found : callable
             Takes the remote's name of the project once it was looked for, and writes it down.
         **options
-            Of the kind.
+            Further options of the kind.
         """
 
 
 def needs_plugin(url: str) -> bool:
-    """Whether a URL is of a kind that a plugin brings, whether it is there or not."""
+    """Return whether a URL needs a plugin, installed or not."""
     scheme = urlsplit(url).scheme
     return scheme in _OF_HUBS or named(REMOTES, scheme) is not None
 
 
 def kind_of_remote(url: str) -> RemoteKind | None:
-    """Return the kind of a URL that needs a plugin, or None where the plugin is not installed.
+    """Return the kind of a URL that needs a plugin, or None if the plugin is not installed.
 
     Raises
     ------
     ExchangeError
-        REMOTE_INVALID, where the plugin cannot be loaded.
+        REMOTE_INVALID, if the plugin cannot be loaded.
     """
     entry = named(REMOTES, urlsplit(url).scheme)
     if entry is None:
@@ -201,13 +192,7 @@ def kind_of_remote(url: str) -> RemoteKind | None:
 
 
 def check_kind(url: str) -> None:
-    """Check that a remote of this URL can be opened here; stores always can.
-
-    Raises
-    ------
-    MissingExtraError, ExchangeError
-        As of `plugged`.
-    """
+    """Check that a remote of this URL can be opened here; stores always can.  Errors are those of `plugged`."""
     if needs_plugin(url):
         plugged(url)
 
@@ -218,9 +203,9 @@ def plugged(url: str) -> RemoteKind:
     Raises
     ------
     MissingExtraError
-        Where it is not installed.
+        If it is not installed.
     ExchangeError
-        REMOTE_INVALID, where the plugin cannot be loaded.
+        REMOTE_INVALID, if the plugin cannot be loaded.
     """
     kind = kind_of_remote(url)
     if kind is None:

@@ -1,11 +1,12 @@
-"""To and fro: what leaves a folder for a remote, what comes into its inbox, and what is taken back."""
+"""Push, pull and withdraw: files between a folder and a remote."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,14 +14,13 @@ from ..bundle import Limits, read_envelope, sync_folder, write_atomically
 from ..errors import ExchangeError
 from ..exchange.project import Project, read_project
 from ._base import Remote, Tell, silent
-from ._kept import Kept
-from ._parcels import AGREEMENT, KINDS, PROJECT_FILE, Addressed, Entry, Folder, addressed, parcel_of, project_of
+from ._parcels import AGREEMENT, KINDS, PROJECT_FILE, Addressed, Entry, Folder, Kept, addressed, parcel_of, project_of
 
 __all__ = ["Pulled", "Pushed", "pull", "push", "withdrawable"]
 
 
 def sha256_of(path: Path) -> str:
-    """SHA-256 of a file that was written by now, after the disk has it."""
+    """Return the SHA-256 of a file that was just written, after the disk has it."""
     with open(path, "r+b") as file:
         os.fsync(file.fileno())
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -32,18 +32,18 @@ _OUTBOX = "outbox"
 
 @dataclass(kw_only=True)
 class Pushed:
-    """What became of each file.
+    """The outcome of a push, file by file.
 
     Attributes
     ----------
     sent : dict of str to str
-        Kind by path, of what the remote has now and had not.
+        Kind by path of files that the remote has now and had not.
     there : list of str
-        Paths of what it had already.
+        Paths of files that it had already.
     withdrawn : list of str
-        Paths of what was taken back there, and is not sent once more.
+        Paths of files that were taken back there, and are not sent once more.
     unsealed : list of str
-        Of those that lie there, files that whoever runs the remote can read.
+        Files there that the operator of the remote can read.
     refused : dict of str to ExchangeError
         By path.
     """
@@ -73,12 +73,11 @@ def push(
     files : sequence of Path
         Instead of all that may be sent: bundles, and the project file.
     withdrawn : collection of str
-        SHA-256 of files that were taken back: where a remote itself does not tell, they are sent again only if named.
+        SHA-256 of files that were taken back; if the remote does not say so itself, they are sent again only if named.
     has : callable
-        Takes the SHA-256 of each bundle that the remote says to have from here, as soon as it says so: what follows
-        may be interrupted.
+        Takes the SHA-256 of each bundle as soon as the remote says that it has it: later steps may be interrupted.
     tell : callable
-        Takes what is going on.
+        Takes the current step.
 
     Raises
     ------
@@ -88,25 +87,40 @@ def push(
     done = Pushed()
     agreement = _agreement(folder, files)
     if agreement is not None:
-        _each(agreement, remote, done, lambda: _push_agreement(folder, remote, agreement, done))
+        with _noted(remote, done.refused, str(agreement)):
+            _push_agreement(folder, remote, agreement, done)
     bundles = _bundles(folder, files)
     # What was taken back and sent again is listed twice.
     listed = sorted(remote.list(folder), key=lambda each: not each.withdrawn) if bundles else []
     known = {each.sha256: each for each in listed}
-    back = () if files else withdrawn
     for path in bundles:
         tell(f"checking {path.name}")
-        _each(path, remote, done, lambda path=path: _push_bundle(folder, remote, path, known, back, done, has, tell))  # type: ignore[misc]
+        with _noted(remote, done.refused, str(path)):
+            parcel = parcel_of(path, folder)
+            entry = known.get(parcel.sha256)
+            if entry.withdrawn if entry is not None else not files and parcel.sha256 in withdrawn:
+                done.withdrawn.append(str(path))
+                continue
+            if entry is None:
+                remote.send(parcel, tell=tell)
+                done.sent[str(path)] = parcel.kind.name
+            else:
+                done.there.append(str(path))
+            has(parcel.sha256)
+            if not parcel.sealed:
+                done.unsealed.append(str(path))
     return done
 
 
-def _each(path: Path, remote: Remote, done: Pushed, step: Callable[[], None]) -> None:
+@contextmanager
+def _noted(remote: Remote, refused: dict[str, ExchangeError], name: str) -> Iterator[None]:
+    """Note an error under a name, unless it would meet each of the other files, too."""
     try:
-        step()
+        yield
     except ExchangeError as error:
         if error.code in remote.stops:
             raise
-        done.refused[str(path)] = error
+        refused[name] = error
 
 
 def _push_agreement(folder: Folder, remote: Remote, path: Path, done: Pushed) -> None:
@@ -122,33 +136,8 @@ def _push_agreement(folder: Folder, remote: Remote, path: Path, done: Pushed) ->
     done.sent[str(path)] = "agreement"
 
 
-def _push_bundle(
-    folder: Folder,
-    remote: Remote,
-    path: Path,
-    known: Mapping[str, Entry],
-    withdrawn: Collection[str],
-    done: Pushed,
-    has: Callable[[str], object],
-    tell: Tell,
-) -> None:
-    parcel = parcel_of(path, folder)
-    entry = known.get(parcel.sha256)
-    if entry.withdrawn if entry is not None else parcel.sha256 in withdrawn:
-        done.withdrawn.append(str(path))
-        return
-    if entry is None:
-        remote.send(parcel, tell=tell)
-        done.sent[str(path)] = parcel.kind.name
-    else:
-        done.there.append(str(path))
-    has(parcel.sha256)
-    if not parcel.sealed:
-        done.unsealed.append(str(path))
-
-
 def _agreement(folder: Folder, files: Sequence[Path]) -> Path | None:
-    """The owner's project file, where it is to be sent."""
+    """Return the owner's project file, if it is to be sent."""
     if files and not any(file.suffix == ".toml" for file in files):
         return None
     return folder.project_file if folder.is_owner else None
@@ -166,16 +155,16 @@ _PART = re.compile(r"\.[0-9a-f]{64}\.part")
 
 @dataclass(kw_only=True)
 class Pulled:
-    """What became of each file.
+    """The outcome of a pull, file by file.
 
     Attributes
     ----------
     came : dict of str to str
         Kind by path in the inbox.
     older : list of str
-        SHA-256 of what was made before what the inbox has of its sort, and left out.
+        SHA-256 of files left out because the inbox has a later one of their sort.
     withdrawn : list of str
-        SHA-256 of what had come and its sender has taken back since.
+        SHA-256 of files that had come and that their sender has taken back since.
     refused : dict of str to ExchangeError
         By SHA-256, or "agreement".
     """
@@ -202,17 +191,13 @@ def pull(
     folder : Folder
     remote : Remote
     kept : Kept
-        What came before.
+        The memory of earlier pulls.
     keep : callable
-        Takes what came by now, after each file.
+        Takes the memory so far, after each file.
     done : Pulled, optional
         Filled, and returned; so a caller knows what came before an interruption.
     tell : callable
-        Takes what is going on.
-
-    Returns
-    -------
-    tuple of Pulled and Kept
+        Takes the current step.
 
     Raises
     ------
@@ -222,12 +207,8 @@ def pull(
     done = Pulled() if done is None else done
     folder.inbox.mkdir(mode=0o700, exist_ok=True)
     tell("looking for the project file")
-    try:
+    with _noted(remote, done.refused, AGREEMENT):
         folder = _pull_agreement(folder, remote, done)
-    except ExchangeError as error:
-        if error.code in remote.stops:
-            raise
-        done.refused[AGREEMENT] = error
     if folder.project is None:
         return done, kept
     listed = [each for each in remote.list(folder) if each.is_for(folder)]
@@ -239,20 +220,15 @@ def pull(
     for entry in wanted:
         if entry.sha256 in kept.fetched:
             continue
-        try:
+        with _noted(remote, done.refused, entry.sha256):
             _pull_bundle(folder, remote, entry, done, tell)
-        except ExchangeError as error:
-            if error.code in remote.stops:
-                raise
-            done.refused[entry.sha256] = error
-        else:
             kept = kept.having(entry.sha256)
             keep(kept)
     return done, kept
 
 
 def _pull_agreement(folder: Folder, remote: Remote, done: Pulled) -> Folder:
-    """A new revision is put into the inbox; the folder's own counts until it is joined."""
+    """Put a new revision into the inbox; the folder's own counts until it is joined."""
     text = remote.agreement(folder)
     if text is None:
         return folder
@@ -286,7 +262,7 @@ def _pull_bundle(folder: Folder, remote: Remote, entry: Entry, done: Pulled, tel
             "TOO_LARGE", f"A {entry.kind} at {remote.url} has {entry.size} bytes. Ask its sender, by another way."
         )
     part = folder.inbox / f".{entry.sha256}.part"
-    # Of one file alone a part is kept: whatever a remote lists, the disk holds no more of what came to nothing.
+    # Only one file's part is kept, so that a remote that lists many files does not fill the disk.
     _drop_parts(folder, but=part)
     if part.exists() and part.stat().st_size > entry.size:
         part.unlink()
@@ -326,7 +302,7 @@ def _drop_parts(folder: Folder, but: Path | None = None) -> None:
 
 
 def _checked(folder: Folder, part: Path, entry: Entry, url: str) -> Path | None:
-    """Where it is to lie; None where what lies there was made later."""
+    """Return the file's place in the inbox; None if a later file lies there."""
     what = f"A {entry.kind} from {url}"
     found = _addressed_file(part, folder, what)
     if found.kind.name != entry.kind:
@@ -356,14 +332,9 @@ _FEWEST = 16
 
 
 def withdrawable(folder: Folder, remote: Remote, file: str) -> Entry:
-    """The entry of a file that this folder sent and has not taken back.
+    """Return the entry of a file that this folder sent and has not taken back.
 
-    Parameters
-    ----------
-    folder : Folder
-    remote : Remote
-    file : str
-        A path, or the first 16 letters or more of the SHA-256.
+    ``file`` is a path, or the first 16 letters or more of the SHA-256.
 
     Raises
     ------

@@ -1,31 +1,44 @@
-"""What is carried: kinds of files, whose they are, and what lies at a remote."""
+"""Files that are carried: their kinds, senders and recipients, entries at a remote, and a folder's memory of it."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ..bundle import Envelope, KeyFile, PublicKey, open_regular, read_envelope
+from ..bundle import (
+    Envelope,
+    KeyFile,
+    PublicKey,
+    canonical_json,
+    open_regular,
+    parse_json,
+    read_envelope,
+    write_atomically,
+)
 from ..errors import ExchangeError
 from ..exchange.project import Project, load_project, read_project
 
 __all__ = [
     "AGREEMENT",
+    "KEPT",
     "KINDS",
     "PROJECT_FILE",
     "Addressed",
     "Entry",
     "Folder",
+    "Kept",
     "Kind",
     "Parcel",
     "RemoteStatus",
     "addressed",
+    "forget",
     "kind_of",
     "parcel_of",
     "project_of",
@@ -42,9 +55,9 @@ class Kind:
     Attributes
     ----------
     name : str
-        As the hub and folders of a store call it.
+        Its name at a hub and in folders of a store.
     suffix : str
-        Of the file's name.
+        Suffix of the file's name.
     bundle : str
         Kind of the bundle in it.
     sender, recipient : str
@@ -73,7 +86,7 @@ KINDS = {
 
 
 def kind_of(bundle: str) -> Kind | None:
-    """The kind of file that a bundle is; None where it is none that is carried.
+    """Return the kind of file for a bundle; None if it is not carried.
 
     Examples
     --------
@@ -84,19 +97,7 @@ def kind_of(bundle: str) -> Kind | None:
 
 
 def project_of(text: bytes, what: str) -> Project:
-    """Read a project file, and verify that the owner it names has signed it.
-
-    Parameters
-    ----------
-    text : bytes
-    what : str
-        Where it came from.
-
-    Raises
-    ------
-    ExchangeError
-        As `load_project`.
-    """
+    """Read a project file, named ``what`` in errors, and verify that the owner it names has signed it."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "project.toml"
         path.write_bytes(text)
@@ -111,16 +112,16 @@ _SEALED = "sealed.bin"
 
 @dataclass(frozen=True)
 class Addressed:
-    """What was found.
+    """A bundle's sender and recipients, checked against the project.
 
     Attributes
     ----------
     kind : Kind
     sender : PublicKey
-        Who has signed it, as the project wants it.
+        Its signer, as the project demands.
     recipients : tuple of PublicKey
     party : str or None
-        Whom it is from, or for; None of an anchor.
+        The party that it is from, or for; None for an anchor.
     created : datetime
         By the sender's clock.
     sealed : bool
@@ -136,20 +137,12 @@ class Addressed:
 
     @property
     def file_name(self) -> str:
-        """What it is called in a folder."""
+        """Return its name in a folder."""
         return f"{self.party or self.kind.name}{self.kind.suffix}"
 
 
 def addressed(bundle: Envelope, project: Project, what: str) -> Addressed:
-    """Check that a bundle belongs to a project, and is signed by the member whose part it is to make it.
-
-    Parameters
-    ----------
-    bundle : Envelope
-        Verified: whole, its signature valid.
-    project : Project
-    what : str
-        What an error calls it.
+    """Check that a verified bundle belongs to a project, and is signed by the member whose part it is to make it.
 
     Raises
     ------
@@ -159,7 +152,7 @@ def addressed(bundle: Envelope, project: Project, what: str) -> Addressed:
     kind = kind_of(bundle.kind)
     if kind is None:
         raise ExchangeError(
-            "WRONG_KIND", f"{what} is {bundle.kind}, which is not carried; one of {', '.join(KINDS)} is wanted."
+            "WRONG_KIND", f"Expected one of {', '.join(KINDS)}; {what} is {bundle.kind}, which is not carried."
         )
     if bundle.facts.get("project_digest") != project.digest:
         raise ExchangeError(
@@ -222,11 +215,10 @@ class Folder:
     ----------
     path : Path
     key : PublicKey
-        Whose it is.
+        Its holder's key.
     project : Project or None
-        That it was set up for; or one that came and it has not joined yet; None before that.
+        Its project; or one that came and is not joined yet; None before that.
     project_file : Path or None
-        Where that is.
     coming : Project or None
         A later revision in the inbox that the folder has not joined yet.
     """
@@ -239,18 +231,12 @@ class Folder:
 
     @classmethod
     def at(cls, path: Path, files: Sequence[Path] = ()) -> Folder:
-        """Look at a folder that holds keys.
-
-        Parameters
-        ----------
-        path : Path
-        files : sequence of Path
-            Named besides; a project file among them is the one that counts.
+        """Look at a folder that holds keys; a project file among ``files`` counts before its own.
 
         Raises
         ------
         ExchangeError
-            KEY_MISSING, PROJECT_OLDER, and what reading keys and project may raise.
+            KEY_MISSING, PROJECT_OLDER, and errors of reading keys and project.
         """
         path = Path(path)
         key = KeyFile.read(path / "keys.json").public
@@ -265,13 +251,7 @@ class Folder:
 
     @property
     def agreed(self) -> Project:
-        """The project.
-
-        Raises
-        ------
-        ExchangeError
-            PROJECT_MISSING.
-        """
+        """Return the project, or raise PROJECT_MISSING."""
         if self.project is None:
             raise ExchangeError(
                 "PROJECT_MISSING",
@@ -281,33 +261,33 @@ class Folder:
         return self.project
 
     def version(self, digest: object) -> Project:
-        """The revision of the project that has a digest; the folder's own where none has."""
+        """Return the revision of the project that has a digest; the folder's own if none has."""
         return self.coming if self.coming is not None and self.coming.digest == digest else self.agreed
 
     @property
     def versions(self) -> tuple[Project, ...]:
-        """The folder's own revision, and one that is to be joined."""
+        """Return the folder's own revision, and one that is to be joined."""
         return (self.agreed,) if self.coming is None else (self.agreed, self.coming)
 
     @property
     def party(self) -> str | None:
-        """The party that the key is, if it is one."""
+        """Return the party that has the key, if one has."""
         parties = {} if self.project is None else self.project.parties
         return next((name for name, key in parties.items() if key == self.key), None)
 
     @property
     def is_owner(self) -> bool:
-        """Whether the key is the owner's."""
+        """Return whether the key is the owner's."""
         return self.project is not None and self.project.owner == self.key
 
     @property
     def is_analyst(self) -> bool:
-        """Whether the key is the analyst's."""
+        """Return whether the key is the analyst's."""
         return self.project is not None and self.project.analyst == self.key
 
     @property
     def inbox(self) -> Path:
-        """Where what came lies."""
+        """Return the folder of files that came."""
         return self.path / INBOX
 
 
@@ -317,7 +297,7 @@ def _follows(coming: Project | None, project: Project) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A file at a remote, as the remote describes it: nothing of it is checked yet.
+    """A file at a remote, as the remote describes it, unchecked.
 
     Attributes
     ----------
@@ -330,15 +310,15 @@ class Entry:
     sender : str
         Fingerprint.
     recipient : str or None
-        Fingerprint of the party that it is for; None where the kind says it.
+        Fingerprint of the party that it is for; None if the kind says it.
     withdrawn : bool
         Whether the sender has taken it back, so that only this entry is left.
     received : str or None
         When the remote got it, if it says so.
     project : str or None
-        Digest of the project file that it belongs to, where the remote says so.
+        Digest of the project file that it belongs to, if the remote says so.
     is_current : bool
-        Whether that is the one that holds at the remote.
+        Whether that is the remote's current one.
     """
 
     sha256: str
@@ -352,7 +332,7 @@ class Entry:
     is_current: bool = True
 
     def is_for(self, folder: Folder) -> bool:
-        """Whether somebody who works in the folder is to have it."""
+        """Return whether a member working in the folder should have it."""
         recipient = KINDS[self.kind].recipient if self.kind in KINDS else ""
         if recipient == "analyst":
             return folder.is_analyst
@@ -363,7 +343,7 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteStatus:
-    """How a project stands, as the remote sees it.
+    """The state of a project, as the remote sees it.
 
     Attributes
     ----------
@@ -371,13 +351,13 @@ class RemoteStatus:
         Its name; None before there is an agreement.
     digest : str or None
     revision : int or None
-        None where a hub names a project file that the folder has not.
+        None if a hub names a project file that the folder has not.
     deadline, quorum
-        Likewise; no deadline where none was agreed on, either.
+        Likewise; no deadline if none was agreed on, either.
     shared, missing, waiting : tuple of str
-        Parties whose share is there; whose is not; and for whom a model lies there that they did not fetch.
+        Parties whose share is there; whose is not; and those that did not fetch their model yet.
     now : str or None
-        By the remote's clock, where it has one.
+        By the remote's clock, if it has one.
     facts : dict of str to object
         All that the remote said.
     """
@@ -407,9 +387,9 @@ class Parcel:
     kind : Kind
     project : Project
     sender, recipient : str or None
-        Fingerprints; no recipient where the kind says who it is.
+        Fingerprints; no recipient if the kind says it.
     party : str or None
-        Whom it is from, or for; None of an anchor.
+        The party that it is from, or for; None for an anchor.
     sealed : bool
         Whether only its recipients can read it.
     """
@@ -425,7 +405,7 @@ class Parcel:
     sealed: bool
 
     def piece(self, offset: int, most: int) -> bytes:
-        """Bytes of the file, read anew; who gets all of them sees by the hash that they are those that were checked."""
+        """Read bytes of the file anew; the hash shows the receiver that they are those that were checked."""
         with open_regular(self.path) as file:
             file.seek(offset)
             return file.read(most)
@@ -433,11 +413,6 @@ class Parcel:
 
 def parcel_of(path: Path, folder: Folder) -> Parcel:
     """Read a file, and check that it is whole and of this project, and that this folder's key has signed it.
-
-    Parameters
-    ----------
-    path : Path
-    folder : Folder
 
     Raises
     ------
@@ -471,4 +446,110 @@ def parcel_of(path: Path, folder: Folder) -> Parcel:
         recipient=found.recipients[0].fingerprint if found.kind.recipient == "party" else None,
         party=found.party,
         sealed=found.sealed,
+    )
+
+
+KEPT = ".remotes"
+"""Folder of memories; nothing in it is secret."""
+
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A folder's memory of a remote: what it fetched, and the end of the log that it saw last.
+
+    Attributes
+    ----------
+    fetched : tuple of str
+        SHA-256 of files that came, so that none comes again after it was used and removed.
+    expected : tuple of str
+        SHA-256 of files that the remote said to have from here, and its log has not shown yet.
+    shown : tuple of str
+        SHA-256 of those that its log has shown.
+    withdrawn : tuple of str
+        SHA-256 of files that this folder took back, so that none is sent again without being named.
+    owed : tuple of str
+        SHA-256 of files for this folder under the current project file, as the log says.
+    agreed : str
+        Digest of the current project file, as the log says; empty before there is one.
+    seq : int
+        Number of the log's entry that was seen last; 0 before there was one.
+    head : str
+        Its digest.
+    """
+
+    fetched: tuple[str, ...] = ()
+    expected: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    withdrawn: tuple[str, ...] = ()
+    owed: tuple[str, ...] = ()
+    agreed: str = ""
+    seq: int = 0
+    head: str = ""
+
+    @classmethod
+    def read(cls, folder: Path, name: str) -> Kept:
+        """Return the memory of the remote of this name; an empty one if there is no file.
+
+        Raises
+        ------
+        ExchangeError
+            STATE_DAMAGED.
+        """
+        path = _path(folder, name)
+        try:
+            found = parse_json(path.read_bytes(), what=str(path))
+        except FileNotFoundError:
+            return cls()
+        except ExchangeError:
+            raise _damaged(path) from None
+        try:
+            if found.pop("version") != _VERSION or found.keys() != asdict(cls()).keys():
+                raise ValueError
+            lists = {name: tuple(found[name]) for name in ("fetched", "expected", "shown", "withdrawn", "owed")}
+            kept = cls(**lists, agreed=found["agreed"], seq=found["seq"], head=found["head"])
+            texts = all(isinstance(each, str) for each in (*chain(*lists.values()), kept.agreed, kept.head))
+            if not texts or type(kept.seq) is not int:
+                raise ValueError
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise _damaged(path) from None
+        return kept
+
+    def write(self, folder: Path, name: str) -> Kept:
+        """Write it to the folder."""
+        path = _path(folder, name)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        write_atomically(path, canonical_json({**asdict(self), "version": _VERSION}), mode=0o600)
+        return self
+
+    def having(self, sha256: str) -> Kept:
+        """Add a file that came."""
+        return self if sha256 in self.fetched else replace(self, fetched=(*self.fetched, sha256))
+
+    def expecting(self, sha256: str) -> Kept:
+        """Add a file that the remote has from here."""
+        known = sha256 in self.expected or sha256 in self.shown
+        expected = self.expected if known else (*self.expected, sha256)
+        return replace(self, expected=expected, withdrawn=tuple(each for each in self.withdrawn if each != sha256))
+
+    def without(self, sha256: str) -> Kept:
+        """Add a file that was taken back."""
+        return self if sha256 in self.withdrawn else replace(self, withdrawn=(*self.withdrawn, sha256))
+
+
+def forget(folder: Path, name: str) -> None:
+    """Remove the memory of a remote."""
+    _path(folder, name).unlink(missing_ok=True)
+
+
+def _path(folder: Path, name: str) -> Path:
+    return folder / KEPT / f"{name}.json"
+
+
+def _damaged(path: Path) -> ExchangeError:
+    return ExchangeError(
+        "STATE_DAMAGED",
+        f"{path} is not as it was written. Restore it from a backup; without it, files come once more, and "
+        "nothing shows that the hub's log continues.",
     )

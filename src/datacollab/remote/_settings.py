@@ -1,4 +1,4 @@
-"""``remotes.toml``: where files of a folder go and come from, with nothing secret in it; and remotes opened by it."""
+"""``remotes.toml``: the remotes of a folder, with nothing secret; and opening them."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ __all__ = ["Place", "chosen", "invalid", "is_store", "open_remote", "read_places
 REMOTES_FILE = "remotes.toml"
 _MOST_BYTES = 2**16
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
+_ENTRIES = ("url", "project", "ca")
 _HEADER = "# Written by `datacollab remote`. No secret is in it; keys are in keys.json.\n\n"
 
 
@@ -34,11 +35,11 @@ class Place:
     name : str
         Letters, digits, - and _.
     url : str
-        Where fsspec finds a folder: a path, ``sftp://...``, ``s3://...``; or of a kind that a plugin brings.
+        A folder for fsspec: a path, ``sftp://...``, ``s3://...``; or a URL for which a plugin is needed.
     project : str or None
-        The remote's name of the project, where its kind has one.
+        The remote's name of the project, if its kind has one.
     ca : str or None
-        File of certificates that are trusted besides: of an organisation of one's own.
+        File of further trusted certificates, such as the organisation's own.
 
     Raises
     ------
@@ -53,7 +54,7 @@ class Place:
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
-            raise invalid(f"{self.name!r} cannot name a remote; 1 to 32 letters, digits, - and _ are wanted")
+            raise invalid(f"{self.name!r} cannot name a remote; expected 1 to 32 letters, digits, - and _")
         if is_device_name(self.name):
             raise invalid(f"{self.name!r} cannot name a remote: on Windows it names a device")
         _check_url(self.url)
@@ -65,7 +66,7 @@ class Place:
 
 
 def is_store(url: str) -> bool:
-    """Whether a URL is a store's: a folder that all reach. Other kinds of remote come with plugins.
+    """Return whether a URL is a store's: a folder that all reach.  Other kinds of remote come with plugins.
 
     Examples
     --------
@@ -76,7 +77,7 @@ def is_store(url: str) -> bool:
 
 
 def read_places(folder: Path) -> dict[str, Place]:
-    """The remotes of a folder by their names; none where there is no file.
+    """Return the remotes of a folder by their names; none if there is no file.
 
     Raises
     ------
@@ -102,11 +103,7 @@ def write_places(folder: Path, places: Mapping[str, Place]) -> None:
     """Write the remotes of a folder."""
     tomli_w = require("tomli_w", "exchange")
     remotes = {
-        place.name: {
-            key: value
-            for key, value in (("url", place.url), ("project", place.project), ("ca", place.ca))
-            if value is not None
-        }
+        place.name: {key: value for key in _ENTRIES if (value := getattr(place, key)) is not None}
         for place in places.values()
     }
     text = _HEADER + tomli_w.dumps({"remotes": remotes})
@@ -114,7 +111,7 @@ def write_places(folder: Path, places: Mapping[str, Place]) -> None:
 
 
 def chosen(folder: Path, name: str | None) -> Place:
-    """The remote of a name, or the only one.
+    """Return the remote of a name, or the only one.
 
     Raises
     ------
@@ -127,22 +124,21 @@ def chosen(folder: Path, name: str | None) -> Place:
     if name in places:
         return places[name]
     known = f"it has {', '.join(places)}" if places else "it has none"
-    wanted = "which remote is meant was not said" if name is None else f"there is no remote {name!r}"
+    problem = "no remote was named" if name is None else f"there is no remote {name!r}"
     raise ExchangeError(
         "REMOTE_UNKNOWN",
-        f"{folder}: {wanted}; {known}. Name one with --remote, or add one: datacollab remote add NAME URL -C {folder}",
+        f"{folder}: {problem}; {known}. Name one with --remote, or add one: datacollab remote add NAME URL -C {folder}",
     )
 
 
 def invalid(reason: str) -> ExchangeError:
-    """``REMOTE_INVALID``, for what people write."""
+    """Return a ``REMOTE_INVALID`` error, for wrong input."""
     return ExchangeError("REMOTE_INVALID", f"{reason}. Correct it, and run the command again.")
 
 
 def _place(name: str, entry: Any, path: Path) -> Place:
-    known = {"url", "project", "ca"}
-    if not isinstance(entry, dict) or not {"url"} <= entry.keys() <= known:
-        raise invalid(f"{path}, [remotes.{name}]: url is wanted, and of {', '.join(sorted(known))} no others")
+    if not isinstance(entry, dict) or not {"url"} <= entry.keys() <= set(_ENTRIES):
+        raise invalid(f"{path}, [remotes.{name}]: expected url, and no others than {', '.join(sorted(_ENTRIES))}")
     if not all(isinstance(value, str) for value in entry.values()):
         raise invalid(f"{path}, [remotes.{name}]: all entries are texts")
     return Place(name=name, **entry)
@@ -171,16 +167,16 @@ def open_remote(folder: Path, place: Place, key: Callable[[], KeyPair], **option
     folder : Path
     place : Place
     key : callable
-        Gives the folder's keys, under their passphrase; never called for a store.
+        Returns the folder's keys, which asks for their passphrase; never called for a store.
     **options
-        Of the kind of remote that a plugin brings.
+        Further options of a plugin's kind of remote.
 
     Raises
     ------
     ExchangeError
         REMOTE_INVALID, REMOTE_UNREACHABLE.
     MissingExtraError
-        Where the plugin for the remote's URL is not installed.
+        If the plugin for the remote's URL is not installed.
     """
     if is_store(place.url):
         return StoreRemote(place.url)

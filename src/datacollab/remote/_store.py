@@ -1,4 +1,4 @@
-"""Files left in a folder that everybody reaches: a share of the network, SFTP, S3; no server of ours."""
+"""Files left in a folder that all members reach: a network share, SFTP, S3; no server of ours."""
 
 from __future__ import annotations
 
@@ -29,12 +29,7 @@ _MAGIC, _NAME = b"PK\x03\x04", b"manifest.json"
 
 
 def peek(stream: BinaryIO) -> tuple[str, dict[str, Any], PublicKey] | None:
-    """Kind, facts and signer of a bundle, unchecked; None where it has none of these.
-
-    Parameters
-    ----------
-    stream : binary file
-        At its beginning.
+    """Return kind, facts and signer at the beginning of a bundle, unchecked; None if it has none of these.
 
     Examples
     --------
@@ -66,20 +61,15 @@ _CONNECT = 15.0
 
 
 def sftp_files(url: str) -> tuple[Any, str]:
-    """A file system of fsspec, and the folder in it.
+    """Return a file system of fsspec, and the folder in it, for a server in ``known_hosts``, as ssh does.
 
-    fsspec would take any server for the one that is meant; passwords would go to whoever stands in between.  This one
-    knows servers by ``known_hosts``, as ssh does.
-
-    Parameters
-    ----------
-    url : str
+    fsspec alone would accept any server, and give passwords to a man in the middle.
 
     Raises
     ------
     MissingExtraError
     OSError, paramiko.SSHException
-        When the server cannot be reached, or is not known.
+        If the server cannot be reached, or is not known.
     """
     paramiko = require("paramiko", "sftp")
     base = require("fsspec.implementations.sftp", "sftp").SFTPFileSystem
@@ -111,14 +101,14 @@ _TOML = ".toml"
 _MOST_TEXT = 2**20
 _MOST_WORDS = 200
 _ONCE = ("share", "sums")
-"""Kinds of which a party sends one, as more would tell more; they count as taking part."""
+"""Kinds of which a party sends one, as more would reveal more; they count as taking part."""
 
 
 class StoreRemote(Remote):
-    """A folder at a URL that fsspec knows, of files under ``PROJECT-DIGEST/KIND/SHA256.SUFFIX``.
+    """A folder at a URL that fsspec knows, with files under ``PROJECT-DIGEST/KIND/SHA256.SUFFIX``.
 
-    Whoever can write to it can remove what others left, or leave files of their own; signatures say whose a file is,
-    and nothing else is believed.  Whoever can read it sees what is not sealed, and how large the rest is.
+    Anybody who can write to it can remove others' files, or add files; signatures say who made a file, and nothing
+    else is trusted.  Anybody who can read it sees what is not sealed, and how large the rest is.
 
     Parameters
     ----------
@@ -153,12 +143,12 @@ class StoreRemote(Remote):
             raise ExchangeError("REMOTE_INVALID", f"{url}: {error}. Give a folder, sftp:// or s3://.") from None
 
     def list(self, folder: Folder) -> Sequence[Entry]:
-        """As of `Remote`."""
+        """See `Remote`."""
         entries = [entry for project in folder.versions for kind in KINDS for entry in self._entries(project, kind)]
         return [each for each in entries if each.is_for(folder) or each.sender == folder.key.fingerprint]
 
     def send(self, parcel: Parcel, *, tell: Tell = silent) -> None:
-        """As of `Remote`; it begins anew where it was interrupted, and others see nothing of it before it is whole."""
+        """See `Remote`; it begins anew after an interruption, and others see nothing of it before it is whole."""
         there = [each for each in self._entries(parcel.project, parcel.kind.name) if each.sender == parcel.sender]
         if parcel.sha256 in {each.sha256 for each in there}:
             return
@@ -174,7 +164,7 @@ class StoreRemote(Remote):
         self._write(place, parcel.piece, parcel.size, parcel.sha256, parcel.path.name, tell)
 
     def fetch(self, entry: Entry, part: Path, *, folder: Folder, tell: Tell = silent) -> None:
-        """As of `Remote`."""
+        """See `Remote`."""
         place = self._lying(entry, folder)
         with self._still_there(entry), self._open(place) as source, open(part, "ab") as target:
             done = target.tell()
@@ -187,7 +177,7 @@ class StoreRemote(Remote):
                 tell(f"fetching {entry.kind}", done / entry.size)
 
     def status(self, folder: Folder) -> RemoteStatus:
-        """As of `Remote`; who shared is as the files say, before they are checked."""
+        """See `Remote`; which parties shared is as the files say, before they are checked."""
         project = folder.agreed
         names = {key.fingerprint: name for name, key in project.parties.items()}
         shared = {names[each.sender] for each in self._entries(project, "share") if each.sender in names}
@@ -202,13 +192,13 @@ class StoreRemote(Remote):
         )
 
     def agreement(self, folder: Folder) -> bytes | None:
-        """As of `Remote`: of a folder's own project the latest, or else the only one that names its key.
+        """See `Remote`: the latest of a folder's own project, or else the only one that names its key.
 
         Raises
         ------
         ExchangeError
-            REMOTE_INVALID, when several projects of different owners name the key; BUNDLE_MALFORMED, when none names it
-            and something lies in the place of a project file that is no file.
+            REMOTE_INVALID, if several projects of different owners name the key; BUNDLE_MALFORMED, if none names it
+            and something in the place of a project file is no file.
         """
         refused: MutableSequence[ExchangeError] = []
         found = [(project, text) for project, text in self._agreements(refused) if _concerns(project, folder)]
@@ -224,7 +214,7 @@ class StoreRemote(Remote):
         return max(found, key=lambda each: each[0].revision)[1] if found else None
 
     def agree(self, project: Project, text: bytes) -> None:
-        """As of `Remote`."""
+        """See `Remote`."""
         place = self._place(project.digest, AGREEMENT, digest(text) + _TOML)
         with self._reached():
             there = self._files.exists(place)
@@ -234,7 +224,7 @@ class StoreRemote(Remote):
             )
 
     def withdraw(self, entry: Entry, *, folder: Folder) -> None:
-        """As of `Remote`."""
+        """See `Remote`."""
         place = self._lying(entry, folder)
         with self._still_there(entry):
             self._files.rm_file(place)
@@ -244,7 +234,7 @@ class StoreRemote(Remote):
         return self._place(project, entry.kind, entry.sha256 + KINDS[entry.kind].suffix)
 
     def _entries(self, project: Project, kind: str) -> Sequence[Entry]:
-        """Files of a kind that look like it; what does not, others left there by mistake.
+        """Return entries of files of a kind; ignore files that others left there by mistake.
 
         Under the name of such a file, anything but a regular file is refused.
         """
@@ -270,7 +260,7 @@ class StoreRemote(Remote):
         return found
 
     def _agreements(self, refused: MutableSequence[ExchangeError]) -> Iterator[tuple[Project, bytes]]:
-        """Read what lies in the places of project files, and note what is no regular file there."""
+        """Yield project files, and note what is no regular file in their places."""
         for place in self._names(self._root):
             if not _SHA256.fullmatch(place.rsplit("/", 1)[-1]):
                 continue
@@ -291,7 +281,7 @@ class StoreRemote(Remote):
                     yield project_of(text, file), text
 
     def _open(self, place: str, **options: Any) -> BinaryIO | Any:
-        """Open a file to read it: on this machine a regular one, and no link, whatever others have put there."""
+        """Open a file to read it: on this machine only a regular file, and no link."""
         if isinstance(self._files, self._local):
             return open_regular(Path(place), follow=False)
         return self._files.open(place, "rb", **options)
@@ -341,7 +331,7 @@ class StoreRemote(Remote):
 
     @contextmanager
     def _reached(self) -> Iterator[None]:
-        """What goes wrong on the way, in our words; systems behind fsspec have errors of their own."""
+        """Turn errors on the way into ours; systems behind fsspec have errors of their own."""
         try:
             yield
         except (ExchangeError, ImportError, ValueError):
@@ -356,7 +346,7 @@ class StoreRemote(Remote):
 
     @contextmanager
     def _still_there(self, entry: Entry) -> Iterator[None]:
-        """The same of a file that may have vanished since it was listed."""
+        """Do the same for a file that may have vanished since it was listed."""
         with self._reached():
             try:
                 yield
@@ -375,7 +365,7 @@ def _concerns(project: Project, folder: Folder) -> bool:
 
 
 def _onto_disk(stream: BinaryIO | Any) -> None:
-    """Have a disk keep it before it gets its name, where the store is one."""
+    """Have a disk keep it before it gets its name, if the store is one."""
     with contextlib.suppress(AttributeError, OSError):
         stream.flush()
         os.fsync(stream.fileno())

@@ -7,14 +7,17 @@ A model here is a log risk for each row and, for each stratum, how the hazard of
 from ._baseline import Baseline, SurvivalModel
 from ._cox import CoxRegression
 from ._forest import SurvivalForest
-from ._kaplan_meier import KaplanMeier, LogRank, kaplan_meier, log_rank_test, risk_groups
 from ._measures import (
     Calibration,
+    KaplanMeier,
+    LogRank,
     brier_score,
     calibration,
     concordance_index,
-    concordance_index_ipcw,
     integrated_brier_score,
+    kaplan_meier,
+    log_rank_test,
+    risk_groups,
 )
 from ._plots import plot_calibration, plot_kaplan_meier, plot_survival
 
@@ -29,7 +32,6 @@ __all__ = [
     "brier_score",
     "calibration",
     "concordance_index",
-    "concordance_index_ipcw",
     "integrated_brier_score",
     "kaplan_meier",
     "log_rank_test",

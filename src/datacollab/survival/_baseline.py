@@ -1,8 +1,6 @@
-r"""How the hazard adds up over time for a row of log risk 0.
+r"""Baselines of the hazard, and the common part of all models with a log risk and a baseline.
 
 Breslow's estimate is :math:`\Lambda_0(t) = \sum_{t_j \le t} \sum_{D_j} w_i / \sum_{R_j} w_i r_i` ([Breslow1974]_).
-
-What all models of a log risk and a baseline have in common.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ __all__ = ["Baseline", "SurvivalModel", "baselines_of", "breslow_baseline", "nel
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Baseline:
-    r"""Λ₀(t) at some times; between them it grows evenly, and beyond the last nothing is known.
+    """The baseline hazard Λ₀(t) at some times; between them it grows evenly, and beyond the last it is unknown.
 
     Attributes
     ----------
@@ -47,12 +45,12 @@ class Baseline:
     cumulative_hazard: FloatArray
 
     def __call__(self, times: ArrayLike) -> FloatArray:
-        """Λ₀ at these times, shape (n_times,).
+        """Return Λ₀ at these times, shape (n_times,).
 
         Raises
         ------
         ValueError
-            When a time is not finite, below 0, or beyond the end of the observation.
+            If a time is not finite, below 0, or beyond the end of the observation.
         """
         asked = check_times(times)
         if (asked > self.times[-1]).any():
@@ -68,16 +66,9 @@ class Baseline:
 
 
 def breslow_baseline(rows: SurvivalRows, log_risk: FloatArray, min_events: int) -> Baseline:
-    """Breslow's estimate of one stratum, at the end of groups of times with `min_events` events or more in each.
+    """Return Breslow's estimate of one stratum, at the ends of groups of times with at least `min_events` events each.
 
-    It is exact at the times that are kept.  What is left of a group at the end goes with the one before.
-
-    Parameters
-    ----------
-    rows : SurvivalRows
-        Of the stratum.
-    log_risk : ndarray of shape (n_rows,)
-    min_events : int
+    It is exact at the times that are kept.  Events left over at the end go with the group before.
     """
     order = np.argsort(-rows.time, kind="stable")
     time, event, weight = rows.time[order], rows.event[order], rows.weight[order]
@@ -95,7 +86,7 @@ def breslow_baseline(rows: SurvivalRows, log_risk: FloatArray, min_events: int) 
 
 
 def _ends(counts: list[int], min_events: int) -> list[int]:
-    """Places of the last times of groups."""
+    """Return the places of the last times of groups."""
     ends: list[int] = []
     waiting = 0
     for place, count in enumerate(counts):
@@ -109,7 +100,7 @@ def _ends(counts: list[int], min_events: int) -> list[int]:
 
 
 def nelson_aalen_of(rows: SurvivalRows) -> FloatArray:
-    """Λ̂ of one stratum at each row's own time, all risks alike (Nelson and Aalen), shape (n_rows,)."""
+    """Return Nelson and Aalen's Λ̂ of one stratum at each row's own time, all risks alike, shape (n_rows,)."""
     times, place = np.unique(rows.time, return_inverse=True)
     events = np.bincount(place, weights=rows.weight * rows.event, minlength=len(times))
     at_risk = np.cumsum(np.bincount(place, weights=rows.weight, minlength=len(times))[::-1])[::-1]
@@ -122,17 +113,17 @@ class SurvivalModel(ABC):
     Attributes
     ----------
     baselines_ : dict of stratum to Baseline
-        Of the one key None where the model was fitted without strata.
+        With the one key None if the model was fitted without strata.
     """
 
     baselines_: Mapping[Any, Baseline]
 
     @abstractmethod
     def predict(self, X: ArrayLike) -> FloatArray:
-        """The log risk of each row, shape (n_rows,)."""
+        """Return the log risk of each row, shape (n_rows,)."""
 
     def predict_cumulative_hazard(self, X: ArrayLike, times: ArrayLike, stratum: Hashable = None) -> FloatArray:
-        """Λ(t | x) of each row at each time.
+        """Return Λ(t | x) of each row at each time, shape (n_rows, n_times).
 
         Parameters
         ----------
@@ -140,18 +131,14 @@ class SurvivalModel(ABC):
         times : array-like of shape (n_times,)
             From 0 to the end of the observation of the stratum.
         stratum : optional
-            Whose baseline is taken.  None takes the only one there is.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_times)
+            The stratum of the baseline; None takes the only one there is.
 
         Raises
         ------
         AgreementError
-            When the stratum is not known, or several are and none is named.
+            If the stratum is not known, or several are and none is named.
         ValueError
-            When a time is beyond the end of the observation.
+            If a time is beyond the end of the observation.
         """
         baseline = self._baseline(stratum)(times)
         # Added as logarithms, so that no risk is too large for a hazard of 0.
@@ -159,25 +146,20 @@ class SurvivalModel(ABC):
             return np.asarray(np.exp(self.predict(X)[:, None] + np.log(baseline)))
 
     def predict_survival(self, X: ArrayLike, times: ArrayLike, stratum: Hashable = None) -> FloatArray:
-        """Probability of no event up to each time, shape (n_rows, n_times); see `predict_cumulative_hazard`."""
+        """Return the probability of no event up to each time; see `predict_cumulative_hazard`."""
         return np.exp(-self.predict_cumulative_hazard(X, times, stratum))
 
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
-        """Harrell's concordance index of the log risk; see `concordance_index`."""
+        """Return Harrell's concordance index of the log risk; see `concordance_index`."""
         return concordance_index(y, self.predict(X))
 
     def for_party(self, party: Hashable) -> Self:
-        """The same model with all of its baselines that a party should get: its own, or the one that all share.
-
-        Parameters
-        ----------
-        party : str or int
-            One of the strata, where there are any.
+        """Return the same model with only the party's own baseline, or with the one that all share.
 
         Raises
         ------
         AgreementError
-            When there are strata, and the party is none of them.
+            If there are strata, and the party is none of them.
         """
         if self.baselines_.keys() == {None}:
             return self
@@ -196,15 +178,7 @@ class SurvivalModel(ABC):
 
 
 def baselines_of(rows: SurvivalRows, log_risk: FloatArray, min_events: int) -> dict[Any, Baseline]:
-    """Breslow's estimate of each stratum.
-
-    Parameters
-    ----------
-    rows : SurvivalRows
-    log_risk : ndarray of shape (n_rows,)
-    min_events : int
-        Of each step.
-    """
+    """Return Breslow's estimate of each stratum, with at least `min_events` events in each step."""
     return {
         name: breslow_baseline(rows.of(number), log_risk[rows.stratum == number], min_events)
         for number, name in enumerate(rows.strata)

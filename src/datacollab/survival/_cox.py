@@ -1,6 +1,4 @@
-r"""Cox's proportional hazards regression.
-
-Cox's partial likelihood, its gradient and its information.
+r"""Cox's proportional hazards regression: the partial likelihood, and Newton's method with a ridge penalty.
 
 With :math:`r_i = \exp(x_i^\top\beta)`, :math:`D_t` the rows whose event was at t and :math:`R_t` those still observed
 then, Efron's likelihood ([Efron1977]_) of one stratum is
@@ -12,14 +10,12 @@ then, Efron's likelihood ([Efron1977]_) of one stratum is
 
 where :math:`\bar w_t` is the mean weight of :math:`D_t`; Breslow's ([Breslow1974]_) has 0 in place of l.
 Strata add up.
-
-Newton's method for the partial likelihood with a ridge penalty.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -41,8 +37,9 @@ __all__ = ["CoxRegression", "PartialLikelihood", "RiskSets", "maximised", "parti
 class CoxRegression(SurvivalModel, BaseEstimator):
     r"""Proportional hazards, :math:`\lambda_s(t \mid x) = \lambda_{0s}(t) \exp((x - \bar x)^\top \beta)` ([Cox1972]_).
 
-    β maximises :math:`\ell(\beta) - \tfrac{\alpha}{2} \|\beta\|^2` with the partial likelihood ℓ summed, not averaged,
-    over events: α has the scale of scikit-survival's ``CoxPHSurvivalAnalysis``, and n times that of lifelines' penalty.
+    β maximises :math:`\ell(\beta) - \tfrac{\alpha}{2} \|\beta\|^2` with the partial likelihood ℓ summed, not
+    averaged, over events: α has the scale of scikit-survival's ``CoxPHSurvivalAnalysis``, and n times that of
+    lifelines' penalty.
 
     Parameters
     ----------
@@ -52,25 +49,25 @@ class CoxRegression(SurvivalModel, BaseEstimator):
         Whether the penalty is on coefficients of columns brought to unit variance, so that it does not depend on their
         units: collaboration representations have entries as small as there are many anchor rows.
     ties : {"efron", "breslow"}, default="efron"
-        How events of one time are treated.  Efron's way is nearer to the truth, the more so the coarser the times.
+        Treatment of events at one time.  Efron's is nearer to the truth, the more so the coarser the times.
     min_events_per_step : int, default=5
-        Times of the baseline are merged until each step has so many events.  The baseline of a stratum goes to whoever
-        gets the model, and single steps tell when single events were.
+        Times of the baseline are merged until each step has so many events.  All who get the model get the baseline of
+        a stratum, and single steps show when single events were.
     max_iter : int, default=100
     tol : float, default=1e-9
-        The fit is at its end when no row's log risk changes by more.
+        The fit ends as soon as no row's log risk changes by more.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
         β.
     covariance_ : ndarray of shape (n_features, n_features)
-        Inverse of the observed information.  With a penalty, of the information plus the penalty's: what is known of β
-        by data and penalty together, as in lifelines, and no sampling variance of the shrunk estimate.
+        Inverse of the observed information.  With a penalty, of the information plus the penalty's, as in lifelines;
+        it is no sampling variance of the shrunk estimate.
     mean_ : ndarray of shape (n_features,)
         x̄, weighted: the row of log risk 0.
     baselines_ : dict of stratum to Baseline
-        Λ₀ of the row x̄, by Breslow's estimate, whatever `ties`.
+        Λ₀ of the row x̄, by Breslow's estimate for either kind of `ties`.
     log_likelihood_ : float
         ℓ(β), without the penalty.
     n_iter_ : int
@@ -81,9 +78,9 @@ class CoxRegression(SurvivalModel, BaseEstimator):
     Strata have baselines of their own and share β.  A stratum of one party takes the party's follow-up time and level
     of risk out of β; it cannot take a β of its own out.
 
-    A fitted model holds no row, but a step of its baselines says that `min_events_per_step` events or more were between
-    two times, or all of a stratum with fewer.  The last time of a baseline is where the last row of the stratum was
-    watched to.
+    A fitted model holds no row.  But a step of its baselines says that `min_events_per_step` events or more were
+    between two times, or all of a stratum with fewer.  The last time of a baseline is the last observation of the
+    stratum.
 
     Examples
     --------
@@ -137,24 +134,24 @@ class CoxRegression(SurvivalModel, BaseEstimator):
     def fit(
         self, X: ArrayLike, y: ArrayLike, strata: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Fit.
+        """Fit the model.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
         y : ndarray of shape (n_rows,)
-            Of `datacollab.targets.survival_target`.
+            From `datacollab.targets.survival_target`.
         strata : array-like of shape (n_rows,), optional
             Names of the strata, such as the parties'.
         sample_weight : array-like of shape (n_rows,), optional
-            A row of weight 2 counts as two rows, up to how Efron's way treats ties among them.
+            A row of weight 2 counts as two rows, except that Efron's treatment of ties differs.
 
         Raises
         ------
         AgreementError
-            When y are no survival targets, or none has an event.
+            If y are no survival targets, or none has an event.
         NumericalError
-            When β is not determined or has no end; the message says what to change.
+            If β is not determined or diverges; the message says what to change.
         """
         self._validate_params()
         rows = checked_rows(self, X, y, strata, sample_weight)
@@ -162,42 +159,35 @@ class CoxRegression(SurvivalModel, BaseEstimator):
         spread = np.sqrt(np.average((rows.X - mean) ** 2, axis=0, weights=rows.weight))
         # A constant column keeps its scale, and is refused where there is no penalty to decide on it.
         spread = np.where(spread > 1e-12 * np.abs(mean), spread, 1.0)
-        strata_sets = _risk_sets(rows, mean, spread, efron=self.ties == "efron")
+        scaled, efron = replace(rows, X=(rows.X - mean) / spread), self.ties == "efron"
+        strata_sets = [RiskSets.of(scaled.of(number), efron=efron) for number in np.unique(rows.stratum)]
         penalty = np.full(len(spread), float(self.alpha)) if self.standardize else self.alpha / spread**2
         beta, at_beta, self.n_iter_ = maximised(strata_sets, penalty, max_iter=self.max_iter, tol=self.tol)
         self.coef_, self.mean_, self.log_likelihood_ = beta / spread, mean, at_beta.value
-        self.covariance_ = _inverse(at_beta.information + np.diag(penalty)) / np.outer(spread, spread)
+        factor = scipy.linalg.cho_factor(at_beta.information + np.diag(penalty))
+        self.covariance_ = scipy.linalg.cho_solve(factor, np.eye(len(spread))) / np.outer(spread, spread)
         self.baselines_ = baselines_of(rows, (rows.X - mean) @ self.coef_, self.min_events_per_step)
         return self
 
     def predict(self, X: ArrayLike) -> FloatArray:
-        """The log risk (x − x̄)ᵀβ of each row, shape (n_rows,)."""
+        """Return the log risk (x − x̄)ᵀβ of each row, shape (n_rows,)."""
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         return np.asarray((rows - self.mean_) @ self.coef_)
 
 
-def _risk_sets(rows: SurvivalRows, mean: FloatArray, spread: FloatArray, *, efron: bool) -> list[RiskSets]:
-    scaled = SurvivalRows((rows.X - mean) / spread, rows.event, rows.time, rows.weight, rows.stratum, rows.strata)
-    return [RiskSets.of(scaled.of(number), efron=efron) for number in np.unique(rows.stratum)]
-
-
-def _inverse(information: FloatArray) -> FloatArray:
-    return np.asarray(scipy.linalg.cho_solve(scipy.linalg.cho_factor(information), np.eye(len(information))))
-
-
 @dataclass(frozen=True, eq=False)
 class RiskSets:
-    """One stratum from the last time to the first, so that who is at risk at a time comes first.
+    """One stratum from the last time to the first, so that the rows at risk at a time come first.
 
     Attributes
     ----------
     X, event, weight
-        Of the rows in that order.
+        The rows in that order.
     n_at_risk : ndarray of shape (n_times,)
         Rows at risk at each time with an event, from the last time to the first.
     n_later : ndarray of shape (n_rows,)
-        How many of these times are after each row's own: those at which it is not at risk.
+        Number of these times after each row's own: those at which it is not at risk.
     place : ndarray of shape (n_events,)
         The time of each event.
     fraction : ndarray of shape (n_events,)
@@ -234,15 +224,9 @@ class RiskSets:
 
 @dataclass(frozen=True, eq=False)
 class PartialLikelihood:
-    """At one β.
+    """The logarithm of the partial likelihood at one β, with its gradient and its information.
 
-    Attributes
-    ----------
-    value : float
-        The logarithm.
-    gradient : ndarray of shape (n_features,)
-    information : ndarray of shape (n_features, n_features)
-        Its second derivative, negated.
+    The information, shape (n_features, n_features), is the second derivative, negated.
     """
 
     value: float
@@ -251,13 +235,7 @@ class PartialLikelihood:
 
 
 def partial_likelihood(beta: FloatArray, strata: Sequence[RiskSets]) -> PartialLikelihood:
-    """Value and derivatives at β, over all strata; O(n p²) and no array of n × p × p.
-
-    Parameters
-    ----------
-    beta : ndarray of shape (n_features,)
-    strata : sequence of RiskSets
-    """
+    """Return value and derivatives at β, over all strata; O(n p²) and no array of n × p × p."""
     value, gradient, information = 0.0, np.zeros(len(beta)), np.zeros((len(beta), len(beta)))
     for sets in strata:
         if sets.event.any():
@@ -309,20 +287,11 @@ _SLACK = 1e-12
 def maximised(
     strata: Sequence[RiskSets], penalty: FloatArray, *, max_iter: int, tol: float
 ) -> tuple[FloatArray, PartialLikelihood, int]:
-    r"""Maximise :math:`\ell(\beta) - \tfrac12 \sum_j p_j \beta_j^2`, from 0.
+    r"""Maximise :math:`\ell(\beta) - \tfrac12 \sum_j p_j \beta_j^2`, from 0, over columns of about the same spread.
 
-    A step that makes it worse is halved.  It is at its end when no row's log risk changes by more than `tol`; where the
+    A step that makes it worse is halved.  It ends as soon as no row's log risk changes by more than `tol`.  If the
     likelihood grows for ever in some direction, log risks keep changing while the likelihood hardly does, so that a
     criterion on the latter would miss it.
-
-    Parameters
-    ----------
-    strata : sequence of RiskSets
-        Columns of about the same spread.
-    penalty : ndarray of shape (n_features,)
-        p.
-    max_iter : int
-    tol : float
 
     Returns
     -------
@@ -334,9 +303,9 @@ def maximised(
     Raises
     ------
     NotConvergedError
-        When `max_iter` is reached.
+        If `max_iter` is reached.
     NumericalError
-        When the information is singular.
+        If the information is singular.
     """
     beta = np.zeros(len(penalty))
     here = partial_likelihood(beta, strata)
@@ -370,7 +339,7 @@ def _penalised(at: PartialLikelihood, beta: FloatArray, penalty: FloatArray) -> 
 
 
 def _solved(information: FloatArray, gradient: FloatArray) -> FloatArray:
-    """The Newton step, by Cholesky factors of the information scaled to ones on its diagonal."""
+    """Return the Newton step, by Cholesky factors of the information scaled to ones on its diagonal."""
     diagonal = np.diagonal(information)
     if not np.isfinite(information).all() or (diagonal <= 0).any():
         raise _singular()

@@ -26,8 +26,8 @@ class SurvivalForest(SurvivalModel, BaseEstimator):
     r"""Relative risks from a forest of trees after LeBlanc and Crowley ([LeBlanc1992]_).
 
     Given the cumulative hazard Λ₀ of all rows, the number of events of a row is as if Poisson with mean θ(x) Λ₀(t).  A
-    tree splits so as to gain most of that likelihood; a leaf's relative risk is its events over the events expected of
-    it, :math:`\hat\theta = \sum \delta_i / \sum \Lambda_0(t_i)`.  That is a regression tree with the Poisson criterion
+    tree's splits gain most of that likelihood; a leaf's relative risk is its events over its expected events,
+    :math:`\hat\theta = \sum \delta_i / \sum \Lambda_0(t_i)`.  That is a regression tree with the Poisson criterion
     on :math:`\delta_i / \Lambda_0(t_i)` with weights :math:`\Lambda_0(t_i)`, so scikit-learn grows it, and trees
     are plain regression trees.  Each is grown on as many rows as there are, drawn with replacement.  The forest's risk
     is the mean over trees.
@@ -37,21 +37,21 @@ class SurvivalForest(SurvivalModel, BaseEstimator):
     n_estimators : int, default=300
     min_samples_leaf : int, default=10
     min_expected_events : float, default=3.0
-        Of a leaf; fewer make its risk a matter of chance.
+        Expected events of a leaf; fewer make its risk a matter of chance.
     max_features : float, int, "sqrt" or "log2", default="sqrt"
-        Columns tried for each split, as of scikit-learn's forests.
+        Columns tried for each split, as in scikit-learn's forests.
     min_events_per_step : int, default=5
-        As of `CoxRegression`.
+        As in `CoxRegression`.
     n_jobs : int, default=None
     random_state : int, RandomState or None, default=None
 
     Attributes
     ----------
     estimators_ : list of DecisionTreeRegressor
-        Of relative risks.
+        They predict relative risks.
     baselines_ : dict of stratum to Baseline
-        By Breslow's estimate, with each row's risk from the trees that were grown without it, where there are any:
-        risks of rows that were seen are too far apart.
+        By Breslow's estimate, with each row's risk from the trees that were grown without it, if there are any: the
+        risks of rows in the training sample are too far apart.
     n_features_in_ : int
 
     Notes
@@ -111,12 +111,12 @@ class SurvivalForest(SurvivalModel, BaseEstimator):
     def fit(
         self, X: ArrayLike, y: ArrayLike, strata: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Fit; parameters as of `CoxRegression.fit`.
+        """Fit the forest; parameters are those of `CoxRegression.fit`.
 
         Raises
         ------
         AgreementError
-            When y are no survival targets, or there are too few events for a single leaf.
+            If y are no survival targets, or there are too few events for a single leaf.
         """
         self._validate_params()
         rows = checked_rows(self, X, y, strata, sample_weight)
@@ -124,8 +124,8 @@ class SurvivalForest(SurvivalModel, BaseEstimator):
         n_events = float(rows.weight @ rows.event)
         if 2 * self.min_expected_events > n_events:
             raise AgreementError(
-                f"There are {n_events:g} events, and two leaves of {self.min_expected_events:g} each are wanted at "
-                "least. Take more rows, or lower min_expected_events."
+                f"There are {n_events:g} events, too few for two leaves of {self.min_expected_events:g} each. Take "
+                "more rows, or lower min_expected_events."
             )
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=self.n_estimators)
         grown = Parallel(n_jobs=self.n_jobs, prefer="threads")(
@@ -139,7 +139,7 @@ class SurvivalForest(SurvivalModel, BaseEstimator):
     def _grown(
         self, X: FloatArray, ratio: FloatArray, expected: FloatArray, seed: int
     ) -> tuple[DecisionTreeRegressor, NDArray[np.bool_]]:
-        """One tree, and which rows were drawn for it."""
+        """Grow one tree, and say which rows were drawn for it."""
         generator = check_random_state(seed)
         # Drawn here and not by scikit-learn's forests, where weights of rows have changed their meaning: some of their
         # versions draw rows by weight, and an early event would be drawn hardly ever.
@@ -159,14 +159,14 @@ class SurvivalForest(SurvivalModel, BaseEstimator):
         return tree.fit(X[kept], ratio[kept], sample_weight=weight[kept]), kept
 
     def predict(self, X: ArrayLike) -> FloatArray:
-        """The logarithm of each row's relative risk, shape (n_rows,)."""
+        """Return the logarithm of each row's relative risk, shape (n_rows,)."""
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         return np.asarray(np.log(_mean_risk(rows, self.estimators_)))
 
 
 def _poisson_targets(rows: SurvivalRows) -> tuple[FloatArray, FloatArray]:
-    """W Λ₀(t) and δ / Λ₀(t) of each row; a row that left before the first event says nothing, and weighs nothing."""
+    """Return w Λ₀(t) and δ / Λ₀(t) of each row; rows that left before the first event weigh nothing."""
     hazard = np.empty(len(rows.time))
     for number in range(len(rows.strata)):
         hazard[rows.stratum == number] = nelson_aalen_of(rows.of(number))
@@ -176,14 +176,11 @@ def _poisson_targets(rows: SurvivalRows) -> tuple[FloatArray, FloatArray]:
 
 
 def _mean_risk(X: FloatArray, trees: list[DecisionTreeRegressor]) -> FloatArray:
-    total = np.zeros(len(X))
-    for tree in trees:
-        total += tree.predict(X)
-    return total / len(trees)
+    return np.asarray(sum(tree.predict(X) for tree in trees)) / len(trees)
 
 
 def _unseen_risk(X: FloatArray, grown: list[tuple[DecisionTreeRegressor, NDArray[np.bool_]]]) -> FloatArray:
-    """Each row's mean risk over the trees that did not see it; over all where all did."""
+    """Return each row's mean risk over the trees grown without it; over all if there are none."""
     total, count = np.zeros((2, len(X)))
     for tree, seen in grown:
         total[~seen] += tree.predict(X[~seen]) if not seen.all() else 0.0

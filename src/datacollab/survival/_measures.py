@@ -1,50 +1,237 @@
-"""How good survival models are: censoring weights, concordance, Brier scores and calibration.
-
-* Weights by which rows with their event stand for those of which the observation ended.
-* How often the row at higher risk has its event first.
-* Brier scores of survival curves.
-* Predicted survival beside what was observed.
-"""
+"""Kaplan and Meier's curve and measures of survival models: log-rank test, concordance, Brier scores, calibration."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import trapezoid
-from scipy.stats import binomtest
+from scipy.stats import binomtest, chi2
 
 from .._typing import FloatArray
 from ..errors import AgreementError, NumericalError
-from ._kaplan_meier import censoring_curve, kaplan_meier, risk_groups, step_values
 from ._rows import check_survival, check_times
 
 __all__ = [
     "Calibration",
+    "KaplanMeier",
+    "LogRank",
     "brier_score",
     "calibration",
-    "censoring_weights",
     "concordance_index",
-    "concordance_index_ipcw",
     "integrated_brier_score",
+    "kaplan_meier",
+    "log_rank_test",
+    "risk_groups",
 ]
 
 
-def censoring_weights(y_train: ArrayLike, times: FloatArray, *, beyond: bool = False) -> FloatArray:
-    """1 / G(t-), or with `beyond` 1 / G(t): one over the probability of being observed until t, or for longer.
+@dataclass(frozen=True, eq=False, repr=False)
+class KaplanMeier:
+    """A survival curve that falls in steps.
+
+    Attributes
+    ----------
+    times : ndarray of shape (n_times,)
+        All different times of rows, ascending.
+    survival : ndarray of shape (n_times,)
+        Probability of no event up to and at each time.
+    variance : ndarray of shape (n_times,)
+        Greenwood's, of `survival`.
+    at_risk, events : ndarray of shape (n_times,)
+        Weights of the rows observed until each time, and of those with their event then.
+    """
+
+    times: FloatArray
+    survival: FloatArray
+    variance: FloatArray
+    at_risk: FloatArray
+    events: FloatArray
+
+    def __call__(self, times: ArrayLike) -> FloatArray:
+        """Return the curve at these times, shape (n_times,); beyond the last time it stays where it was."""
+        return step_values(self.times, self.survival, check_times(times), before=1.0)
+
+    def interval(self, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        """Return bounds of the survival at each time, on the scale of log(-log S), shapes (n_times,).
+
+        If no or every row had its event, there is none, and both bounds are the survival itself.
+        """
+        S, inner = self.survival, (self.survival > 0) & (self.survival < 1)
+        deviation = np.zeros(len(S))
+        deviation[inner] = np.sqrt(self.variance[inner]) / (S[inner] * -np.log(S[inner]))
+        factor = np.exp(NormalDist().inv_cdf((1 + confidence) / 2) * deviation)
+        return S**factor, S ** (1 / factor)
+
+    def median(self) -> float:
+        """Return the first time at which half or more had the event; infinity if fewer did."""
+        reached = np.flatnonzero(self.survival <= 0.5)
+        return float(self.times[reached[0]]) if len(reached) else np.inf
+
+    def __repr__(self) -> str:
+        return f"KaplanMeier(n_times={len(self.times)})"
+
+
+def kaplan_meier(y: ArrayLike, sample_weight: ArrayLike | None = None) -> KaplanMeier:
+    r"""Return Kaplan and Meier's estimate ([Kaplan1958]_), :math:`S(t) = \prod_{t_j \le t} (1 - d_j / n_j)`.
 
     Parameters
     ----------
-    y_train : ndarray of shape (n_train,)
-        Survival targets, of which G is estimated by Kaplan and Meier in reverse.
-    times : ndarray of shape (n_times,)
-    beyond : bool
+    y : ndarray of shape (n_rows,)
+        Survival targets.
+    sample_weight : array-like of shape (n_rows,), optional
+        From 0 on.  The variance takes weights as numbers of rows.
+
+    Examples
+    --------
+    >>> from datacollab.survival import kaplan_meier
+    >>> from datacollab.targets import survival_target
+    >>> kaplan_meier(survival_target([1, 0, 1, 1], [1.0, 2.0, 3.0, 4.0])).survival
+    array([0.75 , 0.75 , 0.375, 0.   ])
+    """
+    event, time = check_survival(y)
+    weight = np.ones(len(time)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != time.shape or not (np.isfinite(weight) & (weight >= 0)).all() or not weight.any():
+        raise ValueError("sample_weight must have one finite number from 0 on per row, and one above 0.")
+    times, events, at_risk = _counted(time[weight > 0], event[weight > 0], weight[weight > 0])
+    survival = np.cumprod(1 - events / at_risk)
+    left = at_risk - events
+    # After a time that nobody survives the curve is 0, and so is its variance.
+    terms = np.divide(events, at_risk * left, out=np.zeros(len(times)), where=left > 0)
+    variance = np.asarray(survival**2 * np.cumsum(terms))
+    return KaplanMeier(times, np.asarray(survival), variance, at_risk, events)
+
+
+def censoring_curve(event: NDArray[np.bool_], time: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return times, and the probability G(t) of being observed beyond each.
+
+    Events come before ends of observations: a row with its event at a time is not at risk of leaving then.  So
+    S(t) G(t) is the part of the rows with times after t.
+    """
+    times, events, at_risk = _counted(time, event, np.ones(len(time)))
+    ended = np.append(at_risk[1:], 0.0)
+    exposed = at_risk - events
+    return times, np.cumprod(np.divide(ended, exposed, out=np.ones(len(times)), where=exposed > 0))
+
+
+def step_values(
+    times: FloatArray, values: FloatArray, at: FloatArray, *, before: float, left: bool = False
+) -> FloatArray:
+    """Return values of a curve in steps, or with `left` its limits from the left."""
+    place = np.searchsorted(times, at, side="left" if left else "right")
+    return np.append(before, values)[place]
+
+
+def _counted(
+    time: FloatArray, event: NDArray[np.bool_], weight: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    times, place = np.unique(time, return_inverse=True)
+    events = np.bincount(place, weights=weight * event, minlength=len(times)).astype(np.float64)
+    ending = np.bincount(place, weights=weight, minlength=len(times)).astype(np.float64)
+    return times, events, np.cumsum(ending[::-1])[::-1]
+
+
+def risk_groups(risk: ArrayLike, n_groups: int = 3, *, reference: ArrayLike | None = None) -> NDArray[np.int64]:
+    """Divide rows into groups of about equally many by risk, from 0, the lowest; shape (n_rows,).
+
+    Parameters
+    ----------
+    risk : array-like of shape (n_rows,)
+    n_groups : int, default=3
+    reference : array-like of shape (n_reference,), optional
+        Risks whose quantiles bound the groups; those of the rows by default.  With risks of rows that all parties
+        have, such as the anchor's, a group means the same everywhere.
+
+    Examples
+    --------
+    >>> from datacollab.survival import risk_groups
+    >>> risk_groups([0.3, 2.0, -1.0, 0.9], n_groups=2)
+    array([0, 1, 0, 1])
+    """
+    if n_groups < 2:
+        raise ValueError(f"n_groups must be 2 or more; got {n_groups}.")
+    values = np.asarray(risk, dtype=np.float64)
+    bounds = np.quantile(
+        values if reference is None else np.asarray(reference, dtype=np.float64), np.arange(1, n_groups) / n_groups
+    )
+    # A row at a bound belongs below it, in any order of the rows.
+    return np.searchsorted(bounds, values, side="left").astype(np.int64)
+
+
+@dataclass(frozen=True)
+class LogRank:
+    """A test of whether groups have one survival curve.
+
+    Attributes
+    ----------
+    statistic : float
+        χ².
+    degrees_of_freedom : int
+    p_value : float
+    """
+
+    statistic: float
+    degrees_of_freedom: int
+    p_value: float
+
+
+def log_rank_test(y: ArrayLike, groups: ArrayLike) -> LogRank:
+    """Test by Mantel's log-rank test ([Mantel1966]_) whether two or more groups differ.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_rows,)
+        Survival targets.
+    groups : array-like of shape (n_rows,)
+
+    Raises
+    ------
+    AgreementError
+        If there are fewer than two groups, or not one label per row.
+
+    Examples
+    --------
+    >>> from datacollab.survival import log_rank_test
+    >>> from datacollab.targets import survival_target
+    >>> log_rank_test(survival_target([1, 1, 1, 1], [1.0, 2.0, 3.0, 4.0]), [0, 0, 1, 1]).p_value < 0.1
+    True
+    """
+    event, time = check_survival(y)
+    labels = np.asarray(groups)
+    if labels.shape != time.shape:
+        raise AgreementError(f"Expected one group per row, shape {time.shape}, got shape {labels.shape}.")
+    names, group = np.unique(labels, return_inverse=True)
+    if len(names) < 2:
+        raise AgreementError("Expected two groups or more; all rows are of one.")
+    times, place = np.unique(time, return_inverse=True)
+    member = group[:, None] == np.arange(len(names))
+    left, events = np.zeros((2, len(times), len(names)))
+    np.add.at(left, place, member)
+    np.add.at(events, place, member & event[:, None])
+    at_risk = np.cumsum(left[::-1], axis=0)[::-1]
+    n, d = at_risk.sum(axis=1), events.sum(axis=1)
+    part = at_risk / n[:, None]
+    expected = (d[:, None] * part).sum(axis=0)
+    difference = events.sum(axis=0) - expected
+    # Hypergeometric: how d events spread over the groups if all are alike.  One row alone has no choice.
+    factor = np.divide(d * (n - d), n - 1, out=np.zeros(len(times)), where=n > 1)
+    covariance = np.diag(factor @ part) - (part * factor[:, None]).T @ part
+    # The differences add up to 0, so one of them is left out.
+    statistic = float(difference[:-1] @ np.linalg.pinv(covariance[:-1, :-1], hermitian=True) @ difference[:-1])
+    # A group that was not watched at any event has no say.
+    degrees = max(1, int((expected > 0).sum()) - 1)
+    return LogRank(statistic, degrees, float(chi2.sf(statistic, degrees)))
+
+
+def censoring_weights(y_train: ArrayLike, times: FloatArray, *, beyond: bool = False) -> FloatArray:
+    """Return 1 / G(t-), or with `beyond` 1 / G(t), from training targets by Kaplan and Meier in reverse.
 
     Raises
     ------
     NumericalError
-        When G is 0 at a time, or its curve ends before.
+        If G is 0 at a time, or its curve ends before.
     """
     event, time = check_survival(y_train, "y_train")
     known, G = censoring_curve(event, time)
@@ -67,10 +254,10 @@ _TIED = 1e-8
 
 
 def concordance_index(y: ArrayLike, risk: ArrayLike) -> float:
-    """Harrell's C ([Harrell1996]_): of pairs whose order is known, the part that the risk puts in that order.
+    """Return Harrell's C ([Harrell1996]_): the part of the pairs of known order that the risk puts in that order.
 
-    A pair counts where the earlier time is an event; of equal times, where one is an event and the other is not.  Equal
-    risks count one half.
+    The order of a pair is known if the earlier time is an event, or if times are equal and one is an event and the
+    other is not.  Equal risks count one half.
 
     Parameters
     ----------
@@ -82,7 +269,7 @@ def concordance_index(y: ArrayLike, risk: ArrayLike) -> float:
     Raises
     ------
     NumericalError
-        When the order of no pair is known.
+        If the order of no pair is known.
 
     Examples
     --------
@@ -92,63 +279,23 @@ def concordance_index(y: ArrayLike, risk: ArrayLike) -> float:
     0.6666666666666666
     """
     event, time = check_survival(y)
-    return _concordant_part(event, time, _checked_risk(risk, time), np.ones(len(time)))
-
-
-def concordance_index_ipcw(y_train: ArrayLike, y: ArrayLike, risk: ArrayLike, tau: float | None = None) -> float:
-    r"""Uno's C ([Uno2011]_), which does not depend on who was observed for how long.
-
-    A pair weighs :math:`1 / G(t-)^2`, with t the earlier time and G the probability of being observed beyond it.
-
-    Parameters
-    ----------
-    y_train : ndarray of shape (n_train,)
-        Survival targets, of which G is estimated.
-    y : ndarray of shape (n_rows,)
-        Survival targets.
-    risk : array-like of shape (n_rows,)
-    tau : float, optional
-        Events at or after this time do not count; choose it where enough rows are still observed.
-
-    Raises
-    ------
-    NumericalError
-        When the order of no pair is known, or nobody of `y_train` was observed as long as a row.
-
-    Notes
-    -----
-    Where events and ends of observations share times, as in months, scikit-survival has G(t) in place of G(t-), and
-    other numbers.
-    """
-    event, time = check_survival(y)
-    counted = event if tau is None else event & (time < tau)
-    weight = np.zeros(len(time))
-    weight[counted] = censoring_weights(y_train, time[counted]) ** 2
-    return _concordant_part(event, time, _checked_risk(risk, time), weight)
-
-
-def _checked_risk(risk: ArrayLike, time: FloatArray) -> FloatArray:
-    checked = np.asarray(risk, dtype=np.float64)
-    if checked.shape != time.shape or not np.isfinite(checked).all():
-        raise ValueError(f"risk must have one finite number per row, shape {time.shape}; got shape {checked.shape}.")
-    return checked
-
-
-def _concordant_part(event: NDArray[np.bool_], time: FloatArray, risk: FloatArray, weight: FloatArray) -> float:
-    concordant = pairs = 0.0
-    for earlier in np.flatnonzero(event & (weight > 0)):
+    scores = np.asarray(risk, dtype=np.float64)
+    if scores.shape != time.shape or not np.isfinite(scores).all():
+        raise ValueError(f"risk must have one finite number per row, shape {time.shape}; got shape {scores.shape}.")
+    concordant, pairs = 0.0, 0
+    for earlier in np.flatnonzero(event):
         later = (time > time[earlier]) | ((time == time[earlier]) & ~event)
-        difference = risk[earlier] - risk[later]
+        difference = scores[earlier] - scores[later]
         tied = np.abs(difference) <= _TIED
-        concordant += weight[earlier] * (np.count_nonzero(~tied & (difference > 0)) + 0.5 * np.count_nonzero(tied))
-        pairs += weight[earlier] * len(difference)
+        concordant += np.count_nonzero(~tied & (difference > 0)) + 0.5 * np.count_nonzero(tied)
+        pairs += len(difference)
     if pairs == 0:
-        raise NumericalError("No two rows have times whose order is known: more events, or earlier ones, are wanted.")
+        raise NumericalError("No two rows have times whose order is known. Take more events, or earlier ones.")
     return float(concordant / pairs)
 
 
 def brier_score(y_train: ArrayLike, y: ArrayLike, survival: ArrayLike, times: ArrayLike) -> FloatArray:
-    r"""Mean squared error of survival probabilities at each time, weighted for censoring ([Graf1999]_).
+    r"""Return the mean squared error of survival probabilities at each time, weighted for censoring ([Graf1999]_).
 
     .. math:: BS(t) = \frac1n \sum_i \Big[ \frac{S(t \mid x_i)^2 \, 1(t_i \le t, \delta_i)}{G(t_i-)}
               + \frac{(1 - S(t \mid x_i))^2 \, 1(t_i > t)}{G(t)} \Big]
@@ -156,25 +303,21 @@ def brier_score(y_train: ArrayLike, y: ArrayLike, survival: ArrayLike, times: Ar
     Parameters
     ----------
     y_train : ndarray of shape (n_train,)
-        Survival targets, of which G, the probability of being observed, is estimated.
+        Survival targets from which G, the probability of being observed, is estimated.
     y : ndarray of shape (n_rows,)
         Survival targets.
     survival : array-like of shape (n_rows, n_times)
     times : array-like of shape (n_times,)
 
-    Returns
-    -------
-    ndarray of shape (n_times,)
-
     Raises
     ------
     NumericalError
-        When nobody of `y_train` was observed as long.
+        If no row of `y_train` was observed as long.
 
     Notes
     -----
-    As of `concordance_index_ipcw`: with events and ends of observations at the same times, scikit-survival has other
-    numbers.
+    If events and ends of observations share times, as in months, scikit-survival has G(t) in place of G(t-), and
+    other numbers.
     """
     event, time = check_survival(y)
     asked, S = check_times(times), np.asarray(survival, dtype=np.float64)
@@ -193,12 +336,9 @@ def brier_score(y_train: ArrayLike, y: ArrayLike, survival: ArrayLike, times: Ar
 
 
 def integrated_brier_score(y_train: ArrayLike, y: ArrayLike, survival: ArrayLike, times: ArrayLike) -> float:
-    """The mean of `brier_score` over the time from the first to the last of `times`, by the trapezium rule.
+    """Return the mean of `brier_score` over the time from the first to the last of `times`, by the trapezium rule.
 
-    Parameters
-    ----------
-    y_train, y, survival, times
-        As of `brier_score`; two or more times, ascending.
+    Parameters are those of `brier_score`; give two or more times, ascending.
     """
     asked = check_times(times)
     if len(asked) < 2 or not (np.diff(asked) > 0).all():
@@ -216,10 +356,9 @@ class Calibration:
     predicted : ndarray of shape (n_groups,)
         Mean of the predictions.
     observed : ndarray of shape (n_groups,)
-        Kaplan and Meier's estimate.
+        Kaplan and Meier's estimate; NaN if no row of the group was watched until `time`.
     low, high : ndarray of shape (n_groups,)
-        Its interval of 95 %: Kaplan and Meier's, or the exact one of a proportion where all or none had the event; like
-        what was observed, NaN in groups of which nobody was watched until `time`.
+        Its interval of 95 %: Kaplan and Meier's, or the exact one of a proportion if all or none had the event.
     n_rows : ndarray of shape (n_groups,)
     """
 
@@ -232,7 +371,7 @@ class Calibration:
 
 
 def calibration(y: ArrayLike, survival: ArrayLike, time: float, n_groups: int = 5) -> Calibration:
-    """Predicted against observed survival to a time, in groups of about equally many rows.
+    """Compare predicted with observed survival to a time, in groups of about equally many rows.
 
     Parameters
     ----------
@@ -242,12 +381,12 @@ def calibration(y: ArrayLike, survival: ArrayLike, time: float, n_groups: int = 
         Predicted probabilities of no event up to `time`.
     time : float
     n_groups : int, default=5
-        Groups in which no row falls, where predictions are equal, are left out.
+        Empty groups, which equal predictions leave, are left out.
 
     Raises
     ------
     AgreementError
-        When predictions are not one probability per row, or no row was observed until `time`.
+        If predictions are not one probability per row, or no row was observed until `time`.
 
     Examples
     --------
@@ -260,7 +399,7 @@ def calibration(y: ArrayLike, survival: ArrayLike, time: float, n_groups: int = 
     _, ends = check_survival(y)
     target, predicted = np.asarray(y), np.asarray(survival, dtype=np.float64)
     if predicted.shape != ends.shape or not ((predicted >= 0) & (predicted <= 1)).all():
-        raise AgreementError(f"One probability is wanted per row, shape {ends.shape}; got shape {predicted.shape}.")
+        raise AgreementError(f"Expected one probability per row, shape {ends.shape}, got shape {predicted.shape}.")
     if not (ends >= time).any():
         raise AgreementError(
             "No row was observed until the time that calibration is asked for. Ask for an earlier one."

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 
 from .._require import require
 from ..errors import AgreementError
-from ._kaplan_meier import kaplan_meier, log_rank_test
-from ._measures import Calibration
+from ._measures import Calibration, kaplan_meier, log_rank_test
 from ._rows import check_times
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ _COLOURS = ("#0072B2", "#E69F00", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "0
 
 
 def plot_kaplan_meier(y: ArrayLike, groups: ArrayLike, *, unit: str = "", ax: Axes | None = None) -> Axes:
-    """Kaplan and Meier's curves of groups with intervals of 95 %, and the log-rank test of whether they differ.
+    """Draw Kaplan and Meier's curves of groups with intervals of 95 %, and test by log-rank whether they differ.
 
     Parameters
     ----------
@@ -32,15 +31,15 @@ def plot_kaplan_meier(y: ArrayLike, groups: ArrayLike, *, unit: str = "", ax: Ax
     groups : array-like of shape (n_rows,)
         Such as `risk_groups` gives.
     unit : str
-        Of the times, such as "months".
+        Unit of the times, such as "months".
     ax : Axes, optional
 
     Raises
     ------
     AgreementError
-        When there are not two groups or more, one label per row.
+        If there are not two groups or more, one label per row.
     MissingExtraError
-        When matplotlib is not installed.
+        If matplotlib is not installed.
     """
     test = log_rank_test(y, groups)
     axes, labels, target = _axes(ax), np.asarray(groups), np.asarray(y)
@@ -65,28 +64,16 @@ def plot_kaplan_meier(y: ArrayLike, groups: ArrayLike, *, unit: str = "", ax: Ax
 
 
 def plot_survival(times: ArrayLike, survival: ArrayLike, *, labels: Any = None, unit: str = "", ax: Any = None) -> Axes:
-    """Predicted survival curves of a few rows.
-
-    Parameters
-    ----------
-    times : array-like of shape (n_times,)
-    survival : array-like of shape (n_rows, n_times)
-        As `predict_survival` gives.
-    labels : sequence of str, optional
-        One per row.
-    unit : str
-    ax : Axes, optional
+    """Draw predicted survival curves of a few rows, as `predict_survival` gives them, with one label per row.
 
     Raises
     ------
     AgreementError
-        When shapes do not fit.
+        If shapes do not fit.
     """
     asked, curves = check_times(times), np.asarray(survival, dtype=np.float64)
     if curves.ndim != 2 or curves.shape[1] != len(asked) or (labels is not None and len(labels) != len(curves)):
-        raise AgreementError(
-            f"One curve and one label per row, {len(asked)} times each, are wanted; got {curves.shape}."
-        )
+        raise AgreementError(f"Expected one curve and one label per row, {len(asked)} times each, got {curves.shape}.")
     axes = _axes(ax)
     for number, curve in enumerate(curves):
         label = None if labels is None else str(labels[number])
@@ -97,15 +84,7 @@ def plot_survival(times: ArrayLike, survival: ArrayLike, *, labels: Any = None, 
 
 
 def plot_calibration(found: Calibration, *, unit: str = "", ax: Axes | None = None) -> Axes:
-    """Predicted against observed survival of groups; on the diagonal they agree.
-
-    Parameters
-    ----------
-    found : Calibration
-    unit : str
-        Of the time.
-    ax : Axes, optional
-    """
+    """Draw predicted against observed survival of groups; on the diagonal they agree."""
     axes = _axes(ax, width=4.4)
     sides = np.vstack([found.observed - found.low, found.high - found.observed])
     axes.plot([0, 1], [0, 1], color="0.7", linewidth=0.8, linestyle=":", zorder=0)

@@ -1,9 +1,9 @@
-"""Rows, times, strata and weights, checked before anything is computed of them."""
+"""Checked rows, times, strata and weights of survival models."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -19,7 +19,7 @@ __all__ = ["SurvivalRows", "check_survival", "check_times", "checked_rows"]
 
 @dataclass(frozen=True, eq=False)
 class SurvivalRows:
-    """What a survival model is fitted to; rows of weight 0 are left out.
+    """The training data of a survival model; rows of weight 0 are left out.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class SurvivalRows:
     stratum : ndarray of shape (n_rows,)
         Position of each row's stratum in `strata`.
     strata : tuple
-        Names of the strata; ``(None,)`` where there are none.
+        Names of the strata; ``(None,)`` if there are none.
     """
 
     X: FloatArray
@@ -42,25 +42,19 @@ class SurvivalRows:
     strata: tuple[Hashable, ...]
 
     def of(self, number: int) -> Self:
-        """Rows of one stratum."""
+        """Return the rows of one stratum."""
         kept = self.stratum == number
-        return type(self)(
-            self.X[kept],
-            self.event[kept],
-            self.time[kept],
-            self.weight[kept],
-            self.stratum[kept],
-            self.strata,
-        )
+        names = ("X", "event", "time", "weight", "stratum")
+        return replace(self, **{name: getattr(self, name)[kept] for name in names})
 
 
 def check_survival(y: ArrayLike, what: str = "y") -> tuple[NDArray[np.bool_], FloatArray]:
-    """Events and times of survival targets.
+    """Return events and times of survival targets.
 
     Raises
     ------
     AgreementError
-        When these are no survival targets, or a time is not a finite number above 0.
+        If these are no survival targets, or a time is not a finite number above 0.
     """
     target = np.asarray(y)
     if target_kind(target) is not TargetKind.SURVIVAL or target.ndim != 1:
@@ -75,13 +69,7 @@ def check_survival(y: ArrayLike, what: str = "y") -> tuple[NDArray[np.bool_], Fl
 
 
 def check_times(times: ArrayLike) -> FloatArray:
-    """Finite times from 0 on, shape (n_times,).
-
-    Raises
-    ------
-    ValueError
-        When they are not.
-    """
+    """Return finite times from 0 on, shape (n_times,), or raise a ValueError."""
     checked = np.atleast_1d(np.asarray(times, dtype=np.float64))
     if checked.ndim != 1 or not (np.isfinite(checked) & (checked >= 0)).all():
         raise ValueError("times must be finite numbers from 0 on: one, or an array of shape (n_times,).")
@@ -91,14 +79,14 @@ def check_times(times: ArrayLike) -> FloatArray:
 def checked_rows(
     estimator: Any, X: ArrayLike, y: ArrayLike, strata: ArrayLike | None, sample_weight: ArrayLike | None
 ) -> SurvivalRows:
-    """What was given to `fit`, checked.
+    """Check the arguments of `fit`.
 
     Raises
     ------
     AgreementError
-        When y are no survival targets, none has an event, or there is not one of each per row.
+        If y are no survival targets, none has an event, or there is not one of each per row.
     ValueError
-        When X or the weights are no finite numbers.
+        If X or the weights are no finite numbers.
     """
     rows = validate_data(estimator, X, dtype=np.float64, ensure_min_samples=2)
     event, time = check_survival(y)
@@ -107,7 +95,7 @@ def checked_rows(
         raise ValueError(f"sample_weight must be 0 or more; {int((weight < 0).sum())} of {len(weight)} are not.")
     names, stratum = _strata(strata, len(time))
     if len(time) != len(rows):
-        raise AgreementError(f"One target is wanted per row; got {len(time)} for {len(rows)} rows.")
+        raise AgreementError(f"Expected one target per row, got {len(time)} for {len(rows)} rows.")
     kept = weight > 0
     if not event[kept].any():
         raise AgreementError(
@@ -122,7 +110,7 @@ def _strata(strata: ArrayLike | None, n_rows: int) -> tuple[tuple[Hashable, ...]
         return (None,), np.zeros(n_rows, dtype=np.intp)
     labels = np.asarray(strata)
     if labels.shape != (n_rows,):
-        raise AgreementError(f"One stratum is wanted per row, shape ({n_rows},); got shape {labels.shape}.")
+        raise AgreementError(f"Expected one stratum per row, shape ({n_rows},), got shape {labels.shape}.")
     # Not sorted: names may be numbers and texts beside each other.
     places: dict[Hashable, int] = {}
     stratum = np.array([places.setdefault(label, len(places)) for label in labels.tolist()], dtype=np.intp)

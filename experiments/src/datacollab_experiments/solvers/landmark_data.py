@@ -45,7 +45,7 @@ def draw(
     if name in LATENT:
         return _draw_latent(LATENT[name], n_anchors, n_parties, n_columns, n_test, seed)
     table, kind = REAL[name]
-    X, y = load(table, data_dir=data_directory(data_dir), return_X_y=True)
+    X, y = load(table, data_dir=data_directory(data_dir))
     if table == "ujiindoorloc":
         # The latitude in metres, as one of ten classes of the same size.
         y = np.searchsorted(np.quantile(y, np.arange(1, _CLASSES) / _CLASSES), y)

@@ -47,7 +47,7 @@ def data_directory(given: Path | None) -> Path | None:
 
 
 def load_table(name: str, data_dir: Path | None) -> tuple[Array, NDArray[np.int64]]:
-    X, y = load(name, data_dir=data_directory(data_dir), return_X_y=True)
+    X, y = load(name, data_dir=data_directory(data_dir))
     return X, y.astype(np.int64)
 
 

@@ -61,7 +61,7 @@ def party(data_dir: Path | None, n_rows: int, n_anchors: int, alpha: float) -> t
     """Rows under one party's PCA, and its integration function."""
     rng = np.random.default_rng(0)
     name = "digits" if data_dir is None else "mnist"
-    table, _ = load(name, data_dir=data_dir, return_X_y=True)
+    table, _ = load(name, data_dir=data_dir)
     table = rng.permutation(table)
     maps = {k: PCA(N_COLUMNS, random_state=0).fit(table[100 * k : 100 * (k + 1)]) for k in range(3)}
     # Few rows are repeated with noise of a tenth of their spread, so that none is there twice.

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..._notebooks import FittedUnseen
 from ..._validation import FloatArray, check_single_targets, count_missing
-from ...anchor._base import check_table
+from ...anchor._sources import check_table
 from ...errors import AgreementError, AnchorError, RepresentationError
 
 __all__ = [

@@ -1,19 +1,13 @@
-"""What every anchor sampler looks like.
-
-* Reading sources and targets; an error shows shapes and types, never an entry.
-* Equality of whole rows, by hashing their bytes.
-"""
+"""Sources and targets of anchors, and equality of whole rows; errors show shapes and types, never an entry."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_random_state
 
 from .._require import require
@@ -22,7 +16,6 @@ from .._validation import FloatArray, check_single_targets
 from ..errors import AnchorError
 
 __all__ = [
-    "AnchorSampler",
     "as_given",
     "as_numbers",
     "balanced_totals",
@@ -36,46 +29,14 @@ __all__ = [
 
 
 def drawing_generator(random_state: int | np.random.RandomState | None) -> np.random.RandomState:
-    """What an anchor is drawn by: by default the operating system, whatever was done to NumPy's generator.
+    """Return the generator that draws an anchor: the operating system's by default, not NumPy's.
 
-    Who knows the anchor can invert what parties share, and a guess of it can be tested against a share.
+    Anyone with the anchor can invert what parties share, and can test a guess of it against a share.
     """
     if random_state is None:
         return fresh_generator()
     generator: np.random.RandomState = check_random_state(random_state)
     return generator
-
-
-class AnchorSampler(BaseEstimator, ABC):
-    """Base of the samplers: parameters as in scikit-learn, and one method that draws an anchor.
-
-    A sampler learns nothing that outlives `sample`, so it never holds the source rows.
-    """
-
-    @abstractmethod
-    def sample(
-        self,
-        X_source: ArrayLike,
-        y_source: ArrayLike | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> tuple[FloatArray, NDArray[Any] | None]:
-        """Draw an anchor from public or synthetic source rows.
-
-        Parameters
-        ----------
-        X_source : array-like of shape (n_sources, n_features)
-        y_source : array-like of shape (n_sources,), optional
-            Targets of the source rows.
-        random_state : int, RandomState instance or None
-            The same int gives the same anchor; None draws from the operating system.
-
-        Returns
-        -------
-        anchor : ndarray of shape (n_samples, n_features)
-            A data frame with the same columns where `X_source` is one.
-        anchor_target : ndarray of shape (n_samples,) or None
-            None where no target can be assigned.
-        """
 
 
 def check_table(values: ArrayLike, what: str) -> FloatArray:
@@ -84,10 +45,10 @@ def check_table(values: ArrayLike, what: str) -> FloatArray:
     Raises
     ------
     AnchorError
-        When it is sparse, not numeric, not two-dimensional, empty or not finite; the message names it by `what`.
+        If it is sparse, not numeric, not two-dimensional, empty or not finite; the message names it by `what`.
     """
     if sparse.issparse(values):
-        raise AnchorError(f"{what} is a sparse matrix; a dense table is wanted. Call .toarray() on it first.")
+        raise AnchorError(f"{what} is a sparse matrix; expected a dense table. Call .toarray() on it first.")
     try:
         table: FloatArray = check_array(
             values,
@@ -110,7 +71,7 @@ def check_table(values: ArrayLike, what: str) -> FloatArray:
             "Reshape your data: one row is array.reshape(1, -1), one column array.reshape(-1, 1)."
         )
     if 0 in table.shape:
-        raise AnchorError(f"{what} is empty (shape {table.shape}); at least one row and one column are wanted.")
+        raise AnchorError(f"{what} is empty (shape {table.shape}); expected at least one row and one column.")
     if not np.isfinite(table).all():
         bad = int((~np.isfinite(table)).any(axis=1).sum())
         raise AnchorError(
@@ -120,7 +81,7 @@ def check_table(values: ArrayLike, what: str) -> FloatArray:
 
 
 def as_given(rows: FloatArray, source: Any) -> Any:
-    """Rows as a frame of the source's kind where it is one, so that columns keep their names; else as they are."""
+    """Return rows as a data frame with the source's column names if the source is one; else as they are."""
     package = type(source).__module__.partition(".")[0]
     if not hasattr(source, "columns") or package not in ("pandas", "polars"):
         return rows
@@ -133,18 +94,12 @@ def as_given(rows: FloatArray, source: Any) -> Any:
 
 
 def check_target(y_source: ArrayLike, n_sources: int) -> NDArray[Any]:
-    """Turn the sources' targets into a one-dimensional array with one entry per source row.
-
-    Raises
-    ------
-    AnchorError
-        When the shape is another one, or a numeric target is not finite.
-    """
+    """Turn the sources' targets into a one-dimensional array with one entry per source row, or raise an AnchorError."""
     y = np.asarray(y_source)
     check_single_targets(y, "y_source", AnchorError)
     if y.shape != (n_sources,):
         raise AnchorError(
-            f"y_source has shape {y.shape}, but X_source has {n_sources} rows; one target per row is wanted, "
+            f"y_source has shape {y.shape}, but X_source has {n_sources} rows; expected one target per row, "
             f"shape ({n_sources},)."
         )
     if y.dtype.kind in "fc" and not np.isfinite(y).all():
@@ -153,13 +108,7 @@ def check_target(y_source: ArrayLike, n_sources: int) -> NDArray[Any]:
 
 
 def as_numbers(y: NDArray[Any]) -> FloatArray:
-    """Read targets as finite float64 numbers.
-
-    Raises
-    ------
-    AnchorError
-        When they are none.
-    """
+    """Read targets as finite float64 numbers, or raise an AnchorError."""
     try:
         numbers: FloatArray = y.astype(np.float64)
         readable = bool(np.isfinite(numbers).all())
@@ -174,12 +123,12 @@ def as_numbers(y: NDArray[Any]) -> FloatArray:
 
 
 def encode_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Sorted class labels, and the position of every row's label among them.
+    """Return sorted class labels, and the position of every row's label among them.
 
     Raises
     ------
     AnchorError
-        When the labels have no common order: mixed types, or missing values.
+        If the labels have no common order: mixed types, or missing values.
     """
     try:
         classes, codes = np.unique(y, return_inverse=True)
@@ -192,13 +141,7 @@ def encode_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
 
 
 def balanced_totals(n_samples: int, n_classes: int) -> NDArray[np.intp]:
-    """Split `n_samples` equally over the classes; the first ones take the remainder.
-
-    Raises
-    ------
-    AnchorError
-        When a class would get none.
-    """
+    """Split `n_samples` equally over the classes, at least one each; the first ones take the remainder."""
     if n_samples < n_classes:
         raise AnchorError(
             f"n_samples={n_samples} is below the number of classes in y_source, {n_classes}, so some would have no "
@@ -210,13 +153,13 @@ def balanced_totals(n_samples: int, n_classes: int) -> NDArray[np.intp]:
 
 
 def _keys(table: FloatArray) -> Iterator[bytes]:
-    """One hashable key per row; equal rows have equal keys."""
+    """Yield one hashable key per row; equal rows have equal keys."""
     # Adding zero turns -0.0 into 0.0, which compares equal to it but has other bytes.
     return ((row + 0.0).tobytes() for row in table)
 
 
 def distinct_rows(table: FloatArray) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Where each distinct row first occurs, and which of these every row equals."""
+    """Return where each distinct row first occurs, and which of these every row equals."""
     numbers: dict[bytes, int] = {}
     inverse = np.array([numbers.setdefault(key, len(numbers)) for key in _keys(table)], dtype=np.intp)
     _, first = np.unique(inverse, return_index=True)
@@ -224,7 +167,7 @@ def distinct_rows(table: FloatArray) -> tuple[NDArray[np.intp], NDArray[np.intp]
 
 
 def rows_among(rows: FloatArray, table: FloatArray) -> NDArray[np.bool_]:
-    """For each of `rows`, whether it equals some row of `table`."""
+    """Return for each of `rows` whether it equals some row of `table`."""
     keys = list(_keys(rows))
     shared = set(keys).intersection(_keys(table))
     return np.array([key in shared for key in keys], dtype=np.bool_)  # (n_rows,)

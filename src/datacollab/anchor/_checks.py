@@ -1,19 +1,21 @@
-"""Anchors that were made for single private rows: crowded around them, or too narrow for the table."""
+"""Checks of an anchor at a party: private rows in it, and rows that were made for single private rows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 from scipy.stats import beta
 from sklearn.neighbors import NearestNeighbors
+from sklearn.preprocessing import StandardScaler
 
 from .._typing import FloatArray
-from ._base import check_table
+from ..errors import AnchorError
+from ._sources import check_table, rows_among
 
-__all__ = ["AnchorFit", "anchor_fit"]
+__all__ = ["AnchorFit", "anchor_fit", "find_private_rows"]
 
 _MOST_ROWS = 5000
 _NEAR = 0.2
@@ -29,9 +31,77 @@ _LEVEL = 1e-3
 _MOST_DENSE = 1.2
 
 
+def find_private_rows(anchor: ArrayLike, X_private: ArrayLike, *, tolerance: float = 0.0) -> NDArray[np.intp]:
+    """Find the anchor rows that are private rows, in any order of the private table.
+
+    Parameters
+    ----------
+    anchor : array-like of shape (n_anchors, n_features)
+    X_private : array-like of shape (n_samples, n_features)
+        The party's own table.  Columns of two data frames are matched by name, and otherwise by their order.
+    tolerance : float, default=0.0
+        With 0, find rows that are equal as float64.  With more, also those whose root mean square difference from
+        a private row, each column in units of its standard deviation over the anchor, is at most `tolerance`.
+
+    Returns
+    -------
+    ndarray of shape (n_found,)
+        Positions in the anchor, ascending.
+
+    Raises
+    ------
+    AnchorError
+        If a table cannot be used, names or numbers of columns differ, or the tolerance is negative.
+
+    Notes
+    -----
+    Run it at the party; the private table goes nowhere.  A table that was stored in lower precision on the way, say
+    float32, is not equal any more: use a small tolerance such as 1e-6 there.  Time is linear in the rows for
+    ``tolerance=0``, and that of a nearest-neighbour search otherwise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from datacollab.anchor import find_private_rows
+    >>> anchor = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
+    >>> find_private_rows(anchor, [[9.0, 9.0], [2.0, 3.0]])
+    array([1])
+    """
+    if not 0 <= tolerance < np.inf:
+        raise AnchorError(f"tolerance must be a finite number, 0 or above; got {tolerance!r}.")
+    A, X = check_table(anchor, "anchor"), check_table(_in_order(X_private, anchor), "X_private")
+    if A.shape[1] != X.shape[1]:
+        raise AnchorError(
+            f"The anchor has {A.shape[1]} columns but X_private has {X.shape[1]}; give both with the same columns in "
+            "the same order."
+        )
+    found = rows_among(A, X)
+    if tolerance > 0:
+        scaler = StandardScaler().fit(A)
+        neighbors = NearestNeighbors(n_neighbors=1).fit(scaler.transform(X))
+        distances, _ = neighbors.kneighbors(scaler.transform(A))
+        found |= distances[:, 0] <= tolerance * np.sqrt(A.shape[1])
+    return np.flatnonzero(found)
+
+
+def _in_order(table: ArrayLike, like: ArrayLike) -> ArrayLike:
+    """Return a frame with its columns in the order of another: equal rows would not be found in unequal orders."""
+    names, wanted = (list(getattr(each, "columns", ())) for each in (table, like))
+    if not names or not wanted or names == wanted:
+        return table
+    if sorted(map(str, names)) != sorted(map(str, wanted)):
+        others = sorted({*map(str, names)} ^ {*map(str, wanted)})
+        raise AnchorError(
+            f"The anchor and X_private have columns of other names ({', '.join(others[:5])}); give both with the same "
+            "columns."
+        )
+    ordered: ArrayLike = table[wanted]  # type: ignore[index,call-overload]
+    return ordered
+
+
 @dataclass(frozen=True, kw_only=True)
 class AnchorFit:
-    """How an anchor lies among a party's own rows.
+    """A comparison of an anchor with a party's own rows.
 
     Attributes
     ----------
@@ -43,8 +113,8 @@ class AnchorFit:
     spread : float
         Median over columns of the anchor's standard deviation over that of the own rows.
     density : float
-        How many times as much of the anchor as of the own rows lies around an own row, at its densest.  Both parts are
-        taken at the ends of 99.8 % intervals that are nearest to each other, so that rows of one kind have less than 1.
+        The anchor's part around an own row over the own rows' part there, at its densest.  Both parts are taken at the
+        ends of 99.8 % intervals that are nearest to each other, so that rows of one kind have less than 1.
     """
 
     n_crowded: int
@@ -55,13 +125,13 @@ class AnchorFit:
 
     @property
     def is_crowded(self) -> bool:
-        """Whether anchor rows lie around single own rows, as they do not by chance."""
+        """Return whether anchor rows lie around single own rows, as they do not by chance."""
         near = self.n_crowded > 0 or self.n_near > max(_FEWEST_NEAR, _MOST_NEAR * self.n_anchors)
         return near or self.density > _MOST_DENSE
 
     @property
     def is_narrow(self) -> bool:
-        """Whether the anchor varies less than .7 times as much as the own rows in most columns."""
+        """Return whether the anchor varies less than .7 times as much as the own rows in most columns."""
         return self.spread < _LEAST_SPREAD
 
 
@@ -69,7 +139,7 @@ def anchor_fit(anchor: ArrayLike, X_private: ArrayLike) -> AnchorFit:
     """Compare an anchor with a party's own rows, at the party.
 
     An anchor that was planted around people lets others read what these people add, and a map of a narrow anchor sees
-    little of the table.  Of more than 5,000 own rows, as many at even distances are looked at.
+    little of the table.  With more than 5,000 own rows, as many at even distances are compared.
 
     Parameters
     ----------
