@@ -263,7 +263,7 @@ class RidgeSums:
 
         A model of few rows says much of each.  With n rows in the total, fewer than 600, and noise in it, the model is
         a draw around the fit: from the posterior of the coefficients, with 600/n - 1 of its variance, and at most a
-        quarter [2]_.  One total always gives one model.
+        quarter (Wang, Fienberg and Smola, 2015).  One total always gives one model.
 
         Parameters
         ----------
