@@ -95,6 +95,7 @@ EXCHANGE = {
             *("risk.attacks", "risk.audit", "exchange.log", "exchange.ledger", "exchange.project", "exchange.sums"),
         ),
     ),
+    "exchange.steps": Room("The steps of both sides in one table, which commands and pages render.", "STEPS"),
     "exchange.analyst_folder": Room(
         "The analyst's folder: receive, integrate, export.",
         "AnalystFolder",
@@ -119,12 +120,12 @@ DESK = {
     "desk.party": Room(
         "A party's pages: the steps of its commands.",
         "party_app",
-        ("bundle", "party", "risk.audit", "exchange.project", "exchange.party_folder", "desk.web"),
+        ("bundle", "party", "risk.audit", "exchange.project", "exchange.party_folder", "exchange.steps", "desk.web"),
     ),
     "desk.analyst": Room(
         "The analyst's pages: the steps of its commands.",
         "analyst_app",
-        ("analyst", "exchange.project", "exchange.analyst_folder", "desk.web"),
+        ("analyst", "exchange.project", "exchange.analyst_folder", "exchange.steps", "desk.web"),
     ),
 }
 CLI = {"cli": Room("The commands, one file each.", "main", (*LIBRARY, *RISK, *EXCHANGE, *LOOK, *REMOTE, *DESK))}

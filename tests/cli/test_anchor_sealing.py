@@ -1,4 +1,4 @@
-"""``datacollab anchor seal`` and ``open``."""
+"""``datacollab anchor seal``."""
 
 import json
 import os
@@ -47,16 +47,17 @@ def seal(place, *more, source="public.csv", owner="a", output="anchor.dcanchor")
     return run("seal", *first, "--project", place / "project.toml", "-C", place / owner, "-o", place / output, *more)
 
 
+def join(place, anchor, name="b"):
+    return playing.run("party", "join", place / "project.toml", place / anchor, "-C", place / name)
+
+
 def test_from_public_rows_to_the_parties_folders(place, table):
     result = seal(place)
     assert result.exit_code == 0, result.output
     assert "60 rows, 5 columns, with targets; sealed to a, b" in result.stdout
     opened = {}
     for name in ("a", "b"):
-        PartyFolder.join(place / name, place / "project.toml")
-        result = run("open", place / "anchor.dcanchor", "-C", place / name)
-        assert result.exit_code == 0, result.output
-        assert result.stdout == f"Party {name}: the anchor has 60 rows, 5 columns, with targets\n"
+        assert join(place, "anchor.dcanchor", name).exit_code == 0
         kept = place / name / "anchor.dcstate"
         if os.name == "posix":
             assert stat.S_IMODE(kept.stat().st_mode) == 0o600
@@ -71,9 +72,6 @@ def test_from_public_rows_to_the_parties_folders(place, table):
 def test_facts_as_json(place):
     facts = json.loads(seal(place, "--json").stdout)
     assert facts.items() >= {"n_rows": 60, "n_features": 5, "with_target": True, "parties": ["a", "b"]}.items()
-    PartyFolder.join(place / "b", place / "project.toml")
-    facts = json.loads(run("open", place / "anchor.dcanchor", "-C", place / "b", "--json").stdout)
-    assert facts.items() >= {"party": "b", "n_rows": 60, "n_features": 5, "with_target": True}.items()
 
 
 def test_rows_of_a_table_are_warned_of(place, table):
@@ -106,11 +104,11 @@ def test_an_older_anchor_does_not_take_the_place_of_a_later_one(place):
     for name in ("first", "second"):
         assert seal(place, output=f"{name}.dcanchor").exit_code == 0
     PartyFolder.join(place / "b", place / "project.toml")
-    assert run("open", place / "first.dcanchor", "-C", place / "b").exit_code == 0
+    assert join(place, "first.dcanchor").exit_code == 0
     for _ in range(2):
-        assert run("open", place / "second.dcanchor", "-C", place / "b").exit_code == 0
+        assert join(place, "second.dcanchor").exit_code == 0
     before = PartyFolder(place / "b").anchor
-    result = run("open", place / "first.dcanchor", "-C", place / "b")
+    result = join(place, "first.dcanchor")
     assert_refused(result, "ALREADY_THERE", 14, "first.dcanchor", "sealed later", before.sealed_at)
     assert np.array_equal(PartyFolder(place / "b").anchor.rows, before.rows)
 
@@ -125,28 +123,19 @@ def test_an_anchor_says_when_it_was_sealed(place, said):
         del facts["sealed_at"]
     path, owner = place / "old.dcanchor", KeyPair.load(place / "a" / "keys.json")
     path.write_bytes(pack("datacollab.anchor", facts, bundle.members, key=owner))
-    result = run("open", path, "-C", place / "b")
+    result = join(place, path.name)
     assert result.exit_code == 11, result.output
     assert "BUNDLE_MALFORMED" in result.stderr
 
 
-def test_a_folder_that_has_not_joined(place):
-    assert seal(place).exit_code == 0
-    result = run("open", place / "anchor.dcanchor", "-C", place / "b")
-    assert_refused(result, "FOLDER_MISSING", 14, "datacollab party join")
-    result = run("open", place / "anchor.dcanchor", "-C", place / "b", "--project", place / "project.toml")
-    assert result.exit_code == 0, result.output
-
-
-def test_what_anchor_make_made_can_be_sealed(place, tmp_path):
+def test_rows_that_were_made_elsewhere_can_be_sealed(place):
     """Columns of the matrix, made elsewhere."""
     project = PartyFolder.join(place / "a", place / "project.toml").project
     rng = np.random.default_rng(1)
-    frame = pd.DataFrame(rng.random((90, 5)) * [60, 60, 60, 1, 1], columns=project.feature_names)
+    frame = pd.DataFrame(rng.random((60, 5)) * [60, 60, 60, 1, 1], columns=project.feature_names)
     frame.to_csv(place / "matrix.csv", index=False)
-    assert run("make", place / "matrix.csv", place / "made.csv", "--rows", 60).exit_code == 0
-    assert seal(place, "--rows-from", place / "made.csv", source=None).exit_code == 0
-    made = pd.read_csv(place / "made.csv")
+    assert seal(place, "--rows-from", place / "matrix.csv", source=None).exit_code == 0
+    made = pd.read_csv(place / "matrix.csv")
     anchor = open_anchor(place / "anchor.dcanchor", project, KeyPair.load(place / "b" / "keys.json"))
     assert anchor.rows.tobytes() == np.ascontiguousarray(made.to_numpy()).tobytes()
     assert anchor.target is None

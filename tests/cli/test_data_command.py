@@ -63,4 +63,4 @@ def test_an_interrupted_download_says_that_nothing_is_left(monkeypatch):
     monkeypatch.setattr(datasets, "fetch", interrupted)
     result = run("fetch", "mnist")
     assert result.exit_code == 130
-    assert "interrupted. No incomplete file was left behind" in result.stderr
+    assert "Interrupted. No incomplete file was left behind" in result.stderr

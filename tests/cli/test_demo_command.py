@@ -100,4 +100,4 @@ def test_an_interruption_says_what_there_is(tmp_path, monkeypatch):
     monkeypatch.setattr("datacollab.cli._demonstration.demonstrate", interrupted)
     result = run("demo", "--output", tmp_path)
     assert result.exit_code == 130
-    assert "interrupted. Nothing was written" in result.stderr
+    assert "Interrupted. Nothing was written" in result.stderr

@@ -46,7 +46,7 @@ def test_from_answers_to_predictions_without_a_map(place):
     run("party", "predict", place / "new.csv", "-o", place / "before.csv", "-C", a)
     shown = run("party", "forget", "--yes", "-C", a)
     assert "has forgotten its map" in shown.stdout
-    run("party", "predict", place / "new.csv", "-o", place / "after.csv", "--distilled", "-C", a)
+    run("party", "predict", place / "new.csv", "-o", place / "after.csv", "--using", "distilled", "-C", a)
     assert (place / "before.csv").read_bytes() == (place / "after.csv").read_bytes()
     accuracy = np.mean(pd.read_csv(place / "after.csv")["prediction"] == pd.read_csv(place / "new.csv")["ill"])
     assert accuracy > 0.8
@@ -67,7 +67,7 @@ def test_a_tree_is_shown(place):
     shown = run("party", "distil", file, "--tree", 3, "-C", place / "a").stdout
     assert "age" in shown
     assert "class: yes" in shown
-    assert "met on anchor rows left out" in shown
+    assert "variance on anchor rows left out" in shown
 
 
 def test_nobody_forgets_by_mistake(place):

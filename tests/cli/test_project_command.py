@@ -74,7 +74,7 @@ def file(new, tmp_path):
 
 
 def test_a_draft_is_signed_and_says_what_to_check(new, keys, tmp_path):
-    rules = ["--min-rows", 30, "--min-class-rows", 3, "--max-components", 2, "--anchor-method", "sample"]
+    rules = ["--min-rows", 30, "--max-components", 2]
     result = new("--deadline", TOMORROW, *rules, "--quorum", 2, "--anchor-rows", 40)
     assert result.exit_code == 0, result.output
     path = tmp_path / "project.toml"
@@ -82,7 +82,7 @@ def test_a_draft_is_signed_and_says_what_to_check(new, keys, tmp_path):
     assert f"{path}: 2 columns (4 in the matrix), classification of died, 3 parties." in result.stdout
     assert project.digest in result.stdout
     assert f"datacollab project sign {path}" in result.stdout
-    assert (project.min_rows, project.min_class_rows, project.max_components) == (30, 3, 2)
+    assert (project.min_rows, project.min_class_rows, project.max_components) == (30, 1, 2)
     assert (project.seal_shares, project.anchor.n_rows, project.anchor.method) == (True, 40, "sample")
     assert project.deadline.isoformat() == TOMORROW
     assert project.anchor.source == "public.csv"

@@ -82,9 +82,9 @@ def test_what_came_before_an_interruption_is_told_and_in_the_log(at_store, monke
     last = told("log", "show", "-C", b)["entries"][-1]
     assert last["event"] == "pull"
     assert list(last["facts"]["files"].values()) == asked[:1]
-    monkeypatch.setattr("datacollab.cli._remote.time.sleep", lambda seconds: None)
-    watched = told("remote", "watch", "--looks", 2, "-C", b)
-    assert list(watched["came"].values()) == asked[2:3] + asked[4:]
+    assert list(told("log", "show", "-C", b)["entries"][-1]["facts"]["files"].values()) == asked[:1]
+    run("remote", "pull", "-C", b, code=17)
+    assert list(told("remote", "pull", "-C", b)["came"].values()) == asked[4:]
 
 
 def test_who_works_in_the_folder_for_a_moment_is_waited_for(at_store, monkeypatch):
@@ -96,36 +96,12 @@ def test_who_works_in_the_folder_for_a_moment_is_waited_for(at_store, monkeypatc
         with ExitStack() as other:
             other.enter_context(locked(b))
             if kind == "model":
-                monkeypatch.setattr("datacollab.cli._remote_options.time.sleep", lambda seconds: other.close())
+                monkeypatch.setattr("datacollab.cli._remote.time.sleep", lambda seconds: other.close())
                 assert told("remote", "pull", "-C", b)["came"]
             else:
-                monkeypatch.setattr("datacollab.cli._remote_options._PATIENCE", 0.0)
+                monkeypatch.setattr("datacollab.cli._remote._PATIENCE", 0.0)
                 assert told("remote", "pull", "-C", b, code=14)["error"]["code"] == "BUSY"
     assert told("log", "show", "-C", b)["entries"][-1]["event"] == "pull"
-
-
-def test_watching_pulls_as_often_as_wanted(at_store, monkeypatch):
-    mail, waited = at_store, []
-    mail.put("share", "b")
-
-    def sent_meanwhile(seconds):
-        waited.append(seconds)
-        run("remote", "push", "-C", mail.root / "b")
-
-    monkeypatch.setattr("datacollab.cli._remote.time.sleep", sent_meanwhile)
-    done = told("remote", "watch", "--every", 5, "--looks", 3, "-C", mail.root / "analyst")
-    assert list(done["came"].values()) == ["share"]
-    assert waited == [5.0, 5.0]
-
-
-def test_watching_waits_longer_where_nothing_can_be_reached(mail, monkeypatch):
-    waited = []
-    monkeypatch.setattr("datacollab.cli._remote.time.sleep", waited.append)
-    (mail.root / "file").write_text("no folder")
-    run("remote", "add", "store", mail.root / "file" / "below", "-C", mail.root / "analyst")
-    done = run("remote", "watch", "--looks", 4, "-C", mail.root / "analyst")
-    assert waited == [120.0, 240.0, 480.0]
-    assert done.stderr.count("REMOTE_UNREACHABLE") == 4
 
 
 def test_taking_back(mail, at_store):
@@ -174,7 +150,7 @@ def test_what_others_wrote_steers_no_terminal(at_store, monkeypatch):
         return Pulled(refused={"1" * 64: ExchangeError("WRONG_KIND", "wrong\x1b[2J\u202e")}), Kept()
 
     folder = at_store.root / "analyst"
-    for fault, words in ((lost, ("watch", "--looks", 1)), (lost, ("pull",)), (refused_all, ("pull",))):
+    for fault, words in ((lost, ("pull",)), (refused_all, ("pull",))):
         monkeypatch.setattr("datacollab.remote.pull", fault)
         done = playing.run("remote", *words, "-C", folder)
         assert "\N{REPLACEMENT CHARACTER}[2J" in done.stderr

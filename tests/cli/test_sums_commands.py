@@ -63,7 +63,7 @@ def test_from_check_to_predictions(place):
     assert "nothing was computed" in done(party("share", place / "north.csv", "--approve", "-C", place / "north"))
     at = ("-C", place / "analyst")
     assert "north: sums of" in done(analyst("add", *files[:2], *at))
-    assert "2 of 3 parties have shared; 3 are wanted" in done(analyst("status", *at))
+    assert "2 of 3 parties have shared; 3 are needed" in done(analyst("status", *at))
     assert_refused(analyst("integrate", *at), "QUORUM_NOT_MET", 12, "east")
     assert analyst("integrate", files[2], "--method", "kti", *at).exit_code == 2
     told = json.loads(done(analyst("integrate", "--json", *at)))

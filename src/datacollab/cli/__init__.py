@@ -1,15 +1,6 @@
-"""The command line.  One file per command; nothing heavy is imported before a command runs.
+"""The command line: one file per group of commands. Nothing heavy is imported before a command runs.
 
-Files by what they are for:
-
-* The program: `_app`.
-* The exchange: `_keys`, `_project`, `_anchor`, `_party`, `_release`, `_distilling`, `_explaining`, `_analyst`,
-  `_bundle`, `_log`; as pages, `_desk`.
-* Between machines: `_remote`, `_remote_options`, `_remote_next`.
-* In one process: `_audit`, `_data`.
-* Played for show: `_demo`, `_demonstration`, `_roles`, `_stage`.
-* Brought by others: `_plugins`; `kit` has what their commands are made of.
-* What commands share: `_help`, `_options`, `_party_options`, `_output`, `_errors`, `_progress`, `_tables`.
+`_command` has what commands are made of, `_output` what they print; `kit` is for commands of plugins.
 """
 
 from __future__ import annotations
@@ -27,7 +18,9 @@ INSTALL = "pip install 'datacollab[cli]'"
 def main() -> None:
     """Run ``datacollab``; the entry point of the installed program."""
     _no_core_dumps()
-    _one_thread()
+    # One thread of linear algebra unless the user says otherwise: more spin on a machine that does other work, too.
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
     try:
         try:
             from ._app import app
@@ -40,13 +33,13 @@ def main() -> None:
         sys.exit(130)
     except SystemExit as end:
         if end.code == 2 and "--json" in sys.argv:
-            told = {"code": "USAGE", "message": "The command was not understood; standard error says why."}
-            sys.stdout.write(json.dumps({"error": told}, indent=2) + "\n")
+            error = {"code": "USAGE", "message": "The command was not understood; standard error says why."}
+            sys.stdout.write(json.dumps({"error": error}, indent=2) + "\n")
         raise
 
 
 def _without_commands(reason: str) -> str | None:
-    """What there is to say where the extra is not installed; an error unless only that was asked."""
+    """Answer without the extra; return an error unless only the version or the help was asked for."""
     asked = sys.argv[1:]
     if asked == ["--version"]:
         from .._version import __version__
@@ -60,14 +53,8 @@ def _without_commands(reason: str) -> str | None:
 
 
 def _no_core_dumps() -> None:
-    """A process that crashes would leave its memory on the disk: keys, f_k and rows among it."""
+    """Keep a process that crashes from leaving its memory on the disk: keys, f_k and rows."""
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def _one_thread() -> None:
-    """One thread of linear algebra unless the user says otherwise: more spin on a machine that does other work, too."""
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(name, "1")

@@ -22,7 +22,7 @@ from . import (
     _project,
     _remote,
 )
-from ._help import group
+from ._command import command, group
 from ._plugins import add_plugins
 
 __all__ = ["app"]
@@ -37,9 +37,9 @@ Anything that may disclose private data, in private
                        {PAGE}/security""",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo")(_demo.demo)
+command(app)(_demo.demo)
 app.command("audit")(_audit.audit)
-app.command("desk")(_desk.desk)
+command(app, folder="A party's folder, or the analyst's.", has_json=False)(_desk.desk)
 app.add_typer(_keys.app, name="keys")
 app.add_typer(_project.app, name="project")
 app.add_typer(_anchor.app, name="anchor")
@@ -52,8 +52,8 @@ app.add_typer(_data.app, name="data")
 add_plugins(app)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_given: bool) -> None:
+    if is_given:
         typer.echo(f"datacollab {__version__}")
         raise typer.Exit
 

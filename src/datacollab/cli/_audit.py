@@ -16,9 +16,9 @@ import typer
 from typer import Option
 
 from .._obfuscators import OBFUSCATORS
-from ._errors import one_line_errors
+from ._output import one_line_errors, record_number_questions
 from ._progress import shown_progress
-from ._tables import closed_file, listed, read_table, record_number_questions
+from ._tables import closed_file, listed
 
 if TYPE_CHECKING:
     from .._validation import FloatArray
@@ -105,6 +105,8 @@ def audit(
       datacollab audit p.csv a.csv --public public.csv --target y --preset groups
     """
     with one_line_errors("Nothing was written; run the command again, with a --time-budget if it takes too long."):
+        from ..exchange.project import read_table
+
         files = [path for path in (private, anchor, public) if path is not None]
         tables = _without({path: read_table(path) for path in files}, without or [])
         if target not in tables[private].columns:

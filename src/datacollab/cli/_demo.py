@@ -9,10 +9,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from typer import Option
 
-from ._errors import one_line_errors
+from ._output import Report
 from ._progress import shown_progress
 from ._roles import play_roles
 
@@ -25,6 +24,7 @@ _ENOUGH_DRAWS = 5
 
 
 def demo(
+    report: Report,
     dataset: Annotated[str, Option(help="One of the names that `datacollab data list` shows; of classes.")] = "digits",
     data_dir: Annotated[Path | None, Option(help="Directory that holds the data set's files.")] = None,
     parties: Annotated[int, Option(min=3, help="Number of parties.")] = 30,
@@ -37,7 +37,6 @@ def demo(
     roles: Annotated[
         bool, Option("--roles", help="Play an exchange of files instead, every command a process of its own.")
     ] = False,
-    as_json: Annotated[bool, Option("--json", help="Print the scores as JSON instead of a table.")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     """Show whether collaborating pays: sums under masks, beside what else there is.
@@ -57,20 +56,17 @@ def demo(
     integration methods against one another.
     """
     if roles:
-        with one_line_errors(f"The files in {output} are as the last step left them."):
-            predictions = play_roles(output, quiet=quiet or as_json)
-            if as_json:
-                typer.echo(json.dumps({"predictions": str(predictions)}, indent=2))
+        report.unchanged = f"The files in {output} are as the last step left them."
+        report.facts = {"predictions": str(play_roles(output, quiet=quiet or report.as_json))}
         return
-    with one_line_errors("Nothing was written; run the command again, with fewer --seeds if it takes too long."):
-        start = time.perf_counter()
-        output.mkdir(parents=True, exist_ok=True)
-        demonstration, written = _run(dataset, data_dir, parties, rows, seeds, jobs, output, quiet)
-    if as_json:
-        typer.echo(json.dumps(demonstration.as_dict(), indent=2))
-    else:
+    report.unchanged = "Nothing was written; run the command again, with fewer --seeds if it takes too long."
+    start = time.perf_counter()
+    output.mkdir(parents=True, exist_ok=True)
+    demonstration, written = _run(dataset, data_dir, parties, rows, seeds, jobs, output, quiet)
+    report.facts = demonstration.as_dict()
+    if not report.as_json:
         _print_table(demonstration, dataset)
-        typer.echo("\n".join([*(f"  {path}" for path in written), f"Done in {time.perf_counter() - start:.0f} s."]))
+    report.line("\n".join([*(f"  {path}" for path in written), f"Done in {time.perf_counter() - start:.0f} s."]))
 
 
 def _run(

@@ -10,25 +10,20 @@ from typing import Annotated
 import typer
 
 from ..errors import ExchangeError
-from ._help import group
-from ._options import PassphraseFile, ask, at_terminal, named_once, passphrase, passphrase_for
-from ._output import reported
+from ._command import Folder, PassphraseFile, ask, at_terminal, command, group, named_once, passphrase
+from ._output import Report
 
 __all__ = ["app"]
 
 app = group("Keys: who signs, and to whom files are sealed.")
 
-Folder = Annotated[
-    Path | None, typer.Option("--folder", "-C", metavar="DIR", help="The folder with the keys. Default: here.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-HERE = Path()
-
 SECRET, PUBLIC, MASK = "keys.json", "public.key", "mask.dcstate"
+_KEYS = "The folder with the keys."
 
 
-@app.command("new")
+@command(app, unchanged="Keys that were written are whole.")
 def new(
+    report: Report,
     folders: Annotated[
         list[Path] | None, typer.Argument(metavar="[FOLDER]...", help="The same as --folder, and there may be several.")
     ] = None,
@@ -38,7 +33,6 @@ def new(
     ] = None,
     encrypt: Annotated[bool, typer.Option("--encrypt", help="Store the secret keys under a passphrase.")] = False,
     passphrase_file: PassphraseFile = None,
-    as_json: AsJson = False,
 ) -> None:
     """Make keys for each folder: keys.json stays there, public.key is for everybody.
 
@@ -48,56 +42,60 @@ def new(
 
     Example: datacollab keys new hospital-a
     """
-    wanted = [*(folders or ()), *(folder or ())]
-    if not wanted:
+    given = [*(folders or ()), *(folder or ())]
+    if not given:
         raise typer.BadParameter("Name a folder for the keys.", param_hint="--folder / -C")
-    with reported(as_json, unchanged="Keys that were written are whole.") as report:
-        for each in wanted:
-            _check_free(each)
-        words = _words(encrypt, passphrase_file)
-        made = []
-        for each in wanted:
-            fingerprint = _make(each, words)
-            made.append({"folder": str(each), "fingerprint": fingerprint, "encrypted": words is not None})
-            report.line(f"{each}: {SECRET} (secret{', encrypted' if words else ''}), {PUBLIC}: {fingerprint}")
-        report.facts = {"keys": made}
-        report.line(f"Send {PUBLIC} to the project's owner. Keep a copy of {SECRET}: it cannot be made again.")
-        report.line(f"Make no copy of {MASK}, the mask key: it serves one message.")
+    for path in (each / name for each in given for name in (SECRET, PUBLIC, MASK)):
+        if os.path.lexists(path):
+            raise ExchangeError(
+                "ALREADY_THERE", f"{path} exists, and is not overwritten. Choose another folder; nothing was made."
+            )
+    words = _words(encrypt, passphrase_file)
+    report.facts = {"keys": []}
+    for each in given:
+        fingerprint = _make(each, words)
+        report.facts["keys"].append({"folder": str(each), "fingerprint": fingerprint, "encrypted": words is not None})
+        report.line(f"{each}: {SECRET} (secret{', encrypted' if words else ''}), {PUBLIC}: {fingerprint}")
+    report.line(f"Send {PUBLIC} to the project's owner. Keep a copy of {SECRET}: it cannot be made again.")
+    report.line(f"Make no copy of {MASK}, the mask key: it serves one message.")
 
 
-@app.command("show")
+@command(app, keys=False, folder=_KEYS)
 def show(
+    report: Report,
+    folder: Folder,
     there: Annotated[Path | None, typer.Argument(metavar="[FOLDER]", help="The same as --folder.")] = None,
-    folder: Folder = None,
-    as_json: AsJson = False,
 ) -> None:
     """Show the public key and its fingerprint, and whether the secret one is safe from others.
 
     Example: datacollab keys show -C hospital-a
     """
-    with reported(as_json) as report:
-        from ..bundle import KeyFile
+    from ..bundle import KeyFile
 
-        place = HERE if folder is None and there is None else named_once(folder, there, "--folder / -C")
-        path = place / SECRET
-        keys = KeyFile.read(path)
-        open_to_others = _open_to_others(path)
-        report.facts = {
-            "folder": str(place),
-            "fingerprint": keys.public.fingerprint,
-            "public": keys.public.text,
-            "encrypted": keys.encrypted,
-            "open_to_others": open_to_others,
-        }
-        report.line(f"fingerprint  {keys.public.fingerprint}")
-        report.line(f"public key   {keys.public.text}")
-        report.line(f"secret keys  {'under a passphrase' if keys.encrypted else 'not encrypted'}")
-        if open_to_others:
-            report.line(f"Other users of this machine can read {path}. Run: chmod 600 {path}")
+    place = (
+        folder.path
+        if there is None
+        else named_once(None if folder.path == Path() else folder.path, there, "--folder / -C")
+    )
+    path = place / SECRET
+    keys = KeyFile.read(path)
+    open_to_others = os.name == "posix" and bool(stat.S_IMODE(path.stat().st_mode) & 0o077)
+    report.facts = {
+        "folder": str(place),
+        "fingerprint": keys.public.fingerprint,
+        "public": keys.public.text,
+        "encrypted": keys.encrypted,
+        "open_to_others": open_to_others,
+    }
+    report.line(f"fingerprint  {keys.public.fingerprint}")
+    report.line(f"public key   {keys.public.text}")
+    report.line(f"secret keys  {'under a passphrase' if keys.encrypted else 'not encrypted'}")
+    if open_to_others:
+        report.line(f"Other users of this machine can read {path}. Run: chmod 600 {path}")
 
 
-@app.command("mask")
-def mask(folder: Folder = None, passphrase_file: PassphraseFile = None, as_json: AsJson = False) -> None:
+@command(app, folder=_KEYS, unchanged="No mask key was made.")
+def mask(report: Report, folder: Folder) -> None:
     """Make a mask key for the next project or run that shares sums, and write its card into public.key.
 
     `datacollab keys new` makes the first. The secret stays in mask.dcstate, and is erased once a share was made with
@@ -105,47 +103,40 @@ def mask(folder: Folder = None, passphrase_file: PassphraseFile = None, as_json:
 
     Example: datacollab keys mask -C hospital-a
     """
-    with reported(as_json, unchanged="No mask key was made.") as report:
-        from ..exchange.party_folder import make_mask_key
+    from ..exchange.party_folder import make_mask_key
 
-        place = HERE if folder is None else folder
-        card = make_mask_key(place, passphrase=passphrase_for(place, passphrase_file))
-        report.facts = {"folder": str(place), "mask_key": card}
-        report.line(f"{place}: {MASK} (secret); its card is the third line of {PUBLIC}.")
-        report.line(f"Send {PUBLIC} to the project's owner. Make no copy of {MASK}: it serves one message.")
+    card = make_mask_key(folder.path, passphrase=folder.passphrase)
+    report.facts = {"folder": str(folder.path), "mask_key": card}
+    report.line(f"{folder.path}: {MASK} (secret); its card is the third line of {PUBLIC}.")
+    report.line(f"Send {PUBLIC} to the project's owner. Make no copy of {MASK}: it serves one message.")
 
 
-@app.command("public")
+@command(app, folder=_KEYS, unchanged="No key was written.")
 def public(
+    report: Report,
+    folder: Folder,
     output: Annotated[
         Path, typer.Option("--output", "-o", dir_okay=False, metavar="FILE", help="File to write; none may be there.")
     ] = Path(PUBLIC),
-    folder: Folder = None,
-    passphrase_file: PassphraseFile = None,
-    as_json: AsJson = False,
 ) -> None:
     """Write the public key once more, with the signature that says whose it is, for others to check.
 
     Example: datacollab keys public -o hospital-a.key -C hospital-a
     """
-    with reported(as_json, unchanged="No key was written.") as report:
-        from ..bundle import KeyPair, key_with_proof, write_atomically
+    from ..bundle import KeyPair, key_with_proof, write_atomically
+    from ..exchange.party_folder import public_key_text
 
-        place = HERE if folder is None else folder
-        words = passphrase_for(place, passphrase_file)
-        pair = KeyPair.load(place / SECRET, words)
-        text = key_with_proof(pair)
-        if (place / MASK).exists():
-            from ..exchange.party_folder import public_key_text
-
-            text = public_key_text(place, pair, words)
-        write_atomically(output, text.encode(), overwrite=False)
-        report.facts = {"written": str(output), "fingerprint": pair.public.fingerprint}
-        report.line(f"{output}: {pair.public.fingerprint}")
+    words = folder.passphrase
+    pair = KeyPair.load(folder.path / SECRET, words)
+    has_mask = (folder.path / MASK).exists()
+    text = public_key_text(folder.path, pair, words) if has_mask else key_with_proof(pair)
+    write_atomically(output, text.encode(), overwrite=False)
+    report.facts = {"written": str(output), "fingerprint": pair.public.fingerprint}
+    report.line(f"{output}: {pair.public.fingerprint}")
 
 
 def _words(encrypt: bool, passphrase_file: Path | None) -> str | None:
-    """The passphrase to encrypt with; None where the keys are to be stored as they are."""
+    """Return the passphrase to encrypt with; None if the keys are stored as they are."""
     if not (encrypt or passphrase_file):
         return None
     given = passphrase(passphrase_file)
@@ -158,16 +149,8 @@ def _words(encrypt: bool, passphrase_file: Path | None) -> str | None:
     return given or ask(twice=True)
 
 
-def _check_free(folder: Path) -> None:
-    for path in (folder / SECRET, folder / PUBLIC, folder / MASK):
-        if os.path.lexists(path):
-            raise ExchangeError(
-                "ALREADY_THERE", f"{path} exists, and is not overwritten. Choose another folder; nothing was made."
-            )
-
-
 def _make(folder: Path, words: str | None) -> str:
-    """Make one folder's keys; the fingerprint is returned."""
+    """Make one folder's keys; return the fingerprint."""
     from ..bundle import KeyPair
     from ..exchange.party_folder import make_mask_key
 
@@ -178,7 +161,3 @@ def _make(folder: Path, words: str | None) -> str:
     pair.save(folder / SECRET, words)
     make_mask_key(folder, passphrase=words)
     return pair.public.fingerprint
-
-
-def _open_to_others(path: Path) -> bool:
-    return os.name == "posix" and bool(stat.S_IMODE(path.stat().st_mode) & 0o077)

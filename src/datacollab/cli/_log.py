@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ExchangeError
-from ._help import group
-from ._options import OutputArgument, named_once
-from ._output import reported, shown
+from ._command import Folder, OutputArgument, command, group, named_once
+from ._output import Report, shown
 
 if TYPE_CHECKING:
     from ..exchange.log import AuditLog
@@ -22,33 +21,32 @@ app = group(
     "whole is shown by the heads that others hold."
 )
 
-Folder = Annotated[Path, typer.Option("--folder", "-C", metavar="DIR", help="The folder whose log it is.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 LogFile = Annotated[Path | None, typer.Argument(metavar="[LOG]", help="An exported log instead of the folder's own.")]
-HERE = Path()
+_FOLDER = "The folder whose log it is."
 
 
-@app.command("show")
+@command(app, keys=False, folder=_FOLDER)
 def show(
+    report: Report,
+    folder: Folder,
     log: LogFile = None,
     last: Annotated[int | None, typer.Option(min=1, help="Only so many entries, the latest.")] = None,
-    folder: Folder = HERE,
-    as_json: AsJson = False,
 ) -> None:
     """Show the entries, the latest in the end.
 
     Example: datacollab log show -C hospital-a --last 5
     """
-    with reported(as_json) as report:
-        entries = _opened(log, folder).entries()
-        report.facts = {"entries": entries[-last:] if last else entries}
-        for entry in report.facts["entries"]:
-            facts = ", ".join(f"{name} {shown(value)}" for name, value in entry["facts"].items())
-            report.line(f"{entry['number']:>5}  {shown(entry['time'])}  {shown(entry['event'])}  {facts}".rstrip())
+    entries = _opened(log, folder.path).entries()
+    report.facts = {"entries": entries[-last:] if last else entries}
+    for entry in report.facts["entries"]:
+        facts = ", ".join(f"{name} {shown(value)}" for name, value in entry["facts"].items())
+        report.line(f"{entry['number']:>5}  {shown(entry['time'])}  {shown(entry['event'])}  {facts}".rstrip())
 
 
-@app.command("verify")
+@command(app, keys=False, folder=_FOLDER)
 def verify(
+    report: Report,
+    folder: Folder,
     log: LogFile = None,
     head: Annotated[
         str | None, typer.Option(help="A head that a file or another person names; must be in the log.")
@@ -57,8 +55,6 @@ def verify(
         list[Path] | None,
         typer.Option(exists=True, dir_okay=False, help="A share or model that others have kept. Repeatable."),
     ] = None,
-    folder: Folder = HERE,
-    as_json: AsJson = False,
 ) -> None:
     """Check that no entry was changed, moved, inserted or removed; exit with 11 otherwise.
 
@@ -68,27 +64,27 @@ def verify(
 
     Example: datacollab log verify -C hospital-a --against a.dcshare
     """
-    with reported(as_json) as report:
-        from ..exchange.log import check_log_against, log_witnesses
+    from ..exchange.log import check_log_against, log_witnesses
 
-        opened = _opened(log, folder)
-        found = opened.verify()
-        number = len(opened.entries())
-        if head is not None and not opened.contains(head):
-            raise ExchangeError(
-                "LOG_BROKEN",
-                f"{opened.path}: no entry has the head that was given. Entries are missing; compare copies.",
-            )
-        files = [*(log_witnesses(folder) if log is None else ()), *(against or ())]
-        check_log_against(opened, files, keys=folder / "keys.json" if log is None else None)
-        report.facts = {"entries": number, "head": found, "compared": [str(file) for file in files]}
-        report.line(f"{opened.path}: {number} entries, none changed. Head {found}")
-        if files:
-            report.line(f"It knows of what was sent and came back: {', '.join(map(str, files))}")
+    opened = _opened(log, folder.path)
+    found, number = opened.verify(), len(opened.entries())
+    if head is not None and not opened.contains(head):
+        raise ExchangeError(
+            "LOG_BROKEN",
+            f"{opened.path}: no entry has the head that was given. Entries are missing; compare copies.",
+        )
+    files = [*(log_witnesses(folder.path) if log is None else ()), *(against or ())]
+    check_log_against(opened, files, keys=folder.path / "keys.json" if log is None else None)
+    report.facts = {"entries": number, "head": found, "compared": [str(file) for file in files]}
+    report.line(f"{opened.path}: {number} entries, none changed. Head {found}")
+    if files:
+        report.line(f"It knows of what was sent and came back: {', '.join(map(str, files))}")
 
 
-@app.command("export")
+@command(app, keys=False, folder=_FOLDER)
 def export(
+    report: Report,
+    folder: Folder,
     there: OutputArgument = None,
     output: Annotated[
         Path | None,
@@ -96,20 +92,16 @@ def export(
             "--output", "-o", metavar="FILE", help="A .jsonl file (can be verified) or a .csv file (a table)."
         ),
     ] = None,
-    folder: Folder = HERE,
-    as_json: AsJson = False,
 ) -> None:
     """Check the log, and copy it for others to read.
 
     Example: datacollab log export -o hospital-a-log.csv -C hospital-a
     """
-    target = named_once(output, there, "--output / -o")
-    with reported(as_json) as report:
-        opened = _opened(None, folder)
-        opened.export(target)
-        number = len(opened.entries())
-        report.facts = {"written": str(target), "entries": number, "head": opened.head}
-        report.line(f"{target}: {number} entries")
+    target, opened = named_once(output, there, "--output / -o"), _opened(None, folder.path)
+    opened.export(target)
+    number = len(opened.entries())
+    report.facts = {"written": str(target), "entries": number, "head": opened.head}
+    report.line(f"{target}: {number} entries")
 
 
 def _opened(log: Path | None, folder: Path) -> AuditLog:

@@ -1,8 +1,6 @@
-"""What a command of the exchange prints: lines for people, or one JSON object; and how it ends.
+"""What a command prints: lines for people, or one JSON object; and how it ends.
 
-* Text of other people on the terminal: in one line, and without what would steer the terminal.
-* Lines on what the project's rules made of entries that did not fit.
-* Lines on how good predictions are.
+Text of other people is printed in one line, without what could steer the terminal.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,11 +18,20 @@ import typer
 
 from ..errors import DataCollabError, DataCollabWarning, ExchangeError
 
-__all__ = ["Report", "reported", "show_adjusted", "show_details", "show_ranking", "show_scores", "shown", "warn"]
-
+__all__ = [
+    "FAILED",
+    "Report",
+    "one_line_errors",
+    "record_number_questions",
+    "reported",
+    "show_adjusted",
+    "show_rows",
+    "shown",
+    "warn",
+]
 
 FAILED, BUG, INTERRUPTED = 1, 70, 130
-
+WIDTH = 100
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 """What could steer a terminal: text in files from elsewhere is printed too."""
 
@@ -36,16 +43,19 @@ class Report:
     Attributes
     ----------
     as_json : bool
-        Whether the facts are wanted instead of the lines.
-    facts : dict of str to object
+        Whether the facts are printed instead of the lines.
+    facts : object
         What JSON can hold.
     unchanged : str
-        What is said of the state after an interruption.
+        What an interruption leaves behind, in words.
+    exit_code : int
+        With which a command ends that has printed what it found.
     """
 
     as_json: bool
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: Any = field(default_factory=dict)
     unchanged: str = "Nothing was changed."
+    exit_code: int = 0
 
     def line(self, text: str = "") -> None:
         """Print a line for people."""
@@ -60,7 +70,7 @@ def warn(text: str) -> None:
 
 @contextmanager
 def _warnings_as_lines() -> Iterator[None]:
-    """The package's warnings as lines to people, who are told nothing by the place in our code that Python adds."""
+    """Print the package's warnings without the place in the code that Python adds."""
     with warnings.catch_warnings():
         usual = warnings.showwarning
 
@@ -77,13 +87,13 @@ def _warnings_as_lines() -> Iterator[None]:
 
 @contextmanager
 def reported(as_json: bool, *, unchanged: str = "Nothing was changed.") -> Iterator[Report]:
-    """Print the facts in the end, or a refusal with its code; a refusal exits with the code's number.
+    """Print the facts at the end, or a refusal with its code; a refusal exits with the code's number.
 
     Parameters
     ----------
     as_json : bool
     unchanged : str
-        What is said of the state after an interruption.
+        What an interruption leaves behind, in words.
     """
     report = Report(as_json, unchanged=unchanged)
     try:
@@ -107,6 +117,8 @@ def reported(as_json: bool, *, unchanged: str = "Nothing was changed.") -> Itera
         _fail(as_json, "BUG", sentence, BUG)
     if as_json:
         typer.echo(json.dumps(report.facts, indent=2, allow_nan=False))
+    if report.exit_code:
+        raise typer.Exit(report.exit_code)
 
 
 def _fail(as_json: bool, code: str, message: str, exit_code: int) -> None:
@@ -116,11 +128,21 @@ def _fail(as_json: bool, code: str, message: str, exit_code: int) -> None:
     raise typer.Exit(exit_code)
 
 
-WIDTH = 100
+@contextmanager
+def one_line_errors(interrupted: str) -> Iterator[None]:
+    """Exit with 1 and the message after an error that the user can act on; with 130 after Ctrl-C."""
+    try:
+        yield
+    except (DataCollabError, ValueError, OSError) as error:
+        typer.echo(f"datacollab: {error}", err=True)
+        raise typer.Exit(FAILED) from None
+    except KeyboardInterrupt:
+        typer.echo(f"\ndatacollab: interrupted. {interrupted}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def shown(value: Any) -> str:
-    """A value of JSON as a line of at most 100 characters.
+    """Write a value of JSON in one line of at most 100 characters.
 
     Examples
     --------
@@ -134,132 +156,28 @@ def shown(value: Any) -> str:
     return safe if len(safe) <= WIDTH else safe[: WIDTH - 1] + "…"
 
 
-def show_adjusted(told: Mapping[str, Any], report: Report, *, details: bool) -> None:
-    """Print one line, where anything was adjusted, or one for each column if these are wanted.
+def show_adjusted(adjusted: Mapping[str, Any], report: Report, *, is_summarised: bool = False) -> None:
+    """Print what the project's rules made of entries, for each column in which they changed one."""
+    from ..exchange.project import adjusted_details, adjusted_text
 
-    Parameters
-    ----------
-    told : mapping of str to object
-        What `Adjustments.to_dict` gave.
-    report : Report
-    details : bool
-    """
-    from ..exchange.project import adjusted_text
-
-    if told["columns"]:
-        report.line(f"Adjusted entries: {adjusted_text(told)}{'' if details else ' (--details)'}")
-        if details:
-            _show_columns(told, report)
+    if adjusted["columns"]:
+        report.line("Adjusted entries, by column" if is_summarised else f"Adjusted entries: {adjusted_text(adjusted)}")
+        for line in adjusted_details(adjusted):
+            report.line(f"  {line}")
 
 
-def show_details(told: Mapping[str, Any], report: Report, *, details: bool) -> None:
-    """Print what the one line of a release's summary leaves out, if it is wanted."""
-    if told["columns"] and details:
-        report.line()
-        report.line("Adjusted entries, by column")
-        _show_columns(told, report)
+def show_rows(rows: Sequence[tuple[str, str]], report: Report) -> None:
+    """Print figures by their names."""
+    width = max((len(name) for name, _ in rows), default=0) + 2
+    for name, said in rows:
+        report.line(f"  {name:<{width}}{said}")
 
 
-def _show_columns(told: Mapping[str, Any], report: Report) -> None:
-    from ..exchange.project import adjusted_details
+def record_number_questions(table: Any, names: Sequence[str], advice: str) -> list[str]:
+    """Return a question for each column of numbers that looks like record numbers, with what to do if it is one."""
+    from ..exchange.project import like_record_numbers
 
-    for line in adjusted_details(told):
-        report.line(f"  {line}")
-
-
-SIDES = {
-    "combined": "combined",
-    "local": "you and the public rows",
-    "own": "you alone",
-    "collaboration": "the collaboration's model",
-    "distilled": "distilled from anchor predictions",
-}
-"""Whose predictions they are, in words."""
-
-
-def show_scores(scores: Mapping[str, Any], report: Report) -> None:
-    """Print what `PartyFolder.evaluate` gave."""
-    report.line(f"{scores['n_rows']} rows, target {scores['target']}; intervals of 95 %")
-    if not scores["n_rows"]:
-        return
-    if len(scores["sides"]) > 1:
-        name = "accuracy" if scores["task"] == "classification" else "rmse"
-        words = "accuracy" if name == "accuracy" else "root mean squared error"
-        for side, each in scores["sides"].items():
-            report.line(f"  {words}, {SIDES[side]:<30}{_figure(each, name, 3 if name == 'accuracy' else 4)}")
-        report.line(f"In full, {SIDES[scores['using']]}:")
-    if scores["task"] == "classification":
-        report.line(f"  accuracy           {_figure(scores, 'accuracy', 3)}")
-        report.line(f"  balanced accuracy  {_figure(scores, 'balanced_accuracy', 3)}")
-        if "ranking" in scores:
-            show_ranking(scores["ranking"], report, option=" (--find {:g})")
-            if not any(row[1] for row in scores["confusion"]):
-                report.line(
-                    f"  No row is called {scores['classes'][1]!r}, for no probability reaches one half. Take the "
-                    "probabilities (predict --proba) and a threshold."
-                )
-        _show_confusion(scores, report)
-    elif scores["task"] == "survival":
-        report.line(
-            f"  concordance  {_figure(scores, 'concordance', 3)}  ({scores['n_events']} events; guessing: 0.500)"
-        )
-    else:
-        unit = f" {scores['unit']}" if scores["unit"] else ""
-        report.line(f"  root mean squared error  {_figure(scores, 'rmse')}{unit}")
-        report.line(f"  mean absolute error      {_figure(scores, 'mae')}{unit}")
-        report.line(f"  R2                       {_figure(scores, 'r2', 3)}")
-
-
-def show_ranking(ranking: Mapping[str, Any], report: Report, *, option: str = "") -> None:
-    """Print what probabilities of the second of two classes say.
-
-    Parameters
-    ----------
-    ranking : mapping of str to object
-        What `linalg.ranking_figures` gives, and "positive".
-    report : Report
-    option : str
-        Put behind what a threshold finds, formatted with the share that it was to find.
-    """
-    positive, threshold, top = ranking["positive"], ranking["threshold"], ranking["top"]
-    report.line(f"  AUC                {_figure(ranking, 'auc', 3)}")
-    chance = "" if ranking["auc"] is None else f"  (by chance {ranking['prevalence']:.3f})"
-    report.line(f"  average precision  {_figure(ranking, 'average_precision', 3)}{chance}")
-    report.line(
-        f"  Brier score        {ranking['brier']:.4f}  (always the prevalence: {ranking['brier_baseline']:.4f})"
-    )
-    report.line(f"  {ranking['prevalence']:.1%} of the rows are {positive!r}, {ranking['expected']:.1%} were expected")
-    if top is not None:
-        report.line(
-            f"  of the {top['n_rows']} rows that are likeliest {top['found']:.1%} are {positive!r}, "
-            f"{top['expected']:.1%} were expected"
-        )
-    if threshold is not None:
-        report.line(
-            f"  from a probability of {threshold['least']:.3f} on, {threshold['n_found']} of {threshold['n_positive']} "
-            f"{positive!r} are found, among {threshold['n_called']} rows{option.format(threshold['find'])}"
-        )
-
-
-def _show_confusion(scores: Mapping[str, Any], report: Report) -> None:
-    classes = [str(name) for name in scores["classes"]]
-    if len(classes) > 12:
-        report.line("  --json lists how often each class was taken for each.")
-        return
-    width = max(map(len, [*classes, *(str(count) for row in scores["confusion"] for count in row)])) + 2
-    report.line("  true classes in rows, predicted ones in columns:")
-    report.line(f"  {'':>{width}}" + "".join(f"{name:>{width}}" for name in classes))
-    for name, row in zip(classes, scores["confusion"], strict=True):
-        report.line(f"  {name:>{width}}" + "".join(f"{count:>{width}}" for count in row))
-
-
-def _figure(scores: Mapping[str, Any], name: str, digits: int = 4) -> str:
-    """A figure with its interval, where there is one."""
-    if scores[name] is None:
-        return "none"
-    interval = scores.get(f"{name}_interval")
-    if name in ("rmse", "mae"):
-        text = [f"{value:.{digits}g}" for value in (scores[name], *(interval or ()))]
-    else:
-        text = [f"{value:.{digits}f}" for value in (scores[name], *(interval or ()))]
-    return text[0] + (f"  ({text[1]} to {text[2]})" if interval else "")
+    return [
+        f"Column {name!r} has another whole number in every row. If it is a record number, {advice}."
+        for name in like_record_numbers(table, names)
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import getpass
-import sys
+import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -13,334 +13,328 @@ import typer
 from typer import Option
 
 from ..errors import ExchangeError
-from ._distilling import distil, forget
-from ._explaining import explain
-from ._help import group
-from ._options import PassphraseFile, passphrase_for
-from ._output import Report, reported, show_adjusted, show_details, show_scores
-from ._party_options import (
-    HERE,
-    AsJson,
-    Audit,
-    Collaboration,
-    Combined,
-    Components,
-    Details,
-    Distilled,
-    Epsilon,
-    File,
-    FitOnAnchor,
-    Folder,
-    GroupSize,
-    Local,
-    Noise,
-    Obfuscator,
-    Preset,
-    Standardize,
-    Table,
-    TimeBudget,
-)
+from ..exchange.steps import SIDES, STEPS, score_rows
+from ._command import Folder, group, says_yes, step
+from ._output import Report, record_number_questions, show_adjusted, show_rows
 from ._progress import shown_progress
-from ._release import check
-from ._remote_next import sending
+from ._remote import sending
 
 if TYPE_CHECKING:
-    from ..exchange.party_folder import PartyFolder, ReleaseSummary
+    from ..exchange.party_folder import Explained, PartyFolder, ReleaseSummary, SumsSummary
 
 __all__ = ["app"]
 
 app = group("A party: share once, then predict at home.")
-app.command("check")(check)
-app.command("distil")(distil)
-app.command("forget")(forget)
-app.command("explain")(explain)
+
+_MOST_SHOWN = 10
+"""Columns in the list of `explain`; the file and --json have all."""
+_MOST_CLASSES = 12
 
 
-@app.command("join")
-def join(
-    project: Annotated[Path, File(help="The project file, signed by its owner.")],
-    anchor: Annotated[Path | None, File(help="The sealed anchor; if it comes later, join again with it.")] = None,
-    owner: Annotated[
-        Path | None, Option(exists=True, dir_okay=False, help="The owner's public key, as you got it another way.")
-    ] = None,
-    folder: Folder = HERE,
-    passphrase_file: PassphraseFile = None,
-    as_json: AsJson = False,
-) -> None:
-    """Set up a folder that holds the party's keys; its name in the project follows from the key.
+@step(app, "party check")
+def check(report: Report, folder: Folder, table: Path, **options: Any) -> None:
+    """Show what would leave, and the reasons against it."""
+    from ..exchange.party_folder import deadline_passed
+    from ..exchange.project import read_table
 
-    Example: datacollab party join project.toml anchor.dcanchor -C hospital-a
-    """
-    with reported(as_json) as report:
-        from ..bundle import PublicKey
-        from ..exchange.party_folder import PartyFolder
+    opened = folder.party()
+    of_sums = opened.project.sharing is not None
+    if of_sums:
+        prepared: Any = opened.prepare_sum(table)
+        way, words = "sums", ""
+    else:
+        with shown_progress(quiet=report.as_json) as progress:
+            prepared = opened.prepare(table, **options, progress=progress)
+        way = prepared.plan.options
+        words = f"{way} "
+    reasons = [*deadline_passed(opened.project), *prepared.reasons]
+    opened.record("check", file=table.name, way=way, reasons=[reason.code for reason in reasons])
+    shared_before = not of_sums and any(entry["event"] == "share" for entry in opened.log.entries())
+    said = "" if of_sums or prepared.plan.defences else " --undefended"
+    said += " --again" if shared_before else ""
+    command = (
+        f"datacollab party share {shlex.quote(str(table))} {words}-C {shlex.quote(str(folder.path))} --approve{said}"
+    )
+    found = [{"code": reason.code, "message": str(reason)} for reason in reasons]
+    report.facts = {
+        "summary": prepared.summary.to_dict(),
+        "allowed": not reasons,
+        "reasons": found,
+        **({} if of_sums else {"shared_before": shared_before}),
+        "command": command,
+        **({"error": found[0]} if found else {}),
+    }
+    report.line(prepared.summary.to_text())
+    show_adjusted(prepared.summary.adjusted, report, is_summarised=True)
+    report.line()
+    if not (of_sums or report.as_json):
+        numbers = [column.name for column in opened.project.columns if column.kind == "number"]
+        advice = "do not share: ask the project's owner to leave it out"
+        for question in record_number_questions(read_table(table, project=opened.project), numbers, advice):
+            report.line(question)
+    if shared_before:
+        report.line("The party has shared before. A second share of the same rows tells the analyst more.")
+    if reasons:
+        report.line("This may not be shared.")
+        report.exit_code = reasons[0].exit_code
+        for reason in reasons:
+            typer.echo(f"datacollab: {reason.code}: {reason}", err=True)
+        return
+    if not of_sums and prepared.summary.above_limits:
+        defended = "" if prepared.plan.defences else " There is no defence; try --preset groups."
+        report.line(f"The policy only warns of figures above their limits.{defended}")
+    report.line("This may be shared. To approve it, run:")
+    report.line(f"  {command}")
 
-        known = None if owner is None else PublicKey.load(owner)
-        joined = PartyFolder.join(
-            folder, project, anchor, owner=known, passphrase=passphrase_for(folder, passphrase_file)
-        )
-        report.facts = {
-            "party": joined.name,
-            "project": joined.project.name,
-            "project_digest": joined.project.digest,
-            "project_fingerprint": joined.project.fingerprint,
-            "owner": joined.project.owner.fingerprint,
-            "analyst": joined.project.analyst.fingerprint,
-            "anchor": anchor is not None,
-        }
-        report.line(f"{folder}: party {joined.name} of project {joined.project.name}.")
-        if owner is None:
-            report.line(f"Owner {joined.project.owner.fingerprint}, analyst {joined.project.analyst.fingerprint},")
-            report.line(f"project {joined.project.fingerprint}: compare them with the owner by telephone.")
-        report.line(f"What may leave is up to you: look at {folder / 'policy.toml'}.")
-        if anchor is None:
-            report.line("The anchor is missing; join again with it before you share.")
+
+@step(app, "party join")
+def join(report: Report, folder: Folder, project: Path, anchor: Path | None, owner: Path | None) -> None:
+    """Set up the folder, and say what to compare."""
+    from ..bundle import PublicKey
+    from ..exchange.party_folder import PartyFolder
+
+    known = None if owner is None else PublicKey.load(owner)
+    joined = PartyFolder.join(folder.path, project, anchor, owner=known, passphrase=folder.passphrase)
+    agreed = joined.project
+    report.facts = {
+        "party": joined.name,
+        "project": agreed.name,
+        "project_digest": agreed.digest,
+        "project_fingerprint": agreed.fingerprint,
+        "owner": agreed.owner.fingerprint,
+        "analyst": agreed.analyst.fingerprint,
+        "anchor": anchor is not None,
+    }
+    report.line(f"{folder.path}: party {joined.name} of project {agreed.name}.")
+    if owner is None:
+        report.line(f"Owner {agreed.owner.fingerprint}, analyst {agreed.analyst.fingerprint},")
+        report.line(f"project {agreed.fingerprint}: compare them with the owner by telephone.")
+    report.line(f"What may leave is up to you: look at {folder.path / 'policy.toml'}.")
+    if anchor is None:
+        report.line("The anchor is missing; join again with it before you share.")
 
 
-@app.command("share")
+@step(app, "party share", unchanged="Nothing left the party.")
 def share(
-    table: Table,
-    obfuscator: Obfuscator = None,
-    components: Components = None,
-    preset: Preset = None,
-    standardize: Standardize = True,
-    epsilon: Epsilon = None,
-    group_size: GroupSize = None,
-    noise: Noise = None,
-    fit_on_anchor: FitOnAnchor = False,
-    audit: Audit = True,
-    time_budget: TimeBudget = None,
+    report: Report,
+    folder: Folder,
+    table: Path,
+    withdrawals: list[Path] | None,
+    without: list[str] | None,
     approve: Annotated[bool, Option("--approve", help="Do not ask; you have looked at what leaves.")] = False,
     approved_by: Annotated[
         str | None, Option(metavar="NAME", help="Who approves; it leaves too. Default: who is logged in.")
     ] = None,
-    undefended: Annotated[
-        bool, Option("--undefended", help="Needed with --preset none: your rows themselves leave.")
-    ] = False,
-    again: Annotated[
-        bool, Option("--again", help="Replace a share made before; two tell more than one, and need a new model.")
-    ] = False,
-    withdrawal: Annotated[
-        list[Path] | None, File(help="Of a party that left an earlier run of sums. Repeatable.")
-    ] = None,
-    without: Annotated[
-        list[str] | None,
-        Option(metavar="PARTY", help="It left an earlier run, and sent nothing, you say. Repeatable."),
-    ] = None,
-    details: Details = False,
-    folder: Folder = HERE,
-    passphrase_file: PassphraseFile = None,
-    as_json: AsJson = False,
+    **options: Any,
 ) -> None:
-    """Obfuscate the table, show what would leave, ask, and put the file into the outbox.
+    """Make the share, show it, ask, and say where the file is."""
+    opened = folder.party()
+    approver = approved_by or _login_name()
+    with _told_whether_shared(opened, report), ExitStack() as stack:
+        progress = stack.enter_context(shown_progress(quiet=report.as_json))
 
-    Nothing is sent: you send the file. Without --approve the command asks, and outside a terminal it refuses. If the
-    project shares sums, they are added up under masks, once; afterwards the same file is put there again.
+        def ask(summary: ReleaseSummary | SumsSummary) -> str | None:
+            stack.close()
+            report.facts |= {"summary": summary.to_dict()}
+            report.line(summary.to_text())
+            show_adjusted(summary.adjusted, report, is_summarised=True)
+            report.line()
+            return approver if approve or says_yes(STEPS["party share"].asks, as_json=report.as_json) else None
 
-    Example: datacollab party share patients.csv -C hospital-a
-    """
-    with reported(as_json, unchanged="Nothing left the party.") as report:
-        from ..exchange.party_folder import SumsSummary
-
-        opened = _opened(folder, passphrase_file)
-        approver = approved_by or _login_name()
-        with _told_whether_shared(opened, report), ExitStack() as stack:
-            progress = stack.enter_context(shown_progress(quiet=as_json))
-
-            def ask(summary: ReleaseSummary | SumsSummary) -> str | None:
-                stack.close()
-                report.facts |= {"summary": summary.to_dict()}
-                report.line(summary.to_text())
-                show_details(summary.adjusted, report, details=details)
-                return approver if approve or _says_yes(report) else None
-
-            file = opened.share(
-                table,
-                approve=ask,
-                again=again,
-                undefended=undefended,
-                withdrawals=withdrawal or (),
-                without=without or (),
-                obfuscator=obfuscator,
-                n_components=components,
-                preset=preset,
-                standardize=standardize,
-                epsilon=epsilon,
-                group_size=group_size,
-                noise=noise,
-                fit_on_anchor=fit_on_anchor,
-                audit=audit,
-                time_budget=time_budget,
-                progress=progress,
-            )
-        report.facts |= {"share": str(file), "bytes": file.stat().st_size}
-        report.line()
-        size = file.stat().st_size
-        asked = "summary" in report.facts
-        who = f"approved by {approver}" if asked else "as it was released before; nothing was computed"
-        report.line(f"{file}: {size:,} bytes, {who}. {sending(folder, 'the analyst')}")
-        report.line(
-            "Keep this folder: only it can predict with the model that comes back. It is as sensitive as the table."
-        )
+        given = {"withdrawals": withdrawals or (), "without": without or ()}
+        file = opened.share(table, approve=ask, progress=progress, **given, **options)
+    size = file.stat().st_size
+    who = f"approved by {approver}" if report.facts else "as it was released before; nothing was computed"
+    report.facts |= {"share": str(file), "bytes": size}
+    report.line(f"{file}: {size:,} bytes, {who}. {sending(folder.path, 'the analyst')}")
+    report.line(
+        "Keep this folder: only it can predict with the model that comes back. It is as sensitive as the table."
+    )
 
 
-@app.command("withdraw")
-def withdraw(folder: Folder = HERE, passphrase_file: PassphraseFile = None, as_json: AsJson = False) -> None:
-    """Leave a run of sums for good, and write a signed word of that for the other parties.
-
-    They share anew without you in a new run. A file that you have sent is out of reach: ask the analyst to delete it.
-
-    Example: datacollab party withdraw -C hospital-a
-    """
-    with reported(as_json) as report:
-        file = _opened(folder, passphrase_file).withdraw()
-        report.facts = {"withdrawal": str(file)}
-        report.line(f"{file}: send it to the other parties. This folder shares nothing in this run any more.")
+@step(app, "party withdraw")
+def withdraw(report: Report, folder: Folder) -> None:
+    """Withdraw, and say where the file is."""
+    file = folder.party().withdraw()
+    report.facts = {"withdrawal": str(file)}
+    report.line(f"{file}: send it to the other parties. This folder shares nothing in this run any more.")
 
 
-@app.command("install")
-def install(
-    model: Annotated[Path, File(help="The model that the analyst sent.")],
-    older: Annotated[
-        bool, Option("--older", help="Also in place of a later model that was made from the same share.")
-    ] = False,
-    public: Annotated[
-        Path | None,
-        Option(
-            exists=True, dir_okay=False, metavar="FILE", help="Public rows you have besides. Default: the anchor's."
-        ),
-    ] = None,
-    seed: Annotated[int | None, Option(help="For repeatable models of your own.")] = None,
-    folder: Folder = HERE,
-    passphrase_file: PassphraseFile = None,
-    as_json: AsJson = False,
-) -> None:
-    """Check the analyst's model, try it, pool it with what you have alone, and install it.
-
-    Trains models on your own rows and public ones, here, and says what collaboration brought beside these.
-
-    Example: datacollab party install hospital-a.dcmodel -C hospital-a
-    """
-    with reported(as_json) as report:
-        opened = _opened(folder, passphrase_file)
-        with shown_progress(quiet=as_json) as progress:
-            facts = opened.install(model, older=older, public=public, random_state=seed, progress=progress)
-        names = ("party", "project", "method", "n_components", "estimator", "n_parties", "n_rows", "created")
-        digest = facts.get("model_digest")
-        report.facts = {name: facts.get(name) for name in (*names, "benefit", "sentence", "model_digest")}
-        report.line(
-            f"Installed: {facts.get('estimator')} over {facts.get('n_rows')} rows of {facts.get('n_parties')} parties, "
-            "signed by the project's analyst."
-        )
-        report.line(facts["sentence"])
-        if digest is not None:
-            report.line(f"Compare the model's digest with other parties: all have to have the same. {digest}")
+@step(app, "party install")
+def install(report: Report, folder: Folder, model: Path, **options: Any) -> None:
+    """Install the model, and say what collaboration brought."""
+    opened = folder.party()
+    with shown_progress(quiet=report.as_json) as progress:
+        facts = opened.install(model, **options, progress=progress)
+    names = ("party", "project", "method", "n_components", "estimator", "n_parties", "n_rows", "created")
+    report.facts = {name: facts.get(name) for name in (*names, "benefit", "sentence", "model_digest")}
+    report.line(
+        f"Installed: {facts.get('estimator')} over {facts.get('n_rows')} rows of {facts.get('n_parties')} parties, "
+        "signed by the project's analyst."
+    )
+    if (digest := facts.get("model_digest")) is not None:
+        report.line(f"Compare the model's digest with other parties: all have to have the same. {digest}")
+    report.line(facts["sentence"])
 
 
-@app.command("predict")
+@step(app, "party predict", unchanged="The file of predictions was not written.")
 def predict(
-    table: Table,
-    output: Annotated[
-        Path, Option("--output", "-o", metavar="FILE", help="File to write: CSV, Parquet or Arrow, by its name.")
-    ],
-    proba: Annotated[bool, Option("--proba", help="Add the probability of each class.")] = False,
-    keep: Annotated[list[str] | None, Option(metavar="COLUMN", help="Copy a column, such as an identifier.")] = None,
-    force: Annotated[bool, Option("--force", help="Overwrite a file that holds something else.")] = False,
-    combined: Combined = False,
-    local: Local = False,
-    collaboration: Collaboration = False,
-    distilled: Distilled = False,
-    details: Details = False,
-    folder: Folder = HERE,
-    passphrase_file: PassphraseFile = None,
-    as_json: AsJson = False,
+    report: Report, folder: Folder, table: Path, output: Path, proba: bool, keep: list[str] | None, **options: Any
 ) -> None:
-    """Predict a table of any length. Nothing leaves: no network, no analyst.
+    """Predict, and say how many rows."""
+    _check_another_file(output, table)
+    opened = folder.party()
+    if proba and opened.project.task.kind == "regression":
+        raise typer.BadParameter("A regression has no classes, so no probabilities.", param_hint="--proba")
+    if proba and opened.project.task.kind == "survival":
+        raise typer.BadParameter("Probabilities of no event are there without it.", param_hint="--proba")
+    adjusted: dict[str, Any] = {}
+    n_rows = opened.predict(
+        table, output, proba=proba, keep=keep or (), tell=lambda found: adjusted.update(found.to_dict()), **options
+    )
+    report.facts = {"predictions": str(output), "n_rows": n_rows, "adjusted": adjusted}
+    report.line(f"{output}: {n_rows} predictions")
+    show_adjusted(adjusted, report)
 
-    Example: datacollab party predict new.csv -o told.csv --keep id -C hospital-a
-    """
-    if output.exists() and output.samefile(table):
-        raise typer.BadParameter(f"{output} is the table itself; name another file.", param_hint="--output")
-    with reported(as_json, unchanged=f"{output} was not written.") as report:
-        opened = _opened(folder, passphrase_file)
-        if proba and opened.project.task.kind == "regression":
-            raise typer.BadParameter("A regression has no classes, so no probabilities.", param_hint="--proba")
-        if proba and opened.project.task.kind == "survival":
-            raise typer.BadParameter("Probabilities of no event are there without it.", param_hint="--proba")
-        told: list[dict[str, Any]] = []
-        n_rows = opened.predict(
+
+@step(app, "party evaluate")
+def evaluate(report: Report, folder: Folder, table: Path, **options: Any) -> None:
+    """Evaluate, and show all figures."""
+    opened = folder.party()
+    report.facts = scores = opened.evaluate(table, **options)
+    report.line(f"{scores['n_rows']} rows, target {scores['target']}; intervals of 95 %")
+    if scores["n_rows"]:
+        if len(scores["sides"]) > 1:
+            sides = [(side, score_rows(each)[0]) for side, each in scores["sides"].items()]
+            show_rows([(f"{name}, {SIDES[side]}", said) for side, (name, said) in sides], report)
+            report.line(f"In full, {SIDES[scores['using']]}:")
+        show_rows(score_rows(scores, opened.project.task.unit), report)
+        if "ranking" in scores and not any(row[1] for row in scores["confusion"]):
+            report.line(
+                f"  No row is called {scores['classes'][1]!r}, for no probability reaches one half. Take the "
+                "probabilities (predict --proba) and a threshold."
+            )
+        if "confusion" in scores:
+            _show_confusion(scores, report)
+    show_adjusted(scores["adjusted"], report)
+
+
+def _show_confusion(scores: dict[str, Any], report: Report) -> None:
+    classes = [str(name) for name in scores["classes"]]
+    if len(classes) > _MOST_CLASSES:
+        report.line("  --json lists how often each class was taken for each.")
+        return
+    width = max(map(len, [*classes, *(str(count) for row in scores["confusion"] for count in row)])) + 2
+    report.line("  true classes in rows, predicted ones in columns:")
+    for name, row in [("", classes), *zip(classes, scores["confusion"], strict=True)]:
+        report.line(f"  {name:>{width}}" + "".join(f"{entry:>{width}}" for entry in row))
+
+
+@step(app, "party explain", unchanged="The file of explanations was not written.")
+def explain(
+    report: Report, folder: Folder, table: Path, output: Path, keep: list[str] | None, figure: Path | None,
+    **options: Any,
+) -> None:  # fmt: skip
+    """Explain, and show the mean size of what each column adds."""
+    _check_another_file(output, table)
+    opened = folder.party()
+    with shown_progress(quiet=report.as_json) as progress:
+        found: Explained = opened.explain(
             table,
             output,
-            using=_using(combined, local, collaboration, distilled),
-            proba=proba,
             keep=keep or (),
-            force=force,
-            tell=lambda found: told.append(found.to_dict()),
+            figure=figure,
+            progress=lambda done, n_rows: progress(f"row {done} of {n_rows}", done / n_rows),
+            **options,
         )
-        report.facts = {"predictions": str(output), "n_rows": n_rows, "adjusted": told[0]}
-        report.line(f"{output}: {n_rows} predictions")
-        show_adjusted(told[0], report, details=details)
+    importance, outputs = found.importance(), found.explanation.output_names
+    report.facts = {
+        "n_rows": len(found.rows),
+        "n_rows_of_table": found.n_rows,
+        "model": found.model,
+        "classes": outputs,
+        "importance": importance,
+        "exact": found.exact,
+        "adjusted": found.adjusted,
+        "contributions": str(output),
+        "figure": None if figure is None else str(figure),
+    }
+    way = "" if found.exact else ", by random orders"
+    report.line(
+        f"{len(found.rows)} of {found.n_rows} rows explained{way}: the collaboration's {found.model}, without your own "
+        "models."
+    )
+    of = f" for {', '.join(outputs)}" if outputs else ""
+    report.line(f"Mean size of what a column adds to the answer{of}:")
+    shown = list(importance.items())[:_MOST_SHOWN]
+    width = max(len(name) for name, _ in shown) + 2
+    for name, value in shown:
+        report.line(f"  {name:{width}}  {value:.4g}")
+    if len(importance) > _MOST_SHOWN:
+        report.line(f"  and {len(importance) - _MOST_SHOWN} columns of less")
+    show_adjusted(found.adjusted, report)
+    report.line(f"{' and '.join(str(file) for file in (output, figure) if file is not None)}: written for you.")
+    report.line("They tell of the rows, like the table. Nothing left the party.")
 
 
-@app.command("evaluate")
-def evaluate(
-    table: Table,
-    combined: Combined = False,
-    local: Local = False,
-    collaboration: Collaboration = False,
-    distilled: Distilled = False,
-    find: Annotated[
-        float, Option(min=0.0, max=1.0, help="Of two classes, how much of the second a threshold is to find.")
-    ] = 0.8,
-    details: Details = False,
-    folder: Folder = HERE,
-    passphrase_file: PassphraseFile = None,
-    as_json: AsJson = False,
-) -> None:
-    """Hold predictions against known targets, at home.
-
-    Example: datacollab party evaluate known.csv -C hospital-a
-    """
-    with reported(as_json) as report:
-        report.facts = _opened(folder, passphrase_file).evaluate(
-            table, using=_using(combined, local, collaboration, distilled), find=find
+@step(app, "party distil")
+def distil(report: Report, folder: Folder, answers: Path, tree: int | None) -> None:
+    """Distil a model, and say how near it is to the predictions."""
+    facts = folder.party().distil(answers, tree=tree)
+    names = ("party", "project", "method", "estimator", "n_parties", "n_rows", "n_anchors", "created")
+    report.facts = {name: facts.get(name) for name in (*names, "r2", "agreement", "remoteness", "tree")}
+    report.line(
+        f"Distilled from {facts['n_anchors']} predictions of a model over {facts.get('n_rows')} rows of "
+        f"{facts.get('n_parties')} parties."
+    )
+    report.line(f"The model explains {facts['r2']:.1%} of their variance on anchor rows left out.")
+    if facts["agreement"] is not None:
+        report.line(f"{facts['agreement']:.1%} of these get the predicted class.")
+    if facts["remoteness"] is not None:
+        report.line(
+            f"The nearest anchor row is {facts['remoteness']:.2f} times as far from a row of yours as the nearest "
+            "other one of yours; 1 is as it should be."
         )
-        show_scores(report.facts, report)
-        show_adjusted(report.facts["adjusted"], report, details=details)
+    if facts["tree"] is not None:
+        report.line(facts["tree"].rstrip())
 
 
-def _opened(folder: Path, passphrase_file: Path | None) -> PartyFolder:
-    from ..exchange.party_folder import PartyFolder
+@step(app, "party forget", unchanged="Nothing was destroyed.")
+def forget(report: Report, folder: Folder, yes: Annotated[bool, Option("--yes", help="Do not ask.")] = False) -> None:
+    """Ask, and destroy the map."""
+    opened = folder.party()
+    if not (yes or says_yes(STEPS["party forget"].asks, as_json=report.as_json)):
+        raise ExchangeError(
+            "NOT_APPROVED",
+            f"Party {opened.name!r} keeps its map: nobody said yes, and nothing was destroyed. Run the command again "
+            "with --yes.",
+        )
+    opened.forget()
+    report.facts = {"party": opened.name, "project": opened.project.name, "forgotten": True}
+    report.line(f"Party {opened.name} has forgotten its map. It can share no more from this folder.")
+    report.line("Not reached: backups, copies, what a disk keeps of old blocks, and what was sent.")
 
-    return PartyFolder(folder, passphrase=passphrase_for(folder, passphrase_file))
+
+def _check_another_file(output: Path, table: Path) -> None:
+    if output.exists() and output.samefile(table):
+        raise typer.BadParameter(f"{output} is the table itself; name another file.", param_hint="--output")
 
 
 @contextmanager
 def _told_whether_shared(opened: PartyFolder, report: Report) -> Iterator[None]:
-    """After an interruption, look whether the share was made before it."""
+    """Look after an interruption whether the share was made before it."""
     before = opened.shared()
     try:
         yield
     except KeyboardInterrupt:
-        report.unchanged = _what_became(opened, before)
+        try:
+            if opened.shared() != before:
+                report.unchanged = (
+                    f"The share was made before that, and is whole in {opened.outbox}: send it to the analyst."
+                )
+        except (ExchangeError, OSError):
+            report.unchanged = f"Whether the share was made is not known: look into {opened.outbox}."
         raise
-
-
-def _what_became(opened: PartyFolder, before: str | None) -> str:
-    try:
-        after = opened.shared()
-    except (ExchangeError, OSError):
-        return f"Whether the share was made is not known: look into {opened.outbox}."
-    if after == before:
-        return "Nothing left the party."
-    return f"The share was made before that, and is whole in {opened.outbox}: send it to the analyst."
-
-
-def _says_yes(report: Report) -> bool:
-    if report.as_json or not sys.stdin.isatty():
-        return False
-    report.line()
-    return bool(typer.confirm("May this leave for the analyst?", err=True))
 
 
 def _login_name() -> str:
@@ -348,11 +342,3 @@ def _login_name() -> str:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):
         return "unknown"
-
-
-def _using(combined: bool, local: bool, collaboration: bool, distilled: bool) -> str | None:
-    given = {"combined": combined, "local": local, "collaboration": collaboration, "distilled": distilled}
-    chosen = [name for name, is_set in given.items() if is_set]
-    if len(chosen) > 1:
-        raise typer.BadParameter("Choose one.", param_hint=" / ".join(f"--{name}" for name in chosen))
-    return chosen[0] if chosen else None

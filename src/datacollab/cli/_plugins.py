@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import typer
 
 from ..plugins import COMMANDS, missing, plugins
-from ._help import group_of
+from ._command import group_of
 from ._output import warn
 
 __all__ = ["add_plugins"]

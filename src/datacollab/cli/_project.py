@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
-from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,27 +12,24 @@ import typer
 from typer import Option
 
 from ..errors import ExchangeError
-from ._help import group
-from ._options import PassphraseFile, passphrase_for
-from ._output import Report, reported
-from ._tables import record_number_questions
+from ._command import File, Folder, command, group
+from ._output import Report, record_number_questions
 
 if TYPE_CHECKING:
-    from ..bundle import KeyPair, PublicKey
     from ..exchange.project import AnchorRecipe, Project
 
 __all__ = ["app"]
 
 app = group("The project: columns, task, rules and members that all agree on.")
 
-File = partial(typer.Argument, exists=True, dir_okay=False)
-OwnerFolder = Annotated[Path, Option("--folder", "-C", metavar="DIR", help="The owner's folder, with the keys.")]
-AsJson = Annotated[bool, Option("--json", help="Print one JSON object.")]
-HERE = Path()
+_OWNERS = "The owner's folder, with the keys."
+ProjectFile = Annotated[Path, File(help="A project file.")]
 
 
-@app.command("new")
+@command(app, folder=_OWNERS, unchanged="No project was written.")
 def new(
+    report: Report,
+    folder: Folder,
     name: Annotated[str, typer.Argument(help="Name of the project.")],
     like: Annotated[Path, Option(exists=True, dir_okay=False, help="Public table with the same columns.")],
     purpose: Annotated[str, Option(help="What the model is for, in a sentence.")],
@@ -72,19 +68,12 @@ def new(
         int | None, Option(min=1, help="Most columns of a representation. Default: 16, or all but one if fewer.")
     ] = None,
     min_rows: Annotated[int, Option(min=1, help="Fewest rows of a party.")] = 20,
-    min_class_rows: Annotated[int, Option(min=1, help="Fewest rows of each class that a party has.")] = 1,
     quorum: Annotated[int, Option(min=1, help="Fewest parties for a model.")] = 2,
     deadline: Annotated[str | None, Option(help="Last day for shares, such as 2027-01-31.")] = None,
-    anchor_method: Annotated[
-        str | None, Option(help="smote, uniform, gaussian, sample. Default: smote; sample for sums.")
-    ] = None,
     anchor_rows: Annotated[
         int | None, Option(min=2, help="Rows of the anchor. Default: 1000; for sums no more than --like has.")
     ] = None,
     rows: Annotated[bool, Option("--rows", help="Parties share rows, as in the paper, in place of sums.")] = False,
-    folder: OwnerFolder = HERE,
-    passphrase_file: PassphraseFile = None,
-    as_json: AsJson = False,
 ) -> None:
     """Draft a project from a public table, and sign it. Check the file before you send it.
 
@@ -97,173 +86,155 @@ def new(
     Example: datacollab project new heart --like public.csv --target died --purpose "Who is at risk?"
     --party a=a/public.key --party b=b/public.key --analyst analyst/public.key -C a -o project.toml
     """
-    files, last_day = _named_files(party), _day(deadline)
-    with reported(as_json, unchanged="No project was written.") as report:
-        from ..bundle import write_atomically
-        from ..exchange.project import draft_project, project_text, read_table, sharing_lines, sharing_sentences
+    from ..bundle import PublicKey, write_atomically
+    from ..exchange.project import draft_project, project_text, read_table, sharing_lines, sharing_sentences
 
-        _check_ahead(last_day)
-        owner = _owners_key(folder, passphrase_file)
-        table = read_table(like)
-        for_sums = not rows and target is not None and task in (None, "classification", "regression")
-        mask_keys = _mask_keys(files) if for_sums else None
-        recipe = _recipe(anchor_method, like.name, anchor_rows, len(table), for_sums=for_sums)
-        project = draft_project(
-            table,
-            name=name,
-            purpose=purpose,
-            target=target,
-            event=event,
-            time=time,
-            seen=seen or (),
-            treatment=treatment,
-            treated=treated or (),
-            outcome=outcome,
-            classes=classes or (),
-            target_range=target_range,
-            owner=owner.public,
-            analyst=_public_key(analyst),
-            parties={name: _public_key(file) for name, file in files.items()},
-            task=task,
-            without=without or (),
-            valid_range=valid_range,
-            anchor=recipe,
-            max_components=max_components,
-            min_rows=min_rows,
-            min_class_rows=min_class_rows,
-            quorum=quorum,
-            deadline=last_day,
-            mask_keys=mask_keys,
-        )
-        given = {"ranges_given": valid_range is not None, "target_given": bool(classes) or target_range is not None}
-        text = project_text(project, owner, drafted=True, **given)
-        write_atomically(output, text.encode(), overwrite=False)
-        report.facts = {"written": str(output), **_facts(project)}
+    files, last_day = _named_files(party), _day(deadline)
+    owner, table = folder.keys(), read_table(like)
+    for_sums = not rows and target is not None and task in (None, "classification", "regression")
+    project = draft_project(
+        table,
+        name=name,
+        purpose=purpose,
+        target=target,
+        event=event,
+        time=time,
+        seen=seen or (),
+        treatment=treatment,
+        treated=treated or (),
+        outcome=outcome,
+        classes=classes or (),
+        target_range=target_range,
+        owner=owner.public,
+        mask_keys=_mask_keys(files) if for_sums else None,
+        anchor=_recipe(like.name, anchor_rows, len(table), for_sums=for_sums),
+        # Members' keys, which their owners have signed.
+        analyst=PublicKey.load(analyst, proven=True),
+        parties={name: PublicKey.load(file, proven=True) for name, file in files.items()},
+        task=task,
+        without=without or (),
+        valid_range=valid_range,
+        max_components=max_components,
+        min_rows=min_rows,
+        quorum=quorum,
+        deadline=last_day,
+    )
+    given = {"ranges_given": valid_range is not None, "target_given": bool(classes) or target_range is not None}
+    write_atomically(output, project_text(project, owner, drafted=True, **given).encode(), overwrite=False)
+    report.facts = {"written": str(output), **_facts(project)}
+    report.line(
+        f"{output}: {len(project.columns)} columns ({project.n_features} in the matrix), {project.task.words}, "
+        f"{len(project.parties)} parties. Digest {project.digest}"
+    )
+    if project.task.kind == "effect":
         report.line(
-            f"{output}: {len(project.columns)} columns ({project.n_features} in the matrix), {project.task.words}, "
-            f"{len(project.parties)} parties. Digest {project.digest}"
+            f"Representations may have all of the {project.n_free} numbers that tell a row, as what they lose is "
+            "not adjusted for. They hide nothing then; defences have to."
         )
-        if project.task.kind == "effect":
-            report.line(
-                f"Representations may have all of the {project.n_free} numbers that tell a row, as what they lose is "
-                "not adjusted for. They hide nothing then; defences have to."
-            )
-        elif project.max_components >= project.n_free > 1:
-            report.line(
-                f"{project.n_free} numbers tell a row of these columns: a linear map onto as many components, which "
-                f"--max-components {project.max_components} allows, turns the table and hides nothing. Take fewer."
-            )
+    elif project.max_components >= project.n_free > 1:
+        report.line(
+            f"{project.n_free} numbers tell a row of these columns: a linear map onto as many components, which "
+            f"--max-components {project.max_components} allows, turns the table and hides nothing. Take fewer."
+        )
+    if not report.as_json:
         numbers = [column.name for column in project.columns if column.kind == "number"]
         advice = "it predicts nothing and may tell who somebody is: draft again, with --without"
         for question in record_number_questions(table, numbers, advice):
             report.line(question)
-        if target is not None and target not in map(str, table.columns):
-            of_classes = f", and that of the classes {', '.join(map(str, project.task.classes))}" if classes else ""
-            report.line(f"{like} has no column {target!r}: compare its spelling{of_classes}, with the parties' tables.")
-        if project.sharing is not None:
-            report.line(f"Parties share {sharing_lines(project)[0]}.")
-            for sentence in sharing_sentences(project.sharing):
-                report.line(f"warning: {sentence}")
-        if not (rows or for_sums):
-            report.line("Parties share rows: sums are for a class or a number to predict.")
-        report.line(f"Check what is marked CHECK; after an edit: datacollab project sign {output} -C {folder}")
+    if target is not None and target not in map(str, table.columns):
+        of_classes = f", and that of the classes {', '.join(map(str, project.task.classes))}" if classes else ""
+        report.line(f"{like} has no column {target!r}: compare its spelling{of_classes}, with the parties' tables.")
+    if project.sharing is not None:
+        report.line(f"Parties share {sharing_lines(project)[0]}.")
+        for sentence in sharing_sentences(project.sharing):
+            report.line(f"warning: {sentence}")
+    if not (rows or for_sums):
+        report.line("Parties share rows: sums are for a class or a number to predict.")
+    report.line(f"Check what is marked CHECK; after an edit: datacollab project sign {output} -C {folder.path}")
 
 
-@app.command("show")
-def show(
-    file: Annotated[Path, File(help="A project file.")],
-    as_json: AsJson = False,
-) -> None:
+@command(app)
+def show(report: Report, file: ProjectFile) -> None:
     """Show a project for people, once its signature is verified: members, rules, columns, digest.
 
     Example: datacollab project show project.toml
     """
-    with reported(as_json) as report:
-        from ..exchange.project import load_project
+    from ..exchange.project import load_project
 
-        project = load_project(file)
-        report.facts = _facts(project)
-        _show(project, report)
+    project = load_project(file)
+    report.facts = _facts(project)
+    _show(project, report)
 
 
-@app.command("verify")
+@command(app)
 def verify(
-    file: Annotated[Path, File(help="A project file.")],
+    report: Report,
+    file: ProjectFile,
     owner: Annotated[
         Path | None, Option(exists=True, dir_okay=False, help="Public key that the owner gave you by another way.")
     ] = None,
-    as_json: AsJson = False,
 ) -> None:
     """Verify that the owner named in the file has signed it, and that this is the owner you know; exit with 11 if not.
 
     Example: datacollab project verify project.toml --owner hospital-a/public.key
     """
-    with reported(as_json) as report:
-        from ..bundle import PublicKey
-        from ..exchange.project import load_project
+    from ..bundle import PublicKey
+    from ..exchange.project import load_project
 
-        project = load_project(file)
-        known = None if owner is None else PublicKey.load(owner)
-        if known is not None and known != project.owner:
-            raise ExchangeError(
-                "SIGNATURE_INVALID",
-                f"{file} is signed by {project.owner.fingerprint}, and {owner} is the key {known.fingerprint}. Do not "
-                "use the file; ask the owner by another way.",
-            )
-        report.facts = {"project": project.name, "project_digest": project.digest, "owner": project.owner.fingerprint}
-        report.line(f"{file}: signed by {project.owner.fingerprint}. Digest {project.digest}")
-        if owner is None:
-            report.line(
-                f"Compare the owner's fingerprint, and the project's, {project.fingerprint}, by telephone, or give "
-                "--owner public.key."
-            )
+    project = load_project(file)
+    known = None if owner is None else PublicKey.load(owner)
+    if known is not None and known != project.owner:
+        raise ExchangeError(
+            "SIGNATURE_INVALID",
+            f"{file} is signed by {project.owner.fingerprint}, and {owner} is the key {known.fingerprint}. Do not "
+            "use the file; ask the owner by another way.",
+        )
+    report.facts = {"project": project.name, "project_digest": project.digest, "owner": project.owner.fingerprint}
+    report.line(f"{file}: signed by {project.owner.fingerprint}. Digest {project.digest}")
+    if owner is None:
+        report.line(
+            f"Compare the owner's fingerprint, and the project's, {project.fingerprint}, by telephone, or give "
+            "--owner public.key."
+        )
 
 
-@app.command("sign")
-def sign(
-    file: Annotated[Path, File(help="A project file that was edited.")],
-    folder: OwnerFolder = HERE,
-    passphrase_file: PassphraseFile = None,
-    as_json: AsJson = False,
-) -> None:
+@command(app, folder=_OWNERS)
+def sign(report: Report, folder: Folder, file: Annotated[Path, File(help="A project file that was edited.")]) -> None:
     """Sign a project file again after an edit by hand; its comments stay.
 
-    Whoever holds the old file has another project: send the new one to all, seal the anchor again, and let the parties
+    The old file stands for another project: send the new one to all, seal the anchor again, and let the parties
     join again. A file whose content is what its owner signed stays as it is.
 
     Example: datacollab project sign project.toml -C hospital-a
     """
-    with reported(as_json) as report:
-        from ..bundle import write_atomically
-        from ..exchange.project import load_project, read_project_text, sharing_sentences, sign_project_text
+    from ..bundle import write_atomically
+    from ..exchange.project import load_project, read_project_text, sharing_sentences, sign_project_text
 
-        owner = _owners_key(folder, passphrase_file)
-        signed = sign_project_text(read_project_text(file), owner, what=str(file))
-        changed = not _is_signed(file)
-        if changed:
-            write_atomically(file, signed.encode())
-        project = load_project(file)
-        report.facts = {
-            "changed": changed,
-            "written": str(file) if changed else None,
-            "project": project.name,
-            "revision": project.revision,
-            "project_digest": project.digest,
-        }
-        if not changed:
-            report.line(f"{file}: unchanged, and signed already. Digest {project.digest}")
-            return
-        report.line(f"{file}: signed, revision {project.revision}. New digest {project.digest}")
-        for sentence in () if project.sharing is None else sharing_sentences(project.sharing):
-            report.line(f"warning: {sentence}")
-        report.line(
-            "The digest is in the anchor and in the parties' folders: send the file to all, seal the anchor again "
-            "(datacollab anchor seal), and let the parties join again (datacollab party join)."
-        )
+    signed = sign_project_text(read_project_text(file), folder.keys(), what=str(file))
+    if changed := not _is_signed(file):
+        write_atomically(file, signed.encode())
+    project = load_project(file)
+    report.facts = {
+        "changed": changed,
+        "written": str(file) if changed else None,
+        "project": project.name,
+        "revision": project.revision,
+        "project_digest": project.digest,
+    }
+    if not changed:
+        report.line(f"{file}: unchanged, and signed already. Digest {project.digest}")
+        return
+    report.line(f"{file}: signed, revision {project.revision}. New digest {project.digest}")
+    for sentence in () if project.sharing is None else sharing_sentences(project.sharing):
+        report.line(f"warning: {sentence}")
+    report.line(
+        "The digest is in the anchor and in the parties' folders: send the file to all, seal the anchor again "
+        "(datacollab anchor seal), and let the parties join again (datacollab party join)."
+    )
 
 
 def _is_signed(file: Path) -> bool:
-    """Whether the owner's signature fits what the file says."""
+    """Return whether the owner's signature fits what the file says."""
     from ..exchange.project import load_project
 
     try:
@@ -273,19 +244,6 @@ def _is_signed(file: Path) -> bool:
             return False
         raise
     return True
-
-
-def _owners_key(folder: Path, passphrase_file: Path | None) -> KeyPair:
-    from ..bundle import KeyPair
-
-    return KeyPair.load(folder / "keys.json", passphrase_for(folder, passphrase_file))
-
-
-def _public_key(path: Path) -> PublicKey:
-    """A member's key, which its owner has signed."""
-    from ..bundle import PublicKey
-
-    return PublicKey.load(path, proven=True)
 
 
 def _mask_keys(files: dict[str, Path]) -> dict[str, str]:
@@ -309,12 +267,12 @@ def _mask_keys(files: dict[str, Path]) -> dict[str, str]:
     return {name: card for name, card in cards.items() if card is not None}
 
 
-def _recipe(method: str | None, source: str, n_rows: int | None, n_public: int, *, for_sums: bool) -> AnchorRecipe:
-    """The recipe that was told, and usual entries elsewhere: a sample has no more rows than it is drawn from."""
+def _recipe(source: str, n_rows: int | None, n_public: int, *, for_sums: bool) -> AnchorRecipe:
+    """Return the usual recipe; a sample has no more rows than it is drawn from."""
     from ..exchange.project import AnchorRecipe
 
-    method = method or ("sample" if for_sums else "smote")
-    usual = min(1000, n_public) if for_sums and method == "sample" else 1000
+    usual = min(1000, n_public) if for_sums else 1000
+    method = "sample" if for_sums else "smote"
     return AnchorRecipe(method=method, n_rows=usual if n_rows is None else n_rows, source=source)
 
 
@@ -323,9 +281,9 @@ def _named_files(given: list[str]) -> dict[str, Path]:
     for text in given:
         name, equals, path = text.partition("=")
         if not (name and equals and path):
-            raise typer.BadParameter(f"wanted is NAME=FILE, such as north=north/public.key; got {text!r}")
+            raise typer.BadParameter(f"Expected NAME=FILE, such as north=north/public.key, got {text!r}.")
         if name in files:
-            raise typer.BadParameter(f"the party {name!r} is given twice")
+            raise typer.BadParameter(f"The party {name!r} is given twice.")
         files[name] = Path(path)
     return files
 
@@ -334,18 +292,14 @@ def _day(text: str | None) -> date | None:
     if text is None:
         return None
     try:
-        return date.fromisoformat(text)
+        day = date.fromisoformat(text)
     except ValueError:
-        raise typer.BadParameter(f"wanted is a day such as 2027-01-31; got {text!r}") from None
-
-
-def _check_ahead(last_day: date | None) -> None:
-    today = datetime.now(UTC).date()
-    if last_day is not None and last_day < today:
+        raise typer.BadParameter(f"Expected a day such as 2027-01-31, got {text!r}.") from None
+    if day < (today := datetime.now(UTC).date()):
         raise ExchangeError(
-            "SPEC_INVALID",
-            f"--deadline {last_day.isoformat()} is over: today is {today.isoformat()}. Give a later day.",
+            "SPEC_INVALID", f"--deadline {day.isoformat()} is over: today is {today.isoformat()}. Give a later day."
         )
+    return day
 
 
 def _facts(project: Project) -> dict[str, Any]:

@@ -3,100 +3,99 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
-from functools import cache, partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Option
 
 from ..errors import ExchangeError
-from ._help import group
-from ._options import PassphraseFile
-from ._output import Report, reported, warn
+from ._command import File, Folder, command, group
+from ._output import Report, warn
 from ._progress import Say, shown_progress
-from ._remote_next import next_commands
-from ._remote_options import (
-    HERE,
-    AsJson,
-    Certificates,
-    InFolder,
-    Named,
-    keys_of,
-    opened,
-    show_refused,
-    soon_locked,
-    working,
-)
 
 if TYPE_CHECKING:
-    from ..remote import Folder, Kept, Place, Pulled, Pushed, Remote, RemoteStatus
+    from ..bundle import KeyPair
+    from ..remote import Folder as Carried
+    from ..remote import Kept, Place, Pulled, Pushed, Remote, RemoteStatus
 
-__all__ = ["app"]
+__all__ = ["Certificates", "InFolder", "Named", "app", "keys_of", "next_commands", "opened", "sending", "working"]
 
 app = group("Remotes: carry the files of an exchange through a hub, or a folder that all reach.")
-File = partial(typer.Argument, exists=True, dir_okay=False)
-_LONGEST_WAIT = 3600.0
+
+_WHOSE = "The folder of a party, analyst or owner."
+InFolder = Annotated[Path, Option("--folder", "-C", metavar="DIR", help=_WHOSE)]
+Named = Annotated[str | None, Option("--remote", metavar="NAME", help="Which remote. Default: the only one.")]
+Certificates = Annotated[
+    Path | None,
+    Option("--ca", exists=True, dir_okay=False, help="Certificates of the hub's own organisation (PEM)."),
+]
+_PATIENCE, _PAUSE = 10.0, 0.1
+"""Seconds to wait for another command in the folder, and between two looks."""
+_remote = partial(command, app, folder=_WHOSE)
 
 
-@app.command("add")
+@_remote(keys=False)
 def add(
+    report: Report,
+    folder: Folder,
     name: Annotated[str, typer.Argument(help="What to call it here.")],
     url: Annotated[str, typer.Argument(help="https://... of a hub; or a folder, sftp://..., s3://...")],
     ca: Certificates = None,
-    folder: InFolder = HERE,
-    as_json: AsJson = False,
 ) -> None:
     """Note where the folder's files go and come from.
 
     Example: datacollab remote add store /mnt/exchange -C hospital-a
     """
-    with reported(as_json) as report, working(folder):
-        from ..remote import Place, check_kind, is_store, read_places, write_places
+    from ..remote import Place, check_kind, is_store, read_places, write_places
 
+    with working(folder.path):
         if is_store(url) and "://" not in url:
             url = str(Path(url).absolute())
-        certificates = None if ca is None else os.path.relpath(ca, folder)
+        certificates = None if ca is None else os.path.relpath(ca, folder.path)
         place = Place(name=name, url=url if is_store(url) else url.rstrip("/"), ca=certificates)
         check_kind(url)
-        places = read_places(folder)
+        places = read_places(folder.path)
         if name in places:
             raise ExchangeError(
-                "ALREADY_THERE", f"{folder} has a remote {name!r}. Remove it first: datacollab remote remove {name}"
+                "ALREADY_THERE",
+                f"{folder.path} has a remote {name!r}. Remove it first: datacollab remote remove {name}",
             )
-        write_places(folder, places | {name: place})
-        report.facts = {"remote": name, "url": place.url}
-        report.line(f"{folder}: remote {name} is {place.url}")
+        write_places(folder.path, places | {name: place})
+    report.facts = {"remote": name, "url": place.url}
+    report.line(f"{folder.path}: remote {name} is {place.url}")
 
 
-@app.command("remove")
-def remove(
-    name: Annotated[str, typer.Argument(help="Which remote.")], folder: InFolder = HERE, as_json: AsJson = False
-) -> None:
+@_remote(keys=False)
+def remove(report: Report, folder: Folder, name: Annotated[str, typer.Argument(help="Which remote.")]) -> None:
     """Forget a remote; what lies there stays.
 
     Example: datacollab remote remove store -C hospital-a
     """
-    with reported(as_json) as report, working(folder):
-        from ..remote import chosen, forget, read_places, write_places
+    from ..remote import chosen, forget, read_places, write_places
 
-        place = chosen(folder, name)
-        write_places(folder, {each: there for each, there in read_places(folder).items() if each != name})
-        forget(folder, name)
-        report.facts = {"removed": name, "url": place.url}
-        report.line(f"{folder}: remote {name} is forgotten. What lies at {place.url} stays there.")
+    with working(folder.path):
+        place = chosen(folder.path, name)
+        left = {each: there for each, there in read_places(folder.path).items() if each != name}
+        write_places(folder.path, left)
+        forget(folder.path, name)
+    report.facts = {"removed": name, "url": place.url}
+    report.line(f"{folder.path}: remote {name} is forgotten. What lies at {place.url} stays there.")
 
 
-@app.command("push")
+@_remote(unchanged="What was sent by then stays; run the command again to go on.")
 def push(
+    report: Report,
+    folder: Folder,
     files: Annotated[
         list[Path] | None, File(help="Only these; an owner names project file and anchor that lie elsewhere.")
     ] = None,
     remote: Named = None,
-    folder: InFolder = HERE,
-    passphrase_file: PassphraseFile = None,
-    as_json: AsJson = False,
 ) -> None:
     """Send what lies in the outbox and the remote has not; of an owner, project file and anchor too.
 
@@ -104,169 +103,185 @@ def push(
 
     Example: datacollab remote push -C hospital-a
     """
-    unchanged = "What was sent by then stays; run the command again to go on."
-    with reported(as_json, unchanged=unchanged) as report, working(folder):
-        from ..remote import Folder
-        from ..remote import push as push_all
+    from ..remote import push as push_all
 
-        there = Folder.at(folder, files or ())
-        with opened(folder, remote, passphrase_file) as (place, opened_remote):
+    with _at_work(folder, remote, files or ()) as (there, place, opened_remote):
 
-            def remember(sha256: str) -> None:
-                _kept(folder, place).expecting(sha256).write(folder, place.name)
+        def remember(sha256: str) -> None:
+            _kept(folder.path, place).expecting(sha256).write(folder.path, place.name)
 
-            with shown_progress(quiet=as_json) as progress:
-                back = _kept(folder, place).withdrawn
-                done = push_all(there, opened_remote, files or (), withdrawn=back, has=remember, tell=progress)
-            _record(folder, "push", place, done.sent)
-            _show_pushed(done, folder, place, report)
-            code = show_refused(done.refused, report)
-            _witnessed(folder, there, place, opened_remote, _kept(folder, place), report)
-    if code:
-        raise typer.Exit(code)
+        with shown_progress(quiet=report.as_json) as progress:
+            back = _kept(folder.path, place).withdrawn
+            done = push_all(there, opened_remote, files or (), withdrawn=back, has=remember, tell=progress)
+        _record(folder.path, "push", place, done.sent)
+        _show_pushed(done, folder.path, place, report)
+        _show_refused(done.refused, report)
+        _witnessed(folder.path, there, place, opened_remote, _kept(folder.path, place), report)
 
 
-@app.command("pull")
-def pull(
-    remote: Named = None,
-    folder: InFolder = HERE,
-    passphrase_file: PassphraseFile = None,
-    as_json: AsJson = False,
-) -> None:
+@_remote(unchanged="What came by then stays; run the command again to go on.")
+def pull(report: Report, folder: Folder, remote: Named = None) -> None:
     """Fetch what is for this folder, check it, and put it into the inbox; nothing is joined, added or installed.
 
     What was interrupted goes on when the command is run again.
 
     Example: datacollab remote pull -C analyst
     """
-    with reported(as_json, unchanged="What came by then stays; run the command again to go on.") as report:
-        with (
-            working(folder),
-            opened(folder, remote, passphrase_file) as (place, opened_remote),
-            shown_progress(quiet=as_json) as progress,
-        ):
-            code = _pull(folder, place, opened_remote, report, progress)
-        if not (report.facts["came"] or report.facts["refused"]):
-            if not (folder / "project.toml").is_file() and not (folder / "inbox" / "project.toml").is_file():
-                report.line("There is no project file for this key yet: the owner lets it in, and sends the project.")
-            report.line(f"{folder}: nothing new came.")
-    if code:
-        raise typer.Exit(code)
+    at = folder.path
+    with (
+        _at_work(folder, remote) as (there, place, opened_remote),
+        shown_progress(quiet=report.as_json) as progress,
+    ):
+        _pull(at, there, place, opened_remote, report, progress)
+    if not (report.facts["came"] or report.facts["refused"]):
+        if not (at / "project.toml").is_file() and not (at / "inbox" / "project.toml").is_file():
+            report.line("There is no project file for this key yet: the owner lets it in, and sends the project.")
+        report.line(f"{at}: nothing new came.")
 
 
-@app.command("status")
-def status(
-    remote: Named = None,
-    folder: InFolder = HERE,
-    passphrase_file: PassphraseFile = None,
-    as_json: AsJson = False,
-) -> None:
+@_remote()
+def status(report: Report, folder: Folder, remote: Named = None) -> None:
     """How the project stands at the remote, and whether a hub's log goes on from what was seen last.
 
     Example: datacollab remote status -C hospital-a
     """
-    with reported(as_json) as report, working(folder):
-        from ..remote import Folder
-
-        there = Folder.at(folder)
-        with opened(folder, remote, passphrase_file) as (place, opened_remote):
-            found = opened_remote.status(there)
-            report.facts = {"remote": place.name, "url": place.url, **_told(found)}
-            _show_status(place, found, report)
-            _witnessed(folder, there, place, opened_remote, _kept(folder, place), report)
+    with _at_work(folder, remote) as (there, place, opened_remote):
+        found = opened_remote.status(there)
+        names = ("project", "digest", "revision", "deadline", "quorum", "shared", "missing", "waiting", "now")
+        report.facts = {"remote": place.name, "url": place.url} | {name: getattr(found, name) for name in names}
+        _show_status(place, found, report)
+        _witnessed(folder.path, there, place, opened_remote, _kept(folder.path, place), report)
 
 
-@app.command("watch")
-def watch(
-    every: Annotated[float, Option(min=1.0, metavar="SECONDS", help="How long to wait between two looks.")] = 60.0,
-    looks: Annotated[int | None, Option(min=1, help="Stop after so many. Default: go on until Ctrl-C.")] = None,
-    remote: Named = None,
-    folder: InFolder = HERE,
-    passphrase_file: PassphraseFile = None,
-    as_json: AsJson = False,
-) -> None:
-    """Pull again and again, and say what came; a remote that cannot be reached is asked again later.
-
-    Example: datacollab remote watch --every 300 -C analyst
-    """
-    came: dict[str, str] = {}
-    # A passphrase is asked for once.
-    keys = cache(lambda: keys_of(folder, passphrase_file))
-    with reported(as_json, unchanged="What came stays.") as report:
-        failed = done = 0
-        while True:
-            try:
-                with working(folder), opened(folder, remote, passphrase_file, keys) as (place, opened_remote):
-                    _pull(folder, place, opened_remote, report, lambda step, share=None: None)
-                failed = 0
-            except ExchangeError as error:
-                if error.code not in ("REMOTE_UNREACHABLE", "BUSY"):
-                    raise
-                failed += 1
-                warn(f"datacollab: {error.code}: {error}")
-            came |= report.facts.pop("came", {})
-            done += 1
-            if looks is not None and done >= looks:
-                break
-            time.sleep(min(every * 2 ** min(failed, 10), max(every, _LONGEST_WAIT)))
-        report.facts = {"came": came, "looks": done}
-
-
-@app.command("withdraw")
+@_remote(unchanged="Look with `datacollab remote status`.")
 def withdraw(
+    report: Report,
+    folder: Folder,
     file: Annotated[str, typer.Argument(help="The file in the outbox, or 16 letters or more of its SHA-256.")],
     remote: Named = None,
-    folder: InFolder = HERE,
-    passphrase_file: PassphraseFile = None,
-    as_json: AsJson = False,
 ) -> None:
-    """Take back a file of your own; whoever has fetched it keeps it.
+    """Take back a file of your own; anyone who has fetched it keeps it.
 
     Example: datacollab remote withdraw hospital-a/outbox/a.dcshare -C hospital-a
     """
-    with reported(as_json, unchanged="Look with `datacollab remote status`.") as report, working(folder):
-        from ..remote import Folder, withdrawable
+    from ..remote import withdrawable
 
-        there = Folder.at(folder)
-        with opened(folder, remote, passphrase_file) as (place, opened_remote):
-            entry = withdrawable(there, opened_remote, file)
-            opened_remote.withdraw(entry, folder=there)
-            _kept(folder, place).without(entry.sha256).write(folder, place.name)
-            _record(folder, "withdraw", place, {entry.sha256: entry.kind})
-        report.facts = {"withdrawn": entry.sha256, "kind": entry.kind}
-        report.line(f"The {entry.kind} {entry.sha256[:16]} was taken back from {place.name}.")
-        report.line("Whoever has fetched it keeps it.")
+    with _at_work(folder, remote) as (there, place, opened_remote):
+        entry = withdrawable(there, opened_remote, file)
+        opened_remote.withdraw(entry, folder=there)
+        _kept(folder.path, place).without(entry.sha256).write(folder.path, place.name)
+        _record(folder.path, "withdraw", place, {entry.sha256: entry.kind})
+    report.facts = {"withdrawn": entry.sha256, "kind": entry.kind}
+    report.line(f"The {entry.kind} {entry.sha256[:16]} was taken back from {place.name}.")
+    report.line("Anyone who has fetched it keeps it.")
 
 
-def _pull(folder: Path, place: Place, remote: Remote, report: Report, progress: Say) -> int:
-    """Pull, remember, and say what came; the exit code is returned."""
-    from ..remote import Folder, Pulled
+def keys_of(folder: Path, passphrase_file: Path | None) -> KeyPair:
+    """Open the keys of a folder."""
+    return Folder(folder, passphrase_file).keys()
+
+
+@contextmanager
+def opened(folder: Path, name: str | None, passphrase_file: Path | None) -> Iterator[tuple[Place, Remote]]:
+    """Open the remote of a name, or the only one."""
+    from ..remote import chosen, open_remote
+
+    place = chosen(folder, name)
+    remote = open_remote(folder, place, lambda: keys_of(folder, passphrase_file))
+    try:
+        yield place, remote
+    finally:
+        remote.close()
+
+
+@contextmanager
+def working(folder: Path) -> Iterator[None]:
+    """Let one command at a time carry files of a folder; others may work in it meanwhile."""
+    from ..exchange.log import locked
+    from ..remote import KEPT
+
+    if not folder.is_dir():
+        raise ExchangeError("FOLDER_MISSING", f"{folder} is no folder. Give the one with the keys, with -C.")
+    (folder / KEPT).mkdir(mode=0o700, exist_ok=True)
+    with locked(folder / KEPT):
+        yield
+
+
+def next_commands(folder: Path, lying: Mapping[str, str], *, is_analyst: bool) -> list[str]:
+    """Return the commands that take what lies in an inbox.
+
+    Parameters
+    ----------
+    folder : Path
+    lying : mapping of str to str
+        Kinds by paths.
+    is_analyst : bool
+
+    Examples
+    --------
+    >>> next_commands(Path("a"), {"a/inbox/a.dcmodel": "model"}, is_analyst=False)
+    ['datacollab party install a/inbox/a.dcmodel -C a']
+    """
+    by_kind: dict[str, list[str]] = {}
+    for path, kind in sorted(lying.items()):
+        by_kind.setdefault(kind, []).append(path)
+    commands: list[tuple[str, ...]] = []
+    if "agreement" in by_kind or "anchor" in by_kind:
+        project = by_kind.get("agreement", [str(folder / "project.toml")])[0]
+        verb = ("analyst", "init") if is_analyst else ("party", "join")
+        commands.append((*verb, project, *by_kind.get("anchor", ())))
+    commands += [("analyst", "integrate", *by_kind[kind]) for kind in ("share", "sums") if kind in by_kind]
+    alone = {"model": "install", "sums-model": "install", "answers": "distil"}
+    commands += [("party", verb, path) for kind, verb in alone.items() for path in by_kind.get(kind, ())]
+    return [shlex.join(["datacollab", *words, *_in(folder)]) for words in commands]
+
+
+def sending(folder: Path, to: str, by_hand: str = "Send it to {}.") -> str:
+    """Say how to send what lies in the outbox: by the folder's remote, or by hand."""
+    if (folder / "remotes.toml").is_file():
+        return f"Send it: {shlex.join(['datacollab', 'remote', 'push', *_in(folder)])}"
+    return by_hand.format(to)
+
+
+def _in(folder: Path) -> tuple[str, ...]:
+    return () if folder == Path() else ("-C", str(folder))
+
+
+@contextmanager
+def _at_work(folder: Folder, name: str | None, files: Sequence[Path] = ()) -> Iterator[tuple[Carried, Place, Remote]]:
+    from ..remote import Folder as Carried
+
+    with working(folder.path):
+        there = Carried.at(folder.path, files)
+        with opened(folder.path, name, folder.passphrase_file) as (place, remote):
+            yield there, place, remote
+
+
+def _pull(at: Path, there: Carried, place: Place, remote: Remote, report: Report, progress: Say) -> None:
+    """Pull, remember, and say what came."""
+    from ..remote import Folder as Carried
+    from ..remote import Pulled
     from ..remote import pull as pull_all
 
-    there, before, done = Folder.at(folder), _kept(folder, place), Pulled()
-
-    def remember(kept: Kept) -> None:
-        kept.write(folder, place.name)
-
+    before, done = _kept(at, place), Pulled()
+    remember: Callable[[Kept], object] = lambda kept: kept.write(at, place.name)  # noqa: E731
     try:
         done, kept = pull_all(there, remote, before, keep=remember, done=done, tell=progress)
     finally:
         # What came before an interruption has come.
         _show_pulled(done, report)
-        _record(folder, "pull", place, done.came)
-    now = Folder.at(folder)
-    commands = next_commands(folder, done.came, is_analyst=now.is_analyst)
-    report.facts["next"] = commands
-    for command in commands:
-        report.line(f"Next: {command}")
+        _record(at, "pull", place, done.came)
+    now = Carried.at(at)
+    report.facts["next"] = next_commands(at, done.came, is_analyst=now.is_analyst)
+    for line in report.facts["next"]:
+        report.line(f"Next: {line}")
     if "agreement" in done.came.values() and now.project is not None and there.project is None:
         report.line(f"Owner {now.project.owner.fingerprint}, project {now.project.fingerprint}:")
         report.line("compare them with the owner by telephone before you join.")
-    code = show_refused(done.refused, report)
+    _show_refused(done.refused, report)
     if now.project is not None:
-        seen = _witnessed(folder, now, place, remote, kept, report)
+        seen = _witnessed(at, now, place, remote, kept, report)
         remote.check_given(now, before, seen, done.refused)
-    return code
 
 
 def _kept(folder: Path, place: Place) -> Kept:
@@ -275,7 +290,7 @@ def _kept(folder: Path, place: Place) -> Kept:
     return Kept.read(folder, place.name)
 
 
-def _witnessed(folder: Path, there: Folder, place: Place, remote: Remote, kept: Kept, report: Report) -> Kept:
+def _witnessed(folder: Path, there: Carried, place: Place, remote: Remote, kept: Kept, report: Report) -> Kept:
     """Look whether the remote's log goes on, and remember its end; stores have none."""
     if not remote.has_log:
         return kept
@@ -286,14 +301,32 @@ def _witnessed(folder: Path, there: Folder, place: Place, remote: Remote, kept: 
 
 
 def _record(folder: Path, event: str, place: Place, files: dict[str, str]) -> None:
-    """Have the folder's own log know of it, where there is one."""
-    from ..exchange.log import AuditLog
+    """Write it into the folder's own log, if there is one; wait for another command that holds the lock."""
+    from ..exchange.log import AuditLog, locked
 
-    if files and (folder / "log.jsonl").is_file():
-        with soon_locked(folder):
-            AuditLog(folder / "log.jsonl").append(
-                event, remote=place.name, files={Path(path).name: kind for path, kind in files.items()}
-            )
+    if not (files and (folder / "log.jsonl").is_file()):
+        return
+    until = time.monotonic() + _PATIENCE
+    with ExitStack() as lock:
+        while True:
+            try:
+                lock.enter_context(locked(folder))
+                break
+            except ExchangeError as error:
+                if error.code != "BUSY" or time.monotonic() >= until:
+                    raise
+                time.sleep(_PAUSE)
+        AuditLog(folder / "log.jsonl").append(
+            event, remote=place.name, files={Path(path).name: kind for path, kind in files.items()}
+        )
+
+
+def _show_refused(refused: Mapping[str, ExchangeError], report: Report) -> None:
+    """Say what was refused; the highest exit code of these follows."""
+    report.facts["refused"] = {name: {"code": error.code, "message": str(error)} for name, error in refused.items()}
+    for error in refused.values():
+        warn(f"datacollab: {error.code}: {error}")
+    report.exit_code = max((error.exit_code for error in refused.values()), default=0)
 
 
 def _show_pulled(done: Pulled, report: Report) -> None:
@@ -315,14 +348,9 @@ def _show_pushed(done: Pushed, folder: Path, place: Place, report: Report) -> No
     for path in done.withdrawn:
         report.line(f"{path}: was taken back there, and is not sent again")
     for path in done.unsealed:
-        report.line(f"{path} is not sealed: whoever runs {place.name} can read it (seal_shares in the project file).")
+        report.line(f"{path} is not sealed: {place.name} can read it (seal_shares in the project file).")
     if not (done.sent or done.there or done.withdrawn or done.refused):
         report.line(f"{folder}: there is nothing to send.")
-
-
-def _told(found: RemoteStatus) -> dict[str, Any]:
-    names = ("project", "digest", "revision", "deadline", "quorum", "shared", "missing", "waiting", "now")
-    return {name: getattr(found, name) for name in names}
 
 
 def _show_status(place: Place, found: RemoteStatus, report: Report) -> None:
@@ -333,11 +361,11 @@ def _show_status(place: Place, found: RemoteStatus, report: Report) -> None:
     shared = f"shared: {', '.join(found.shared) or 'nobody yet'}"
     if found.revision is None:
         report.line(f"project {found.project}, digest {found.digest}: this project file is not here. Its deadline and")
-        report.line("quorum are told when it is: datacollab remote pull")
+        report.line("quorum are known when it is: datacollab remote pull")
         report.line(shared)
     else:
         report.line(f"project {found.project}, revision {found.revision}, digest {found.digest}")
-        report.line(f"{shared}; {found.quorum} are wanted")
+        report.line(f"{shared}; {found.quorum} are needed")
     if found.missing:
         report.line(f"missing: {', '.join(found.missing)}")
     if found.waiting:

@@ -50,20 +50,7 @@ def steps() -> Iterator[Step]:
 
 
 def play_roles(output: Path, *, quiet: bool) -> Path:
-    """Run all steps; return the first party's predictions.
-
-    Parameters
-    ----------
-    output : Path
-        A new directory, in which everybody gets one.
-    quiet : bool
-        Whether to print nothing but errors.
-
-    Raises
-    ------
-    ValueError
-        When the directory is there already, or a step fails.
-    """
+    """Run all steps in a new directory, in which everybody gets one; return the first party's predictions."""
     with Stage(output, quiet=quiet) as stage:
         for step in steps():
             stage.play(replace(step, is_shown=True))

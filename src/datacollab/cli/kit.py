@@ -3,12 +3,10 @@
 Light: it is imported before any command runs.
 """
 
-from ._errors import FAILED, one_line_errors
-from ._help import group, group_of
-from ._options import OutputArgument, PassphraseFile, named_once
-from ._output import Report, reported, warn
+from ._command import HERE, AsJson, OutputArgument, PassphraseFile, group, group_of, named_once
+from ._output import FAILED, Report, one_line_errors, reported, warn
 from ._progress import shown_progress
-from ._remote_options import HERE, AsJson, Certificates, InFolder, Named, keys_of, opened, working
+from ._remote import Certificates, InFolder, Named, keys_of, opened, working
 from ._stage import Stage, Step
 
 __all__ = [

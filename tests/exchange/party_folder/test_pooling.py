@@ -125,10 +125,10 @@ def test_the_commands_say_it(pooled):
     assert facts["sentence"] == told["sentence"]
     assert facts["benefit"]["basis"] == "left out"
     for name in ("combined", "local", "collaboration"):
-        run(world, "predict", world.root / "new.csv", "-o", world.root / f"{name}.csv", f"--{name}")
+        run(world, "predict", world.root / "new.csv", "-o", world.root / f"{name}.csv", "--using", name)
         expected = pd.concat(a.predict_batches(world.root / "new.csv", using=name))["prediction"]
         assert pd.read_csv(world.root / f"{name}.csv")["prediction"].tolist() == expected.tolist()
-    both = ["predict", world.root / "new.csv", "-o", world.root / "x.csv", "--local", "--combined", "-C", a.path]
+    both = ["predict", world.root / "new.csv", "-o", world.root / "x.csv", "--using", "both", "-C", a.path]
     assert CliRunner().invoke(app, ["party", *map(str, both)]).exit_code == 2
 
 

@@ -206,7 +206,6 @@ def test_drafts_share_sums_and_say_why_they_cannot(tmp_path):
     assert f"The analyst and party {THREE[1]} are one legal entity" in signed
     assert "remains personal data" in signed
 
-    assert "sample or uniform" in drafted("--anchor-method", "smote").output
     assert_refused(drafted(parties=THREE[:2]), "SPEC_INVALID", 13, "subtract its own", "--rows")
     for options, target in ((("--rows",), ("--target", "ill")), (("--task", "none"), ())):
         result = drafted(*options, parties=THREE[:2], target=target)

@@ -257,7 +257,7 @@ def test_a_damaged_disk_is_noticed(anchor, sealed, rng):
         with pytest.raises(ExchangeError) as caught:
             anchor_from_bytes(bytes(damaged))
         assert caught.value.code in ("STATE_DAMAGED", "FORMAT_TOO_NEW")
-    assert "anchor open" in refused("STATE_DAMAGED", anchor_from_bytes, data[:-1])
+    assert "party join" in refused("STATE_DAMAGED", anchor_from_bytes, data[:-1])
     refused("STATE_DAMAGED", anchor_from_bytes, sealed.read_bytes())
 
 

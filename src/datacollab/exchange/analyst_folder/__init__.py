@@ -3,7 +3,7 @@
 from ._effect import EFFECT_FILES, effect_of
 from ._folder import AnalystFolder
 from ._integration import Integration, anchor_concordance
-from ._methods import METHODS, MODELS, SURVIVAL_MODELS, make_integrator, make_model
+from ._methods import METHODS, MODEL_NAMES, MODELS, SURVIVAL_MODELS, make_integrator, make_model
 from ._score import Score
 from ._shares import PartyStatus, ReceivedShare, receive
 from ._sums import ReceivedSum, SumsIntegration, receive_sum
@@ -12,6 +12,7 @@ __all__ = [
     "EFFECT_FILES",
     "METHODS",
     "MODELS",
+    "MODEL_NAMES",
     "SURVIVAL_MODELS",
     "AnalystFolder",
     "Integration",

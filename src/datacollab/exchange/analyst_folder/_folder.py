@@ -25,7 +25,7 @@ from ._collaboration import (
     unpack_collaboration,
 )
 from ._integration import Integration, describe
-from ._methods import clustered, survival_defaults
+from ._methods import clustered, make_integrator, make_model
 from ._shares import PartyStatus, ReceivedShare, check_newer, check_same_anchor, receive
 from ._sums import ReceivedSum, SumsIntegration, check_new_sum, receive_sum, solve_sums
 
@@ -270,9 +270,11 @@ class AnalystFolder:
         integrator: BaseIntegrator | str = "auto",
         estimator: Any = "auto",
         *,
+        n_components: int | None = None,
+        alpha: float | None = None,
         n_folds: int | None = 5,
         n_clusters: int | None = None,
-        random_state: int = 0,
+        random_state: int | None = 0,
         budget: float | None = None,
         progress: Callable[[int, int, str], None] | None = None,
     ) -> Integration:
@@ -280,19 +282,22 @@ class AnalystFolder:
 
         Parameters
         ----------
-        integrator : BaseIntegrator or "auto", default="auto"
-        estimator : estimator or "auto", default="auto"
-            What is "auto" is chosen by rows left out; see `datacollab.Analyst`.  Of times to an event it is affine
-            `LTI` and `CoxRegression`.  Where there was a choice, parties get
-            with the model what it says of their rows left out.
+        integrator : BaseIntegrator or str, default="auto"
+            An integrator, or a name as in `make_integrator`.
+        estimator : estimator or str, default="auto"
+            A model, or a name as in `make_model`. "auto" is chosen by rows left out; see `datacollab.Analyst`. For
+            times to an event it is affine `LTI` and `CoxRegression`. After a choice, each party's file says what the
+            model predicts for its rows left out.
+        n_components, alpha : optional
+            For an integrator by name, as in `make_integrator`.
         n_folds : int or None, default=5
-            Of the cross-validation of the model on the collaboration representations, where nothing is known of rows
-            left out one by one; None leaves out any score.
+            Folds of the cross-validation of the model on the collaboration representations, if there was no choice.
+            None leaves out any score.
         n_clusters : int, optional
-            Of a project of kind "none", and of no other: how many clusters are made of the rows, by k-means.  Method
-            and model are not looked at then.
-        random_state : int, default=0
-            Of random forests that are tried, or of the first centres of clusters.
+            For a project of kind "none" only: how many clusters k-means makes of the rows. Method and model have no
+            meaning then.
+        random_state : int or None, default=0
+            Seed of models by name, of those that are tried, or of the first centres of clusters.
         budget : float, optional
             Seconds after which no further candidate is begun.
         progress : callable, optional
@@ -301,11 +306,13 @@ class AnalystFolder:
         Raises
         ------
         ExchangeError
-            When too few parties have shared.
+            If too few parties have shared.
         AgreementError
-            When the project is one of an effect (see `effect_of`), or clusters are asked for or missing.
+            If the project is one of an effect (see `effect_of`), or clusters are asked for or missing.
         DataCollabError
-            When the representations cannot be aligned.
+            If the representations cannot be aligned.
+        ValueError
+            If a name is unknown, or an option does not go with it.
         """
         from ...analyst import Analyst
 
@@ -314,19 +321,25 @@ class AnalystFolder:
         with locked(self.path):
             received = self.shares()
             self.check_quorum(len(received))
-            kind = self.project.task.kind
-            shares = [each.share for each in received]
-            if kind == "survival":
-                integrator, estimator = survival_defaults(integrator, estimator, shares, random_state)
-            analyst = Analyst(
-                integrator,
-                estimator,
-                task=kind if self.project.task.is_single else "auto",
-                budget=budget,
-                random_state=random_state,
-                progress=progress,
-            )
-            collaboration = analyst.fit(shares) if n_clusters is None else clustered(shares, n_clusters, random_state)
+            shares, task, seed = [each.share for each in received], self.project.task, random_state or 0
+            if n_clusters is not None:
+                collaboration = clustered(shares, n_clusters, seed)
+            else:
+                if isinstance(integrator, str):
+                    integrator = make_integrator(
+                        integrator, shares, task=task.kind, n_components=n_components, alpha=alpha
+                    )
+                if isinstance(estimator, str):
+                    of_means = not all(share.one_to_one for share in shares)
+                    estimator = make_model(estimator, task.kind, random_state, of_means=of_means)
+                collaboration = Analyst(
+                    integrator,
+                    estimator,
+                    task=task.kind if task.is_single else "auto",
+                    budget=budget,
+                    random_state=seed,
+                    progress=progress,
+                ).fit(shares)
             result = describe(collaboration, received, self.project, n_folds)
             write_atomically(self._collaboration_file, pack_collaboration(collaboration, result), mode=0o600)
             self._log.append("integrate", **result.facts_to_log())
@@ -415,8 +428,13 @@ class AnalystFolder:
             self._log.append("export", parties=parties, **facts)
             return [(Path(staged) / name).replace(outbox / name) for name in names]
 
+    @property
+    def quorum(self) -> int:
+        """How many parties must have shared; all of them, if they share sums."""
+        return self.project.quorum if self.project.sharing is None else len(self.project.parties)
+
     def check_quorum(self, n_shares: int) -> None:
-        """Raise where fewer parties have shared than the project wants."""
+        """Raise if fewer parties have shared than the project needs."""
         if n_shares < self.project.quorum:
             raise ExchangeError(
                 "QUORUM_NOT_MET",

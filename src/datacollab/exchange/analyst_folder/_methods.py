@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ...analyst import BaseIntegrator, Collaboration
     from ...share import Share
 
-__all__ = ["METHODS", "MODELS", "SURVIVAL_MODELS", "clustered", "make_integrator", "make_model", "survival_defaults"]
+__all__ = ["METHODS", "MODELS", "MODEL_NAMES", "SURVIVAL_MODELS", "clustered", "make_integrator", "make_model"]
 
 AUTO = "auto"
 """Left to the analyst's own choice, by rows left out."""
@@ -122,17 +122,6 @@ def make_model(name: str, task: str, random_state: int | None = None, *, of_mean
     return MODELS[name](task == "classification", random_state)
 
 
-def survival_defaults(
-    integrator: BaseIntegrator | str, estimator: Any, shares: Sequence[Share], random_state: int
-) -> tuple[BaseIntegrator | str, Any]:
-    """Method and model of times to an event, where either is "auto": there is nothing to choose by."""
-    of_means = not all(share.one_to_one for share in shares)
-    return (
-        make_integrator(integrator, shares, task="survival") if isinstance(integrator, str) else integrator,
-        make_model(estimator, "survival", random_state, of_means=of_means) if isinstance(estimator, str) else estimator,
-    )
-
-
 def _forest(is_classification: bool, random_state: int | None) -> Any:
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
@@ -198,6 +187,7 @@ SURVIVAL_MODELS: dict[str, Callable[[bool, int | None], Any]] = {
     "survival-forest": _survival_forest,
 }
 """Makers of models of times to an event, which take whether rows are means, and a seed."""
+MODEL_NAMES = tuple(dict.fromkeys((*MODELS, *SURVIVAL_MODELS)))
 
 
 def clustered(shares: Sequence[Share], n_clusters: int, random_state: int) -> Collaboration:

@@ -211,7 +211,7 @@ def check_same_anchor(commitments: Mapping[str, str], party: str, commitment: st
         raise ExchangeError(
             "ANCHOR_MISMATCH",
             f"Party {party!r} used another anchor than {others!r}, so their representations cannot be aligned. All of "
-            "them should open the same anchor file, compare what `datacollab anchor open` prints, and share again.",
+            "them should join with the same anchor file, and share again.",
         )
 
 

@@ -198,7 +198,8 @@ def load_anchor(files: Files, own: OwnFiles, project: Project) -> Anchor:
     if not files.anchor.exists():
         raise ExchangeError(
             "ANCHOR_MISSING",
-            f"{files.root} holds no anchor. Run `datacollab anchor open FILE -C {files.root}` with the owner's file.",
+            f"{files.root} holds no anchor. Join again with the owner's file: datacollab party join "
+            f"{files.root / 'project.toml'} anchor.dcanchor -C {files.root}",
         )
     bundle = own.read(files.anchor)
     if bundle.facts.get("project_digest") != project.digest:

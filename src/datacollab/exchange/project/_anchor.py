@@ -99,7 +99,7 @@ def anchor_from_bytes(data: bytes, *, what: str = "anchor.dcstate") -> Anchor:
             raise
         raise ExchangeError(
             "STATE_DAMAGED",
-            f"{what} is damaged, or not an anchor. Open the anchor file again with `datacollab anchor open`.",
+            f"{what} is damaged, or not an anchor. Join again with the anchor file (`datacollab party join`).",
         ) from None
 
 

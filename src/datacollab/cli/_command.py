@@ -1,0 +1,295 @@
+"""What commands are made of: groups, plain help, options that all spell alike, and the steps from their table."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from inspect import Parameter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer import Argument, Option
+from typer.core import TyperGroup
+
+from ..errors import ExchangeError
+from ..exchange.steps import STEPS, Input
+from ._output import reported
+
+if TYPE_CHECKING:
+    from ..bundle import KeyPair
+    from ..exchange.analyst_folder import AnalystFolder
+    from ..exchange.party_folder import PartyFolder
+
+__all__ = [
+    "HERE",
+    "AsJson",
+    "File",
+    "Folder",
+    "OutputArgument",
+    "PassphraseFile",
+    "ask",
+    "at_terminal",
+    "command",
+    "group",
+    "group_of",
+    "named_once",
+    "passphrase",
+    "says_yes",
+    "step",
+]
+
+HERE = Path()
+VARIABLE = "DATACOLLAB_PASSPHRASE"
+
+AsJson = Annotated[bool, Option("--json", help="Print one JSON object.")]
+OutputArgument = Annotated[Path | None, Argument(metavar="[OUTPUT]", help="The same as --output.")]
+PassphraseFile = Annotated[
+    Path | None,
+    Option(
+        exists=True,
+        dir_okay=False,
+        metavar="FILE",
+        help=f"File with the passphrase. Without: {VARIABLE}, or the terminal asks.",
+    ),
+]
+File = partial(Argument, exists=True, dir_okay=False)
+
+
+class _WholeHelp(TyperGroup):
+    """A group of commands that lists what each does in full, and keeps the lines of their examples."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        for each in self.commands.values():
+            paragraphs = (each.help or "").split("\n\n")
+            each.short_help = " ".join(paragraphs[0].split())
+            each.help = "\n\n".join("\b\n" + part if part.startswith("  ") else part for part in paragraphs)
+
+
+def group(help: str, **settings: Any) -> typer.Typer:
+    """Return a group of commands, whose help is wrapped and never cut.
+
+    Parameters
+    ----------
+    help : str
+        What the commands are about.
+    **settings
+        Those of `typer.Typer`.
+    """
+    return typer.Typer(cls=_WholeHelp, help=help, no_args_is_help=True, rich_markup_mode=None, **settings)
+
+
+def group_of(app: typer.Typer, *words: str) -> typer.Typer:
+    """Return a group of commands that was added before, such as the one of ``remote``.
+
+    Parameters
+    ----------
+    app : typer.Typer
+    *words : str
+        Names of groups, each within the one before it; without any, ``app`` itself.
+
+    Raises
+    ------
+    KeyError
+        If there is no such group.
+    """
+    for word in words:
+        app = {each.name: each.typer_instance for each in app.registered_groups if each.typer_instance}[word]
+    return app
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The folder that a command works in, and the file with the passphrase of its keys."""
+
+    path: Path
+    passphrase_file: Path | None = None
+
+    @property
+    def passphrase(self) -> str | None:
+        """The passphrase; somebody at a terminal is asked if the keys need one and none was given."""
+        from ..bundle import KeyFile
+
+        given, keys = passphrase(self.passphrase_file), self.path / "keys.json"
+        if given is None and at_terminal() and keys.exists() and KeyFile.read(keys).encrypted:
+            return ask()
+        return given
+
+    def keys(self) -> KeyPair:
+        """Open the keys."""
+        from ..bundle import KeyPair
+
+        return KeyPair.load(self.path / "keys.json", self.passphrase)
+
+    def party(self) -> PartyFolder:
+        """Open it as a party's."""
+        from ..exchange.party_folder import PartyFolder
+
+        return PartyFolder(self.path, passphrase=self.passphrase)
+
+    def analyst(self) -> AnalystFolder:
+        """Open it as the analyst's."""
+        from ..exchange.analyst_folder import AnalystFolder
+
+        return AnalystFolder(self.path, passphrase=self.passphrase)
+
+
+def command(
+    app: typer.Typer,
+    name: str | None = None,
+    *,
+    folder: str = "",
+    keys: bool = True,
+    has_json: bool = True,
+    unchanged: str = "Nothing was changed.",
+    inputs: tuple[Input, ...] = (),
+    help: str | None = None,
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add ``function(report, folder, **options)`` as a command that ends as `reported` says.
+
+    Parameters
+    ----------
+    app : typer.Typer
+    name : str, optional
+        The function's, if it is left out.
+    folder : str
+        Help of ``--folder``. Without it the function gets no folder.
+    keys : bool
+        Whether the keys in the folder are opened, with ``--passphrase-file``.
+    has_json : bool
+        Whether it takes ``--json``.
+    unchanged : str
+        What an interruption leaves behind, in words.
+    inputs : tuple of Input
+        Those of a step, which stand before the function's own options.
+    help : str, optional
+        The function's docstring, if it is left out.
+    """
+    common: dict[str, tuple[Any, Any]] = {"as_json": (AsJson, False)} if has_json else {}
+    if folder:
+        common = ({"passphrase_file": (PassphraseFile, None)} if keys else {}) | common
+        common = {"folder": (Annotated[Path, Option("--folder", "-C", metavar="DIR", help=folder)], HERE)} | common
+
+    def add(function: Callable[..., None]) -> Callable[..., None]:
+        own = list(inspect.signature(function, eval_str=True).parameters.values())[2 if folder else 1 :]
+        taken = {each.name for each in inputs}
+        own = [each for each in own if each.kind is not Parameter.VAR_KEYWORD and each.name not in taken]
+
+        def run(**given: Any) -> None:
+            as_json = given.pop("as_json", False)
+            place = (Folder(given.pop("folder"), given.pop("passphrase_file", None)),) if folder else ()
+            with reported(as_json, unchanged=unchanged) as report:
+                function(report, *place, **given)
+
+        parameters = [*map(_parameter, inputs), *own]
+        parameters += [_keyword(key, annotation, default) for key, (annotation, default) in common.items()]
+        parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in parameters]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {each.name: each.annotation for each in parameters}
+        run.__doc__ = help or function.__doc__
+        app.command(name or function.__name__)(run)
+        return function
+
+    return add
+
+
+def step(app: typer.Typer, name: str, **settings: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add the command of a step of the table; the function gets its inputs by their names.
+
+    Parameters
+    ----------
+    app : typer.Typer
+        The group of the role.
+    name : str
+        Such as ``party install``.
+    **settings
+        Those of `command`.
+    """
+    of = STEPS[name]
+    closing = [f"Writes {' and '.join(of.writes)}." if of.writes else "", f"Asks: {of.asks}" if of.asks else ""]
+    closing = [*filter(None, closing), f"Takes {of.takes}."]
+    help = "\n\n".join([of.does, " ".join(closing), f"Example: {of.example}"])
+    role, verb = name.split()
+    whose = "The party's folder." if role == "party" else "The analyst's folder."
+    return command(app, verb, **{"folder": whose, "inputs": of.inputs, "help": help, **settings})
+
+
+def _keyword(name: str, annotation: Any, default: Any) -> Parameter:
+    return Parameter(name, Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+
+
+def _parameter(of: Input) -> Parameter:
+    kind: Any = list[of.kind] if of.is_many else of.kind  # type: ignore[name-defined]
+    facts: dict[str, Any] = {"help": of.help, "metavar": of.metavar, "min": of.least, "max": of.most}
+    if of.kind is Path:
+        facts["dir_okay"] = False
+        # What is written may be there or not, and is looked at when it is.
+        facts["exists"] = of.name not in ("output", "figure")
+    if of.known:
+
+        def checked(value: str | None) -> str | None:
+            if value is not None and value not in (known := of.names()):
+                raise typer.BadParameter(f"Expected one of {', '.join(known)}, got {value!r}.")
+            return value
+
+        facts["callback"] = checked
+    spelt = [of.option, *(["-o"] if of.option == "--output" else [])] if of.option and of.default is not True else []
+    info = Option(*spelt, **facts) if of.option else Argument(**facts)
+    if not (of.required or of.default is not None):
+        kind |= None
+    return _keyword(of.name, Annotated[kind, info], Parameter.empty if of.required else of.default)
+
+
+def named_once(option: Path | None, argument: Path | None, hint: str) -> Path:
+    """Return a path that is given as an option or as an argument.
+
+    Raises
+    ------
+    BadParameter
+        If it is given twice, or not at all.
+    """
+    if option is not None and argument is not None:
+        raise typer.BadParameter("It is given twice, as an option and as an argument.", param_hint=hint)
+    given = option or argument
+    if given is None:
+        raise typer.BadParameter("It is missing.", param_hint=hint)
+    return given
+
+
+def passphrase(given_file: Path | None) -> str | None:
+    """Return the passphrase from a file or else from the environment; None if neither holds one.
+
+    Raises
+    ------
+    ExchangeError
+        ``PASSPHRASE_WRONG``, if the file holds none.
+    """
+    if given_file is None:
+        return os.environ.get(VARIABLE) or None
+    try:
+        text = given_file.read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, UnicodeError):
+        text = ""
+    if not text:
+        raise ExchangeError("PASSPHRASE_WRONG", f"{given_file} holds no passphrase. Write it there as a line of text.")
+    return text
+
+
+def at_terminal() -> bool:
+    """Return whether somebody can be asked."""
+    return sys.stdin.isatty()
+
+
+def ask(*, twice: bool = False) -> str:
+    """Ask at the terminal, without showing what is typed."""
+    return str(typer.prompt("Passphrase", hide_input=True, confirmation_prompt=twice, err=True))
+
+
+def says_yes(question: str, *, as_json: bool) -> bool:
+    """Ask somebody at the terminal; return False if nobody is there."""
+    return not as_json and at_terminal() and bool(typer.confirm(question, err=True))

@@ -1,0 +1,232 @@
+"""The steps of a party and of the analyst, in one table: what each takes, asks and writes, and how long it takes.
+
+The table is `steps.toml`. The commands and the pages of the desk render it, and the figures that both show.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
+
+__all__ = ["SIDES", "STEPS", "TABLES", "Input", "Step", "figure_text", "ranking_rows", "score_rows"]
+
+TABLES = (".csv", ".parquet", ".pq", ".arrow", ".feather", ".ipc")
+"""Endings of files that hold a table."""
+_KINDS = {"text": str, "whole number": int, "number": float, "flag": bool, "file": Path}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """One thing that a step takes.
+
+    Attributes
+    ----------
+    name : str
+        Keyword of the step's function.
+    words : str
+        What it is: the help of the option, and the label of the field. Empty if the help lists the allowed names.
+    option : str
+        How the command spells it; empty for an argument.
+    kind : type
+    usual : str
+        What holds if it is left out, in words.
+    required : bool
+    default : object
+        What the function gets if it is left out.
+    least, most : float or None
+        Bounds of a number.
+    metavar : str or None
+    known : tuple of str, or str
+        The allowed names, or where they are, such as ``_obfuscators:OBFUSCATORS``; empty if any is allowed.
+    is_many : bool
+        Whether it may be given several times.
+    endings : tuple of str
+        Of a file that is uploaded.
+    label : str
+        Of the field, if ``words`` is too long for one.
+    off : str
+        Label of the box that turns it off, if it is on otherwise.
+    """
+
+    name: str
+    words: str
+    option: str
+    kind: type = str
+    usual: str = ""
+    required: bool = False
+    default: Any = None
+    least: float | None = None
+    most: float | None = None
+    metavar: str | None = None
+    known: str | tuple[str, ...] = ()
+    is_many: bool = False
+    endings: tuple[str, ...] = ()
+    label: str = ""
+    off: str = ""
+
+    @property
+    def help(self) -> str:
+        """The help of the option."""
+        return f"{self.words or ', '.join(self.names())}." + (f" Default: {self.usual}." if self.usual else "")
+
+    @property
+    def hint(self) -> str:
+        """What stands below the field."""
+        hints = (f"{self.words}." if self.words and self.label else "", f"Nothing: {self.usual}." if self.usual else "")
+        return " ".join(filter(None, hints))
+
+    @property
+    def field(self) -> str:
+        """Name of the field in a form."""
+        name = self.option.lstrip("-").replace("-", "_") or self.name
+        return f"no_{name}" if self.off else name
+
+    def names(self) -> tuple[str, ...]:
+        """Return the allowed names."""
+        return tuple(resolve_name(f"datacollab.{self.known}")) if isinstance(self.known, str) else self.known
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One step.
+
+    Attributes
+    ----------
+    name : str
+        Its command, such as ``party install``.
+    does, example : str
+        The help of the command.
+    title : str
+        Its name on the desk; empty if it has no page.
+    doing : str
+        What the desk says while it is at work.
+    inputs : tuple of Input
+    writes : tuple of str
+        Files in the folder.
+    asks : str
+        What somebody has to say yes to first.
+    takes : str
+        How long it takes.
+    """
+
+    name: str
+    does: str
+    example: str
+    title: str = ""
+    doing: str = ""
+    inputs: tuple[Input, ...] = ()
+    writes: tuple[str, ...] = ()
+    asks: str = ""
+    takes: str = "a moment"
+
+    def __getitem__(self, name: str) -> Input:
+        return next(each for each in self.inputs if each.name == name)
+
+
+def _input(id: str, kind: str = "text", argument: bool = False, endings: Any = (), **facts: Any) -> Input:
+    usual = {"name": id.replace("-", "_"), "option": "" if argument else f"--{id}"}
+    usual |= {"default": bool(facts.get("off"))} if kind == "flag" else {}
+    usual |= {"least": 0} if kind == "number" else {}
+    known = facts.pop("known", ())
+    known = known if isinstance(known, str) else tuple(known)
+    ends = TABLES if endings == "tables" else tuple(endings)
+    return Input(kind=_KINDS[kind], endings=ends, known=known, **usual | facts)
+
+
+def _read() -> dict[str, Step]:
+    table = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    inputs = {id: _input(id, **facts) for id, facts in table["inputs"].items()}
+    return {
+        name: Step(name=name, **facts | {"inputs": tuple(inputs[id] for id in facts.get("inputs", ()))})
+        for name, facts in table["steps"].items()
+    }
+
+
+STEPS = _read()
+"""All steps by their names."""
+
+SIDES = {
+    "combined": "both together",
+    "local": "you and the public rows",
+    "own": "you alone",
+    "collaboration": "the collaboration's model",
+    "distilled": "distilled from anchor predictions",
+}
+"""Whose predictions they are, in words."""
+
+
+def figure_text(scores: Mapping[str, Any], name: str) -> str:
+    """Write a figure with its interval, if it has one.
+
+    Parameters
+    ----------
+    scores : mapping of str to object
+    name : str
+        Of the figure; its interval is called ``name_interval``.
+    """
+    if scores[name] is None:
+        return "none"
+    form = "{:.4g}" if name in ("rmse", "mae") else "{:.3f}"
+    interval = scores.get(f"{name}_interval")
+    return form.format(scores[name]) + (
+        f" ({form.format(interval[0])} to {form.format(interval[1])})" if interval else ""
+    )
+
+
+def score_rows(scores: Mapping[str, Any], unit: str = "") -> list[tuple[str, str]]:
+    """Write all figures of `PartyFolder.evaluate`, by their names.
+
+    Parameters
+    ----------
+    scores : mapping of str to object
+        What `PartyFolder.evaluate` gave.
+    unit : str
+        Of a numeric target.
+    """
+    of_unit = f" {unit}" if unit else ""
+    figures = {
+        "accuracy": ("Accuracy", ""),
+        "balanced_accuracy": ("Balanced accuracy", ""),
+        "rmse": ("Root mean squared error", of_unit),
+        "mae": ("Mean absolute error", of_unit),
+        "r2": ("R2", ""),
+        "concordance": ("Concordance", ""),
+    }
+    rows = [(words, figure_text(scores, name) + end) for name, (words, end) in figures.items() if name in scores]
+    if "n_events" in scores:
+        rows.append(("Events", f"{scores['n_events']} among {scores['n_rows']} rows; guessing has 0.5"))
+    return [*rows, *(ranking_rows(scores["ranking"]) if "ranking" in scores else ())]
+
+
+def ranking_rows(ranking: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Write what probabilities of the second of two classes say, by name.
+
+    Parameters
+    ----------
+    ranking : mapping of str to object
+        What `linalg.ranking_figures` gives, and "positive".
+    """
+    positive, threshold, top = ranking["positive"], ranking["threshold"], ranking["top"]
+    rows = [
+        ("AUC", f"{figure_text(ranking, 'auc')}; guessing has 0.5"),
+        ("Average precision", f"{figure_text(ranking, 'average_precision')}; by chance {ranking['prevalence']:.3f}"),
+        ("Brier score", f"{ranking['brier']:.4f}; always the prevalence: {ranking['brier_baseline']:.4f}"),
+        (
+            "Calibration",
+            f"{ranking['prevalence']:.1%} of rows are {positive}, {ranking['expected']:.1%} were expected",
+        ),
+    ]
+    if top is not None:
+        said = f"{top['found']:.1%} are {positive}, {top['expected']:.1%} were expected"
+        rows.append((f"Likeliest {top['n_rows']} rows", said))
+    if threshold is not None:
+        said = (
+            f"from a probability of {threshold['least']:.3f} on, {threshold['n_found']} of {threshold['n_positive']} "
+            f"{positive} are found, among {threshold['n_called']} rows"
+        )
+        rows.append((f"To find {threshold['find']:.0%}", said))
+    return rows
