@@ -202,7 +202,7 @@ def test_a_lack_of_memory_is_a_refusal(monkeypatch):
     def no_memory(*args, **kwargs):
         raise MemoryError
 
-    monkeypatch.setattr("datacollab.share._share.decode_target", no_memory)
+    monkeypatch.setattr("datacollab.share._share.decode_targets", no_memory)
     assert refused(bundle_of(share())) == "TOO_LARGE"
 
 

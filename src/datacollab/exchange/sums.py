@@ -176,7 +176,7 @@ def read_model(data: bytes, project: Project, party: str, key: KeyPair, *, where
     model = SumsModel.from_bytes(inner, signed_by=project.analyst)
     said = {"context": model.context.hex(), "n_components": len(model.fit.coefficients)}
     if any(bundle.facts[name] != value for name, value in said.items()):
-        raise _malformed(f"{where} holds a model of which it says something else")
+        raise _malformed(f"{where} holds a model that differs from its facts")
     return model, bundle
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, ClassVar
@@ -17,7 +16,7 @@ from .._version import __version__
 from ..bundle import Bundle, SignedFile, arrays_to_bytes, bytes_to_arrays
 from ..errors import AgreementError, ExchangeError, RepresentationError, ShareError
 from ..targets import TargetKind, named_target, target_kind
-from ._targets import check_target_facts, decode_target, encode_targets, is_named, named_from, too_large
+from ._targets import decode_targets, encode_targets, too_large
 
 __all__ = ["SHARE_KIND", "Share", "share_contents", "share_from"]
 
@@ -28,7 +27,7 @@ _MOST_ENTRY = 1e30
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Share(SignedFile):
-    r"""What the analyst gets from one party: every field here, and nothing else.
+    r"""The message of one party to the analyst: every field here, and nothing else.
 
     Row counts, and how often each target occurs, follow from the fields.  Arrays are copied and made read-only.
 
@@ -42,9 +41,9 @@ class Share(SignedFile):
         :math:`\tilde A^{(k)} = f_k(A)`, in the row order of the anchor.
     target : ndarray of shape (n_samples,)
         :math:`y^{(k)}`.  Targets are disclosed to the analyst as they are.  Times to events and effects have fields,
-        see `datacollab.targets`; where there are no targets, the array has none.
+        see `datacollab.targets`; without targets, the array has none.
     anchor_target : ndarray of shape (n_anchors,) or None
-        Targets of the anchor rows, where assigned.
+        Targets of the anchor rows, if assigned.
     one_to_one : bool
         Whether each shared row is the representation of one own row, unchanged.  Where a defence was at work it is
         not, and what a model says of the shared rows is not what it says of the party's own.
@@ -52,7 +51,7 @@ class Share(SignedFile):
     Raises
     ------
     ShareError
-        When the arrays do not fit together, or are not finite.
+        If the arrays do not fit together, or are not finite.
 
     Examples
     --------
@@ -82,8 +81,8 @@ class Share(SignedFile):
         for what, rows in (("representation", X), ("anchor representation", A)):
             if np.abs(rows).max() > _MOST_ENTRY:
                 raise ShareError(
-                    f"Party {self.party!r}: the {what} has entries beyond {_MOST_ENTRY:g}, with which nobody's "
-                    "could be integrated. Scale the columns before or after the obfuscator."
+                    f"Party {self.party!r}: the {what} has entries beyond {_MOST_ENTRY:g}, with which no "
+                    "representation could be integrated. Scale the columns before or after the obfuscator."
                 )
         self._freeze("representation", X)
         self._freeze("anchor_representation", A)
@@ -118,7 +117,7 @@ class Share(SignedFile):
 
     @property
     def target_kind(self) -> TargetKind:
-        """What the targets are."""
+        """The kind of the targets."""
         return target_kind(self.target)
 
     @property
@@ -169,29 +168,17 @@ _TABLES = {"representation", "anchor_representation"}
 
 
 def share_contents(share: Share) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """What a `.dcshare` file says and holds of a share.
-
-    Parameters
-    ----------
-    share : Share
-
-    Returns
-    -------
-    facts : dict of str to object
-        For the manifest; a project adds its own.
-    members : dict of str to bytes
+    """Return facts for the manifest, to which a project adds its own, and members of a `.dcshare` file.
 
     Raises
     ------
     ExchangeError
-        SHARE_MALFORMED, when targets are neither texts, numbers nor of a kind of `datacollab.targets`.
+        SHARE_MALFORMED if targets are neither texts, numbers nor of a kind of `datacollab.targets`.
     """
     target_facts, targets = encode_targets(share.party, share.target, share.anchor_target)
     facts = {
         "party": share.party,
-        "n_rows": share.representation.shape[0],
-        "n_components": share.representation.shape[1],
-        "n_anchors": share.anchor_representation.shape[0],
+        **_counts(share),
         "one_to_one": share.one_to_one,
         "target": target_facts,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -205,22 +192,21 @@ def share_contents(share: Share) -> tuple[dict[str, Any], dict[str, bytes]]:
     return facts, {_ARRAYS: arrays_to_bytes(arrays)}
 
 
-def share_from(bundle: Bundle) -> Share:
-    """The share in a bundle, after checks of every part.
+def _counts(share: Share) -> dict[str, int]:
+    n_rows, n_components = share.representation.shape
+    return {"n_rows": n_rows, "n_components": n_components, "n_anchors": share.anchor_representation.shape[0]}
 
-    Parameters
-    ----------
-    bundle : Bundle
-        Unsealed.
+
+def share_from(bundle: Bundle) -> Share:
+    """Return the share in an unsealed bundle, after checks of every part.
 
     Raises
     ------
     ExchangeError
-        WRONG_KIND, TOO_LARGE, or SHARE_MALFORMED where the arrays do not fit together, or the manifest says something
-        else of them.
+        WRONG_KIND, TOO_LARGE, or SHARE_MALFORMED if the arrays do not fit one another or the manifest.
     """
     if bundle.kind != SHARE_KIND:
-        raise ExchangeError("WRONG_KIND", f"A share is wanted, but this is a bundle of kind {bundle.kind!r}.")
+        raise ExchangeError("WRONG_KIND", f"Expected a share, got a bundle of kind {bundle.kind!r}.")
     try:
         return _share_of(bundle)
     except MemoryError:
@@ -228,32 +214,13 @@ def share_from(bundle: Bundle) -> Share:
 
 
 def _share_of(bundle: Bundle) -> Share:
-    party = bundle.facts.get("party")
+    facts, party = bundle.facts, bundle.facts.get("party")
     if type(party) is not int and not (isinstance(party, str) and len(party) <= _MOST_NAME):
         raise _malformed("it does not say whose it is")
     if bundle.members.keys() != {_ARRAYS}:
-        raise _malformed(f"it has the members {sorted(bundle.members)!r}, where {_ARRAYS!r} alone is wanted")
-    arrays = _read_arrays(bundle.members[_ARRAYS])
-    one_to_one = _one_to_one(bundle)
-    target, anchor_target = _targets_of(bundle, arrays)
+        raise _malformed(f"it has the members {sorted(bundle.members)!r}; expected {_ARRAYS!r} alone")
     try:
-        share = Share(
-            party=party,
-            representation=arrays["representation"],
-            anchor_representation=arrays["anchor_representation"],
-            target=target,
-            anchor_target=anchor_target,
-            one_to_one=one_to_one,
-        )
-    except ShareError as error:
-        raise ExchangeError("SHARE_MALFORMED", f"{error} Have the share made again.") from None
-    _check_counts(share, bundle.facts)
-    return share
-
-
-def _read_arrays(data: bytes) -> dict[str, NDArray[Any]]:
-    try:
-        arrays = bytes_to_arrays(data, what=_ARRAYS)
+        arrays = bytes_to_arrays(bundle.members[_ARRAYS], what=_ARRAYS)
     except ExchangeError as error:
         raise ExchangeError("SHARE_MALFORMED", str(error)) from None
     if not arrays.keys() >= _TABLES:
@@ -261,39 +228,25 @@ def _read_arrays(data: bytes) -> dict[str, NDArray[Any]]:
     for name in sorted(_TABLES):
         if arrays[name].dtype != np.float64 or arrays[name].ndim != 2:
             raise _malformed(f"its {name} is no table of double precision")
-    return arrays
-
-
-def _targets_of(bundle: Bundle, arrays: Mapping[str, NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Targets of the rows and of the anchor; no other arrays may be there."""
-    facts = bundle.facts.get("target")
-    left = {name: array for name, array in arrays.items() if name not in _TABLES}
-    if isinstance(facts, Mapping) and is_named(facts):
-        return named_from(facts, left, *(len(arrays[name]) for name in ("representation", "anchor_representation")))
-    if not {"target"} <= left.keys() <= {"target", "anchor_target"}:
-        raise _malformed("it does not hold one array of targets")
-    dtype, classes = check_target_facts(facts)
-    targets = {name: decode_target(values, dtype, classes) for name, values in left.items()}
-    return targets["target"], targets.get("anchor_target")
-
-
-def _one_to_one(bundle: Bundle) -> bool:
-    """What the manifest says of it."""
-    one_to_one = bundle.facts.get("one_to_one")
-    if type(one_to_one) is not bool:
+    if type(facts.get("one_to_one")) is not bool:
         raise _malformed("it does not say whether its rows are the party's own")
-    return one_to_one
-
-
-def _check_counts(share: Share, facts: Mapping[str, Any]) -> None:
-    found = {
-        "n_rows": share.representation.shape[0],
-        "n_components": share.representation.shape[1],
-        "n_anchors": share.anchor_representation.shape[0],
-    }
-    wrong = [name for name, value in found.items() if type(facts.get(name)) is not int or facts[name] != value]
+    X, A = arrays.pop("representation"), arrays.pop("anchor_representation")
+    target, anchor_target = decode_targets(facts.get("target"), arrays, len(X), len(A))
+    try:
+        share = Share(
+            party=party,
+            representation=X,
+            anchor_representation=A,
+            target=target,
+            anchor_target=anchor_target,
+            one_to_one=facts["one_to_one"],
+        )
+    except ShareError as error:
+        raise ExchangeError("SHARE_MALFORMED", f"{error} Have the share made again.") from None
+    wrong = [name for name, value in _counts(share).items() if type(facts.get(name)) is not int or facts[name] != value]
     if wrong:
         raise _malformed(f"its manifest says something else than its arrays of {wrong!r}")
+    return share
 
 
 def _malformed(what: str) -> ExchangeError:

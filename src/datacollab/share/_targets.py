@@ -12,7 +12,7 @@ from .._typing import PartyName
 from ..errors import ExchangeError
 from ..targets import TargetKind, target_kind
 
-__all__ = ["check_target_facts", "decode_target", "encode_targets", "is_named", "named_from", "too_large"]
+__all__ = ["decode_targets", "encode_targets", "too_large"]
 
 _OF_ANCHOR = "anchor_"
 
@@ -29,20 +29,20 @@ _STORED = {
     "uint16": np.int32,
     "uint32": np.int64,
 }
-"""Types of numbers, and what each is stored as without loss."""
+"""Types of numbers, and a type that stores each without loss."""
 
 _CHARACTER = np.dtype("U1").itemsize
 _TEXTS = ("str", "object")
 _MOST_TEXT = 200
 """Characters of a class: NumPy gives the room of the longest to every row."""
 _MOST_BYTES = 2**30
-"""Of texts, one for each row."""
+"""The most bytes of texts, one for each row."""
 
 
 def encode_targets(
     party: PartyName, target: NDArray[Any], anchor_target: NDArray[Any] | None
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Facts and arrays of targets; texts become numbers of classes, and fields an array each.
+    """Return targets as facts and arrays that a bundle can hold; texts become codes of classes, fields an array each.
 
     Raises
     ------
@@ -50,10 +50,15 @@ def encode_targets(
         SHARE_MALFORMED, for targets that are neither texts nor numbers.
     """
     kind = target_kind(target)
+    given = {"": target} | ({} if anchor_target is None else {_OF_ANCHOR: anchor_target})
     if kind is not TargetKind.SINGLE:
-        return {"kind": kind.value}, named_arrays(target, anchor_target)
+        # The fields by their names; the anchor's begin with ``anchor_``.
+        fields = {
+            f"{prefix}{name}": values[name] for prefix, values in given.items() for name in values.dtype.names or ()
+        }
+        return {"kind": kind.value}, {name: np.ascontiguousarray(values) for name, values in fields.items()}
     dtype = _dtype_name(target)
-    given = {"target": target} | ({} if anchor_target is None else {"anchor_target": anchor_target})
+    given = {f"{prefix}target": values for prefix, values in given.items()}
     if dtype is None or any(_dtype_name(values) != dtype for values in given.values()):
         raise ExchangeError(
             "SHARE_MALFORMED",
@@ -72,30 +77,30 @@ def encode_targets(
     return {"dtype": dtype, "classes": classes.tolist()}, codes
 
 
-def named_arrays(target: NDArray[Any], anchor_target: NDArray[Any] | None) -> dict[str, NDArray[Any]]:
-    """The fields by their names; the anchor's begin with ``anchor_``."""
-    arrays = {name: np.ascontiguousarray(target[name]) for name in target.dtype.names or ()}
-    if anchor_target is not None:
-        names = anchor_target.dtype.names or ()
-        arrays |= {f"{_OF_ANCHOR}{name}": np.ascontiguousarray(anchor_target[name]) for name in names}
-    return arrays
-
-
-def is_named(facts: Mapping[str, Any]) -> bool:
-    """Whether these facts are of targets with fields."""
-    return "kind" in facts
-
-
-def named_from(
-    facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], n_rows: int, n_anchors: int
+def decode_targets(
+    facts: Any, arrays: Mapping[str, NDArray[Any]], n_rows: int, n_anchors: int
 ) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Targets of the rows and of the anchor from the fields' arrays; what entries mean is checked by the share.
+    """Return targets of the rows and of the anchor from the facts and arrays of `encode_targets`.
+
+    The share checks the meaning of their entries.
 
     Raises
     ------
     ExchangeError
-        SHARE_MALFORMED.
+        SHARE_MALFORMED or TOO_LARGE.
     """
+    if isinstance(facts, Mapping) and "kind" in facts:
+        return _named_from(facts, arrays, n_rows, n_anchors)
+    if not {"target"} <= arrays.keys() <= {"target", f"{_OF_ANCHOR}target"}:
+        raise _malformed("not one array")
+    dtype, classes = _check_facts(facts)
+    targets = {name: _decoded(values, dtype, classes) for name, values in arrays.items()}
+    return targets["target"], targets.get(f"{_OF_ANCHOR}target")
+
+
+def _named_from(
+    facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], n_rows: int, n_anchors: int
+) -> tuple[NDArray[Any], NDArray[Any] | None]:
     kinds = {kind.value: kind.dtype for kind in TargetKind if kind is not TargetKind.SINGLE}
     kind = facts["kind"]
     dtype = kinds.get(kind) if isinstance(kind, str) else None
@@ -118,14 +123,8 @@ def _filled(dtype: np.dtype[Any], arrays: Mapping[str, NDArray[Any]], prefix: st
     return target
 
 
-def check_target_facts(facts: Any) -> tuple[str, NDArray[Any] | None]:
-    """Type of the targets, and the classes where they are texts.
-
-    Raises
-    ------
-    ExchangeError
-        SHARE_MALFORMED.
-    """
+def _check_facts(facts: Any) -> tuple[str, NDArray[Any] | None]:
+    """Return the type of the targets, and the classes if they are texts."""
     dtype = facts.get("dtype") if isinstance(facts, Mapping) else None
     if isinstance(dtype, str) and dtype in _STORED:
         return dtype, None
@@ -139,14 +138,7 @@ def check_target_facts(facts: Any) -> tuple[str, NDArray[Any] | None]:
     return str(dtype), np.array(classes, dtype=str if dtype == "str" else object)
 
 
-def decode_target(values: NDArray[Any], dtype: str, classes: NDArray[Any] | None) -> NDArray[Any]:
-    """Targets of shape (n_rows,) as they were before `encode_targets`.
-
-    Raises
-    ------
-    ExchangeError
-        SHARE_MALFORMED or TOO_LARGE.
-    """
+def _decoded(values: NDArray[Any], dtype: str, classes: NDArray[Any] | None) -> NDArray[Any]:
     if values.dtype != (np.int64 if classes is not None else _STORED[dtype]) or values.ndim != 1:
         raise _malformed("of another type than its manifest says")
     if classes is not None:
@@ -175,5 +167,5 @@ def _malformed(what: str) -> ExchangeError:
 
 
 def too_large(what: str) -> ExchangeError:
-    """The error for a share that takes more memory than a share may."""
+    """Return the error for a share that takes more memory than it may."""
     return ExchangeError("TOO_LARGE", f"The share cannot be used: its {what}. Have a smaller one made.")

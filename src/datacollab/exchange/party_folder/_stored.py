@@ -14,7 +14,7 @@ from ..._typing import FloatArray
 from ...bundle import arrays_to_bytes, bytes_to_arrays, digest
 from ...errors import ExchangeError
 from ...party import LocalParty, Party, local_party, party_state
-from ...share import Share, check_target_facts, decode_target, encode_targets, is_named, named_from
+from ...share import Share, decode_targets, encode_targets
 from ..log import AuditLog
 from ..project import Anchor, Project, anchor_from_bytes, anchor_to_bytes
 from ._commit import has_forgotten
@@ -81,7 +81,8 @@ def own_rows_from(facts: Any, members: Mapping[str, bytes]) -> OwnRows:
     """
     try:
         arrays = bytes_to_arrays(members[MEMBER], what=MEMBER)
-        target = _target_of(facts["target"], arrays)
+        left = {name: array for name, array in arrays.items() if name not in ("rows", "order")}
+        target, _ = decode_targets(facts["target"], left, len(arrays["rows"]), 0)
         order = arrays["order"].astype(np.intp) if "order" in arrays else None
         return OwnRows(X=arrays["rows"], target=target, order=order, n_shared=int(facts["n_shared"]))
     except (ExchangeError, KeyError, TypeError, ValueError) as error:
@@ -90,13 +91,6 @@ def own_rows_from(facts: Any, members: Mapping[str, bytes]) -> OwnRows:
             f"The stored rows of this party cannot be read ({type(error).__name__}). Restore the file from a backup, "
             "or share again.",
         ) from None
-
-
-def _target_of(facts: Any, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-    if not is_named(facts):
-        return decode_target(arrays["target"], *check_target_facts(facts))
-    fields = {name: array for name, array in arrays.items() if name not in ("rows", "order")}
-    return named_from(facts, fields, len(arrays["rows"]), 0)[0]
 
 
 ANCHOR = "anchor.bin"

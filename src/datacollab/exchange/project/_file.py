@@ -234,28 +234,22 @@ _HEAD = """\
 # After a change the owner signs it again (datacollab project sign), and everyone needs the new file.
 """
 _TASK = """\
-# kind: classification or regression.  target: the column to predict; all its classes, or what it can be at least
-# and at most, in its unit.
+# kind: classification or regression.  target: the column to predict; all its classes, or its possible range, in its
+# unit.
 """
-_SURVIVAL = """\
-# kind survival: times to an event.
-"""
+_SURVIVAL = "# kind survival: times to an event.\n"
 _TIMES = """\
-# event: the column that says whether it was seen, by the entries of seen and of
-# not_seen; all other entries are refused.  time: the column of when it, or the last observation, was; above 0, at most
-# maximum, in the unit.  rounding: times are rounded up to its multiples before they leave a party; 0: they leave
-# exactly, and a row's own time may tell whose it is.
+# event: the column that says whether it was seen, by the entries of seen and of not_seen; all other entries are
+# refused.  time: the column with its time, or that of the last observation; above 0, at most maximum, in the unit.
+# rounding: times are rounded up to its multiples before they leave a party; 0: they leave exactly, and may tell whose
+# they are.
 """
 _EFFECT = """\
 # kind effect: of a treatment on an outcome.  treatment: the column that says who was treated, by the entries of treated
 # and of untreated; all other entries are refused.
 """
-_EFFECT_ON_NUMBER = """\
-# outcome: a column of numbers; what they can be at least and at most, in their unit.  Of yes and no, write 1 and 0.
-"""
-_NONE = """\
-# kind none: nothing to predict.  Parties share representations alone, for groups of like rows.
-"""
+_EFFECT_ON_NUMBER = "# outcome: a column of numbers, with their range in their unit.  Write yes and no as 1 and 0.\n"
+_NONE = "# kind none: nothing to predict.  Parties share representations alone, for groups of like rows.\n"
 _ANCHOR = """\
 # The anchor: rows that all parties obfuscate alike.  The owner makes it once, from public rows (datacollab anchor
 # seal); the analyst never sees it.  method: smote, uniform, gaussian or sample.
@@ -267,7 +261,7 @@ _RULES = """\
 """
 _COLUMNS = """\
 # The columns, in the order of the matrix that each party makes of its table; nothing is learnt from private rows.
-# kind number: minimum and maximum are what is possible, in the unit.  kind category: all categories.
+# kind number: the possible minimum and maximum, in the unit.  kind category: all categories.
 # missing: refuse, or fill (with the value of fill; flag_missing = true adds a column that says where).
 # outside, for a number out of its range: refuse, clip (to the nearer bound) or missing.  unknown, for a category that
 # is not listed: refuse, other (a category of its own) or missing.  More than one in twenty are refused all the same.
@@ -280,9 +274,7 @@ _SHARING = """\
 # run: raised, with new mask keys, to share again.  labelled_by: the party that adds the anchor's labelled rows.
 # epsilon (optional): noise for differential privacy; with few rows it costs more than collaborating brings.
 """
-_MASK_KEYS = """\
-# The third line of each party's public.key (datacollab keys mask).  It serves one run.
-"""
+_MASK_KEYS = "# The third line of each party's public.key (datacollab keys mask).  It serves one run.\n"
 _ENTITIES = """\
 # The legal entity behind each party's key, and the analyst's.  Three different ones at least must be parties.
 """

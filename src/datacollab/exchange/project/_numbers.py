@@ -27,7 +27,7 @@ _DECIMAL = re.compile(r"[+-]?\d+(\.\d+)?", re.ASCII)
 def affected_rows(rows: NDArray[np.bool_], first_row: int | None, *, earlier: int = 0) -> str:
     """Count the rows that are True, in the words of a refusal.
 
-    `first_row` rows of the file came before, of which `earlier` are counted too; it is None if these are all.
+    `first_row` rows of the file came before, None if these are all; `earlier` of them are counted too.
 
     >>> rows = np.array([False, True, True])
     >>> affected_rows(rows, None)
@@ -90,7 +90,7 @@ def _finder(labels: Sequence[str | int]) -> Callable[[object], int]:
     exact = {text: position for position, text in enumerate(texts)}
     values: dict[str, int] = {}
     for position, text in enumerate(texts):
-        # Labels of one value, such as "1" and "1.0", are told apart as text only.
+        # Labels of one value, such as "1" and "1.0", differ as text only.
         value = _value(text)
         values[value] = UNKNOWN if value in values else position
 

@@ -57,7 +57,7 @@ class AnchorRecipe:
 
 
 def is_device_name(name: str) -> bool:
-    """Return whether Windows opens a device instead of a file of this name, whatever its extension.
+    """Return whether Windows opens a device instead of a file of this name, with any extension.
 
     Examples
     --------
@@ -137,7 +137,7 @@ class Project:
         check_text("[project], name", self.name)
         check_text("[project], purpose", self.purpose, most=5000, lines=True)
         check_limits("[project], revision", self.revision, 1)
-        # One order for all, whatever the file's: whether a file was reordered must not show anywhere.
+        # One order for all: whether a file was reordered must not show anywhere.
         object.__setattr__(self, "parties", dict(sorted(self.parties.items())))
         self._check_columns()
         self._check_members()
