@@ -36,15 +36,7 @@ _MOST_BYTES = 2**32
 
 @dataclass(frozen=True, eq=False)
 class _Form:
-    """The table under one change of units.
-
-    Attributes
-    ----------
-    name : str
-    rows : ndarray of shape (n_rows, n_features)
-    usable : ndarray of shape (n_rows,)
-        Rows that are not constant, as which too much else could be taken.
-    """
+    """Table under one change of units, and which of its rows are not constant, as too much else is."""
 
     name: str
     rows: FloatArray
@@ -52,14 +44,7 @@ class _Form:
 
 
 class RowSearch:
-    """Look for the rows of one table in many arrays.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_rows, n_features)
-    affine : bool
-        Whether to look for rows in other units as well.
-    """
+    """Search for the rows of one table in many arrays, in other units too if `affine`."""
 
     def __init__(self, X: FloatArray, *, affine: bool) -> None:
         self._X = X
@@ -75,7 +60,7 @@ class RowSearch:
         self._telling = (several | fractional) & (X.shape[1] > 1)
 
     def rows(self, array: NDArray[np.generic]) -> tuple[str, int] | None:
-        """In which form, and how many, of the table's rows the array holds; None for none."""
+        """Return in which form, and how many, of the table's rows the array holds, or None."""
         for name, found in self._matches(array):
             distinct = len(np.unique(self._X[found], axis=0)) if found.any() else 0
             if (found & self._telling).any() or (
@@ -90,10 +75,7 @@ class RowSearch:
         return any(_found(self._mean, view).any() for view in views if self._mean is not None)
 
     def raw(self, blob: bytes) -> int:
-        """How many rows, of those looked for, stand byte by byte in a file that is not understood.
-
-        A column of many values, in one piece, gives all rows away.
-        """
+        """Count the rows, of those looked for, that stand byte by byte in a file of an unknown kind."""
         few = max(4, _MOST_BYTES // max(1, 4 * len(blob)))
         rows = self._X[self._telling & self._exact.usable]
         columns = self._X.T[[len(np.unique(column)) >= 8 for column in self._X.T]]
@@ -129,7 +111,7 @@ class RowSearch:
 
 
 def _count_in(blob: bytes, rows: FloatArray, few: int, dtype: str) -> int:
-    """How many of a few of the rows stand in bytes."""
+    """Count how many of a few of the rows stand in bytes."""
     if len(rows) == 0:
         return 0
     chosen = rows[np.linspace(0, len(rows) - 1, min(few, len(rows))).astype(int)]
@@ -172,7 +154,7 @@ def _directions(X: FloatArray) -> FloatArray:
 
 
 def _views(array: NDArray[np.generic], width: int) -> Iterator[FloatArray]:
-    """The array as tables of so many columns, in the ways that rows could lie in it."""
+    """Yield the array as tables of so many columns, in the ways that rows could lie in it."""
     if array.ndim > 2:
         flat = {array.shape[0]: array.reshape(array.shape[0], -1), -1: array.reshape(-1, array.shape[-1])}
         tables = list(flat.values())
@@ -201,10 +183,7 @@ def _finite(array: NDArray[np.generic]) -> FloatArray:
 
 
 def _found(form: _Form, table: FloatArray) -> NDArray[np.bool_]:
-    """For each row of the form, whether it occurs in the table.
-
-    Rows are sorted by one projection, so only few have to be compared, however large the table is.
-    """
+    """Return for each row of the form whether it occurs in the table."""
     tolerance = _LOOSE if form.rows.shape[1] >= 3 else _STRICT
     direction = np.random.default_rng(0).normal(size=form.rows.shape[1])
     with np.errstate(all="ignore"):
@@ -241,17 +220,11 @@ _Children = Iterator[tuple[str, Any]]
 
 
 def arrays_in(artefact: Any) -> Iterator[tuple[str, Any]]:
-    """Walk through an object and all that it holds, each thing once.
+    """Walk through an object and all that it holds; yield paths with numeric arrays, bytes or UNSEARCHED.
 
     Looks into attributes, mappings, sequences, functions' closures, data frames, sparse matrices, the state that
     extension types give of themselves, and bytes: NumPy and safetensors files, archives of them, and compressed bytes.
-
-    Yields
-    ------
-    path : str
-        How to get there: attributes and names in files by name, all else by number, for keys may be private.
-    found : ndarray, bytes or UNSEARCHED
-        A numeric array; bytes that are none of the files above; or a mark that here the search was cut short.
+    A path has attributes and names in files by name, all else by number, for keys may be private.
     """
     budget = MAX_ENTRIES
     # Kept alive, for an id is free again once its object is gone.
@@ -282,7 +255,7 @@ def arrays_in(artefact: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _as_array(value: Any) -> NDArray[Any] | None:
-    """The value as an array, where it is one in some guise."""
+    """Return the value as an array, if it is one in some guise."""
     if isinstance(value, np.ndarray):
         return _numbers(value)
     with suppress(Exception):
@@ -308,7 +281,7 @@ def _looks_numeric(value: Any, depth: int = 3) -> bool:
 
 
 def _numbers(array: NDArray[Any]) -> NDArray[Any]:
-    """An array of objects as numbers: all of it, or at least the columns that can be."""
+    """Return an array of objects as numbers: all of it, or at least the columns that can be."""
     if array.dtype != object:
         return array
     with suppress(TypeError, ValueError):
@@ -330,7 +303,7 @@ def _fields(array: NDArray[Any]) -> _Children:
 
 
 def _children(value: Any) -> _Children:
-    """What an object holds; nothing of it is called except for the state of a type without attributes."""
+    """Yield what an object holds; nothing of it is called except for the state of a type without attributes."""
     if isinstance(value, Mapping):
         with suppress(Exception):
             for number, (key, item) in enumerate(value.items()):
@@ -365,7 +338,7 @@ def _attributes(value: Any) -> _Children:
 
 
 def _contents(blob: bytes, budget: int) -> _Children:
-    """What is in bytes that are a known kind of file; nothing where they are none, or damaged."""
+    """Yield the contents of bytes that are a known kind of file; nothing if they are none, or damaged."""
     with suppress(Exception):
         if blob.startswith(b"\x93NUMPY"):
             yield "", np.load(io.BytesIO(blob), allow_pickle=False)
@@ -420,13 +393,11 @@ class StoredRows:
     Attributes
     ----------
     path : str
-        Where: attributes and names in files by name, all else by number.
+        Attributes and names in files by name, all else by number.
     kind : {"rows", "transformed rows", "mean", "unsearched"}
-        "rows" are equal to those of the table.  "transformed rows" are so after a change of units; `form` says which.
-        "mean" is that of all rows, a weaker finding: it tells little about one of many rows.  "unsearched" is no
-        finding but a gap: here the search was cut short.
+        "rows" equal those of the table, "transformed rows" after the change of units that `form` names.  "mean" is
+        that of all rows, a weaker finding.  "unsearched" is a gap: here the search was cut short.
     form : str
-        What was done to the rows.
     n_found : int
         Rows of the table that were found; 0 for "mean" and "unsearched".
     n_rows : int
@@ -447,15 +418,14 @@ def find_training_rows(artefact: Any, X: ArrayLike, *, affine: bool = True) -> l
     ----------
     artefact : object
         A fitted estimator, a `PartyModel`, a `Share`, a mapping of arrays, bytes, or the `pathlib.Path` of a file.
-        Nothing is changed, revived from bytes, or called except for what says how data frames, tensors and extension
-        types look as arrays.
+        Nothing is changed, revived from bytes, or called, except for the methods by which data frames, tensors and
+        extension types give themselves as arrays.
     X : array-like of shape (n_rows, n_features)
-        The party's own rows, for what the party keeps or sends; its representation or collaboration representation,
-        for what must not contain those.
+        The party's own rows, or their representation, which the artefact must not contain.
     affine : bool, default=True
         Whether to look for rows in other units too: less their mean, standardised, scaled to a range, to unit length,
-        column by column in units of their own, or mapped by any affine map that can be undone, where the array has the
-        rows in the table's order.
+        column by column in units of their own, or, with the array's rows in the table's order, under any affine map
+        that can be undone.
 
     Returns
     -------
@@ -465,17 +435,14 @@ def find_training_rows(artefact: Any, X: ArrayLike, *, affine: bool = True) -> l
     Raises
     ------
     RepresentationError
-        When the table is not finite, two-dimensional and numeric.
+        If the table is not finite, two-dimensional and numeric.
 
     Notes
     -----
     That nothing is found does not show that nothing is there.  Rows under other maps, encrypted, in text, or in formats
-    other than those of NumPy and safetensors are found only where they stand byte by byte in double or single
-    precision.  Of a table of a single column little is found, for a number may be anywhere by chance.  A model
-    that contains no row may still tell much about one: see `membership`.
-
-    The work is bounded: of objects with very many parts, very large arrays, and archives that unpack to very much,
-    part is left out, and an "unsearched" entry says so.
+    other than those of NumPy and safetensors are found only if they stand byte by byte in double or single precision.
+    The work is bounded: of very many parts, very large arrays, and archives that unpack to very much, a part is left
+    out, and an "unsearched" entry says so.
 
     Examples
     --------

@@ -31,22 +31,8 @@ __all__ = [
 class CandidateTargets:
     """Targets of candidates, as further equations for the members of a group.
 
-    Of a group whose rows have several targets, each member has one of these.  Of one with a single number, it is the
-    mean of the members' numbers; if it is a class, it is that of each.
-
-    Parameters
-    ----------
-    target : array-like of shape (n_candidates,)
-    n_candidates : int
-    shared : ndarray of shape (n_shared,)
-        Targets as shared.
-    scale : float
-        Standard deviation of the representation, in whose units gaps between numbers are given.
-
-    Raises
-    ------
-    AgreementError
-        When there is not one target per candidate, or they are of another kind than those shared.
+    If a group's rows have several targets, each member has one of these.  If they have a single number, it is the mean
+    of the members' numbers; a single class is that of each.
     """
 
     def __init__(self, target: ArrayLike, n_candidates: int, shared: NDArray[Any], scale: float) -> None:
@@ -56,13 +42,13 @@ class CandidateTargets:
         self._unit = scale / spread if spread > 0 else 0.0
 
     def may_be(self, targets: NDArray[Any]) -> NDArray[np.bool_]:
-        """Which candidates may be in a group with these targets, shape (n_candidates,)."""
+        """Return which candidates may be in a group with these targets, shape (n_candidates,)."""
         if self._is_numeric and len(np.unique(targets)) == 1:
             return np.ones(len(self._target), dtype=bool)
         return np.isin(self._target, targets)
 
     def gaps(self, candidates: NDArray[np.intp], targets: NDArray[Any]) -> FloatArray:
-        """What has to add up to zero over the members besides: a column for numbers, none for classes."""
+        """Return what else has to add up to zero over the members: a column for numbers, none for classes."""
         if not self._is_numeric or self._unit == 0:
             return np.empty((len(candidates), 0))
         return np.asarray((self._target[candidates] - targets.mean())[:, None] * self._unit)
@@ -76,32 +62,14 @@ _FEASIBLE = 1e-7
 def find_subset_by_programme(
     vectors: FloatArray, size: int, tolerance: float, seconds: float, costs: FloatArray | None = None
 ) -> IntArray | None:
-    r"""Find vectors, so many of them, that add up to zero.
+    r"""Find vectors, so many of them, that add up to zero; return their positions, ascending, or None.
 
     .. math:: \min c^\top x \quad \text{subject to} \quad V^\top x \approx 0, \; 1^\top x = m, \; x \in \{0, 1\}^n
 
-    Parameters
-    ----------
-    vectors : ndarray of shape (n_vectors, n_columns)
-        The likeliest first: the first 1,500 are used.
-    size : int
-    tolerance : float
-        Largest distance of the sum from zero.
-    seconds : float
-        After which the search is given up.
-    costs : ndarray of shape (n_vectors,), optional
-        The less, the likelier; by default the squared lengths.
-
-    Returns
-    -------
-    ndarray of shape (size,) or None
-        Positions, ascending.
-
-    Notes
-    -----
-    There are no more columns than a relaxation to :math:`0 \le x \le 1` can leave fractional, so that the more
-    columns there are, the less is left to branch on: ten of a thousand vectors in 32 columns take a fraction of a
-    second, twelve of a hundred in 16 some seconds.
+    The likeliest vectors come first, and the first 1,500 are used.  The costs c are less the likelier, by default the
+    squared lengths.  There are no more columns than a relaxation to :math:`0 \le x \le 1` can leave fractional, so more
+    columns leave less to branch on: ten of a thousand vectors in 32 columns take a fraction of a second, twelve of a
+    hundred in 16 some seconds.
     """
     some = np.asarray(vectors[:_MOST_VECTORS], dtype=np.float64)
     n = len(some)
@@ -141,28 +109,11 @@ _BLOCK = 2_000_000
 def find_subset(
     vectors: FloatArray, total: FloatArray, size: int, tolerance: float, seconds: float = math.inf
 ) -> IntArray | None:
-    r"""Find vectors, so many of them, that add up to a total.
+    r"""Find vectors, 1 to 9 of them, that add up to a total; return their positions, ascending, or None.
 
     With :math:`h = \lfloor m / 2 \rfloor` the sums of all h vectors are sorted along one direction, and each meets
-    those that complete it; of an odd number, one vector is tried after the other.  What fits along the direction is
-    looked at in all coordinates.  Larger subsets are sought among fewer of the vectors, the first ones.
-
-    Parameters
-    ----------
-    vectors : ndarray of shape (n_vectors, n_columns)
-        The likeliest first.
-    total : ndarray of shape (n_columns,)
-    size : int
-        From 1 to `LARGEST_SUBSET`.
-    tolerance : float
-        Largest distance of the sum from the total.
-    seconds : float, default=inf
-        After which the search is given up.
-
-    Returns
-    -------
-    ndarray of shape (size,) or None
-        Positions, ascending; of several subsets that fit, the closest one of those that meet first.
+    those that complete it; of an odd number, one vector is tried after the other.  Pairs that fit along the direction
+    are compared in all coordinates.  The likeliest vectors come first; larger subsets are sought among fewer of them.
     """
     ends = time.monotonic() + seconds
     if size == 1:
@@ -201,7 +152,7 @@ class _Halves:
         self._sums, self._members = sums[order], members[order]
 
     def meet(self, total: FloatArray, tolerance: float, pivot: int) -> IntArray | None:
-        """Two halves without a vector in common, and without the pivot, that add up to the total."""
+        """Find two halves without a vector in common, and without the pivot, that add up to the total."""
         wanted = float(total @ self._direction) - self._sums
         starts = np.searchsorted(self._sums, wanted - tolerance, side="left")
         counts = np.searchsorted(self._sums, wanted + tolerance, side="right") - starts
@@ -225,7 +176,7 @@ class _Halves:
     def _closest(
         self, left: IntArray, right: IntArray, total: FloatArray, tolerance: float, pivot: int
     ) -> tuple[float, IntArray] | None:
-        """Distance and members of the best of some pairs of halves."""
+        """Return distance and members of the best of some pairs of halves."""
         if not len(left):
             return None
         members = np.hstack([self._members[left], self._members[right]])
@@ -245,7 +196,7 @@ class _Halves:
 
 
 def _all_sums(values: FloatArray, size: int) -> tuple[FloatArray, NDArray[np.int16]]:
-    """Sums of all subsets, shape (n_subsets,), and their members, shape (n_subsets, size)."""
+    """Return sums of all subsets, shape (n_subsets,), and their members, shape (n_subsets, size)."""
     n = len(values)
     sums, members = values.copy(), np.arange(n, dtype=np.int16)[:, None]
     for smaller in range(1, size):
@@ -275,11 +226,11 @@ _FAILURES = 2
 
 
 class AffineEstimate:
-    r"""f as an affine map, estimated from anchor rows, and how far it is off.
+    r"""Estimate of f as an affine map from anchor rows, with its errors.
 
-    Of all maps :math:`x \mapsto b + x F` that fit the pairs best, the one with the smallest F; in units of each
-    column's spread where rows left out are met better so.  Where f is affine and the anchor rows span the space, it is
-    f to rounding.
+    Of all maps :math:`x \mapsto b + x F` that fit the pairs best, it is the one with the smallest F; in units of each
+    column's spread if that predicts rows left out better.  If f is affine and the anchor rows span the space, it is f
+    to rounding.
 
     Parameters
     ----------
@@ -295,15 +246,7 @@ class AffineEstimate:
     Raises
     ------
     AgreementError
-        When there is not one representation per row.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from datacollab.risk.attacks import AffineEstimate
-    >>> anchor, F = np.random.default_rng(0).normal(size=(30, 4)), np.ones((4, 2))
-    >>> bool(AffineEstimate(anchor, anchor @ F + 1).errors.max() < 1e-12)
-    True
+        If there is not one representation per row.
     """
 
     errors: FloatArray
@@ -336,11 +279,11 @@ class AffineEstimate:
 
     @property
     def is_close(self) -> bool:
-        """Whether for most rows it is off by less than a twentieth of a standard deviation."""
+        """Whether it is off by less than a twentieth of a standard deviation for most rows."""
         return bool(np.median(self.errors) <= _LARGEST_ERROR)
 
     def __call__(self, rows: FloatArray) -> FloatArray:
-        """The images of rows, shape (n_rows, n_intermediate)."""
+        """Map rows, shape (n_rows, n_intermediate)."""
         return _apply(self._parts, rows / self._unit)
 
 
@@ -361,21 +304,11 @@ class Demixing:
 
     @property
     def n_solved(self) -> int:
-        """Groups taken apart."""
+        """Count the groups taken apart."""
         return sum(each is not None for each in self.members)
 
     def scores(self, otherwise: ArrayLike) -> FloatArray:
-        """Membership scores: a candidate in some group before all others, and the others by what else is known.
-
-        Parameters
-        ----------
-        otherwise : array-like of shape (n_candidates,)
-            Scores of another attack, which decide where this one does not.
-
-        Returns
-        -------
-        ndarray of shape (n_candidates,)
-        """
+        """Score membership: a candidate in some group before all others, and the others by another attack's scores."""
         scores = np.asarray(otherwise, dtype=np.float64)
         scores = rankdata(scores) / (len(scores) + 1)
         for each in self.members:
@@ -385,7 +318,7 @@ class Demixing:
 
 
 def _equal_rows(rows: FloatArray) -> tuple[IntArray, ...]:
-    """Positions of rows that equal each other, group by group; a row like no other is a group of its own."""
+    """Return positions of rows that equal each other, group by group; a row like no other is a group of its own."""
     _, group = np.unique(rows, axis=0, return_inverse=True)
     group = group.reshape(-1)
     order = np.argsort(group, kind="stable")
@@ -415,12 +348,12 @@ def demix(
     target : array-like of shape (n_shared,)
         As shared.
     candidates : array-like of shape (n_candidates, n_features)
-        Of whom the attacker supposes that they may be in the table.
+        Supposed rows of the table.
     estimate : AffineEstimate
-        What the attacker knows of f.
+        The attacker's knowledge of f.
     candidate_target : array-like of shape (n_candidates,), optional
-        Where the attacker knows these as well: only candidates of a group's classes are tried then, and the mean of
-        the members' numbers has to be the one that is shared.  Not needed.
+        If the attacker knows these as well, only candidates of a group's classes are tried, and the mean of the
+        members' numbers has to be the one that is shared.
     anchor_representation, anchor_target : array-like, optional
         With these, candidates are tried in the order in which they look like the group's class.
     seconds : float, default=300
@@ -429,15 +362,14 @@ def demix(
     Returns
     -------
     Demixing
-        Without groups where f is not affine, or not known well enough.
+        Without groups if f is not affine, or not known well enough.
 
     Notes
     -----
-    Larger groups are met in the middle among fewer of the likeliest candidates (of six or seven rows among 280, of
-    eight or nine among 125); what is not found so, and groups of more than nine rows, are left to an integer programme,
-    which finds the likeliest subset that fits, mostly in less than a second.  A subset counts as found only where fewer
-    than one in ten thousand groups would fit any subset by chance.  Noise of a few hundredths of a standard deviation
-    is enough that none is found; that protects from this attack, and by itself from no other.
+    Groups of up to nine rows are met in the middle, larger ones among fewer of the likeliest candidates.  All others
+    are left to an integer programme, which finds the likeliest subset that fits, mostly in less than a second.  A
+    subset counts as found only if fewer than one in ten thousand groups would fit any subset by chance.  Noise of a few
+    hundredths of a standard deviation is enough that none is found; that protects from this attack, and from no other.
     """
     Z = check_rows(representation, "The representation")
     X = check_rows(candidates, "The table of candidates")
@@ -476,7 +408,7 @@ def demix(
 
 
 class _Search:
-    """Subsets by meeting in the middle, then as a programme, until the time is over."""
+    """Search for subsets by meeting in the middle, then as a programme, until the time is over."""
 
     def __init__(self, ends: float) -> None:
         self._ends = ends
@@ -487,7 +419,7 @@ class _Search:
         return time.monotonic() >= self._ends
 
     def subset(self, gaps: FloatArray, size: int, tolerance: float) -> IntArray | None:
-        """Positions of so many vectors that add up to zero, the likeliest being first; None where none was found."""
+        """Return positions of so many vectors that add up to zero, the likeliest being first, or None."""
         found = None
         if size <= LARGEST_SUBSET:
             left = min(self._ends - time.monotonic(), _SECONDS_PER_GROUP)
@@ -500,7 +432,7 @@ class _Search:
 
 
 def _affine(A: FloatArray, Z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Mean of the rows, mean of their images, and F."""
+    """Return the mean of the rows, the mean of their images, and F."""
     centre, image = A.mean(axis=0), Z.mean(axis=0)
     centred = A - centre
     if not centred.any():
@@ -515,7 +447,7 @@ def _apply(parts: tuple[FloatArray, FloatArray, FloatArray], rows: FloatArray) -
 
 
 def _likeliest_first(images: FloatArray, mean: FloatArray, of_class: FloatArray | None) -> IntArray:
-    """Candidates in the order of the better of two ranks: by distance from the mean, and by class."""
+    """Order candidates by the better of two ranks: by distance from the mean, and by class."""
     rank = rankdata(((images - mean) ** 2).sum(axis=1), method="ordinal")
     if of_class is not None:
         rank = np.minimum(rank, rankdata(-of_class, method="ordinal"))
@@ -523,7 +455,7 @@ def _likeliest_first(images: FloatArray, mean: FloatArray, of_class: FloatArray 
 
 
 def _tolerance(images: FloatArray, size: int, wanted: float, n_candidates: int) -> float:
-    """The wanted tolerance, or less where so many subsets would fit by chance that none could be told."""
+    """Return the tolerance asked for, or less if too many subsets would fit by chance."""
     d = images.shape[1]
     spread = np.linalg.svd(images - images.mean(axis=0), compute_uv=False) / math.sqrt(len(images))
     spread = np.maximum(spread, 1e-12 * spread.max(initial=1e-300))
@@ -535,7 +467,7 @@ def _tolerance(images: FloatArray, size: int, wanted: float, n_candidates: int) 
 
 
 class _Likelihood:
-    """How much a representation looks like that of a class, by the anchor's."""
+    """Likeness of representations to those of a class, by the anchor's."""
 
     def __init__(self, representation: ArrayLike | None, target: ArrayLike | None) -> None:
         self._known: dict[Any, tuple[FloatArray, FloatArray]] = {}
@@ -550,7 +482,7 @@ class _Likelihood:
                 self._known[label] = rows.mean(axis=0), np.asarray(np.linalg.pinv(0.9 * own + 0.1 * pooled))
 
     def of(self, images: FloatArray, targets: Sequence[Any] | NDArray[Any]) -> FloatArray | None:
-        """Minus half the squared Mahalanobis distance from the class of a group; None where it has none."""
+        """Return minus half the squared Mahalanobis distance from the class of a group, or None if it has no class."""
         if len(np.unique(targets)) > 1 or targets[0] not in self._known:
             return None
         mean, precision = self._known[targets[0]]

@@ -1,4 +1,4 @@
-"""Whether a record is in the table: scores, and their curve."""
+"""Membership: scores, how well they tell members from others, and shares made as the party makes them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def representation_distance_scores(
     Parameters
     ----------
     rows : array-like of shape (n_rows, n_features)
-        Of whom the attacker wants to know whether they took part.
+        The supposed members.
     representation : array-like of shape (n_samples, n_intermediate)
         As shared.
     emulator : callable or regressor
@@ -67,15 +67,9 @@ def representation_distance_scores(
     Raises
     ------
     RepresentationError
-        When a table is not finite, two-dimensional and numeric.
+        If a table is not finite, two-dimensional and numeric.
     AgreementError
-        When the emulator returns other columns than the representation has.
-
-    Examples
-    --------
-    >>> from datacollab.risk.attacks import representation_distance_scores
-    >>> representation_distance_scores([[1.5], [4.0]], [[2.0], [3.5]], lambda rows: 2 * rows)
-    array([-0.5, -4.5])
+        If the emulator returns other columns than the representation has.
     """
     X = check_rows(rows, "The table of rows")
     Z = check_rows(representation, "The representation")
@@ -114,15 +108,9 @@ def reconstruction_distance_scores(
     Raises
     ------
     RepresentationError
-        When a table is not finite, two-dimensional and numeric, or there are too few public rows.
+        If a table is not finite, two-dimensional and numeric, or there are too few public rows.
     AgreementError
-        When the columns differ.
-
-    Examples
-    --------
-    >>> from datacollab.risk.attacks import reconstruction_distance_scores
-    >>> reconstruction_distance_scores([[1.0]], [[1.5], [9.0]], [[0.0], [3.0], [7.0]], n_neighbors=2)
-    array([-0.33333333])
+        If the columns differ.
     """
     X = check_rows(rows, "The table of rows")
     guesses, P = check_rows(reconstructions, "The table of reconstructions"), check_rows(public, "The public table")
@@ -142,7 +130,7 @@ def reconstruction_distance_scores(
 def subspace_scores(
     rows: ArrayLike, anchor: ArrayLike, anchor_representation: ArrayLike, public: ArrayLike
 ) -> FloatArray:
-    r"""Score rows by how much of them the subspace of a linear f contains, beyond what is usual.
+    r"""Score rows by how much of them the subspace of a linear f contains, beyond the usual.
 
     f fitted on few rows keeps more of those than of others.  With F the linear estimate of f from leaked anchors,
     :math:`(A^c)^\dagger \tilde A^c`, P the orthogonal projection onto its range, and :math:`P_0` that onto as many
@@ -155,11 +143,10 @@ def subspace_scores(
     Parameters
     ----------
     rows : array-like of shape (n_rows, n_features)
-        Of whom the attacker wants to know whether f was fitted on them.
+        Supposed training rows of f, in the units that f sees: columns in large units decide.
     anchor : array-like of shape (n_leaked, n_features)
         Leaked anchor rows.
     anchor_representation : array-like of shape (n_leaked, n_intermediate)
-        What f made of them.
     public : array-like of shape (n_public, n_features)
         Rows of the same kind.
 
@@ -171,24 +158,9 @@ def subspace_scores(
     Raises
     ------
     RepresentationError
-        When a table is not finite, two-dimensional and numeric, or does not vary.
+        If a table is not finite, two-dimensional and numeric, or does not vary.
     AgreementError
-        When rows or columns do not fit together.
-
-    Notes
-    -----
-    Columns in large units decide: give tables in the units that f sees, such as standardised columns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.decomposition import PCA
-    >>> from datacollab.risk.attacks import subspace_scores
-    >>> members, others, public, anchor = np.random.default_rng(0).normal(size=(4, 50, 20))
-    >>> f = PCA(5).fit(members[:15])
-    >>> scores = [subspace_scores(X, anchor, f.transform(anchor), public) for X in (members[:15], others)]
-    >>> bool(scores[0].mean() > scores[1].mean() + 0.2)
-    True
+        If rows or columns do not fit together.
     """
     X, A = check_rows(rows, "The table of rows"), check_rows(anchor, "The leaked anchor")
     Z = check_rows(anchor_representation, "The leaked anchor's representation")
@@ -218,7 +190,7 @@ def _check_columns(X: FloatArray, other: FloatArray, what: str) -> None:
 
 
 def _smallest_distances(X: FloatArray, others: FloatArray, k: int) -> FloatArray:
-    """Distances of each row from its k nearest others, in no order, shape (n_rows, k)."""
+    """Return distances of each row from its k nearest others, in no order, shape (n_rows, k)."""
     centre = others.mean(axis=0)
     near = np.empty((len(X), k), dtype=np.intp)
     centred = others - centre
@@ -232,7 +204,7 @@ def _smallest_distances(X: FloatArray, others: FloatArray, k: int) -> FloatArray
 
 @dataclass(frozen=True, kw_only=True)
 class Membership:
-    """How well a score tells members from others.
+    """Ability of a score to tell members from others.
 
     Attributes
     ----------
@@ -274,7 +246,7 @@ def membership(
     other_scores : array-like of shape (n_others,)
         Of rows of the same kind that took no part.
     fpr : float, default=0.01
-        Share of the others that may be taken for members.
+        Share of the others that may be taken for members.  With fewer than ``1 / fpr`` others, none may.
     groups : array-like of shape (n_members,), optional
         Numbers of groups of members whose scores rise and fall together, such as rows that share a published mean.
         Intervals then count groups, not members.
@@ -286,19 +258,14 @@ def membership(
     Raises
     ------
     ValueError
-        When scores are not one-dimensional and finite, there is none, or a parameter is out of range.
+        If scores are not one-dimensional and finite, there is none, or a parameter is out of range.
 
     Notes
     -----
-    The interval has DeLong's variance [1]_, with sums over groups in place of members where there are groups, and is
-    that of Student's t for the log odds of the area, with as many degrees of freedom as there are groups of members, or
-    others, less one.  So it covers the truth about as often as it says with thirty members in six groups, but for areas
-    above .95, where it is still too narrow.  It has no width where the score tells all members from all others; the
-    probability that it fails is then bounded as by Wilson's interval for the smaller of the two numbers.  With a single
-    group or row on either side it is [0, 1].
-
-    The average hides who is found with certainty, so look at `tpr` as well; with fewer than ``1 / fpr`` others, none
-    of them may be taken for a member.
+    The interval has DeLong's variance [1]_, with sums over groups in place of members if there are groups.  It is that
+    of Student's t for the log odds of the area, with as many degrees of freedom as there are groups of members, or
+    others, less one.  For areas above .95 it is too narrow.  If the score tells all members from all others, it is
+    Wilson's for the smaller of the two numbers; with a single group or row on either side it is [0, 1].
 
     References
     ----------
@@ -345,7 +312,7 @@ def _numbered(groups: ArrayLike | None, n_members: int) -> IntArray:
 
 
 def _auc_interval(members: FloatArray, others: FloatArray, group: IntArray) -> tuple[float, float, float]:
-    """AUC with an interval by its log odds, from ranks in place of all pairs."""
+    """Compute the AUC with an interval by its log odds, from ranks in place of all pairs."""
     m, n = len(members), len(others)
     ranks = rankdata(np.concatenate([members, others]))
     # For each member the share of the others below it; for each other row the share of the members above it.
@@ -382,28 +349,14 @@ _MODEL_ROWS = 600
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A share as an attacker sees it.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n_shared, n_intermediate)
-    group : ndarray of shape (n_shared,)
-        Class of each row, or its group of similar numeric targets.
-    """
+    """Share as an attacker sees it: rows, and the class of each, or its group of similar numeric targets."""
 
     rows: FloatArray
     group: IntArray
 
 
 class Reference:
-    """What rows of each class are usually like, from the anchor's or public rows' images.
-
-    Parameters
-    ----------
-    images : ndarray of shape (n_rows, n_intermediate)
-    group : ndarray of shape (n_rows,)
-    n_groups : int
-    """
+    """Usual rows of each class, from the anchor's or public rows' images under f."""
 
     def __init__(self, images: FloatArray, group: IntArray, n_groups: int) -> None:
         d = images.shape[1]
@@ -421,31 +374,19 @@ class Reference:
         self.width = float(np.median(distances[distances > 0])) if (distances > 0).any() else 1.0
 
     def towards(self, images: FloatArray, group: IntArray) -> FloatArray:
-        """Rows less their class's mean, no longer than the median row of the class is; shape of `images`."""
+        """Return rows less their class's mean, no longer than the median row of the class."""
         gaps = images - self.means[group]
         lengths = np.linalg.norm(gaps, axis=1)
         return np.asarray(gaps * np.minimum(1.0, self.clips[group] / np.maximum(lengths, 1e-300))[:, None])
 
 
 def share_statistics(view: View, reference: Reference, images: FloatArray, group: IntArray) -> FloatArray:
-    """Figures about each record, larger where it is likelier to be in the share.
+    """Compute figures about records, larger the likelier they are in the share; shape (n_records, n_statistics).
 
-    Parameters
-    ----------
-    view : View
-    reference : Reference
-    images : ndarray of shape (n_records, n_intermediate)
-        The records through the attacker's estimate of f.
-    group : ndarray of shape (n_records,)
-        Their classes.
-
-    Returns
-    -------
-    ndarray of shape (n_records, n_statistics)
-        How near the nearest shared row is, of the class and of all; how near the five nearest are; how well the rest of
-        a group would be usual rows of the class, if the record were in it; how far the class's mean is off in the
-        record's direction, and the same in units of the rows' spread; how a model of the share judges the record's
-        target, and how often its nearest rows have it.
+    How near the nearest shared row is, of the class and of all; how near the five nearest are; how usual the rest of a
+    group would be for the class, if the record were in it; how far the class's mean is off in the record's direction,
+    and the same in units of the rows' spread; how a model of the share judges the record's target, and how often its
+    nearest rows have it.
     """
     distances = cdist(images, view.rows)
     same = group[:, None] == view.group[None, :]
@@ -471,7 +412,7 @@ def share_statistics(view: View, reference: Reference, images: FloatArray, group
 
 
 def _shifts(view: View, reference: Reference) -> FloatArray:
-    """How far each class's shared rows are off on average, shape (n_groups, n_intermediate)."""
+    """Return how far each class's shared rows are off on average, shape (n_groups, n_intermediate)."""
     counts = np.bincount(view.group, minlength=reference.n_groups)
     sums = np.zeros_like(reference.means)
     np.add.at(sums, view.group, view.rows - reference.means[view.group])
@@ -479,7 +420,7 @@ def _shifts(view: View, reference: Reference) -> FloatArray:
 
 
 def _group_likelihood(view: View, reference: Reference, images: FloatArray, group: IntArray) -> FloatArray:
-    """Log of the mean, over the class's shared means, of how much likelier each is with the record than without."""
+    """Return the log mean, over the class's shared means, of how much likelier each is with the record than without."""
     found = np.zeros(len(images))
     for label in np.unique(group):
         records = group == label
@@ -502,7 +443,7 @@ def _group_likelihood(view: View, reference: Reference, images: FloatArray, grou
 
 
 def _model_scores(view: View, reference: Reference, images: FloatArray, group: IntArray) -> FloatArray:
-    """What kernel ridge regression on the share gives for the record's own target."""
+    """Predict the record's own target by kernel ridge regression on the share."""
     every = -(-len(view.rows) // _MODEL_ROWS)
     rows, group_of = view.rows[::every], view.group[::every]
 
@@ -515,43 +456,28 @@ def _model_scores(view: View, reference: Reference, images: FloatArray, group: I
 
 
 def added_row_scores(before: Sequence[Share], after: Sequence[Share], images: ArrayLike) -> FloatArray:
-    r"""Score records by how well each would explain what is new in a share, had it been added to the table.
+    r"""Score records by how well each, as a row added to the table, would explain the change of a share.
 
-    Means of groups keep the sum over their rows, so the sum of a class grows by the image of the new row:
-    :math:`\sum_i z_i' - \sum_i z_i = f(x)`.  Of several shares of a table with noise drawn anew, the mean counts.
+    Means of groups keep the sum over their rows, so the sum of a class grows by the image of the new row: :math:`\sum_i
+    z_i' - \sum_i z_i = f(x)`.  Of several shares of a table with noise drawn anew, the mean counts.  The new row's
+    class is the one with more rows than before.  If none has more, or targets are numbers, the sum is over all rows.
 
     Parameters
     ----------
-    before : sequence of Share
-        Of the table without the row, with the same f; several where it was shared several times.
-    after : sequence of Share
-        Of the table with the row.
+    before, after : sequence of Share
+        Of the table without and with the row, with the same f; several if it was shared several times.
     images : array-like of shape (n_records, n_intermediate)
         Records that may have been added, through the attacker's estimate of f.
 
     Returns
     -------
     ndarray of shape (n_records,)
-        Minus the distance of each from what is new.
+        Minus the distance of each from the change.
 
     Raises
     ------
     AgreementError
-        When there are no shares.
-
-    Notes
-    -----
-    The new row's class is the one with more rows than before.  Where none has more, or targets are numbers, the sum
-    over all rows is taken.
-
-    Examples
-    --------
-    >>> from datacollab.risk.attacks import added_row_scores
-    >>> from datacollab.share import Share
-    >>> before = Share(party="a", representation=[[1.0], [1.0]], anchor_representation=[[0.0]], target=[0, 0])
-    >>> after = Share(party="a", representation=[[3.0]] * 3, anchor_representation=[[0.0]], target=[0, 0, 0])
-    >>> added_row_scores([before], [after], [[7.0], [4.0]])
-    array([-0., -3.])
+        If there are no shares.
     """
     if not before or not after:
         raise AgreementError("Shares from before and after the row was added are wanted; give one of each at least.")
@@ -563,7 +489,7 @@ def added_row_scores(before: Sequence[Share], after: Sequence[Share], images: Ar
 
 
 def _grown(before: Share, after: Share) -> object:
-    """The class that has more rows than before; None where there is none."""
+    """Return the class that has more rows than before, if any."""
     if after.target.dtype.kind == "f":
         return None
     labels, counts = np.unique(after.target, return_counts=True)
@@ -585,12 +511,11 @@ _RECORDS = 1500
 
 
 class ShadowAttack:
-    """Tell from one share whether a record is in its table, by shares made for the purpose [1]_.
+    """Membership attack on one share, by shares made for the purpose [1]_.
 
     The attacker knows how the party shares, and makes many shares of tables of its own with as many rows of each class.
-    On these it learns how figures about a record differ where the record is in the table; each figure is compared with
-    what it is for the same record in tables without it.  No list of candidates is needed: every record is judged by
-    itself.
+    On these it learns how figures about a record differ if the record is in the table; each figure is compared with
+    those of the same record in tables without it.  Every record is judged by itself, without a list of candidates.
 
     Parameters
     ----------
@@ -606,23 +531,6 @@ class ShadowAttack:
     ----------
     .. [1] Carlini, Chien, Nasr, Song, Terzis and Tramer (2022). Membership inference attacks from first principles.
        IEEE Symposium on Security and Privacy.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from datacollab.risk.attacks import ShadowAttack, membership
-    >>> from datacollab.share import Share
-    >>> rng = np.random.default_rng(0)
-    >>> def share_means(images, target, random):
-    ...     return Share(party="a", representation=images.reshape(-1, 2, 6).mean(axis=1),
-    ...                  anchor_representation=images, target=target[::2])
-    >>> own, others, public = rng.normal(size=(20, 6)), rng.normal(size=(200, 6)), rng.normal(size=(1000, 6))
-    >>> labels = np.zeros(1000, dtype=int)
-    >>> attack = ShadowAttack(share_means, random_state=0).fit(public, labels, labels[:20])
-    >>> share = share_means(own, labels[:20], None)
-    >>> scores = [attack.score(share, rows, labels[: len(rows)]) for rows in (own, others)]
-    >>> membership(*scores).auc > 0.7
-    True
     """
 
     def __init__(
@@ -639,7 +547,7 @@ class ShadowAttack:
         self.random_state = random_state
 
     def fit(self, images: ArrayLike, target: ArrayLike, table_target: ArrayLike) -> Self:
-        """Make shares, and learn what a record changes.
+        """Make shares, and learn how figures change with a record.
 
         Parameters
         ----------
@@ -649,14 +557,10 @@ class ShadowAttack:
         table_target : array-like of shape (n_samples,)
             Targets of the table under attack, whose classes the shadow tables follow.
 
-        Returns
-        -------
-        self
-
         Raises
         ------
         AgreementError
-            When there are fewer than twice as many public rows as the table has.
+            If there are fewer than twice as many public rows as the table has.
         """
         random = check_random_state(self.random_state)
         pool = check_rows(images, "The public images")
@@ -696,7 +600,7 @@ class ShadowAttack:
         images : array-like of shape (n_records, n_intermediate)
             The records through the attacker's estimate of f; none of them among the public rows.
         target : array-like of shape (n_records,)
-            Their targets, or what the attacker takes for these.
+            Their targets, or the attacker's guesses.
 
         Returns
         -------
@@ -713,12 +617,12 @@ class ShadowAttack:
         return View(share.representation, np.maximum(self._code.groups(share.target), 0))
 
     def _statistics(self, views: list[View], images: FloatArray, groups: IntArray) -> FloatArray:
-        """Shape (n_views, n_records, n_statistics)."""
+        """Compute figures of shape (n_views, n_records, n_statistics)."""
         return np.stack([share_statistics(view, self._reference, images, groups) for view in views])
 
 
 def _drawn(groups: IntArray, counts: IntArray, random: np.random.RandomState) -> IntArray:
-    """Rows of a shadow table, so many of each class; where a class has too few, others instead."""
+    """Draw rows of a shadow table, so many of each class; if a class has too few, others instead."""
     order = random.permutation(len(groups))
     chosen = [order[groups[order] == label][:count] for label, count in enumerate(counts)]
     rows = np.concatenate(chosen)
@@ -727,21 +631,13 @@ def _drawn(groups: IntArray, counts: IntArray, random: np.random.RandomState) ->
 
 
 def _compared(found: FloatArray, mean: FloatArray, spread: FloatArray) -> FloatArray:
-    """Figures less what they are without the record, as they are and in units of their spread."""
+    """Compare figures with those without the record, as they are and in units of their spread."""
     difference = found - mean
     return np.hstack([difference, difference / np.maximum(spread, _LEAST_SPREAD)])
 
 
 def _fitted(statistics: FloatArray, inside: NDArray[np.bool_], random: np.random.RandomState) -> Any:
-    """A model that tells shares with a record from those without.
-
-    Parameters
-    ----------
-    statistics : ndarray of shape (n_shadows, n_records, n_statistics)
-    inside : ndarray of shape (n_shadows, n_records)
-        Which tables have which record.
-    random : numpy.random.RandomState
-    """
+    """Fit a model that tells shares with a record from those without."""
     weights = (~inside)[:, :, None].astype(np.float64)
     examples, truth = [], []
     for shadow, rows in enumerate(inside):

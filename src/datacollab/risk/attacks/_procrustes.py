@@ -52,45 +52,28 @@ MAX_DIRECTIONS = 100
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """Principal components.
-
-    Attributes
-    ----------
-    mean, scale : ndarray of shape (n_columns,)
-        What is taken off the columns, and what they are then divided by.
-    directions : ndarray of shape (n_columns, n_directions)
-        Orthonormal, by descending variance.
-    """
+    """Principal components: directions of shape (n_columns, n_directions), orthonormal, by descending variance."""
 
     mean: FloatArray
     scale: FloatArray
     directions: FloatArray
 
     def scores(self, X: FloatArray) -> FloatArray:
-        """Coordinates of rows, shape (n_rows, n_directions)."""
+        """Return coordinates of rows, shape (n_rows, n_directions)."""
         scores: FloatArray = ((X - self.mean) / self.scale) @ self.directions
         return scores
 
     def rows(self, scores: FloatArray) -> FloatArray:
-        """Rows with these coordinates and without all else, shape (n_rows, n_columns)."""
+        """Return rows with these coordinates and nothing else, shape (n_rows, n_columns)."""
         rows: FloatArray = self.mean + (scores @ self.directions.T) * self.scale
         return rows
 
     def leading(self, number: int) -> Components:
-        """Without the directions beyond a number."""
         return replace(self, directions=self.directions[:, :number])
 
 
 def principal_components(X: FloatArray, most: int, standardize: bool) -> Components:
-    """Leading components of rows: `most` at most, and none that does not vary but one.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_rows, n_columns)
-    most : int
-    standardize : bool
-        Whether columns are divided by their standard deviations.
-    """
+    """Compute the leading components of rows, `most` at most, and none that does not vary but one."""
     most = min(most, MAX_DIRECTIONS, *X.shape)
     factors = column_scale(X, standardize)
     scale = np.divide(1.0, factors, out=np.ones_like(factors), where=factors > 0)
@@ -108,7 +91,7 @@ def principal_components(X: FloatArray, most: int, standardize: bool) -> Compone
 
 
 def mean_rest(components: Components, public: FloatArray, groups: IntArray | None) -> dict[int, FloatArray]:
-    """What the components leave out of the mean public row of each group."""
+    """Return what the components leave out of the mean public row of each group."""
     if groups is None:
         return {}
     means = {int(group): public[groups == group].mean(axis=0)[np.newaxis] for group in np.unique(groups)}
@@ -117,19 +100,7 @@ def mean_rest(components: Components, public: FloatArray, groups: IntArray | Non
 
 @dataclass(frozen=True, eq=False)
 class Overlay:
-    """An affine map from one cloud to another.
-
-    Attributes
-    ----------
-    rotation : ndarray of shape (d, d)
-        Between the clouds in unit size, or whitened.
-    origin : ndarray of shape (d,)
-    linear : ndarray of shape (d, d)
-    destination : ndarray of shape (d,)
-    misfit : float
-        Mean squared distance of mapped rows from their matches, over that of rows of the other cloud from theirs; about
-        1 where the clouds coincide.
-    """
+    """Affine map from one cloud to another, with the rotation between the clouds in unit size, or whitened."""
 
     rotation: FloatArray
     origin: FloatArray
@@ -138,13 +109,12 @@ class Overlay:
     misfit: float
 
     def apply(self, Q: FloatArray) -> FloatArray:
-        """Rows mapped, shape (n_rows, d)."""
         mapped: FloatArray = (Q - self.origin) @ self.linear + self.destination
         return mapped
 
 
 def matched_groups(of_rows: IntArray | None, of_others: IntArray | None, n_rows: int, n_others: int) -> Groups:
-    """Rows by group; rows without a group, or whose group the others lack, are compared with all others."""
+    """Pair rows by group; rows without a group, or whose group the others lack, are compared with all others."""
     everyone = np.arange(n_others)
     if of_rows is None or of_others is None:
         return [(np.arange(n_rows), everyone)]
@@ -170,20 +140,8 @@ def overlay(
     :math:`\sum_g p_g (m_g n_g^\top + C_g R D_g)` until it stays.  The best are refined by matching single rows, each to
     one other of its group at the least total cost, and rotating the matched rows onto each other.
 
-    Parameters
-    ----------
-    Q, S : ndarray of shape (n_rows, d) and (n_others, d)
-        Both with their principal axes for columns, in the same order.
-    groups : sequence of (rows, others)
-    whiten : bool
-        Whether both clouds are first given the identity for their covariance; otherwise they get the same size.
-    random : Generator
-    start : ndarray of shape (d, d), optional
-        A rotation found before: it is refined with more rows.
-
-    Returns
-    -------
-    Overlay
+    Both clouds have their principal axes for columns, in the same order.  They get the same size first, or the identity
+    for their covariance (``whiten``).  A rotation found before (``start``) is refined with more rows.
     """
     shares = np.array([len(rows) for rows, _ in groups]) / sum(len(rows) for rows, _ in groups)
     q_mean, q_covariance = _pooled(Q, [rows for rows, _ in groups], shares)
@@ -204,7 +162,7 @@ def overlay(
 
 
 def _pooled(X: FloatArray, groups: Sequence[IntArray], shares: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and covariance of rows in which each group has its share."""
+    """Compute mean and covariance of rows in which each group has its share."""
     means = np.array([X[rows].mean(axis=0) for rows in groups])
     mean = shares @ means
     covariance = np.zeros((X.shape[1], X.shape[1]))
@@ -215,7 +173,7 @@ def _pooled(X: FloatArray, groups: Sequence[IntArray], shares: FloatArray) -> tu
 
 
 def _roots(covariance: FloatArray, whiten: bool) -> tuple[FloatArray, FloatArray]:
-    """Matrices that take rows to size one, and back."""
+    """Return matrices that take rows to size one, and back."""
     if not whiten:
         size = float(np.sqrt(np.trace(covariance)))
         size = size if size > 0 else 1.0
@@ -230,7 +188,7 @@ def _roots(covariance: FloatArray, whiten: bool) -> tuple[FloatArray, FloatArray
 def _turned_by_moments(
     Q: FloatArray, S: FloatArray, groups: Groups, shares: FloatArray, random: np.random.Generator
 ) -> list[FloatArray]:
-    """The best rotations by the groups' moments."""
+    """Find the best rotations by the groups' moments."""
     moments = [(*_moments(Q[rows]), *_moments(S[others])) for rows, others in groups]
     first = np.array([share * np.outer(m, n) for share, (m, _, n, _) in zip(shares, moments, strict=True)]).sum(axis=0)
     C = np.array([share * one[1] for share, one in zip(shares, moments, strict=True)])
@@ -271,7 +229,7 @@ def _moments(X: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _starts(first: FloatArray, skewness: FloatArray, random: np.random.Generator) -> list[FloatArray]:
-    """Principal axis on principal axis, with signs that the groups' means or the skewness suggest, then other ones."""
+    """Lay principal axis on principal axis, with signs by means or skewness, then try other rotations."""
     d = len(first)
     signs = np.where(np.diag(first) < 0, -1.0, 1.0)
     starts = [np.diag(signs), _orthogonal(first + 1e-9 * np.diag(signs)), np.diag(np.where(skewness < 0, -1.0, 1.0))]
@@ -284,14 +242,14 @@ def _starts(first: FloatArray, skewness: FloatArray, random: np.random.Generator
 
 
 def _orthogonal(M: FloatArray) -> FloatArray:
-    """The orthogonal matrix R with the largest tr(R'M)."""
+    """Return the orthogonal matrix R with the largest tr(R'M)."""
     U, _, Vt = scipy.linalg.svd(M)
     R: FloatArray = U @ Vt
     return R
 
 
 def _thinned(groups: Groups, most: int, random: np.random.Generator) -> Groups:
-    """No more rows of a group than its share of `most`."""
+    """Draw no more rows of a group than its share of `most`."""
     most = max(20, most // len(groups))
     return [
         (
@@ -305,7 +263,7 @@ def _thinned(groups: Groups, most: int, random: np.random.Generator) -> Groups:
 def _refined(
     Q: FloatArray, S: FloatArray, R: FloatArray, groups: Groups, steps: int
 ) -> tuple[FloatArray, IntArray, IntArray]:
-    """Match rows and turn in turn until no match changes; the rotation, and the numbers of matched rows."""
+    """Match rows and turn in turn until no match changes; return the rotation, and the numbers of matched rows."""
     last: IntArray = np.empty(0, dtype=np.intp)
     for _ in range(steps):
         matches = [_assigned(Q[rows] @ R, S[others]) for rows, others in groups]
@@ -323,13 +281,13 @@ def _cost(rows: FloatArray, others: FloatArray) -> float:
 
 
 def _assigned(rows: FloatArray, others: FloatArray) -> tuple[IntArray, IntArray]:
-    """Pairs of rows, each in one pair at most, with the least total squared distance."""
+    """Pair rows, each in one pair at most, with the least total squared distance."""
     i, j = linear_sum_assignment(cdist(rows, others, "sqeuclidean"))
     return i, j
 
 
 def _own_cost(matched: FloatArray, S: FloatArray, groups: Groups, random: np.random.Generator) -> float:
-    """Mean squared distance of as many rows of ``S`` from others of their group, to which they are matched."""
+    """Return the mean squared distance of as many rows of ``S`` from their matches among others of their group."""
     cost, n_pairs = 0.0, 0
     for rows, others in groups:
         shuffled = random.permutation(others)
@@ -341,13 +299,13 @@ def _own_cost(matched: FloatArray, S: FloatArray, groups: Groups, random: np.ran
 
 
 class ProcrustesAttack(FittedUnseen, BaseEstimator):
-    r"""The attack of an analyst to whom no original has leaked: two clouds of points are laid over each other.
+    """Attack of an analyst to whom no original has leaked, by laying two clouds of points over each other.
 
-    The principal components of public rows are close, up to a rotation, to what a linear obfuscator makes of private
-    rows.  The rotation is found class by class: the classes' means and covariances in the representation are matched
-    with those of the public scores, and then single rows with single rows, one to one within each class, turn by turn
-    with the rotation, as in the iterative closest point algorithm [1]_.  The public components, inverted, turn a
-    representation into an original.
+    The principal components of public rows are close, up to a rotation, to the representation that a linear obfuscator
+    gives of private rows.  The rotation is found class by class: the classes' means and covariances in the
+    representation are matched with those of the public scores, and then single rows with single rows, one to one within
+    each class, turn by turn with the rotation, as in the iterative closest point algorithm [1]_.  The public
+    components, inverted, turn a representation into an original.
 
     Public columns as they are and standardised ones, and a pure rotation and one of whitened clouds, are all tried.
     The one whose rows end nearest to public rows, by the standard of public rows among themselves, is kept.
@@ -361,7 +319,7 @@ class ProcrustesAttack(FittedUnseen, BaseEstimator):
     ----------
     misfit_ : float
         Mean squared distance of the private rows from the public ones that they were matched with, over that of public
-        rows from other public ones.  About 1 where the clouds coincide.
+        rows from other public ones.  About 1 if the clouds coincide.
     standardize_ : bool
         Whether public columns were divided by their standard deviations.
     whiten_ : bool
@@ -374,29 +332,10 @@ class ProcrustesAttack(FittedUnseen, BaseEstimator):
     Without targets all rows are one group, and little but the shape of the clouds tells how to turn them.  Numeric
     targets (floating-point numbers) make groups between quantiles.
 
-    The anchor's representation helps because it has more rows, provided that anchors look like public rows.  Where its
-    targets are not known, its rows are compared with all public ones.
-
-    Of more than 100 directions the leading 100 are used.
-
     References
     ----------
     .. [1] Besl and McKay (1992). A method for registration of 3-D shapes. IEEE Transactions on Pattern Analysis and
        Machine Intelligence 14(2), 239-256.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.decomposition import PCA
-    >>> from datacollab.risk.attacks import ProcrustesAttack
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.arange(400) % 4
-    >>> X = rng.normal(size=(4, 3))[y] * 4 + rng.normal(size=(400, 3)) * [1.0, 0.6, 0.3]
-    >>> private, public = X[:100], X[100:]
-    >>> Z = PCA(3).fit_transform(private) @ np.linalg.qr(rng.normal(size=(3, 3)))[0]
-    >>> attack = ProcrustesAttack(random_state=0).fit(Z, y[:100], public=public, public_target=y[100:])
-    >>> bool(np.abs(attack.reconstruct(Z, target=y[:100]) - private).mean() < 0.3)
-    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"random_state": ["random_state"]}
@@ -437,22 +376,18 @@ class ProcrustesAttack(FittedUnseen, BaseEstimator):
         public : array-like of shape (n_public, n_features)
             Rows of the same kind as the private ones.
         public_target : array-like of shape (n_public,), optional
-            Their targets; wanted where there is a `target`.
+            Needed if there is a `target`.
         anchor_representation : array-like of shape (n_anchors, n_intermediate), optional
-            The party's representation of the anchor.
+            Further rows of the cloud, provided that anchors look like public rows.
         anchor_target : array-like of shape (n_anchors,), optional
-            Targets of the anchor; of no use without a `target`.
-
-        Returns
-        -------
-        self
+            Without it, the anchor's rows are compared with all public ones.
 
         Raises
         ------
         AgreementError
-            When numbers of rows or columns differ, or targets are not one per row and of one kind.
+            If rows, columns or targets do not fit each other.
         RepresentationError
-            When a table is not finite, two-dimensional and numeric, or has a single row.
+            If a table is not finite, two-dimensional and numeric, or has a single row.
         """
         self._validate_params()
         Z = check_rows(representation, "The representation")
@@ -520,8 +455,8 @@ class ProcrustesAttack(FittedUnseen, BaseEstimator):
         representation : array-like of shape (n_rows, n_intermediate)
             From the same obfuscator.
         target : array-like of shape (n_rows,), optional
-            The rows' targets; wanted if, and only if, `fit` was given targets.  What the directions used do not tell
-            is then filled in with the mean of the public rows of the group.
+            Needed if, and only if, `fit` was given targets.  The mean of the public rows of the group then fills in
+            what the directions used leave open.
 
         Returns
         -------
@@ -530,9 +465,9 @@ class ProcrustesAttack(FittedUnseen, BaseEstimator):
         Raises
         ------
         RepresentationError
-            When the representation is not finite, two-dimensional and numeric, or has other columns.
+            If the representation is not finite, two-dimensional and numeric, or has other columns.
         AgreementError
-            When targets are missing, not wanted, not one per row, or of another kind than those in `fit`.
+            If targets are missing, superfluous, not one per row, or of another kind than those in `fit`.
         """
         check_is_fitted(self)
         Z = check_rows(representation, "The representation")

@@ -47,7 +47,7 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Option:
-    """One way of sharing.
+    """Way of sharing.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Option:
         Whether f_k is fitted on public rows, with a secret rotation, rather than on the party's own.
     defences : sequence of Defence
     description : str
-        What the defences do, in a sentence.
+        Effect of the defences, in a sentence.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Option:
     description: str = ""
 
     def party(self, name: str, public: ArrayLike | None, random_state: Any = None) -> Party:
-        """A party that shares in this way, not fitted."""
+        """Make a party that shares in this way, not fitted."""
         fit_on = public if self.on_public else None
         defences = tuple(clone(defence) for defence in self.defences)
         return Party(name, clone(self.obfuscator), fit_on=fit_on, defences=defences, random_state=random_state)
@@ -78,16 +78,16 @@ class Option:
 
 @dataclass(frozen=True, kw_only=True)
 class Risk:
-    """The strongest attack on each measure, at the upper end of its 95 % interval; None where not measured.
+    """Strongest attack on each measure, at the upper end of its 95 % interval; None if not measured.
 
     Attributes
     ----------
     linkage : float or None
         Share of the records that are linked right among a hundred.
     reidentification : float or None
-        Share of the records that are told among a thousand, nearest first.
+        Share of the records that are re-identified among a thousand.
     membership : float or None
-        Area under the curve of telling members from others.
+        Area under the curve of membership inference.
     """
 
     linkage: float | None
@@ -97,7 +97,7 @@ class Risk:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Assessment:
-    """An option with its utility and risk.
+    """Option with its utility and risk.
 
     Attributes
     ----------
@@ -127,22 +127,10 @@ def local_utility(
     cv: int,
     seed: int,
 ) -> float:
-    """Accuracy, or R2 for regression, of a model on the party's own representation, cross-validated.
+    """Cross-validate a model on the party's own representation: its accuracy, or R2 for regression.
 
-    In every fold, the model learns from what the party would share of its training rows, and is tested on the other
-    rows as the party would predict them: obfuscated, not defended.
-
-    Parameters
-    ----------
-    option : Option
-    X : array-like or dataframe of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,)
-    public : array-like or dataframe of shape (n_public, n_features) or None
-    anchor : array-like or dataframe of shape (n_anchors, n_features)
-    cv : int
-        Folds.
-    seed : int
-        Of folds, obfuscation and model.
+    In every fold, the model learns from the share of the training rows, and is tested on the other rows as the party
+    would predict them: obfuscated, not defended.
     """
     numeric = is_numeric_target(y)
     folds = (
@@ -165,7 +153,7 @@ def local_utility(
 
 
 def is_numeric_target(y: NDArray[Any]) -> bool:
-    """Whether a target is a number to be predicted rather than a class: floating-point, as for the attacks."""
+    """Whether a target is a number rather than a class: floating-point, as for the attacks."""
     return y.dtype.kind == "f"
 
 
@@ -190,13 +178,7 @@ def frontier_axes(
     best: Assessment | None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw each option at its linkage and utility, with a line along the frontier.
-
-    Raises
-    ------
-    MissingExtraError
-        When matplotlib is not installed.
-    """
+    """Draw each option at its linkage and utility, with a line along the frontier."""
     figure = require("matplotlib.figure", "plots").Figure
     axes: Axes = figure(figsize=(7.2, 4.6), layout="constrained").subplots() if ax is None else ax
     measured = [(each, each.risk.linkage) for each in assessments if each.risk.linkage is not None]
@@ -253,22 +235,22 @@ _POOLS = ("public", "public_target", "control", "control_target")
 
 @dataclass(frozen=True, kw_only=True)
 class RiskLimits:
-    """What a party is willing to risk, at the upper end of each 95 % interval; None where there is no limit.
+    """Limits of the risk that a party takes, at the upper end of each 95 % interval; None for no limit.
 
     Attributes
     ----------
     linkage : float or None, default=0.25
         Share of the records linked right among about a hundred candidates.
     reidentification : float or None, default=0.09
-        Share of the records told among about a thousand; .09 is what European and Canadian medicines agencies accept
-        for published clinical data.
+        Share of the records re-identified among about a thousand; .09 is what European and Canadian medicines agencies
+        accept for published clinical data.
     membership : float or None, default=0.7
-        Area under the curve of telling members from others.
+        Area under the curve of membership inference.
 
     Notes
     -----
     An interval for a hundred records is some .1 wide, and labels alone link as many records as there are classes, so
-    that limits much below .2 cannot be met by any way of sharing from small parties with many classes.
+    small parties with many classes cannot meet limits much below .2 by any way of sharing.
     """
 
     linkage: float | None = 0.25
@@ -286,11 +268,11 @@ class Choice:
         In the order of the options.
     limits : RiskLimits
     utility_name : str
-        What `Assessment.utility` measures.
+        The measure of `Assessment.utility`.
     failed : dict of str to str
         Options that could not be assessed, by name, and why.
     complete : bool
-        False where the time budget ended it early.
+        False if the time budget ended it early.
     """
 
     assessments: tuple[Assessment, ...]
@@ -301,12 +283,12 @@ class Choice:
 
     @property
     def best(self) -> Assessment | None:
-        """The most useful option within the limits, None if there is none; of equals that with less linkage."""
+        """Return the most useful option within the limits, if any; of equals that with less linkage."""
         allowed = [each for each in self.assessments if each.allowed]
         return max(allowed, key=lambda each: (each.utility, -(each.risk.linkage or 0.0)), default=None)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dictionary for each option, the most useful first."""
+        """List the options as dictionaries, the most useful first."""
         return [
             {
                 "option": each.option.name,
@@ -322,12 +304,12 @@ class Choice:
         ]
 
     def table(self) -> Any:
-        """The same as a pandas data frame.
+        """Return the same as a pandas data frame.
 
         Raises
         ------
         MissingExtraError
-            When pandas is not installed.
+            If pandas is not installed.
         """
         return require("pandas", "cli").DataFrame(self.rows())
 
@@ -337,12 +319,12 @@ class Choice:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            In which to draw; otherwise a figure is made, which no window shows.
+            By default those of a new figure, which no window shows.
 
         Raises
         ------
         MissingExtraError
-            When matplotlib is not installed.
+            If matplotlib is not installed.
         """
         return frontier_axes(self.assessments, self.limits.linkage, self.utility_name, self.best, ax)
 
@@ -355,7 +337,7 @@ def options_for(
     on_public: bool = True,
     largest: int | None = None,
 ) -> list[Option]:
-    """Ways of sharing worth a try: every obfuscator and dimension, undefended and with several defences.
+    """List ways of sharing worth a try: every obfuscator and dimension, undefended and with several defences.
 
     Parameters
     ----------
@@ -384,7 +366,7 @@ def options_for(
 
 
 def defended_options(name: str, f: Any, n_components: int, *, on_public: bool) -> list[Option]:
-    """One obfuscator as it is, fitted on public rows where there are any, and with each defence besides."""
+    """List one obfuscator as it is, fitted on public rows if there are any, and with each defence besides."""
     own = Option(name=name, obfuscator=f, n_components=n_components)
     where = ", fitted on public rows" if on_public else ""
     options = [own, replace(own, name=f"{name}{where}", on_public=True)] if on_public else [own]
@@ -411,9 +393,9 @@ def choose(
 ) -> Choice:
     """Assess ways of sharing on the party's own data, and find the most useful one within its limits.
 
-    Utility is what a model reaches on the party's own obfuscated rows, cross-validated; what it will reach in the
-    collaboration depends on the others, and is not known before.  Risk is that of an audit at the threat levels T0, T2
-    and T2f, with fewer attacks: audit the choice in full before anything leaves.
+    Utility is the cross-validated score of a model on the party's own obfuscated rows; that in the collaboration
+    depends on the others.  Risk is that of an audit at the threat levels T0, T2 and T2f, with fewer attacks: audit the
+    choice in full before anything leaves.
 
     Parameters
     ----------
@@ -443,7 +425,7 @@ def choose(
     Raises
     ------
     AgreementError
-        When `y` does not fit the rows.
+        If `y` does not fit the rows.
     """
     target = np.asarray(y)
     check_single_targets(target, "y", AgreementError)
@@ -495,7 +477,7 @@ def choose(
 
 
 def _within(risk: Risk, limits: RiskLimits) -> bool:
-    """Whether every risk that is limited was measured, and is within its limit."""
+    """Whether every limited risk was measured, and is within its limit."""
     pairs = (
         (risk.linkage, limits.linkage),
         (risk.reidentification, limits.reidentification),
@@ -519,7 +501,7 @@ def _undominated(one: Assessment, others: Iterable[Assessment]) -> bool:
 def with_defences(
     result: AuditResult, party: Party, X: ArrayLike, y: ArrayLike, anchor: ArrayLike, **known: Any
 ) -> AuditResult:
-    """Try every defence on the party's own data, and add what comes of it to an audit's result.
+    """Try every defence on the party's own data, and add the effects to an audit's result.
 
     Parameters
     ----------
@@ -536,7 +518,7 @@ def with_defences(
     Returns
     -------
     AuditResult
-        With `defences`, the party's obfuscator without any first, and what was left out among `not_tested`.
+        With `defences`, the party's obfuscator without any first, and those left out among `not_tested`.
     """
     public = known.get("public") is not None
     options = defended_options("without any defence", party.obfuscator, result.n_components, on_public=public)

@@ -1,4 +1,4 @@
-"""What an audit finds, as data, and what each measure is: criterion, limits, words."""
+"""Findings of an audit as data, the measures, and the ratings that they come to."""
 
 from __future__ import annotations
 
@@ -47,27 +47,7 @@ CRITERIA = {
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """A measure.
-
-    Attributes
-    ----------
-    meaning : str
-        What it says, in one sentence.
-    criterion : str or None
-        The criterion it counts for; None where it is reported only.
-    is_share : bool
-        Whether it is a share of cases, to be printed in per cent.
-    said : str
-        How a finding reads, with `{value}` and, of an attribute, `{name}`.
-    is_open : bool
-        Whether strangers stand among the candidates, so that `OPEN_WORLD_LIMIT` holds as well.
-    is_search : bool
-        Whether it is a search, which shows nothing where it finds nothing.
-    is_partial : bool
-        Whether it can show a leak but not that there is none, so that it is never green.
-    limits : tuple of float
-        Of the excess: up to the first is green, up to the second amber.
-    """
+    """Measure, with its words and limits."""
 
     meaning: str
     criterion: str | None = None
@@ -151,7 +131,7 @@ _ATTRIBUTE = Metric(
 
 
 def metric_of(name: str) -> Metric:
-    """Find a measure by its name; one that is not known is reported, and counts for no criterion."""
+    """Find a measure by its name; an unknown one is reported, and counts for no criterion."""
     if name.partition(" ")[0] == "attribute":
         return _ATTRIBUTE
     return _METRICS.get(name) or Metric(meaning="", is_share=False)
@@ -159,14 +139,14 @@ def metric_of(name: str) -> Metric:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One measurement: what one attack achieved, and what it has to be compared with.
+    """Result of one attack on one measure, with the figures to compare it with.
 
     Attributes
     ----------
     level : str
         Name of the threat level: "T0", "T1", "T2", "T2f", "T3" or "T4".
     leak : str
-        What the attacker holds besides: "nothing", "30 anchor rows", "labels 0, 1, 2", "all anchor rows".
+        The attacker's further knowledge: "nothing", "30 anchor rows at random", "all anchor rows", ...
     metric : str
         "re-identification@1", "re-identification@5", "linkage" (closed world), "open-world re-identification",
         "open-world linkage", "R2", "R2c", "membership AUC", "membership TPR", "attribute <name>", "label match",
@@ -174,26 +154,24 @@ class Finding:
     attack : str
         Name of the attack.
     value : float
-        NaN where it could not be measured.
+        NaN if it could not be measured.
     low, high : float or None
         Ends of the 95 % interval.
-    baseline : float or None
-        What is reached with the labels alone, without anything the party shares.
-    chance : float or None
-        What is reached by guessing.
+    baseline, chance : float or None
+        The same with the labels alone, without anything that the party shares, and by guessing.
     mean_reconstruction : float or None
-        What is reached by an attacker who answers with the mean row every time.
+        The same for an attacker who answers with the mean row every time.
     control : float or None
-        What the same attack reaches on rows that are not the party's.
+        The same attack on rows that are not the party's.
     n : int
         Rows attacked, over all seeds.
     per_seed : tuple of float
     """
 
-    level: str
-    leak: str
+    level: str = ""
+    leak: str = ""
     metric: str
-    attack: str
+    attack: str = ""
     value: float
     low: float | None = None
     high: float | None = None
@@ -206,24 +184,24 @@ class Finding:
 
     @property
     def upper(self) -> float:
-        """Upper end of the interval; the value itself where there is none."""
+        """Return the upper end of the interval, or the value itself if there is none."""
         return self.value if self.high is None else self.high
 
     @property
     def floor(self) -> float:
-        """What is reached without the party's share: by the labels, else by guessing, else nothing."""
+        """Return the figure without the party's share: by the labels, else by guessing, else nothing."""
         if self.baseline is not None:
             return self.baseline
         return 0.0 if self.chance is None else self.chance
 
     @property
     def excess(self) -> float:
-        """Upper end of the interval of what the share adds to the labels."""
+        """Return how far the upper end exceeds the floor."""
         return self.upper - self.floor
 
     @property
     def is_inconclusive(self) -> bool:
-        """Whether the attack did no better than the labels alone, so that it shows nothing; false where unmeasured."""
+        """Whether the attack did no better than the labels alone, so that it shows nothing; False if unmeasured."""
         return self.value <= self.floor
 
     @property
@@ -234,7 +212,7 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """A threat level: who attacks, with what in hand.
+    """Threat level: who attacks, with what in hand.
 
     Attributes
     ----------
@@ -254,7 +232,7 @@ class Level:
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """One of the party's records, by its position in the table alone.
+    """Record of the party, by its position in the table alone.
 
     Attributes
     ----------
@@ -274,16 +252,16 @@ class Record:
 
 @dataclass(frozen=True, kw_only=True)
 class DefenceEffect:
-    """What one defence would change, and cost.
+    """Risk and utility with one defence in place.
 
     Attributes
     ----------
     name, description : str
     utility : float or None
-        What the party's own data are still good for, measured by `utility_name`.
+        Measured by `utility_name` on the party's own data.
     utility_name : str
     linkage, reidentification, membership : float or None
-        Risk with the defence in place: shares of the records, and the AUC of membership.
+        Shares of the records, and the AUC of membership.
     """
 
     name: str
@@ -296,12 +274,12 @@ class DefenceEffect:
 
 
 def mean_findings(findings: Iterable[Iterable[Finding]]) -> tuple[Finding, ...]:
-    """One finding for each measurement that was made several times: means, in which intervals keep the width they had.
+    """Average findings of one kind over repetitions; intervals keep their mean width.
 
     Parameters
     ----------
     findings : iterable of iterable of Finding
-        Of one time after the other.
+        One repetition after the other.
 
     Returns
     -------
@@ -333,19 +311,19 @@ def _mean(group: list[Finding]) -> Finding:
 
 
 def shown(value: float | None, metric: str) -> str:
-    """A value in the form of its measure: per cent, or two decimals."""
+    """Format a value by its measure: per cent, or two decimals."""
     return percent(value) if metric_of(metric).is_share else decimal(value)
 
 
 def percent(value: float | None) -> str:
-    """A share in per cent, with one decimal below ten; a dash where there is none."""
+    """Format a share in per cent, with one decimal below ten; a dash stands for none."""
     if value is None or math.isnan(value):
         return "–"
     return f"{100 * value:.{1 if 0 < 100 * value < 9.95 else 0}f} %"
 
 
 def decimal(value: float | None) -> str:
-    """A number with two decimals and a true minus sign; a dash where there is none."""
+    """Format a number with two decimals and a true minus sign; a dash stands for none."""
     if value is None or math.isnan(value):
         return "–"
     text = f"{value:.2f}"
@@ -353,12 +331,12 @@ def decimal(value: float | None) -> str:
 
 
 def grouped(count: int) -> str:
-    """A count with its thousands set apart."""
+    """Format a count with its thousands set apart."""
     return f"{count:,}"
 
 
 def joined(items: Sequence[str]) -> str:
-    """A list in a sentence: "a, b and c"."""
+    """Join a list in a sentence: "a, b and c"."""
     return " and ".join(filter(None, [", ".join(items[:-1]), *items[-1:]]))
 
 
@@ -376,9 +354,9 @@ _FROM_A_LIST = ("linkage", "re-identification", "open-world", "membership")
 
 
 def attacker_class(level: str, metric: str) -> str:
-    """What the attackers of a level hold who are measured by a metric, to be read after "whoever holds".
+    """Say what the attackers hold whom a metric measures at a level.
 
-    Rows are linked to, and members told from, the records on a list of candidates, which the attacker has.
+    They have a list of candidates if rows are linked to, or members told from, the records on it.
     """
     listed = " and a list of candidates" if metric.startswith(_FROM_A_LIST) else ""
     holds = _HOLDS[level].replace(" and ", ", ") if listed else _HOLDS[level]
@@ -398,7 +376,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class Criterion:
-    """What the findings of one criterion come to.
+    """Verdict on one criterion.
 
     Attributes
     ----------
@@ -408,7 +386,7 @@ class Criterion:
     finding : Finding or None
         The finding that decides: of those with this rating, that with the largest excess over the labels alone.
     reason : str
-        Why, in one or two sentences.
+        In one or two sentences.
     """
 
     name: str
@@ -438,12 +416,12 @@ def rating_of(finding: Finding) -> Rating:
 
 
 def strength(finding: Finding) -> tuple[int, float]:
-    """Sort key among attacks with one aim: what shows something before what shows nothing, then by the upper end."""
+    """Sort attacks with one aim: those that show something before those that show nothing, then by the upper end."""
     return -_STRONGEST.index(rating_of(finding)), finding.excess
 
 
 def criterion_of(findings: Iterable[Finding], name: str) -> Criterion:
-    """Judge a criterion: the strongest attack on each measure, at its upper end and any level; of these the worst."""
+    """Judge a criterion by the worst of its measures, each at the upper end of its strongest attack."""
     graded = [finding for finding in findings if metric_of(finding.metric).criterion == name]
     graded = [finding for finding in graded if rating_of(finding) != "not tested"]
     strongest: dict[str, Finding] = {}
@@ -465,7 +443,7 @@ def criterion_of(findings: Iterable[Finding], name: str) -> Criterion:
 
 
 def _telling(finding: Finding) -> tuple[float, float]:
-    """`strength`, but that the narrow interval of one attack does not make up for the wide one of another."""
+    """Return `strength`, but so that one attack's narrow interval does not make up for another's wide one."""
     rating, excess = strength(finding)
     is_wide = rating_of(finding) == "inconclusive" and excess - _ROUNDING > metric_of(finding.metric).limits[0]
     return (0.5 - _STRONGEST.index("green") if is_wide else rating), excess

@@ -57,12 +57,12 @@ PAIRED_ATTACKS: Mapping[str, type[ReconstructionAttack]] = MappingProxyType(
 
 
 def with_labels(name: str) -> str:
-    """Name of an attack that uses the targets, too."""
+    """Name an attack that uses the targets, too."""
     return f"{name} + labels"
 
 
 def without_labels(name: str) -> str:
-    """Name of the attack without that it uses the targets."""
+    """Name the attack without its use of the targets."""
     return name.removesuffix(with_labels(""))
 
 
@@ -88,7 +88,7 @@ SECOND_SHARE = "second share"
 
 
 def averaged_reconstructions(found: Mapping[str, FloatArray]) -> FloatArray:
-    """Mean of the reconstructions that are averaged, given all by name."""
+    """Average the reconstructions of the attacks in `AVERAGED`, given all by name."""
     return np.asarray(np.mean([found[attack] for attack in AVERAGED], axis=0))
 
 
@@ -97,14 +97,10 @@ _PAIRED = (*PAIRED_ATTACKS, AVERAGED_NAME, FORWARD, DEMIXING)
 
 @dataclass(frozen=True, kw_only=True)
 class Leak:
-    """Which anchor rows an attacker has got hold of.
+    """Anchor rows that an attacker has got hold of.
 
-    Attributes
-    ----------
-    kind : {"rows", "share", "targets", "all"}
-        So many rows at random, such a share of them at random, all rows of the first classes (or with the lowest
-        targets) until such a share of the classes (of the rows) is reached, or all.
-    amount : float
+    So many "rows" at random, such a "share" of them at random, all rows of the first classes (or with the lowest
+    "targets") until such a share of the classes (of the rows) is reached, or "all".
     """
 
     kind: str
@@ -169,7 +165,7 @@ LEAKS: Mapping[str, tuple[Leak, ...]] = MappingProxyType(
 def leaked_rows(
     leak: Leak, anchor: FloatArray, anchor_target: NDArray[Any] | None, random: np.random.RandomState
 ) -> tuple[str, NDArray[np.intp]] | None:
-    """Name of a leak, and the positions of the anchor rows concerned; None where it cannot be, or is all of them."""
+    """Name a leak, and return the positions of its anchor rows; None if it cannot be, or is all of them."""
     n = len(anchor)
     if leak.kind == "all":
         return "all anchor rows", np.arange(n)

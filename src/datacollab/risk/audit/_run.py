@@ -1,4 +1,4 @@
-"""Running the attacks of every threat level on one party, with what that presumes and leaves open."""
+"""Running the attacks of every threat level on one party, with their assumptions and gaps."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["audit"]
 
 
 def assumptions(scenario: Scenario) -> tuple[str, ...]:
-    """What has to be kept in mind when the figures are read."""
+    """List the assumptions behind the figures."""
     n = len(scenario.groups[0])
     sentences = [
         f"Closed world: the attacker holds the originals of {n} records and knows that they are among those shared. "
@@ -68,7 +68,7 @@ def not_tested(
     left: Collection[str],
     attacks: Collection[str] | None = None,
 ) -> tuple[str, ...]:
-    """What a reader might think was tried, and was not."""
+    """List the gaps that a reader might overlook."""
     findings = list(findings)
     found = {finding.level for finding in findings}
     metrics = {finding.metric for finding in findings}
@@ -104,7 +104,7 @@ def not_tested(
 
 
 def _why_not(level: str, attacks: Collection[str] | None, wanting: str) -> str:
-    """Why a level was not tried: its attacks were not asked for, or lacked something."""
+    """Say why a level was not tried: its attacks were not asked for, or lacked something."""
     made = {*LEVELS[level].attacks, *(("membership",) if level in LEAKS else ())}
     asked = made if attacks is None else made & set(attacks)
     if not asked:
@@ -113,7 +113,7 @@ def _why_not(level: str, attacks: Collection[str] | None, wanting: str) -> str:
 
 
 def _not_remade(scenario: Scenario, attacks: Collection[str]) -> list[str]:
-    """Why shares of the same kind were not made, where they were not."""
+    """Say why shares of the same kind were not made, if they were not."""
     if scenario.recipe is None or SHADOWS in attacks or scenario.outsiders is None:
         return []
     return [
@@ -151,32 +151,31 @@ def audit(
     progress: Progress | None = None,
     proven: Mapping[str, float] | None = None,
 ) -> AuditResult:
-    """Attack what a party would share, with everything an attacker may hold.
+    """Attack a party's share with everything that an attacker may hold.
 
     Runs at the party: it needs the raw rows, which nobody else has.  Nothing leaves.
 
     Parameters
     ----------
     party : Party or Share
-        A fitted party, with whatever defences it has; or a share, whose rows `X` must then follow.
+        A fitted party, with its defences; or a share, whose rows `X` must then follow.
     X : array-like or dataframe of shape (n_samples, n_features)
         The rows the party was fitted on, in the same order.
     anchor : array-like or dataframe of shape (n_anchors, n_features)
     y : array-like of shape (n_samples,), optional
-        Targets of these rows, checked against those that are shared.  Needed only where rows are suppressed.
+        Targets of these rows, checked against those that are shared.  Needed only if rows are suppressed.
     anchor_target : array-like of shape (n_anchors,), optional
-        Targets of the anchor rows, where all parties know them.
+        Targets of the anchor rows, if all parties know them.
     public : array-like or dataframe of shape (n_public, n_features), optional
-        Rows of the same kind that an attacker may hold.  Without them, no zero-leak attack is run, and the anchor tells
-        the attacker what such rows are like.
+        Rows of the same kind that an attacker may hold.  Without them, no zero-leak attack is run, and the attacker
+        learns from the anchor what such rows are like.
     public_target : array-like of shape (n_public,), optional
     control : array-like or dataframe of shape (n_control, n_features), optional
-        Rows of the same kind that nobody holds: what attacks achieve on them does not come from f_k's memory of its
+        Rows of the same kind that nobody holds: success of an attack on them does not come from f_k's memory of its
         training rows.  By default a third of the public rows, at most 900, is kept apart.
     control_target : array-like of shape (n_control,), optional
     attributes : mapping of str to int, sequence of int or callable, optional
-        What an attacker would like to know of a row: a column of `X`, the columns of a one-hot encoded category, or a
-        function of the table.
+        Sensitive attributes: a column of `X`, the columns of a one-hot encoded category, or a function of the table.
     artefacts : mapping of str to object, optional
         Objects that would leave, such as a model; searched for stored rows (T4).
     levels : collection of str, optional
@@ -186,16 +185,16 @@ def audit(
     n_attacked : int, default=500
         Rows under attack at most, in closed worlds of about 100.
     n_seeds : int, default=1
-        How often leaks are drawn and attacks repeated; what is reported is the mean, with the values beside it.
+        How often leaks are drawn and attacks repeated; the result has the mean, with the values beside it.
     random_state : int, RandomState or None, default=None
         Of the rows under attack, the leaks and ties.
     time_budget : float, optional
-        Seconds after which no further attack is begun; the result then says what was not tested.
+        Seconds after which no further attack is begun; the result then names the attacks left out.
     progress : callable, optional
         Called with a line before each attack.
     proven : mapping of str to float, optional
-        What no attack exceeds, by measure ("membership AUC", "membership TPR"), to stand beside what the attacks reach.
-        By default what the party guarantees.
+        Bounds on all attacks, by measure ("membership AUC", "membership TPR"), to stand beside the findings.  By
+        default those of the party's guarantee.
 
     Returns
     -------
@@ -204,13 +203,13 @@ def audit(
     Raises
     ------
     AgreementError
-        When tables do not fit each other, or a level or attack is unknown.
+        If tables do not fit each other, or a level or attack is unknown.
 
     Notes
     -----
     Rates are of closed worlds: the attacker holds the originals of some hundred records and asks which representation
-    belongs to which.  That is the attack of whoever knows the patients, not of whoever knows nothing.  An attack that
-    does no better than the labels alone shows nothing at all; a stronger one may come.
+    belongs to which, as somebody who knows the patients can.  An attack that does no better than the labels alone shows
+    nothing at all; a stronger one may come.
 
     Examples
     --------
@@ -285,7 +284,7 @@ def audit(
 
 
 def _promised(party: Party | Share, anchor: ArrayLike) -> tuple[str | None, dict[str, float]]:
-    """A party's guarantee in words, and what it bounds; nothing where there is none."""
+    """Return a party's guarantee in words, and its bounds; nothing if there is none."""
     if isinstance(party, Share):
         return None, {}
     try:
@@ -315,7 +314,7 @@ def _is_wanted(attack: str, attacks: Collection[str] | None) -> bool:
 
 
 def _worst(scenario: Scenario, margins: Iterable[tuple[str, FloatArray | None]]) -> tuple[Record, ...]:
-    """The records that the attacks of some level single out best, by the median over its attacks."""
+    """List the records that the attacks of some level single out best, by the median over its attacks."""
     of_level: dict[str, list[FloatArray]] = {}
     for level, values in margins:
         if values is not None:
@@ -338,7 +337,7 @@ def _worst(scenario: Scenario, margins: Iterable[tuple[str, FloatArray | None]])
 
 
 def _description(party: Party | Share) -> str:
-    """f_k by the name of its class, with the defences; no parameter, which may be a secret."""
+    """Describe f_k by the name of its class, with the defences; no parameter, which may be a secret."""
     if isinstance(party, Share):
         return "not known (a share was given)"
     steps = [step for _, step in getattr(party.obfuscator, "steps", [("", party.obfuscator)])]

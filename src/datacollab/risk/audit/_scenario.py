@@ -1,4 +1,4 @@
-"""What is attacked: the party's rows and share, and what an attacker holds besides."""
+"""The party's rows and share under attack, and what an attacker holds besides."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from ...party import Party
 from ...share import Share
 from ...targets import TargetKind, effect_target, no_target, survival_target, target_kind
 from ..attacks import KernelRidgeAttack, class_means
-from ..attacks._attack import check_rows
+from ..attacks._attack import IntArray, check_rows
 
-__all__ = ["Scenario", "make_scenario", "recipe_of", "split_public", "target_numbers"]
+__all__ = ["IntArray", "Scenario", "make_scenario", "recipe_of", "split_public", "target_numbers"]
 
 _APART = 10.0
 """How far the treated are from the others, in multiples of what outcomes or times span."""
@@ -33,15 +33,7 @@ _APART = 10.0
 class TargetNumbers:
     """One number for each target, different for different targets and near for those of like times or outcomes.
 
-    A time is positive where the event was seen and negative where not; the treated are far from the others.
-
-    Attributes
-    ----------
-    kind : TargetKind
-    low : float
-        The lowest outcome.
-    apart : float
-        What is added for the treated.
+    A time is positive if the event was seen and negative if not; the treated are `apart` from the others.
     """
 
     kind: TargetKind
@@ -49,7 +41,7 @@ class TargetNumbers:
     apart: float = 0.0
 
     def numbers(self, target: NDArray[Any]) -> NDArray[Any]:
-        """Numbers of targets of this kind, shape (n_samples,); single targets stay, and no targets are all alike."""
+        """Number targets of this kind, shape (n_samples,); single targets stay, and no targets are all alike."""
         if self.kind is TargetKind.SINGLE:
             return target
         if self.kind is TargetKind.NONE:
@@ -60,7 +52,7 @@ class TargetNumbers:
         return np.asarray(np.where(target["event"], 1.0, -1.0) * (target["time"] + self.apart * treated))
 
     def targets(self, numbers: FloatArray) -> NDArray[Any]:
-        """Targets of these numbers, up to rounding."""
+        """Return targets of these numbers, up to rounding."""
         if self.kind is TargetKind.SINGLE:
             return numbers
         if self.kind is TargetKind.NONE:
@@ -76,7 +68,7 @@ class TargetNumbers:
 
 
 def target_numbers(target: NDArray[Any]) -> TargetNumbers:
-    """How targets like these become numbers."""
+    """Learn how targets like these become numbers."""
     kind = target_kind(target)
     if kind is TargetKind.EFFECT:
         low = float(target["outcome"].min())
@@ -87,17 +79,9 @@ def target_numbers(target: NDArray[Any]) -> TargetNumbers:
 
 
 def single_out(target: NDArray[Any], shown: NDArray[Any]) -> str | None:
-    """In a sentence, how many rows have a time, with their other fields, that no other row has, before and after.
+    """Say how many rows have a time, with their other fields, that no other row has, before and after rounding.
 
-    Parameters
-    ----------
-    target, shown : ndarray of shape (n_samples,)
-        As the party has them, and as they are shared.
-
-    Returns
-    -------
-    str or None
-        None where targets have no times.
+    None if targets have no times.
     """
     if "time" not in (target.dtype.names or ()):
         return None
@@ -115,7 +99,7 @@ def _unique_share(target: NDArray[Any]) -> float:
 
 
 def with_numbers(share: Share, coding: TargetNumbers) -> Share:
-    """The share with numbers for targets."""
+    """Return the share with numbers for targets."""
     if coding.kind is TargetKind.SINGLE:
         return share
     anchor_target = None if share.anchor_target is None else coding.numbers(share.anchor_target)
@@ -129,7 +113,7 @@ MakeShare = Callable[[FloatArray, NDArray[Any], np.random.RandomState], Share]
 def recipe_of(
     party: Party, anchor_representation: FloatArray, anchor_target: NDArray[Any] | None, coding: TargetNumbers
 ) -> MakeShare:
-    """The party's way of sharing rows that have been through f_k already, with the same anchor.
+    """Return the party's way of sharing rows that have been through f_k already, with the same anchor.
 
     Targets go in and come out as the numbers of `coding`; the anchor's are as the party has them.
     """
@@ -154,20 +138,7 @@ _UNLIKELY = 0.005
 
 
 def check_alignment(share: Share, X: FloatArray, anchor: FloatArray, random: np.random.RandomState) -> None:
-    """Refuse rows that fit the share no better than in a random order: every attack on them would seem to fail.
-
-    Parameters
-    ----------
-    share : Share
-    X : ndarray of shape (n_rows, n_features)
-    anchor : ndarray of shape (n_anchors, n_features)
-    random : numpy.random.RandomState
-
-    Raises
-    ------
-    AgreementError
-        When a map learnt from the anchor does not bring the rows to their place.
-    """
+    """Refuse rows that fit the share no better than in a random order: every attack on them would seem to fail."""
     learnt = KernelRidgeAttack().fit(anchor, share.anchor_representation).reconstruct(X)
     centred = [rows - rows.mean(axis=0) for rows in (learnt, share.representation)]
     given = float(np.vdot(*centred))
@@ -186,10 +157,10 @@ def own_targets(
     party: Party | Share,
     X: ArrayLike,
     share: Share,
-    order: NDArray[np.intp],
+    order: IntArray,
     coding: TargetNumbers,
 ) -> NDArray[Any] | None:
-    """Targets of the whole table: those given, else those shared where every row is shared."""
+    """Return targets of the whole table: those given, else those shared if every row is shared."""
     n_samples = _num_samples(X)
     if y is not None:
         given = np.asarray(y)
@@ -214,7 +185,7 @@ def own_targets(
 def all_targets(
     own: NDArray[Any] | None, outsiders: FloatArray | None, theirs: NDArray[Any] | None, shared: NDArray[Any]
 ) -> NDArray[Any] | None:
-    """Targets of the table and of the outsiders, of the type that is shared; None where there are rows without any."""
+    """Return targets of the table and of the outsiders, of the type that is shared; None if some rows lack one."""
     if own is None or (outsiders is not None and theirs is None):
         return None
     known = own if theirs is None else np.concatenate([own, theirs])
@@ -223,7 +194,7 @@ def all_targets(
 
 
 def drawn_targets(share: Share, n_rows: int, random: np.random.RandomState) -> NDArray[Any]:
-    """As many as there are rows: a share may have others, and a made-up table has to be of the table's size."""
+    """Draw as many targets as there are rows, for a made-up table of the table's size."""
     n_shared = len(share.target)
     if n_shared == n_rows:
         return share.target
@@ -267,66 +238,19 @@ _UNEVEN = 3.0
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Scenario:
-    """One party's rows, known to the auditor alone, and what attackers may hold.
+    """Rows of one party, known to the auditor alone, and what attackers may hold.
 
-    All raw rows are in the units of `scale`.
-
-    Attributes
-    ----------
-    party : str or int
-    table : ndarray of shape (n_samples, n_features)
-        All rows of the party, in its own units.
-    n_anchors : int
-        Rows of the whole anchor.
-    X : ndarray of shape (n_attacked, n_features)
-        Originals of the rows under attack.
-    index : ndarray of shape (n_attacked,)
-        Their positions in the party's table.
-    Z : ndarray of shape (n_attacked, n_intermediate)
-        What is shared of them.
-    target : ndarray of shape (n_attacked,)
-    groups : list of ndarray
-        The attacked rows in groups, each of which is a closed world.
-    shared, shared_target : ndarray
-        The whole share, with all rows.
-    anchor, anchor_representation : ndarray
-    anchor_target : ndarray or None
-    public : ndarray of shape (n_public, n_features) or None
-        Rows of the same kind that the attacker holds.
-    public_target : ndarray or None
-    outsiders : ndarray of shape (n_outsiders, n_features) or None
-        Rows of the same kind that nobody holds: non-members, and decoys.
-    control_representation, control_target : ndarray or None
-        The first outsiders through the party's f_k; only without defences.
-    scale : ndarray of shape (n_features,)
-    remarks : tuple of str
-        What was left out, and why.
-    share : Share
-        With all rows and the whole anchor.
-    places : ndarray of shape (n_attacked,)
-        Positions of the attacked rows in the share.
-    has_fields : bool
-        Whether targets are times to events or effects: numbers here, which no defence averages.
-    table_target : ndarray of shape (n_samples,)
-        Of the table; where that is not known, drawn from the share's, as many as the table has rows.
-    record_target, outsider_target : ndarray or None
-        Of the originals under attack, and of the outsiders, where known.
-    candidate_target : ndarray of shape (n_samples + n_outsiders,) or None
-        Of all rows of the table, as these are in it, then of the outsiders; None where some are not known.
-    images : ndarray of shape (n_samples, n_intermediate) or None
-        All rows of the table through f_k, before any defence; None where a share was given.
-    recipe : callable or None
-        The party's way of sharing images, see `recipe_of`; None without defences, or where a share was given.
+    All raw rows but `table` are in the units of `scale`.
     """
 
     party: PartyName
     table: FloatArray
     n_anchors: int
     X: FloatArray
-    index: NDArray[np.intp]
+    index: IntArray
     Z: FloatArray
     target: NDArray[Any]
-    groups: list[NDArray[np.intp]]
+    groups: list[IntArray]
     shared: FloatArray
     shared_target: NDArray[Any]
     anchor: FloatArray
@@ -340,7 +264,7 @@ class Scenario:
     scale: FloatArray
     remarks: tuple[str, ...]
     share: Share
-    places: NDArray[np.intp]
+    places: IntArray
     has_fields: bool
     table_target: NDArray[Any]
     record_target: NDArray[Any] | None
@@ -350,8 +274,8 @@ class Scenario:
     recipe: Callable[[FloatArray, NDArray[Any], np.random.RandomState], Share] | None
 
     @cached_property
-    def clusters(self) -> NDArray[np.intp]:
-        """Numbers of the attacked rows, the same for those that are shared as one; shape (n_attacked,)."""
+    def clusters(self) -> IntArray:
+        """Number the attacked rows, with the same number for those that are shared as one; shape (n_attacked,)."""
         return np.unique(self.Z, axis=0, return_inverse=True)[1].reshape(-1).astype(np.intp)
 
     @cached_property
@@ -359,14 +283,25 @@ class Scenario:
         """Whether some shared rows equal each other, as means of groups do."""
         return len(np.unique(self.shared, axis=0)) < len(self.shared)
 
+    @cached_property
+    def persons(self) -> IntArray:
+        """Number originals and decoys, with the same number for equal rows."""
+        rows = np.vstack([self.X, self.decoys])
+        return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1).astype(np.intp)
+
+    @property
+    def people(self) -> FloatArray:
+        """Stack the originals under attack and the outsiders."""
+        return self.X if self.outsiders is None else np.vstack([self.X, self.outsiders])
+
     @property
     def decoys(self) -> FloatArray:
-        """Rows that stand among the originals in the open world; the attacker holds none of them."""
+        """Return rows that stand among the originals in the open world; the attacker holds none of them."""
         return self.X[:0] if self.outsiders is None else self.outsiders[: (OPEN_WORLD - 1) * len(self.groups[0])]
 
     @cached_property
     def label_only(self) -> list[FloatArray]:
-        """What an attacker may answer who knows targets and the domain, and nothing of the share."""
+        """List the guesses of an attacker who knows targets and the domain, and nothing of the share."""
         pools = ((self.public, self.public_target), (self.anchor, self.anchor_target))
         known = next(((rows, target) for rows, target in pools if rows is not None and target is not None), None)
         if known is None:
@@ -380,7 +315,7 @@ class Scenario:
 
     @property
     def mean_rows(self) -> FloatArray:
-        """What an attacker answers who knows the domain alone."""
+        """Return the guess of an attacker who knows the domain alone."""
         known = self.anchor if self.public is None else self.public
         return np.broadcast_to(known.mean(axis=0), self.X.shape)
 
@@ -399,13 +334,7 @@ def make_scenario(
     n_attacked: int,
     random: np.random.RandomState,
 ) -> Scenario:
-    """Bring all rows into one form, and draw those under attack.
-
-    Raises
-    ------
-    AgreementError
-        When tables do not fit each other.
-    """
+    """Bring all rows into one form, and draw those under attack."""
     if control is None and public is not None:
         public, public_target, control, control_target = split_public(public, public_target, random)
     original, order, through = _shared(party, X, anchor, anchor_target)
@@ -491,7 +420,7 @@ def make_scenario(
 
 
 def _is_in(rows: FloatArray, others: FloatArray) -> NDArray[np.bool_]:
-    """Which rows are, number by number, among others."""
+    """Return which rows are, number by number, among others."""
     known = {row.tobytes() for row in np.ascontiguousarray(others) + 0.0}
     return np.array([row.tobytes() in known for row in np.ascontiguousarray(rows) + 0.0], dtype=bool)
 
@@ -504,7 +433,7 @@ def _dropped(keep: NDArray[np.bool_], what: str) -> list[str]:
 def split_public(
     public: ArrayLike, public_target: ArrayLike | None, random: np.random.RandomState
 ) -> tuple[Any, Any, Any, Any]:
-    """Public rows that the attacker keeps, and some that nobody holds, each with their targets."""
+    """Draw public rows that the attacker keeps, and some that nobody holds, each with their targets."""
     n = _num_samples(public)
     order = random.permutation(n)
     held = min(_OUTSIDERS, n // 3)
@@ -517,8 +446,8 @@ def split_public(
 
 def _shared(
     party: Party | Share, X: ArrayLike, anchor: ArrayLike, anchor_target: ArrayLike | None
-) -> tuple[Share, NDArray[np.intp], Callable[[ArrayLike], FloatArray] | None]:
-    """A share, the row of X that each of its rows is about, and f_k where it may be applied to other rows."""
+) -> tuple[Share, IntArray, Callable[[ArrayLike], FloatArray] | None]:
+    """Return a share, the row of X that each of its rows is about, and f_k if it may be applied to other rows."""
     n_rows = _num_samples(X)
     if isinstance(party, Share):
         if n_rows != len(party.representation):
@@ -555,7 +484,7 @@ def _check_columns(party: PartyName, tables: dict[str, FloatArray | None]) -> No
 
 
 def _scale(rows: FloatArray) -> FloatArray:
-    """Units in which rows are compared: one for all columns, or each column's own where they differ much."""
+    """Return units in which rows are compared: one for all columns, or each column's own if they differ much."""
     ranges = np.ptp(rows, axis=0)
     varying = ranges > 0
     if not varying.any() or ranges.max() <= _UNEVEN * np.median(ranges[varying]):

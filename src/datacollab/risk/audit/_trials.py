@@ -1,4 +1,4 @@
-"""The attacks of an audit, one after the other, each with what it found."""
+"""The attacks of an audit, one after the other, each with its findings."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ from ._levels import (
 )
 from ._measure import (
     Attribute,
+    Emulate,
     ForwardMap,
-    Score,
     demixing_findings,
     forward_chances,
     forward_maps,
@@ -54,29 +54,31 @@ from ._measure import (
     second_share_findings,
     shadow_findings,
     shadow_rows,
-    strongest_of,
 )
-from ._scenario import Scenario
+from ._scenario import IntArray, Scenario
 
 __all__ = ["Outcome", "Trial", "Trials"]
 
+_ALL = "all anchor rows"
+_TIE_DRAWS = 5
+"""Guesses of equal rows are matched at random; their average counts."""
+DEMIXING_SECONDS = 120.0
+"""Limit of one search; means that are not taken apart by then count as such."""
+_LINKAGES = ("linkage", "open-world linkage")
 
-class Collusion:
-    """A party j whose f_j is fitted on public rows, integrated with the one under attack by KTI.
 
-    Parameters
-    ----------
-    scenario : Scenario
-        With public rows.
-    seed : int
+class _Collusion:
+    """Party j whose f_j is fitted on public rows, integrated with the one under attack by KTI.
+
+    It undoes its own pairs of anchor rows and points of the common feature space, and with them the other's points.
     """
 
     def __init__(self, scenario: Scenario, seed: int) -> None:
         self._scenario = scenario
         self._seed = seed
 
-    def reconstruct(self, Z: FloatArray, target: NDArray[Any] | None) -> FloatArray:
-        """Rows from intermediate representations of the party under attack, by way of the common feature space."""
+    def reconstruct(self, Z: FloatArray, *, target: NDArray[Any] | None) -> FloatArray:
+        """Guess rows from intermediate representations of the party under attack."""
         scenario = self._scenario
         assert scenario.public is not None
         n_components = min(scenario.anchor_representation.shape[1], *scenario.public.shape)
@@ -88,29 +90,9 @@ class Collusion:
         return KernelRidgeAttack().fit(pairs, scenario.anchor).reconstruct(common)
 
 
-NO_LEAK = "nothing"
-_TIE_DRAWS = 5
-"""Guesses of equal rows are matched at random; their average counts."""
-DEMIXING_SECONDS = 120.0
-"""Of one search; what is not found by then counts as not found."""
-STORED_ROWS = "search for stored rows"
-_LINKAGES = ("linkage", "open-world linkage")
-Reconstruct = Callable[[FloatArray, NDArray[Any] | None], FloatArray]
-"""From a representation, and targets where the attack uses them, to rows."""
-
-
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What one attack found.
-
-    Attributes
-    ----------
-    findings : tuple of Finding
-    margins : ndarray of shape (n_attacked,) or None
-        How far each row under attack is singled out.
-    remarks : tuple of str
-        What a figure does not tell, in sentences.
-    """
+    """Findings of one attack, how far each row under attack is singled out, and remarks in sentences."""
 
     findings: tuple[Finding, ...]
     margins: FloatArray | None = None
@@ -119,30 +101,27 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """One attack that is still to be made."""
+    """Attack that is still to be made."""
 
     level: str
     leak: str
     attack: str
-    run: Callable[[], Outcome]
+    make: Callable[[], Outcome]
 
     def __str__(self) -> str:
         return f"{self.level} ({LEVELS[self.level].title}), leaked: {self.leak}, attack: {self.attack}"
 
+    def run(self) -> Outcome:
+        outcome = self.make()
+        named = (
+            replace(one, level=self.level, leak=one.leak or self.leak, attack=one.attack or self.attack)
+            for one in outcome.findings
+        )
+        return replace(outcome, findings=tuple(named))
+
 
 class Trials:
-    """All attacks on one party.
-
-    Parameters
-    ----------
-    scenario : Scenario
-    attributes : mapping of str to attribute
-    artefacts : mapping of str to object
-    random : numpy.random.RandomState
-        Of leaks, ties and attacks.
-    deadline : float, default=inf
-        Of `time.monotonic`, after which searches are given up.
-    """
+    """All attacks on one party; `random` draws leaks, ties and attacks, and searches end at the deadline."""
 
     def __init__(
         self,
@@ -157,14 +136,18 @@ class Trials:
         self._attributes = attributes
         self._artefacts = artefacts
         self._random = random
-        self._label_only = strongest_of(
-            [measure(scenario, rows, attributes, random) for rows in scenario.label_only for _ in range(_TIE_DRAWS)],
-            _TIE_DRAWS,
-        )
-        self._mean_rows = measure(scenario, scenario.mean_rows, attributes, random)
+        guesses = [self._values(rows) for rows in scenario.label_only for _ in range(_TIE_DRAWS)]
+        self._label_only = {
+            metric: float(np.reshape([one[metric] for one in guesses], (-1, _TIE_DRAWS)).mean(axis=1).max())
+            for metric in guesses[0]
+        }
+        self._mean_rows = self._values(scenario.mean_rows)
+
+    def _values(self, rows: FloatArray) -> dict[str, float]:
+        return {one.metric: one.value for one in measure(self._scenario, rows, self._attributes, self._random)}
 
     def of(self, level: str) -> Iterator[Trial]:
-        """The attacks of one threat level, where what they need is there; to be run one by one, as they come."""
+        """Yield the attacks of one threat level that have what they need, to be run one by one, as they come."""
         makers = {
             "T0": self._zero_leak,
             "T1": self._paired,
@@ -180,9 +163,8 @@ class Trials:
         if scenario.public is None:
             return
         for informed in (False, True) if scenario.public_target is not None else (False,):
-            attack = ProcrustesAttack(random_state=self._random.randint(2**31))
             fit = partial(
-                attack.fit,
+                ProcrustesAttack(random_state=self._random.randint(2**31)).fit,
                 scenario.shared,
                 scenario.shared_target if informed else None,
                 public=scenario.public,
@@ -190,7 +172,7 @@ class Trials:
                 anchor_representation=scenario.anchor_representation,
                 anchor_target=scenario.anchor_target if informed else None,
             )
-            yield self._trial(level, NO_LEAK, "Procrustes", partial(_fit_and_reconstruct, fit, informed), informed)
+            yield self._reconstructing(level, "nothing", "Procrustes", fit, informed)
 
     def _paired(self, level: str) -> Iterator[Trial]:
         scenario = self._scenario
@@ -200,125 +182,65 @@ class Trials:
             if drawn is None:
                 continue
             name, rows = drawn
+            Z, A = scenario.anchor_representation[rows], scenario.anchor[rows]
             found: dict[str, FloatArray] = {}
             for attack, make in PAIRED_ATTACKS.items():
                 if make.needs_public and scenario.public is None:
                     continue
                 for informed in (False, True) if labels else (False,):
-                    made = make()
-                    if "random_state" in made.get_params():
-                        made.set_params(random_state=self._random.randint(2**31))
-                    reconstruct = partial(_fit_and_reconstruct, self._fit(made, rows, informed), informed)
-                    yield self._trial(level, name, attack, reconstruct, informed, found)
+                    known: dict[str, Any] = {"public": scenario.public}
+                    if informed:
+                        assert scenario.anchor_target is not None
+                        known |= {"target": scenario.anchor_target[rows], "public_target": scenario.public_target}
+                    yield self._reconstructing(level, name, attack, partial(make().fit, Z, A, **known), informed, found)
             for _ in range(1 + labels):
                 # No attack takes these: the published figures rest on what is drawn after them.
                 self._random.randint(2**31)
             if all(attack in found for attack in AVERAGED):
-                yield Trial(level, name, AVERAGED_NAME, partial(self._averaged, level, name, found))
-            emulate = cache(partial(self._emulator, rows))
+                averaged = averaged_reconstructions(found)
+                yield Trial(level, name, AVERAGED_NAME, partial(self._outcome, averaged, None))
+            # What learns to undo f_k learns f_k itself when originals and representations change places.
+            emulate = cache(partial(KernelRidgeAttack().fit, A, Z))
             maps = cache(partial(self._maps, rows, emulate))
-            yield Trial(level, name, FORWARD, partial(self._forward, level, name, maps))
+            yield Trial(level, name, FORWARD, partial(self._forward, maps))
             if scenario.outsiders is not None:
-                yield Trial(level, name, "membership", partial(self._membership, level, name, maps, found))
+                yield Trial(level, name, "membership", partial(self._membership, maps, found))
             if scenario.has_groups:
-                yield Trial(level, name, DEMIXING, partial(self._demixing, level, name, rows, emulate))
-            if leak.kind == "all":
-                yield from self._remade(level, name, emulate)
-
-    def _remade(self, level: str, leak: str, emulate: Callable[[], ReconstructionAttack]) -> Iterator[Trial]:
-        """Attacks that make shares as the party does."""
-        scenario = self._scenario
-        if scenario.recipe is None or scenario.outsiders is None:
-            return
-        for attack, find in ((SHADOWS, shadow_findings), (SECOND_SHARE, second_share_findings)):
-            if shadow_rows(scenario) is None if attack == SHADOWS else scenario.images is None:
-                continue
-            yield Trial(level, leak, attack, partial(self._by_remaking, find, level, leak, emulate))
-
-    def _by_remaking(
-        self,
-        find: Callable[[Scenario, str, str, Callable[[FloatArray], FloatArray], int], tuple[Finding, ...]],
-        level: str,
-        leak: str,
-        emulate: Callable[[], ReconstructionAttack],
-    ) -> Outcome:
-        estimate = AffineEstimate(self._scenario.anchor, self._scenario.anchor_representation)
-        # An affine f is known to rounding, which no kernel can match.
-        known = estimate if estimate.is_close else emulate().reconstruct
-        findings = find(self._scenario, level, leak, known, self._random.randint(2**31))
-        told = "; ".join(
-            f"{shown(one.value, one.metric)} of the time (at most {shown(one.high, one.metric)} by the attack tried), "
-            f"by {one.leak}"
-            for one in findings
-            if one.metric == "added row named"
-        )
-        said = f"{level}: if you share again after adding a row, it is named among strangers {told}."
-        return Outcome(findings, remarks=(said,) if told else ())
-
-    def _demixing(
-        self, level: str, leak: str, rows: NDArray[np.intp], emulate: Callable[[], ReconstructionAttack]
-    ) -> Outcome:
-        seconds = min(DEMIXING_SECONDS, self._deadline - time.monotonic())
-        worlds = {"linkage": False} | ({"open-world linkage": True} if len(self._scenario.decoys) else {})
-        forward = {
-            metric: forward_chances(self._scenario, emulate().reconstruct, is_open, self._random)
-            for metric, is_open in worlds.items()
-        }
-        findings, remarks = demixing_findings(self._scenario, level, leak, rows, forward, seconds)
-        told = tuple(
-            each if each.baseline is not None else replace(each, baseline=self._baseline(each.metric))
-            for each in findings
-        )
-        return Outcome(told, remarks=remarks)
-
-    def _baseline(self, metric: str) -> float | None:
-        return self._label_only[metric].value if metric in self._label_only else None
+                yield Trial(level, name, DEMIXING, partial(self._demixing, f"{level}, {name}", rows, emulate))
+            if leak.kind == "all" and scenario.recipe is not None and scenario.outsiders is not None:
+                if shadow_rows(scenario) is not None:
+                    yield Trial(level, name, SHADOWS, partial(self._shadows, emulate))
+                if scenario.images is not None:
+                    yield Trial(level, name, SECOND_SHARE, partial(self._second_share, level, name, emulate))
 
     def _subspace(self, level: str) -> Iterator[Trial]:
         if self._scenario.public is not None and self._scenario.outsiders is not None:
-            run = partial(membership_of_subspace, self._scenario, level)
-            yield Trial(level, "all anchor rows", "subspace", lambda: Outcome(run()))
+            yield Trial(level, _ALL, "subspace", lambda: Outcome(membership_of_subspace(self._scenario)))
 
     def _collusion(self, level: str) -> Iterator[Trial]:
-        if self._scenario.public is None:
-            return
-        collusion = Collusion(self._scenario, self._random.randint(2**31))
-        yield self._trial(level, "all anchor rows", "kernel ridge", collusion.reconstruct, False)
+        if self._scenario.public is not None:
+            collusion = _Collusion(self._scenario, self._random.randint(2**31))
+            yield self._reconstructing(level, _ALL, "kernel ridge", lambda: collusion, False)
 
     def _files(self, level: str) -> Iterator[Trial]:
         for name, artefact in self._artefacts.items():
-            yield Trial(level, name, STORED_ROWS, partial(self._search, level, name, artefact))
+            yield Trial(level, name, "search for stored rows", partial(self._search, name, artefact))
 
-    def _fit(self, attack: ReconstructionAttack, rows: NDArray[np.intp], informed: bool) -> Callable[[], Any]:
-        scenario = self._scenario
-        targets: dict[str, Any] = {}
-        if informed:
-            assert scenario.anchor_target is not None
-            targets = {"target": scenario.anchor_target[rows], "public_target": scenario.public_target}
-        return partial(
-            attack.fit, scenario.anchor_representation[rows], scenario.anchor[rows], public=scenario.public, **targets
-        )
-
-    def _trial(
+    def _reconstructing(
         self,
         level: str,
         leak: str,
         attack: str,
-        reconstruct: Reconstruct,
+        fit: Callable[[], Any],
         informed: bool,
         keep: dict[str, FloatArray] | None = None,
     ) -> Trial:
+        """Make a trial of an attack that reconstructs rows, with targets if it is informed."""
         name = with_labels(attack) if informed else attack
-        return Trial(level, leak, name, partial(self._run, level, leak, name, reconstruct, informed, keep))
+        return Trial(level, leak, name, partial(self._reconstruct, name, fit, informed, keep))
 
-    def _run(
-        self,
-        level: str,
-        leak: str,
-        attack: str,
-        reconstruct: Reconstruct,
-        informed: bool,
-        keep: dict[str, FloatArray] | None,
+    def _reconstruct(
+        self, name: str, fit: Callable[[], Any], informed: bool, keep: dict[str, FloatArray] | None
     ) -> Outcome:
         scenario = self._scenario
         # One call for all, since it may fit.
@@ -328,90 +250,91 @@ class Trials:
         if controls is not None and controlled:
             Z = np.vstack([Z, controls])
             target = np.concatenate([target, scenario.control_target]) if informed else target
-        rows = reconstruct(Z, target if informed else None)
+        rows = fit().reconstruct(Z, target=target if informed else None)
         if keep is not None:
-            keep[attack] = rows[:n]
-        return self._outcome(level, leak, attack, rows[:n], rows[n:] if controlled else None)
+            keep[name] = rows[:n]
+        return self._outcome(rows[:n], rows[n:] if controlled else None)
 
-    def _averaged(self, level: str, leak: str, found: Mapping[str, FloatArray]) -> Outcome:
-        return self._outcome(level, leak, AVERAGED_NAME, averaged_reconstructions(found), None)
+    def _outcome(self, rows: FloatArray, controls: FloatArray | None) -> Outcome:
+        scenario = self._scenario
+        measured = () if controls is None else measure_control(scenario, controls, self._random)
+        control = {one.metric: one.value for one in measured}
+        findings = self._compared(measure(scenario, rows, self._attributes, self._random), control)
+        margins = np.empty(len(rows))
+        for group in scenario.groups:
+            margins[group] = match_margins(scenario.X[group], rows[group])
+        return Outcome(findings, margins)
 
-    def _emulator(self, rows: NDArray[np.intp]) -> ReconstructionAttack:
-        # What learns to undo f_k learns f_k itself when originals and representations change places.
-        return KernelRidgeAttack().fit(self._scenario.anchor[rows], self._scenario.anchor_representation[rows])
+    def _compared(self, findings: tuple[Finding, ...], control: Mapping[str, float]) -> tuple[Finding, ...]:
+        return tuple(
+            replace(
+                one,
+                baseline=self._label_only[one.metric],
+                mean_reconstruction=self._mean_rows[one.metric],
+                control=control.get(one.metric),
+            )
+            for one in findings
+        )
 
-    def _maps(self, rows: NDArray[np.intp], emulate: Callable[[], ReconstructionAttack]) -> list[ForwardMap]:
+    def _maps(self, rows: IntArray, emulate: Callable[[], ReconstructionAttack]) -> list[ForwardMap]:
         return forward_maps(self._scenario, rows, emulate().reconstruct)
 
-    def _forward(self, level: str, leak: str, maps: Callable[[], list[ForwardMap]]) -> Outcome:
-        """Match where the attacker need not undo f_k: its estimate of f_k brings the candidates to the share."""
+    def _forward(self, maps: Callable[[], list[ForwardMap]]) -> Outcome:
+        """Match without undoing f_k: an estimate of f_k brings the candidates to the share."""
         findings: tuple[Finding, ...] = ()
         for each in maps():
-            score = matched_representations(self._scenario, each, self._random)
-            found = self._findings(level, leak, each.attack, score, {})
+            found = self._compared(matched_representations(self._scenario, each, self._random), {})
             if each.with_targets:
                 found = tuple(
                     replace(one, baseline=linked_by_targets(self._scenario, one.metric))
                     for one in found
                     if one.metric in _LINKAGES
                 )
-            findings += found
+            findings += tuple(replace(one, attack=each.attack) for one in found)
         return Outcome(findings)
 
-    def _outcome(self, level: str, leak: str, attack: str, rows: FloatArray, controls: FloatArray | None) -> Outcome:
+    def _membership(self, maps: Callable[[], list[ForwardMap]], found: Mapping[str, FloatArray]) -> Outcome:
+        return Outcome(membership_of_share(self._scenario, maps(), found))
+
+    def _demixing(self, where: str, rows: IntArray, emulate: Callable[[], ReconstructionAttack]) -> Outcome:
         scenario = self._scenario
-        control = {} if controls is None else measure_control(scenario, controls, self._random)
-        score = measure(scenario, rows, self._attributes, self._random)
-        margins = np.empty(len(rows))
-        for group in scenario.groups:
-            margins[group] = match_margins(scenario.X[group], rows[group])
-        return Outcome(self._findings(level, leak, attack, score, control), margins)
-
-    def _findings(self, level: str, leak: str, attack: str, score: Score, control: Score) -> tuple[Finding, ...]:
-        return tuple(
-            Finding(
-                level=level,
-                leak=leak,
-                metric=metric,
-                attack=attack,
-                value=measured.value,
-                low=measured.low,
-                high=measured.high,
-                baseline=self._label_only[metric].value,
-                chance=measured.chance,
-                mean_reconstruction=self._mean_rows[metric].value,
-                control=control[metric].value if metric in control else None,
-                n=len(self._scenario.X),
-            )
-            for metric, measured in score.items()
+        seconds = min(DEMIXING_SECONDS, self._deadline - time.monotonic())
+        worlds = {"linkage": False} | ({"open-world linkage": True} if len(scenario.decoys) else {})
+        forward = {
+            metric: forward_chances(scenario, emulate().reconstruct, is_open, self._random)
+            for metric, is_open in worlds.items()
+        }
+        findings, remarks = demixing_findings(scenario, where, rows, forward, seconds)
+        compared = (
+            one if one.baseline is not None else replace(one, baseline=self._label_only.get(one.metric))
+            for one in findings
         )
+        return Outcome(tuple(compared), remarks=remarks)
 
-    def _membership(
-        self, level: str, leak: str, maps: Callable[[], list[ForwardMap]], found: Mapping[str, FloatArray]
-    ) -> Outcome:
-        return Outcome(membership_of_share(self._scenario, level, leak, maps(), found))
+    def _known(self, emulate: Callable[[], ReconstructionAttack]) -> Emulate:
+        """Return f if it is affine, which is then known to rounding, as no kernel can match."""
+        estimate = AffineEstimate(self._scenario.anchor, self._scenario.anchor_representation)
+        return estimate if estimate.is_close else emulate().reconstruct
 
-    def _search(self, level: str, name: str, artefact: Any) -> Outcome:
-        stored = find_training_rows(artefact, self._scenario.table)
+    def _shadows(self, emulate: Callable[[], ReconstructionAttack]) -> Outcome:
+        return Outcome(shadow_findings(self._scenario, self._known(emulate), self._random.randint(2**31)))
+
+    def _second_share(self, level: str, leak: str, emulate: Callable[[], ReconstructionAttack]) -> Outcome:
+        findings = second_share_findings(self._scenario, leak, self._known(emulate), self._random.randint(2**31))
+        told = "; ".join(
+            f"{shown(one.value, one.metric)} of the time (at most {shown(one.high, one.metric)} by the attack tried), "
+            f"by {one.leak}"
+            for one in findings
+        )
+        said = f"{level}: if you share again after adding a row, it is named among strangers {told}."
+        return Outcome(findings, remarks=(said,))
+
+    def _search(self, name: str, artefact: Any) -> Outcome:
+        table = self._scenario.table
+        stored = find_training_rows(artefact, table)
         share = max((each.n_found / each.n_rows for each in stored), default=0.0)
         gaps = sum(each.kind == "unsearched" for each in stored)
-        means = [each.path for each in stored if each.kind == "mean"]
         remarks = [f"{name}: {gaps} parts were too large to look into."] if gaps else []
-        remarks += [f"{name}: {path} is the mean of the party's rows." for path in means]
-        finding = Finding(
-            level=level,
-            leak=name,
-            metric="training rows in files",
-            attack=STORED_ROWS,
-            value=share,
-            chance=0.0,
-            n=len(self._scenario.table),
-        )
+        remarks += [f"{name}: {each.path} is the mean of the party's rows." for each in stored if each.kind == "mean"]
+        finding = Finding(metric="training rows in files", value=share, chance=0.0, n=len(table))
         return Outcome((finding,), remarks=tuple(remarks))
-
-
-def _fit_and_reconstruct(
-    fit: Callable[[], Any], informed: bool, Z: FloatArray, target: NDArray[Any] | None
-) -> FloatArray:
-    rows: FloatArray = fit().reconstruct(Z, target=target if informed else None)
-    return rows
