@@ -8,7 +8,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
 from datacollab import KTI, KTICV, TargetDissimilarityGraph, TargetSimilarityGraph
-from datacollab.analyst._kti_scoring import default_predictor, halves, prediction_score
+from datacollab.analyst._kti_cv import default_predictor, halves, prediction_score
 from datacollab.errors import AgreementError
 
 

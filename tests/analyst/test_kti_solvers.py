@@ -31,8 +31,8 @@ STREAMED = 600
 def streamed_early():
     """Fewer rows than by default are streamed, so that the dense solution beside them is cheap."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("datacollab.analyst._cost.DENSE_UP_TO", SMALL)
-        patch.setattr("datacollab.analyst._exact.DENSE_UP_TO", SMALL)
+        patch.setattr("datacollab.analyst._engine.DENSE_UP_TO", SMALL)
+        patch.setattr("datacollab.analyst._solvers.DENSE_UP_TO", SMALL)
         yield
 
 
@@ -50,7 +50,7 @@ def densely(monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(_cost, "DENSE_UP_TO", 2 * STREAMED)
             if lapack:
-                patch.setattr("datacollab.analyst._exact.DENSE_UP_TO", 2 * STREAMED)
+                patch.setattr("datacollab.analyst._solvers.DENSE_UP_TO", 2 * STREAMED)
             return integrator.fit(*data)
 
     return fit
@@ -195,7 +195,7 @@ def test_more_rows_than_the_sample(monkeypatch):
     """The landmarks come from a sample, the target from all rows: close to what all rows as candidates give."""
     views, _ = nonlinear_views(1500)
     whole = KTI(5, alpha=0.5, solver="nystroem", n_landmarks=100).fit(views)
-    monkeypatch.setattr("datacollab.analyst._cost._SAMPLE", 500)
+    monkeypatch.setattr("datacollab.analyst._engine._SAMPLE", 500)
     sampled = KTI(5, alpha=0.5, solver="nystroem", n_landmarks=100).fit(views)
     assert objective_of(sampled, views) == pytest.approx(sampled.objective_, rel=1e-4)
     assert sampled.objective_ == pytest.approx(whole.objective_, rel=0.05)
@@ -276,7 +276,7 @@ def test_an_undetermined_target_is_warned_of(solver, seed, densely):
 
 
 def test_progress_is_logged(large, caplog, monkeypatch):
-    monkeypatch.setattr("datacollab.analyst._solving._WORTH_SAYING", SMALL)
+    monkeypatch.setattr("datacollab.analyst._kti._WORTH_SAYING", SMALL)
     with caplog.at_level(logging.INFO, logger="datacollab"):
         KTI(4).fit(large[0])
     said = "\n".join(caplog.messages)

@@ -102,7 +102,7 @@ def test_the_warning_says_how_much_is_missed_and_what_to_do(monkeypatch, limited
     else:
         limit = None
         monkeypatch.setattr(_cost, "MOST_LANDMARKS", 256)
-        monkeypatch.setattr("datacollab.analyst._nystroem.MOST_LANDMARKS", 256)
+        monkeypatch.setattr("datacollab.analyst._solvers.MOST_LANDMARKS", 256)
     integrator = KTI(5, solver="nystroem", tol=1e-4, memory_limit=limit)
     with pytest.warns(ApproximationWarning, match=rf"tol=0.0001 is not reached.*{cure}.* raise tol") as caught:
         fitted = integrator.fit(views)

@@ -7,7 +7,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from datacollab import KTI, TargetSimilarityGraph
 from datacollab.analyst._kti import kernel_widths
-from datacollab.analyst._kti_scoring import concordance, default_predictor, halves, held_out_views, prediction_score
+from datacollab.analyst._kti_cv import concordance, default_predictor, halves, held_out_views, prediction_score
 from datacollab.errors import NumericalError
 from datacollab.linalg import Kernel
 

@@ -143,7 +143,7 @@ def test_every_command_option_and_code_can_be_linked_to(built):
 def test_notation_leads_into_the_code(pages, built):
     links = pages[built / "notation.html"].links
     assert "api/datacollab.KTI.html#datacollab.KTI" in links
-    assert any(link.endswith("src/datacollab/analyst/_exact.py") for link in links)
+    assert any(link.endswith("src/datacollab/analyst/_solvers.py") for link in links)
 
 
 def test_every_example_can_be_downloaded_as_a_notebook(built):

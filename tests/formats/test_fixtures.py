@@ -233,7 +233,7 @@ def test_a_reader_written_from_the_page_alone(name):
 
 
 def test_every_form_and_kind_of_step_is_among_them():
-    from datacollab.model.predictors._chain import _KINDS
+    from datacollab.model._received import _KINDS
 
     def kinds_of(steps):
         for facts in steps:

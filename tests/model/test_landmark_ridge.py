@@ -9,7 +9,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import check_estimator
 
 from datacollab.model import LandmarkRidgeClassifier, LandmarkRidgeRegressor
-from datacollab.model._calibration import calibrate, calibrated
+from datacollab.model._models import calibrate, calibrated
 
 
 @pytest.fixture

@@ -13,8 +13,9 @@ import pytest
 from predictor_examples import CLASSIFIERS, N_COLUMNS, REGRESSORS, TWO_CLASSES_ONLY, fitted
 
 from datacollab.errors import ExchangeError
-from datacollab.model.predictors import Parts, read_predictor, sent_form, write_predictor
-from datacollab.model.predictors._step import MOST_WIDTH, Budget
+from datacollab.model._export import sent_form
+from datacollab.model._received import read_predictor, write_predictor
+from datacollab.model._steps import MOST_WIDTH, Budget, Parts
 from mutations import places
 from suite import N_CHANGES
 

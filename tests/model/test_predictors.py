@@ -17,7 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from datacollab.bundle import arrays_to_bytes, bytes_to_arrays
 from datacollab.errors import ExchangeError
-from datacollab.model.predictors import SENDABLE, read_predictor, sent_form, write_predictor
+from datacollab.model import SENDABLE
+from datacollab.model._export import sent_form
+from datacollab.model._received import read_predictor, write_predictor
 from refusals import refused_with
 
 pytestmark = [pytest.mark.filterwarnings("ignore::FutureWarning:sklearn")]

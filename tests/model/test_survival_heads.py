@@ -13,8 +13,9 @@ from test_predictor_tampering import mutant
 import datacollab as dc
 from datacollab.bundle import bytes_to_arrays
 from datacollab.errors import AgreementError, ExchangeError
-from datacollab.model import PartyModel, ReceivedSurvival, head_to, model_contents, model_from, task_of
-from datacollab.model.predictors import SENDABLE, read_survival, sent_survival, write_survival
+from datacollab.model import SENDABLE, PartyModel, ReceivedSurvival, head_to, model_contents, model_from, task_of
+from datacollab.model._export import sent_survival
+from datacollab.model._received import read_survival, write_survival
 from datacollab.survival import Baseline, CoxRegression, SurvivalForest
 from datacollab.targets import survival_target
 from refusals import refused_with

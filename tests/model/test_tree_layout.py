@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datacollab.model.predictors._trees import LEAF, Trees
+from datacollab.model._trees import LEAF, Trees
 
 N_COLUMNS = 3
 TREES = st.recursive(st.just(LEAF), lambda inner: st.tuples(st.integers(0, N_COLUMNS - 1), inner, inner), max_leaves=40)

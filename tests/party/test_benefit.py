@@ -8,9 +8,14 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.metrics import log_loss, roc_auc_score
 
-from datacollab.party._benefit import benefit_for_classes, benefit_for_numbers, nothing_to_say
-from datacollab.party._blend import Opinions
-from datacollab.party._paired_intervals import accuracy_gain, accuracy_of, error_reduction, rmse_of
+from datacollab.party._own_models import Opinions
+from datacollab.party._personal_model import (
+    accuracy_gain,
+    accuracy_of,
+    benefit_of,
+    error_reduction,
+    rmse_of,
+)
 
 FACTS = {
     "party": "a",
@@ -98,11 +103,9 @@ def shares(right, codes, sure=0.9):
 def class_benefit(n_alone, n_pooled, n=50, **facts):
     codes = np.arange(n) % 2
     alone, combined = (shares(np.arange(n) < count, codes) for count in (n_alone, n_pooled))
-    return (
-        benefit_for_classes(Opinions(alone, combined, combined), codes, basis="left out", **FACTS | facts),
-        codes,
-        alone,
-    )
+    opinions = Opinions(alone, combined, combined)
+    found = benefit_of(opinions, codes, np.ones(n, dtype=bool), None, basis="left out", **FACTS | facts)
+    return found, codes, alone
 
 
 def test_scores_are_those_of_scikit_learn():
@@ -133,7 +136,7 @@ def test_numbers_are_told_in_their_units(rng):
     target = rng.normal(size=60)
     noise = rng.normal(size=60)
     opinions = Opinions(target + noise, target + 0.5 * noise, target + 0.5 * noise)
-    benefit = benefit_for_numbers(opinions, target, 10.0, basis="without the party", **FACTS)
+    benefit = benefit_of(opinions, target, np.ones(60, dtype=bool), 10.0, basis="without the party", **FACTS)
     assert_allclose(benefit.local.score.value, 10 * np.sqrt(np.mean(noise**2)))
     assert_allclose(benefit.combined_gain.value, 0.5)
     assert benefit.sentence.startswith("Collaboration brought 50.0 % less error (95 % interval 50.0 to 50.0): RMSE ")
@@ -142,7 +145,8 @@ def test_numbers_are_told_in_their_units(rng):
 
 def test_without_honest_predictions_nothing_is_claimed():
     codes = np.arange(20) % 2
-    benefit = nothing_to_say(shares(codes > 5, codes), codes, None, basis=None, **FACTS)
+    said = shares(codes > 5, codes)
+    benefit = benefit_of(Opinions(said, said, said), codes, np.zeros(20, dtype=bool), None, basis=None, **FACTS)
     assert benefit.sentence.startswith("It cannot be said what collaboration brought")
     assert benefit.combined is None
     assert json.loads(json.dumps(benefit.to_dict()))["n_judged"] == 0

@@ -5,7 +5,7 @@ import pytest
 import scipy.optimize
 from numpy.testing import assert_allclose
 
-from datacollab.party._blend import fit_convex_pool, fit_log_pool, log_pool, penalised_log_loss, weights_by_loss
+from datacollab.party._own_models import fit_convex_pool, fit_log_pool, log_pool, penalised_log_loss, weights_by_loss
 
 
 def opinions(rng, n_opinions=2, n_rows=30, n_classes=3, skill=1.5):

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 from sklearn.semi_supervised import LabelSpreading
 
 from datacollab.errors import AgreementError
+from datacollab.party._common_space import TableEncoder
 from datacollab.party._own_models import (
     OwnData,
     equal_rows,
@@ -16,7 +17,6 @@ from datacollab.party._own_models import (
     own_candidates,
     spreading_matrix,
 )
-from datacollab.party._table_encoder import TableEncoder
 
 
 def gram(X, Y):

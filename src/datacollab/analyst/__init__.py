@@ -10,16 +10,13 @@ Files by what they are for:
 * Without targets: `_clustering`.
 """
 
-from ._analyst import Analyst
-from ._anchor_scaled import AnchorScaled
-from ._base import BaseIntegrator
-from ._candidates import Candidate, Selection
+from ._analyst import Analyst, Collaboration
+from ._choice import Candidate, Selection
 from ._clustering import Clustering, Integrated, cluster, integrate, novelty
-from ._collaboration import Collaboration
 from ._graphs import GeometricGraph, NeighborGraph, TargetDissimilarityGraph, TargetSimilarityGraph
 from ._kti import KTI
 from ._kti_cv import KTICV
-from ._linear import GEP, LTI, MPP, ODC, LinearIntegrator
+from ._linear import GEP, LTI, MPP, ODC, AnchorScaled, BaseIntegrator, LinearIntegrator
 
 __all__ = [
     "GEP",

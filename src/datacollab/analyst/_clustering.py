@@ -20,22 +20,8 @@ from .._validation import FloatArray, PartyName
 from ..errors import RepresentationError
 from ..model import mixture_classes, mixture_novelty, nearest_centre
 from ..share import Share
-from ._analyst import by_party
-from ._anchor_scaled import AnchorScaled
-from ._base import BaseIntegrator
-from ._collaboration import Collaboration
-
-__all__ = [
-    "BY_NEIGHBOURS",
-    "LEAST_ROWS",
-    "Clustering",
-    "Integrated",
-    "check_not_repeated",
-    "cluster",
-    "integrate",
-    "novelty",
-]
-
+from ._analyst import Collaboration, by_party
+from ._linear import AnchorScaled, BaseIntegrator
 
 BY_NEIGHBOURS = (SpectralClustering, DBSCAN, HDBSCAN, OPTICS)
 """Clusterers for which rows are near or dense; among copies, all are."""

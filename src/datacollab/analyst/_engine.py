@@ -1,26 +1,19 @@
-"""Where the parties' parts of a fit are computed and stay: in this process, or on the workers of a Dask cluster.
-
-Parties' states on the workers of a Dask cluster.
-
-The parties are cut once into as many groups as there are workers, and each group's states stay together on one worker.
-A sum over parties is taken group by group, in the order of the parties, whichever worker does it, so that its rounding
-does not depend on the cluster's fate.  What moves is what is given to all parties, and one sum for each group.
-
-Arrays are scattered rather than written into tasks, since the scheduler keeps tasks, and would keep the arrays with
-them.  Dask cannot make scattered data again, so this side does: it knows what each group was made from, makes it anew
-on another worker when its own is lost, and repeats the one call that was interrupted.
-"""
+"""What a fit of KTI costs, and where it is computed."""
 
 from __future__ import annotations
 
 import asyncio
 import concurrent.futures
 import logging
+import os
 import sys
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, field, is_dataclass, replace
+from functools import cache
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 from weakref import WeakSet
 
@@ -28,10 +21,197 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import threadpool_limits
 
-from .._validation import FloatArray, require
-from ..errors import ClusterError
+from .._validation import Array, FloatArray, array_library, require
+from ..errors import ClusterError, NotEnoughMemoryError
+from ..linalg import basis_capacity, device_memory, feature_dtype
 
-__all__ = ["DaskEngine", "Engine", "LocalEngine", "cluster_memory", "engine_for", "memory_of"]
+DENSE_UP_TO = 1200
+"""Anchor rows up to which a dense eigensolver is as fast as a Krylov method."""
+EXACT_OPERATIONS = 1e12
+"""Operations of the Cholesky factorisations, K n_a^3 / 3, up to which "auto" solves exactly: minutes at most."""
+_COLUMNS = 400
+"""Right-hand sides that a Krylov method typically needs, for each 16 components."""
+_SKINNY = 0.35
+"""Rate of products with a few columns, relative to products of large matrices."""
+_LARGE_SHARE = 0.9
+"""Part of the available memory that a fit may plan to take."""
+_TYPICAL_LANDMARKS = 512
+"""Landmarks per party that "nystroem" typically takes."""
+FEWEST_LANDMARKS = 128
+"""Landmarks per party that "nystroem" begins with."""
+MOST_LANDMARKS = 1024
+"""Landmarks per party that "nystroem" takes by itself at most."""
+_TARGET_LANDMARKS = 256
+"""Landmarks per party from which more change the target little, whatever they do for the functions."""
+_SAMPLE = 2048
+"""Anchor rows that landmarks are chosen among, and on which their number is judged."""
+_BESIDE = 8
+"""Blocks of as many columns as components that an eigensolver holds beside its basis."""
+_PROBE = 768
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitCost:
+    """Estimated cost of a fit."""
+
+    solver: str
+    operations: float
+    memory: int
+    limit: float = np.inf
+
+    @property
+    def seconds(self) -> float:
+        """Time on one thread of this machine, to within a factor of two or so; a small ``alpha`` takes longer."""
+        return self.operations / _rate()
+
+    def __str__(self) -> str:
+        memory = self.memory / 2**30
+        return f"about {self.seconds:,.0f} s on one thread and {memory:.2g} GiB"
+
+
+def fit_cost(
+    solver: str,
+    n_anchors: int,
+    n_parties: int,
+    n_components: int,
+    *,
+    alpha: float = 1.0,
+    n_landmarks: int | None = None,
+    has_penalty: bool = False,
+) -> FitCost:
+    """Estimate what a solver takes."""
+    n, K = float(n_anchors), float(n_parties)
+    columns = _COLUMNS * max(1.0, n_components / 16)
+    if solver == "dense":
+        return FitCost(
+            solver=solver,
+            operations=K * n**3 * 4 / 3 + (14 if has_penalty else 4) * n**3,
+            memory=int((3 if has_penalty else 2) * 8 * n**2),
+        )
+    if solver == "streamed":
+        factors = K * n**3 / 3 / 2
+        solves = 2 * K * n**2 * columns / 2 / _SKINNY
+        return FitCost(
+            solver=solver, operations=factors + solves, memory=int(2.1 * K * n**2 + 4 * n**2 + 16 * n * columns)
+        )
+    typical = min(float(n_landmarks or _TYPICAL_LANDMARKS), n)
+    kept = min(target_landmarks(n_components), typical)
+    return FitCost(
+        solver=solver,
+        operations=3 * K * n * typical**2 + 4 * K * n * kept * columns / 2 / _SKINNY / 3,
+        memory=_landmark_memory(
+            n_anchors,
+            n_parties,
+            n_components,
+            alpha,
+            rank=n_landmarks or MOST_LANDMARKS,
+            size=sample_size(n_anchors, n_landmarks),
+        ),
+    )
+
+
+def _landmark_memory(n_anchors: int, n_parties: int, n_components: int, alpha: float, *, rank: int, size: int) -> int:
+    """Bytes that "nystroem" takes with so many landmarks per party, chosen among so many anchor rows."""
+    rank, width = min(rank, n_anchors), np.dtype(feature_dtype(alpha)).itemsize
+    features = width * n_anchors * min(rank, target_landmarks(n_components))
+    chosen = (8 + width) * size * rank + 3 * 8 * rank**2
+    eigenvectors = 8 * n_anchors * (2 * basis_capacity(n_anchors, n_components) + _BESIDE * n_components)
+    return n_parties * (features + chosen) + eigenvectors
+
+
+def sample_size(n_anchors: int, n_landmarks: int | None) -> int:
+    """Anchor rows that landmarks are chosen among."""
+    return min(n_anchors, max(_SAMPLE, 4 * (n_landmarks or 0)))
+
+
+def target_landmarks(n_components: int) -> int:
+    """Landmarks per party, at most, that the target is found with; the parties' functions may have more."""
+    return max(_TARGET_LANDMARKS, 4 * n_components)
+
+
+def most_landmarks(cost: FitCost, n_anchors: int, n_parties: int, n_components: int, alpha: float) -> int:
+    """Landmarks per party, up to those taken by itself, for which "nystroem" stays within the memory it may take."""
+    return bisect_right(
+        range(1, MOST_LANDMARKS + 1),
+        cost.limit,
+        key=lambda rank: _landmark_memory(
+            n_anchors, n_parties, n_components, alpha, rank=rank, size=sample_size(n_anchors, None)
+        ),
+    )
+
+
+def choose_solver(
+    solver: str,
+    n_anchors: int,
+    n_parties: int,
+    n_components: int,
+    *,
+    alpha: float,
+    n_landmarks: int | None,
+    has_penalty: bool,
+    memory_limit: float | None,
+    beside: Array | None = None,
+) -> FitCost:
+    """Solver for `KTI`'s parameter of that name, and its cost."""
+    dense = array_library(beside) is None
+    limit = memory_limit if memory_limit is not None else _LARGE_SHARE * (device_memory(beside) or available_memory())
+
+    def cost(name: str, rank: int | None = n_landmarks) -> FitCost:
+        return fit_cost(
+            name, n_anchors, n_parties, n_components, alpha=alpha, n_landmarks=rank, has_penalty=has_penalty
+        )
+
+    if solver == "nystroem":
+        if has_penalty:
+            raise ValueError("A penalty graph needs solver='exact'; solver='nystroem' solves without one.")
+        candidates = ["nystroem"]
+    elif has_penalty or (dense and n_anchors <= DENSE_UP_TO):
+        candidates = ["dense"]
+    else:
+        candidates = ["streamed", "dense"] if dense else ["streamed"]
+        if solver == "auto":
+            many = n_parties * float(n_anchors) ** 3 / 3 > EXACT_OPERATIONS
+            candidates = ["nystroem", *candidates] if many else [*candidates, "nystroem"]
+    costs = [cost(name) for name in candidates]
+    if "nystroem" in candidates and n_landmarks is None:
+        costs.append(cost("nystroem", FEWEST_LANDMARKS))
+    for each in costs:
+        if each.memory <= limit:
+            return replace(each, limit=limit)
+    least = min(costs, key=lambda each: each.memory)
+    instead = "" if solver == "nystroem" or has_penalty else "solver='nystroem', "
+    raise NotEnoughMemoryError(
+        f"KTI: {n_parties} parties with {n_anchors} anchor rows need {least.memory / 2**30:.2g} GiB with "
+        f"solver={solver!r}, but {limit / 2**30:.2g} GiB may be used. Take fewer anchor rows, {instead}several "
+        "machines (engine=), or raise memory_limit."
+    )
+
+
+def available_memory() -> int:
+    """Bytes that this machine, or the container this runs in, can give without swapping."""
+    limits = []
+    report = Path("/proc/meminfo")
+    if report.exists():
+        for line in report.read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                limits.append(1024 * int(line.split()[1]))
+    most, used = (Path("/sys/fs/cgroup") / name for name in ("memory.max", "memory.current"))
+    if most.exists() and used.exists() and (limit := most.read_text(encoding="ascii").strip()) != "max":
+        limits.append(max(0, int(limit) - int(used.read_text(encoding="ascii"))))
+    if not limits and hasattr(os, "sysconf"):
+        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return min(limits, default=2**33)
+
+
+@cache
+def _rate() -> float:
+    """Operations a second of a float64 matrix product, measured once."""
+    A = np.ones((_PROBE, _PROBE))
+    A @ A
+    started = time.perf_counter()
+    A @ A
+    return 2.0 * _PROBE**3 / (time.perf_counter() - started)
+
 
 logger = logging.getLogger(__name__)
 
@@ -94,7 +274,7 @@ class LocalEngine:
             yield from parallel(delayed(function)(*each) for each in arguments)
 
 
-_LARGE_SHARE = 0.8
+_SHARE_OF_WORKERS = 0.8
 """Part of the workers' memory that a fit may plan to take; Dask begins to write to disk from 0.6 of one worker's."""
 
 
@@ -115,7 +295,7 @@ def memory_of(engine: Any) -> float | None:
     """Bytes that a cluster's workers may take together; None where a fit runs in this process."""
     if engine is None:
         return None
-    return _LARGE_SHARE * cluster_memory(engine)
+    return _SHARE_OF_WORKERS * cluster_memory(engine)
 
 
 _ATTEMPTS = 6

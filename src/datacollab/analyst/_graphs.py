@@ -16,8 +16,6 @@ from sklearn.neighbors import NearestNeighbors
 from .._validation import FloatArray, Interval, PartyName, StrOptions, check_single_targets, count_missing, require
 from ..errors import AgreementError, NumericalError
 
-__all__ = ["GeometricGraph", "NeighborGraph", "TargetDissimilarityGraph", "TargetSimilarityGraph"]
-
 
 class NeighborGraph(BaseEstimator, ABC):
     """Base of the graphs: weights on nearest-neighbour pairs, party by party, then averaged.

@@ -1,29 +1,207 @@
-"""The methods that are solved by linear algebra of the anchors alone: LTI, MPP, GEP and ODC.
-
-* Integration methods whose maps are matrices.
-* Linear target-normalised integration.
-* Minimum perturbation problem.
-* Integration by a generalised eigenvalue problem.
-* Orthogonal data collaboration.
-"""
+"""Integration methods: their base, those that linear algebra of the anchors solves, and the scaled one."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
+import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
 
-from .._validation import FloatArray, PartyName, StrOptions
-from ..errors import AgreementError, NumericalError, UnknownPartyError
-from ..linalg import ColumnSpace, centred_columns, column_space, fix_signs, leading_left_singular
-from ..model import IntegrationFunction, LinearMap
-from ._base import N_COMPONENTS, BaseIntegrator, Representations, check_n_components
+from .._threads import one_thread_if_small
+from .._validation import (
+    FloatArray,
+    Interval,
+    PartyName,
+    StrOptions,
+    array_namespace,
+    check_parties,
+    in_frame,
+    name_parties,
+    to_numpy,
+)
+from ..errors import AgreementError, NumericalError, RepresentationError, SinglePartyWarning, UnknownPartyError
+from ..linalg import ColumnSpace, centred_columns, column_space, fix_signs, leading_left_singular, like, metric_scaling
+from ..model import IntegrationFunction, KernelMap, LinearMap
+from ._graphs import NeighborGraph
 
-__all__ = ["GEP", "LTI", "MPP", "ODC", "LinearIntegrator", "common_directions", "residual"]
+_OUTPUTS = ("default", "pandas", "polars")
+
+Representations = Mapping[Any, ArrayLike] | Sequence[ArrayLike]
+"""Several parties' arrays: keyed by party, or a plain sequence that is keyed 0..K-1."""
+
+
+def check_anchors(
+    anchors: Representations, *, keep_library: bool = False, alone: str = "there is nothing to align"
+) -> dict[PartyName, FloatArray]:
+    """Check what all parties sent for the same anchor rows."""
+    checked = check_parties(anchors, keep_library=keep_library)
+    rows = {party: A.shape[0] for party, A in checked.items()}
+    if len(set(rows.values())) > 1:
+        raise AgreementError(
+            f"Every party must transform the same anchor dataset, but the numbers of anchor rows differ: {rows}. "
+            "Send the same anchor to all parties and ask for new shares."
+        )
+    for party, A in checked.items():
+        if A.shape[0] < 2:
+            raise RepresentationError(f"Party {party!r}: one anchor row cannot be aligned; at least two are wanted.")
+        if array_namespace(A).all(A[:1, :] == A):
+            raise RepresentationError(
+                f"Party {party!r}: all {A.shape[0]} rows of the anchor representation are equal, so it carries no "
+                "information. The party should check its obfuscator against the anchor."
+            )
+    if len(checked) == 1:
+        warnings.warn(
+            f"Only party {next(iter(checked))!r} takes part: {alone}.",
+            SinglePartyWarning,
+            stacklevel=4,
+        )
+    return checked
+
+
+def check_n_components(n_components: int, largest: int, reason: str) -> None:
+    """Refuse more components than the data allow."""
+    if n_components > largest:
+        raise ValueError(
+            f"n_components={n_components} is more than the data allow: at most {largest}, because {reason}. "
+            "Lower n_components, or ask the parties for richer representations."
+        )
+
+
+class BaseIntegrator(BaseEstimator, ABC):
+    """Base of the integration methods: estimators over several parties at once.
+
+    A subclass implements `fit`: it begins with ``anchors = self._start_fit(anchors)``, which checks parameters against
+    the subclass's ``_parameter_constraints`` (as scikit-learn's estimators have them; none by default) and returns
+    the parties' arrays by name, and it ends by setting `integration_functions_`.  `datacollab.testing.check_integrator`
+    checks the result.
+
+    Attributes
+    ----------
+    integration_functions_ : dict of party to IntegrationFunction
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {}
+    _keeps_library: ClassVar[bool] = False
+    """Whether `fit` computes with arrays of torch or CuPy where they lie."""
+
+    _output: str = "default"
+    """No parameter: `clone` leaves it behind, so that whoever works with a clone gets arrays."""
+
+    integration_functions_: dict[PartyName, IntegrationFunction]
+
+    @abstractmethod
+    def fit(self, anchors: Representations, y: ArrayLike | None = None) -> Self:
+        """Learn one integration function per party."""
+
+    def transform(self, representations: Representations) -> dict[PartyName, FloatArray]:
+        """Map each party's intermediate representation into the common feature space.
+
+        Parameters
+        ----------
+        representations : mapping of party to array-like of shape (n_rows, n_intermediate)
+            Any subset of the parties.  A plain sequence stands for the parties ``0..K-1``.
+
+        Returns
+        -------
+        dict of party to ndarray of shape (n_rows, n_components)
+            After a fit on torch or CuPy arrays, such arrays; after `set_output`, data frames.
+
+        Raises
+        ------
+        UnknownPartyError
+            When a party took no part in `fit`.
+        RepresentationError
+            When the rows cannot be used; the message names the party.
+        """
+        check_is_fitted(self)
+        named = name_parties(representations, what="representation")
+        unknown = [party for party in named if party not in self.integration_functions_]
+        if unknown:
+            raise UnknownPartyError(
+                f"No integration function for {unknown!r}; known parties: {list(self.integration_functions_)!r}. "
+                "A new party needs a new integration with its share included."
+            )
+        mapped = {party: self.integration_functions_[party](rows) for party, rows in named.items()}
+        if self._output == "default":
+            return mapped
+        names = self.get_feature_names_out()
+        return {party: in_frame(self._output, rows, names, named[party]) for party, rows in mapped.items()}
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Say in what `transform` gives the rows of each party, as scikit-learn's transformers have it.
+
+        It holds for this object: a clone, and the analyst, who fits one, give and take arrays.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"} or None
+            Arrays, or data frames with the index of the table given; None changes nothing.
+
+        Raises
+        ------
+        ValueError
+            When it is something else.
+
+        Examples
+        --------
+        >>> from datacollab import LTI
+        >>> anchors = {"a": [[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]], "b": [[1.0, 0.0], [0.0, 1.0], [2.0, 2.0]]}
+        >>> integrator = LTI(2).fit(anchors).set_output(transform="pandas")
+        >>> list(integrator.transform(anchors)["a"].columns)
+        ['lti0', 'lti1']
+        """
+        if transform is not None:
+            if transform not in _OUTPUTS:
+                raise ValueError(f"transform must be one of {_OUTPUTS}, or None; got {transform!r}.")
+            self._output = transform
+        return self
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
+        """Names of the common columns: the method's, in small letters, and a number.
+
+        Parameters
+        ----------
+        input_features : ignored
+        """
+        check_is_fitted(self)
+        n_components = next(iter(self.integration_functions_.values())).n_components
+        return np.array([f"{type(self).__name__.lower()}{number}" for number in range(n_components)], dtype=object)
+
+    def fit_transform(self, anchors: Representations, y: ArrayLike | None = None) -> dict[PartyName, FloatArray]:
+        """Fit, and return the collaboration representations of the anchors."""
+        return self.fit(anchors, y).transform(anchors)
+
+    def _start_fit(self, anchors: Representations) -> dict[PartyName, FloatArray]:
+        self._validate_params()
+        return check_anchors(anchors, keep_library=self._keeps_library)
+
+    @staticmethod
+    def _few_threads(anchors: Mapping[PartyName, FloatArray]) -> AbstractContextManager[Any]:
+        """A context with one thread of linear algebra where there are too few anchor rows for more to help."""
+        return one_thread_if_small(next(iter(anchors.values())).shape[0])
+
+
+N_COMPONENTS: list[Any] = [Interval(Integral, 1, None, closed="left")]
+
+SHARED_CONSTRAINTS: dict[str, Any] = {
+    "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"median", "scale"}), callable, Mapping],
+    "graph": [NeighborGraph, None],
+    "penalty_graph": [NeighborGraph, None],
+    "penalty_epsilon": [Interval(Real, 0, None, closed="left")],
+    "center": ["boolean"],
+    "n_jobs": [Integral, None],
+    "random_state": ["random_state"],
+}
+"""Of `KTI` and `KTICV`."""
 
 
 class LinearIntegrator(BaseIntegrator):
@@ -477,3 +655,123 @@ def _consensus(anchors: Sequence[FloatArray]) -> FloatArray:
     _, _, Vt = scipy.linalg.svd(Z, full_matrices=False, check_finite=False)
     in_axes = Z @ Vt.T
     return np.asarray(in_axes * fix_signs(in_axes))
+
+
+class AnchorScaled(BaseIntegrator):
+    r"""Another integration method, its common space stretched to the distances that parties see on the anchor.
+
+    Targets with orthonormal columns give every direction the same length, so that what is hardly there counts as much
+    as what all rows differ in.  Models with weights undo it; clusters, neighbours and scores of novelty cannot.  Here
+    each :math:`g_k` is followed by one matrix W, the same for all parties, after which distances between anchor rows
+    are, as nearly as the common space allows, the root mean square over the parties of those between the rows of
+    :math:`\tilde A^{(k)}`.
+
+    Parameters
+    ----------
+    integrator : BaseIntegrator or None, default=None
+        Whose maps are linear or of kernels; cloned before it is fitted.  None takes `LTI` with intercepts, and as many
+        components as the representation of lowest rank has.
+
+    Attributes
+    ----------
+    integrator_ : BaseIntegrator
+        Fitted.
+    scaling_ : ndarray of shape (n_components, n_scaled)
+        W.  Columns by descending variance of the anchor; fewer than the integrator's where parties' representations
+        have fewer dimensions.
+    kept_variance_ : float
+        Part of the variance of the parties' anchors that is left, from 0 to 1; what is lost of it is lost of squared
+        distances.
+    integration_functions_ : dict of party to LinearMap or KernelMap
+        They can be sent as those of the integrator can, and are as large.
+
+    Notes
+    -----
+    Where all parties' maps are isometries of all columns, as PCA without reduction is, `kept_variance_` is 1 and
+    distances are those between raw rows, whatever the parties' rotations and centres.  Standardised columns give
+    distances between standardised rows, each party having its own standard; reduced ones leave out what was left out.
+
+    The parties' representations count as they come: all should be made by one kind of obfuscator on columns in the same
+    units, or the one with the largest numbers decides.
+
+    Nothing is centred, for the parties' common shift is in no distance.
+
+    W goes to every party as part of its map.  It tells what the covariance of the anchor is, as all parties see it on
+    average; with two parties, each can take out its own part and has the other's.  That is a property of the other's
+    f_k and of public rows, and concerns private rows as far as f_k was fitted on these.  The method inside tells
+    directions; this one tells lengths as well.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.spatial.distance import pdist
+    >>> from datacollab.analyst import AnchorScaled
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.normal(size=(50, 3)) * [10.0, 1.0, 0.1]
+    >>> rotation, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+    >>> integrator = AnchorScaled().fit({"a": A, "b": A @ rotation + 5})
+    >>> bool(np.allclose(pdist(integrator.transform({"b": A @ rotation + 5})["b"]), pdist(A)))
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"integrator": [BaseIntegrator, None]}
+
+    integrator_: BaseIntegrator
+    scaling_: FloatArray
+    kept_variance_: float
+
+    def __init__(self, integrator: BaseIntegrator | None = None) -> None:
+        self.integrator = integrator
+
+    def fit(self, anchors: Representations, y: ArrayLike | None = None) -> Self:
+        """Fit the integrator, and scale its maps.
+
+        Parameters
+        ----------
+        anchors : mapping of party to array-like of shape (n_anchors, n_intermediate)
+            The parties' representations of the same anchor rows.
+        y : array-like of shape (n_anchors,), optional
+            Targets of the anchor rows, where the integrator needs them.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError
+            When the integrator's maps are neither linear nor of kernels.
+        AgreementError, RepresentationError, NumericalError, ValueError
+            What the integrator raises.
+        """
+        self._validate_params()
+        checked = {party: to_numpy(A) for party, A in check_parties(anchors, keep_library=True).items()}
+        given = LTI(_lowest_rank(checked.values()), fit_intercept=True) if self.integrator is None else self.integrator
+        self.integrator_ = clone(given).fit(anchors, y)
+        mapped = [to_numpy(A) for A in self.integrator_.transform(anchors).values()]
+        self.scaling_, self.kept_variance_ = metric_scaling(np.mean(mapped, axis=0), list(checked.values()))
+        self.integration_functions_ = {
+            party: _followed_by(g, self.scaling_) for party, g in self.integrator_.integration_functions_.items()
+        }
+        return self
+
+
+def _lowest_rank(anchors: Any) -> int:
+    """Of the centred representations; at least 1, for a constant one is refused by name later."""
+    return max(1, min(_rank(A) for A in anchors))
+
+
+def _rank(A: FloatArray) -> int:
+    centred, _ = centred_columns(A)
+    return column_space(centred).rank if centred.any() else 0
+
+
+def _followed_by(g: IntegrationFunction, W: FloatArray) -> IntegrationFunction:
+    if isinstance(g, LinearMap):
+        intercept = None if g.intercept is None else g.intercept @ W
+        return replace(g, coefficients=g.coefficients @ W, intercept=intercept)
+    if isinstance(g, KernelMap):
+        return replace(g, coefficients=g.coefficients @ like(W, g.coefficients))
+    raise TypeError(
+        f"The integration function of party {g.party!r} is a {type(g).__name__}; linear and kernel maps can be scaled."
+    )

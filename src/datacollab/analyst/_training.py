@@ -17,9 +17,7 @@ from ..errors import AgreementError, NumericalError
 from ..model import fit_weighted
 from ..share import Share
 from ..targets import TargetKind
-from ._base import BaseIntegrator
-
-__all__ = ["TrainingRows", "looks_interpolated", "mean_anchor", "training_rows"]
+from ._linear import BaseIntegrator
 
 _MOST_ENTRY = 1e30
 """As of shares: squares are finite in double precision, and entries in single."""

@@ -1,8 +1,7 @@
 """All roles in one process, as scikit-learn estimators, beside the baselines Central and Local."""
 
 from ._baselines import Central, Local
-from ._clusterer import DataCollaborationClusterer
-from ._data_collaboration import DataCollaborationClassifier, DataCollaborationRegressor
+from ._data_collaboration import DataCollaborationClassifier, DataCollaborationClusterer, DataCollaborationRegressor
 from ._splitter import PartyStratifiedKFold
 from ._survival import DataCollaborationSurvival
 

@@ -18,9 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._validation import HasMethods, PartyName, check_single_targets
 from ..errors import AgreementError, UnknownPartyError
 from ..survival import SurvivalModel, concordance_index
-from ._groups import by_party, owners, predict_by_party, warn_of_scorer
-
-__all__ = ["Central", "Local"]
+from ._roles import by_party, owners, predict_by_party, warn_of_scorer
 
 
 class _Baseline(MetaEstimatorMixin, BaseEstimator, ABC):

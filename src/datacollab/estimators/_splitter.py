@@ -11,9 +11,7 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 
-from ._groups import owners
-
-__all__ = ["PartyStratifiedKFold"]
+from ._roles import owners
 
 
 class PartyStratifiedKFold(BaseCrossValidator):

@@ -18,8 +18,6 @@ from ..survival import CoxRegression, concordance_index
 from ..targets import TargetKind, named_target, target_kind
 from ._roles import BaseDataCollaboration
 
-__all__ = ["DataCollaborationSurvival"]
-
 
 class DataCollaborationSurvival(BaseDataCollaboration):
     """Data collaboration for survival analysis, all roles in one process.

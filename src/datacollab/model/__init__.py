@@ -1,12 +1,9 @@
-"""What goes back to a party: its integration function g_k and the model h, or h's answers on the anchor; and files.
-
-Files by what they are for:
+"""What goes back to a party: g_k and the model h, or h's predictions for the anchor; and their files.
 
 * g_k and h together, and their file: `_party_model`; integration functions: `_maps`.
-* Models that an analyst trains: `_landmark_ridge`, `_calibration`, `_averaged`, `_left_out`; how
-  they are written and read: `_heads`, `_from_elsewhere`; any other model as a chain of steps: `predictors`.
-* Answers on the anchor in place of a model: `_anchor_predictions`.
-* Predicting in batches: `_batches`.
+* Models that an analyst trains: `_models`; how they are written and read: `_heads`, `_from_elsewhere`.
+* Any other model as a chain of steps from a closed vocabulary: `_steps`, `_trees`, `_received`, `_export`.
+* Predictions for the anchor in place of a model: `_anchor_predictions`.
 """
 
 from ._anchor_predictions import (
@@ -16,15 +13,23 @@ from ._anchor_predictions import (
     predictions_contents,
     predictions_from,
 )
-from ._averaged import AveragedClassifier, AveragedRegressor, probabilities_of
-from ._calibration import CalibratedForestClassifier, log_loss_of
+from ._export import SENDABLE
 from ._heads import estimator_kind, head_from, head_to
-from ._landmark_ridge import ALPHAS, LandmarkRidgeClassifier, LandmarkRidgeRegressor
-from ._left_out import fit_left_out, fit_weighted
 from ._maps import IntegrationFunction, KernelMap, LinearMap, map_from, map_to
+from ._models import (
+    ALPHAS,
+    AveragedClassifier,
+    AveragedRegressor,
+    CalibratedForestClassifier,
+    LandmarkRidgeClassifier,
+    LandmarkRidgeRegressor,
+    fit_left_out,
+    fit_weighted,
+    log_loss_of,
+    probabilities_of,
+)
 from ._party_model import MODEL_KIND, PartyModel, model_contents, model_from, plain_facts, task_of
-from .predictors import (
-    SENDABLE,
+from ._received import (
     ReceivedClassifier,
     ReceivedRegressor,
     ReceivedSurvival,

@@ -17,8 +17,6 @@ from ..errors import ExchangeError, NumericalError
 from ._from_elsewhere import check_classes, class_names
 from ._party_model import PartyModel, plain_facts
 
-__all__ = ["PREDICTIONS_KIND", "AnchorPredictions", "anchor_predictions", "predictions_contents", "predictions_from"]
-
 PREDICTIONS_KIND = "datacollab.answers"
 
 _TOLERANCE = 1e-6

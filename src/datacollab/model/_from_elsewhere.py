@@ -10,8 +10,6 @@ from sklearn.base import BaseEstimator
 
 from ..errors import ExchangeError
 
-__all__ = ["MOST_CLASSES", "FromElsewhere", "check_classes", "class_names", "malformed", "reason_of", "too_large"]
-
 _BEFORE = "The model is inconsistent: "
 
 

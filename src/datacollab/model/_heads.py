@@ -12,22 +12,17 @@ from .._typing import FloatArray
 from ..bundle import arrays_to_bytes, bytes_to_arrays
 from ..errors import ExchangeError
 from ..survival import SurvivalModel
-from ._averaged import AveragedClassifier, AveragedRegressor
-from ._calibration import CalibratedForestClassifier
+from ._export import sent_form, sent_survival
 from ._from_elsewhere import MOST_CLASSES, FromElsewhere, check_classes, class_names, malformed, too_large
-from ._landmark_ridge import LandmarkRidgeClassifier, LandmarkRidgeRegressor
-from .predictors import (
-    SURVIVAL_PART,
-    Budget,
-    read_predictor,
-    read_survival,
-    sent_form,
-    sent_survival,
-    write_predictor,
-    write_survival,
+from ._models import (
+    AveragedClassifier,
+    AveragedRegressor,
+    CalibratedForestClassifier,
+    LandmarkRidgeClassifier,
+    LandmarkRidgeRegressor,
 )
-
-__all__ = ["estimator_kind", "head_from", "head_to"]
+from ._received import SURVIVAL_PART, read_predictor, read_survival, write_predictor, write_survival
+from ._steps import Budget
 
 _MOST_AVERAGED = 50
 _MOST_LANDMARKS = 10_000

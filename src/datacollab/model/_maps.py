@@ -17,8 +17,6 @@ from ..errors import ExchangeError
 from ..linalg import Kernel, as_precise_as, kernel_expansion
 from ._from_elsewhere import malformed
 
-__all__ = ["IntegrationFunction", "KernelMap", "LinearMap", "map_from", "map_to"]
-
 
 class IntegrationFunction(Protocol):
     """One party's map from its intermediate representation into the common feature space."""

@@ -24,8 +24,6 @@ from ._from_elsewhere import malformed, reason_of
 from ._heads import estimator_kind, head_from, head_to
 from ._maps import IntegrationFunction, KernelMap, map_from, map_to
 
-__all__ = ["MODEL_KIND", "PartyModel", "model_contents", "model_from", "plain_facts", "task_of"]
-
 
 def task_of(estimator: Any) -> str:
     """Of "classification", "regression" and "survival", what an estimator is for."""

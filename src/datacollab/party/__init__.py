@@ -13,7 +13,6 @@ Files by what they are for:
 * On disk, and in batches: `_state`, `_personal_state`, `_batches`.
 """
 
-from ._benefit import Benefit, Side
 from ._common_space import CommonSpace
 from ._defence import Defence, Promise, Published
 from ._distil import AnchorRidge, DistilledModel, distil_predictions, fit_to_predictions
@@ -21,16 +20,13 @@ from ._explanation_agreement import ExplanationAgreement, explanation_agreement
 from ._gaussian_noise import GaussianMechanism, GaussianNoise
 from ._guarantee import PrivacyGuarantee
 from ._kernel_pca import KernelPCAObfuscator
-from ._local_party import LocalParty
+from ._local_party import LocalParty, PartyPredictor
 from ._microaggregation import Microaggregation
 from ._obfuscator import OBFUSCATORS, obfuscator
-from ._paired_intervals import Estimate
 from ._party import Party
-from ._personal_model import PersonalModel, personalise
-from ._personal_state import personal_model, personal_state
+from ._personal_model import Benefit, Estimate, PersonalModel, Side, personalise
 from ._plan import PRESETS, UNDEFENDED, SharingPlan
-from ._predictor import PartyPredictor
-from ._state import local_party, party_state
+from ._state import local_party, party_state, personal_model, personal_state
 from ._umap import UMAPObfuscator
 
 __all__ = [

@@ -25,18 +25,6 @@ from ..errors import AgreementError, AnchorError
 from ..linalg import Kernel, centred_ridge, full_ridge_path, median_gamma
 from ..model import AnchorPredictions
 
-__all__ = [
-    "MOST_REMOTE",
-    "SMALLEST_R2",
-    "AnchorRidge",
-    "DistilledModel",
-    "as_probabilities",
-    "distil_predictions",
-    "fit_to_predictions",
-    "remoteness",
-]
-
-
 _MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)
 _ALPHAS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 _MOST_TRIED = 1000

@@ -13,8 +13,6 @@ from scipy.stats import rankdata
 from .._validation import FloatArray, PartyName
 from ..errors import AgreementError
 
-__all__ = ["ExplanationAgreement", "explanation_agreement"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExplanationAgreement:

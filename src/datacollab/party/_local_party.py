@@ -1,17 +1,283 @@
-"""A party that predicts at home, long after the process that shared has ended."""
+"""A party's secret map at home: obfuscate and predict rows that never leave."""
 
 from __future__ import annotations
 
-from typing import Any
+import importlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Self
 
-from .._validation import FloatArray, PartyName
-from ._batches import TableForm
-from ._inference import LocalInference
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import _num_samples
 
-__all__ = ["LocalParty"]
+from .._validation import FloatArray, PartyName, check_representation, require
+from ..errors import (
+    AgreementError,
+    DataCollabError,
+    DatasetError,
+    NumericalError,
+    ObfuscationError,
+    RepresentationError,
+)
+from ..model import PartyModel
+from ._public_fit import likely_reasons
+
+BATCH_ROWS = 16_384
 
 
-class LocalParty(LocalInference):
+@dataclass(frozen=True)
+class TableForm:
+    """How the table was laid out that a party's obfuscator was fitted on."""
+
+    n_columns: int | None
+    columns: list[str] | None
+    library: str | None
+
+    @classmethod
+    def of(cls, X: Any) -> Self:
+        """Form of an array-like or frame."""
+        shape = np.shape(X)
+        names = list(getattr(X, "columns", []))
+        return cls(
+            n_columns=shape[1] if len(shape) == 2 else None,
+            columns=names if names and all(isinstance(name, str) for name in names) else None,
+            library=type(X).__module__.partition(".")[0] if names else None,
+        )
+
+    def bring(self, batch: Any, party: PartyName) -> Any:
+        """The same rows in this form: columns chosen and ordered by name; Arrow as the frame or array of fit.
+
+        Arrays stay as they are, and so do frames where fit saw no names.
+        """
+        if self.columns is not None and (names := _names(batch)) is not None and names != self.columns:
+            self.check_names(names, party)
+            batch = batch.select(self.columns) if _is_arrow(batch) else batch[self.columns]
+        return self._from_arrow(batch, party) if _is_arrow(batch) else batch
+
+    def check_names(self, names: list[str], party: PartyName) -> None:
+        """Raise ObfuscationError unless each column seen in fit is there once."""
+        missing = [name for name in self.columns or [] if names.count(name) != 1]
+        if missing:
+            raise ObfuscationError(
+                f"Party {party!r}: {len(missing)} of the {len(self.columns or [])} columns seen in fit are not there, "
+                f"or there twice: {missing[:10]!r}. Name the columns as in fit; others are left out. "
+                "Nothing left the party."
+            )
+
+    def _from_arrow(self, batch: Any, party: PartyName) -> Any:
+        if self.columns is not None:
+            return (
+                importlib.import_module("polars").from_arrow(batch) if self.library == "polars" else batch.to_pandas()
+            )
+        if self.n_columns != batch.num_columns:
+            raise ObfuscationError(
+                f"Party {party!r}: the table has {batch.num_columns} columns, but {self.n_columns} in fit, where they "
+                "had no names to choose by. Fit on a frame with named columns, or leave the others out. "
+                "Nothing left the party."
+            )
+        return np.column_stack([column.to_numpy(zero_copy_only=False) for column in batch.columns])
+
+
+def row_batches(source: Any, form: TableForm, *, party: PartyName, batch_rows: int) -> Iterator[Any]:
+    """Cut a source into batches of at most `batch_rows` rows, none of them empty."""
+    return _cut(_pieces(source, form, party, batch_rows), batch_rows, party)
+
+
+def _cut(pieces: Iterable[Any], batch_rows: int, party: PartyName) -> Iterator[Any]:
+    for piece in pieces:
+        if not _is_table(piece):
+            raise TypeError(
+                f"Party {party!r}: each piece of the source must be a two-dimensional array, a frame or an Arrow "
+                f"batch; got {type(piece).__name__} of shape {np.shape(piece)}."
+            )
+        for start in range(0, _num_rows(piece), batch_rows):
+            yield _rows(piece, start, min(start + batch_rows, _num_rows(piece)))
+
+
+def _pieces(source: Any, form: TableForm, party: PartyName, batch_rows: int) -> Iterable[Any]:
+    """Tables of any height."""
+    if isinstance(source, str | os.PathLike):
+        source = _open_parquet(os.fspath(source), party)
+    if _is_arrow(source) and hasattr(source, "scanner"):
+        return _scan(source, form, party, batch_rows)
+    if _is_table(source):
+        return [source]
+    if isinstance(source, Iterable) and not isinstance(source, bytes | dict):
+        return _read(source, party) if _is_arrow(source) else source
+    raise TypeError(
+        f"Party {party!r}: rows can be read from the path of a Parquet file or directory, a pyarrow table, dataset or "
+        f"reader, a two-dimensional array or frame, or an iterable of these; got {type(source).__name__}."
+    )
+
+
+def _open_parquet(path: str, party: PartyName) -> Any:
+    arrow, datasets = require("pyarrow", "tables"), require("pyarrow.dataset", "tables")
+    try:
+        return datasets.dataset(path, format="parquet")
+    except (OSError, arrow.ArrowException) as error:
+        found = "is no Parquet file, or damaged" if os.path.exists(path) else "does not exist"
+        raise DatasetError(f"Party {party!r}: {path!r} {found} ({type(error).__name__}).") from None
+
+
+def _scan(dataset: Any, form: TableForm, party: PartyName, batch_rows: int) -> Iterator[Any]:
+    if form.columns is not None:
+        form.check_names(dataset.schema.names, party)
+    # By default sixteen batches and the files' next parts are read ahead, and what is in memory grows with them.
+    batches = dataset.to_batches(
+        columns=form.columns, batch_size=batch_rows, batch_readahead=1, fragment_readahead=1, use_threads=False
+    )
+    return _read(batches, party)
+
+
+def _read(batches: Iterable[Any], party: PartyName) -> Iterator[Any]:
+    arrow = require("pyarrow", "tables")
+    try:
+        yield from batches
+    except arrow.ArrowException as error:
+        # Arrow's own message may quote an entry, so it is dropped.
+        raise DatasetError(f"Party {party!r}: the table could not be read ({type(error).__name__}).") from None
+
+
+def _is_arrow(value: Any) -> bool:
+    return type(value).__module__.partition(".")[0] == "pyarrow"
+
+
+def _is_table(value: Any) -> bool:
+    return len(getattr(value, "shape", ())) == 2
+
+
+def _names(table: Any) -> list[str] | None:
+    if _is_arrow(table):
+        return list(table.schema.names)
+    return list(table.columns) if hasattr(table, "columns") else None
+
+
+def _num_rows(table: Any) -> int:
+    return int(_num_samples(table))
+
+
+def _rows(table: Any, start: int, stop: int) -> Any:
+    if _is_arrow(table):
+        return table.slice(start, stop - start)
+    return table.iloc[start:stop] if hasattr(table, "iloc") else table[start:stop]
+
+
+class PartyPredictor:
+    """The composed model h(g_k(f_k(x))) on the party's raw columns; `Party.predictor` makes it.
+
+    It takes tables in the form of `Party.fit`.  Where that was a frame it takes arrays too, with the columns in the
+    same order.  It holds the secret map f_k, so it stays with the party.
+
+    Called with rows, it returns numbers: the probability of each class, shape (n_rows, n_classes), where the model has
+    probabilities, and predictions, shape (n_rows,), elsewhere.  This is what packages such as shap explain.
+
+    Parameters
+    ----------
+    obfuscate : callable
+        The party's f_k.
+    model : PartyModel
+    form : TableForm
+        Of the table in `Party.fit`.
+    party : str or int
+        Named in error messages.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,) or None
+        None where the model has no probabilities.
+    feature_names_in_ : list of str or None
+        None where the table had no names.
+
+    Examples
+    --------
+    >>> import datacollab as dc
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> parties = [dc.Party(k, dc.obfuscator("pca")).fit(X[k:300:2], y[k:300:2]) for k in range(2)]
+    >>> analyst = dc.Analyst(dc.LTI(10, fit_intercept=True), LinearRegression())
+    >>> model = analyst.fit([party.share(X[300:]) for party in parties]).party_model(0)
+    >>> predictor = parties[0].predictor(model)
+    >>> bool((predictor(X[:4]) == parties[0].predict(X[:4], model)).all())
+    True
+    """
+
+    def __init__(
+        self, obfuscate: Callable[[Any], FloatArray], model: PartyModel, form: TableForm, party: PartyName
+    ) -> None:
+        self._obfuscate, self._model, self._form, self._party = obfuscate, model, form, party
+        has_probabilities = hasattr(model.estimator, "predict_proba")
+        self.classes_: NDArray[Any] | None = np.asarray(model.estimator.classes_) if has_probabilities else None
+        self.feature_names_in_ = form.columns
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predictions, shape (n_rows,)."""
+        return self._model.predict(self._representation(X))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Class probabilities, shape (n_rows, n_classes).
+
+        Raises
+        ------
+        AgreementError
+            When the model has none.
+        """
+        if self.classes_ is None:
+            raise AgreementError(
+                f"Party {self._party!r}: the model, a {type(self._model.estimator).__name__}, gives no probabilities."
+            )
+        return self._model.predict_proba(self._representation(X))
+
+    def log_odds(self, X: Any) -> FloatArray:
+        """Log odds of each class against all others, shape (n_rows, n_classes).
+
+        Raises
+        ------
+        AgreementError
+            When the model has no probabilities.
+        NumericalError
+            When a probability is 0 or 1.
+        """
+        found = self.predict_proba(X)
+        if (found <= 0).any() or (found >= 1).any():
+            raise NumericalError(
+                f"Party {self._party!r}: the model gives probabilities of 0 or 1, which have no log odds. Explain "
+                "probabilities."
+            )
+        return np.asarray(np.log(found) - np.log1p(-found))
+
+    def __call__(self, X: Any) -> FloatArray:
+        """Numbers to be explained: probabilities, shape (n_rows, n_classes), or predictions, shape (n_rows,)."""
+        found = np.asarray(self.predict(X) if self.classes_ is None else self.predict_proba(X))
+        if found.dtype.kind not in "biuf":
+            raise AgreementError(
+                f"Party {self._party!r}: the model predicts names of classes, which cannot be added. It needs "
+                "probabilities."
+            )
+        if not np.isfinite(found).all():
+            raise NumericalError(f"Party {self._party!r}: the model has answers that are not finite.")
+        return found.astype(np.float64)
+
+    def _representation(self, X: Any) -> FloatArray:
+        return self._obfuscate(self._table(self._form.bring(X, self._party)))
+
+    def _table(self, X: Any) -> Any:
+        """An array under the names that the columns had in `fit`, if it had any."""
+        names = self._form.columns
+        if names is None or not isinstance(X, np.ndarray) or X.ndim != 2 or X.shape[1] != len(names):
+            return X
+        columns = [X[:, place] if X.dtype.kind in "biuf" else X[:, place].tolist() for place in range(len(names))]
+        return importlib.import_module(str(self._form.library)).DataFrame(dict(zip(names, columns, strict=True)))
+
+    def __repr__(self) -> str:
+        return f"PartyPredictor(party={self._party!r}, {type(self._model.estimator).__name__})"
+
+
+class LocalParty:
     """What is left of a `Party` on its disk: the fitted f_k, without rows, defences or anything to share.
 
     Parameters
@@ -35,6 +301,235 @@ class LocalParty(LocalInference):
         self._obfuscator = obfuscator
         self._rotation = rotation
         self._form = form
+
+    def obfuscate(self, X: ArrayLike) -> FloatArray:
+        """Intermediate representations f_k(X) of any rows, shape (n_rows, n_intermediate).
+
+        They stay with the party, and no defence is applied to them; only `share` makes something to send.
+
+        Raises
+        ------
+        ObfuscationError
+            When the rows do not fit the obfuscator.
+        """
+        self._check_fitted()
+        return self._obfuscate(self._obfuscator, self._rotation, X, "representation")
+
+    def transform(self, X: ArrayLike, model: PartyModel) -> FloatArray:
+        """Collaboration representations g_k(f_k(X)) of new rows, shape (n_rows, n_components)."""
+        return self._own(model).transform(self.obfuscate(X))
+
+    def predict(self, X: ArrayLike, model: PartyModel) -> NDArray[Any]:
+        """Predict new rows alone: h(g_k(f_k(X))).
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_features)
+        model : PartyModel
+            What the analyst made for this party.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+
+        Raises
+        ------
+        AgreementError
+            When the model was made for another party.
+        ObfuscationError
+            When the rows do not fit the obfuscator.
+        """
+        return self._own(model).predict(self.obfuscate(X))
+
+    def predict_proba(self, X: ArrayLike, model: PartyModel) -> FloatArray:
+        """Class probabilities of new rows, shape (n_rows, n_classes)."""
+        return self._own(model).predict_proba(self.obfuscate(X))
+
+    def predictor(self, model: PartyModel) -> PartyPredictor:
+        """Return h(g_k(f_k(x))) as one function of the party's raw columns, for packages that explain models.
+
+        With shap, give the anchor as the background.  It is the same at every party, so that parties measure from the
+        same base::
+
+            shap.Explainer(party.predictor(model), anchor)(X)
+
+        Parameters
+        ----------
+        model : PartyModel
+            What the analyst made for this party.
+
+        Returns
+        -------
+        PartyPredictor
+
+        Raises
+        ------
+        AgreementError
+            When the model was made for another party.
+        """
+        return PartyPredictor(self.obfuscate, self._own(model), self._form, self.name)
+
+    def predict_survival(self, X: ArrayLike, model: PartyModel, times: ArrayLike) -> FloatArray:
+        """Probability of no event up to each time, for new rows, alone; `predict` gives their log risk.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_features)
+        model : PartyModel
+            What the analyst made for this party, of a Cox regression or another survival model.
+        times : array-like of shape (n_times,)
+            In the unit that was agreed on, up to the end of the observation.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_times)
+
+        Raises
+        ------
+        AgreementError
+            When the model was made for another party.
+        AttributeError
+            When it is no survival model.
+        ValueError
+            When a time is beyond the end of the observation, where nothing is known.
+        """
+        return self._own(model).predict_survival(self.obfuscate(X), times)
+
+    def transform_batches(
+        self, source: Any, model: PartyModel, *, batch_rows: int = BATCH_ROWS
+    ) -> Iterator[FloatArray]:
+        """Collaboration representations of a large table, batch by batch; see `predict_batches`."""
+        return self._in_batches(source, self._own(model).transform, batch_rows)
+
+    def predict_batches(
+        self, source: Any, model: PartyModel, *, batch_rows: int = BATCH_ROWS
+    ) -> Iterator[NDArray[Any]]:
+        """Predict a table of any length alone, with no more than a few batches of it in memory.
+
+        Parameters
+        ----------
+        source : path, pyarrow object, array, frame, or iterable of them
+            * the path of a Parquet file, or of a directory of them (needs pyarrow:
+              ``pip install 'datacollab[tables]'``);
+            * a pyarrow Dataset, Table, RecordBatch or RecordBatchReader;
+            * a two-dimensional array, memory-mapped or not, or a frame, of which one batch is copied at a time;
+            * an iterable of arrays, frames or RecordBatches.
+
+            Where the table in `fit` had column names, columns are chosen by them, in whatever order they come, and
+            others are left out.  Without names, the number of columns must be that of `fit`, in the same order.
+        model : PartyModel
+            What the analyst made for this party.
+        batch_rows : int, default=16384
+            Rows of a batch at most.  Larger pieces are cut; smaller ones are not put together.
+
+        Returns
+        -------
+        iterator of ndarray of shape (n_batch_rows,)
+            In the order of the rows; put together, they are what `predict` gives for the whole table.
+
+        Raises
+        ------
+        AgreementError
+            When the model was made for another party.
+        DatasetError
+            When a file is missing or cannot be read.
+        MissingExtraError
+            When `source` is a path, and pyarrow is not installed.
+        ObfuscationError
+            When columns are missing, or rows do not fit the obfuscator; the message gives the batch's number.
+        TypeError
+            When rows cannot be read from `source`.
+
+        Examples
+        --------
+        >>> import datacollab as dc
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> X, y = dc.datasets.load("digits")
+        >>> parties = [dc.Party(k, dc.obfuscator("pca")).fit(X[k::9], y[k::9]) for k in range(2)]
+        >>> analyst = dc.Analyst(dc.LTI(5), LogisticRegression(max_iter=500))
+        >>> model = analyst.fit([party.share(X[2::9]) for party in parties]).party_model(0)
+        >>> [len(batch) for batch in parties[0].predict_batches(X, model, batch_rows=1000)]
+        [1000, 797]
+        """
+        return self._in_batches(source, self._own(model).predict, batch_rows)
+
+    def predict_proba_batches(
+        self, source: Any, model: PartyModel, *, batch_rows: int = BATCH_ROWS
+    ) -> Iterator[FloatArray]:
+        """Class probabilities of a large table, batch by batch; see `predict_batches`."""
+        return self._in_batches(source, self._own(model).predict_proba, batch_rows)
+
+    def _in_batches(
+        self, source: Any, apply: Callable[[ArrayLike], NDArray[Any]], batch_rows: int
+    ) -> Iterator[NDArray[Any]]:
+        if batch_rows < 1:
+            raise ValueError(f"Party {self.name!r}: batch_rows must be a whole number from 1 on; got {batch_rows!r}.")
+        batches = row_batches(source, self._form, party=self.name, batch_rows=batch_rows)
+        return (apply(representation) for representation in self._obfuscate_batches(batches))
+
+    def _obfuscate_batches(self, batches: Iterator[Any]) -> Iterator[FloatArray]:
+        start = 0
+        for number, batch in enumerate(batches):
+            stop = start + _num_samples(batch)
+            try:
+                rows = self._form.bring(batch, self.name)
+                representation = self._obfuscate(self._obfuscator, self._rotation, rows, "representation")
+            except ObfuscationError as error:
+                place = f"This was batch {number}, rows {start} to {stop - 1}, counted from 0."
+                raise ObfuscationError(f"{error} {place}", error.original) from None
+            yield representation
+            start = stop
+
+    def _own(self, model: PartyModel) -> PartyModel:
+        self._check_fitted()
+        if not isinstance(model, PartyModel):
+            raise TypeError(f"A PartyModel is wanted, as Collaboration.party_model gives; got {type(model).__name__}.")
+        if model.party != self.name:
+            raise AgreementError(
+                f"Party {self.name!r} was given the model made for {model.party!r}; ask the analyst for its own."
+            )
+        return model
+
+    def _obfuscate_anchor(self, anchor: ArrayLike) -> FloatArray:
+        self._check_fitted()
+        if isinstance(anchor, tuple) and len(anchor) == 2 and np.ndim(anchor[0]) == 2:
+            raise ObfuscationError(
+                f"Party {self.name!r}: the anchor is a pair, of rows and targets, as the method `sample` gives it. "
+                "Give the rows as anchor, and the targets, where there are any, as anchor_target."
+            )
+        return self._obfuscate(self._obfuscator, self._rotation, anchor, "anchor representation")
+
+    def _obfuscate(self, obfuscator: Any, rotation: FloatArray | None, X: ArrayLike, what: str) -> FloatArray:
+        try:
+            rows = obfuscator.transform(X)
+        except Exception as error:
+            raise self._obfuscation_error(obfuscator, "transform", X, error) from None
+        try:
+            representation = check_representation(rows, self.name, what=what)
+        except RepresentationError as error:
+            raise ObfuscationError(f"{error} Nothing left the party.") from None
+        return representation if rotation is None else representation @ rotation
+
+    def _obfuscation_error(self, obfuscator: Any, step: str, X: Any, error: Exception) -> ObfuscationError:
+        """An error without the obfuscator's own words, unless those are known to show no data."""
+        if isinstance(error, DataCollabError):
+            reasons = str(error)
+        else:
+            # Looking for reasons must not raise anything of its own, which would quote what it stumbled over.
+            reasons = ""
+            with suppress(Exception):
+                reasons = " ".join(f"Likely, {reason}" for reason in likely_reasons(obfuscator, X))
+            reasons = reasons or "Try its fit and transform on made-up rows of the same kind."
+        return ObfuscationError(
+            f"Party {self.name!r}: the obfuscator {type(self.obfuscator).__name__} failed in {step} on a table of "
+            f"shape {np.shape(X)} ({type(error).__name__}). {reasons} Nothing left the party. The obfuscator's own "
+            "words may quote data, so they are only in the error's 'original'.",
+            error,
+        )
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "_obfuscator"):
+            raise NotFittedError(f"Party {self.name!r} has no rows yet: call fit(X, y) first.")
 
     def __repr__(self) -> str:
         return f"LocalParty({self.name!r})"

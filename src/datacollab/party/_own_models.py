@@ -1,20 +1,20 @@
-"""What a party can learn without the others: candidates, each with its left-out outputs.
-
-* Fitted models of one party's own rows: scores of classes, or numbers, for encoded rows.
-* What a model would say of a row that it was not fitted on, in closed form.
-"""
+"""What a party can learn without the others, and how it weighs that with the common model."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from itertools import combinations
+from typing import Any, cast
 
 import numpy as np
 import scipy.linalg
+import scipy.optimize
 from numpy.typing import NDArray
+from scipy.special import log_softmax, logsumexp
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.exceptions import ConvergenceWarning
@@ -22,24 +22,6 @@ from sklearn.linear_model import LogisticRegression
 
 from .._validation import FloatArray
 from ..linalg import Kernel, full_ridge_path, groups_of_several, median_gamma, ridge_coefficients
-
-__all__ = [
-    "FLOOR",
-    "Candidate",
-    "EstimatorScorer",
-    "KernelScorer",
-    "OwnData",
-    "Scorer",
-    "SpreadScorer",
-    "equal_rows",
-    "fold_numbers",
-    "left_out_spreading",
-    "log_of_shares",
-    "nearest_weights",
-    "own_candidates",
-    "spreading_matrix",
-]
-
 
 FLOOR = 0.01
 """Part of every probability that is spread over all classes: nothing is ever ruled out."""
@@ -372,3 +354,382 @@ def _spread(rows: FloatArray, F: FloatArray, gamma: float, n_neighbors: int, fac
     # A row among labelled ones has large entries, one far from them small ones; what counts is the share of each class.
     labels = F / np.maximum(F.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     return SpreadScorer(rows, labels, gamma, n_neighbors, factors)
+
+
+def weights_by_loss(losses: FloatArray) -> FloatArray:
+    r"""Weights before any fit, :math:`\beta_0 \propto 1/\mathrm{loss}^2` with sum 1, shape (n_opinions,)."""
+    least = np.finfo(np.float64).eps * max(1.0, float(np.max(losses)))
+    weights = 1.0 / np.maximum(losses, least) ** 2
+    return np.asarray(weights / weights.sum())
+
+
+def log_pool(logs: FloatArray, weights: FloatArray, bias: FloatArray | None = None) -> FloatArray:
+    r"""Log probabilities of the pool, :math:`\log p = \sum_m \beta_m \log p_m + c - \mathrm{const}`."""
+    scores = np.tensordot(weights, logs, axes=1) + (0.0 if bias is None else bias)
+    return np.asarray(scores - logsumexp(scores, axis=1, keepdims=True))
+
+
+def penalised_log_loss(
+    parameters: FloatArray,
+    logs: FloatArray,
+    codes: NDArray[np.intp],
+    prior: FloatArray,
+    tau: float,
+    bias_ridge: float | None = None,
+) -> tuple[float, FloatArray]:
+    r"""Value and gradient of :math:`-\sum_i \log p_{i,y_i} + \tfrac\tau2 \|\beta-\beta_0\|^2 + \tfrac\rho2 \|c\|^2`."""
+    n = len(logs)
+    weights, bias = parameters[:n], None if bias_ridge is None else parameters[n:]
+    combined = log_pool(logs, weights, bias)
+    rows = np.arange(len(codes))
+    # d loss / d score: the probability, less one at the class that it was.
+    slope = np.exp(combined)
+    slope[rows, codes] -= 1.0
+    value = -combined[rows, codes].sum() + 0.5 * tau * np.sum((weights - prior) ** 2)
+    gradient = np.tensordot(logs, slope, axes=2) + tau * (weights - prior)
+    if bias is not None and bias_ridge is not None:
+        value += 0.5 * bias_ridge * np.sum(bias**2)
+        gradient = np.concatenate([gradient, slope.sum(axis=0) + bias_ridge * bias])
+    return float(value), gradient
+
+
+def fit_log_pool(
+    logs: FloatArray,
+    codes: NDArray[np.intp],
+    *,
+    prior: FloatArray,
+    tau: float,
+    bias_ridge: float | None = None,
+    start: FloatArray | None = None,
+) -> tuple[FloatArray, FloatArray | None]:
+    """Weights of the pool, none of them negative, and class biases where these are wanted; the problem is convex."""
+    n, n_classes = len(logs), logs.shape[2]
+    n_biases = 0 if bias_ridge is None else n_classes
+    if start is None:
+        start = np.concatenate([prior, np.zeros(n_biases)])
+    found = scipy.optimize.minimize(
+        penalised_log_loss,
+        start,
+        args=(logs, codes, prior, tau, bias_ridge),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0.0, None)] * n + [(None, None)] * n_biases,
+        options={"ftol": 1e-12, "gtol": 1e-7, "maxiter": 500},
+    )
+    return found.x[:n], found.x[n:] if n_biases else None
+
+
+def fit_convex_pool(opinions: FloatArray, target: FloatArray, *, prior: FloatArray, tau: float) -> FloatArray:
+    r"""Weights :math:`w \ge 0`, :math:`\sum w = 1`, of least :math:`\tfrac12\|y - Pw\|^2 + \tfrac\tau2\|w-w_0\|^2`."""
+    # With sum 1, Pw - y = (P - y) w: weights of residuals, so that where the target lies does not matter.
+    residuals = opinions - target[:, None]
+    Q = residuals.T @ residuals + tau * np.eye(len(prior))
+    best, least = prior, float(np.inf)
+    # Opinions are few, so every choice of those with a weight is tried.
+    for size in range(1, len(prior) + 1):
+        for chosen in map(list, combinations(range(len(prior)), size)):
+            weights = np.zeros(len(prior))
+            weights[chosen] = _with_sum_one(Q[np.ix_(chosen, chosen)], tau * prior[chosen])
+            value = float(0.5 * weights @ Q @ weights - tau * prior @ weights)
+            if weights.min() >= 0 and value < least:
+                best, least = weights, value
+    return best
+
+
+def _with_sum_one(Q: FloatArray, linear: FloatArray) -> FloatArray:
+    """Where w'Qw/2 - linear'w is least among all w of sum 1."""
+    solved = np.linalg.solve(Q, np.column_stack([linear, np.ones(len(Q))]))
+    return np.asarray(solved[:, 0] + solved[:, 1] * (1 - solved[:, 0].sum()) / solved[:, 1].sum())
+
+
+SCALE_SPREAD = 0.7
+"""Of the logarithm of a scale about what is likely before any row is seen."""
+
+BIAS_RIDGE = 1.0
+"""Of class biases, which are logarithms of ratios: without rows they stay within a factor of about three."""
+
+
+@dataclass(frozen=True, eq=False)
+class Opinions:
+    """What each side says of rows: log probabilities (n_rows, n_classes), or standardised numbers (n_rows,)."""
+
+    local: FloatArray
+    collaboration: FloatArray
+    combined: FloatArray
+
+
+class Blend(ABC):
+    """What was chosen and how it is weighed."""
+
+    own: tuple[int, ...]
+    own_weights: FloatArray
+    weights: FloatArray
+
+    @abstractmethod
+    def speak(self, own: Sequence[FloatArray], collaboration: FloatArray) -> Opinions:
+        """Apply it to outputs of its candidates and of the collaboration, each of shape (n_rows, n_outputs)."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClassBlend(Blend):
+    """A log-opinion pool of log-opinion pools."""
+
+    own: tuple[int, ...]
+    own_weights: FloatArray
+    weights: FloatArray
+    own_scales: tuple[float, ...]
+    collaboration_scale: float
+    biases: dict[str, FloatArray]
+    columns: NDArray[np.intp]
+    n_classes: int
+    own_mix: bool
+
+    def speak(self, own: Sequence[FloatArray], collaboration: FloatArray) -> Opinions:
+        """Log probabilities of all classes by each side, each of shape (n_rows, n_classes)."""
+        logs = np.stack(
+            [_logs(one, scale, self.columns, self.n_classes) for one, scale in zip(own, self.own_scales, strict=True)]
+        )
+        local = _combined(logs, self.own_weights, self.biases.get("local"))
+        told = _logs(collaboration, self.collaboration_scale, np.arange(self.n_classes), self.n_classes)
+        told = _combined(told[None], np.ones(1), self.biases.get("collaboration"))
+        heard = local if self.own_mix else _on_known(local, told, self.columns)
+        combined = log_pool(np.stack([heard, told]), self.weights, self.biases.get("combined"))
+        return Opinions(local, told, combined)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NumberBlend(Blend):
+    """A weighted mean of weighted means."""
+
+    own: tuple[int, ...]
+    own_weights: FloatArray
+    weights: FloatArray
+
+    def speak(self, own: Sequence[FloatArray], collaboration: FloatArray) -> Opinions:
+        """Numbers by each side, each of shape (n_rows,)."""
+        local = np.column_stack(list(own)) @ self.own_weights
+        told = collaboration[:, 0]
+        return Opinions(local, told, np.column_stack([local, told]) @ self.weights)
+
+
+class Blender(ABC):
+    """Settles a blend on left-out outputs for a party's own rows.
+
+    Choosing among many candidates flatters the one that is chosen.  So each row's own opinion comes from a choice that
+    was made without it, and the weights of the two sides are fitted to these.
+    """
+
+    def __init__(
+        self,
+        candidates: Sequence[Candidate],
+        collaboration: FloatArray,
+        target: NDArray[Any],
+        tau: float,
+        public: NDArray[Any],
+    ) -> None:
+        self.candidates = candidates
+        self.collaboration = collaboration
+        self.target = target
+        self.tau = tau
+        self.public = public
+        self.public_weight = min(1.0, len(target) / max(1, len(public)))
+        self.judged = np.isfinite(collaboration).all(axis=1)
+        names = [candidate.family for candidate in candidates]
+        self.families = [
+            [place for place, name in enumerate(names) if name == family] for family in dict.fromkeys(names)
+        ]
+
+    def settle(self, folds: NDArray[np.intp]) -> tuple[Blend, Opinions]:
+        """The blend, and opinions on each own row by one that was settled without the row's fold."""
+        everything = np.ones(len(self.target), dtype=bool)
+        own = self._own(everything)
+        parts = [(out, self._own(~out)) for out in (folds == fold for fold in np.unique(folds))]
+        local = _joined([(out, self._say_locally(chosen, out)) for out, chosen in parts])
+        blend = self._blend(own, local, everything)
+        said = []
+        for out, chosen in parts:
+            outputs = [self._left_out(place, out) for place in chosen.own]
+            said.append((out, self._blend(chosen, local, ~out).speak(outputs, self.collaboration[out])))
+        sides = {
+            name: _joined([(out, getattr(opinions, name)) for out, opinions in said])
+            for name in ("local", "collaboration", "combined")
+        }
+        return blend, Opinions(**sides)
+
+    def local(self) -> Blend:
+        """The candidates chosen and weighed by all own rows, for `Opinions.local`."""
+        return self._own(np.ones(len(self.target), dtype=bool))
+
+    def _left_out(self, place: int, rows: NDArray[np.bool_]) -> FloatArray:
+        """Of one candidate, for own rows."""
+        return self.candidates[place].left_out[: len(rows)][rows]
+
+    def _say_locally(self, own: Blend, rows: NDArray[np.bool_]) -> FloatArray:
+        outputs = [self._left_out(place, rows) for place in own.own]
+        return own.speak(outputs, self.collaboration[rows]).local
+
+    @abstractmethod
+    def _own(self, rows: NDArray[np.bool_]) -> Blend:
+        """Choose and weigh own models with nothing but these rows, a mask of shape (n_own,)."""
+
+    @abstractmethod
+    def _blend(self, own: Blend, local: FloatArray, rows: NDArray[np.bool_]) -> Blend:
+        """Weigh the sides with nothing but these rows, by what the party says of them."""
+
+
+class ClassBlender(Blender):
+    """For classes: log-opinion pools."""
+
+    def __init__(
+        self,
+        candidates: Sequence[Candidate],
+        collaboration: FloatArray,
+        target: NDArray[np.intp],
+        tau: float,
+        public: NDArray[np.intp],
+        columns: NDArray[np.intp],
+        own_mix: bool,
+    ) -> None:
+        super().__init__(candidates, collaboration, target, tau, public)
+        self.columns = columns
+        self.n_classes = collaboration.shape[1]
+        self.bias_ridge = BIAS_RIDGE if own_mix else None
+        # Public rows say nothing of the party's own mix.
+        self.public_weight *= not own_mix
+        self._own_tables = [self._table(each.left_out, each.scales, columns) for each in candidates]
+        self._collaboration_table = self._table(np.nan_to_num(collaboration), SHARE_SCALES, np.arange(self.n_classes))
+
+    def _own(self, rows: NDArray[np.bool_]) -> ClassBlend:
+        own, scales = [], []
+        for family in self.families:
+            losses = np.array([_smoothed(self._own_tables[place], rows) for place in family])
+            best, step = np.unravel_index(np.argmin(losses), losses.shape)
+            own.append(family[best])
+            scales.append(float(self.candidates[family[best]].scales[step]))
+        logs = np.stack(
+            [
+                _logs(self._left_out(place, rows), scale, self.columns, self.n_classes)
+                for place, scale in zip(own, scales, strict=True)
+            ]
+        )
+        weights, bias = self._fitted(logs, rows)
+        return ClassBlend(
+            own=tuple(own),
+            own_weights=weights,
+            weights=np.array([0.5, 0.5]),
+            own_scales=tuple(scales),
+            collaboration_scale=1.0,
+            biases={} if bias is None else {"local": bias},
+            columns=self.columns,
+            n_classes=self.n_classes,
+            own_mix=self.bias_ridge is not None,
+        )
+
+    def _blend(self, own: Blend, local: FloatArray, rows: NDArray[np.bool_]) -> ClassBlend:
+        assert isinstance(own, ClassBlend)
+        judged = rows & self.judged
+        if not judged.any():
+            return own
+        scale = float(SHARE_SCALES[np.argmin(_smoothed(self._collaboration_table, judged))])
+        told = _logs(self.collaboration[judged], scale, np.arange(self.n_classes), self.n_classes)
+        biases = dict(own.biases)
+        if self.bias_ridge is not None:
+            # The scale of a single opinion is chosen already; only its bias is new.
+            biases["collaboration"] = cast(FloatArray, self._fitted(told[None], judged)[1])
+        told = _combined(told[None], np.ones(1), biases.get("collaboration"))
+        heard = local[judged] if own.own_mix else _on_known(local[judged], told, self.columns)
+        weights, bias = self._fitted(np.stack([heard, told]), judged)
+        if bias is not None:
+            biases["combined"] = bias
+        return replace(own, weights=weights, collaboration_scale=scale, biases=biases)
+
+    def _fitted(self, logs: FloatArray, rows: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray | None]:
+        codes = self.target[rows]
+        losses = -logs[:, np.arange(len(codes)), codes].mean(axis=1) - logs.mean(axis=(1, 2)) / len(codes)
+        prior = weights_by_loss(losses)
+        if len(logs) == 1 and self.bias_ridge is None:
+            return prior, None
+        return fit_log_pool(logs, codes, prior=prior, tau=self.tau, bias_ridge=self.bias_ridge)
+
+    def _table(
+        self, scores: FloatArray, scales: FloatArray, columns: NDArray[np.intp]
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Log loss of every own row at every scale, with its class and with an even mix, each (n_scales, n_own).
+
+        And what speaks against a scale besides, shape (n_scales,): public rows, and that it is unlikely.
+        """
+        n_own = len(self.target)
+        codes = np.concatenate([self.target, self.public])[: len(scores)]
+        logs = [_logs(scores, scale, columns, self.n_classes) for scale in scales]
+        with_class = -np.stack([each[np.arange(len(codes)), codes] for each in logs])
+        even = -np.stack([each[:n_own].mean(axis=1) for each in logs])
+        unlikely = 0.5 * (np.log(scales / np.sqrt(scales[0] * scales[-1])) / SCALE_SPREAD) ** 2
+        return with_class[:, :n_own], even, self.public_weight * with_class[:, n_own:].sum(axis=1) + unlikely
+
+
+class NumberBlender(Blender):
+    """For numbers: convex pools of squared error."""
+
+    def _own(self, rows: NDArray[np.bool_]) -> NumberBlend:
+        own = []
+        for family in self.families:
+            errors = [self._squares(self._left_out(place, rows)[:, 0], rows) * rows.sum() for place in family]
+            besides = [self._public_squares(place) for place in family]
+            own.append(family[int(np.argmin(np.add(errors, besides)))])
+        left_out = np.column_stack([self._left_out(place, rows) for place in own])
+        return NumberBlend(own=tuple(own), own_weights=self._fitted(left_out, rows), weights=np.array([0.5, 0.5]))
+
+    def _blend(self, own: Blend, local: FloatArray, rows: NDArray[np.bool_]) -> NumberBlend:
+        judged = rows & self.judged
+        weights = own.weights
+        if judged.any():
+            weights = self._fitted(np.column_stack([local[judged], self.collaboration[judged, 0]]), judged)
+        return NumberBlend(own=own.own, own_weights=own.own_weights, weights=weights)
+
+    def _fitted(self, opinions: FloatArray, rows: NDArray[np.bool_]) -> FloatArray:
+        losses = np.array([self._squares(opinion, rows) for opinion in opinions.T])
+        return fit_convex_pool(opinions, self.target[rows], prior=weights_by_loss(losses), tau=self.tau)
+
+    def _public_squares(self, place: int) -> float:
+        said = self.candidates[place].left_out[len(self.target) :, 0]
+        return float(self.public_weight * np.sum((said - self.public) ** 2))
+
+    def _squares(self, numbers: FloatArray, rows: NDArray[np.bool_]) -> float:
+        return float(np.mean((numbers - self.target[rows]) ** 2))
+
+
+def _smoothed(table: tuple[FloatArray, FloatArray, FloatArray], rows: NDArray[np.bool_]) -> FloatArray:
+    """Loss at every scale; one row more, of no class, keeps few rows from making a scale of infinity."""
+    with_class, even, besides = table
+    return np.asarray(with_class[:, rows].sum(axis=1) + even[:, rows].mean(axis=1) + besides)
+
+
+def _joined(parts: Sequence[tuple[NDArray[np.bool_], FloatArray]]) -> FloatArray:
+    """What was said of the rows of each mask, in the order of the rows."""
+    whole = np.empty((len(parts[0][0]), *parts[0][1].shape[1:]))
+    for rows, said in parts:
+        whole[rows] = said
+    return whole
+
+
+def _logs(scores: FloatArray, scale: float, columns: NDArray[np.intp], n_classes: int) -> FloatArray:
+    """Log probabilities of all classes from scores of some, with a floor."""
+    shares = np.zeros((len(scores), n_classes))
+    shares[:, columns] = np.exp(log_softmax(scale * scores, axis=1))
+    return np.asarray(np.log((1 - FLOOR) * shares + FLOOR / n_classes))
+
+
+def _combined(logs: FloatArray, weights: FloatArray, bias: FloatArray | None) -> FloatArray:
+    """Pool log probabilities, and let nothing be ruled out."""
+    return np.asarray(np.log((1 - FLOOR) * np.exp(log_pool(logs, weights, bias)) + FLOOR / logs.shape[2]))
+
+
+def _on_known(local: FloatArray, told: FloatArray, columns: NDArray[np.intp]) -> FloatArray:
+    """What the party says, in the place that the other side leaves to classes that the party has rows of.
+
+    A party that has no row of a class knows nothing of it, and must not rule it out.
+    """
+    heard = told.copy()
+    room = logsumexp(told[:, columns], axis=1, keepdims=True)
+    heard[:, columns] = log_softmax(local[:, columns], axis=1) + room
+    return heard

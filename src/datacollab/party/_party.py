@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any, Self
 
@@ -22,30 +22,25 @@ from .._notebooks import card, chain, class_names, table
 from .._secrets import fresh_generator
 from .._threads import one_thread
 from .._validation import FloatArray, PartyName, check_single_targets, count_missing
-from ..errors import AgreementError, ObfuscationError, PrivateRowsWarning, RepeatableSecretWarning, ShareError
+from ..errors import (
+    AgreementError,
+    ForgottenError,
+    ObfuscationError,
+    PrivateRowsWarning,
+    RepeatableSecretWarning,
+    ShareError,
+)
+from ..model import AnchorPredictions, PartyModel
 from ..share import Share
 from ..targets import TargetKind, coarsened, named_target, no_target, target_kind, usual_time_step
 from ._basis import Basis
-from ._batches import TableForm
 from ._defence import Defence
-from ._distilling import DistillingParty
+from ._distil import DistilledModel, distil_predictions
 from ._guarantee import PrivacyGuarantee, obstacle_before, obstacle_in
+from ._local_party import LocalParty, TableForm
+from ._personal_model import PersonalModel, personalise
 from ._public_fit import public_subsample, random_rotation
 from ._release import Ledger, Release, RowDigests, TableDigest
-
-__all__ = [
-    "Party",
-    "ShownParty",
-    "check_defences",
-    "check_parameters",
-    "checked_anchor_target",
-    "checked_target",
-    "generator_for",
-    "has_fixed_seed",
-    "secretly_seeded",
-    "time_step_for",
-    "warn_of_own_rows",
-]
 
 
 def generator_for(purpose: int, random_state: int | np.random.RandomState | None) -> np.random.RandomState:
@@ -77,48 +72,6 @@ def secretly_seeded(obfuscator: Any) -> Any:
 def _random_states(obfuscator: Any) -> dict[str, Any]:
     parameters = obfuscator.get_params(deep=True)
     return {name: value for name, value in parameters.items() if name.rpartition("__")[2] == "random_state"}
-
-
-class ShownParty:
-    """Mixin of `Party`: its name, how many rows it has, and what kind of map and defences."""
-
-    name: PartyName
-    obfuscator: Any
-    fit_on: Any
-    defences: Sequence[Defence]
-    _basis: Basis
-    _forgotten: bool
-
-    @property
-    def _state(self) -> str:
-        if self._forgotten:
-            return "forgotten"
-        return f"{self._basis.n_rows} rows" if hasattr(self, "_obfuscator") else "not fitted"
-
-    def __repr__(self) -> str:
-        return f"Party({self.name!r}, {self._state})"
-
-    def _repr_html_(self) -> str:
-        learnt = "this party's own rows, which it betrays" if self.fit_on is None else "a secret half of public rows"
-        defences = ", ".join(map(class_names, self.defences)) or "none: each row leaves as its map has it"
-        return card(
-            f"Party {self.name}",
-            chain(
-                held=["rows", "f"],
-                rows=self._state,
-                f=f"{class_names(self.obfuscator)}, secret",
-                shared="leaves once",
-                g="of the analyst",
-                h="of the analyst",
-            ),
-            table(
-                [
-                    ("map learnt from", learnt),
-                    ("defences", defences),
-                    ("stays here", "rows and map: nobody else can predict with what comes back"),
-                ]
-            ),
-        )
 
 
 def check_parameters(
@@ -224,7 +177,7 @@ def _warn_of_seed(party: PartyName, who: str, what: str) -> None:
 _SUBSAMPLE, _ROTATION, _DEFENCES = range(3)
 
 
-class Party(DistillingParty, ShownParty):
+class Party(LocalParty):
     """One party, with its private rows behind a secret map f_k.
 
     Parameters
@@ -282,6 +235,8 @@ class Party(DistillingParty, ShownParty):
     >>> len(set(party.share(X[100:150]).representation[:, 0])) <= 100 // 3
     True
     """
+
+    _forgotten = False
 
     def __init__(
         self,
@@ -489,6 +444,204 @@ class Party(DistillingParty, ShownParty):
         self._release.bind(representation)
         return guarantee
 
+    @property
+    def fitted_target(self) -> NDArray[Any]:
+        """Targets of `fit` as the party has them, shape (n_samples,); they stay here."""
+        self._check_fitted()
+        return self._target
+
+    def shown_target(self, target: ArrayLike) -> NDArray[Any]:
+        """Targets as they are before defences: times rounded up as this party's are, all else as given."""
+        self._check_fitted()
+        given = np.asarray(target)
+        return given if self._time_step is None else coarsened(given, self._time_step)
+
+    def personalise(
+        self,
+        model: PartyModel,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        public: ArrayLike | None = None,
+        public_target: ArrayLike | None = None,
+        prior: str = "all",
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> PersonalModel:
+        """Combine the common model with what the party has alone, and say what collaboration brought.
+
+        Parameters
+        ----------
+        model : PartyModel
+            What the analyst made for this party.
+        X : array-like or dataframe of shape (n_samples, n_features)
+            The rows of `fit`.
+        y : array-like of shape (n_samples,)
+        public, public_target, prior, random_state, n_jobs, progress
+            As for `datacollab.party.personalise`.
+
+        Returns
+        -------
+        PersonalModel
+            Predicts raw rows; ``benefit_`` is the report.
+
+        Raises
+        ------
+        AgreementError
+            When the rows are not those of `fit`, the model is not of this party's share, or things do not fit together.
+        ObfuscationError
+            When the rows do not fit the obfuscator.
+
+        Notes
+        -----
+        Leaves the party: nothing.
+
+        Examples
+        --------
+        >>> import datacollab as dc
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> X, y = dc.datasets.load("digits")
+        >>> parties = [dc.Party(k, dc.obfuscator("pca")).fit(X[k:90:2], y[k:90:2]) for k in range(2)]
+        >>> analyst = dc.Analyst(dc.LTI(8), LogisticRegression(max_iter=500))
+        >>> model = analyst.fit([party.share(X[200:300]) for party in parties]).party_model(0)
+        >>> mine = parties[0].personalise(model, X[:90:2], y[:90:2], random_state=0)
+        >>> mine.predict(X[300:]).shape
+        (1497,)
+        """
+        self._check_fitted()
+        order = self._shared
+        if isinstance(model, PartyModel) and model.left_out is not None:
+            if order is None:
+                raise AgreementError(
+                    f"Party {self.name!r} has shared nothing since its fit, so the model cannot be of its share."
+                )
+            if not self.was_fitted_on(X) or not np.array_equal(np.asarray(y), self._target):
+                raise AgreementError(
+                    f"Party {self.name!r}: the model's left-out predictions are for the rows and targets of fit, in "
+                    "their order. Give the same."
+                )
+        return personalise(
+            self,
+            model,
+            X,
+            y,
+            order=order,
+            public=public,
+            public_target=public_target,
+            prior=prior,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+
+    def distil(
+        self,
+        anchor: ArrayLike,
+        answers: AnchorPredictions,
+        estimator: Any = None,
+        *,
+        rows: ArrayLike | None = None,
+    ) -> DistilledModel:
+        """Learn a model of one's own from the analyst's answers on the anchor; it takes raw rows.
+
+        No f_k is needed, here or later, so this works after `forget`, too.
+
+        Parameters
+        ----------
+        anchor : array-like or dataframe of shape (n_anchors, n_features)
+            The rows that were shared, in their order.
+        answers : AnchorPredictions
+            What the analyst made for this party, by `Collaboration.anchor_predictions`.
+        estimator : estimator, optional
+            Any regressor, of several numbers at once where answers are probabilities, or classifier of scikit-learn;
+            cloned before it is fitted.  A classifier learns each row with every class, weighted by its probability,
+            or, if it takes no weights, the most probable class alone.  By default kernel ridge regression whose width
+            and penalty are chosen by leave-one-out (`datacollab.party.AnchorRidge`).
+        rows : array-like or dataframe of shape (n_rows, n_features), optional
+            Rows of one's own, at least ten, to see whether the anchor has rows like them.  They are not learned from.
+
+        Returns
+        -------
+        DistilledModel
+
+        Raises
+        ------
+        AgreementError
+            When the answers are another party's, or of another number of rows.
+        AnchorError
+            When nothing can be learned that would hold: answers on anchor rows that are left out cannot be told from
+            those on the others, or the own rows lie elsewhere.
+        TypeError
+            When the estimator is of no use.
+
+        Notes
+        -----
+        Leaves the party: nothing.  Predictions of the anchor's rows as targets of a model on the original columns are
+        of [1]_, and a party that forgets is of [2]_.
+
+        References
+        ----------
+        .. [1] A. Imakura, H. Inaba, Y. Okada and T. Sakurai. "Interpretable collaborative data analysis on distributed
+           data". Expert Systems with Applications, 177:114891, 2021.
+        .. [2] A. Imakura, T. Sakurai, Y. Okada, T. Fujii, T. Sakamoto and H. Abe. "Non-readily identifiable data
+           collaboration analysis for multiple datasets including personal information". Information Fusion, 98, 2023.
+
+        Examples
+        --------
+        >>> import datacollab as dc
+        >>> from sklearn.ensemble import RandomForestClassifier
+        >>> X, y = dc.datasets.load("digits")
+        >>> f = dc.obfuscator("pca", n_components=16)
+        >>> parties = [dc.Party(k, f).fit(X[k:300:5], y[k:300:5]) for k in range(5)]
+        >>> anchor, analyst = X[300:600], dc.Analyst(dc.KTI(16), RandomForestClassifier(random_state=0))
+        >>> collaboration = analyst.fit([party.share(anchor) for party in parties])
+        >>> model = parties[0].distil(anchor, collaboration.anchor_predictions(0), rows=X[:300:5])
+        >>> bool((model.predict(X[600:]) == y[600:]).mean() > 0.8)
+        True
+        """
+        return distil_predictions(self.name, anchor, answers, estimator, rows=rows)
+
+    def forget(self) -> str:
+        """Destroy f_k, its rotation, the order of the rows, targets, digests and noise, for good.
+
+        Afterwards nothing can be shared, obfuscated or predicted by a `PartyModel`; `learn` works, and what it gave.
+
+        Returns
+        -------
+        str
+            What was done, and what it does not reach.
+
+        Notes
+        -----
+        Stays: the name.  Not reached: the table itself, shares that were sent, copies of this object,
+        files, other references to its parts, and memory that was freed but not written over.
+
+        Examples
+        --------
+        >>> import datacollab as dc
+        >>> X, y = dc.datasets.load("digits")
+        >>> party = dc.Party("a", dc.obfuscator("pca")).fit(X[:100], y[:100])
+        >>> told = party.forget()
+        >>> party
+        Party('a', forgotten)
+        """
+        name = self.name
+        # All that there is, whatever it is called, so that nothing is left that a later version adds.
+        vars(self).clear()
+        self.name = name
+        self._forgotten = True
+        self._forget_parameters()
+        return (
+            f"Party {name!r} has forgotten its map f_k with the rotation, the order of its rows, their targets and "
+            "digests, and the noise. Copies, files, backups, and what was sent are not reached."
+        )
+
+    def _forget_parameters(self) -> None:
+        """None in place of what was given: a number in it may tell the secrets drawn from it."""
+        none: dict[str, Any] = {"obfuscator": None, "fit_on": None, "random_state": None}
+        vars(self).update(none, defences=(), shuffle=True, share_again=False, time_step="auto", _ledger=Ledger())
+
     def _checked_anchor(
         self, anchor: ArrayLike, anchor_target: ArrayLike | None
     ) -> tuple[FloatArray, NDArray[Any] | None]:
@@ -525,3 +678,45 @@ class Party(DistillingParty, ShownParty):
             X=X,
         )
         return Basis(self.name, _num_samples(X), mechanism, obstacle, own_rows)
+
+    def _check_not_forgotten(self) -> None:
+        if self._forgotten:
+            raise ForgottenError(
+                f"Party {self.name!r} has forgotten its map f_k, so it can neither share, obfuscate nor predict with a "
+                "PartyModel. Predict with what `distil` gave; to share, make a new Party."
+            )
+
+    def _check_fitted(self) -> None:
+        self._check_not_forgotten()
+        super()._check_fitted()
+
+    @property
+    def _state(self) -> str:
+        if self._forgotten:
+            return "forgotten"
+        return f"{self._basis.n_rows} rows" if hasattr(self, "_obfuscator") else "not fitted"
+
+    def __repr__(self) -> str:
+        return f"Party({self.name!r}, {self._state})"
+
+    def _repr_html_(self) -> str:
+        learnt = "this party's own rows, which it betrays" if self.fit_on is None else "a secret half of public rows"
+        defences = ", ".join(map(class_names, self.defences)) or "none: each row leaves as its map has it"
+        return card(
+            f"Party {self.name}",
+            chain(
+                held=["rows", "f"],
+                rows=self._state,
+                f=f"{class_names(self.obfuscator)}, secret",
+                shared="leaves once",
+                g="of the analyst",
+                h="of the analyst",
+            ),
+            table(
+                [
+                    ("map learnt from", learnt),
+                    ("defences", defences),
+                    ("stays here", "rows and map: nobody else can predict with what comes back"),
+                ]
+            ),
+        )

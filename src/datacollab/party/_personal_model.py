@@ -1,30 +1,329 @@
-"""A party that combines what the others brought with what it has alone.
-
-* What the common model says, of new rows and of own rows that it was not trained on.
-"""
+"""A party that combines what the others brought with what it has by itself, and what that brought it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+from scipy.stats import rankdata
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
 from .._threads import one_thread
-from .._validation import FloatArray, PartyName, check_single_targets, count_missing
+from .._validation import FloatArray, PartyName, check_single_targets, count_missing, require
 from ..errors import AgreementError
 from ..model import PartyModel
-from ._benefit import Benefit, benefit_for_classes, benefit_for_numbers, nothing_to_say
-from ._blend import Blend, Blender, ClassBlender, NumberBlender, Opinions
-from ._inference import LocalInference
-from ._own_models import Candidate, OwnData, Scorer, equal_rows, fold_numbers, log_of_shares, own_candidates
-from ._table_encoder import TableEncoder
+from ._common_space import TableEncoder
+from ._local_party import LocalParty
+from ._own_models import (
+    Blend,
+    Blender,
+    Candidate,
+    ClassBlender,
+    NumberBlender,
+    Opinions,
+    OwnData,
+    Scorer,
+    equal_rows,
+    fold_numbers,
+    log_of_shares,
+    own_candidates,
+)
 
-__all__ = ["TAU", "CollaborationOpinion", "PersonalModel", "personalise"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+BLUE = "#0072B2"
+
+
+def new_axes(width: float, height: float) -> Axes:
+    """Axes of a figure of their own, which no window shows."""
+    figure = require("matplotlib.figure", "plots").Figure(figsize=(width, height), layout="constrained")
+    axes: Axes = figure.subplots()
+    return axes
+
+
+def benefit_axes(
+    scores: Mapping[str, Estimate], gains: Mapping[str, Estimate], metric: str, title: str, ax: Axes | None
+) -> Axes:
+    """Draw scores by side, and beside each how much better it is than alone on the same rows."""
+    axes = new_axes(7.2, 1.1 + 0.55 * len(scores)) if ax is None else ax
+    names, values = list(scores), list(scores.values())
+    reach = [[one.value - one.low for one in values], [one.high - one.value for one in values]]
+    colours = ["0.45" if name == "local" else BLUE for name in names]
+    for row, (one, colour) in enumerate(zip(values, colours, strict=True)):
+        sides: Any = [[reach[0][row]], [reach[1][row]]]
+        axes.errorbar([one.value], [row], xerr=sides, fmt="o", color=colour, ecolor=colour, capsize=3, markersize=6)
+    axes.axvline(scores["local"].value, color="0.7", linewidth=0.8, linestyle=":", zorder=0)
+    for name, gain in gains.items():
+        text = f"{100 * gain.value:+.1f} [{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]"
+        axes.text(1.02, names.index(name), text, transform=axes.get_yaxis_transform(), va="center", fontsize=9)
+    if gains:
+        unit = "better than alone,\npoints" if metric == "accuracy" else "less error than alone,\npercent"
+        axes.text(1.02, names.index("local"), unit, transform=axes.get_yaxis_transform(), va="center", fontsize=9)
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_xlabel(f"{metric} on own rows, left out; 95 % intervals", fontsize=9)
+    axes.set_title(title, fontsize=10, loc="left")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="x", alpha=0.3, linewidth=0.6)
+    return axes
+
+
+_CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """A figure and its 95 % interval.
+
+    Attributes
+    ----------
+    value, low, high : float
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+def accuracy_of(right: NDArray[np.bool_]) -> Estimate:
+    """Share of right predictions with Wilson's interval."""
+    interval = stats.binomtest(int(right.sum()), len(right)).proportion_ci(_CONFIDENCE, method="wilson")
+    return Estimate(value=float(right.mean()), low=float(interval.low), high=float(interval.high))
+
+
+def accuracy_gain(right: NDArray[np.bool_], right_before: NDArray[np.bool_]) -> Estimate:
+    r"""How much more accurate one model is than another on the same rows, by Agresti and Min.
+
+    With b rows that only the other one gets right, and c that only this one does, half a row is added to each of the
+    four cells: :math:`(c - b)/(n+2) \pm z \sqrt{b + c + 1 - (c-b)^2/(n+2)}/(n+2)`, which is never of no width.  Where
+    the two agree on every row, that is narrow for few rows, and the exact limits for no event in n rows are taken.
+    """
+    n = len(right) + 2
+    won, lost = int((right & ~right_before).sum()), int((~right & right_before).sum())
+    middle = (won - lost) / n
+    half = stats.norm.ppf((1 + _CONFIDENCE) / 2) * np.sqrt(won + lost + 1 - (won - lost) ** 2 / n) / n
+    if won == lost == 0:
+        half = max(half, 1 - ((1 - _CONFIDENCE) / 2) ** (1 / len(right)))
+    value = (won - lost) / len(right)
+    # The centre is drawn towards 0; what was seen still belongs to what is plausible.
+    return Estimate(value=value, low=float(min(value, middle - half)), high=float(max(value, middle + half)))
+
+
+def rmse_of(squares: FloatArray) -> Estimate:
+    """Root mean squared error, with a jackknife interval of its logarithm."""
+    value = float(np.sqrt(squares.mean()))
+    if value == 0:
+        return Estimate(value=0.0, low=0.0, high=0.0)
+    half = _half_width(0.5 * np.log(_means_without(squares)))
+    return Estimate(value=value, low=value * float(np.exp(-half)), high=value * float(np.exp(half)))
+
+
+def error_reduction(squares: FloatArray, squares_before: FloatArray) -> Estimate:
+    r"""By which part one model's root mean squared error is below another's on the same rows.
+
+    The jackknife of :math:`\log(\mathrm{RMSE}/\mathrm{RMSE}_0)`, with a quantile of Student's t.
+    """
+    tiny = np.finfo(np.float64).tiny
+    ratio = float(0.5 * np.log(max(squares.mean(), tiny) / max(squares_before.mean(), tiny)))
+    without = np.maximum(_means_without(squares), tiny) / np.maximum(_means_without(squares_before), tiny)
+    half = _half_width(0.5 * np.log(without))
+    low, high = (1 - float(np.exp(ratio + side * half)) for side in (1, -1))
+    return Estimate(value=1 - float(np.exp(ratio)), low=low, high=high)
+
+
+def _means_without(values: FloatArray) -> FloatArray:
+    """Means of all values but one, shape (n_values,)."""
+    return np.asarray((values.sum() - values) / (len(values) - 1))
+
+
+def _half_width(replicates: FloatArray) -> float:
+    n = len(replicates)
+    deviation = np.sqrt((n - 1) * np.mean((replicates - replicates.mean()) ** 2))
+    return float(stats.t.ppf((1 + _CONFIDENCE) / 2, n - 1) * deviation)
+
+
+_SIDES = ("local", "collaboration", "combined")
+
+_REASONS = {
+    "left out": "each judged by models that it was left out of",
+    "without the party": "each judged by the common model as it is without any row of the party, and by own models "
+    "that it was left out of",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """How well the party does in one way.
+
+    Attributes
+    ----------
+    loss : float
+        Mean log loss; for numbers the mean squared error.
+    score : Estimate
+        Accuracy, or the root mean squared error, with its 95 % interval.
+    auc : float or None
+        Area under the curve, where there are two classes and rows of both.
+    """
+
+    loss: float
+    score: Estimate
+    auc: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Benefit:
+    """What collaboration brought to a party, as its own rows say.
+
+    Attributes
+    ----------
+    party : str or int
+    metric : {"accuracy", "RMSE"}
+    basis : {"left out", "without the party"} or None
+        How the common model was judged: by the left-out predictions that came with it, or by the model without the
+        party.  None where neither came, so that nothing honest can be said.
+    n_rows, n_judged : int
+        Own rows, and those among them that were judged.
+    local : Side
+        The best that the party has without the others.
+    collaboration, combined : Side or None
+        The common model, and both together.
+    collaboration_gain, combined_gain : Estimate or None
+        What they are better than `alone` on the same rows, with a paired 95 % interval: the difference of accuracies,
+        or the part by which the root mean squared error is less.
+    own_models : tuple of str
+        What `alone` is made of.
+    own_weights : tuple of float
+        Of these, in the same order.
+    weights : dict of str to float
+        Of "local" and "collaboration" in the pool.
+
+    Notes
+    -----
+    Leaves the party: nothing, unless it shows this to somebody.  The intervals are about which rows the party happens
+    to have, the fitted models given.  Weights and choices that judge a row were made without it.
+
+    All of it is about rows like the party's own.  A party of few classes that is to predict everybody's rows gains more
+    from the others than this shows.
+    """
+
+    party: PartyName
+    metric: str
+    basis: str | None
+    n_rows: int
+    n_judged: int
+    local: Side
+    collaboration: Side | None = None
+    combined: Side | None = None
+    collaboration_gain: Estimate | None = None
+    combined_gain: Estimate | None = None
+    own_models: tuple[str, ...]
+    own_weights: tuple[float, ...]
+    weights: dict[str, float]
+
+    @property
+    def sentence(self) -> str:
+        """What collaboration brought, in words."""
+        if self.basis is None or self.combined is None or self.combined_gain is None:
+            return (
+                f"It cannot be said what collaboration brought: the model came without left-out predictions for the "
+                f"{self.n_rows} own rows, which it was trained on. Ask the analyst for a model that has them."
+            )
+        gain, unit = self.combined_gain, "accuracy"
+        if self.metric == "RMSE":
+            unit = "error"
+        interval = f"95 % interval {self._points(gain.low)} to {self._points(gain.high)}"
+        before = f"{self._figure(self.local.score.value)} alone, {self._figure(self.combined.score.value)} with it"
+        on = f"on {self.n_judged} own rows, {_REASONS[self.basis]}"
+        if gain.low > 0:
+            brought = f"Collaboration brought {self._size(gain.value)} {unit} ({interval})"
+        elif gain.high < 0:
+            brought = f"Collaboration cost {self._size(-gain.value)} {unit} ({interval})"
+        elif gain.value > 0:
+            brought = f"Collaboration brought {self._size(gain.value)} {unit}, or nothing ({interval})"
+        else:
+            brought = f"Collaboration brought nothing that could be told from chance ({interval})"
+        return f"{brought}: {self.metric} {before}, {on}."
+
+    def _size(self, gain: float) -> str:
+        return f"{100 * gain:.1f} points of" if self.metric == "accuracy" else f"{100 * gain:.1f} % less"
+
+    @staticmethod
+    def _points(gain: float) -> str:
+        return f"{100 * gain:.1f}"
+
+    def _figure(self, value: float) -> str:
+        return f"{value:.3f}" if self.metric == "accuracy" else f"{value:.4g}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as JSON can hold it, the sentence included."""
+        lists = {"own_models": list(self.own_models), "own_weights": list(self.own_weights)}
+        return asdict(self) | lists | {"sentence": self.sentence}
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw what the party has alone, with the common model, and with both, with 95 % intervals.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where to draw; None makes a figure.
+
+        Raises
+        ------
+        MissingExtraError
+            When matplotlib is not installed.
+        """
+        sides = {"local": self.local, "collaboration": self.collaboration, "combined": self.combined}
+        scores = {name: side.score for name, side in sides.items() if side is not None}
+        gains = {"collaboration": self.collaboration_gain, "combined": self.combined_gain}
+        told = {name: gain for name, gain in gains.items() if gain is not None}
+        return benefit_axes(scores, told, self.metric, self.sentence.partition(" (")[0].partition(":")[0], ax)
+
+
+def benefit_of(
+    opinions: Opinions, target: NDArray[Any], judged: NDArray[np.bool_], unit: float | None, **facts: Any
+) -> Benefit:
+    """Return the report on the judged rows, or on what the party has by itself where none is judged.
+
+    For numbers, unit is one standard deviation of the target; for classes it is None, and targets are codes.
+    """
+    names = _SIDES if judged.any() else _SIDES[:1]
+    rows = judged if judged.any() else np.ones_like(judged)
+    said = {name: getattr(opinions, name)[rows] for name in names}
+    known: NDArray[Any] = target[rows] if unit is not None else target[rows].astype(np.intp)
+    if unit is None:
+        metric, gain = "accuracy", accuracy_gain
+        found: dict[str, Any] = {name: logs.argmax(axis=1) == known for name, logs in said.items()}
+        sides = {name: _class_side(logs, known) for name, logs in said.items()}
+    else:
+        metric, gain = "RMSE", error_reduction
+        found = {name: ((numbers - known) * unit) ** 2 for name, numbers in said.items()}
+        sides = {name: Side(loss=float(each.mean()), score=rmse_of(each)) for name, each in found.items()}
+    gains: Any = {f"{name}_gain": gain(found[name], found["local"]) for name in names[1:]}
+    return Benefit(metric=metric, n_judged=int(judged.sum()), **sides, **gains, **facts)
+
+
+def _class_side(logs: FloatArray, codes: NDArray[np.intp]) -> Side:
+    right = logs.argmax(axis=1) == codes
+    loss = float(-logs[np.arange(len(codes)), codes].mean())
+    return Side(loss=loss, score=accuracy_of(right), auc=_auc(logs, codes))
+
+
+def _auc(logs: FloatArray, codes: NDArray[np.intp]) -> float | None:
+    """Area under the curve of two classes, ties counted half."""
+    positive = codes == 1
+    if logs.shape[1] != 2 or positive.all() or not positive.any():
+        return None
+    n_positive = int(positive.sum())
+    ranks = rankdata(logs[:, 1] - logs[:, 0])
+    above = ranks[positive].sum() - n_positive * (n_positive + 1) / 2
+    return float(above / (n_positive * (len(codes) - n_positive)))
 
 
 class CollaborationOpinion:
@@ -161,7 +460,7 @@ class PersonalModel:
 
     def __init__(
         self,
-        home: LocalInference,
+        home: LocalParty,
         opinion: CollaborationOpinion,
         encoder: TableEncoder,
         scorers: list[Scorer],
@@ -244,7 +543,7 @@ class PersonalModel:
 
 @one_thread
 def personalise(
-    home: LocalInference,
+    home: LocalParty,
     model: PartyModel,
     X: ArrayLike,
     y: ArrayLike,
@@ -359,9 +658,10 @@ def personalise(
         raise AgreementError(f"Party {home.name!r}: all its own rows are equal, so none can be held against others.")
     blend, opinions = blender.settle(fold_numbers(groups, own_aims, n_folds, generator))
     chosen = [candidates[place] for place in blend.own]
-    benefit = _reported(
-        blender,
+    benefit = benefit_of(
         opinions,
+        blender.target,
+        blender.judged,
         None if unit is None else unit[1],
         party=home.name,
         basis=basis,
@@ -377,17 +677,6 @@ def personalise(
         own_blend = blender_of(on_own, beyond[:0]).local()
         own = [on_own[place].fit() for place in own_blend.own], own_blend
     return PersonalModel(home, opinion, encoder, scorers, blend, unit, benefit, own)
-
-
-def _reported(blender: Blender, opinions: Opinions, unit: float | None, **facts: Any) -> Benefit:
-    judged = blender.judged
-    if not judged.any():
-        return nothing_to_say(opinions.local, blender.target, unit, **facts)
-    sides = (opinions.local, opinions.collaboration, opinions.combined)
-    seen = Opinions(*(side[judged] for side in sides))
-    if unit is None:
-        return benefit_for_classes(seen, blender.target[judged].astype(np.intp), **facts)
-    return benefit_for_numbers(seen, blender.target[judged], unit, **facts)
 
 
 def _aims(

@@ -17,8 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from datacollab._validation import HasMethods, Interval, PartyName
 from datacollab.errors import AnchorError
-from datacollab.estimators._groups import by_party, owners
-from datacollab.estimators._roles import seeded
+from datacollab.estimators._roles import by_party, owners, seeded
 
 from ._labels import consensus_labels
 

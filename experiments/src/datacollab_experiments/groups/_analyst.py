@@ -12,7 +12,7 @@ from datacollab._threads import one_thread_if_small
 from datacollab._typing import FloatArray, PartyName
 from datacollab.analyst import BaseIntegrator, Collaboration
 from datacollab.analyst._analyst import by_party
-from datacollab.analyst._base import check_anchors
+from datacollab.analyst._linear import check_anchors
 from datacollab.analyst._training import TrainingRows, common_kind, training_rows
 from datacollab.errors import AgreementError
 from datacollab.model import LinearMap, PartyModel

@@ -20,11 +20,10 @@ from sklearn.base import clone
 
 from datacollab._typing import FloatArray, PartyName
 from datacollab.analyst import KTI, MPP, BaseIntegrator
-from datacollab.analyst._base import check_n_components
 from datacollab.analyst._engine import LocalEngine
-from datacollab.analyst._exact import dense_target, maps_onto, normalise, sum_over_parties
 from datacollab.analyst._kti import warn_if_undetermined
-from datacollab.analyst._target_problem import Solution, kernel_rank
+from datacollab.analyst._linear import check_n_components
+from datacollab.analyst._solvers import Solution, dense_target, kernel_rank, maps_onto, normalise, sum_over_parties
 from datacollab.linalg import column_space, fix_signs, leading_left_singular
 
 from ._messages import GroupMessage, GroupTarget

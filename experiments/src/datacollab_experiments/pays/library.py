@@ -14,16 +14,23 @@ from sklearn.preprocessing import StandardScaler
 
 import datacollab as dc
 from datacollab.analyst import Collaboration
-from datacollab.analyst._candidates import Candidate, NamedModel, forest, is_ridge, kernel_models, with_many_landmarks
-from datacollab.analyst._choice import Choice, Search
+from datacollab.analyst._choice import (
+    Candidate,
+    Choice,
+    NamedModel,
+    Search,
+    forest,
+    is_ridge,
+    kernel_models,
+    with_many_landmarks,
+)
 from datacollab.analyst._training import mean_anchor, training_rows
 from datacollab.linalg import gaussian_sigma
 from datacollab.model import fit_left_out
 from datacollab.party import PersonalModel
-from datacollab.party._blend import Blender, ClassBlender, NumberBlender
-from datacollab.party._own_models import OwnData, own_candidates
+from datacollab.party._common_space import TableEncoder
+from datacollab.party._own_models import Blender, ClassBlender, NumberBlender, OwnData, own_candidates
 from datacollab.party._personal_model import TAU
-from datacollab.party._table_encoder import TableEncoder
 from datacollab.sums import CommonMap, MaskedMessage, MaskKey, SumsPlan, columns_alike, recommended
 
 from .columns import Array

@@ -35,7 +35,7 @@ from sklearn.preprocessing import StandardScaler
 
 from datacollab import KTICV
 from datacollab.analyst._kti import kernel_widths
-from datacollab.analyst._kti_scoring import held_out_views
+from datacollab.analyst._kti_cv import held_out_views
 from datacollab.datasets import Dataset, load
 from datacollab.linalg import Kernel
 

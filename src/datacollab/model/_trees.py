@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.tree._tree import Tree
 
-from ..._typing import FloatArray
-from ._step import Parts, Step, bad_predictor, large_predictor
-
-__all__ = ["LEAF", "Trees", "places_in_order"]
+from .._typing import FloatArray
+from ._steps import Parts, Step, bad_predictor, large_predictor
 
 LEAF = -1
 MOST_DEPTH = 1_000

@@ -1,31 +1,199 @@
-"""Steps that compute a table from a table of rows: products, functions of single numbers, links, densities, kernels."""
+"""The steps that a predictor is made of, what a file says of each, and what all together may cost."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
-from ..._typing import FloatArray
-from ._step import MOST_NUMBER, Parts, Step, bad_predictor, large_predictor
+from .._typing import FloatArray
+from ..errors import ExchangeError
+from ._from_elsewhere import malformed, too_large
 
-__all__ = [
-    "Affine",
-    "Binary",
-    "Clip",
-    "Complement",
-    "Elementwise",
-    "Isotonic",
-    "LogFloor",
-    "NormalDensities",
-    "Normalise",
-    "Radial",
-    "Scale",
-    "Softmax",
-    "Stretch",
-]
+
+def bad_predictor(what: str) -> ExchangeError:
+    """The error for a predictor whose parts contradict one another."""
+    return malformed(f"its estimator {what}")
+
+
+def large_predictor(what: str) -> ExchangeError:
+    """The error for a predictor that would take more memory or time than one may."""
+    return too_large(f"has an estimator with {what}")
+
+
+_MOST_WORK = 5 * 10**6
+"""For one row, in units of about a nanosecond."""
+_MOST_CALLS = 50_000
+"""Of compiled functions for one batch of rows, however few: each costs some microseconds, and a tree's making more."""
+_MOST_NODES = 5 * 10**6
+"""Of all trees: each takes some two hundred bytes while they are made ready."""
+
+
+class Budget:
+    """Counts, and refuses where it is too much: a file of a few kilobytes can ask for hours.
+
+    Raises
+    ------
+    ExchangeError
+        TOO_LARGE, by all methods.
+    """
+
+    def __init__(self) -> None:
+        self.work, self.calls, self.nodes = 0.0, 0, 0
+
+    def spend(self, work: float, calls: int) -> None:
+        """Count one step, or another model of an average."""
+        self.work, self.calls = self.work + work, self.calls + calls
+        if self.work > _MOST_WORK or self.calls > _MOST_CALLS:
+            raise large_predictor("more work for a row, or more calls, than is allowed")
+
+    def take_nodes(self, n_nodes: int) -> None:
+        """Count nodes, before anything is made of them."""
+        self.nodes += n_nodes
+        if self.nodes > _MOST_NODES:
+            raise large_predictor(f"{self.nodes} nodes in its trees; {_MOST_NODES} are allowed")
+
+    def take_trees(self, n_trees: int) -> None:
+        """Count trees, before they are made."""
+        if self.calls + n_trees > _MOST_CALLS:
+            raise large_predictor(f"{n_trees} trees; {_MOST_CALLS} are allowed")
+
+
+MOST_NUMBER = 1e100
+"""Largest entry of any table: products of two of them are still finite."""
+MOST_WIDTH = 20_000
+"""Columns that a table of rows may have between two steps."""
+
+
+class Parts:
+    """What describes one step.
+
+    Parameters
+    ----------
+    facts : object
+        Of the step, as JSON had them; `kind` among them.
+    arrays : dict of str to ndarray
+        All arrays of the predictor.  Those that are taken out are removed.
+    path : str
+        What the names of this step's arrays begin with, as ``"3."``.
+    budget : Budget
+        Of the whole predictor.
+
+    Raises
+    ------
+    ExchangeError
+        MODEL_MALFORMED, also by all methods.
+    """
+
+    def __init__(self, facts: Any, arrays: dict[str, NDArray[Any]], path: str, budget: Budget) -> None:
+        if not isinstance(facts, Mapping) or not isinstance(facts.get("kind"), str):
+            raise bad_predictor("has a step that does not say what it is")
+        self.arrays, self.path, self.budget = arrays, path, budget
+        self._facts = dict(facts)
+        self.kind: str = self._facts.pop("kind")
+
+    def has(self, name: str) -> bool:
+        """Whether an array is there."""
+        return self.path + name in self.arrays
+
+    def table(self, name: str, shape: tuple[int | None, ...], *, most: float = MOST_NUMBER) -> FloatArray:
+        """Finite numbers of a shape, of which None leaves a size open."""
+        array = self._array(name, np.float64, shape)
+        if not (np.abs(array) <= most).all():
+            raise bad_predictor(f"has {name} that are not finite, or beyond {most:g}")
+        return array
+
+    def integers(self, name: str, *, least: int, most: int, dtype: type = np.int32) -> NDArray[Any]:
+        """A list of integers within bounds."""
+        array = self._array(name, dtype, (None,))
+        if array.size and (array.min() < least or array.max() > most):
+            raise bad_predictor(f"has {name} that point to what is not there")
+        return array
+
+    def number(self, name: str, *, least: float = -MOST_NUMBER, most: float = MOST_NUMBER) -> float:
+        """A number within bounds."""
+        value = self._facts.pop(name, None)
+        if isinstance(value, bool) or not isinstance(value, float | int) or not least <= value <= most:
+            raise bad_predictor(f"has a {name} that is no number from {least:g} to {most:g}")
+        return float(value)
+
+    def choice(self, name: str, allowed: Collection[str]) -> str:
+        """One of several words."""
+        value = self._facts.pop(name, None)
+        if not isinstance(value, str) or value not in allowed:
+            raise bad_predictor(f"has a {name} that is none of {sorted(allowed)!r}")
+        return value
+
+    def listed(self, name: str) -> list[Any]:
+        """A list that is not empty, its entries unchecked."""
+        value = self._facts.pop(name, None)
+        if not isinstance(value, list) or not value:
+            raise bad_predictor(f"has no list of {name}")
+        return value
+
+    def finish(self) -> None:
+        """Refuse facts that belong to nothing."""
+        if self._facts:
+            raise bad_predictor(f"has a step {self.kind!r} that says more than such a step has to say")
+
+    def _array(self, name: str, dtype: Any, shape: tuple[int | None, ...]) -> NDArray[Any]:
+        array = self.arrays.pop(self.path + name, None)
+        if array is None:
+            raise bad_predictor(f"has a step {self.kind!r} without its {name}")
+        fits = len(shape) == array.ndim and all(
+            wanted in (None, size) for wanted, size in zip(shape, array.shape, strict=True)
+        )
+        if array.dtype != dtype or not fits or array.size == 0:
+            raise bad_predictor(f"has {name} of another shape or type than its columns and classes want")
+        return array
+
+
+class Step(ABC):
+    """A function of rows, one by one: a table of shape (n_rows, n_in) to one of shape (n_rows, n_out).
+
+    Steps are made from arrays that are right (by `read`, which checks them, or from a fitted estimator), and do not
+    look at them again.
+    """
+
+    kind: ClassVar[str]
+    """Its name in files."""
+    FACTS: ClassVar[tuple[str, ...]] = ()
+    ARRAYS: ClassVar[tuple[str, ...]] = ()
+    """Attributes that files keep, under the same names."""
+    n_in: int
+    n_out: int
+
+    @property
+    def work(self) -> float:
+        """What one row costs, in nanoseconds, roughly."""
+        return 10.0 * (self.n_in + self.n_out)
+
+    @property
+    def calls(self) -> int:
+        """How many calls of compiled functions a batch of rows costs."""
+        return 1
+
+    @abstractmethod
+    def __call__(self, rows: FloatArray) -> FloatArray:
+        """The step's values, shape (n_rows, n_out)."""
+
+    def facts(self) -> dict[str, Any]:
+        """What JSON holds of it, besides its kind."""
+        return {name: getattr(self, name) for name in self.FACTS}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Its arrays by name."""
+        return {name: getattr(self, name) for name in self.ARRAYS}
+
+    @classmethod
+    @abstractmethod
+    def read(cls, parts: Parts, n_in: int) -> Self:
+        """The step that facts and arrays describe."""
+
 
 _LEAST_SPREAD = 1e-100
 
@@ -34,6 +202,7 @@ class Affine(Step):
     """x A + b, with A of shape (n_in, n_out)."""
 
     kind = "affine"
+    ARRAYS = ("coefficients", "intercept")
 
     def __init__(self, coefficients: FloatArray, intercept: FloatArray) -> None:
         self.coefficients, self.intercept = coefficients, intercept
@@ -47,9 +216,6 @@ class Affine(Step):
         """A product is fast."""
         return 0.25 * self.n_in * self.n_out
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        return {"coefficients": self.coefficients, "intercept": self.intercept}
-
     @classmethod
     def read(cls, parts: Parts, n_in: int) -> Self:
         coefficients = parts.table("coefficients", (n_in, None))
@@ -60,6 +226,7 @@ class Scale(Step):
     """(x - c) / s, column by column."""
 
     kind = "scale"
+    ARRAYS = ("centre", "spread")
 
     def __init__(self, centre: FloatArray, spread: FloatArray) -> None:
         self.centre, self.spread = centre, spread
@@ -67,9 +234,6 @@ class Scale(Step):
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         return (rows - self.centre) / self.spread
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        return {"centre": self.centre, "spread": self.spread}
 
     @classmethod
     def read(cls, parts: Parts, n_in: int) -> Self:
@@ -83,6 +247,7 @@ class Stretch(Step):
     """x a + b, column by column."""
 
     kind = "stretch"
+    ARRAYS = ("factor", "offset")
 
     def __init__(self, factor: FloatArray, offset: FloatArray) -> None:
         self.factor, self.offset = factor, offset
@@ -90,9 +255,6 @@ class Stretch(Step):
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         return rows * self.factor + self.offset
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        return {"factor": self.factor, "offset": self.offset}
 
     @classmethod
     def read(cls, parts: Parts, n_in: int) -> Self:
@@ -103,6 +265,7 @@ class Clip(Step):
     """Each column cut off at two numbers."""
 
     kind = "clip"
+    FACTS = ("low", "high")
 
     def __init__(self, n_columns: int, low: float, high: float) -> None:
         self.n_in = self.n_out = n_columns
@@ -110,9 +273,6 @@ class Clip(Step):
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         return np.clip(rows, self.low, self.high)
-
-    def facts(self) -> dict[str, Any]:
-        return {"low": self.low, "high": self.high}
 
     @classmethod
     def read(cls, parts: Parts, n_in: int) -> Self:
@@ -124,6 +284,7 @@ class Elementwise(Step):
     """One function of every number."""
 
     kind = "elementwise"
+    FACTS = ("function",)
     FUNCTIONS: ClassVar[dict[str, Any]] = {
         "exp": np.exp,
         "logistic": expit,
@@ -138,9 +299,6 @@ class Elementwise(Step):
     def __call__(self, rows: FloatArray) -> FloatArray:
         return np.asarray(self.FUNCTIONS[self.function](rows))
 
-    def facts(self) -> dict[str, Any]:
-        return {"function": self.function}
-
     @classmethod
     def read(cls, parts: Parts, n_in: int) -> Self:
         return cls(n_in, parts.choice("function", cls.FUNCTIONS))
@@ -150,6 +308,7 @@ class LogFloor(Step):
     """log max(x, least)."""
 
     kind = "log"
+    FACTS = ("least",)
 
     def __init__(self, n_columns: int, least: float) -> None:
         self.n_in = self.n_out = n_columns
@@ -157,9 +316,6 @@ class LogFloor(Step):
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         return np.asarray(np.log(np.maximum(rows, self.least)))
-
-    def facts(self) -> dict[str, Any]:
-        return {"least": self.least}
 
     @classmethod
     def read(cls, parts: Parts, n_in: int) -> Self:
@@ -169,38 +325,35 @@ class LogFloor(Step):
 _MOST_KNOTS = 10**7
 
 
-class Softmax(Step):
-    """exp(x) over its sum."""
-
-    kind = "softmax"
+class Columnwise(Step):
+    """Rows as wide as they were, by no more than their width."""
 
     def __init__(self, n_columns: int) -> None:
         self.n_in = self.n_out = n_columns
-
-    def __call__(self, rows: FloatArray) -> FloatArray:
-        return np.asarray(softmax(rows, axis=1))
 
     @classmethod
     def read(cls, parts: Parts, n_in: int) -> Self:
         return cls(n_in)
 
 
-class Normalise(Step):
+class Softmax(Columnwise):
+    """exp(x) over its sum."""
+
+    kind = "softmax"
+
+    def __call__(self, rows: FloatArray) -> FloatArray:
+        return np.asarray(softmax(rows, axis=1))
+
+
+class Normalise(Columnwise):
     """Rows over their sums; alike where the sum is zero."""
 
     kind = "normalise"
-
-    def __init__(self, n_columns: int) -> None:
-        self.n_in = self.n_out = n_columns
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         total = rows.sum(axis=1, keepdims=True)
         alike = np.full_like(rows, 1 / self.n_in)
         return np.asarray(np.divide(rows, total, out=alike, where=total != 0))
-
-    @classmethod
-    def read(cls, parts: Parts, n_in: int) -> Self:
-        return cls(n_in)
 
 
 class Complement(Step):
@@ -231,6 +384,7 @@ class Isotonic(Step):
     """A rising line through knots for each column, level beyond them."""
 
     kind = "isotonic"
+    ARRAYS = ("lengths", "knots", "heights")
 
     def __init__(self, lengths: NDArray[Any], knots: FloatArray, heights: FloatArray) -> None:
         self.lengths, self.knots, self.heights = lengths, knots, heights
@@ -250,9 +404,6 @@ class Isotonic(Step):
     def calls(self) -> int:
         """One for each column."""
         return self.n_in
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        return {"lengths": self.lengths, "knots": self.knots, "heights": self.heights}
 
     @classmethod
     def read(cls, parts: Parts, n_in: int) -> Self:
@@ -280,6 +431,7 @@ class NormalDensities(Step):
     """log p(class) + log p(x | class), with columns independent and normal in each class."""
 
     kind = "normal"
+    ARRAYS = ("means", "variances", "log_priors")
 
     def __init__(self, means: FloatArray, variances: FloatArray, log_priors: FloatArray) -> None:
         self.means, self.variances, self.log_priors = means, variances, log_priors
@@ -304,9 +456,6 @@ class NormalDensities(Step):
         """One for each class."""
         return self.n_out
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        return {"means": self.means, "variances": self.variances, "log_priors": self.log_priors}
-
     @classmethod
     def read(cls, parts: Parts, n_in: int) -> Self:
         means = parts.table("means", (None, n_in))
@@ -320,6 +469,8 @@ class Radial(Step):
     """exp(-γ ‖x - s‖²) for each landmark s, which is a row of the anchor or made of such rows."""
 
     kind = "radial"
+    FACTS = ("gamma",)
+    ARRAYS = ("landmarks",)
 
     def __init__(self, landmarks: FloatArray, gamma: float) -> None:
         self.landmarks, self.gamma = landmarks, gamma
@@ -334,12 +485,6 @@ class Radial(Step):
     def work(self) -> float:
         """A product, and an exponential for each landmark."""
         return 0.25 * self.n_in * self.n_out + 20.0 * self.n_out
-
-    def facts(self) -> dict[str, Any]:
-        return {"gamma": self.gamma}
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        return {"landmarks": self.landmarks}
 
     @classmethod
     def read(cls, parts: Parts, n_in: int) -> Self:

@@ -29,16 +29,20 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from ..._typing import FloatArray
-from ...errors import ExchangeError
-from ...survival import CoxRegression, SurvivalForest, SurvivalModel
-from .._averaged import AveragedClassifier, AveragedRegressor
-from .._calibration import FLOOR, CalibratedForestClassifier
-from .._landmark_ridge import LandmarkRidgeClassifier, LandmarkRidgeRegressor
-from ._chain import Chain, Mean
-from ._received import ReceivedClassifier, ReceivedRegressor
-from ._step import MOST_NUMBER, Step
+from .._typing import FloatArray
+from ..errors import ExchangeError
+from ..survival import CoxRegression, SurvivalForest, SurvivalModel
+from ._models import (
+    FLOOR,
+    AveragedClassifier,
+    AveragedRegressor,
+    CalibratedForestClassifier,
+    LandmarkRidgeClassifier,
+    LandmarkRidgeRegressor,
+)
+from ._received import Chain, Mean, ReceivedClassifier, ReceivedRegressor, ReceivedSurvival
 from ._steps import (
+    MOST_NUMBER,
     Affine,
     Binary,
     Clip,
@@ -51,12 +55,10 @@ from ._steps import (
     Radial,
     Scale,
     Softmax,
+    Step,
     Stretch,
 )
-from ._survival import ReceivedSurvival
 from ._trees import LEAF, Trees, places_in_order
-
-__all__ = ["SENDABLE", "sent_form", "sent_survival"]
 
 
 class NotSendableError(Exception):

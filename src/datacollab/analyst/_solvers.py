@@ -1,0 +1,724 @@
+"""KTI's target problem and its solvers: dense, streamed, and by landmarks."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import DTypeLike, NDArray
+from scipy import sparse
+
+from .._validation import Array, FloatArray, PartyName, array_namespace, to_numpy
+from ..errors import ApproximationWarning, IncompressibleKernelError, NotConvergedError, NumericalError
+from ..linalg import (
+    Kernel,
+    KernelBlocks,
+    LeadingEigenpairs,
+    PanelCholesky,
+    PivotedCholesky,
+    RestrictedRidge,
+    add_sparse_to_lower,
+    add_to_lower,
+    cast,
+    centre_lower,
+    extend_pivots,
+    landmark_moments,
+    landmark_root,
+    largest_of_pencil,
+    leading_eigenpairs,
+    like,
+    nested_ridges,
+    panel_cholesky,
+    refined_solution,
+    restricted_ridge_of_features,
+    ridge_coefficients,
+    ridge_inverse,
+    smallest_eigenpairs,
+    smallest_eigenpairs_centred,
+    smoother_trace,
+    start_pivots,
+    symmetric_product,
+    zeros,
+)
+from ..model import KernelMap
+from ._engine import DENSE_UP_TO, FEWEST_LANDMARKS, MOST_LANDMARKS, Engine, LocalEngine, sample_size, target_landmarks
+
+VANISHING = 1e-8
+"""Part of a target column, relative to the best one's, that all kernel maps together must reproduce."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TargetProblem:
+    r"""Minimise :math:`\mathrm{tr}(Z^\top M_\lambda Z)` over targets Z (eq. reduced_KNI), or with graphs."""
+
+    anchors: dict[PartyName, Array]
+    kernels: dict[PartyName, Kernel]
+    alpha: float
+    n_components: int
+    intrinsic: sparse.csr_array | None = None
+    graph_weight: float = 1.0
+    penalty: sparse.csr_array | None = None
+    center: bool = False
+
+    @property
+    def n_anchors(self) -> int:
+        """Rows of every anchor representation."""
+        return int(next(iter(self.anchors.values())).shape[0])
+
+    @property
+    def normalised(self) -> bool:
+        """Whether both terms are divided by their traces (eq. kernel-graph-gep)."""
+        return self.intrinsic is not None or self.penalty is not None
+
+    def on(self, sample: NDArray[np.intp]) -> TargetProblem:
+        """The problem without its graphs, on some of the anchor rows, in NumPy."""
+        anchors = {party: to_numpy(A)[sample] for party, A in self.anchors.items()}
+        return replace(self, anchors=anchors, intrinsic=None, penalty=None)
+
+    def operator(self, trace: float | None) -> TargetOperator:
+        r"""The symmetric operator whose largest eigenvectors solve the problem without a penalty graph."""
+        n_parties = len(self.anchors)
+        unit = 1.0 / trace if trace is not None else 1.0
+        if self.intrinsic is None:
+            return TargetOperator(unit * n_parties, unit, self.alpha, n_parties, None)
+        B = self.intrinsic * (self.graph_weight / self.intrinsic.trace())
+        # No eigenvalue of a Laplacian exceeds twice its largest degree.
+        return TargetOperator(unit * n_parties + 2.0 * float(B.diagonal().max()), unit, self.alpha, n_parties, B)
+
+    @property
+    def project(self) -> Callable[[Array], Array] | None:
+        """Projection onto the feasible subspace, where that is not the whole space."""
+        return centred if self.center else None
+
+
+@dataclass(frozen=True, eq=False)
+class TargetOperator:
+    r"""``offset`` times the identity less the matrix N that KTI minimises, positive semidefinite.
+
+    :math:`N = c M_\lambda + \beta B` with :math:`M_\lambda = \lambda \sum_k S_k = \sum_k (I - P_k)`.
+    """
+
+    offset: float
+    unit: float
+    alpha: float
+    n_parties: int
+    laplacian: sparse.csr_array | None
+
+    def of_inverses(self, X: Array, total: Array) -> Array:
+        r"""The image of ``X``, given :math:`\sum_k S_k X`."""
+        return self._less_graph(self.offset * X - (self.unit * self.alpha) * total, X)
+
+    def of_smoothers(self, X: Array, total: Array) -> Array:
+        r"""The image of ``X``, given :math:`\sum_k P_k X`."""
+        return self._less_graph((self.offset - self.unit * self.n_parties) * X + self.unit * total, X)
+
+    def on_span(self, Z: Array, smoothed: FloatArray) -> FloatArray:
+        r"""What it is between orthonormal columns, given :math:`Z^\top \sum_k P_k Z`; small, and NumPy's."""
+        between = (self.offset - self.unit * self.n_parties) * np.eye(Z.shape[1]) + self.unit * smoothed
+        if self.laplacian is None:
+            return between
+        here = to_numpy(Z)
+        return np.asarray(between - here.T @ (self.laplacian @ here))
+
+    def _less_graph(self, image: Array, X: Array) -> Array:
+        # The few columns of X travel to the sparse matrix, which the array API does not know.
+        return image if self.laplacian is None else image - like(self.laplacian @ to_numpy(X), X)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Solution:
+    """A target and the functions that lead to it."""
+
+    solver: str
+    eigenvalues: FloatArray
+    target: Array
+    maps: dict[PartyName, KernelMap]
+    angle: float | None = None
+    gap: float | None = None
+    rank: int | None = None
+    error: float | None = None
+
+
+def centred(X: Array) -> Array:
+    """``X`` with the mean of each column taken off."""
+    return X - array_namespace(X).mean(X, axis=0)
+
+
+def maps_of(
+    problem: TargetProblem, centres: Mapping[PartyName, Array], coefficients: Iterable[Array]
+) -> dict[PartyName, KernelMap]:
+    """Kernel expansions around ``centres``, one for each party, in the order of the parties, where the anchors are."""
+    return {
+        party: KernelMap(party, like(centres[party], A), like(Gamma, A), problem.kernels[party])
+        for (party, A), Gamma in zip(problem.anchors.items(), coefficients, strict=True)
+    }
+
+
+def kernel_rank(eigenvalues: FloatArray, n_parties: int, tolerance: float = VANISHING) -> int:
+    r"""Components that some kernel map reproduces, by the eigenvalues of :math:`M_\lambda`.
+
+    A direction on which all kernels vanish has the eigenvalue K, and maps every row to zero.  What rounding leaves of
+    it is small beside what the best direction has.
+    """
+    reproduced = n_parties - eigenvalues
+    return int((reproduced > tolerance * max(float(reproduced.max()), 0.0)).sum())
+
+
+def not_definite(party: PartyName, alpha: float) -> NumericalError:
+    """What is wrong with a kernel that has no Cholesky factor."""
+    return NumericalError(
+        f"Party {party!r}: the kernel matrix plus alpha={alpha:g} is not positive definite. Choose a positive "
+        "semidefinite kernel, or raise alpha."
+    )
+
+
+logger = logging.getLogger(__name__)
+
+_SURROGATE_TOLERANCE = 2e-2
+"""Bound on the sine of the angle to the exact eigenvectors of the surrogate; its objective is off by the square."""
+_ROUGH, _BLURRED = 0.3, 0.03
+"""The same, and the eigengap that is not resolved any better, where nothing but the objective matters, to a few per
+cent of what a doubling of the rank changes."""
+_UNEXPLAINED = 0.3
+"""Share of a kernel's trace that so many landmarks as a quarter of the rows must not leave unexplained."""
+_FOLLOWING = 3
+"""Eigenvectors found on the sample besides each wanted one: that many more to start from save several steps."""
+_BLOCK = 2048
+
+_START_SAMPLE = 400
+_START_RANK = 64
+
+
+@dataclass(frozen=True, eq=False)
+class _Sampled:
+    """One party's landmarks, chosen among a sample of the anchor rows, and its ridge regression there."""
+
+    party: PartyName
+    A: FloatArray
+    kernel: Kernel
+    seed: int
+    pivoted: PivotedCholesky
+    ridge: RestrictedRidge | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Restricted:
+    """One party's landmarks and its ridge regressions on all anchor rows: with the first of them, and with all."""
+
+    A: Array
+    kernel: Kernel
+    landmarks: FloatArray
+    root: FloatArray
+    weights: FloatArray
+    ridge: RestrictedRidge
+    gram: FloatArray
+
+    @property
+    def trace(self) -> float:
+        return smoother_trace(self.gram, self.ridge.alpha)
+
+    def moments(self, Z: Array) -> FloatArray:
+        """Products of all features with the columns of Z."""
+        if self.ridge.features.shape[1] == len(self.landmarks):
+            return self.ridge.moments(Z)
+        return landmark_moments(self.kernel, self.A, self.landmarks, self.root, self.ridge.alpha, Z)
+
+
+def solve_nystroem(
+    problem: TargetProblem,
+    engine: Engine,
+    *,
+    seed: int,
+    tol: float,
+    n_landmarks: int | None = None,
+    most: int = MOST_LANDMARKS,
+) -> Solution:
+    r"""Minimise over functions :math:`g_k \in \mathrm{span}\{\kappa_k(\cdot, s): s \in S_k\}`.
+
+    The landmarks :math:`S_k` come from randomly pivoted Cholesky factorisations on a sample of the anchor rows.  Their
+    number doubles until that lowers the surrogate's objective on the sample by at most ``tol`` for each party and
+    component, whose share of it is 1 at most.  On all rows the target is then that of the first landmarks, 256 for few
+    components, whose features are kept; more of them would hardly change it.  Its functions are the ridge regressions
+    on all landmarks, whose features are made block by block, twice, and never kept.
+    """
+    rng = np.random.default_rng(seed)
+    n, k = problem.n_anchors, problem.n_components
+    size = sample_size(n, n_landmarks)
+    sample = np.sort(rng.choice(n, size=size, replace=False))
+    # On fewer rows a kernel matrix has smaller eigenvalues, so the penalty shrinks along.
+    small = replace(problem.on(sample), alpha=problem.alpha * size / n)
+    sampled = _sampled(small, engine, rng)
+    rank = n_landmarks or min(max(FEWEST_LANDMARKS, 4 * k), max(most, 2 * k))
+    largest = n_landmarks or max(rank, min(size // 2, most))
+    start, before, drop, operator = rng.normal(size=(size, k)), None, None, small.operator(None)
+    while True:
+        sampled = engine.update(_extended, sampled, rank, small.alpha)
+        found = _minimise(
+            small, operator, engine, sampled, start, tol=_ROUGH, small_gap=_BLURRED, n_following=_FOLLOWING * k
+        )
+        value = float((operator.offset - found.values).sum())
+        logger.info("%d landmarks per party: surrogate objective %.6g on %d anchor rows", rank, value, size)
+        drop = (before - value) / (len(problem.anchors) * k) if before is not None else None
+        unexplained = engine.gather(_unexplained, sampled)
+        if 2 * rank > largest or max(unexplained) == 0 or (drop is not None and drop <= tol):
+            break
+        start, before, rank = np.hstack([found.vectors, found.following]), value, 2 * rank
+    if n_landmarks is None:
+        _check_rank(problem, rank, size, unexplained)
+    reached = max(unexplained) == 0 or (2 * rank <= most if drop is None else drop <= tol)
+
+    n_first = target_landmarks(k)
+    landmarks = engine.gather(_landmarks, sampled)
+    weights = engine.gather(_first_weights, sampled, np.hstack([found.vectors, found.following]), n_first)
+    del sampled
+    arguments = [
+        (party, problem.anchors[party], problem.kernels[party], S, W, problem.alpha)
+        for party, S, W in zip(problem.anchors, landmarks, weights, strict=True)
+    ]
+    restricted = engine.place(_restricted, arguments)
+    operator = problem.operator(_trace(problem, engine, restricted))
+    # The functions found on the sample, evaluated at all rows, are nearly the solution.
+    found = _minimise(problem, operator, engine, restricted, engine.total(_first, restricted))
+    coefficients, smoothed = zip(*engine.gather(_functions, restricted, found.vectors), strict=True)
+    # Functions with all landmarks turn and order the columns by what they reach of them.
+    values, turn = scipy.linalg.eigh(operator.on_span(found.vectors, sum(smoothed)))
+    values, turn = values[::-1], turn[:, ::-1]
+    if n_landmarks is None and not reached:
+        _warn(rank, most, 1 - float(np.trace(sum(smoothed))) / (len(restricted) * k), drop, tol)
+    return Solution(
+        solver="nystroem",
+        eigenvalues=operator.offset - values,
+        target=found.vectors @ like(turn, found.vectors),
+        maps=maps_of(
+            problem, dict(zip(problem.anchors, landmarks, strict=True)), [Gamma @ turn for Gamma in coefficients]
+        ),
+        angle=found.angle,
+        gap=found.gap,
+        rank=max(len(S) for S in landmarks),
+        error=drop,
+    )
+
+
+def _check_rank(problem: TargetProblem, rank: int, size: int, unexplained: list[float]) -> None:
+    """Refuse landmarks that cannot stand for the other rows."""
+    worst = int(np.argmax(unexplained))
+    if rank >= size // 4 and unexplained[worst] > _UNEXPLAINED:
+        party = list(problem.anchors)[worst]
+        raise IncompressibleKernelError(
+            f"Party {party!r}: {rank} landmarks leave {unexplained[worst]:.0%} of the kernel's trace unexplained, so "
+            "no few of them can stand for the other anchor rows. Choose a wider kernel (a smaller gamma or "
+            "gamma_factor), or solver='exact', which takes more time and memory."
+        )
+
+
+def _warn(rank: int, most: int, missed: float, drop: float | None, tol: float) -> None:
+    """Say that a tolerance was not reached, by how much that matters, and what to do."""
+    if most < MOST_LANDMARKS:
+        why, cure = "memory permits", "Raise memory_limit"
+    else:
+        why, cure = "solver='nystroem' takes by itself", f"Set n_landmarks={2 * rank} (up to four times the time)"
+    brought = "what more would bring is not known"
+    if drop is not None:
+        brought = f"the last doubling lowered that by {drop:.2g} on a sample of the anchor rows"
+    warnings.warn(
+        f"KTI: {rank} landmarks per party are the most that {why}, and tol={tol:g} is not reached: the parties' "
+        f"functions miss a share of {missed:.2g} of the collaboration representation, and {brought}. Models on top "
+        "lost at most about as much accuracy as a last doubling brought, where that was measured (docs/scaling.md). "
+        f"{cure}, choose a wider kernel (a smaller gamma_factor) or solver='exact', or raise tol to accept it.",
+        ApproximationWarning,
+        stacklevel=6,
+    )
+
+
+def coarse_start(problem: TargetProblem, engine: Engine, rng: np.random.Generator) -> Array:
+    """Columns that nearly span the leading eigenvectors, from a few landmarks and a sample of the anchor rows."""
+    n = problem.n_anchors
+    size = min(n, _START_SAMPLE)
+    sample = np.sort(rng.choice(n, size=size, replace=False))
+    small = replace(problem.on(sample), alpha=problem.alpha * size / n)
+    sampled = engine.update(_extended, _sampled(small, engine, rng), _START_RANK, small.alpha)
+    m = min(3 * problem.n_components, 3 * _START_RANK // 4, size - 1)
+    wide = replace(small, n_components=max(m, problem.n_components))
+    operator = wide.operator(None)
+    found = _minimise(wide, operator, engine, sampled, rng.normal(size=(size, m)), tol=1.0, small_gap=_BLURRED)
+    weights = engine.gather(_weights, sampled, found.vectors)
+    landmarks = engine.gather(_landmarks, sampled)
+    start = zeros((n, found.vectors.shape[1]), next(iter(problem.anchors.values())))
+    for (party, A), S, W in zip(problem.anchors.items(), landmarks, weights, strict=True):
+        kernel = problem.kernels[party]
+        try:
+            root = landmark_root(kernel, S)
+        except scipy.linalg.LinAlgError:
+            raise not_definite(party, problem.alpha) from None
+        centres, coefficients = like(S, A), like(_expansion(root, W), A)
+        for first in range(0, n, _BLOCK):
+            block = slice(first, min(first + _BLOCK, n))
+            start[block, :] += kernel.between(A[block, :], centres) @ coefficients
+    return start
+
+
+def _minimise(
+    problem: TargetProblem,
+    operator: TargetOperator,
+    engine: Engine,
+    states: list[Any],
+    start: Array,
+    tol: float = _SURROGATE_TOLERANCE,
+    small_gap: float = 1e-3,
+    n_following: int = 0,
+) -> LeadingEigenpairs:
+    """Eigenvectors of the problem in which every smoother is a restricted one."""
+
+    def apply(X: Array) -> Array:
+        return operator.of_smoothers(X, engine.total(_smooth, states, X))
+
+    return leading_eigenpairs(
+        apply,
+        start,
+        problem.n_components,
+        tol=tol,
+        small_gap=small_gap,
+        project=problem.project,
+        n_following=n_following,
+    )
+
+
+def _trace(problem: TargetProblem, engine: Engine, restricted: list[Any]) -> float | None:
+    r"""Trace of the restricted :math:`M_\lambda`, where both terms of the problem are divided by theirs."""
+    if not problem.normalised:
+        return None
+    return float(len(restricted) * problem.n_anchors - sum(engine.gather(_smoother_trace, restricted)))
+
+
+def _sampled(problem: TargetProblem, engine: Engine, rng: np.random.Generator) -> list[Any]:
+    seeds = rng.integers(2**32, size=len(problem.anchors))
+    return engine.place(
+        _unstarted,
+        [
+            (party, A, problem.kernels[party], problem.alpha, int(seed))
+            for (party, A), seed in zip(problem.anchors.items(), seeds, strict=True)
+        ],
+    )
+
+
+def _unstarted(party: PartyName, A: FloatArray, kernel: Kernel, alpha: float, seed: int) -> _Sampled:
+    pivoted = start_pivots(kernel, A)
+    if pivoted.unexplained.min() < 0:
+        raise not_definite(party, alpha)
+    return _Sampled(party, A, kernel, seed, pivoted)
+
+
+def _extended(state: _Sampled, rank: int, alpha: float) -> _Sampled:
+    # The same landmarks wherever and however often this is computed.
+    rng = np.random.default_rng([state.seed, rank])
+    try:
+        pivoted = extend_pivots(state.pivoted, state.kernel, state.A, rank, rng)
+    except scipy.linalg.LinAlgError:
+        raise not_definite(state.party, alpha) from None
+    return replace(state, pivoted=pivoted, ridge=restricted_ridge_of_features(pivoted.factor, alpha))
+
+
+def _restricted(
+    party: PartyName, A: Array, kernel: Kernel, landmarks: FloatArray, weights: FloatArray, alpha: float
+) -> _Restricted:
+    try:
+        root = landmark_root(kernel, landmarks)
+    except scipy.linalg.LinAlgError:
+        raise not_definite(party, alpha) from None
+    ridge, gram = nested_ridges(kernel, A, landmarks, root, alpha, len(weights))
+    return _Restricted(A, kernel, landmarks, root, weights, ridge, gram)
+
+
+def _smooth(state: _Sampled | _Restricted, X: Array) -> Array:
+    return _ridge(state).smooth(X)
+
+
+def _smoother_trace(state: _Restricted) -> float:
+    return state.trace
+
+
+def _weights(state: _Sampled, Z: Array) -> FloatArray:
+    return _ridge(state).weights(Z)
+
+
+def _first_weights(state: _Sampled, Z: Array, n_first: int) -> FloatArray:
+    return _ridge(state).first(n_first).weights(Z)
+
+
+def _ridge(state: _Sampled | _Restricted) -> RestrictedRidge:
+    assert state.ridge is not None
+    return state.ridge
+
+
+def _unexplained(state: _Sampled) -> float:
+    return 0.0 if state.pivoted.exhausted else float(state.pivoted.unexplained.sum()) / state.pivoted.trace
+
+
+def _landmarks(state: _Sampled) -> FloatArray:
+    return state.A[state.pivoted.pivots]
+
+
+def _first(state: _Restricted) -> Array:
+    return state.ridge.combined(state.weights)
+
+
+def _functions(state: _Restricted, Z: Array) -> tuple[FloatArray, FloatArray]:
+    r"""Coefficients of the functions with all landmarks, and :math:`Z^\top \tilde P Z`."""
+    moments = state.moments(Z)
+    weights = scipy.linalg.cho_solve((state.gram, True), moments, check_finite=False)
+    return _expansion(state.root, weights), moments.T @ weights
+
+
+def _expansion(root: FloatArray, weights: FloatArray) -> FloatArray:
+    """Coefficients of the kernel at the landmarks, of functions given by the weights of their features."""
+    expansion: FloatArray = scipy.linalg.solve_triangular(root, weights, lower=True, trans=1, check_finite=False)
+    return expansion
+
+
+_TOLERANCE = 5e-7
+"""Bound on the sine of the angle to the exact subspace."""
+_SMALL_GAP = 1e-5
+"""Eigengap, relative to the largest eigenvalue, down to which the angle is bounded so."""
+_SINGLE_TOLERANCE = 1e-3
+"""The same in single precision; the objective is off by its square."""
+
+
+def solve_dense(problem: TargetProblem, engine: LocalEngine) -> Solution:
+    r"""Form :math:`M_\lambda` from explicit inverses, in two n_a x n_a matrices (three with a penalty graph).
+
+    Solves the reduced problem (eq. reduced_KNI), with graphs (eq. kernel-graph-gep) and centred (eq. reduced-Y).
+    """
+    M = sum_over_parties(problem, engine)
+    if problem.normalised:
+        normalise(M, problem.intrinsic, problem.graph_weight)
+    eigenvalues, Z, gap, angle = dense_target(M, problem.n_components, penalty=problem.penalty, center=problem.center)
+    del M
+    maps = maps_onto(problem, Z, engine)
+    return Solution(solver="exact", eigenvalues=eigenvalues, target=Z, maps=maps, gap=gap, angle=angle)
+
+
+def sum_over_parties(problem: TargetProblem, engine: LocalEngine) -> FloatArray:
+    r""":math:`M_\lambda`, one party's term after the other, in the lower triangle; each has eigenvalues in [0, 1].
+
+    Of some of the parties, as a group of them has it, it is their part of the whole sum.
+    """
+    M = np.zeros((problem.n_anchors, problem.n_anchors), order="F")
+    for S in engine.each(_inverse, _of_parties(problem)):
+        add_to_lower(M, S, problem.alpha)
+        del S  # or it would stay until the next one is there
+    return M
+
+
+def maps_onto(problem: TargetProblem, Z: FloatArray, engine: LocalEngine) -> dict[PartyName, KernelMap]:
+    r"""The parties' functions with coefficients :math:`\Gamma_k = (\Sigma_k + \lambda I)^{-1} Z`."""
+    # Refactorising costs a third of the first pass and saves keeping K matrices.
+    solved = engine.each(_coefficients, [(*each, Z) for each in _of_parties(problem)])
+    return maps_of(problem, problem.anchors, solved)
+
+
+def _of_parties(problem: TargetProblem) -> list[tuple[PartyName, FloatArray, Kernel, float]]:
+    return [(party, A, problem.kernels[party], problem.alpha) for party, A in problem.anchors.items()]
+
+
+def normalise(M: FloatArray, intrinsic: sparse.csr_array | None, graph_weight: float) -> None:
+    r"""Divide ``M`` by its trace, and add :math:`\mu B / \mathrm{tr} B` (eq. kernel-graph-gep), in place."""
+    M /= np.trace(M)
+    if intrinsic is not None:
+        add_sparse_to_lower(M, intrinsic, graph_weight / intrinsic.trace())
+
+
+def dense_target(
+    M: FloatArray, n_components: int, *, penalty: sparse.csr_array | None = None, center: bool
+) -> tuple[FloatArray, FloatArray, float | None, float | None]:
+    """Z of the sum over all parties.  Overwrites ``M``."""
+    n, k = len(M), n_components
+    if penalty is None and n > DENSE_UP_TO and (found := _by_inverse(M, k, center)) is not None:
+        return found
+    # One more than is wanted tells the gap.
+    more = min(k + 1, n - 1 if center else n)
+    if penalty is None:
+        solve = smallest_eigenpairs_centred if center else smallest_eigenpairs
+        eigenvalues, Z = solve(M, more)
+    else:
+        C = np.asfortranarray(penalty.toarray())
+        if center:
+            centre_lower(C)
+            centre_lower(M)
+            # The constant direction has no penalty any more; a unit of M keeps the pencil definite there.
+            M += M.diagonal().mean() / n
+        nu, U = largest_of_pencil(C, M, k)
+        eigenvalues, Z = 1.0 / nu, U / np.sqrt(nu)
+        Z = Z - Z.mean(axis=0) if center else Z
+    gap = float(eigenvalues[k] - eigenvalues[k - 1]) if len(eigenvalues) > k else None
+    return eigenvalues[:k], Z[:, :k], gap, None
+
+
+def _by_inverse(M: FloatArray, k: int, center: bool) -> tuple[FloatArray, FloatArray, float, float] | None:
+    """The same through the largest eigenvalues of the inverse, which lie far apart; None where they are not found."""
+    try:
+        factor = scipy.linalg.cholesky(M, lower=True, check_finite=False)
+    except scipy.linalg.LinAlgError:
+        return None
+
+    def inverse(X: FloatArray) -> FloatArray:
+        return np.asarray(scipy.linalg.cho_solve((factor, True), X, check_finite=False))
+
+    def centred_inverse(X: FloatArray) -> FloatArray:
+        # The inverse on the centred subspace alone: what is left of the constant vector makes the sums zero.
+        Y = inverse(X)
+        return np.asarray(Y - constant * (Y.sum(axis=0) / constant.sum()))
+
+    constant = inverse(np.ones((len(M), 1)))
+    found = leading_eigenpairs(
+        centred_inverse if center else inverse,
+        np.random.default_rng(0).normal(size=(len(M), k)),
+        k,
+        tol=_TOLERANCE,
+        small_gap=_SMALL_GAP,
+        project=centred if center else None,
+    )
+    if not found.converged:
+        return None
+    gap = 1 / (found.values[-1] - found.gap) - 1 / found.values[-1]
+    return 1 / found.values, found.vectors, float(gap), found.angle
+
+
+def _inverse(party: PartyName, A: FloatArray, kernel: Kernel, alpha: float) -> FloatArray:
+    try:
+        return ridge_inverse(kernel.gram(A), alpha)
+    except scipy.linalg.LinAlgError:
+        raise not_definite(party, alpha) from None
+
+
+def _coefficients(party: PartyName, A: FloatArray, kernel: Kernel, alpha: float, Z: FloatArray) -> FloatArray:
+    return ridge_coefficients(kernel.gram(A), alpha, Z)
+
+
+_SINGLE_FROM = 2e-4
+"""Penalty, relative to the largest row sum of a kernel matrix, from which float32 is good to some 1e-7."""
+_PROBES = 256
+
+
+@dataclass(frozen=True, eq=False)
+class _Factor:
+    r"""One party's :math:`\Sigma_k + \lambda I`, factorised."""
+
+    A: Array
+    kernel: Kernel
+    alpha: float
+    cholesky: PanelCholesky
+
+
+def solve_streamed(
+    problem: TargetProblem, engine: Engine, *, precision: str, seed: int, max_columns: int | None = None
+) -> Solution:
+    r"""Eigenvectors of :math:`\sum_k P_k` through one Cholesky factor per party, none of them as wide as float64.
+
+    Factors in float32 take the memory of K n_a^2 / 2 such numbers.  With ``precision="float64"``, exact products with
+    the few vectors wanted, by iterative refinement, correct what float32 rounds away.
+    """
+    start = coarse_start(problem, engine, np.random.default_rng(seed))
+    try:
+        return _solve_streamed(problem, engine, start, np.float32, precision == "float64", max_columns)
+    except scipy.linalg.LinAlgError:
+        logger.info("float32 is too coarse for these kernels and alpha=%g; factorising in float64", problem.alpha)
+        return _solve_streamed(problem, engine, start, np.float64, False, max_columns)
+
+
+def _solve_streamed(
+    problem: TargetProblem, engine: Engine, start: Array, dtype: DTypeLike, correct: bool, max_columns: int | None
+) -> Solution:
+    factors = engine.place(
+        _factorised,
+        [(party, A, problem.kernels[party], problem.alpha, dtype) for party, A in problem.anchors.items()],
+    )
+    logger.info("factorised %d kernel matrices of %d rows", len(factors), problem.n_anchors)
+    correct = correct or (
+        dtype == np.float32 and problem.alpha < _SINGLE_FROM * max(engine.gather(_largest_row_sum, factors))
+    )
+    trace = problem.alpha * sum(engine.gather(_inverse_trace, factors)) if problem.normalised else None
+    operator = problem.operator(trace)
+    corrected: list[Array] = []
+
+    def approximate(X: Array) -> Array:
+        return operator.of_inverses(X, engine.total(_solve, factors, X))
+
+    def exact(Z: Array) -> Array:
+        corrected[:] = engine.gather(_refine, factors, Z)
+        return operator.of_inverses(Z, sum(corrected))
+
+    single = dtype == np.float32 and not correct
+    found = leading_eigenpairs(
+        approximate,
+        start,
+        problem.n_components,
+        tol=_SINGLE_TOLERANCE if single else _TOLERANCE,
+        exact=exact if correct else None,
+        single=single,
+        small_gap=1e-3 if single else _SMALL_GAP,
+        project=problem.project,
+        max_columns=max_columns,
+    )
+    logger.info("eigenvectors after %d columns, angle at most %.1e", found.columns, found.angle)
+    out_of_patience = max_columns is not None and found.columns >= max_columns
+    if not found.converged and correct and not out_of_patience:
+        raise scipy.linalg.LinAlgError("the corrections do not converge")
+    if not found.converged and not single:
+        raise NotConvergedError(
+            f"KTI: the eigenvectors of {problem.n_anchors} x {problem.n_anchors} kernel matrices were not found with "
+            f"alpha={problem.alpha:g}. Raise alpha, or memory_limit for the dense solver."
+        )
+    if found.anchored is None or found.correction is None:
+        solved = engine.gather(_solve, factors, found.vectors)
+    else:
+        # The correction is small, so that its rounding in float32 is below float64's.
+        xp = array_namespace(found.correction)
+        size = max(float(xp.max(xp.abs(found.correction))), float(np.finfo(np.float64).tiny))
+        remainders = engine.gather(_solve, factors, found.correction / size)
+        solved = [T @ found.anchored + size * extra for T, extra in zip(corrected, remainders, strict=True)]
+    # Where all directions are taken, there is nothing to be told apart from.
+    whole = problem.n_components == problem.n_anchors - problem.center
+    return Solution(
+        solver="exact",
+        eigenvalues=operator.offset - found.values,
+        target=found.vectors,
+        maps=maps_of(problem, problem.anchors, solved),
+        angle=None if whole else found.angle,
+        gap=None if whole else found.gap,
+    )
+
+
+def _factorised(party: PartyName, A: Array, kernel: Kernel, alpha: float, dtype: DTypeLike) -> _Factor:
+    try:
+        cholesky = panel_cholesky(KernelBlocks(kernel, A, dtype), alpha)
+    except scipy.linalg.LinAlgError:
+        if dtype == np.float32:
+            raise
+        raise not_definite(party, alpha) from None
+    return _Factor(A, kernel, alpha, cholesky)
+
+
+def _solve(factor: _Factor, X: Array) -> Array:
+    return cast(factor.cholesky.solve(X), np.float64)
+
+
+def _refine(factor: _Factor, Z: Array) -> Array:
+    tiles = KernelBlocks(factor.kernel, factor.A).lower_tiles()
+    return refined_solution(factor.cholesky, lambda X: symmetric_product(tiles, X), factor.alpha, Z)
+
+
+def _largest_row_sum(factor: _Factor) -> float:
+    """About the largest eigenvalue of the kernel matrix, or more: the largest row sum among some rows."""
+    step = max(1, factor.A.shape[0] // _PROBES)
+    rows = KernelBlocks(factor.kernel, factor.A, np.float32).block(slice(0, None, step), slice(0, None))
+    return float(to_numpy(rows).sum(axis=1).max())
+
+
+def _inverse_trace(factor: _Factor) -> float:
+    # In float64, since it enters the problem itself.
+    return panel_cholesky(KernelBlocks(factor.kernel, factor.A), factor.alpha).inverse_trace

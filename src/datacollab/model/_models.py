@@ -1,0 +1,760 @@
+"""Models h that an analyst trains, each with what it says of rows left out."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.linalg
+import scipy.optimize
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
+from sklearn.pipeline import Pipeline
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, validate_data
+
+from .._validation import FloatArray, Interval, StrOptions
+from ..linalg import Kernel, WeightedRidgePath, weighted_ridge_path
+
+_MOST_NUMBERS = 2**23
+"""Of the widest table on the way of a batch: 64 MiB."""
+
+
+def row_batches(
+    rows: FloatArray, width: int, *, most_numbers: int = _MOST_NUMBERS, least_rows: int = 1
+) -> Iterator[FloatArray]:
+    """Cut rows into batches, one of them at least."""
+    size = max(least_rows, most_numbers // max(width, 1))
+    for start in range(0, max(len(rows), 1), size):
+        yield rows[start : start + size]
+
+
+_FOLDS = 5
+_OF_ROWS = ("oob_decision_function_", "oob_prediction_", "oob_score_")
+_FORESTS = ("RandomForestRegressor", "ExtraTreesRegressor")
+
+
+def fit_left_out(
+    estimator: Any,
+    X: FloatArray,
+    y: NDArray[Any],
+    weights: FloatArray,
+    *,
+    groups: NDArray[np.intp],
+    judges: FloatArray,
+) -> tuple[Any, FloatArray | None]:
+    """A fitted clone, and what it says of each row when that row is left out.
+
+    In closed form or by trees that did not see the row, where the estimator can; by five folds otherwise.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X : ndarray of shape (n_rows, n_components)
+    y : ndarray of shape (n_rows,)
+    weights : ndarray of shape (n_rows,)
+    groups : ndarray of shape (n_rows,)
+        Rows of one number are left out together.
+    judges : ndarray of shape (n_rows,)
+        How much each row counts where the estimator chooses or calibrates by rows left out.
+
+    Returns
+    -------
+    fitted : estimator
+    left_out : ndarray of shape (n_rows,) or (n_rows, n_classes), or None
+        Numbers, or probabilities in the order of ``fitted.classes_``; None for a classifier that gives none, and
+        where there are not two groups to leave out.
+    """
+    copy = clone(estimator)
+    if hasattr(copy, "fit_left_out"):
+        return copy, copy.fit_left_out(X, y, weights, groups=groups, judges=judges)
+    if type(copy).__name__ in _FORESTS and copy.bootstrap:
+        return forest_left_out(copy, X, y, weights, groups)
+    fitted = fit_weighted(copy, X, y, weights)
+    if is_classifier(fitted) and not hasattr(fitted, "predict_proba"):
+        return fitted, None
+    return fitted, _by_folds(estimator, X, y, weights, groups)
+
+
+def checked_for_fit(
+    estimator: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    groups: NDArray[np.intp] | None,
+    judges: FloatArray | None,
+) -> tuple[FloatArray, NDArray[Any], FloatArray, NDArray[np.intp], FloatArray]:
+    """Rows, targets, weights, groups and judges, of an estimator that is fitted with rows left out.
+
+    Without weights or judges all rows count alike; without groups each is left out by itself.
+    """
+    rows, target = validate_data(estimator, X, y, dtype=np.float64)
+    weights = np.asarray(_check_sample_weight(sample_weight, rows, dtype=np.float64))
+    groups = np.arange(len(rows)) if groups is None else groups
+    judges = np.ones(len(rows)) if judges is None else judges
+    return rows, target, weights, groups, judges
+
+
+def forest_left_out(
+    forest: Any, X: FloatArray, y: NDArray[Any], weights: FloatArray, groups: NDArray[np.intp]
+) -> tuple[Any, FloatArray | None]:
+    """A fitted forest, and its predictions by trees that did not see the row; by folds where rows go together.
+
+    None in place of predictions where there are not two groups to leave out.
+    """
+    if len(np.unique(groups)) == len(groups):
+        fitted, left_out = _by_trees(forest, X, y, weights)
+        if left_out is not None:
+            return fitted, left_out
+    return fit_weighted(clone(forest), X, y, weights), _by_folds(forest, X, y, weights, groups)
+
+
+def _by_trees(forest: Any, X: FloatArray, y: NDArray[Any], weights: FloatArray) -> tuple[Any, FloatArray | None]:
+    """None in place of predictions where every tree saw some row, as where few rows weigh much."""
+    there = weights > 0
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fitted = clone(forest).set_params(oob_score=True).fit(X[there], y[there], sample_weight=weights[there])
+    name = "oob_decision_function_" if is_classifier(fitted) else "oob_prediction_"
+    left_out = _predicted(fitted, X)
+    left_out[there] = getattr(fitted, name)
+    fitted.set_params(oob_score=False)
+    _forget_rows(fitted)
+    return fitted, None if any("OOB" in str(each.message) for each in caught) else left_out
+
+
+def _predicted(fitted: Any, X: FloatArray) -> FloatArray:
+    return np.asarray(fitted.predict_proba(X) if is_classifier(fitted) else fitted.predict(X))
+
+
+def fit_weighted(
+    estimator: Any, X: FloatArray, y: NDArray[Any], weights: FloatArray, *, strata: NDArray[Any] | None = None
+) -> Any:
+    """Fit an estimator, or the last step of a pipeline, with weights; rows of weight 0 are not shown to it.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X : ndarray of shape (n_rows, n_columns)
+    y : ndarray of shape (n_rows,)
+    weights : ndarray of shape (n_rows,)
+    strata : ndarray of shape (n_rows,), optional
+        Told to an estimator that takes them.
+
+    Raises
+    ------
+    TypeError
+        When weights differ and the estimator takes none.
+    """
+    there = weights > 0
+    X, y, weights = X[there], y[there], weights[there]
+    last, prefix = estimator, ""
+    if isinstance(estimator, Pipeline):
+        step, last = estimator.steps[-1]
+        prefix = f"{step}__"
+    options = {}
+    if strata is not None and has_fit_parameter(last, "strata"):
+        options[f"{prefix}strata"] = strata[there]
+    if not np.all(weights == weights[0]):
+        if not has_fit_parameter(last, "sample_weight"):
+            raise TypeError(
+                f"{type(last).__name__} takes no sample_weight, so rows cannot weigh differently; set anchor_weight to "
+                "0 or 1 and class_weight to None, or take another model."
+            )
+        options[f"{prefix}sample_weight"] = weights
+    fitted = estimator.fit(X, y, **options)
+    _forget_rows(fitted)
+    return fitted
+
+
+def _forget_rows(fitted: Any) -> None:
+    """Take out what a forest says of each row out of its bag: the model goes to all parties, that to the row's own."""
+    for part in [fitted, *(step for _, step in getattr(fitted, "steps", ()))]:
+        for name in _OF_ROWS:
+            if name in vars(part):
+                delattr(part, name)
+
+
+def _by_folds(
+    estimator: Any, X: FloatArray, y: NDArray[Any], weights: FloatArray, groups: NDArray[np.intp]
+) -> FloatArray | None:
+    n_folds = min(_FOLDS, len(np.unique(groups)))
+    there = weights > 0
+    classes = np.unique(y[there]) if is_classifier(estimator) else None
+    if classes is not None:
+        n_folds = min(n_folds, int(np.unique(y, return_counts=True)[1].max()))
+    if n_folds < 2:
+        return None
+    left_out = np.zeros(len(y) if classes is None else (len(y), len(classes)))
+    folds = (GroupKFold if classes is None else StratifiedGroupKFold)(n_folds, shuffle=True, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of rare classes and of solvers that stop early; the scores show it
+        for train, held_out in folds.split(X, y, groups):
+            if not there[train].any():
+                return None
+            fitted = fit_weighted(clone(estimator), X[train], y[train], weights[train])
+            if classes is None:
+                left_out[held_out] = fitted.predict(X[held_out])
+            else:
+                columns = np.searchsorted(classes, fitted.classes_)
+                left_out[np.ix_(held_out, columns)] = fitted.predict_proba(X[held_out])
+    return left_out
+
+
+_SPREAD = 2.0
+"""Standard deviation of the offsets under their Gaussian prior."""
+_LARGEST_SCALE = 200.0
+_START = 5.0
+
+
+def calibrated(scores: FloatArray, scale: float, offsets: FloatArray) -> FloatArray:
+    """Class probabilities, shape (n_rows, n_classes)."""
+    return np.asarray(softmax(scale * scores + offsets, axis=1))
+
+
+def calibrate(scores: FloatArray, codes: NDArray[np.intp], weights: FloatArray) -> tuple[float, FloatArray]:
+    r"""Scale a and offsets b under which scores are the best probabilities, by the log loss.
+
+    One scale keeps the classes' order but for the offsets, which have a Gaussian prior, so that a class that is hardly
+    there moves little.  The problem is convex.
+    """
+    n_classes = scores.shape[1]
+    one_hot = np.eye(n_classes)[codes]
+
+    def objective(parameters: FloatArray) -> tuple[float, FloatArray]:
+        a, b = parameters[0], parameters[1:]
+        logits = a * scores + b
+        normaliser = logsumexp(logits, axis=1)
+        loss = weights @ (normaliser - np.sum(one_hot * logits, axis=1)) + b @ b / (2 * _SPREAD**2)
+        slopes = weights[:, None] * (np.exp(logits - normaliser[:, None]) - one_hot)
+        return float(loss), np.concatenate([[np.sum(slopes * scores)], slopes.sum(axis=0) + b / _SPREAD**2])
+
+    bounds = [(0.0, _LARGEST_SCALE)] + [(None, None)] * n_classes
+    start = np.concatenate([[_START], np.zeros(n_classes)])
+    found = scipy.optimize.minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds)
+    offsets = found.x[1:]
+    return float(found.x[0]), offsets - offsets.mean()
+
+
+def log_loss_of(probabilities: FloatArray, codes: NDArray[np.intp]) -> FloatArray:
+    """Minus the logarithm of the probability that each row's class was given, shape (n_rows,)."""
+    chosen = probabilities[np.arange(len(codes)), codes]
+    return np.asarray(-np.log(np.maximum(chosen, np.finfo(float).tiny)))
+
+
+FLOOR = 1e-3
+"""Smallest probability before its logarithm is taken: trees that agree are not certain."""
+
+
+class CalibratedForestClassifier(ClassifierMixin, BaseEstimator):
+    r"""Random forest with probabilities :math:`\mathrm{softmax}(a \log p(x) + b)`, a and b from rows left out.
+
+    Parameters
+    ----------
+    n_estimators : int, default=200
+    n_jobs : int, default=None
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    estimator_ : RandomForestClassifier
+    scale_ : float
+    offsets_ : ndarray of shape (n_classes,)
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    }
+
+    estimator_: RandomForestClassifier
+    scale_: float
+    offsets_: FloatArray
+    classes_: NDArray[Any]
+    n_features_in_: int
+
+    def __init__(
+        self,
+        n_estimators: int = 200,
+        *,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit; see `fit_left_out`."""
+        self.fit_left_out(X, y, sample_weight)
+        return self
+
+    def fit_left_out(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: NDArray[np.intp] | None = None,
+        judges: FloatArray | None = None,
+    ) -> FloatArray:
+        """Fit, and say what trees that did not see a row make of it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_components)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+        groups : ndarray of shape (n_rows,), optional
+            Rows of one number are left out together; then by folds instead of trees.
+        judges : ndarray of shape (n_rows,), optional
+            How much each row counts in the calibration; all alike by default.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Probabilities in the order of `classes_`.  They stay with whoever has the rows.
+        """
+        self._validate_params()
+        rows, target, weights, groups, judges = checked_for_fit(self, X, y, sample_weight, groups, judges)
+        forest = RandomForestClassifier(self.n_estimators, n_jobs=self.n_jobs, random_state=self.random_state)
+        self.estimator_, left_out = forest_left_out(forest, rows, target, weights, groups)
+        if left_out is None:
+            raise ValueError(f"{type(self).__name__}: n_samples={len(rows)} of one group, so none can be left out.")
+        self.classes_ = self.estimator_.classes_
+        scores = _log(left_out)
+        judged = (judges > 0) & np.isin(target, self.classes_)
+        codes = np.searchsorted(self.classes_, target)
+        self.scale_, self.offsets_ = calibrate(scores[judged], codes[judged], judges[judged])
+        return calibrated(scores, self.scale_, self.offsets_)
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Class probabilities, shape (n_rows, n_classes)."""
+        check_is_fitted(self)
+        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        return calibrated(_log(self.estimator_.predict_proba(rows)), self.scale_, self.offsets_)
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The most probable class of each row, shape (n_rows,)."""
+        most = np.argmax(self.predict_proba(X), axis=1)
+        return np.asarray(self.classes_[most])
+
+
+def _log(probabilities: FloatArray) -> FloatArray:
+    return np.asarray(np.log(np.maximum(probabilities, FLOOR)))
+
+
+ALPHAS = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
+_RANK = 1e-9
+"""Directions of the landmarks' span with a smaller part of the largest eigenvalue are rounding."""
+
+
+class _LandmarkRidge(BaseEstimator, ABC):
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "landmarks": ["array-like", None],
+        "gamma": [Interval(Real, 0, None, closed="neither")],
+        "kernel": [StrOptions({"rbf", "linear"})],
+        "alphas": ["array-like"],
+    }
+
+    n_features_in_: int
+    coefficients_: FloatArray
+    intercept_: FloatArray
+    alpha_: float
+
+    def __init__(
+        self,
+        landmarks: ArrayLike | None = None,
+        *,
+        kernel: str = "rbf",
+        gamma: float = 1.0,
+        alphas: Sequence[float] = ALPHAS,
+    ) -> None:
+        self.landmarks = landmarks
+        self.kernel = kernel
+        self.gamma = gamma
+        self.alphas = alphas
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit; see `fit_left_out`."""
+        self.fit_left_out(X, y, sample_weight)
+        return self
+
+    def fit_left_out(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: NDArray[np.intp] | None = None,
+        judges: FloatArray | None = None,
+    ) -> FloatArray:
+        """Fit, and say what the model makes of each row when that row is left out.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_components)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+            A row of weight 0 takes no part, and what is said of it is a prediction.
+        groups : ndarray of shape (n_rows,), optional
+            Rows of one number are left out together.
+        judges : ndarray of shape (n_rows,), optional
+            How much each row counts in the choice of the penalty and in the calibration; all alike by default.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+            Numbers, or class probabilities in the order of `classes_`.  They are of rows, and stay with whoever has
+            these: nothing of them is kept in the model but what is learnt.
+        """
+        self._validate_params()
+        rows, target, weights, groups, judges = checked_for_fit(self, X, y, sample_weight, groups, judges)
+        root = self._root(rows.shape[1])
+        path = weighted_ridge_path(self._features(rows) @ root, weights)
+        return self._choose(path, root, target, groups, judges)
+
+    @abstractmethod
+    def _choose(
+        self,
+        path: WeightedRidgePath,
+        root: FloatArray,
+        y: NDArray[Any],
+        groups: NDArray[np.intp],
+        judges: FloatArray,
+    ) -> FloatArray:
+        """Choose the penalty, keep what it gives, and say what that makes of rows left out."""
+
+    def _features(self, X: FloatArray) -> FloatArray:
+        if self.kernel == "linear":
+            return X
+        kernel = Kernel(metric="rbf", parameters={"gamma": self.gamma})
+        return np.asarray(kernel.between(X, np.asarray(self.landmarks, dtype=np.float64)))
+
+    def _root(self, n_features: int) -> FloatArray:
+        r"""R with :math:`R R^\top = \kappa(S, S)^+`, by which the penalty becomes that of a plain ridge regression."""
+        if self.kernel == "linear":
+            return np.eye(n_features)
+        if self.landmarks is None:
+            raise ValueError(f"{type(self).__name__}: the kernel 'rbf' needs landmarks, such as anchor rows; got None.")
+        S = np.asarray(self.landmarks, dtype=np.float64)
+        if S.ndim != 2 or S.shape[1] != n_features:
+            raise ValueError(
+                f"{type(self).__name__}: landmarks must have the {n_features} columns of the rows; got shape {S.shape}."
+            )
+        eigenvalues, U = scipy.linalg.eigh(self._features(S), overwrite_a=True)
+        kept = eigenvalues > _RANK * eigenvalues[-1]
+        return np.asarray(U[:, kept] / np.sqrt(eigenvalues[kept]))
+
+    def _scores(self, X: ArrayLike) -> Iterator[FloatArray]:
+        """Scores of one batch of rows after the other."""
+        check_is_fitted(self)
+        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        width = max(len(self.coefficients_), np.size(self.intercept_))
+        for batch in row_batches(rows, width):
+            yield np.asarray(self._features(batch) @ self.coefficients_ + self.intercept_)
+
+
+class LandmarkRidgeClassifier(ClassifierMixin, _LandmarkRidge):
+    r"""Kernel ridge regression of one-hot classes on landmarks, with calibrated probabilities.
+
+    The penalty with the smallest log loss on rows left out is taken, in closed form for all rows; the scale and the
+    offsets of the softmax are fitted to these left-out scores.
+
+    Parameters
+    ----------
+    landmarks : array-like of shape (n_landmarks, n_components), default=None
+        S, rows that may be shown to everybody who gets the model: anchor rows.  Not needed by the linear kernel.
+    kernel : {"rbf", "linear"}, default="rbf"
+    gamma : float, default=1.0
+        Of the RBF kernel.
+    alphas : sequence of float
+        Penalties to choose from.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    coefficients_ : ndarray of shape (n_landmarks, n_classes)
+        With the linear kernel, of shape (n_components, n_classes).
+    intercept_ : ndarray of shape (n_classes,)
+    scale_ : float
+    offsets_ : ndarray of shape (n_classes,)
+        Of the probabilities ``softmax(scale_ * F(x) + offsets_)``.
+    alpha_ : float
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from datacollab.model import LandmarkRidgeClassifier
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> inside = np.linalg.norm(X, axis=1) < 1
+    >>> LandmarkRidgeClassifier(X[:50], gamma=0.5).fit(X[:150], inside[:150]).score(X[150:], inside[150:]) > 0.9
+    True
+    """
+
+    classes_: NDArray[Any]
+    scale_: float
+    offsets_: FloatArray
+
+    def _choose(
+        self,
+        path: WeightedRidgePath,
+        root: FloatArray,
+        y: NDArray[Any],
+        groups: NDArray[np.intp],
+        judges: FloatArray,
+    ) -> FloatArray:
+        check_classification_targets(y)
+        classes = np.unique(y[path.weights > 0])
+        T = (y[:, None] == classes).astype(np.float64)
+        codes, judged = np.argmax(T, axis=1), (judges > 0) & T.any(axis=1)
+        best = None
+        for alpha in sorted(self.alphas, reverse=True):  # of equal ones the largest penalty
+            scores = path.left_out(alpha, T, groups)
+            scale, offsets = calibrate(scores[judged], codes[judged], judges[judged])
+            probabilities = calibrated(scores, scale, offsets)
+            loss = float(judges[judged] @ log_loss_of(probabilities[judged], codes[judged]))
+            if best is None or loss < best[0]:
+                best = loss, alpha, scale, offsets, probabilities
+        assert best is not None
+        _, alpha, self.scale_, self.offsets_, probabilities = best
+        coefficients, self.intercept_ = path.solve(alpha, T)
+        self.classes_, self.alpha_, self.coefficients_ = classes, float(alpha), root @ coefficients
+        return probabilities
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Class probabilities, shape (n_rows, n_classes)."""
+        return np.concatenate(list(self._probabilities(X)))
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The most probable class of each row, shape (n_rows,)."""
+        most = np.concatenate([np.argmax(said, axis=1) for said in self._probabilities(X)])
+        return np.asarray(self.classes_[most])
+
+    def _probabilities(self, X: ArrayLike) -> Iterator[FloatArray]:
+        """Class probabilities of one batch of rows after the other."""
+        for scores in self._scores(X):
+            yield calibrated(scores, self.scale_, self.offsets_)
+
+
+class LandmarkRidgeRegressor(RegressorMixin, _LandmarkRidge):
+    """Kernel ridge regression of numbers on landmarks.
+
+    The penalty with the smallest squared error on rows left out is taken, in closed form for all rows.
+
+    Parameters
+    ----------
+    landmarks, kernel, gamma, alphas
+        As in `LandmarkRidgeClassifier`.
+
+    Attributes
+    ----------
+    coefficients_ : ndarray of shape (n_landmarks,)
+        With the linear kernel, of shape (n_components,).
+    intercept_ : float
+    alpha_ : float
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from datacollab.model import LandmarkRidgeRegressor
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> y = np.sin(X[:, 0])
+    >>> LandmarkRidgeRegressor(X[:50], gamma=0.5).fit(X[:150], y[:150]).score(X[150:], y[150:]) > 0.95
+    True
+    """
+
+    def _choose(
+        self,
+        path: WeightedRidgePath,
+        root: FloatArray,
+        y: NDArray[Any],
+        groups: NDArray[np.intp],
+        judges: FloatArray,
+    ) -> FloatArray:
+        T = np.asarray(y, dtype=np.float64)[:, None]
+        left = {alpha: path.left_out(alpha, T, groups)[:, 0] for alpha in sorted(self.alphas, reverse=True)}
+        alpha = min(left, key=lambda each: float(judges @ (left[each] - T[:, 0]) ** 2))
+        coefficients, intercept = path.solve(alpha, T)
+        self.alpha_, self.coefficients_, self.intercept_ = float(alpha), root @ coefficients[:, 0], intercept[0]
+        return left[alpha]
+
+    def predict(self, X: ArrayLike) -> FloatArray:
+        """Predicted numbers, shape (n_rows,)."""
+        return np.concatenate(list(self._scores(X)))
+
+
+class _Averaged(BaseEstimator):
+    estimators_: list[Any]
+    weights_: FloatArray
+    n_features_in_: int
+
+    def __init__(self, estimators: Sequence[Any] = (), *, weights: Sequence[float] | None = None) -> None:
+        self.estimators = estimators
+        self.weights = weights
+
+    @classmethod
+    def of(cls, fitted: Sequence[Any], weights: Sequence[float] | FloatArray) -> Self:
+        """The mean of models that are fitted already, each perhaps to other weights of the rows.
+
+        Parameters
+        ----------
+        fitted : sequence of fitted estimators
+        weights : sequence of float
+            From 0 on, not all 0.
+        """
+        return cls(list(fitted), weights=[float(weight) for weight in weights])._keep(list(fitted))
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit all models to the same rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_components)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Raises
+        ------
+        ValueError
+            When there is nothing to fit, or weights have no meaning.
+        """
+        rows, target = validate_data(self, X, y)
+        weights = _check_sample_weight(sample_weight, rows)
+        return self._keep([fit_weighted(clone(each), rows, target, weights) for each in self.estimators])
+
+    def _keep(self, fitted: list[Any]) -> Self:
+        weights = np.ones(len(fitted)) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
+        if not fitted:
+            raise ValueError(f"{type(self).__name__}: estimators is empty; name at least one.")
+        if weights.shape != (len(fitted),) or not (np.isfinite(weights) & (weights >= 0)).all() or weights.sum() == 0:
+            raise ValueError(
+                f"{type(self).__name__}: weights must be {len(fitted)} numbers from 0 on, not all 0; got "
+                f"{self.weights!r}."
+            )
+        self.estimators_, self.weights_ = fitted, weights / weights.sum()
+        self.n_features_in_ = fitted[0].n_features_in_
+        return self
+
+    def _batches(self, X: ArrayLike, width: int) -> Iterator[FloatArray]:
+        check_is_fitted(self)
+        rows = validate_data(self, X, reset=False)
+        return row_batches(rows, max(width, rows.shape[1]))
+
+    def _mean(self, said: Iterable[FloatArray]) -> FloatArray:
+        """One after the other, so that no more than one of them is in memory beside the sum."""
+        return np.asarray(sum(weight * each for weight, each in zip(self.weights_, said, strict=True)))
+
+
+class AveragedClassifier(ClassifierMixin, _Averaged):
+    """Weighted mean of the class probabilities of several classifiers: a soft vote.
+
+    Parameters
+    ----------
+    estimators : sequence of classifiers
+        With `predict_proba`; clones of them are fitted.
+    weights : sequence of float, default=None
+        One for each; all alike by default.
+
+    Attributes
+    ----------
+    estimators_ : list of fitted classifiers
+    weights_ : ndarray of shape (n_estimators,)
+        They add up to one.
+    classes_ : ndarray of shape (n_classes,)
+        All that any of them knows; to the others it is impossible.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from datacollab.model import AveragedClassifier, LandmarkRidgeClassifier
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> inside = np.linalg.norm(X, axis=1) < 1
+    >>> narrow, wide = (LandmarkRidgeClassifier(X[:50], gamma=gamma) for gamma in (0.5, 2.0))
+    >>> average = AveragedClassifier([narrow, wide]).fit(X[:150], inside[:150])
+    >>> average.score(X[150:], inside[150:]) > 0.9
+    True
+    """
+
+    classes_: NDArray[Any]
+
+    def _keep(self, fitted: list[Any]) -> Self:
+        super()._keep(fitted)
+        self.classes_ = np.unique(np.concatenate([each.classes_ for each in fitted]))
+        return self
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Class probabilities, shape (n_rows, n_classes)."""
+        return np.concatenate(list(self._probabilities(X)))
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The most probable class of each row, shape (n_rows,)."""
+        most = np.concatenate([np.argmax(said, axis=1) for said in self._probabilities(X)])
+        return np.asarray(self.classes_[most])
+
+    def _probabilities(self, X: ArrayLike) -> Iterator[FloatArray]:
+        """Class probabilities of one batch of rows after the other."""
+        check_is_fitted(self)
+        for rows in self._batches(X, len(self.classes_)):
+            yield self._mean(
+                probabilities_of(each.predict_proba(rows), each.classes_, self.classes_) for each in self.estimators_
+            )
+
+
+class AveragedRegressor(RegressorMixin, _Averaged):
+    """Weighted mean of the predictions of several regressors.
+
+    Parameters
+    ----------
+    estimators, weights
+        As in `AveragedClassifier`.
+
+    Attributes
+    ----------
+    estimators_ : list of fitted regressors
+    weights_ : ndarray of shape (n_estimators,)
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from datacollab.model import AveragedRegressor, LandmarkRidgeRegressor
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> y = np.sin(X[:, 0])
+    >>> narrow, wide = (LandmarkRidgeRegressor(X[:50], gamma=gamma) for gamma in (0.2, 0.5))
+    >>> AveragedRegressor([narrow, wide], weights=[1, 3]).fit(X[:150], y[:150]).score(X[150:], y[150:]) > 0.95
+    True
+    """
+
+    def predict(self, X: ArrayLike) -> FloatArray:
+        """Predicted numbers, shape (n_rows,)."""
+        batches = self._batches(X, 1)
+        return np.concatenate([self._mean(each.predict(rows) for each in self.estimators_) for rows in batches])
+
+
+def probabilities_of(probabilities: FloatArray, known: NDArray[Any], classes: NDArray[Any]) -> FloatArray:
+    """Probabilities in the order of more classes, those that are not known with probability 0.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_rows, n_known)
+    known : ndarray of shape (n_known,)
+    classes : ndarray of shape (n_classes,)
+        Sorted; all of the known ones among them.
+    """
+    spread = np.zeros((len(probabilities), len(classes)))
+    spread[:, np.searchsorted(classes, known)] = probabilities
+    return spread
