@@ -8,16 +8,13 @@ from sklearn.base import clone
 
 import datacollab.analyst
 from datacollab import KTI, KTICV, LTI, ODC, GeometricGraph, TargetDissimilarityGraph, TargetSimilarityGraph
-from datacollab.analyst import AnchorScaled, BaseIntegrator
+from datacollab.analyst import METHODS, AnchorScaled, BaseIntegrator
 from datacollab.testing import check_integrator
 
-EXPORTED = [
-    value
-    for name in datacollab.analyst.__all__
-    if inspect.isclass(value := getattr(datacollab.analyst, name))
-    and issubclass(value, BaseIntegrator)
-    and not inspect.isabstract(value)
-]
+NAMED = [getattr(datacollab.analyst, name) for name in datacollab.analyst.__all__]
+INTEGRATORS = [each for each in NAMED if inspect.isclass(each) and issubclass(each, BaseIntegrator)]
+INTEGRATORS += [method.integrator for method in METHODS.values() if method.integrator not in INTEGRATORS]
+EXPORTED = [integrator for integrator in INTEGRATORS if not inspect.isabstract(integrator)]
 
 VARIANTS = [
     KTI(4, center=True),
@@ -31,7 +28,8 @@ VARIANTS = [
 def small(integrator_class):
     if integrator_class is AnchorScaled:
         return AnchorScaled(LTI(n_components=4))
-    integrator = integrator_class() if integrator_class is ODC else integrator_class(n_components=4)
+    takes = "n_components" in inspect.signature(integrator_class).parameters
+    integrator = integrator_class(n_components=4) if takes else integrator_class()
     return integrator.set_params(alphas=(0.1, 1.0), gamma_factors=(1.0,)) if integrator_class is KTICV else integrator
 
 

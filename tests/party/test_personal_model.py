@@ -139,7 +139,7 @@ def test_a_model_is_equal_for_equal_seeds_whatever_the_order_of_the_share_and_wh
 ):
     turned = np.random.default_rng(8).permutation(N_OWN) if case == "another order" else np.arange(N_OWN)
     party = local_party(*party_state(world.party)) if case == "from disk" else world.party
-    assert isinstance(party, LocalParty) == (case == "from disk")
+    assert (type(party) is LocalParty) == (case == "from disk")
     model = world.model(told=world.left_out[turned])
     again = personalise(party, model, world.X, world.y, order=world.order[turned], random_state=0)
     assert again.benefit_ == mine.benefit_

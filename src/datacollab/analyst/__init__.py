@@ -1,12 +1,8 @@
 """The analyst's side: align what the parties shared, and train on it.  Never imports ``party``.
 
-Files by what they are for:
-
-* The role: `_analyst`, `_collaboration`, `_training`.
-* Integration methods: `_base`, `_linear`, `_kti`, `_kti_cv`, `_anchor_scaled`, and their `_graphs`.
-* KTI's problem and its solvers: `_kti`, `_target_problem`, `_solving`, `_cost`, `_exact`, `_nystroem`, `_engine`.
-* The search over hyperparameters of KTI: `_kti_cv`, `_kti_scoring`.
-* An analyst who chooses: `_candidates`, `_choice`.
+* The role: `_analyst`, `_training`; an analyst who chooses: `_choice`.
+* Integration methods: `_linear` with their base, `_kti`, `_kti_cv`, their `_graphs`; by name: `_methods`.
+* Solvers of KTI: `_solvers`; where they compute, and what that costs: `_engine`.
 * Without targets: `_clustering`.
 """
 
@@ -17,12 +13,14 @@ from ._graphs import GeometricGraph, NeighborGraph, TargetDissimilarityGraph, Ta
 from ._kti import KTI
 from ._kti_cv import KTICV
 from ._linear import GEP, LTI, MPP, ODC, AnchorScaled, BaseIntegrator, LinearIntegrator
+from ._methods import METHODS, Method
 
 __all__ = [
     "GEP",
     "KTI",
     "KTICV",
     "LTI",
+    "METHODS",
     "MPP",
     "ODC",
     "Analyst",
@@ -34,6 +32,7 @@ __all__ = [
     "GeometricGraph",
     "Integrated",
     "LinearIntegrator",
+    "Method",
     "NeighborGraph",
     "Selection",
     "TargetDissimilarityGraph",

@@ -490,7 +490,7 @@ def _precision_roots(mixture: Any) -> FloatArray:
 SURVIVAL_PART = "survival"
 """Key of the facts, and what names of arrays begin with, that only survival models have."""
 _BASELINES = ("common", "own")
-_MOST_STEPS = 100_000
+_MOST_TIMES = 100_000
 _MOST_COLUMNS = 1_000
 """Of a covariance, whose eigenvalues are looked at."""
 _ROUNDING = 1e-6
@@ -611,8 +611,8 @@ def read_survival(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], 
 
 def _baseline(arrays: dict[str, NDArray[Any]]) -> Baseline:
     times, hazard = (_taken(arrays, name, 1) for name in ("times", "cumulative_hazard"))
-    if len(times) > _MOST_STEPS:
-        raise large_predictor(f"{len(times)} steps in its baseline; {_MOST_STEPS} are allowed")
+    if len(times) > _MOST_TIMES:
+        raise large_predictor(f"{len(times)} steps in its baseline; {_MOST_TIMES} are allowed")
     if len(times) != len(hazard) or times[0] <= 0 or hazard[0] < 0:
         raise bad_predictor("has a baseline without one time above 0 for each hazard from 0 on")
     if not (np.diff(times) > 0).all() or not (np.diff(hazard) >= 0).all():

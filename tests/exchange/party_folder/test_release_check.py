@@ -429,8 +429,6 @@ def test_the_usual_obfuscators_map_each_row_by_itself(example, kind, on_anchor):
     _, encoded, anchor = example
     plan = SharingPlan(obfuscator=kind, n_components=3, standardize=True, fit_on_anchor=on_anchor)
     party = plan.party("north", anchor.rows)
-        "north", anchor.rows
-    )
     party.fit(encoded.X, encoded.target)
     check_row_wise(party, encoded.X if on_anchor else anchor.rows)
 

@@ -8,17 +8,20 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from datacollab.analyst import GEP, KTI, KTICV, LTI, MPP, ODC, BaseIntegrator, GeometricGraph, TargetSimilarityGraph
+from datacollab import analyst
+from datacollab.analyst import KTI, KTICV, BaseIntegrator, GeometricGraph, TargetSimilarityGraph
 
 from ._condition import Condition
 
 __all__ = ["BASELINES", "METHODS", "check_methods", "import_object", "method", "specification"]
 
-_LINEAR = ("MPP", "GEP", "ODC", "LTI")
+_CLASSES: dict[str, Any] = {each.integrator.__name__: each.integrator for each in analyst.METHODS.values()}
+_PLAIN = tuple(name for name, integrator in _CLASSES.items() if integrator not in (KTI, KTICV))
+_WITHOUT_COMPONENTS = {each.integrator.__name__ for each in analyst.METHODS.values() if each.finds_components}
 
 _SEARCHED = ("KTICV", "KTICV+TSL+Center")
 
-METHODS = (*_LINEAR, "KTI", "KTI+Center", "KTI+GL", "KTI+TSL", "KTI+GL+Center", "KTI+TSL+Center", *_SEARCHED)
+METHODS = (*_PLAIN, "KTI", "KTI+Center", "KTI+GL", "KTI+TSL", "KTI+GL+Center", "KTI+TSL+Center", *_SEARCHED)
 """Names that `method` knows, in the order of the paper; then those that choose their hyperparameters themselves."""
 
 BASELINES = ("Local", "Local+Public", "Central")
@@ -28,7 +31,6 @@ BASELINES = ("Local", "Local+Public", "Central")
 what a party can do with them alone.
 """
 
-_CLASSES: dict[str, Any] = {"MPP": MPP, "GEP": GEP, "ODC": ODC, "LTI": LTI, "KTI": KTI, "KTICV": KTICV}
 _GRAPHS = {"GL": GeometricGraph, "TSL": TargetSimilarityGraph}
 _OBJECT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
@@ -78,10 +80,8 @@ def specification(name: str, condition: Condition) -> dict[str, Any]:
     """
     if name not in METHODS:
         raise ValueError(f"Unknown method {name!r}; known methods: {', '.join(METHODS)}.")
-    if name == "ODC":
-        return {"class": "ODC"}
-    if name in _LINEAR:
-        return {"class": name, "n_components": condition.n_components}
+    if name in _PLAIN:
+        return {"class": name} | ({} if name in _WITHOUT_COMPONENTS else {"n_components": condition.n_components})
     extensions = name.split("+")[1:]
     graph = next((extension for extension in extensions if extension in _GRAPHS), None)
     if name in _SEARCHED:

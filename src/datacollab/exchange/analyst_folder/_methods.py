@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ... import analyst
+from ...analyst import BaseIntegrator, Collaboration
 from ...share import Share
-
-if TYPE_CHECKING:
-    from ...analyst import BaseIntegrator, Collaboration
-    from ...share import Share
 
 __all__ = ["METHODS", "MODELS", "MODEL_NAMES", "SURVIVAL_MODELS", "clustered", "make_integrator", "make_model"]
 
 AUTO = "auto"
 """Left to the analyst's own choice, by rows left out."""
-METHODS = (AUTO, "kti", "kti-cv", "lti", "lti-affine", "gep", "mpp", "odc")
+METHODS = (AUTO, *analyst.METHODS)
 
 
 def make_integrator(
@@ -48,36 +46,21 @@ def make_integrator(
     ValueError
         When the name is unknown, or an option does not go with it.
     """
-    from ...analyst import GEP, KTI, KTICV, LTI, MPP, ODC, TargetSimilarityGraph
-
     if name not in METHODS:
         raise ValueError(f"Unknown method {name!r}; choose one of {', '.join(METHODS)}.")
-    if alpha is not None and name != "kti":
+    if alpha is not None and (name == AUTO or "alpha" not in analyst.METHODS[name].options):
         raise ValueError(f"The method {name!r} takes no alpha; leave it out, or choose kti.")
     if name == AUTO and task not in ("classification", "regression"):
         name = "lti-affine"
-    if n_components is not None and name in (AUTO, "odc", "kti-cv"):
+    if n_components is not None and (name == AUTO or analyst.METHODS[name].finds_components):
         raise ValueError(f"The method {name!r} finds the number of components by itself; leave out --components.")
     if name == AUTO:
         return AUTO
-    d_hat = _widest(shares, centred=name == "lti-affine") if n_components is None else n_components
-    with_target = any(share.anchor_target is not None for share in shares)
-    makers: dict[str, Callable[[], Any]] = {
-        "kti": lambda: KTI(
-            n_components=d_hat,
-            alpha=0.1 if alpha is None else alpha,
-            graph=TargetSimilarityGraph() if with_target else None,
-            center=True,
-        ),
-        "kti-cv": lambda: KTICV(graph=TargetSimilarityGraph() if with_target else None, center=True),
-        "lti": lambda: LTI(d_hat),
-        "lti-affine": lambda: LTI(d_hat, fit_intercept=True),
-        "gep": lambda: GEP(d_hat),
-        "mpp": lambda: MPP(d_hat),
-        "odc": lambda: ODC(),
-    }
-    integrator: BaseIntegrator = makers[name]()
-    return integrator
+    method = analyst.METHODS[name]
+    if n_components is None:
+        n_components = _widest(shares, centred=bool(method.options.get("fit_intercept")))
+    with_targets = any(share.anchor_target is not None for share in shares)
+    return method.make(n_components, with_targets=with_targets, alpha=alpha)
 
 
 def _widest(shares: Sequence[Share], *, centred: bool) -> int:
@@ -207,6 +190,4 @@ def clustered(shares: Sequence[Share], n_clusters: int, random_state: int) -> Co
     """
     from sklearn.cluster import KMeans
 
-    from ...analyst import cluster, integrate
-
-    return cluster(integrate(shares), KMeans(n_clusters, n_init=10, random_state=random_state))
+    return analyst.cluster(analyst.integrate(shares), KMeans(n_clusters, n_init=10, random_state=random_state))
