@@ -15,38 +15,9 @@ from ._keys import MASK_CARD_PREFIX, KeyFile, KeyPair, PublicKey, key_with_proof
 from ._passphrase import decrypt, encrypt, is_encrypted
 from ._seal import seal, sealed_to, unseal
 
-__all__ = [
-    "MASK_CARD_PREFIX",
-    "Bundle",
-    "Envelope",
-    "KeyFile",
-    "KeyPair",
-    "Limits",
-    "PublicKey",
-    "SignedFile",
-    "arrays_to_bytes",
-    "bytes_to_arrays",
-    "canonical_json",
-    "decrypt",
-    "digest",
-    "encrypt",
-    "is_container",
-    "is_encrypted",
-    "key_with_proof",
-    "mask_card_in",
-    "open_regular",
-    "open_unlinked",
-    "pack",
-    "parse_json",
-    "read_envelope",
-    "read_regular",
-    "remove_leftovers",
-    "replaced",
-    "seal",
-    "sealed_to",
-    "spelt",
-    "sync_folder",
-    "unpack",
-    "unseal",
-    "write_atomically",
-]
+__all__ = ["Bundle", "Envelope", "Limits", "SignedFile", "is_container", "pack", "read_envelope", "unpack"]
+__all__ += ["MASK_CARD_PREFIX", "KeyFile", "KeyPair", "PublicKey", "key_with_proof", "mask_card_in", "spelt"]
+__all__ += ["decrypt", "encrypt", "is_encrypted", "seal", "sealed_to", "unseal"]
+__all__ += ["arrays_to_bytes", "bytes_to_arrays", "canonical_json", "digest", "parse_json"]
+__all__ += ["open_regular", "open_unlinked", "read_regular", "remove_leftovers", "replaced", "sync_folder"]
+__all__ += ["write_atomically"]

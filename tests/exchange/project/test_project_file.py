@@ -19,7 +19,6 @@ from datacollab.exchange.project import (
     AnchorRecipe,
     Column,
     Task,
-    check_party_name,
     is_device_name,
     load_project,
     project_content,
@@ -354,8 +353,8 @@ def test_names_of_devices_name_no_party(make_project, keys, name):
 
 
 @pytest.mark.parametrize("name", ["console", "null", "com10", "auxiliary", "con_1", "lpt"])
-def test_names_that_are_like_those_of_devices_are_names(name):
-    check_party_name(name)
+def test_names_that_are_like_those_of_devices_are_names(make_project, keys, name):
+    make_project(parties={name: keys["a"].public, "b": keys["b"].public})
     assert not is_device_name(name)
 
 

@@ -25,54 +25,17 @@ from ._describing import Change, anchor_lines, column_rows, compare_projects, ru
 from ._draft import draft_project, like_record_numbers, usual_components
 from ._encoding import MOST_OUTSIDE, Adjustments, EncodedTable, adjusted_details, adjusted_text, encode_table
 from ._file import load_project, project_text, read_project, read_project_text, sign_project_text
-from ._project import AnchorRecipe, Project, check_party_name, is_device_name, project_content
+from ._project import AnchorRecipe, Project, is_device_name, project_content
 from ._sharing import Sharing, declared_alike, sharing_sentences
 from ._tables import read_table, table_batches, table_format, write_table
 from ._task import Task
 
-__all__ = [
-    "MOST_OUTSIDE",
-    "Adjustments",
-    "Anchor",
-    "AnchorRecipe",
-    "Change",
-    "Column",
-    "EncodedTable",
-    "Guessing",
-    "Project",
-    "Sharing",
-    "Task",
-    "adjusted_details",
-    "adjusted_text",
-    "anchor_from_bytes",
-    "anchor_lines",
-    "anchor_of_rows",
-    "anchor_to_bytes",
-    "check_party_name",
-    "column_rows",
-    "compare_projects",
-    "declared_alike",
-    "draft_project",
-    "encode_table",
-    "guessing",
-    "is_device_name",
-    "like_record_numbers",
-    "load_project",
-    "make_anchor",
-    "open_anchor",
-    "project_content",
-    "project_text",
-    "read_project",
-    "read_project_text",
-    "read_table",
-    "rules_line",
-    "seal_anchor",
-    "sharing_lines",
-    "sharing_sentences",
-    "sign_project_text",
-    "table_batches",
-    "table_format",
-    "task_lines",
-    "usual_components",
-    "write_table",
-]
+__all__ = ["AnchorRecipe", "Column", "Project", "Sharing", "Task", "project_content"]
+__all__ += ["declared_alike", "draft_project", "is_device_name", "like_record_numbers", "usual_components"]
+__all__ += ["load_project", "project_text", "read_project", "read_project_text", "sign_project_text"]
+__all__ += ["Change", "anchor_lines", "column_rows", "compare_projects", "rules_line", "sharing_lines", "task_lines"]
+__all__ += ["sharing_sentences"]
+__all__ += ["read_table", "table_batches", "table_format", "write_table"]
+__all__ += ["MOST_OUTSIDE", "Adjustments", "EncodedTable", "adjusted_details", "adjusted_text", "encode_table"]
+__all__ += ["Anchor", "Guessing", "anchor_from_bytes", "anchor_of_rows", "anchor_to_bytes", "guessing", "make_anchor"]
+__all__ += ["open_anchor", "seal_anchor"]

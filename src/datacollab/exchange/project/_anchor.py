@@ -375,12 +375,7 @@ def seal_anchor(anchor: Anchor, project: Project, key: KeyPair) -> bytes:
     ExchangeError
         If the key is not the owner's, or the anchor does not fit the project.
     """
-    if key.public != project.owner:
-        raise ExchangeError(
-            "NOT_A_MEMBER",
-            f"The key {key.public.fingerprint} is not the owner's ({project.owner.fingerprint}), and only the owner "
-            "seals the anchor. Seal it in the owner's folder.",
-        )
+    project.check_owner(key.public, "seals the anchor")
     checked = _fitting(anchor, project, "the owner")
     sealed = seal(arrays_to_bytes(anchor_arrays(checked)), list(project.parties.values()), purpose=_purpose(project))
     # To the microsecond, so that of two anchors the later one is known.

@@ -470,12 +470,7 @@ def _signed_bytes(project: Project) -> bytes:
 
 
 def _signature_text(project: Project, key: KeyPair) -> str:
-    if key.public != project.owner:
-        raise ExchangeError(
-            "NOT_A_MEMBER",
-            f"The key {key.public.fingerprint} is not the owner's ({project.owner.fingerprint}), and only the owner "
-            "signs the project. Sign in the owner's folder.",
-        )
+    project.check_owner(key.public, "signs the project")
     signature = base64.b64encode(key.sign(_signed_bytes(project))).decode()
     return f'[signature]\ned25519 = "{signature}"\n'
 

@@ -219,22 +219,20 @@ class Project:
                 "a changed project file is signed again, and everyone needs it.",
             )
 
+    def check_owner(self, key: PublicKey, action: str) -> None:
+        """Raise NOT_A_MEMBER if an action is not the owner's."""
+        if key != self.owner:
+            raise ExchangeError(
+                "NOT_A_MEMBER",
+                f"The key {key.fingerprint} is not the owner's ({self.owner.fingerprint}), and only the owner {action}."
+                " Do it in the owner's folder.",
+            )
+
     def check_not_older(self, than: Project, where: Path) -> None:
-        """Refuse this agreement in place of a later one of the same owner.
+        """Raise PROJECT_OLDER for this agreement in place of a later one of the same owner.
 
-        An old file that looks new could undo a change, such as the removal of a stolen key.
-
-        Parameters
-        ----------
-        than : Project
-            The present one.
-        where : Path
-            Its folder, for errors.
-
-        Raises
-        ------
-        ExchangeError
-            PROJECT_OLDER.
+        An old file that looks new could undo a change, such as the removal of a stolen key.  The later one is in the
+        folder `where`.
         """
         if self.owner == than.owner and self.revision < than.revision:
             raise ExchangeError(

@@ -103,8 +103,8 @@ def _settled(table: Any, project: Project | None) -> Any:
     return table.astype({name: "float64" for name, kind in kinds.items() if kind in "biu"})
 
 
-def _unreadable(path: Path, sentence: str) -> ExchangeError:
-    return ExchangeError("TABLE_UNREADABLE", f"{path} {sentence}")
+def _unreadable(place: object, sentence: str) -> ExchangeError:
+    return ExchangeError("TABLE_UNREADABLE", f"{place} {sentence}")
 
 
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -178,9 +178,7 @@ def _header(path: Path) -> list[str]:
         raise _unreadable(path, "has no header: its first row holds numbers. Add a row with the columns' names.")
     # Without a header these would be entries, so only their places are shown. Nameless columns are empty as a rule.
     if repeated := [place for place, name in enumerate(names, start=1) if name and names.count(name) > 1]:
-        raise ExchangeError(
-            "TABLE_UNREADABLE", f"{path}: columns {listed(repeated)} share names with others. Rename or remove them."
-        )
+        raise _unreadable(f"{path}:", f"columns {listed(repeated)} share names with others. Rename or remove them.")
     return [name for name in names if name]
 
 
@@ -203,16 +201,16 @@ def _check_widths(path: Path) -> None:
             if width is None:
                 width = n_entries
             if n_entries < width:
-                raise ExchangeError(
-                    "TABLE_UNREADABLE",
-                    f"{path}: line {line} has {n_entries} of {width} entries; the file may be cut off. Export it "
-                    "again, with as many entries in every row.",
+                raise _unreadable(
+                    f"{path}: line {line}",
+                    f"has {n_entries} of {width} entries; the file may be cut off. Export it again, with as many "
+                    "entries in every row.",
                 )
             if n_entries > width:
-                raise ExchangeError(
-                    "TABLE_UNREADABLE",
-                    f"{path}: line {line} has {n_entries} entries, and the header names {width} columns. Name every "
-                    "column, and put entries with commas into quotation marks.",
+                raise _unreadable(
+                    f"{path}: line {line}",
+                    f"has {n_entries} entries, and the header names {width} columns. Name every column, and put "
+                    "entries with commas into quotation marks.",
                 )
 
 
@@ -230,11 +228,9 @@ def _rows(path: Path, file: Iterable[str]) -> Iterator[tuple[int, int]]:
         try:
             entries = next(reader)
         except csv.Error:
-            raise ExchangeError(
-                "TABLE_UNREADABLE",
-                f"{path}: a quotation mark in line {number} is not closed within {csv.field_size_limit()} characters. "
-                "Close it, or export the file again.",
-            ) from None
+            most = csv.field_size_limit()
+            sentence = f"is not closed within {most} characters. Close it, or export the file again."
+            raise _unreadable(f"{path}: a quotation mark in line {number}", sentence) from None
         yield number, len(entries)
         number += reader.line_num
 
@@ -265,10 +261,7 @@ def _unreadable_csv(path: Path, error: ValueError) -> ExchangeError:
     found = re.search(r"\b(line|row) (\d+)", str(error))
     line = f" in line {int(found[2]) + (found[1] == 'row')}" if found else ""
     if "EOF inside string" in str(error):
-        sentence = (
-            f"has a quotation mark{line} that is not closed; the file may be cut off. Export it again, or close it."
-        )
-        return _unreadable(path, sentence)
+        return _unreadable(path, f"has a quotation mark{line} that is not closed; the file may be cut off. Export it again.")
     return _unreadable(
         path,
         f"cannot be read as a CSV file{line} ({kind}). Expected UTF-8 text, commas between columns, a header, and as "
