@@ -261,7 +261,7 @@ def _unreadable_csv(path: Path, error: ValueError) -> ExchangeError:
     found = re.search(r"\b(line|row) (\d+)", str(error))
     line = f" in line {int(found[2]) + (found[1] == 'row')}" if found else ""
     if "EOF inside string" in str(error):
-        return _unreadable(path, f"has a quotation mark{line} that is not closed; the file may be cut off. Export it again.")
+        return _unreadable(path, f"has a quotation mark{line} that is not closed; the file may be cut off. Export it.")
     return _unreadable(
         path,
         f"cannot be read as a CSV file{line} ({kind}). Expected UTF-8 text, commas between columns, a header, and as "
