@@ -1,4 +1,4 @@
-"""What a fit of KTI costs, and where it is computed."""
+"""What a fit of KTI costs (tab:complexity), and where it is computed."""
 
 from __future__ import annotations
 
